@@ -1,0 +1,66 @@
+"""Immutable values that are also JSON documents: one dialect for every file in the ledger.
+
+Bytes are a function of the value alone (field order as declared, UTC times, two-space indent, final newline),
+so that the same value always has the same checksum.
+"""
+
+import hashlib
+import json
+from datetime import UTC, datetime
+from typing import Annotated, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, PlainSerializer, ValidationError
+
+from kafka_archiver.errors import DocumentError
+
+
+def _in_utc(moment: datetime) -> datetime:
+    if moment.tzinfo is None:
+        raise ValueError("a time needs a zone, for example 2026-11-21T05:00:00Z")
+    return moment.astimezone(UTC)
+
+
+def isoformat(moment: datetime) -> str:
+    """RFC 3339 in UTC, with as many decimals as it needs: 2026-11-21T05:00:00Z."""
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+UtcTime = Annotated[datetime, AfterValidator(_in_utc), PlainSerializer(isoformat, return_type=str)]
+
+
+class Value(BaseModel):
+    """A frozen value with named fields; an unknown field is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Document(Value):
+    """A value that is stored as a JSON file of its own."""
+
+    def to_json(self) -> bytes:
+        """The document's bytes: UTF-8 JSON, deterministic, ending in a newline."""
+        return json.dumps(self.model_dump(), indent=2, ensure_ascii=False).encode() + b"\n"
+
+    @classmethod
+    def from_json(cls, data: bytes, name: str) -> Self:
+        """Read a document.
+
+        :param name: where it came from, for the message.
+        :raises DocumentError: it is not JSON, or not this kind of document.
+        """
+        try:
+            return cls.model_validate_json(data)
+        except ValidationError as error:
+            faults = "; ".join(
+                f"{'.'.join(map(str, e['loc'])) or 'document'}: {e['msg']}" for e in error.errors()[:5]
+            )
+            raise DocumentError(
+                f"{name} is not a readable {cls.__name__.lower()} document: {faults}. "
+                "It was damaged or written by another version; restore it from a backup of the store, "
+                "or run `airflow archive audit` to see what else is affected."
+            ) from error
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the document's bytes, in hex."""
+        return hashlib.sha256(self.to_json()).hexdigest()

@@ -1,0 +1,100 @@
+"""Names of objects and documents. Pure; a key never means two things.
+
+Data:   <topic>/date=2026-11-21/hour=05/<topic>+<partition>+<chunk start, 20 digits>[+g<generation>].<extension>
+Ledger: _ledger/<archive>/runs/<interval start>/{plan,manifest,commit}.json, …/hours/2026-11-21/05.json
+"""
+
+from datetime import datetime
+from urllib.parse import quote, unquote
+
+from kafka_archiver.intervals import hour_of, hour_start, parse_run_id, to_ms
+
+LEDGER = "_ledger"
+DEAD_LETTER = "_dead_letter"
+_RESERVED = {LEDGER, DEAD_LETTER, ".", ".."}
+# What Hive, Spark and DuckDB read as a null partition value.
+NO_TIME = "__HIVE_DEFAULT_PARTITION__"
+
+
+def encode(name: str) -> str:
+    """A name as one path segment: percent-encoded, never sanitised, so two names never meet.
+
+    Letters, digits, `.`, `_`, `-` and `~` stay. A name the store uses itself is told apart by its first character.
+    """
+    if name in _RESERVED:
+        return f"%{ord(name[0]):02X}{name[1:]}"
+    return quote(name, safe="")
+
+
+def decode(segment: str) -> str:
+    """The name that `encode` wrote."""
+    return unquote(segment)
+
+
+def hour_path(hour: int | None) -> str:
+    """The layout path of an hour (whole hours since 1970): date=2026-11-21/hour=05."""
+    if hour is None:
+        return f"date={NO_TIME}/hour={NO_TIME}"
+    start = hour_start(hour)
+    return f"date={start.year:04d}-{start:%m-%d}/hour={start:%H}"
+
+
+def parse_hour_path(path: str) -> int | None:
+    """The hour that `hour_path` wrote.
+
+    :raises ValueError: it is not an hour's path.
+    """
+    if path == hour_path(None):
+        return None
+    start = datetime.strptime(path + " +0000", "date=%Y-%m-%d/hour=%H %z")
+    hour = hour_of(to_ms(start))
+    if hour is None or hour_path(hour) != path:
+        raise ValueError(f"not the path of an hour: {path}")
+    return hour
+
+
+def object_key(topic: str, path: str, partition: int, chunk_start: int, generation: int, extension: str) -> str:
+    """The key of the object that holds the records of one chunk that are filed under `path`.
+
+    :param extension: with its dot, for example `.jsonl.gz`.
+    """
+    name = encode(topic)
+    suffix = f"+g{generation}" if generation else ""
+    return f"{name}/{path}/{name}+{partition}+{chunk_start:020d}{suffix}{extension}"
+
+
+def ledger_prefix(archive: str) -> str:
+    """Where everything of one archive's ledger is, with the closing slash."""
+    return f"{LEDGER}/{encode(archive)}/"
+
+
+def run_document(archive: str, run: str, name: str) -> str:
+    """The key of a run's document; `name` is plan, intent, manifest or commit."""
+    return f"{ledger_prefix(archive)}runs/{run}/{name}.json"
+
+
+def split_run_document(archive: str, key: str) -> tuple[str, str] | None:
+    """The run and the document's name that `run_document` wrote; None for any other key."""
+    parts = key.removeprefix(ledger_prefix(archive)).split("/")
+    if len(parts) != 3 or parts[0] != "runs" or not parts[2].endswith(".json"):
+        return None
+    try:
+        parse_run_id(parts[1])
+    except ValueError:
+        return None
+    return parts[1], parts[2].removesuffix(".json")
+
+
+def hour_document(archive: str, hour: int | None) -> str:
+    """The key of an hour's proof: hours/2026-11-21/05.json below the archive's ledger."""
+    if hour is None:
+        return f"{ledger_prefix(archive)}hours/{NO_TIME}.json"
+    start = hour_start(hour)
+    return f"{ledger_prefix(archive)}hours/{start.year:04d}-{start:%m-%d}/{start:%H}.json"
+
+
+def progress_document(archive: str) -> str:
+    """The key of the archive's progress, the summary of all settled runs."""
+    return f"{ledger_prefix(archive)}progress.json"
+
+

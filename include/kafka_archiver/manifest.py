@@ -1,0 +1,183 @@
+"""The manifest: what a run wrote, and the account of every offset of its plan. Pure."""
+
+from collections.abc import Iterable
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from kafka_archiver.documents import Document, UtcTime, Value
+from kafka_archiver.keys import parse_hour_path
+from kafka_archiver.plan import Chunk, OffsetRange, Plan
+from kafka_archiver.ranges import Range, merge
+
+Count = Annotated[int, Field(ge=0)]
+FATES = ("archived", "filtered", "dead_lettered", "absent", "lost")
+
+
+class ObjectEntry(Value):
+    """One object of a run.
+
+    `checksum` is the MD5 of the MD5s of its parts (all but the last of the plan's `part_bytes`), a dash and the
+    number of parts: what S3 gives as ETag of a multipart upload, computed here. `etag` is what the store said.
+    Timestamps are the smallest and largest of its records, in milliseconds since 1970.
+    """
+
+    key: str
+    topic: str
+    partition: int
+    generation: int
+    chunk_start: int
+    path: str
+    rows: Annotated[int, Field(gt=0)]
+    bytes: Annotated[int, Field(gt=0)]
+    checksum: str
+    etag: str
+    first_offset: int
+    last_offset: int
+    min_timestamp: int
+    max_timestamp: int
+
+    @property
+    def hour(self) -> int | None:
+        """The hour it is filed in."""
+        return parse_hour_path(self.path)
+
+
+class ChunkAccount(Value):
+    """What became of every offset of one chunk; the five counts add up to its length.
+
+    `absent_ranges` lists the offsets at which Kafka has no record (compacted away, aborted, or a control record).
+    """
+
+    topic: str
+    partition: int
+    generation: int
+    start: int
+    end: int
+    archived: Count = 0
+    filtered: Count = 0
+    dead_lettered: Count = 0
+    absent: Count = 0
+    lost: Count = 0
+    absent_ranges: tuple[OffsetRange, ...] = ()
+
+    @model_validator(mode="after")
+    def _adds_up(self) -> Self:
+        counted = sum(getattr(self, fate) for fate in FATES)
+        if counted != self.end - self.start:
+            raise ValueError(f"{self.chunk} has {self.end - self.start} offsets but {counted} are accounted for")
+        listed = merge(Range(*r) for r in self.absent_ranges)
+        if sum(r.count for r in listed) != self.absent or any(
+            r.start < self.start or r.end > self.end for r in listed
+        ):
+            raise ValueError(f"{self.chunk}: the absent ranges are not the {self.absent} absent offsets")
+        return self
+
+    @classmethod
+    def nothing_there(cls, chunk: Chunk) -> Self:
+        """The account of a chunk in which Kafka has no record at all."""
+        return cls(
+            **chunk.model_dump(), absent=chunk.range.count, absent_ranges=((chunk.start, chunk.end),)
+        )
+
+    @property
+    def chunk(self) -> Chunk:
+        """The chunk it accounts for."""
+        return Chunk(
+            topic=self.topic,
+            partition=self.partition,
+            generation=self.generation,
+            start=self.start,
+            end=self.end,
+        )
+
+
+def totals(accounts: Iterable[ChunkAccount]) -> dict[str, int]:
+    """The sum of each fate."""
+    sums = dict.fromkeys(FATES, 0)
+    for account in accounts:
+        for fate in FATES:
+            sums[fate] += getattr(account, fate)
+    return sums
+
+
+class Manifest(Document):
+    """What one run wrote. The same plan and records give the same manifest, byte for byte."""
+
+    document: Literal["kafka-archiver/manifest"] = "kafka-archiver/manifest"
+    version: Literal[1] = 1
+    archive: str
+    run: str
+    revision: int = 0
+    plan_digest: str
+    account: dict[str, int]
+    objects: tuple[ObjectEntry, ...]
+    chunks: tuple[ChunkAccount, ...]
+
+    @classmethod
+    def of(cls, plan: Plan, objects: Iterable[ObjectEntry], accounts: Iterable[ChunkAccount]) -> Self:
+        """The manifest of a plan, in an order that does not depend on who finished first."""
+        chunks = tuple(sorted(accounts, key=lambda a: (a.topic, a.partition, a.start)))
+        return cls(
+            archive=plan.archive,
+            run=plan.run,
+            revision=plan.revision,
+            plan_digest=plan.digest,
+            account=totals(chunks),
+            objects=tuple(sorted(objects, key=lambda o: o.key)),
+            chunks=chunks,
+        )
+
+    @property
+    def rows(self) -> int:
+        """How many records its objects hold."""
+        return sum(o.rows for o in self.objects)
+
+
+def discrepancies(plan: Plan, manifest: Manifest) -> list[str]:
+    """Why the manifest is not an account of the plan, a sentence each; empty when it is."""
+    found: list[str] = []
+    if manifest.plan_digest != plan.digest:
+        found.append(f"the manifest is of plan {manifest.plan_digest[:12]}, the ledger's is {plan.digest[:12]}")
+    planned, accounted = list(plan.chunks()), [a.chunk for a in manifest.chunks]
+    for chunk in sorted(set(map(str, planned)) - set(map(str, accounted))):
+        found.append(f"no account of {chunk}")
+    for chunk in sorted(set(map(str, accounted)) - set(map(str, planned))):
+        found.append(f"an account of {chunk}, which is not in the plan")
+    if len(set(accounted)) != len(accounted):
+        found.append("a chunk is accounted for twice")
+    if manifest.account != totals(manifest.chunks):
+        found.append(f"the account says {manifest.account}, its chunks add up to {totals(manifest.chunks)}")
+    stored: dict[tuple[str, int, int], int] = {}
+    for item in manifest.objects:
+        place = (item.topic, item.partition, item.chunk_start)
+        stored[place] = stored.get(place, 0) + item.rows
+    for account in manifest.chunks:
+        rows = stored.pop((account.topic, account.partition, account.start), 0)
+        if rows != account.archived:
+            found.append(f"{account.chunk}: {account.archived} offsets archived, but its objects hold {rows} rows")
+    found += [f"objects of {t}[{p}] {s}, a chunk without account" for t, p, s in sorted(stored)]
+    return found
+
+
+class Commit(Document):
+    """The record that a run is final. Written once, never changed."""
+
+    document: Literal["kafka-archiver/commit"] = "kafka-archiver/commit"
+    version: Literal[1] = 1
+    archive: str
+    run: str
+    revision: int = 0
+    plan_digest: str
+    manifest_digest: str
+    committed_at: UtcTime
+
+
+class Intent(Document):
+    """The keys that attempts of a run may have made visible before a manifest named them."""
+
+    document: Literal["kafka-archiver/intent"] = "kafka-archiver/intent"
+    version: Literal[1] = 1
+    archive: str
+    run: str
+    keys: tuple[str, ...]

@@ -1,0 +1,148 @@
+"""The plan: which offsets one run archives, with every setting that affects a key or a byte. Pure."""
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from kafka_archiver.documents import Document, UtcTime, Value
+from kafka_archiver.intervals import Interval
+from kafka_archiver.ranges import Range, TopicPartition, overlaps
+
+Offset = Annotated[int, Field(ge=0)]
+# Raised when an encoder's bytes change, so that a plan made by older code is refused instead of rewritten differently.
+ENCODING = 1
+
+
+def _proper(pair: tuple[int, int]) -> Range:
+    start, end = pair
+    if not 0 <= start < end:
+        raise ValueError(f"an offset range needs 0 <= start < end, got [{start}, {end})")
+    return Range(start, end)
+
+
+OffsetRange = Annotated[tuple[int, int], AfterValidator(_proper)]
+
+
+class Settings(Value):
+    """What besides the records decides the keys and bytes of a run's objects."""
+
+    isolation: Literal["read_committed", "read_uncommitted"] = "read_committed"
+    timestamp: Literal["record"] = "record"
+    layout: Literal["hourly"] = "hourly"
+    format: str = "jsonl"
+    content: Literal["value", "record"] = "value"
+    codec: str = "gzip"
+    value_decode: Literal["bytes", "json"] = "bytes"
+    null_value: Literal["archive", "skip"] = "archive"
+    chunk_records: Annotated[int, Field(gt=0)] = 1_000_000
+    part_bytes: Annotated[int, Field(ge=5 << 20)] = 8 << 20
+    encoding: int = ENCODING
+
+
+class Chunk(Value):
+    """A slice of one partition's range: one Spark task, and one object for every hour its records fall in."""
+
+    topic: str
+    partition: int
+    generation: int
+    start: Offset
+    end: Offset
+
+    @property
+    def range(self) -> Range:
+        """Its offsets."""
+        return Range(self.start, self.end)
+
+    def __str__(self) -> str:
+        return f"{self.topic}[{self.partition}] {self.range}"
+
+
+class PartitionPlan(Value):
+    """What one run does with one partition, and what was seen there when it was planned.
+
+    `start` and `end` are the group's position before and after the run; `ranges` are the offsets in between that no
+    earlier plan covers. `closes` says that `end` is past every record that Kafka's time index puts before the
+    interval's end.
+    """
+
+    topic: str
+    topic_id: str
+    partition: Annotated[int, Field(ge=0)]
+    generation: Annotated[int, Field(ge=0)] = 0
+    start: Offset
+    end: Offset
+    log_start: Offset
+    log_end: Offset
+    closes: bool
+    ranges: tuple[OffsetRange, ...]
+
+    @property
+    def name(self) -> TopicPartition:
+        """The partition's name."""
+        return TopicPartition(self.topic, self.partition)
+
+    @property
+    def offset_ranges(self) -> tuple[Range, ...]:
+        """Its ranges as ranges."""
+        return tuple(Range(*r) for r in self.ranges)
+
+    @property
+    def count(self) -> int:
+        """How many offsets the plan takes of it."""
+        return sum(r.count for r in self.offset_ranges)
+
+
+def _disjoint(partitions: tuple[PartitionPlan, ...]) -> tuple[PartitionPlan, ...]:
+    names = [p.name for p in partitions]
+    if len(set(names)) != len(names):
+        raise ValueError("a partition is listed twice")
+    for partition in partitions:
+        if shared := overlaps(partition.offset_ranges):
+            raise ValueError(f"{partition.name} has offsets in two ranges: {', '.join(map(str, shared))}")
+    return partitions
+
+
+class Plan(Document):
+    """The frozen plan of one interval."""
+
+    document: Literal["kafka-archiver/plan"] = "kafka-archiver/plan"
+    version: Literal[1] = 1
+    archive: str
+    interval: Interval
+    revision: int = 0
+    origin: Literal["scheduled", "backfill"]
+    planned_at: UtcTime
+    cluster_id: str
+    group: str
+    settings: Settings
+    policies: dict[str, str]
+    partitions: Annotated[tuple[PartitionPlan, ...], AfterValidator(_disjoint)]
+
+    @property
+    def run(self) -> str:
+        """The name of its run in the ledger."""
+        return self.interval.id
+
+    @property
+    def count(self) -> int:
+        """How many offsets it holds."""
+        return sum(p.count for p in self.partitions)
+
+    @property
+    def moves_group(self) -> bool:
+        """Whether its commit moves the consumer group (a backfill's never does)."""
+        return self.origin == "scheduled"
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Its chunks, in partition and offset order; together exactly its offsets."""
+        for partition in self.partitions:
+            for whole in partition.offset_ranges:
+                for part in whole.split(self.settings.chunk_records):
+                    yield Chunk(
+                        topic=partition.topic,
+                        partition=partition.partition,
+                        generation=partition.generation,
+                        start=part.start,
+                        end=part.end,
+                    )

@@ -1,0 +1,93 @@
+"""What the archiver needs of an object store."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+
+class Stat(NamedTuple):
+    """What the store says of an object. `etag` is without quotes; `modified` in UTC by the store's clock."""
+
+    key: str
+    size: int
+    etag: str
+    modified: datetime
+
+
+class Part(NamedTuple):
+    """One uploaded part: the store's ETag of it, and the MD5 (hex) and size computed before it was sent."""
+
+    etag: str
+    md5: str
+    size: int
+
+
+class PendingUpload(NamedTuple):
+    """A multipart upload with all its parts sent, invisible until somebody completes it. Picklable."""
+
+    key: str
+    upload_id: str
+    parts: tuple[Part, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes in all parts."""
+        return sum(p.size for p in self.parts)
+
+    @property
+    def checksum(self) -> str:
+        """The MD5 of the parts' MD5s, a dash and their number: S3's own ETag of an unencrypted multipart upload."""
+        digest = hashlib.md5(b"".join(bytes.fromhex(p.md5) for p in self.parts), usedforsecurity=False)
+        return f"{digest.hexdigest()}-{len(self.parts)}"
+
+
+class Store(Protocol):
+    """Objects below one URL; keys are relative to it. Safe to use from several threads.
+
+    Every method retries what is transient (exponential backoff with full jitter) and raises
+    :class:`~kafka_archiver.errors.TransientError` when that did not help,
+    :class:`~kafka_archiver.errors.PermanentError` (missing bucket, access denied, …) at once.
+    """
+
+    url: str
+
+    def get(self, key: str) -> bytes | None:
+        """The object's bytes; None when there is no such object."""
+
+    def head(self, key: str) -> Stat | None:
+        """What the store says of the object; None when there is no such object."""
+
+    def put(self, key: str, data: bytes) -> str:
+        """Write an object, replacing what was there. Returns its ETag."""
+
+    def create(self, key: str, data: bytes) -> bool:
+        """Write an object only where there is none. False, and nothing written, when there is one already.
+
+        A retried request that the store had already carried out still answers True: when the store says
+        "exists" after an attempt whose answer was lost, the stored bytes decide.
+        """
+
+    def list(self, prefix: str) -> Iterator[Stat]:
+        """All objects whose key starts with `prefix`, in key order."""
+
+    def delete(self, key: str) -> None:
+        """Remove an object; no error when there is none."""
+
+    def start_upload(self, key: str) -> str:
+        """Begin a multipart upload. Returns its upload id."""
+
+    def upload_part(self, key: str, upload_id: str, number: int, data: bytes | memoryview) -> Part:
+        """Send part `number` (from 1; all but the last at least 5 MiB). The store checks its MD5 on arrival."""
+
+    def complete_upload(self, key: str, upload_id: str, parts: Sequence[Part]) -> str:
+        """Make the object visible, replacing what was there. Returns its ETag.
+
+        Completing an upload again whose answer was lost succeeds when the object is there with these parts.
+        """
+
+    def abort_upload(self, key: str, upload_id: str) -> None:
+        """Throw an upload's parts away; no error when there is no such upload."""
+
+    def list_uploads(self, prefix: str) -> Iterator[tuple[str, str, datetime]]:
+        """Uploads neither completed nor aborted below `prefix`: key, upload id, when it began."""
