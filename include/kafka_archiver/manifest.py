@@ -67,18 +67,19 @@ class ChunkAccount(Value):
         if counted != self.end - self.start:
             raise ValueError(f"{self.chunk} has {self.end - self.start} offsets but {counted} are accounted for")
         listed = merge(Range(*r) for r in self.absent_ranges)
-        if sum(r.count for r in listed) != self.absent or any(
-            r.start < self.start or r.end > self.end for r in listed
-        ):
+        if sum(r.size for r in listed) != self.absent or any(r.start < self.start or r.end > self.end for r in listed):
             raise ValueError(f"{self.chunk}: the absent ranges are not the {self.absent} absent offsets")
         return self
 
     @classmethod
     def nothing_there(cls, chunk: Chunk) -> Self:
         """The account of a chunk in which Kafka has no record at all."""
-        return cls(
-            **chunk.model_dump(), absent=chunk.range.count, absent_ranges=((chunk.start, chunk.end),)
-        )
+        return cls(**chunk.model_dump(), absent=chunk.range.size, absent_ranges=((chunk.start, chunk.end),))
+
+    @classmethod
+    def all_lost(cls, chunk: Chunk) -> Self:
+        """The account of offsets that Kafka dropped before they were planned."""
+        return cls(**chunk.model_dump(), lost=chunk.range.size)
 
     @property
     def chunk(self) -> Chunk:
@@ -116,8 +117,9 @@ class Manifest(Document):
 
     @classmethod
     def of(cls, plan: Plan, objects: Iterable[ObjectEntry], accounts: Iterable[ChunkAccount]) -> Self:
-        """The manifest of a plan, in an order that does not depend on who finished first."""
-        chunks = tuple(sorted(accounts, key=lambda a: (a.topic, a.partition, a.start)))
+        """The manifest of a plan and what became of its chunks, in an order that does not depend on who was first."""
+        lost = map(ChunkAccount.all_lost, plan.lost_chunks())
+        chunks = tuple(sorted([*accounts, *lost], key=lambda a: (a.topic, a.partition, a.start)))
         return cls(
             archive=plan.archive,
             run=plan.run,
@@ -139,11 +141,12 @@ def discrepancies(plan: Plan, manifest: Manifest) -> list[str]:
     found: list[str] = []
     if manifest.plan_digest != plan.digest:
         found.append(f"the manifest is of plan {manifest.plan_digest[:12]}, the ledger's is {plan.digest[:12]}")
-    planned, accounted = list(plan.chunks()), [a.chunk for a in manifest.chunks]
-    for chunk in sorted(set(map(str, planned)) - set(map(str, accounted))):
-        found.append(f"no account of {chunk}")
-    for chunk in sorted(set(map(str, accounted)) - set(map(str, planned))):
-        found.append(f"an account of {chunk}, which is not in the plan")
+    planned, accounted = [*plan.chunks(), *plan.lost_chunks()], [a.chunk for a in manifest.chunks]
+    found += [f"no account of {c}" for c in sorted(set(map(str, planned)) - set(map(str, accounted)))]
+    found += [
+        f"an account of {c}, which is not in the plan"
+        for c in sorted(set(map(str, accounted)) - set(map(str, planned)))
+    ]
     if len(set(accounted)) != len(accounted):
         found.append("a chunk is accounted for twice")
     if manifest.account != totals(manifest.chunks):

@@ -62,8 +62,8 @@ class PartitionPlan(Value):
     """What one run does with one partition, and what was seen there when it was planned.
 
     `start` and `end` are the group's position before and after the run; `ranges` are the offsets in between that no
-    earlier plan covers. `closes` says that `end` is past every record that Kafka's time index puts before the
-    interval's end.
+    earlier plan covers; `lost` the offsets that Kafka had dropped before they were planned (policy record_loss).
+    `closes` says that with this plan every offset is covered that Kafka's time index puts before the interval's end.
     """
 
     topic: str
@@ -76,6 +76,7 @@ class PartitionPlan(Value):
     log_end: Offset
     closes: bool
     ranges: tuple[OffsetRange, ...]
+    lost: tuple[OffsetRange, ...] = ()
 
     @property
     def name(self) -> TopicPartition:
@@ -90,7 +91,7 @@ class PartitionPlan(Value):
     @property
     def count(self) -> int:
         """How many offsets the plan takes of it."""
-        return sum(r.count for r in self.offset_ranges)
+        return sum(r.size for r in self.offset_ranges)
 
 
 def _disjoint(partitions: tuple[PartitionPlan, ...]) -> tuple[PartitionPlan, ...]:
@@ -98,7 +99,7 @@ def _disjoint(partitions: tuple[PartitionPlan, ...]) -> tuple[PartitionPlan, ...
     if len(set(names)) != len(names):
         raise ValueError("a partition is listed twice")
     for partition in partitions:
-        if shared := overlaps(partition.offset_ranges):
+        if shared := overlaps(Range(*r) for r in partition.ranges + partition.lost):
             raise ValueError(f"{partition.name} has offsets in two ranges: {', '.join(map(str, shared))}")
     return partitions
 
@@ -139,10 +140,20 @@ class Plan(Document):
         for partition in self.partitions:
             for whole in partition.offset_ranges:
                 for part in whole.split(self.settings.chunk_records):
-                    yield Chunk(
-                        topic=partition.topic,
-                        partition=partition.partition,
-                        generation=partition.generation,
-                        start=part.start,
-                        end=part.end,
-                    )
+                    yield _chunk(partition, part)
+
+    def lost_chunks(self) -> Iterator[Chunk]:
+        """The ranges that were gone before they could be planned, as chunks: accounted for, never read."""
+        for partition in self.partitions:
+            for gone in partition.lost:
+                yield _chunk(partition, Range(*gone))
+
+
+def _chunk(partition: PartitionPlan, part: Range) -> Chunk:
+    return Chunk(
+        topic=partition.topic,
+        partition=partition.partition,
+        generation=partition.generation,
+        start=part.start,
+        end=part.end,
+    )

@@ -23,7 +23,7 @@ class Range(NamedTuple):
     end: int
 
     @property
-    def count(self) -> int:
+    def size(self) -> int:
         """How many offsets it spans; 0 when empty."""
         return max(0, self.end - self.start)
 
@@ -33,16 +33,16 @@ class Range(NamedTuple):
     def __str__(self) -> str:
         return f"[{self.start}, {self.end})"
 
-    def split(self, size: int) -> Iterator[Self]:
-        """Consecutive slices of `size` offsets, the last one shorter; they tile the range."""
-        for start in range(self.start, self.end, size):
-            yield type(self)(start, min(start + size, self.end))
+    def split(self, length: int) -> Iterator[Self]:
+        """Consecutive slices of `length` offsets, the last one shorter; they tile the range."""
+        for start in range(self.start, self.end, length):
+            yield type(self)(start, min(start + length, self.end))
 
 
 def merge(ranges: Iterable[Range]) -> tuple[Range, ...]:
     """The same offsets as the fewest ranges, sorted, with touching and overlapping ones joined."""
     merged: list[Range] = []
-    for item in sorted(r for r in ranges if r.count):
+    for item in sorted(r for r in ranges if r.size):
         if merged and item.start <= merged[-1].end:
             merged[-1] = Range(merged[-1].start, max(merged[-1].end, item.end))
         else:
@@ -62,14 +62,14 @@ def subtract(whole: Range, covered: Iterable[Range]) -> tuple[Range, ...]:
             break
     if position < whole.end:
         left.append(Range(position, whole.end))
-    return tuple(r for r in left if r.count)
+    return tuple(r for r in left if r.size)
 
 
 def overlaps(ranges: Iterable[Range]) -> tuple[Range, ...]:
     """The offsets that more than one of the ranges holds."""
     shared: list[Range] = []
     reached: int | None = None
-    for item in sorted(r for r in ranges if r.count):
+    for item in sorted(r for r in ranges if r.size):
         if reached is not None and item.start < reached:
             shared.append(Range(item.start, min(item.end, reached)))
         reached = item.end if reached is None else max(reached, item.end)
