@@ -51,9 +51,7 @@ class Document(Value):
         try:
             return cls.model_validate_json(data)
         except ValidationError as error:
-            faults = "; ".join(
-                f"{'.'.join(map(str, e['loc'])) or 'document'}: {e['msg']}" for e in error.errors()[:5]
-            )
+            faults = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'document'}: {e['msg']}" for e in error.errors()[:5])
             raise DocumentError(
                 f"{name} is not a readable {cls.__name__.lower()} document: {faults}. "
                 "It was damaged or written by another version; restore it from a backup of the store, "

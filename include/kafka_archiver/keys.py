@@ -96,5 +96,3 @@ def hour_document(archive: str, hour: int | None) -> str:
 def progress_document(archive: str) -> str:
     """The key of the archive's progress, the summary of all settled runs."""
     return f"{ledger_prefix(archive)}progress.json"
-
-
