@@ -1,0 +1,238 @@
+"""The YAML of an archive. Every key but `archive`, `source.topics` and `store.url` has a default.
+
+:func:`load_archive` reads one file, :func:`load_archives` a folder; both raise
+:class:`~kafka_archiver.errors.ConfigError` naming file, key, what was expected and what was found.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+import yaml
+from croniter import croniter  # type: ignore[import-untyped]
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from kafka_archiver.documents import UtcTime
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.plan import Settings
+
+# Known to the design, not to this version: an error that says so beats "unknown key".
+PLANNED = {
+    "source.registry", "transform", "schema_evolution", "alerts.max_age", "alerts.max_lag_records",
+}  # fmt: skip
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Decode(_Section):
+    """How the bytes of a key or value are read."""
+
+    decode: Literal["bytes"] = "bytes"
+
+
+class ValueDecode(_Section):
+    """How the bytes of a value are read; `json` makes a value that is not one JSON document a bad record."""
+
+    decode: Literal["bytes", "json"] = "bytes"
+
+
+class Source(_Section):
+    """What is archived, and how it is read."""
+
+    kafka: str | dict[str, str | int | float | bool] = "kafka_default"
+    topics: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
+    pattern: str | None = None
+    group: str | None = None
+    start: Literal["earliest", "latest"] | UtcTime = "earliest"
+    isolation: Literal["read_committed", "read_uncommitted"] = "read_committed"
+    reader: Literal["auto", "spark"] = "auto"
+    max_records_per_run: Annotated[int, Field(gt=0)] = 50_000_000
+    key: Decode = Decode()
+    value: ValueDecode = ValueDecode()
+
+    @model_validator(mode="after")
+    def _one_way_to_name_topics(self) -> Self:
+        if (self.topics is None) == (self.pattern is None):
+            raise ValueError("expected exactly one of `topics` (a list of names) and `pattern` (a regular expression)")
+        if self.topics and len(set(self.topics)) != len(self.topics):
+            raise ValueError("a topic is listed twice in `topics`")
+        if self.pattern is not None:
+            try:
+                re.compile(self.pattern)
+            except re.error as error:
+                raise ValueError(f"`pattern` is not a regular expression: {error}") from error
+        return self
+
+
+class Timestamp(_Section):
+    """Which time files a record."""
+
+    from_: Annotated[Literal["record"], Field(alias="from")] = "record"
+
+
+class StoreSection(_Section):
+    """Where and how objects are written."""
+
+    url: Annotated[str, Field(pattern=r"^(s3|memory)://[^/]+(/.*)?$")]
+    aws: str | dict[str, str | int | bool] = "aws_default"
+    layout: Literal["hourly"] = "hourly"
+    format: str = "jsonl"
+    content: Literal["value", "record"] = "value"
+    codec: str | None = None
+    chunk_records: Annotated[int, Field(gt=0, le=100_000_000)] = 1_000_000
+    part_bytes: Annotated[int, Field(ge=5 << 20, le=1 << 30)] = 8 << 20
+    encryption: Literal["none"] = "none"
+
+
+class Policies(_Section):
+    """What to do when the brokers' state is strange."""
+
+    lost_offsets: Literal["fail", "record_loss"] = "fail"
+    recreated_topic: Literal["fail"] = "fail"
+    missing_group: Literal["resume_from_ledger", "fail"] = "resume_from_ledger"
+    moved_group: Literal["fail", "follow_ledger"] = "fail"
+    bad_record: Literal["fail"] = "fail"
+    null_value: Literal["archive", "skip"] = "archive"
+
+
+class Alerts(_Section):
+    """Whom to tell: names of Airflow connections (types http and smtp)."""
+
+    on_failure: tuple[str, ...] = ()
+
+
+class Spark(_Section):
+    """How the job is submitted. `memory_bytes` bounds what one task holds back before it spills to local disk."""
+
+    connection: str = "spark_default"
+    conf: dict[str, str | int | bool] = {}
+    memory_bytes: Annotated[int, Field(ge=16 << 20)] = 128 << 20
+
+
+def _schedule(value: Any) -> Any:
+    if value is not None and (not isinstance(value, str) or not croniter.is_valid(value)):
+        raise ValueError('expected a cron expression like "0 * * * *", or "@hourly", or null')
+    return value
+
+
+class Archive(_Section):
+    """One archive: its YAML as a value."""
+
+    archive: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=200)]
+    description: str = ""
+    owner: str = "airflow"
+    tags: tuple[str, ...] = ()
+    schedule: Annotated[str | None, BeforeValidator(_schedule)] = "0 * * * *"
+    timezone: str = "UTC"
+    retries: Annotated[int, Field(ge=0)] = 3
+    source: Source
+    timestamp: Timestamp = Timestamp()
+    store: StoreSection
+    policies: Policies = Policies()
+    alerts: Alerts = Alerts()
+    spark: Spark = Spark()
+
+    @property
+    def group(self) -> str:
+        """The consumer group whose offsets say how far the archive is."""
+        return self.source.group or f"archiver-{self.archive}"
+
+    @property
+    def settings(self) -> Settings:
+        """What of it a plan freezes."""
+        return Settings(
+            isolation=self.source.isolation,
+            layout=self.store.layout,
+            format=self.store.format,
+            content=self.store.content,
+            codec=self.store.codec or default_codec(self.store.format),
+            value_decode=self.source.value.decode,
+            null_value=self.policies.null_value,
+            chunk_records=self.store.chunk_records,
+            part_bytes=self.store.part_bytes,
+        )
+
+
+def default_codec(format_name: str) -> str:
+    """The codec of a format when the YAML names none."""
+    return {"parquet": "zstd", "avro": "zstd"}.get(format_name, "gzip")
+
+
+class _Loader(yaml.SafeLoader):
+    """Leaves times as text, and refuses a key that is given twice, which YAML itself would quietly let win."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 - overrides the base class's
+        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if key in seen:
+                raise ConfigError(f"line {key_node.start_mark.line + 1}: key `{key}` is given twice")
+            seen.add(key)
+        return super().construct_mapping(node, deep)
+
+
+def _explain(error: ValidationError) -> Iterator[str]:
+    for fault in error.errors():
+        # pydantic names the branch of a union it tried; a reader of the YAML knows only its keys.
+        where = ".".join(str(p) for p in fault["loc"] if not _is_branch(str(p)))
+        if fault["type"] == "extra_forbidden":
+            yield (
+                f"`{where}` is part of the design but not of this version; remove it"
+                if where in PLANNED
+                else f"`{where}` is not a key of an archive; see docs/OPERATING.md for all keys"
+            )
+        elif fault["type"] == "missing":
+            yield f"`{where}` is required"
+        else:
+            expected = fault["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+            found = "" if isinstance(fault["input"], dict) else f"; found {fault['input']!r}"
+            yield f"`{where or 'archive'}`: expected {expected.removeprefix('expected ')}{found}"
+
+
+def _is_branch(part: str) -> bool:
+    return "[" in part or part in ("str", "datetime")
+
+
+def parse_archive(text: str, file: str) -> Archive:
+    """An archive from YAML text.
+
+    :param file: what to call the text in messages.
+    :raises ConfigError: it is not YAML, or not an archive.
+    """
+    try:
+        content = yaml.load(text, Loader=_Loader)
+    except ConfigError as error:
+        raise ConfigError(f"{file}: {error}") from None
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{file}: not YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(content, dict):
+        raise ConfigError(f"{file}: expected a mapping with the keys archive, source and store, found {content!r}")
+    try:
+        return Archive.model_validate(content)
+    except ValidationError as error:
+        raise ConfigError("\n".join(f"{file}: {line}" for line in dict.fromkeys(_explain(error)))) from error
+
+
+def load_archive(path: Path) -> Archive:
+    """The archive in one YAML file. Raises ConfigError."""
+    try:
+        return parse_archive(path.read_text(encoding="utf-8"), str(path))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from error
+
+
+def archive_files(folder: Path) -> list[Path]:
+    """The YAML files of a folder of archives, sorted. Raises ConfigError when there is no such folder."""
+    if not folder.is_dir():
+        raise ConfigError(
+            f"{folder}: no such folder; set ARCHIVER_CONFIG_DIR to the one with your archives' YAML files"
+        )
+    return sorted(p for p in folder.iterdir() if p.suffix in (".yaml", ".yml") and not p.name.startswith("."))
