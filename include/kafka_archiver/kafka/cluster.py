@@ -1,0 +1,189 @@
+"""What the brokers say of topics, logs and the archive's group, and the one thing we tell them: the group's offsets."""
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from functools import cached_property
+from typing import NamedTuple
+
+import confluent_kafka
+from confluent_kafka import ConsumerGroupTopicPartitions, IsolationLevel, KafkaError, KafkaException, TopicCollection
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
+
+from kafka_archiver.errors import ConfigError, PermanentError, TransientError
+from kafka_archiver.kafka.failures import results, translate
+from kafka_archiver.ranges import Range, TopicPartition
+
+TIMEOUT_SECONDS = 30.0
+
+
+class Topic(NamedTuple):
+    """A topic as it is now; `id` changes when it is deleted and made again."""
+
+    name: str
+    id: str
+    partitions: int
+
+    @property
+    def names(self) -> list[TopicPartition]:
+        """Its partitions."""
+        return [TopicPartition(self.name, number) for number in range(self.partitions)]
+
+
+class Cluster:
+    """One Kafka cluster. Every call has a deadline; errors are Transient- or PermanentError."""
+
+    def __init__(self, properties: Mapping[str, str]) -> None:
+        if not properties.get("bootstrap.servers"):
+            raise ConfigError("the Kafka connection has no `bootstrap.servers`; give at least one host:port")
+        self.properties = dict(properties)
+        self.brokers = properties["bootstrap.servers"]
+
+    @cached_property
+    def _admin(self) -> AdminClient:
+        try:
+            return AdminClient({"socket.connection.setup.timeout.ms": 10_000, **self.properties, "log_level": 2})
+        except KafkaException as error:
+            raise translate(error.args[0], "start a client", self.brokers) from error
+
+    def cluster_id(self) -> str:
+        """The cluster's own id."""
+        future = self._admin.describe_cluster(request_timeout=TIMEOUT_SECONDS)
+        [answer] = results({"": future}, lambda _: "describe the cluster", self.brokers, TIMEOUT_SECONDS)
+        return str(answer.cluster_id)
+
+    def topics(self, wanted: Collection[str] | re.Pattern[str]) -> list[Topic]:
+        """The topics of these names, or all whose whole name matches the pattern (Kafka's own excluded), sorted.
+
+        :raises PermanentError: a named topic does not exist, or none matches.
+        """
+        names = self._matching(wanted) if isinstance(wanted, re.Pattern) else sorted(wanted)
+        futures = self._admin.describe_topics(TopicCollection(names), request_timeout=TIMEOUT_SECONDS)
+        found = []
+        for name, future in futures.items():
+            try:
+                [described] = results({name: future}, lambda n: f"describe topic {n}", self.brokers, TIMEOUT_SECONDS)
+            except TransientError as error:
+                cause = error.__cause__
+                if isinstance(cause, KafkaException) and cause.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    raise PermanentError(
+                        f"topic {name} does not exist at {self.brokers}; create it or correct source.topics"
+                    ) from error
+                raise
+            found.append(Topic(name, str(described.topic_id), len(described.partitions)))
+        return found
+
+    def _matching(self, pattern: re.Pattern[str]) -> list[str]:
+        try:
+            known = self._admin.list_topics(timeout=TIMEOUT_SECONDS).topics
+        except KafkaException as error:
+            raise translate(error.args[0], "list topics", self.brokers) from error
+        names = sorted(n for n in known if pattern.fullmatch(n) and not n.startswith("__"))
+        if not names:
+            raise PermanentError(
+                f"no topic at {self.brokers} matches source.pattern {pattern.pattern!r} ({len(known)} topics seen); "
+                "the whole name has to match"
+            )
+        return names
+
+    def log_starts(self, names: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """The first offset that each partition still has (its low watermark)."""
+        return self._offsets(names, OffsetSpec.earliest(), "read_uncommitted")  # type: ignore[no-untyped-call]
+
+    def log_ends(self, names: Iterable[TopicPartition], isolation: str) -> dict[TopicPartition, int]:
+        """The end of each partition: the last stable offset for read_committed, else the high watermark."""
+        return self._offsets(names, OffsetSpec.latest(), isolation)  # type: ignore[no-untyped-call]
+
+    def offsets_at(
+        self, names: Iterable[TopicPartition], milliseconds: int, isolation: str
+    ) -> dict[TopicPartition, int | None]:
+        """The first offset of each partition with a timestamp at or after this; None where there is none yet."""
+        found = self._offsets(names, OffsetSpec.for_timestamp(milliseconds), isolation)
+        return {name: offset if offset >= 0 else None for name, offset in found.items()}
+
+    def _offsets(self, names: Iterable[TopicPartition], spec: OffsetSpec, isolation: str) -> dict[TopicPartition, int]:
+        asked = list(names)
+        if not asked:
+            return {}
+        futures = self._admin.list_offsets(
+            {confluent_kafka.TopicPartition(n.topic, n.partition): spec for n in asked},
+            isolation_level=IsolationLevel[isolation.upper()],
+            request_timeout=TIMEOUT_SECONDS,
+        )
+        answers = results(
+            {TopicPartition(k.topic, k.partition): f for k, f in futures.items()},
+            lambda n: f"read the watermarks of {n}",
+            self.brokers,
+            TIMEOUT_SECONDS,
+        )
+        return dict(
+            zip((TopicPartition(k.topic, k.partition) for k in futures), (a.offset for a in answers), strict=True)
+        )
+
+    def committed(self, group: str, names: Iterable[TopicPartition]) -> dict[TopicPartition, int | None]:
+        """The group's committed offsets; None where it has none."""
+        asked = [confluent_kafka.TopicPartition(n.topic, n.partition) for n in names]
+        if not asked:
+            return {}
+        futures = self._admin.list_consumer_group_offsets(
+            [ConsumerGroupTopicPartitions(group, asked)], request_timeout=TIMEOUT_SECONDS
+        )
+        [answer] = results(futures, lambda g: f"read the offsets of group {g}", self.brokers, TIMEOUT_SECONDS)
+        return {
+            TopicPartition(p.topic, p.partition): p.offset if p.offset >= 0 else None for p in answer.topic_partitions
+        }
+
+    def members(self, group: str) -> list[str]:
+        """The clients that are live in the group, as client@host; empty for a group that does not exist."""
+        futures = self._admin.describe_consumer_groups([group], request_timeout=TIMEOUT_SECONDS)
+        try:
+            [found] = results(futures, lambda g: f"describe group {g}", self.brokers, TIMEOUT_SECONDS)
+        except TransientError as error:
+            cause = error.__cause__
+            if isinstance(cause, KafkaException) and cause.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
+                return []
+            raise
+        return sorted(f"{m.client_id}@{m.host.lstrip('/')}" for m in found.members)
+
+    def move_group(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
+        """Set the group's committed offsets, and read them back.
+
+        :raises PermanentError: the group has live members, or says something else afterwards.
+        """
+        if not offsets:
+            return
+        request = [confluent_kafka.TopicPartition(n.topic, n.partition, offset) for n, offset in offsets.items()]
+        futures = self._admin.alter_consumer_group_offsets(
+            [ConsumerGroupTopicPartitions(group, request)], request_timeout=TIMEOUT_SECONDS
+        )
+        [answer] = results(futures, lambda g: f"commit offsets of group {g}", self.brokers, TIMEOUT_SECONDS)
+        for partition in answer.topic_partitions:
+            if partition.error:
+                what = f"commit {partition.topic}[{partition.partition}] of group {group}"
+                raise translate(partition.error, what, self.brokers)
+        after = self.committed(group, offsets)
+        if wrong := [n for n, offset in offsets.items() if after[n] != offset]:
+            raise PermanentError(
+                f"group {group} was set to {offsets[wrong[0]]} at {wrong[0]} but says {after[wrong[0]]}: "
+                "something else commits in it; give the archive a group of its own (source.group)"
+            )
+
+    def first_timestamp(self, name: TopicPartition, offsets: Range, seconds: float = 10.0) -> int | None:
+        """The timestamp (ms) of the first record in a range; None when there is none, or no answer in time."""
+        consumer = confluent_kafka.Consumer(
+            {
+                **self.properties,
+                "group.id": "kafka-archiver-status",
+                "enable.auto.commit": False,
+                "fetch.wait.max.ms": 50,
+                "enable.partition.eof": True,
+                "log_level": 2,
+            }
+        )
+        try:
+            consumer.assign([confluent_kafka.TopicPartition(name.topic, name.partition, offsets.start)])
+            messages = consumer.consume(1, timeout=seconds)
+            if not messages or messages[0].error() or messages[0].offset() not in offsets:
+                return None
+            return int(messages[0].timestamp()[1])
+        finally:
+            consumer.close()
