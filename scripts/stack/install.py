@@ -1,0 +1,104 @@
+"""Makes this checkout able to run: the environment .venv and the jars below .local. A second run is instant.
+
+Runs with the system's python3, before anything is installed: standard library only.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from scripts.stack.checks import find_python, require_disk
+from scripts.stack.errors import StackError
+from scripts.stack.jars import fetch_jars
+from scripts.stack.java import find_java
+from scripts.stack.paths import BIN, LOCAL, ROOT, VENV
+
+REQUIREMENTS = ROOT / "requirements.txt"
+
+
+def install() -> None:
+    """:raises StackError: Java, Python or disk space is missing, or a download failed."""
+    java = find_java()
+    python = find_python()
+    LOCAL.mkdir(exist_ok=True)
+    log = LOCAL / "install.log"
+    # Two `make` at once in one checkout: the second waits, and finds everything done.
+    with (LOCAL / "install.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        stamp, wanted = VENV / "kafka-archiver.stamp", _fingerprint()
+        if not stamp.exists() or stamp.read_text() != wanted:
+            require_disk(ROOT)
+            log.write_bytes(b"")
+            _step("Python packages", lambda: _packages(python, log))
+            stamp.write_text(wanted)
+        _step("Jars of Kafka and Spark", lambda: fetch_jars(java, log))
+
+
+def _fingerprint() -> str:
+    """Of all that decides what the environment holds; its path too, which is written into its scripts."""
+    parts = [str(VENV).encode(), REQUIREMENTS.read_bytes(), (ROOT / "pyproject.toml").read_bytes()]
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()
+
+
+def _step(title: str, work: Callable[[], None]) -> None:
+    begun = time.monotonic()
+    work()
+    seconds = time.monotonic() - begun
+    if seconds > 0.5:
+        print(f"{title:28} installed in {seconds:.0f} s", flush=True)
+
+
+def _packages(python: Path, log: Path) -> None:
+    print("Installing (some minutes the first time; details in .local/install.log) …", flush=True)
+    uv = shutil.which("uv")
+    if uv is None:
+        uv = str(BIN / "uv")
+        if not _run([python, "-m", "venv", VENV], log):
+            raise StackError(f"{python} could not make .venv (Debian: apt-get install python3.11-venv); see {log}")
+        pin = re.search(r"^uv==\S+", REQUIREMENTS.read_text(), re.M)
+        _run([BIN / "pip", "install", pin[0] if pin else "uv"], log)
+    elif not _run([uv, "venv", "--allow-existing", "--seed", "--python", python, VENV], log):
+        raise StackError(f"uv could not make .venv with {python}; see {log}")
+    # uv is several times faster. pip knows mirrors and certificates that only its own settings name.
+    if not _install([uv, "pip", "install", "--python", BIN / "python"], log) and not _install(
+        [BIN / "python", "-m", "pip", "install"], log
+    ):
+        end = "\n  ".join(log.read_text(errors="replace").splitlines()[-20:])
+        raise StackError(f"the Python packages could not be installed; the end of {log}:\n  {end}")
+
+
+def _install(installer: list[str | Path], log: Path) -> bool:
+    return _run([*installer, "-r", REQUIREMENTS], log) and _run(
+        # setuptools is among the requirements, so nothing more is downloaded.
+        [*installer, "--no-deps", "--no-build-isolation", "-e", ROOT],
+        log,
+    )
+
+
+def _run(command: list[str | Path], log: Path) -> bool:
+    with log.open("ab") as output:
+        try:
+            # A PYTHONPATH or an active environment of the person at the terminal must not leak into ours.
+            env = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
+            return subprocess.run(command, stdout=output, stderr=output, env=env, check=False).returncode == 0
+        except OSError as error:
+            output.write(f"{command[0]}: {error}\n".encode())
+            return False
+
+
+if __name__ == "__main__":
+    try:
+        install()
+    except StackError as error:
+        sys.exit(f"error: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)

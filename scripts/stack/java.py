@@ -1,0 +1,52 @@
+"""Finds the Java that runs Kafka and Spark."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from scripts.stack.errors import StackError
+
+NEEDED = 17
+ADVICE = "install a Java 17 runtime (Debian: apt-get install openjdk-17-jre-headless) or point JAVA_HOME at one"
+
+
+@dataclass(frozen=True)
+class Java:
+    home: Path
+    version: int
+
+    @property
+    def executable(self) -> Path:
+        return self.home / "bin" / "java"
+
+
+def find_java() -> Java:
+    """JAVA_HOME's java if that is set, else the one on PATH.
+
+    :raises StackError: there is none, it does not run, or it is older than 17.
+    """
+    home = os.environ.get("JAVA_HOME")
+    command = str(Path(home) / "bin" / "java") if home else "java"
+    found = shutil.which(command)
+    if found is None:
+        where = f"JAVA_HOME is {home}, which has no bin/java" if home else "none is on PATH and JAVA_HOME is not set"
+        raise StackError(f"Java {NEEDED} or newer is needed for Kafka and Spark, but {where}: {ADVICE}")
+    # The java on PATH is often a chain of links or a wrapper: only Java itself knows its home.
+    shown = subprocess.run(
+        [found, "-XshowSettings:properties", "-version"], capture_output=True, text=True, check=False
+    )
+    properties = dict(re.findall(r"^\s*(java\.home|java\.specification\.version) = (.+?)\s*$", shown.stderr, re.M))
+    if shown.returncode != 0 or len(properties) != 2:
+        raise StackError(f"Java {NEEDED} or newer is needed for Kafka and Spark, but {found} does not run: {ADVICE}")
+    # "1.8" up to Java 8, "17" since.
+    version = int(properties["java.specification.version"].removeprefix("1."))
+    if version < NEEDED:
+        raise StackError(
+            f"Java {NEEDED} or newer is needed for Kafka and Spark, but {found} is Java {version}: {ADVICE}"
+        )
+    return Java(Path(properties["java.home"]), version)

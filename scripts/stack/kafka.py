@@ -1,0 +1,146 @@
+"""A real Kafka broker, KRaft, in one JVM."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from scripts.stack.errors import StackError
+from scripts.stack.java import find_java
+from scripts.stack.paths import BROKER_JARS
+from scripts.stack.ports import HOST, require_free
+from scripts.stack.process import Service
+
+# Any 16 bytes, as Kafka writes them; fixed, because a broker refuses a directory of another cluster.
+CLUSTER_ID = "a2Fma2EtYXJjaGl2ZXItMQ"
+
+LOGGING = """\
+status = warn
+appender.out.type = Console
+appender.out.name = out
+appender.out.layout.type = PatternLayout
+appender.out.layout.pattern = %d{ISO8601} %p %m (%c)%n
+rootLogger.level = info
+rootLogger.appenderRef.out.ref = out
+"""
+
+
+@dataclass(frozen=True)
+class KafkaPorts:
+    BASE: ClassVar[int] = 18_092
+    clients: int
+    controller: int
+
+
+def server_properties(ports: KafkaPorts, logs: Path) -> str:
+    settings = {
+        "process.roles": "broker,controller",
+        "node.id": 1,
+        "controller.quorum.voters": f"1@{HOST}:{ports.controller}",
+        "controller.listener.names": "CONTROLLER",
+        "listeners": f"PLAINTEXT://{HOST}:{ports.clients},CONTROLLER://{HOST}:{ports.controller}",
+        "advertised.listeners": f"PLAINTEXT://{HOST}:{ports.clients}",
+        "log.dirs": str(logs).replace("\\", "\\\\"),
+        # One broker: every internal topic has one replica, and few partitions to be quick to create and load.
+        "offsets.topic.replication.factor": 1,
+        "offsets.topic.num.partitions": 1,
+        "transaction.state.log.replication.factor": 1,
+        "transaction.state.log.min.isr": 1,
+        "transaction.state.log.num.partitions": 1,
+        "share.coordinator.state.topic.replication.factor": 1,
+        "share.coordinator.state.topic.min.isr": 1,
+        "share.coordinator.state.topic.num.partitions": 1,
+        "group.initial.rebalance.delay.ms": 0,
+        # A misspelt topic must be an error, not a new topic.
+        "auto.create.topics.enable": "false",
+        # Nothing is deleted by age: a record may be from 1970, or from 9999.
+        "log.retention.hours": -1,
+        "log.message.timestamp.after.max.ms": 9223372036854775807,
+        # Compaction, deletion and the end of a hung transaction show within seconds; topics say what they want of it.
+        "log.initial.task.delay.ms": 500,
+        "log.cleaner.backoff.ms": 500,
+        "log.cleaner.dedupe.buffer.size": 16 * 1024 * 1024,
+        "log.retention.check.interval.ms": 1000,
+        "log.segment.delete.delay.ms": 1000,
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms": 1000,
+    }
+    return "".join(f"{key}={value}\n" for key, value in settings.items())
+
+
+class Kafka:
+    """:param directory: data, settings and log; kept by stop(), so that start() finds the records again."""
+
+    def __init__(self, directory: Path, ports: KafkaPorts) -> None:
+        self.directory = directory
+        self.ports = ports
+        self.bootstrap_servers = f"{HOST}:{ports.clients}"
+        self.service = Service("kafka", directory)
+
+    def start(self) -> None:
+        """Returns when clients are served; at once when it runs already.
+
+        :raises StackError: a port is taken, jars are missing, or the broker does not come up.
+        """
+        self.launch()
+        self.wait()
+
+    def launch(self) -> None:
+        if self.service.running():
+            return
+        if not any(BROKER_JARS.glob("kafka_*.jar")):
+            raise StackError(f"no broker jars in {BROKER_JARS}: run `make install`")
+        require_free("Kafka", asdict(self.ports))
+        data = self.directory / "data"
+        data.mkdir(parents=True, exist_ok=True)
+        properties = self.directory / "server.properties"
+        properties.write_text(server_properties(self.ports, data))
+        (self.directory / "log4j2.properties").write_text(LOGGING)
+        if not (data / "meta.properties").exists():
+            self._format(properties)
+        self.service.start(self._java("-Xms128m", "-Xmx512m", "kafka.Kafka", str(properties)), os.environ)
+
+    def wait(self) -> None:
+        # librdkafka would write its refused connections to our standard error.
+        client = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})
+
+        def why_not_ready() -> str | None:
+            try:
+                # The first needs a broker that serves metadata, the second a controller that could write.
+                client.list_topics(timeout=1)
+                probe = NewTopic("stack-ready", num_partitions=1, replication_factor=1)
+                creations = client.create_topics([probe], validate_only=True, request_timeout=5)
+                creations["stack-ready"].result()
+            except KafkaException as error:
+                return str(error)
+            return None
+
+        self.service.wait_until(why_not_ready, seconds=90)
+
+    def stop(self, grace: float = 20) -> None:
+        """:param grace: seconds to shut down in an orderly way; 0 is a kill -9."""
+        self.service.stop(grace)
+
+    def _format(self, properties: Path) -> None:
+        command = self._java("kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(properties))
+        formatted = subprocess.run(command, capture_output=True, text=True, check=False)
+        if formatted.returncode != 0:
+            raise StackError(f"Kafka's storage could not be formatted: {formatted.stderr or formatted.stdout}")
+
+    def _java(self, *arguments: str) -> list[str]:
+        return [
+            str(find_java().executable),
+            "-cp",
+            f"{BROKER_JARS}/*",
+            # Without these, temporary files would be written outside the checkout.
+            "-XX:-UsePerfData",
+            f"-Djava.io.tmpdir={self.directory}",
+            f"-Dlog4j2.configurationFile={(self.directory / 'log4j2.properties').as_uri()}",
+            *arguments,
+        ]

@@ -1,0 +1,13 @@
+"""Where things are in this checkout. Everything the stack writes is below LOCAL, or is the environment VENV."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+LOCAL = ROOT / ".local"
+VENV = ROOT / ".venv"
+BIN = VENV / "bin"
+SPARK_HOME = VENV / "lib" / "python3.11" / "site-packages" / "pyspark"
+BROKER_JARS = LOCAL / "jars" / "broker"
+SPARK_JARS = LOCAL / "jars" / "spark"

@@ -1,0 +1,161 @@
+"""A real S3 server: SeaweedFS, all its parts in one process."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from scripts.stack.errors import StackError
+from scripts.stack.paths import BIN
+from scripts.stack.ports import HOST, require_free
+from scripts.stack.process import Service
+
+
+@dataclass(frozen=True)
+class S3Ports:
+    BASE: ClassVar[int] = 18_100
+    clients: int
+    clients_grpc: int
+    master: int
+    master_grpc: int
+    volume: int
+    volume_grpc: int
+    filer: int
+    filer_grpc: int
+    admin: int
+
+    def all(self) -> dict[str, int]:
+        # The worker inside the server looks for its admin there, whatever -admin.port.grpc says.
+        return {**asdict(self), "admin_grpc": self.admin + 10_000}
+
+
+@dataclass(frozen=True)
+class Credentials:
+    access_key: str
+    secret_key: str
+
+
+class S3:
+    """:param directory: data, settings and log; kept by stop(), so that start() finds the objects again."""
+
+    bucket = "archive"
+    region = "us-east-1"
+    # Fixed: the server listens on this machine alone, and env.sh and connections stay valid from one day to the next.
+    owner = Credentials("archiver", "archiver-local-secret")
+    reader = Credentials("reader", "reader-local-secret")
+
+    def __init__(self, directory: Path, ports: S3Ports) -> None:
+        self.directory = directory
+        self.ports = ports
+        self.endpoint_url = f"http://{HOST}:{ports.clients}"
+        self.service = Service("s3", directory)
+
+    def client(self, credentials: Credentials = owner) -> Any:
+        """A boto3 client of this server."""
+        return boto3.client(
+            "s3",
+            endpoint_url=self.endpoint_url,
+            region_name=self.region,
+            aws_access_key_id=credentials.access_key,
+            aws_secret_access_key=credentials.secret_key,
+            config=Config(connect_timeout=2, read_timeout=10, retries={"total_max_attempts": 1}),
+        )
+
+    def start(self) -> None:
+        """Returns when objects can be written and read with the right key alone; at once when it runs already.
+
+        :raises StackError: a port is taken, or the server does not come up.
+        """
+        self.launch()
+        self.wait()
+
+    def launch(self) -> None:
+        if self.service.running():
+            return
+        require_free("the S3 server", self.ports.all())
+        (self.directory / "data").mkdir(parents=True, exist_ok=True)
+        identities = self.directory / "identities.json"
+        identities.write_text(json.dumps(self._identities(), indent=2))
+        identities.chmod(0o600)
+        self.service.start([BIN / "weed", *self._arguments()], os.environ)
+
+    def wait(self) -> None:
+        owner = self.client()
+        self.service.wait_until(lambda: self._refusal(lambda: self._round_trip(owner)), seconds=60)
+        stranger = self.client(Credentials(self.owner.access_key, "not-the-secret"))
+        if self._refusal(lambda: self._round_trip(stranger)) is None:
+            raise StackError(f"the S3 server at {self.endpoint_url} accepts a wrong secret key: it must not be used")
+
+    def stop(self, grace: float = 20) -> None:
+        """:param grace: seconds to shut down in an orderly way; 0 is a kill -9."""
+        self.service.stop(grace)
+        # Made there whatever the flags say, and left there by a kill.
+        for purpose, number in self.ports.all().items():
+            if purpose.endswith("_grpc"):
+                part = "s3" if purpose == "clients_grpc" else purpose.removesuffix("_grpc")
+                Path(f"/tmp/seaweedfs-{part}-grpc-{number}.sock").unlink(missing_ok=True)
+
+    def _round_trip(self, client: Any) -> None:
+        key, body = "_stack/ready", b"ready"
+        client.put_object(Bucket=self.bucket, Key=key, Body=body)
+        read = client.get_object(Bucket=self.bucket, Key=key)["Body"].read()
+        if read != body:
+            raise StackError(f"the S3 server at {self.endpoint_url} returned {read!r} for {body!r}")
+        client.delete_object(Bucket=self.bucket, Key=key)
+
+    @staticmethod
+    def _refusal(attempt: Callable[[], None]) -> str | None:
+        try:
+            attempt()
+        except (BotoCoreError, ClientError) as error:
+            return str(error)
+        return None
+
+    def _identities(self) -> dict[str, Any]:
+        def identity(credentials: Credentials, actions: list[str]) -> dict[str, Any]:
+            keys = {"accessKey": credentials.access_key, "secretKey": credentials.secret_key}
+            return {"name": credentials.access_key, "credentials": [keys], "actions": actions}
+
+        owner = identity(self.owner, ["Admin", "Read", "Write", "List", "Tagging"])
+        return {"identities": [owner, identity(self.reader, ["Read", "List"])]}
+
+    def _arguments(self) -> list[str]:
+        ports = self.ports
+        return [
+            "-logtostderr=true",
+            "mini",
+            f"-dir={self.directory / 'data'}",
+            f"-ip={HOST}",
+            f"-ip.bind={HOST}",
+            f"-bucket={self.bucket}",
+            f"-s3.config={self.directory / 'identities.json'}",
+            f"-s3.port={ports.clients}",
+            f"-s3.port.grpc={ports.clients_grpc}",
+            f"-master.port={ports.master}",
+            f"-master.port.grpc={ports.master_grpc}",
+            f"-volume.port={ports.volume}",
+            f"-volume.port.grpc={ports.volume_grpc}",
+            f"-filer.port={ports.filer}",
+            f"-filer.port.grpc={ports.filer_grpc}",
+            f"-admin.port={ports.admin}",
+            # Its name in the stored topology: else a changed PORT_OFFSET would make it another server.
+            "-volume.id=local",
+            # Relative to its directory: below /tmp by default, and a whole path may be too long for a socket.
+            "-s3.localSocket=s3.sock",
+            "-filer.localSocket=filer.sock",
+            # Writing to a bucket that is not there must be an error, as it is with Amazon's S3.
+            "-s3.autoCreateBucket=false",
+            "-s3.port.iceberg=0",
+            "-s3.port.lance=0",
+            "-webdav=false",
+            "-admin.ui=false",
+            "-master.telemetry=false",
+        ]

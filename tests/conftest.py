@@ -1,0 +1,61 @@
+"""Real services for the tests: one broker and one S3 server a session, started by the first test that asks.
+
+They run on free ports below .local/test/<pid of pytest>; see scripts/stack for what they can do.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from scripts.stack.kafka import Kafka, KafkaPorts
+from scripts.stack.paths import LOCAL
+from scripts.stack.ports import free_ports
+from scripts.stack.process import end
+from scripts.stack.s3 import S3, S3Ports
+
+
+@pytest.fixture(scope="session")
+def stack_directory() -> Iterator[Path]:
+    """Where this session's services keep their data; gone at the end."""
+    sessions = LOCAL / "test"
+    # A session that was killed could not clean up: its services and data go now.
+    for left in sessions.glob("*") if sessions.exists() else []:
+        if not psutil.pid_exists(int(left.name)):
+            _discard(left)
+    directory = sessions / str(os.getpid())
+    directory.mkdir(parents=True)
+    yield directory
+    _discard(directory)
+
+
+def _discard(directory: Path) -> None:
+    end(directory, grace=0)
+    shutil.rmtree(directory)
+
+
+@pytest.fixture(scope="session")
+def kafka(stack_directory: Path) -> Iterator[Kafka]:
+    """A real broker. Topics outlive a test: give each test names of its own."""
+    broker = Kafka(stack_directory / "kafka", free_ports(KafkaPorts))
+    try:
+        broker.start()
+        yield broker
+    finally:
+        broker.stop(grace=0)
+
+
+@pytest.fixture(scope="session")
+def s3(stack_directory: Path) -> Iterator[S3]:
+    """A real S3 server with the bucket `archive`. Objects outlive a test: give each test a prefix of its own."""
+    server = S3(stack_directory / "s3", free_ports(S3Ports))
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop(grace=0)
