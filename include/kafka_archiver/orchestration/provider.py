@@ -1,0 +1,16 @@
+"""What Airflow reads when it looks for providers.
+
+Every Airflow process calls this while it starts, before its configuration is complete, and an exception here stops all
+of them. So it imports nothing and computes nothing.
+"""
+
+from typing import Any
+
+
+def get_provider_info() -> dict[str, Any]:
+    """The provider's metadata, in the form of Airflow's provider_info.schema.json."""
+    return {
+        "package-name": "kafka-archiver",
+        "name": "Kafka archiver",
+        "description": "Archives Kafka topics to an object store, filed by hour, with a proof of completeness.",
+    }
