@@ -4,6 +4,7 @@ Data:   <topic>/date=2026-11-21/hour=05/<topic>+<partition>+<chunk start, 20 dig
 Ledger: _ledger/<archive>/runs/<interval start>/{plan,manifest,commit}.json, …/hours/2026-11-21/05.json
 """
 
+import re
 from datetime import datetime
 from urllib.parse import quote, unquote
 
@@ -11,6 +12,7 @@ from kafka_archiver.intervals import hour_of, hour_start, parse_run_id, to_ms
 
 LEDGER = "_ledger"
 DEAD_LETTER = "_dead_letter"
+_OBJECT = re.compile(r"(?P<topic>[^+]+)\+(?P<partition>\d+)\+(?P<start>\d{20})(\+g(?P<generation>\d+))?\..+")
 _RESERVED = {LEDGER, DEAD_LETTER, ".", ".."}
 # What Hive, Spark and DuckDB read as a null partition value.
 NO_TIME = "__HIVE_DEFAULT_PARTITION__"
@@ -96,3 +98,11 @@ def hour_document(archive: str, hour: int | None) -> str:
 def progress_document(archive: str) -> str:
     """The key of the archive's progress, the summary of all settled runs."""
     return f"{ledger_prefix(archive)}progress.json"
+
+
+def split_object_key(key: str) -> tuple[str, int, int, int] | None:
+    """Topic, partition, chunk start and generation of an object's key; None for a key of another form."""
+    found = _OBJECT.fullmatch(key.rsplit("/", 1)[-1])
+    if found is None:
+        return None
+    return decode(found["topic"]), int(found["partition"]), int(found["start"]), int(found["generation"] or 0)

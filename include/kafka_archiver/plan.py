@@ -142,6 +142,17 @@ class Plan(Document):
                 for part in whole.split(self.settings.chunk_records):
                     yield _chunk(partition, part)
 
+    def chunk_of(self, name: TopicPartition, offset: int) -> Chunk | None:
+        """The chunk that an offset is in; None when the plan does not have it."""
+        for partition in self.partitions:
+            if partition.name == name:
+                for whole in partition.offset_ranges:
+                    if offset in whole:
+                        length = self.settings.chunk_records
+                        start = whole.start + (offset - whole.start) // length * length
+                        return _chunk(partition, Range(start, min(start + length, whole.end)))
+        return None
+
     def lost_chunks(self) -> Iterator[Chunk]:
         """The ranges that were gone before they could be planned, as chunks: accounted for, never read."""
         for partition in self.partitions:

@@ -17,7 +17,8 @@ from kafka_archiver.ranges import Range, TopicPartition, share, subtract
 class Seen:
     """A partition as the brokers describe it at planning.
 
-    :param committed: the group's offset; None when it has none for this partition.
+    :param committed: where the group stands, or will once the unfinished earlier runs are finished; None when it has
+        no offset for this partition.
     :param log_end: the last stable offset for read_committed, else the high watermark.
     :param interval_start, interval_end: the first offset with a timestamp at or after the interval's ends; None when
         there is no such record yet.
@@ -54,7 +55,7 @@ def plan_forward(
         end = max(start, state.log_end if whole else ranges[-1].end if ranges else start)
         # The end of the interval in the log: what is filed before it is below this offset (or comes late).
         passed = state.log_end if state.interval_end is None else state.interval_end
-        lost = (Range(start, state.log_start),) if start < state.log_start else ()
+        lost = subtract(Range(start, max(start, state.log_start)), _covered(known.get(state.name)))
         planned.append(_partition_plan(state, start, end, end >= passed, ranges, lost))
     return planned
 

@@ -114,13 +114,15 @@ class PartitionProgress(Value):
 class Progress(Document):
     """The summary of all settled runs: those committed whose hours have been proved.
 
-    `closed_until`: every hour that ends by then is complete.
+    `closed_until`: every hour that ends by then is complete. `open_hours`: hours (whole hours since 1970) that have
+    objects and are not complete yet.
     """
 
     document: Literal["kafka-archiver/progress"] = "kafka-archiver/progress"
     version: Literal[1] = 1
     archive: str
     closed_until: UtcTime | None = None
+    open_hours: tuple[int, ...] = ()
     runs: tuple[str, ...] = ()
     partitions: tuple[PartitionProgress, ...] = ()
 
@@ -128,7 +130,7 @@ class Progress(Document):
         """What is known of one partition."""
         return next((p for p in self.partitions if p.name == name), None)
 
-    def after(self, plan: Plan) -> Self:
+    def after(self, plan: Plan, open_hours: Iterable[int] = ()) -> Self:
         """The progress once this run is settled too; settling it again changes nothing."""
         known = {p.name: p for p in self.partitions}
         for planned in plan.partitions:
@@ -153,6 +155,7 @@ class Progress(Document):
         return type(self)(
             archive=self.archive,
             closed_until=closed_until(self, plan),
+            open_hours=tuple(sorted(open_hours)),
             runs=tuple(sorted({*self.runs, plan.run})),
             partitions=tuple(known[name] for name in sorted(known)),
         )
@@ -178,9 +181,7 @@ def hours_between(start: UtcTime, end: UtcTime) -> range:
     return range(-(-to_ms(start) // MS_PER_HOUR), to_ms(end) // MS_PER_HOUR)
 
 
-def hours_to_prove(
-    progress: Progress, plan: Plan, manifest: Manifest, open_hours: Iterable[int]
-) -> dict[int | None, bool]:
+def hours_to_prove(progress: Progress, plan: Plan, manifest: Manifest) -> dict[int | None, bool]:
     """The hours whose proof this run may change, and whether it completes each.
 
     These are the hours its objects are in, the hours of its interval, and whatever was open before and is not any more.
@@ -189,7 +190,7 @@ def hours_to_prove(
     own = set(hours_between(plan.interval.start, plan.interval.end)) if closes(plan) else set()
     passed = hours_between(progress.closed_until, until) if progress.closed_until and until else range(0)
     hours: dict[int | None, bool] = {}
-    for hour in {o.hour for o in manifest.objects} | own | set(passed) | set(open_hours):
+    for hour in {o.hour for o in manifest.objects} | own | set(passed) | set(progress.open_hours):
         complete = hour is not None and (
             hour in own or (until is not None and hour_start(hour) + timedelta(hours=1) <= until)
         )

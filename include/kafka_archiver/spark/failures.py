@@ -1,0 +1,55 @@
+"""What failed inside Spark, as an error of ours again, and as the job's exit code.
+
+Python errors of a task reach the driver as text inside Spark's exception.
+"""
+
+import re
+
+from kafka_archiver.errors import (
+    ArchiverError,
+    ConfigError,
+    IntegrityError,
+    PermanentError,
+    PolicyError,
+    TransientError,
+)
+
+PERMANENT_EXIT, TRANSIENT_EXIT, UNKNOWN_EXIT = 64, 75, 1
+MARK = "kafka-archiver error: "
+_OURS = re.compile(r"^kafka_archiver[\w.]*\.(\w+): (.*?)(?=\n\n|\n\tat |\Z)", re.MULTILINE | re.DOTALL)
+_CAUSE = re.compile(r"^Caused by: (?P<type>[\w.$]+): (?P<text>.*)$", re.MULTILINE)
+_DATA_LOSS = re.compile(r"OffsetOutOfRange|failOnDataLoss|Some data may have been lost", re.IGNORECASE)
+_KNOWN: dict[str, type[ArchiverError]] = {
+    kind.__name__: kind for kind in (PermanentError, TransientError, ConfigError, IntegrityError, PolicyError)
+}
+
+
+def understand(error: Exception) -> Exception:
+    """The error of ours inside Spark's exception; the exception itself when there is none."""
+    if isinstance(error, ArchiverError):
+        return error
+    text = str(error)
+    if found := _OURS.search(text):
+        name, message = found[1], found[2].strip()
+        # A name this table does not have is a subclass for one module's use; all of those are permanent.
+        return _KNOWN.get(name, PermanentError)(message)
+    if _DATA_LOSS.search(text):
+        return PolicyError(
+            "Kafka removed records while they were being read (retention overtook the run); clear the DAG run's task "
+            "`archive` to see which, and `policies.lost_offsets` decides what becomes of them"
+        )
+    return error
+
+
+def exit_code(error: Exception) -> int:
+    """What the job exits with, so that Airflow knows whether to try again."""
+    if isinstance(error, TransientError):
+        return TRANSIENT_EXIT
+    return PERMANENT_EXIT if isinstance(error, ArchiverError) else UNKNOWN_EXIT
+
+
+def one_line(error: Exception) -> str:
+    """The cause in one line, the innermost one where Spark nests them."""
+    causes = _CAUSE.findall(str(error))
+    text = ": ".join(causes[-1]) if causes else f"{type(error).__name__}: {error}"
+    return MARK + " ".join(text.split())[:2000]

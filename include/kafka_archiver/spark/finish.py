@@ -1,0 +1,96 @@
+"""Finish: what the driver does once every chunk has been written: make the objects visible, then the manifest.
+
+Write order: intent.json (which keys may appear), the objects, manifest.json. A crash between any two leaves keys that
+the intent names, and the next attempt writes the same keys again.
+"""
+
+import logging
+from collections.abc import Sequence
+
+from kafka_archiver.errors import IntegrityError, PolicyError
+from kafka_archiver.ledger import Ledger
+from kafka_archiver.manifest import ChunkAccount, Intent, Manifest
+from kafka_archiver.plan import Plan
+from kafka_archiver.ranges import Range, TopicPartition, subtract
+from kafka_archiver.store import Store
+from kafka_archiver.writer import ChunkResult, WrittenObject, abort, complete
+
+log = logging.getLogger(__name__)
+
+
+def finish(
+    plan: Plan, results: Sequence[ChunkResult], log_starts: dict[TopicPartition, int], store: Store, ledger: Ledger
+) -> Manifest:
+    """Complete the run's objects and write its manifest; a run that has one already is replayed against it.
+
+    :param log_starts: where each partition's log starts now, after everything was read.
+    :raises PolicyError: offsets may have been lost while they were read.
+    :raises IntegrityError: a replay does not give what the manifest says, and the store does not have it either.
+    """
+    written = {o.upload.key: o for result in results for o in result.objects}
+    stored = ledger.manifest(plan.run)
+    if stored is not None:
+        return _replay(plan, stored, written, store)
+    found = {result.chunk: result.account for result in results}
+    accounts = [
+        _prove_absence(plan, found.get(chunk) or ChunkAccount.nothing_there(chunk), log_starts)
+        for chunk in plan.chunks()
+    ]
+    before = ledger.intent(plan.run)
+    stale = set(before.keys if before else ()) - written.keys()
+    ledger.put_intent(Intent(archive=plan.archive, run=plan.run, keys=tuple(sorted(written.keys() | stale))))
+    entries = complete(list(written.values()), store)
+    for key in sorted(stale):
+        log.info("%s: an earlier attempt wrote it, this one has no records for it (compacted since): removed", key)
+        store.delete(key)
+    manifest = Manifest.of(plan, entries, accounts)
+    ledger.put_manifest(manifest)
+    return manifest
+
+
+def _prove_absence(plan: Plan, account: ChunkAccount, log_starts: dict[TopicPartition, int]) -> ChunkAccount:
+    """Absence is proven while the log still reaches back to before it; below the log's start it may be loss."""
+    start = log_starts[TopicPartition(account.topic, account.partition)]
+    absent = [Range(*r) for r in account.absent_ranges]
+    unproven = [gone for r in absent for gone in [Range(r.start, min(r.end, start))] if gone.size]
+    if not unproven:
+        return account
+    count = sum(r.size for r in unproven)
+    if plan.policies.get("lost_offsets") != "record_loss":
+        raise PolicyError(
+            f"{count} offsets of {account.chunk} were not there to be read, and retention has removed everything "
+            f"before {start} since the plan was made: they may have held records. To go on and have them shown as "
+            "lost for ever set `policies.lost_offsets: record_loss`, delete the run's plan.json and clear the DAG run "
+            "(policies.lost_offsets: fail)"
+        )
+    proven = [left for r in absent for left in subtract(r, unproven)]
+    return account.model_copy(
+        update={
+            "absent": account.absent - count,
+            "lost": account.lost + count,
+            "absent_ranges": tuple(tuple(r) for r in proven),
+        }
+    )
+
+
+def _replay(plan: Plan, stored: Manifest, written: dict[str, WrittenObject], store: Store) -> Manifest:
+    promised = {o.key: o for o in stored.objects}
+    same = [o for key, o in written.items() if key in promised and o.upload.checksum == promised[key].checksum]
+    different = [o for key, o in written.items() if o not in same]
+    abort(different, store)
+    rewritten = {e.key: e.etag for e in complete(same, store)}
+    if changed := [key for key, etag in rewritten.items() if etag != promised[key].etag]:
+        log.warning("%d objects were rewritten with the same bytes but have another ETag (encryption?)", len(changed))
+    kept = [o for key, o in promised.items() if key not in rewritten]
+    for item in kept:
+        stat = store.head(item.key)
+        if stat is None or stat.size != item.bytes or stat.etag != item.etag:
+            raise IntegrityError(
+                f"{item.key} is {'missing' if stat is None else 'not what the manifest says'}, and Kafka does not "
+                f"have its records any more (expected {item.rows} from offset {item.first_offset}); restore it from "
+                "a version or copy of the bucket"
+            )
+    log.info("replayed run %s: %d objects rewritten with the same bytes", plan.run, len(rewritten))
+    if kept:
+        log.info("%d objects verified in the store instead: Kafka no longer has all their records", len(kept))
+    return stored

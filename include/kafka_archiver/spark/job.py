@@ -1,0 +1,115 @@
+"""The archive job: the chunks of a run's plan → Spark's Kafka source → the writer → the manifest. One action a run."""
+
+import logging
+import pickle
+from collections.abc import Sequence
+
+from pyspark.sql import SparkSession
+
+from kafka_archiver.errors import ArchiverError, PermanentError, PolicyError
+from kafka_archiver.kafka.cluster import Cluster
+from kafka_archiver.ledger import Ledger
+from kafka_archiver.manifest import Manifest
+from kafka_archiver.plan import ENCODING, Chunk, Plan
+from kafka_archiver.ranges import TopicPartition
+from kafka_archiver.spark.failures import understand
+from kafka_archiver.spark.finish import finish
+from kafka_archiver.spark.sink import Collected, writer_of
+from kafka_archiver.spark.source import chunks_frame
+from kafka_archiver.store import open_store
+from kafka_archiver.writer import ChunkResult, Limits, abort
+
+log = logging.getLogger(__name__)
+
+SESSION = {
+    # The size of an Arrow batch is computed anew for every row, at a cost that grows with its rows.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
+    "spark.python.unix.domain.socket.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.adaptive.enabled": "false",
+}
+
+
+class ArchiveJob:
+    """Archives runs one after the other in one Spark session, which is started only when there is something to read."""
+
+    def __init__(self, archive: str, url: str, kafka: dict[str, str], store: dict[str, str], limits: Limits) -> None:
+        self._archive, self._url, self._kafka, self._options, self._limits = archive, url, kafka, store, limits
+        self._cluster = Cluster(kafka)
+        self._store = open_store(url, store)
+        self._ledger = Ledger(self._store, archive)
+
+    def run(self, run: str) -> Manifest:
+        """Write the objects and the manifest of one planned run.
+
+        :raises ArchiverError: Permanent- or TransientError; nothing of this attempt is visible then.
+        """
+        plan = self._ledger.plan(run)
+        if plan is None:
+            raise PermanentError(f"run {run} of archive {self._archive} has no plan; run the task `plan` first")
+        if plan.settings.encoding != ENCODING:
+            raise PermanentError(
+                f"run {run} was planned for encoding {plan.settings.encoding}, this code writes {ENCODING}: it would "
+                "not give the same bytes. Finish the run with the release that planned it"
+            )
+        names = [p.name for p in plan.partitions]
+        chunks = self._readable(plan, self._cluster.log_starts(names))
+        log.info("archiving run %s: %s offsets in %d chunks", run, f"{plan.count:,}", len(chunks))
+        results = self._write(plan, chunks) if chunks else []
+        try:
+            manifest = finish(plan, results, self._cluster.log_starts(names), self._store, self._ledger)
+        except ArchiverError:
+            abort([o for result in results for o in result.objects], self._store)
+            raise
+        log.info(
+            "run %s: %s records in %d objects, %s bytes",
+            run,
+            f"{manifest.rows:,}",
+            len(manifest.objects),
+            f"{sum(o.bytes for o in manifest.objects):,}",
+        )
+        return manifest
+
+    def _readable(self, plan: Plan, log_starts: dict[TopicPartition, int]) -> list[Chunk]:
+        """The chunks, each from where the log still has it. A shortened one is accounted for when all is read."""
+        replayed = self._ledger.manifest(plan.run) is not None
+        readable = []
+        for chunk in plan.chunks():
+            start = log_starts[TopicPartition(chunk.topic, chunk.partition)]
+            if start > chunk.start and not replayed and plan.policies.get("lost_offsets") != "record_loss":
+                raise PolicyError(
+                    f"retention removed the records of {chunk} before {start} since the plan was made. To go on and "
+                    "have them shown as lost for ever set `policies.lost_offsets: record_loss`, delete the run's "
+                    "plan.json and clear the DAG run (policies.lost_offsets: fail)"
+                )
+            if start < chunk.end:
+                readable.append(chunk.model_copy(update={"start": max(chunk.start, start)}))
+        return readable
+
+    def _write(self, plan: Plan, chunks: Sequence[Chunk]) -> list[ChunkResult]:
+        spark = session(f"archive {plan.archive}")
+        done = 0
+
+        def report(result: ChunkResult) -> None:
+            nonlocal done
+            done += 1
+            log.info("[%d/%d] %s", done, len(chunks), result.summary())
+
+        collected = spark.sparkContext.accumulator([], Collected(report))
+        frame = chunks_frame(spark, chunks, plan.settings, self._kafka)
+        write = writer_of(plan, self._url, self._options, self._limits, collected)
+        try:
+            rows = frame.mapInArrow(write, "result binary").collect()
+        except Exception as error:
+            finished: list[ChunkResult] = [pickle.loads(item) for item in collected.value]
+            abort([o for result in finished for o in result.objects], self._store)
+            raise understand(error) from error
+        return [pickle.loads(row["result"]) for row in rows]
+
+
+def session(name: str) -> SparkSession:
+    """The Spark session of a job; what spark-submit was told goes before our defaults."""
+    builder = SparkSession.builder.appName(name)
+    for key, value in SESSION.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()

@@ -1,0 +1,64 @@
+"""The command line of the Spark jobs."""
+
+import argparse
+import json
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+from kafka_archiver.errors import ArchiverError, ConfigError
+from kafka_archiver.spark.failures import exit_code, one_line, understand
+from kafka_archiver.spark.job import ArchiveJob
+from kafka_archiver.spark.watchdog import watch
+from kafka_archiver.writer import Limits
+
+ENDPOINTS = "KAFKA_ARCHIVER_ENDPOINTS"
+
+
+def archive(arguments: Sequence[str]) -> int:
+    """Archive runs, one after the other. Returns the exit code."""
+    parser = argparse.ArgumentParser(prog="archive.py", description="Archive planned runs of one archive.")
+    parser.add_argument("--store", required=True, help="URL of the store: s3://bucket/prefix")
+    parser.add_argument("--archive", required=True, help="name of the archive")
+    parser.add_argument("--run", required=True, action="append", dest="runs", help="ledger's name of the run")
+    parser.add_argument("--memory-bytes", type=int, default=Limits().memory_bytes, help="per task, before spilling")
+    options = parser.parse_args(arguments)
+    watch()
+    logging.basicConfig(stream=sys.stdout, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    try:
+        endpoints = _endpoints()
+        job = ArchiveJob(
+            options.archive,
+            options.store,
+            endpoints["kafka"],
+            endpoints["store"],
+            Limits(memory_bytes=options.memory_bytes),
+        )
+        for run in options.runs:
+            job.run(run)
+    except Exception as error:  # noqa: BLE001 - the last line of the log says what it was, whatever it was
+        cause = understand(error)
+        if not isinstance(cause, ArchiverError):
+            traceback.print_exc()
+        sys.stdout.write(one_line(cause) + "\n")
+        sys.stdout.flush()
+        return exit_code(cause)
+    return 0
+
+
+def _endpoints() -> dict[str, dict[str, str]]:
+    text = os.environ.get(ENDPOINTS)
+    if not text:
+        raise ConfigError(
+            f"the environment variable {ENDPOINTS} is not set: expected JSON with `kafka` (client properties) and "
+            "`store` (options); the DAG's task `archive` sets it"
+        )
+    try:
+        found = json.loads(text)
+        return {name: {str(k): str(v) for k, v in found[name].items()} for name in ("kafka", "store")}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        # The text holds credentials: it is not shown.
+        raise ConfigError(f"{ENDPOINTS} is not JSON with `kafka` and `store`, each a mapping of strings") from None

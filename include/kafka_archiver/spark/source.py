@@ -1,0 +1,78 @@
+"""Source: the chunks of a plan as one DataFrame, read with Spark's Kafka source.
+
+A read may hold one range a partition, so the k-th chunks of all partitions form read k, and the reads are united:
+one Spark task a chunk.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from functools import reduce
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import col, unix_millis
+
+from kafka_archiver.kafka.java import java_properties
+from kafka_archiver.plan import Chunk, Settings
+from kafka_archiver.ranges import TopicPartition
+
+
+def chunks_frame(
+    spark: SparkSession, chunks: Iterable[Chunk], settings: Settings, properties: Mapping[str, str]
+) -> DataFrame:
+    """The records of the chunks, in one partition a chunk, with the columns that the writer needs.
+
+    Columns: `topic` (only when there are several), `partition`, `offset`, `timestamp` (ms), `value` and, for
+    `content: record`, `timestamp_type`, `key`, `headers`.
+
+    :param properties: librdkafka's client properties.
+    """
+    reads = list(_reads(chunks))
+    topics = {chunk.topic for read in reads for chunk in read}
+    frames = [_read(spark, read, settings, properties) for read in reads]
+    columns = [
+        *([col("topic")] if len(topics) > 1 else []),
+        col("partition"),
+        col("offset"),
+        # Milliseconds are the same in every session's time zone; a Spark timestamp is not.
+        unix_millis("timestamp").alias("timestamp"),
+        *([col("timestampType").alias("timestamp_type"), col("key")] if settings.content == "record" else []),
+        col("value"),
+        *([col("headers")] if settings.content == "record" else []),
+    ]
+    return reduce(DataFrame.unionAll, frames).select(*columns)
+
+
+def _reads(chunks: Iterable[Chunk]) -> Iterable[list[Chunk]]:
+    waiting: dict[TopicPartition, list[Chunk]] = {}
+    for chunk in chunks:
+        waiting.setdefault(TopicPartition(chunk.topic, chunk.partition), []).append(chunk)
+    for turn in range(max(map(len, waiting.values()), default=0)):
+        yield [mine[turn] for mine in waiting.values() if turn < len(mine)]
+
+
+def offsets_json(chunks: Iterable[Chunk], end: bool) -> str:
+    """The chunks' starts (or ends) as Spark wants them: {"topic": {"partition": offset}}."""
+    offsets: dict[str, dict[str, int]] = {}
+    for chunk in chunks:
+        offsets.setdefault(chunk.topic, {})[str(chunk.partition)] = chunk.end if end else chunk.start
+    return json.dumps(offsets, sort_keys=True)
+
+
+def _read(spark: SparkSession, chunks: list[Chunk], settings: Settings, properties: Mapping[str, str]) -> DataFrame:
+    assigned: dict[str, list[int]] = {}
+    for chunk in chunks:
+        assigned.setdefault(chunk.topic, []).append(chunk.partition)
+    reader = (
+        spark.read.format("kafka")
+        .options(**{f"kafka.{name}": value for name, value in java_properties(properties).items()})
+        .option("assign", json.dumps(assigned, sort_keys=True))
+        .option("startingOffsets", offsets_json(chunks, end=False))
+        .option("endingOffsets", offsets_json(chunks, end=True))
+        .option("failOnDataLoss", "true")
+        .option("kafka.isolation.level", settings.isolation)
+        .option("kafka.max.poll.records", "5000")
+        .option("kafka.max.partition.fetch.bytes", str(8 << 20))
+        .option("groupIdPrefix", "kafka-archiver")
+        .option("includeHeaders", str(settings.content == "record").lower())
+    )
+    return reader.load()

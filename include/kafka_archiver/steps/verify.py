@@ -1,0 +1,70 @@
+"""Verify: what the manifest says is what the store has, and accounts for every offset of the plan."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from kafka_archiver.errors import IntegrityError
+from kafka_archiver.keys import split_object_key
+from kafka_archiver.manifest import Manifest, ObjectEntry, discrepancies
+from kafka_archiver.plan import Plan
+from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.runs import written
+from kafka_archiver.store import Store
+
+log = logging.getLogger(__name__)
+THREADS = 16
+
+
+def verify(context: Context, runs: Sequence[str]) -> None:
+    """Check each run: the account, every object's size and checksum, and that no chunk has an object too many.
+
+    :raises IntegrityError: something is missing, different or unexplained; all of it is listed.
+    """
+    for run in runs:
+        plan, manifest = written(context, run)
+        found = [
+            *discrepancies(plan, manifest),
+            *_objects(context.store, manifest),
+            *_strangers(context.store, plan, manifest),
+        ]
+        if found:
+            more = f"\n… and {len(found) - 20} more" if len(found) > 20 else ""
+            raise IntegrityError(
+                f"run {run} of archive {context.archive.archive} is not what its manifest says; clear the task "
+                "`archive` of this run to write it again:\n" + "\n".join(found[:20]) + more
+            )
+        account = ", ".join(f"{count:,} {fate}" for fate, count in manifest.account.items() if count)
+        log.info(
+            "run %s verified: %s offsets planned: %s; %s objects, %s bytes, each there with its checksum",
+            run,
+            f"{sum(manifest.account.values()):,}",
+            account or "nothing",
+            f"{len(manifest.objects):,}",
+            f"{sum(o.bytes for o in manifest.objects):,}",
+        )
+
+
+def _objects(store: Store, manifest: Manifest) -> Iterator[str]:
+    def check(item: ObjectEntry) -> str | None:
+        stat = store.head(item.key)
+        if stat is None:
+            return f"{item.key}: missing; expected {item.bytes} bytes"
+        if stat.size != item.bytes or stat.etag != item.etag:
+            return (
+                f"{item.key}: expected {item.bytes} bytes with ETag {item.etag}, "
+                f"found {stat.size} bytes with ETag {stat.etag}"
+            )
+        return None
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        yield from filter(None, pool.map(check, manifest.objects))
+
+
+def _strangers(store: Store, plan: Plan, manifest: Manifest) -> Iterator[str]:
+    expected = {o.key for o in manifest.objects}
+    chunks = {(c.topic, c.partition, c.start, c.generation) for c in plan.chunks()}
+    for folder in sorted({key.rsplit("/", 1)[0] for key in expected}):
+        for stat in store.list(folder + "/"):
+            if stat.key not in expected and split_object_key(stat.key) in chunks:
+                yield f"{stat.key}: an object of this run's chunks that its manifest does not know"

@@ -1,0 +1,12 @@
+"""Archive the planned runs of one archive: spark-submit archive.py --store URL --archive NAME --run ID [--run ID …]
+
+Addresses and credentials are in the environment variable KAFKA_ARCHIVER_ENDPOINTS (JSON), never in an argument.
+Exit codes: 0 done, 64 trying again is of no use, 75 trying again may help, 1 unknown.
+"""
+
+import sys
+
+from kafka_archiver.spark.main import archive
+
+if __name__ == "__main__":
+    sys.exit(archive(sys.argv[1:]))
