@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -15,7 +16,7 @@ from confluent_kafka.cimpl import NewTopic
 from scripts.stack.errors import StackError
 from scripts.stack.java import find_java
 from scripts.stack.paths import BROKER_JARS
-from scripts.stack.ports import HOST, require_free
+from scripts.stack.ports import HOST
 from scripts.stack.process import Service
 
 # Any 16 bytes, as Kafka writes them; fixed, because a broker refuses a directory of another cluster.
@@ -74,29 +75,20 @@ def server_properties(ports: KafkaPorts, logs: Path) -> str:
     return "".join(f"{key}={value}\n" for key, value in settings.items())
 
 
-class Kafka:
-    """:param directory: data, settings and log; kept by stop(), so that start() finds the records again."""
+class Kafka(Service):
+    title = "Kafka"
 
     def __init__(self, directory: Path, ports: KafkaPorts) -> None:
-        self.directory = directory
         self.ports = ports
         self.bootstrap_servers = f"{HOST}:{ports.clients}"
-        self.service = Service("kafka", directory)
+        super().__init__(directory, self.bootstrap_servers)
 
-    def start(self) -> None:
-        """Returns when clients are served; at once when it runs already.
-
-        :raises StackError: a port is taken, jars are missing, or the broker does not come up.
-        """
-        self.launch()
-        self.wait()
+    def ports_needed(self) -> Mapping[str, int]:
+        return asdict(self.ports)
 
     def launch(self) -> None:
-        if self.service.running():
-            return
         if not any(BROKER_JARS.glob("kafka_*.jar")):
             raise StackError(f"no broker jars in {BROKER_JARS}: run `make install`")
-        require_free("Kafka", asdict(self.ports))
         data = self.directory / "data"
         data.mkdir(parents=True, exist_ok=True)
         properties = self.directory / "server.properties"
@@ -104,7 +96,7 @@ class Kafka:
         (self.directory / "log4j2.properties").write_text(LOGGING)
         if not (data / "meta.properties").exists():
             self._format(properties)
-        self.service.start(self._java("-Xms128m", "-Xmx512m", "kafka.Kafka", str(properties)), os.environ)
+        self._run(self._java("-Xms128m", "-Xmx512m", "kafka.Kafka", str(properties)), os.environ)
 
     def wait(self) -> None:
         # librdkafka would write its refused connections to our standard error.
@@ -121,11 +113,7 @@ class Kafka:
                 return str(error)
             return None
 
-        self.service.wait_until(why_not_ready, seconds=90)
-
-    def stop(self, grace: float = 20) -> None:
-        """:param grace: seconds to shut down in an orderly way; 0 is a kill -9."""
-        self.service.stop(grace)
+        self._wait_until(why_not_ready, seconds=90)
 
     def _format(self, properties: Path) -> None:
         command = self._java("kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(properties))

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import ClassVar
 
 import psutil
 
 from scripts.stack.errors import StackError
+from scripts.stack.ports import require_free
 
 # Every process of a service inherits this, grandchildren in sessions of their own too (Spark drivers are such):
 # neither process groups nor parents would lead to those once the process between has died.
@@ -19,19 +22,63 @@ MARK = "KAFKA_ARCHIVER_SERVICE"
 POLL_SECONDS = 0.1
 
 
-class Service:
-    """What runs for one service, recognised by its directory."""
+class Service(ABC):
+    """One service of a stack, recognised by its directory: data, settings, log and pid."""
 
-    def __init__(self, name: str, directory: Path) -> None:
-        self.name = name
+    title: ClassVar[str]
+
+    def __init__(self, directory: Path, address: str) -> None:
+        """:param address: where its clients find it, as a person would write it."""
         self.directory = directory
-        self.log = directory / f"{name}.log"
-        self.pid_file = directory / f"{name}.pid"
+        self.address = address
+        self.log = directory / f"{directory.name}.log"
+        self.pid_file = directory / f"{directory.name}.pid"
         self._child: subprocess.Popen[bytes] | None = None
 
-    def start(self, command: Sequence[str | Path], env: Mapping[str, str]) -> None:
-        """Runs the command in the background, in its directory, in a process group of its own."""
-        self.directory.mkdir(parents=True, exist_ok=True)
+    @abstractmethod
+    def ports_needed(self) -> Mapping[str, int]:
+        """Every port it opens, by purpose."""
+
+    @abstractmethod
+    def launch(self) -> None:
+        """Prepares and starts it, and returns without waiting."""
+
+    @abstractmethod
+    def wait(self) -> None:
+        """Returns when clients are really served."""
+
+    def start(self) -> None:
+        """Launches it and waits; only waits when it runs already.
+
+        :raises StackError: a port is taken, a file is missing, or it does not come up; then with its log's end.
+        """
+        if not self.running():
+            self.check()
+            self.launch()
+        self.wait()
+
+    def stop(self, grace: float = 20) -> None:
+        """Ends all of it and keeps its data. :param grace: seconds for an orderly end; 0 is a kill -9."""
+        end(self.directory, grace)
+        self.pid_file.unlink(missing_ok=True)
+        if self._child is not None:
+            self._child.wait()
+            self._child = None
+
+    def check(self) -> None:
+        """:raises StackError: a port that it needs is taken."""
+        require_free(self.title, self.ports_needed())
+
+    def running(self) -> bool:
+        """Whether the process that launch() started, here or in another process, is alive."""
+        try:
+            process = psutil.Process(int(self.pid_file.read_text()))
+            return process.status() != psutil.STATUS_ZOMBIE and process.environ().get(MARK) == str(self.directory)
+        except (FileNotFoundError, ValueError, psutil.Error):
+            return False
+
+    def _run(self, command: Sequence[str | Path], env: Mapping[str, str]) -> None:
+        """Runs the command in the background, in the service's directory, in a session of its own."""
         with self.log.open("wb") as log:
             self._child = subprocess.Popen(
                 command,
@@ -45,33 +92,15 @@ class Service:
             )
         self.pid_file.write_text(f"{self._child.pid}\n")
 
-    def running(self) -> bool:
-        """Whether the process that start() started, here or in another process, is alive."""
-        try:
-            process = psutil.Process(int(self.pid_file.read_text()))
-            return process.status() != psutil.STATUS_ZOMBIE and process.environ().get(MARK) == str(self.directory)
-        except (FileNotFoundError, ValueError, psutil.Error):
-            return False
-
-    def wait_until(self, why_not_ready: Callable[[], str | None], seconds: float) -> None:
-        """Asks again and again until the answer is None.
-
-        :raises StackError: the process ended, or the time ran out; with the end of the log.
-        """
+    def _wait_until(self, why_not_ready: Callable[[], str | None], seconds: float) -> None:
+        """Asks again and again until the answer is None."""
         deadline = time.monotonic() + seconds
         while (reason := why_not_ready()) is not None:
             if not self.running():
-                raise StackError(f"{self.name} ended while starting; {self._log_end()}")
+                raise StackError(f"{self.title} ended while starting; {self._log_end()}")
             if time.monotonic() > deadline:
-                raise StackError(f"{self.name} was not ready after {seconds:.0f} s ({reason}); {self._log_end()}")
+                raise StackError(f"{self.title} was not ready after {seconds:.0f} s ({reason}); {self._log_end()}")
             time.sleep(POLL_SECONDS)
-
-    def stop(self, grace: float = 20) -> None:
-        end(self.directory, grace)
-        self.pid_file.unlink(missing_ok=True)
-        if self._child is not None:
-            self._child.wait()
-            self._child = None
 
     def _log_end(self) -> str:
         lines = self.log.read_text(errors="replace").splitlines()[-20:]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,7 +15,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from scripts.stack.errors import StackError
 from scripts.stack.paths import BIN
-from scripts.stack.ports import HOST, require_free
+from scripts.stack.ports import HOST
 from scripts.stack.process import Service
 
 
@@ -32,10 +32,6 @@ class S3Ports:
     filer_grpc: int
     admin: int
 
-    def all(self) -> dict[str, int]:
-        # The worker inside the server looks for its admin there, whatever -admin.port.grpc says.
-        return {**asdict(self), "admin_grpc": self.admin + 10_000}
-
 
 @dataclass(frozen=True)
 class Credentials:
@@ -43,9 +39,8 @@ class Credentials:
     secret_key: str
 
 
-class S3:
-    """:param directory: data, settings and log; kept by stop(), so that start() finds the objects again."""
-
+class S3(Service):
+    title = "the S3 server"
     bucket = "archive"
     region = "us-east-1"
     # Fixed: the server listens on this machine alone, and env.sh and connections stay valid from one day to the next.
@@ -53,10 +48,13 @@ class S3:
     reader = Credentials("reader", "reader-local-secret")
 
     def __init__(self, directory: Path, ports: S3Ports) -> None:
-        self.directory = directory
         self.ports = ports
         self.endpoint_url = f"http://{HOST}:{ports.clients}"
-        self.service = Service("s3", directory)
+        super().__init__(directory, self.endpoint_url)
+
+    def ports_needed(self) -> Mapping[str, int]:
+        # The worker inside the server looks for its admin there, whatever -admin.port.grpc says.
+        return {**asdict(self.ports), "admin_grpc": self.ports.admin + 10_000}
 
     def client(self, credentials: Credentials = owner) -> Any:
         """A boto3 client of this server."""
@@ -69,36 +67,23 @@ class S3:
             config=Config(connect_timeout=2, read_timeout=10, retries={"total_max_attempts": 1}),
         )
 
-    def start(self) -> None:
-        """Returns when objects can be written and read with the right key alone; at once when it runs already.
-
-        :raises StackError: a port is taken, or the server does not come up.
-        """
-        self.launch()
-        self.wait()
-
     def launch(self) -> None:
-        if self.service.running():
-            return
-        require_free("the S3 server", self.ports.all())
         (self.directory / "data").mkdir(parents=True, exist_ok=True)
         identities = self.directory / "identities.json"
         identities.write_text(json.dumps(self._identities(), indent=2))
-        identities.chmod(0o600)
-        self.service.start([BIN / "weed", *self._arguments()], os.environ)
+        self._run([BIN / "weed", *self._arguments()], os.environ)
 
     def wait(self) -> None:
         owner = self.client()
-        self.service.wait_until(lambda: self._refusal(lambda: self._round_trip(owner)), seconds=60)
+        self._wait_until(lambda: self._refusal(lambda: self._round_trip(owner)), seconds=60)
         stranger = self.client(Credentials(self.owner.access_key, "not-the-secret"))
         if self._refusal(lambda: self._round_trip(stranger)) is None:
             raise StackError(f"the S3 server at {self.endpoint_url} accepts a wrong secret key: it must not be used")
 
     def stop(self, grace: float = 20) -> None:
-        """:param grace: seconds to shut down in an orderly way; 0 is a kill -9."""
-        self.service.stop(grace)
+        super().stop(grace)
         # Made there whatever the flags say, and left there by a kill.
-        for purpose, number in self.ports.all().items():
+        for purpose, number in self.ports_needed().items():
             if purpose.endswith("_grpc"):
                 part = "s3" if purpose == "clients_grpc" else purpose.removesuffix("_grpc")
                 Path(f"/tmp/seaweedfs-{part}-grpc-{number}.sock").unlink(missing_ok=True)

@@ -1,0 +1,80 @@
+"""`python -m scripts.stack up|down|status`: what `make up` and `make down` run."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+from scripts.stack.checks import require_disk
+from scripts.stack.choices import Choices
+from scripts.stack.env_sh import env_sh
+from scripts.stack.errors import StackError
+from scripts.stack.java import find_java
+from scripts.stack.paths import BIN, LOCAL, ROOT
+from scripts.stack.settings import client_settings, spark_settings
+from scripts.stack.stack import Stack
+
+
+def up() -> None:
+    java = find_java()
+    choices = Choices.remembered()
+    if any(service.running() for service in Stack.of(choices).services):
+        choices.require_same()
+    else:
+        choices = Choices.from_environment()
+    stack = Stack.of(choices)
+    missing = [service for service in stack.services if not service.running()]
+    if missing:
+        require_disk(ROOT)
+    # All of them before the first is started: an error leaves nothing half up.
+    for service in missing:
+        service.check()
+    choices.remember()
+    begun = time.monotonic()
+    for service in missing:
+        service.launch()
+    for service in stack.services:
+        service.wait()
+        took = f"ready after {time.monotonic() - begun:.0f} s" if service in missing else "was running, kept"
+        _line(service.title, service.address, took)
+    clients = client_settings(stack.kafka.bootstrap_servers, stack.s3)
+    script = env_sh({**clients, **stack.airflow.settings(), **spark_settings(java)}, BIN)
+    (LOCAL / "env.sh").write_text(script)
+    _line("archives", choices.archives)
+    print("Next: . .local/env.sh", flush=True)
+
+
+def down() -> None:
+    # Airflow first: what it runs needs the others.
+    for service in reversed(Stack.of(Choices.remembered()).services):
+        begun = time.monotonic()
+        service.stop()
+        _line(service.title, "stopped", f"in {time.monotonic() - begun:.0f} s")
+
+
+def status() -> None:
+    for service in Stack.of(Choices.remembered()).services:
+        _line(service.title, service.address, "running" if service.running() else "not running")
+
+
+def _line(*cells: str) -> None:
+    print("".join(f"{cell:{width}}" for cell, width in zip(cells, (16, 28, 0), strict=False)).rstrip(), flush=True)
+
+
+def main() -> int:
+    commands = {"up": up, "down": down, "status": status}
+    parser = argparse.ArgumentParser(prog="python -m scripts.stack", description=__doc__)
+    parser.add_argument("command", choices=commands)
+    try:
+        commands[parser.parse_args().command]()
+    except StackError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

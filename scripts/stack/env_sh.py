@@ -1,0 +1,25 @@
+"""Writes .local/env.sh, after which the ordinary clients work in any POSIX shell."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def env_sh(variables: Mapping[str, str], bin_directory: Path) -> str:
+    """The script. Sourced twice it changes nothing more."""
+    exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())
+    programs = shlex.quote(str(bin_directory))
+    return f"""\
+# Written by `make up`. Use it with: . .local/env.sh
+{exports}
+# These would turn the keys above into those of another account, or boto3 to a profile that is not there.
+unset AWS_SESSION_TOKEN AWS_PROFILE AWS_DEFAULT_PROFILE
+
+case "${{PATH:-}}:" in
+  {programs}:*) ;;
+  *) PATH={programs}:${{PATH:-}} ;;
+esac
+export PATH
+"""
