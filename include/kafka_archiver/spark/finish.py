@@ -5,7 +5,8 @@ the intent names, and the next attempt writes the same keys again.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from kafka_archiver.errors import IntegrityError, PolicyError
 from kafka_archiver.ledger import Ledger
@@ -13,7 +14,8 @@ from kafka_archiver.manifest import ChunkAccount, Intent, Manifest
 from kafka_archiver.plan import Plan
 from kafka_archiver.ranges import Range, TopicPartition, subtract
 from kafka_archiver.store import Store
-from kafka_archiver.writer import ChunkResult, WrittenObject, abort, complete
+from kafka_archiver.writer.commit import abort, complete
+from kafka_archiver.writer.result import ChunkResult, WrittenObject
 
 log = logging.getLogger(__name__)
 
@@ -27,19 +29,19 @@ def finish(
     :raises PolicyError: offsets may have been lost while they were read.
     :raises IntegrityError: a replay does not give what the manifest says, and the store does not have it either.
     """
-    written = {o.upload.key: o for result in results for o in result.objects}
     stored = ledger.manifest(plan.run)
     if stored is not None:
-        return _replay(plan, stored, written, store)
+        return _replay(plan, stored, results, store)
+    written = {o.upload.key for result in results for o in result.objects}
     found = {result.chunk: result.account for result in results}
     accounts = [
         _prove_absence(plan, found.get(chunk) or ChunkAccount.nothing_there(chunk), log_starts)
         for chunk in plan.chunks()
     ]
     before = ledger.intent(plan.run)
-    stale = set(before.keys if before else ()) - written.keys()
-    ledger.put_intent(Intent(archive=plan.archive, run=plan.run, keys=tuple(sorted(written.keys() | stale))))
-    entries = complete(list(written.values()), store)
+    stale = set(before.keys if before else ()) - written
+    ledger.put_intent(Intent(archive=plan.archive, run=plan.run, keys=tuple(sorted(written | stale))))
+    entries = complete(results, store)
     for key in sorted(stale):
         log.info("%s: an earlier attempt wrote it, this one has no records for it (compacted since): removed", key)
         store.delete(key)
@@ -73,12 +75,14 @@ def _prove_absence(plan: Plan, account: ChunkAccount, log_starts: dict[TopicPart
     )
 
 
-def _replay(plan: Plan, stored: Manifest, written: dict[str, WrittenObject], store: Store) -> Manifest:
+def _replay(plan: Plan, stored: Manifest, results: Sequence[ChunkResult], store: Store) -> Manifest:
     promised = {o.key: o for o in stored.objects}
-    same = [o for key, o in written.items() if key in promised and o.upload.checksum == promised[key].checksum]
-    different = [o for key, o in written.items() if o not in same]
-    abort(different, store)
-    rewritten = {e.key: e.etag for e in complete(same, store)}
+
+    def as_promised(item: WrittenObject) -> bool:
+        return item.upload.key in promised and item.upload.checksum == promised[item.upload.key].checksum
+
+    abort(_only(results, lambda item: not as_promised(item)), store)
+    rewritten = {e.key: e.etag for e in complete(_only(results, as_promised), store)}
     if changed := [key for key, etag in rewritten.items() if etag != promised[key].etag]:
         log.warning("%d objects were rewritten with the same bytes but have another ETag (encryption?)", len(changed))
     kept = [o for key, o in promised.items() if key not in rewritten]
@@ -94,3 +98,7 @@ def _replay(plan: Plan, stored: Manifest, written: dict[str, WrittenObject], sto
     if kept:
         log.info("%d objects verified in the store instead: Kafka no longer has all their records", len(kept))
     return stored
+
+
+def _only(results: Sequence[ChunkResult], wanted: Callable[[WrittenObject], bool]) -> list[ChunkResult]:
+    return [replace(result, objects=tuple(filter(wanted, result.objects))) for result in results]

@@ -17,7 +17,8 @@ from kafka_archiver.spark.finish import finish
 from kafka_archiver.spark.sink import Collected, writer_of
 from kafka_archiver.spark.source import chunks_frame
 from kafka_archiver.store import open_store
-from kafka_archiver.writer import ChunkResult, Limits, abort
+from kafka_archiver.writer.commit import abort
+from kafka_archiver.writer.result import ChunkResult, Limits
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +60,7 @@ class ArchiveJob:
         try:
             manifest = finish(plan, results, self._cluster.log_starts(names), self._store, self._ledger)
         except ArchiverError:
-            abort([o for result in results for o in result.objects], self._store)
+            abort(results, self._store)
             raise
         log.info(
             "run %s: %s records in %d objects, %s bytes",
@@ -90,10 +91,19 @@ class ArchiveJob:
         spark = session(f"archive {plan.archive}")
         done = 0
 
-        def report(result: ChunkResult) -> None:
+        def report(result: ChunkResult, seconds: float) -> None:
             nonlocal done
             done += 1
-            log.info("[%d/%d] %s", done, len(chunks), result.summary())
+            log.info(
+                "chunk %d of %d: %s: %s records in %d objects, %.1f MB, %s records/s",
+                done,
+                len(chunks),
+                result.chunk,
+                f"{result.account.archived:,}",
+                len(result.objects),
+                sum(o.upload.size for o in result.objects) / 1e6,
+                f"{result.account.archived / max(seconds, 1e-6):,.0f}",
+            )
 
         collected = spark.sparkContext.accumulator([], Collected(report))
         frame = chunks_frame(spark, chunks, plan.settings, self._kafka)
@@ -101,10 +111,9 @@ class ArchiveJob:
         try:
             rows = frame.mapInArrow(write, "result binary").collect()
         except Exception as error:
-            finished: list[ChunkResult] = [pickle.loads(item) for item in collected.value]
-            abort([o for result in finished for o in result.objects], self._store)
+            abort([pickle.loads(item)[0] for item in collected.value], self._store)
             raise understand(error) from error
-        return [pickle.loads(row["result"]) for row in rows]
+        return [pickle.loads(row["result"])[0] for row in rows]
 
 
 def session(name: str) -> SparkSession:

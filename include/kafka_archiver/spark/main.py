@@ -12,7 +12,7 @@ from kafka_archiver.errors import ArchiverError, ConfigError
 from kafka_archiver.spark.failures import exit_code, one_line, understand
 from kafka_archiver.spark.job import ArchiveJob
 from kafka_archiver.spark.watchdog import watch
-from kafka_archiver.writer import Limits
+from kafka_archiver.writer.result import Limits
 
 ENDPOINTS = "KAFKA_ARCHIVER_ENDPOINTS"
 

@@ -1,6 +1,7 @@
 """Sink: hands each Spark task's batches to the writer, and the writer's results to the driver."""
 
 import pickle
+import time
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 
@@ -11,15 +12,16 @@ from kafka_archiver.errors import IntegrityError
 from kafka_archiver.plan import Plan
 from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.store import open_store
-from kafka_archiver.writer import ChunkResult, Limits, WriteJob, write_chunk
+from kafka_archiver.writer.chunk import write_chunk
+from kafka_archiver.writer.result import ChunkResult, Limits, WriteJob
 
-Report = Callable[[ChunkResult], None]
+Report = Callable[[ChunkResult, float], None]
 
 
 class Collected(AccumulatorParam[list[bytes]]):
-    """Pickled results, on the driver as soon as their task has succeeded, to report and to clean up after a failure.
+    """Pickled results with their seconds, on the driver as soon as their task has succeeded.
 
-    What counts is what the action returns: Spark takes that from exactly one attempt of each task.
+    They are for reports, and to clean up after a failure. What counts is what the action returns: Spark takes that from exactly one attempt of each task.
     """
 
     def __init__(self, report: Report) -> None:
@@ -34,12 +36,12 @@ class Collected(AccumulatorParam[list[bytes]]):
 
     def addInPlace(self, value1: list[bytes], value2: list[bytes]) -> list[bytes]:  # noqa: N802 - Spark's name
         for item in value2:
-            self._report(pickle.loads(item))
+            self._report(*pickle.loads(item))
         value1.extend(value2)
         return value1
 
 
-def _silent(_: ChunkResult) -> None:
+def _silent(_: ChunkResult, __: float) -> None:
     pass
 
 
@@ -48,7 +50,8 @@ def writer_of(
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """What each Spark task does with its batches (for `mapInArrow`): write the one chunk they are of.
 
-    The function yields the pickled ChunkResult as the only row of column `result`; nothing for a chunk without records.
+    The function yields the pickled ChunkResult, with the seconds it took, as the only row of column `result`;
+    nothing for a chunk without records.
     """
     job = WriteJob(archive=plan.archive, settings=plan.settings)
     topics = sorted({c.topic for c in plan.chunks()})
@@ -62,8 +65,9 @@ def writer_of(
             if chunk is None:
                 raise IntegrityError(f"Spark read offset {offset} of {name}, which is not in plan {plan.run}")
             records = (_only(batch, name, topics) for batch in chain([first], some))
+            started = time.monotonic()
             result = write_chunk(chunk, records, job, open_store(url, options), limits)
-            pickled = pickle.dumps(result)
+            pickled = pickle.dumps((result, time.monotonic() - started))
             collected.add([pickled])
             yield pa.RecordBatch.from_pydict({"result": pa.array([pickled], pa.binary())})
 
