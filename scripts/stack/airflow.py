@@ -49,6 +49,7 @@ class Connection:
 
 class Airflow(Service):
     title = "Airflow"
+    grace = 10
 
     def __init__(self, directory: Path, ports: AirflowPorts, archives: Path, connections: list[Connection]) -> None:
         """:param directory: AIRFLOW_HOME. :param archives: the directory of the archives' YAML files."""

@@ -26,6 +26,8 @@ class Service(ABC):
     """One service of a stack, recognised by its directory: data, settings, log and pid."""
 
     title: ClassVar[str]
+    grace: ClassVar[float] = 20
+    """Seconds that it gets for an orderly end."""
 
     def __init__(self, directory: Path, address: str) -> None:
         """:param address: where its clients find it, as a person would write it."""
@@ -57,9 +59,9 @@ class Service(ABC):
             self.launch()
         self.wait()
 
-    def stop(self, grace: float = 20) -> None:
-        """Ends all of it and keeps its data. :param grace: seconds for an orderly end; 0 is a kill -9."""
-        end(self.directory, grace)
+    def stop(self, grace: float | None = None) -> None:
+        """Ends all of it and keeps its data. :param grace: instead of the usual; 0 is a kill -9."""
+        end(self.directory, self.grace if grace is None else grace)
         self.pid_file.unlink(missing_ok=True)
         if self._child is not None:
             self._child.wait()

@@ -41,6 +41,8 @@ class Credentials:
 
 class S3(Service):
     title = "the S3 server"
+    # It flushes within two, then waits ten for idle connections.
+    grace = 5
     bucket = "archive"
     region = "us-east-1"
     # Fixed: the server listens on this machine alone, and env.sh and connections stay valid from one day to the next.
@@ -80,7 +82,7 @@ class S3(Service):
         if self._refusal(lambda: self._round_trip(stranger)) is None:
             raise StackError(f"the S3 server at {self.endpoint_url} accepts a wrong secret key: it must not be used")
 
-    def stop(self, grace: float = 20) -> None:
+    def stop(self, grace: float | None = None) -> None:
         super().stop(grace)
         # Made there whatever the flags say, and left there by a kill.
         for purpose, number in self.ports_needed().items():
