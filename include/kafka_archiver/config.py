@@ -8,10 +8,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import yaml
-from croniter import croniter  # type: ignore[import-untyped]
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from croniter import CroniterBadDateError, croniter  # type: ignore[import-untyped]
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from kafka_archiver.documents import UtcTime
 from kafka_archiver.errors import ConfigError
@@ -113,9 +114,29 @@ class Spark(_Section):
 
 
 def _schedule(value: Any) -> Any:
-    if value is not None and (not isinstance(value, str) or not croniter.is_valid(value)):
+    if value is not None and (not isinstance(value, str) or not _fires(value)):
         raise ValueError('expected a cron expression like "0 * * * *", or "@hourly", or null')
     return value
+
+
+def _fires(expression: str) -> bool:
+    """Whether it is a schedule, and one that comes round: Airflow would stop at the others, for every archive."""
+    # R stands for a random value, which would be another at each look; a seventh field for years that end.
+    if not croniter.is_valid(expression) or re.search(r"\bR\b", expression) or len(expression.split()) > 6:
+        return False
+    try:
+        croniter(expression).get_next()
+    except CroniterBadDateError:
+        return False
+    return True
+
+
+def _timezone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ValueError('expected the name of a time zone like "UTC" or "Europe/Berlin"') from None
+    return name
 
 
 class Archive(_Section):
@@ -123,10 +144,11 @@ class Archive(_Section):
 
     archive: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=200)]
     description: str = ""
-    owner: str = "airflow"
-    tags: tuple[str, ...] = ()
+    owner: Annotated[str, Field(min_length=1)] = "airflow"
+    # Airflow takes no longer ones.
+    tags: tuple[Annotated[str, Field(min_length=1, max_length=100)], ...] = ()
     schedule: Annotated[str | None, BeforeValidator(_schedule)] = "0 * * * *"
-    timezone: str = "UTC"
+    timezone: Annotated[str, AfterValidator(_timezone)] = "UTC"
     retries: Annotated[int, Field(ge=0)] = 3
     source: Source
     timestamp: Timestamp = Timestamp()

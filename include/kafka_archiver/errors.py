@@ -4,6 +4,8 @@ An orchestrator retries `TransientError` and gives up at once on every other `Ar
 Messages say what was found, what was expected and what to do, in words for the person on call.
 """
 
+from collections.abc import Mapping
+
 
 class ArchiverError(Exception):
     """Base of every error raised on purpose by this package."""
@@ -31,3 +33,22 @@ class IntegrityError(PermanentError):
 
 class PolicyError(PermanentError):
     """The brokers' state needs a decision that the archive's policies leave to a person."""
+
+
+class BadRecordError(PermanentError):
+    """Records that the archive's format cannot hold, or whose value is not what `value.decode` says it is.
+
+    `records` says why of each offset, in offset order; `offset` and `reason` are the first one's.
+    """
+
+    def __init__(self, topic: str, partition: int, records: Mapping[int, str]) -> None:
+        self.records = dict(sorted(records.items()))
+        self.offset, self.reason = next(iter(self.records.items()))
+        others = len(self.records) - 1
+        more = f" (and {others} more of the same batch)" if others else ""
+        super().__init__(f"{topic}[{partition}] offset {self.offset}: {self.reason}{more}")
+        self._arguments = (topic, partition, self.records)
+
+    def __reduce__(self) -> tuple[type["BadRecordError"], tuple[str, int, Mapping[int, str]]]:
+        # Raised in a Spark task, caught in the driver: the default would pickle the message alone.
+        return type(self), self._arguments

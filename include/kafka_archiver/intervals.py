@@ -38,7 +38,11 @@ def parse_run_id(text: str) -> datetime:
 
     :raises ValueError: `text` is not of the form 20261121T050000Z.
     """
-    return datetime.strptime(text, _ID).replace(tzinfo=UTC)
+    start = datetime.strptime(text, _ID).replace(tzinfo=UTC)
+    # strptime also takes single digits, lower case and the digits of other scripts.
+    if run_id(start) != text:
+        raise ValueError(f"not the name of a run: {text!r}")
+    return start
 
 
 def to_ms(moment: datetime) -> int:

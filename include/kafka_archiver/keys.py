@@ -77,14 +77,15 @@ def run_document(archive: str, run: str, name: str) -> str:
 
 def split_run_document(archive: str, key: str) -> tuple[str, str] | None:
     """The run and the document's name that `run_document` wrote; None for any other key."""
-    parts = key.removeprefix(ledger_prefix(archive)).split("/")
-    if len(parts) != 3 or parts[0] != "runs" or not parts[2].endswith(".json"):
+    prefix = f"{ledger_prefix(archive)}runs/"
+    run, _, document = key.removeprefix(prefix).partition("/")
+    if not key.startswith(prefix) or "/" in document or not document.endswith(".json"):
         return None
     try:
-        parse_run_id(parts[1])
+        parse_run_id(run)
     except ValueError:
         return None
-    return parts[1], parts[2].removesuffix(".json")
+    return run, document.removesuffix(".json")
 
 
 def hour_document(archive: str, hour: int | None) -> str:
@@ -93,6 +94,18 @@ def hour_document(archive: str, hour: int | None) -> str:
         return f"{ledger_prefix(archive)}hours/{NO_TIME}.json"
     start = hour_start(hour)
     return f"{ledger_prefix(archive)}hours/{start.year:04d}-{start:%m-%d}/{start:%H}.json"
+
+
+def split_hour_document(archive: str, key: str) -> tuple[int | None] | None:
+    """The hour that `hour_document` wrote, alone in a tuple since it may be None; None for any other key."""
+    if key == hour_document(archive, None):
+        return (None,)
+    day, _, name = key.removeprefix(f"{ledger_prefix(archive)}hours/").partition("/")
+    try:
+        hour = parse_hour_path(f"date={day}/hour={name.removesuffix('.json')}")
+    except ValueError:
+        return None
+    return (hour,) if key == hour_document(archive, hour) else None
 
 
 def progress_document(archive: str) -> str:

@@ -2,15 +2,18 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import BinaryIO, Literal, Protocol
 
 import pyarrow as pa
 
 Content = Literal["value", "record"]
+Decode = Literal["bytes", "json"]
 Buffer = bytes | bytearray | memoryview
 
 # What the readers of Kafka hand to the writer, and every format of `content: record` gives back.
 # timestamp: milliseconds since 1970, -1 when Kafka has none; timestamp_type: 0 create time, 1 append time.
+# headers: null and empty mean the same (Kafka knows no difference); what is read back is never null.
 HEADERS = pa.list_(pa.struct([pa.field("key", pa.string(), nullable=False), pa.field("value", pa.binary())]))
 RECORD = pa.schema(
     [
@@ -30,20 +33,26 @@ VALUE = pa.schema([RECORD.field("offset"), RECORD.field("timestamp"), RECORD.fie
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """What an encoder is told of the object it writes: all that may influence bytes besides the records."""
+    """What an encoder is told of the object it writes: all that may influence bytes besides the records.
+
+    `value_decode: json` demands that every value is one JSON document (a null value is none and passes).
+    """
 
     topic: str
     partition: int
     content: Content
     codec: str
     key: str
+    value_decode: Decode = "bytes"
 
 
 class Encoder(Protocol):
     """Record batches of one object in, its bytes out, as they get ready.
 
     The bytes in all depend on the records in all, never on how they were cut into batches.
-    Batches have the columns of `VALUE` or, for `content: record`, of `RECORD` without topic and partition.
+    Batches have the columns of `VALUE` or, for `content: record`, of `RECORD` without topic and partition;
+    large variants of their types are welcome. They are read before `write` returns and never kept: a small slice
+    does not pin the buffers it was cut from.
     """
 
     @property
@@ -53,11 +62,21 @@ class Encoder(Protocol):
     def write(self, batch: pa.RecordBatch) -> Iterable[Buffer]:
         """Take records; return what is ready to be stored. Buffers are the caller's from then on.
 
-        :raises BadRecordError: a record cannot be represented; names its offset and why.
+        :raises BadRecordError: records cannot be represented; names all of the batch, and why. None of the batch
+            has been taken: the caller may write it again without them.
+        """
+
+    def spill(self, directory: Path, /) -> int:
+        """Move held rows to a temporary file in `directory`; return how many bytes of memory that freed.
+
+        An encoder that streams holds next to nothing and returns 0. The bytes of the object stay the same.
+        The file has no name and is gone when the encoder is, also after a kill.
+
+        :raises OSError: the directory is full or missing; the rows are still held.
         """
 
     def finish(self) -> Iterable[Buffer]:
-        """The rest of the object."""
+        """The rest of the object. Nothing may be written after it."""
 
 
 class Format(Protocol):
@@ -79,4 +98,8 @@ class Format(Protocol):
         """A new encoder."""
 
     def read(self, source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
-        """The records back: batches of `RECORD` or, for `content: value`, of its column `value` alone."""
+        """The records back: batches of `RECORD` or, for `content: value`, of its column `value` alone.
+
+        :param source: seekable, for formats that need it (Parquet).
+        :raises IntegrityError: these are not the whole bytes of such an object.
+        """

@@ -13,8 +13,6 @@ from kafka_archiver.errors import ConfigError, PermanentError, TransientError
 from kafka_archiver.kafka.failures import results, translate
 from kafka_archiver.ranges import Range, TopicPartition
 
-TIMEOUT_SECONDS = 30.0
-
 
 class Topic(NamedTuple):
     """A topic as it is now; `id` changes when it is deleted and made again."""
@@ -30,13 +28,14 @@ class Topic(NamedTuple):
 
 
 class Cluster:
-    """One Kafka cluster. Every call has a deadline; errors are Transient- or PermanentError."""
+    """One Kafka cluster. Every call has a deadline (`timeout`, seconds); errors are Transient- or PermanentError."""
 
-    def __init__(self, properties: Mapping[str, str]) -> None:
+    def __init__(self, properties: Mapping[str, str], timeout: float = 30.0) -> None:
         if not properties.get("bootstrap.servers"):
             raise ConfigError("the Kafka connection has no `bootstrap.servers`; give at least one host:port")
         self.properties = dict(properties)
         self.brokers = properties["bootstrap.servers"]
+        self.timeout = timeout
 
     @cached_property
     def _admin(self) -> AdminClient:
@@ -47,8 +46,8 @@ class Cluster:
 
     def cluster_id(self) -> str:
         """The cluster's own id."""
-        future = self._admin.describe_cluster(request_timeout=TIMEOUT_SECONDS)
-        [answer] = results({"": future}, lambda _: "describe the cluster", self.brokers, TIMEOUT_SECONDS)
+        future = self._admin.describe_cluster(request_timeout=self.timeout)
+        [answer] = results({"": future}, lambda _: "describe the cluster", self.brokers, self.timeout)
         return str(answer.cluster_id)
 
     def topics(self, wanted: Collection[str] | re.Pattern[str]) -> list[Topic]:
@@ -57,11 +56,11 @@ class Cluster:
         :raises PermanentError: a named topic does not exist, or none matches.
         """
         names = self._matching(wanted) if isinstance(wanted, re.Pattern) else sorted(wanted)
-        futures = self._admin.describe_topics(TopicCollection(names), request_timeout=TIMEOUT_SECONDS)
+        futures = self._admin.describe_topics(TopicCollection(names), request_timeout=self.timeout)
         found = []
         for name, future in futures.items():
             try:
-                [described] = results({name: future}, lambda n: f"describe topic {n}", self.brokers, TIMEOUT_SECONDS)
+                [described] = results({name: future}, lambda n: f"describe topic {n}", self.brokers, self.timeout)
             except TransientError as error:
                 cause = error.__cause__
                 if isinstance(cause, KafkaException) and cause.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
@@ -74,7 +73,7 @@ class Cluster:
 
     def _matching(self, pattern: re.Pattern[str]) -> list[str]:
         try:
-            known = self._admin.list_topics(timeout=TIMEOUT_SECONDS).topics
+            known = self._admin.list_topics(timeout=self.timeout).topics
         except KafkaException as error:
             raise translate(error.args[0], "list topics", self.brokers) from error
         names = sorted(n for n in known if pattern.fullmatch(n) and not n.startswith("__"))
@@ -107,13 +106,13 @@ class Cluster:
         futures = self._admin.list_offsets(
             {confluent_kafka.TopicPartition(n.topic, n.partition): spec for n in asked},
             isolation_level=IsolationLevel[isolation.upper()],
-            request_timeout=TIMEOUT_SECONDS,
+            request_timeout=self.timeout,
         )
         answers = results(
             {TopicPartition(k.topic, k.partition): f for k, f in futures.items()},
             lambda n: f"read the watermarks of {n}",
             self.brokers,
-            TIMEOUT_SECONDS,
+            self.timeout,
         )
         return dict(
             zip((TopicPartition(k.topic, k.partition) for k in futures), (a.offset for a in answers), strict=True)
@@ -125,18 +124,18 @@ class Cluster:
         if not asked:
             return {}
         futures = self._admin.list_consumer_group_offsets(
-            [ConsumerGroupTopicPartitions(group, asked)], request_timeout=TIMEOUT_SECONDS
+            [ConsumerGroupTopicPartitions(group, asked)], request_timeout=self.timeout
         )
-        [answer] = results(futures, lambda g: f"read the offsets of group {g}", self.brokers, TIMEOUT_SECONDS)
+        [answer] = results(futures, lambda g: f"read the offsets of group {g}", self.brokers, self.timeout)
         return {
             TopicPartition(p.topic, p.partition): p.offset if p.offset >= 0 else None for p in answer.topic_partitions
         }
 
     def members(self, group: str) -> list[str]:
         """The clients that are live in the group, as client@host; empty for a group that does not exist."""
-        futures = self._admin.describe_consumer_groups([group], request_timeout=TIMEOUT_SECONDS)
+        futures = self._admin.describe_consumer_groups([group], request_timeout=self.timeout)
         try:
-            [found] = results(futures, lambda g: f"describe group {g}", self.brokers, TIMEOUT_SECONDS)
+            [found] = results(futures, lambda g: f"describe group {g}", self.brokers, self.timeout)
         except TransientError as error:
             cause = error.__cause__
             if isinstance(cause, KafkaException) and cause.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
@@ -153,9 +152,9 @@ class Cluster:
             return
         request = [confluent_kafka.TopicPartition(n.topic, n.partition, offset) for n, offset in offsets.items()]
         futures = self._admin.alter_consumer_group_offsets(
-            [ConsumerGroupTopicPartitions(group, request)], request_timeout=TIMEOUT_SECONDS
+            [ConsumerGroupTopicPartitions(group, request)], request_timeout=self.timeout
         )
-        [answer] = results(futures, lambda g: f"commit offsets of group {g}", self.brokers, TIMEOUT_SECONDS)
+        [answer] = results(futures, lambda g: f"commit offsets of group {g}", self.brokers, self.timeout)
         for partition in answer.topic_partitions:
             if partition.error:
                 what = f"commit {partition.topic}[{partition.partition}] of group {group}"

@@ -21,7 +21,8 @@ Report = Callable[[ChunkResult, float], None]
 class Collected(AccumulatorParam[list[bytes]]):
     """Pickled results with their seconds, on the driver as soon as their task has succeeded.
 
-    They are for reports, and to clean up after a failure. What counts is what the action returns: Spark takes that from exactly one attempt of each task.
+    For reports, and to clean up after a failure. What counts is what the action returns: Spark takes that from
+    exactly one attempt of each task.
     """
 
     def __init__(self, report: Report) -> None:

@@ -1,5 +1,6 @@
-"""Object stores: the only place that knows the S3 client."""
+"""Object stores: the only place that knows S3."""
 
 from kafka_archiver.store.base import Part, PendingUpload, Stat, Store
+from kafka_archiver.store.open import open_store
 
-__all__ = ["Part", "PendingUpload", "Stat", "Store"]
+__all__ = ["Part", "PendingUpload", "Stat", "Store", "open_store"]

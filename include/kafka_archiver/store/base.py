@@ -5,6 +5,11 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
+from kafka_archiver.errors import TransientError
+
+# The smallest part of a multipart upload, except the last: S3's rule, enforced when the upload is completed.
+MIN_PART = 5 << 20
+
 
 class Stat(NamedTuple):
     """What the store says of an object. `etag` is without quotes; `modified` in UTC by the store's clock."""
@@ -42,6 +47,14 @@ class PendingUpload(NamedTuple):
         return f"{digest.hexdigest()}-{len(self.parts)}"
 
 
+def upload_gone(url: str, key: str) -> TransientError:
+    """The error for an upload that somebody has ended. Asking again is useless, writing the object again is not."""
+    return TransientError(
+        f"{url}: the upload of {key} is gone, and no object with its parts is there: another attempt or a lifecycle "
+        "rule aborted it. The next attempt of the task writes it again"
+    )
+
+
 class Store(Protocol):
     """Objects below one URL; keys are relative to it. Safe to use from several threads.
 
@@ -69,7 +82,10 @@ class Store(Protocol):
         """
 
     def list(self, prefix: str) -> Iterator[Stat]:
-        """All objects whose key starts with `prefix`, in key order."""
+        """All objects whose key starts with `prefix`, each once, in the server's order.
+
+        S3 lists by key. Other servers list as a file system would (`a/x` before `a-b`): sort where order matters.
+        """
 
     def delete(self, key: str) -> None:
         """Remove an object; no error when there is none."""
@@ -78,12 +94,17 @@ class Store(Protocol):
         """Begin a multipart upload. Returns its upload id."""
 
     def upload_part(self, key: str, upload_id: str, number: int, data: bytes | memoryview) -> Part:
-        """Send part `number` (from 1; all but the last at least 5 MiB). The store checks its MD5 on arrival."""
+        """Send part `number` (from 1; all but the last at least `MIN_PART`). The store checks its MD5 on arrival.
+
+        :raises TransientError: somebody aborted the upload; the object has to be written again.
+        """
 
     def complete_upload(self, key: str, upload_id: str, parts: Sequence[Part]) -> str:
         """Make the object visible, replacing what was there. Returns its ETag.
 
         Completing an upload again whose answer was lost succeeds when the object is there with these parts.
+
+        :raises TransientError: somebody aborted the upload; the object has to be written again.
         """
 
     def abort_upload(self, key: str, upload_id: str) -> None:

@@ -32,6 +32,11 @@ class Limits:
     open_objects: int = 64
     spill_directory: Path | None = None
 
+    @property
+    def block_bytes(self) -> int:
+        """How much is gathered before it is sorted: small beside the memory, large beside the cost of a call."""
+        return self.memory_bytes // 8
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenObject:

@@ -1,0 +1,116 @@
+"""What the archiver asks of Kafka, asked of a real broker."""
+
+import re
+import uuid
+
+import confluent_kafka
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from kafka_archiver.errors import ConfigError, PermanentError, TransientError
+from kafka_archiver.kafka.cluster import Cluster
+from kafka_archiver.ranges import Range, TopicPartition
+from scripts.stack.kafka import Kafka
+from tests.support.topics import DAY, HOUR, Record, new_topic, produce
+from tests.support.waiting import until
+
+pytestmark = pytest.mark.contract
+
+
+@pytest.fixture
+def cluster(kafka: Kafka) -> Cluster:
+    return Cluster({"bootstrap.servers": kafka.bootstrap_servers})
+
+
+def test_topics_have_ids_that_change_when_they_are_made_again(cluster: Cluster) -> None:
+    name = new_topic(cluster.brokers, 3)
+    [first] = cluster.topics([name])
+    assert (first.name, first.partitions) == (name, 3)
+    assert first.names == [TopicPartition(name, 0), TopicPartition(name, 1), TopicPartition(name, 2)]
+    admin = AdminClient({"bootstrap.servers": cluster.brokers})
+    admin.delete_topics([name])[name].result(timeout=30)
+    until(lambda: name not in admin.list_topics(timeout=10).topics)
+    new_topic(cluster.brokers, 3, name=name)
+    [second] = cluster.topics([name])
+    assert second.id != first.id
+
+
+def test_a_topic_that_does_not_exist_is_named_with_what_to_do(cluster: Cluster) -> None:
+    with pytest.raises(PermanentError, match=r"topic no-such-topic does not exist at .*; create it or correct"):
+        cluster.topics(["no-such-topic"])
+
+
+def test_a_pattern_matches_whole_names(cluster: Cluster) -> None:
+    tag = uuid.uuid4().hex[:8]
+    for name in (f"{tag}.a", f"{tag}.b", f"x{tag}.a"):
+        new_topic(cluster.brokers, name=name)
+    assert [t.name for t in cluster.topics(re.compile(rf"{tag}\..*"))] == [f"{tag}.a", f"{tag}.b"]
+    with pytest.raises(PermanentError, match=r"no topic at .* matches source.pattern"):
+        cluster.topics(re.compile(f"none-{tag}"))
+
+
+def test_an_open_transaction_ends_the_log_for_read_committed_only(cluster: Cluster) -> None:
+    name = new_topic(cluster.brokers)
+    partition = TopicPartition(name, 0)
+    produce(cluster.brokers, name, [Record(0, DAY, b"1")] * 3)
+    producer = confluent_kafka.Producer({"bootstrap.servers": cluster.brokers, "transactional.id": uuid.uuid4().hex})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(name, b"open", partition=0)
+    producer.flush(30)
+    assert cluster.log_ends([partition], "read_committed") == {partition: 3}
+    assert cluster.log_ends([partition], "read_uncommitted") == {partition: 4}
+    producer.abort_transaction(30)
+    # The abort marker takes an offset of its own, a moment later.
+    until(lambda: cluster.log_ends([partition], "read_committed") == {partition: 5})
+
+
+def test_offsets_at_a_time_are_the_first_at_or_after_it(cluster: Cluster) -> None:
+    name = new_topic(cluster.brokers)
+    partition = TopicPartition(name, 0)
+    produce(cluster.brokers, name, [Record(0, DAY + i * HOUR, b"x") for i in (0, 2, 1, 3)])
+    for hour, expected in ((0, 0), (1, 1), (2, 1), (3, 3), (4, None)):
+        assert cluster.offsets_at([partition], DAY + hour * HOUR, "read_committed") == {partition: expected}
+    assert cluster.first_timestamp(partition, Range(2, 4)) == DAY + HOUR
+
+
+def test_the_log_starts_where_records_were_deleted_up_to(cluster: Cluster) -> None:
+    name = new_topic(cluster.brokers)
+    produce(cluster.brokers, name, [Record(0, DAY, b"x")] * 10)
+    admin = AdminClient({"bootstrap.servers": cluster.brokers})
+    for future in admin.delete_records([confluent_kafka.TopicPartition(name, 0, 4)]).values():
+        future.result(timeout=30)
+    assert cluster.log_starts([TopicPartition(name, 0)]) == {TopicPartition(name, 0): 4}
+
+
+def test_a_group_is_moved_and_read_back(cluster: Cluster) -> None:
+    name, group = new_topic(cluster.brokers, 2), uuid.uuid4().hex
+    zero, one = TopicPartition(name, 0), TopicPartition(name, 1)
+    assert cluster.members(group) == []
+    assert cluster.committed(group, [zero, one]) == {zero: None, one: None}
+    cluster.move_group(group, {zero: 7})
+    assert cluster.committed(group, [zero, one]) == {zero: 7, one: None}
+
+
+def test_a_group_with_live_members_is_seen_and_not_moved(cluster: Cluster) -> None:
+    name, group = new_topic(cluster.brokers), uuid.uuid4().hex
+    consumer = confluent_kafka.Consumer(
+        {"bootstrap.servers": cluster.brokers, "group.id": group, "client.id": "intruder"}
+    )
+    consumer.subscribe([name])
+    until(lambda: consumer.poll(0.1) or consumer.assignment())
+    [member] = cluster.members(group)
+    assert member.startswith("intruder@")
+    with pytest.raises(PermanentError, match="the group has live members"):
+        cluster.move_group(group, {TopicPartition(name, 0): 0})
+    consumer.close()
+
+
+def test_brokers_that_do_not_answer_are_a_transient_error_that_names_them() -> None:
+    with pytest.raises(TransientError, match=r"127\.0\.0\.1:1"):
+        Cluster({"bootstrap.servers": "127.0.0.1:1"}, timeout=2).topics(["x"])
+
+
+def test_a_connection_without_brokers_is_a_config_error() -> None:
+    with pytest.raises(ConfigError, match=r"no `bootstrap\.servers`"):
+        Cluster({})

@@ -1,0 +1,67 @@
+"""Topics and records on a real broker."""
+
+import uuid
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+HOUR = 3_600_000
+# 2026-11-21T00:00:00Z
+DAY = 1_795_219_200_000
+
+Headers = Sequence[tuple[str, bytes | None]]
+
+
+class Record(NamedTuple):
+    """What a test produces."""
+
+    partition: int
+    timestamp: int
+    value: bytes | None
+    key: bytes | None = None
+    headers: Headers = ()
+
+
+def new_topic(brokers: str, partitions: int = 1, name: str | None = None, **config: str) -> str:
+    """A topic that no other test has. Config keys have underscores for dots."""
+    topic = name or f"t-{uuid.uuid4().hex[:12]}"
+    admin = AdminClient({"bootstrap.servers": brokers})
+    settings = {key.replace("_", "."): value for key, value in config.items()}
+    future = admin.create_topics([NewTopic(topic, partitions, 1, config=settings)])[topic]
+    future.result(timeout=30)
+    return topic
+
+
+def produce(brokers: str, topic: str, records: Iterable[Record], transaction: str | None = None) -> None:
+    """Produce records and wait until the broker has them. `transaction`: "commit" or "abort"."""
+    settings: dict[str, str | int] = {"bootstrap.servers": brokers, "linger.ms": 5}
+    if transaction:
+        settings["transactional.id"] = uuid.uuid4().hex
+    producer = Producer(settings)
+    if transaction:
+        producer.init_transactions(30)
+        producer.begin_transaction()
+    failures: list[str] = []
+    for record in records:
+        while True:
+            try:
+                producer.produce(
+                    topic,
+                    record.value,
+                    record.key,
+                    record.partition,
+                    timestamp=record.timestamp,
+                    headers=list(record.headers),
+                    on_delivery=lambda error, _: failures.append(str(error)) if error else None,
+                )
+                break
+            except BufferError:
+                producer.poll(0.1)
+    assert producer.flush(60) == 0
+    assert not failures, failures[:3]
+    if transaction == "commit":
+        producer.commit_transaction(30)
+    elif transaction == "abort":
+        producer.abort_transaction(30)

@@ -1,0 +1,44 @@
+"""What went wrong inside Spark, as one line and an exit code for Airflow."""
+
+import pytest
+
+from kafka_archiver.errors import ConfigError, IntegrityError, PermanentError, PolicyError, TransientError
+from kafka_archiver.spark.failures import exit_code, one_line, understand
+
+IN_A_TASK = """An exception was thrown from the Python worker. Please see the stack trace below.
+Traceback (most recent call last):
+  File "/x/worker.py", line 1, in main
+  File "/x/s3.py", line 9, in put
+{error}
+
+
+\tat org.apache.spark.api.python.BasePythonRunner.read(PythonRunner.scala:1)
+Caused by: java.io.IOException: last
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "code"),
+    [
+        ("kafka_archiver.errors.TransientError: the store is slow\nsecond line", TransientError, 75),
+        ("kafka_archiver.errors.IntegrityError: offset 3 twice", IntegrityError, 64),
+        ("kafka_archiver.formats.base.BadRecordError: offset 3", PermanentError, 64),
+    ],
+)
+def test_an_error_of_ours_in_a_task_is_ours_again(text: str, kind: type[Exception], code: int) -> None:
+    found = understand(RuntimeError(IN_A_TASK.format(error=text)))
+    assert type(found) is kind
+    assert str(found) == text.split(": ", 1)[1]
+    assert exit_code(found) == code
+
+
+def test_records_removed_while_they_are_read_are_a_matter_of_policy() -> None:
+    assert isinstance(understand(RuntimeError("x OffsetOutOfRangeException: {orders-0=1}")), PolicyError)
+
+
+def test_any_other_error_stays_and_is_shown_by_its_innermost_cause_in_one_line() -> None:
+    error = RuntimeError(IN_A_TASK.format(error="ValueError: no"))
+    assert understand(error) is error
+    assert exit_code(error) == 1
+    assert one_line(error) == "kafka-archiver error: java.io.IOException: last"
+    assert one_line(ConfigError("a\n b")) == "kafka-archiver error: ConfigError: a b"

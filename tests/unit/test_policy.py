@@ -1,0 +1,186 @@
+"""Where ranges start and end, and what each strange state of the brokers leads to."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_archiver.config import Archive
+from kafka_archiver.errors import PolicyError
+from kafka_archiver.intervals import Interval
+from kafka_archiver.plan import PartitionPlan, Plan
+from kafka_archiver.policy import Seen, plan_backfill, plan_forward
+from kafka_archiver.proof import PartitionProgress, Progress
+from kafka_archiver.ranges import Range, TopicPartition, merge, overlaps
+
+NAME = TopicPartition("orders", 0)
+
+
+def archive(limit: int = 10**9, **policies: str) -> Archive:
+    return Archive.model_validate(
+        {
+            "archive": "orders",
+            "source": {"topics": ["orders"], "max_records_per_run": limit},
+            "store": {"url": "s3://b/p"},
+            "policies": policies,
+        }
+    )
+
+
+def seen(**changes: Any) -> Seen:
+    state: dict[str, Any] = {
+        "name": NAME,
+        "topic_id": "id",
+        "committed": None,
+        "log_start": 0,
+        "log_end": 100,
+        "interval_start": None,
+        "interval_end": None,
+        "begin": 0,
+    }
+    return Seen(**(state | changes))
+
+
+def known(
+    next_: int | None, covered: tuple[tuple[int, int], ...] = (), topic_id: str = "id"
+) -> dict[TopicPartition, Any]:
+    return {NAME: PartitionProgress(topic="orders", topic_id=topic_id, partition=0, next=next_, covered=covered)}
+
+
+def only(planned: list[PartitionPlan]) -> PartitionPlan:
+    [one] = planned
+    return one
+
+
+def test_a_new_archive_starts_where_the_yaml_says() -> None:
+    planned = only(plan_forward(archive(), [seen(begin=40)], {}))
+    assert (planned.start, planned.end, planned.offset_ranges) == (40, 100, (Range(40, 100),))
+
+
+def test_a_partition_added_later_starts_at_its_first_record() -> None:
+    other = seen(name=TopicPartition("orders", 1), begin=90, log_start=5)
+    planned = plan_forward(archive(), [seen(committed=100), other], known(100))
+    assert planned[1].offset_ranges == (Range(5, 100),)
+
+
+def test_a_run_goes_on_where_the_group_stands() -> None:
+    assert only(plan_forward(archive(), [seen(committed=70)], known(70))).offset_ranges == (Range(70, 100),)
+
+
+def test_an_idle_partition_gives_an_empty_range_that_closes_the_hour() -> None:
+    planned = only(plan_forward(archive(), [seen(committed=100)], known(100)))
+    assert (planned.count, planned.end, planned.closes) == (0, 100, True)
+
+
+def test_a_capped_run_stops_early_and_does_not_close_the_hour() -> None:
+    planned = only(plan_forward(archive(limit=30), [seen(committed=10, interval_end=60)], known(10)))
+    assert (planned.offset_ranges, planned.end, planned.closes) == ((Range(10, 40),), 40, False)
+
+
+def test_a_cap_is_shared_so_that_a_skewed_partition_starves_nobody() -> None:
+    small = seen(name=TopicPartition("orders", 1), log_end=5)
+    planned = plan_forward(archive(limit=50), [seen(), small], {})
+    assert [p.count for p in planned] == [45, 5]
+
+
+def test_what_a_backfill_archived_is_not_archived_again() -> None:
+    planned = only(plan_forward(archive(), [seen(committed=10)], known(10, ((20, 30), (50, 60)))))
+    assert planned.offset_ranges == (Range(10, 20), Range(30, 50), Range(60, 100))
+    assert planned.end == 100
+
+
+def test_a_backfill_takes_the_offsets_of_its_interval_that_nobody_covers() -> None:
+    state = seen(interval_start=20, interval_end=60, committed=100)
+    assert only(plan_backfill([state], known(100, ((0, 25),)))).offset_ranges == (Range(25, 60),)
+    assert only(plan_backfill([seen()], {})).offset_ranges == ()
+    assert only(plan_backfill([seen(interval_start=20)], {})).offset_ranges == (Range(20, 100),)
+
+
+STRANGE = [
+    (
+        seen(committed=5, log_start=8),
+        known(5),
+        r"3 offsets of orders\[0\] are gone.*`policies.lost_offsets: record_loss`",
+    ),
+    (seen(committed=5, topic_id="new"), known(5), r"deleted and made again.*another archive name"),
+    (seen(committed=101), {}, r"past the end of the log at 100"),
+    (seen(committed=50), known(60), r"stands at 50 .* up to 60.*`policies.moved_group: follow_ledger`.*--to-offset 60"),
+    (seen(committed=70), known(60), r"stands at 70 .* up to 60"),
+]
+
+
+@pytest.mark.parametrize(("state", "ledger", "message"), STRANGE)
+def test_a_strange_state_fails_and_says_what_to_do(
+    state: Seen, ledger: dict[TopicPartition, Any], message: str
+) -> None:
+    with pytest.raises(PolicyError, match=message):
+        plan_forward(archive(), [state], ledger)
+
+
+def test_a_missing_group_resumes_from_the_ledger_unless_told_to_fail() -> None:
+    assert only(plan_forward(archive(), [seen()], known(60))).offset_ranges == (Range(60, 100),)
+    with pytest.raises(PolicyError, match=r"no offset for orders\[0\].*resume_from_ledger"):
+        plan_forward(archive(missing_group="fail"), [seen()], known(60))
+
+
+def test_lost_offsets_are_recorded_when_the_policy_says_so() -> None:
+    planned = only(
+        plan_forward(archive(lost_offsets="record_loss"), [seen(committed=5, log_start=8)], known(5, ((6, 7),)))
+    )
+    assert planned.lost == ((5, 6), (7, 8))
+    assert planned.offset_ranges == (Range(8, 100),)
+    assert planned.start == 5
+
+
+def test_a_moved_group_follows_the_ledger_when_the_policy_says_so() -> None:
+    planned = only(plan_forward(archive(moved_group="follow_ledger"), [seen(committed=20)], known(60)))
+    assert planned.offset_ranges == (Range(60, 100),)
+
+
+START = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.tuples(st.just("grow"), st.integers(1, 50)),
+            st.tuples(st.just("run"), st.integers(1, 60)),
+            st.tuples(st.just("backfill"), st.tuples(st.integers(0, 300), st.integers(0, 300))),
+        ),
+        max_size=40,
+    )
+)
+def test_whatever_the_order_of_runs_and_backfills_every_offset_is_planned_once(steps: list[tuple[str, Any]]) -> None:
+    progress, group, end, planned = Progress(archive="orders"), None, 0, []
+    for number, (what, how) in enumerate([*steps, ("run", 10**6)]):
+        if what == "grow":
+            end += how
+            continue
+        before = {p.name: p for p in progress.partitions}
+        if what == "run":
+            part = only(plan_forward(archive(limit=how), [seen(committed=group, log_end=end)], before))
+            assert part.start == (group or 0)
+            group = part.end
+        else:
+            low, high = sorted(min(x, end) for x in how)
+            part = only(plan_backfill([seen(log_end=end, interval_start=low, interval_end=high)], before))
+        planned += part.offset_ranges
+        interval = Interval(start=START + timedelta(hours=number), end=START + timedelta(hours=number + 1))
+        plan = Plan(
+            archive="orders",
+            interval=interval,
+            origin="scheduled" if what == "run" else "backfill",
+            planned_at=interval.end,
+            cluster_id="c",
+            group="g",
+            settings=archive().settings,
+            policies={},
+            partitions=(part,),
+        )
+        progress = progress.after(plan)
+        assert progress.after(plan) == progress
+    assert not overlaps(planned)
+    assert merge(planned) == merge([Range(0, end)])
+    assert group == end

@@ -1,0 +1,158 @@
+"""When an hour is complete, what came late, and that proving twice changes nothing."""
+
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_archiver.intervals import Interval, hour_of, to_ms
+from kafka_archiver.keys import hour_path
+from kafka_archiver.manifest import ChunkAccount, Manifest, ObjectEntry
+from kafka_archiver.plan import PartitionPlan, Plan, Settings
+from kafka_archiver.proof import HourProof, Progress, hours_to_prove, prove
+
+FIVE = datetime(2026, 11, 21, 5, tzinfo=UTC)
+HOUR = hour_of(to_ms(FIVE))
+assert HOUR is not None
+
+
+def plan(start: datetime = FIVE, hours: int = 1, closes: bool = True, origin: str = "scheduled", end: int = 10) -> Plan:
+    return Plan.model_validate(
+        {
+            "archive": "orders",
+            "interval": Interval(start=start, end=start + timedelta(hours=hours)),
+            "origin": origin,
+            "planned_at": start + timedelta(hours=hours, minutes=1),
+            "cluster_id": "c",
+            "group": "g",
+            "settings": Settings(),
+            "policies": {},
+            "partitions": [
+                PartitionPlan(
+                    topic="orders",
+                    topic_id="id",
+                    partition=0,
+                    start=0,
+                    end=end,
+                    log_start=0,
+                    log_end=end,
+                    closes=closes,
+                    ranges=((0, end),),
+                )
+            ],
+        }
+    )
+
+
+def manifest(of: Plan, *hours: int | None) -> Manifest:
+    objects = [
+        ObjectEntry(
+            key=f"orders/{hour_path(hour)}/orders+0+{of.run}",
+            topic="orders",
+            partition=0,
+            generation=0,
+            chunk_start=0,
+            path=hour_path(hour),
+            rows=1,
+            bytes=7,
+            checksum="c",
+            etag="e",
+            first_offset=number,
+            last_offset=number,
+            min_timestamp=0,
+            max_timestamp=0,
+        )
+        for number, hour in enumerate(hours)
+    ]
+    accounts = [
+        ChunkAccount(
+            **chunk.model_dump(),
+            archived=len(hours),
+            absent=chunk.range.size - len(hours),
+            absent_ranges=((len(hours), chunk.end),),
+        )
+        for chunk in of.chunks()
+    ]
+    return Manifest.of(of, objects, accounts)
+
+
+def settle(progress: Progress, hours: dict[int | None, HourProof], of: Plan, written: Manifest) -> Progress:
+    for hour, closing in hours_to_prove(progress, of, written).items():
+        hours[hour] = prove(hour, hours.get(hour), of, written, closing)
+    return progress.after(of, [h for h, p in hours.items() if h is not None and p.status == "open"])
+
+
+def test_a_run_that_passes_the_end_of_its_interval_completes_the_hour() -> None:
+    one = plan()
+    hours: dict[int | None, HourProof] = {}
+    progress = settle(Progress(archive="orders"), hours, one, manifest(one, HOUR))
+    assert hours[HOUR].status == "complete"
+    assert hours[HOUR].complete_as_of == one.planned_at
+    assert hours[HOUR].closed_by == one.run
+    assert progress.closed_until == one.interval.end
+
+
+def test_an_idle_hour_is_completed_on_time_too() -> None:
+    one = plan()
+    hours: dict[int | None, HourProof] = {}
+    settle(Progress(archive="orders"), hours, one, manifest(one))
+    assert (hours[HOUR].status, hours[HOUR].rows) == ("complete", 0)
+
+
+def test_a_capped_run_leaves_its_hour_open_until_the_next_one() -> None:
+    one, two = plan(closes=False), plan(FIVE + timedelta(hours=1))
+    hours: dict[int | None, HourProof] = {}
+    progress = settle(Progress(archive="orders"), hours, one, manifest(one, HOUR))
+    assert hours[HOUR].status == "open"
+    assert progress.open_hours == (HOUR,)
+    progress = settle(progress, hours, two, manifest(two))
+    assert (hours[HOUR].status, hours[HOUR].closed_by) == ("complete", two.run)
+    assert progress.open_hours == ()
+
+
+def test_an_outage_is_made_up_for_by_one_run() -> None:
+    one, later = plan(), plan(FIVE + timedelta(hours=6))
+    hours: dict[int | None, HourProof] = {}
+    progress = settle(Progress(archive="orders"), hours, one, manifest(one))
+    settle(progress, hours, later, manifest(later, HOUR + 3))
+    assert all(hours[HOUR + n].status == "complete" for n in range(7))
+
+
+def test_a_record_for_an_hour_to_come_leaves_that_hour_open() -> None:
+    one = plan()
+    hours: dict[int | None, HourProof] = {}
+    settle(Progress(archive="orders"), hours, one, manifest(one, HOUR, HOUR + 1, None))
+    assert hours[HOUR + 1].status == "open"
+    assert hours[None].status == "open"
+
+
+def test_what_comes_after_the_hour_was_complete_is_late() -> None:
+    one, two = plan(), plan(FIVE + timedelta(hours=1))
+    hours: dict[int | None, HourProof] = {}
+    progress = settle(Progress(archive="orders"), hours, one, manifest(one, HOUR))
+    settle(progress, hours, two, manifest(two, HOUR, HOUR + 1))
+    proof = hours[HOUR]
+    assert (proof.rows, proof.late_rows, proof.closed_by, proof.changed_by) == (2, 1, one.run, two.run)
+    assert [c.late for c in proof.runs] == [False, True]
+    assert hours[HOUR + 1].late_rows == 0
+
+
+def test_a_backfill_completes_its_own_hour_only() -> None:
+    one = plan(origin="backfill")
+    hours: dict[int | None, HourProof] = {}
+    progress = settle(Progress(archive="orders"), hours, one, manifest(one, HOUR))
+    assert hours[HOUR].status == "complete"
+    assert progress.closed_until is None
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.booleans(), st.lists(st.integers(0, 6), unique=True)), max_size=8))
+def test_settling_a_run_again_changes_nothing(runs: list[tuple[int, bool, list[int]]]) -> None:
+    progress = Progress(archive="orders")
+    hours: dict[int | None, HourProof] = {}
+    for number, (start, closing, touched) in enumerate(runs):
+        one = plan(FIVE + timedelta(hours=start, microseconds=number), closes=closing)
+        written = manifest(one, *(HOUR + t for t in touched))
+        progress = settle(progress, hours, one, written)
+        before = dict(hours)
+        assert settle(progress, hours, one, written) == progress
+        assert hours == before
