@@ -1,0 +1,70 @@
+"""JSON lines: one record a line, plain, gzip or zstd."""
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import BinaryIO, ClassVar
+
+import pyarrow as pa
+
+from kafka_archiver.errors import IntegrityError
+from kafka_archiver.formats.base import Buffer, Content, Target
+from kafka_archiver.formats.compress import compressed, decompressed
+from kafka_archiver.formats.jsonl_records import record_lines, records_of
+from kafka_archiver.formats.jsonl_values import value_lines, values_of
+
+_WRITERS: dict[Content, Callable[[pa.RecordBatch, Target], Buffer]] = {
+    "value": value_lines,
+    "record": record_lines,
+}
+_READERS: dict[Content, Callable[[bytes], pa.RecordBatch]] = {"value": values_of, "record": records_of}
+
+
+class _Encoder:
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._lines = _WRITERS[target.content]
+        self._stream = compressed(target.codec)
+
+    @property
+    def pending(self) -> int:
+        return self._stream.pending
+
+    def write(self, batch: pa.RecordBatch) -> list[Buffer]:
+        return self._stream.write(self._lines(batch, self._target)) if batch.num_rows else []
+
+    def spill(self, _directory: Path) -> int:
+        return 0
+
+    def finish(self) -> list[Buffer]:
+        return self._stream.finish()
+
+
+class JsonLines:
+    """The format `jsonl`."""
+
+    name = "jsonl"
+    extensions: ClassVar[Mapping[str, str]] = {"none": ".jsonl", "gzip": ".jsonl.gz", "zstd": ".jsonl.zst"}
+    contents: ClassVar[frozenset[Content]] = frozenset({"value", "record"})
+
+    def encoder(self, target: Target) -> _Encoder:
+        """A new encoder."""
+        return _Encoder(target)
+
+    def read(self, source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
+        """The records back, in batches of about a mebibyte of compressed data."""
+        for lines in _whole_lines(decompressed(target.codec, source), target.key):
+            yield _READERS[target.content](lines)
+
+
+def _whole_lines(pieces: Iterator[bytes], name: str) -> Iterator[bytes]:
+    """The same bytes, cut behind newlines."""
+    held: list[bytes] = []
+    for piece in pieces:
+        end = piece.rfind(b"\n") + 1
+        if end:
+            yield b"".join([*held, piece[:end]])
+            held = []
+        if end < len(piece):
+            held.append(piece[end:])
+    if held:
+        raise IntegrityError(f"{name} ends in the middle of a line")

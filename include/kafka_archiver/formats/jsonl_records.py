@@ -1,0 +1,89 @@
+"""Lines of `content: record`: one JSON object a record, from which it can be restored exactly.
+
+Keys in this order: topic, partition, offset, timestamp (milliseconds since 1970, -1 for none), timestamp_type,
+`key` or `key_base64`, `value` or `value_base64`, headers. Bytes that are valid UTF-8 are strings, others are base64
+under the longer name; null is null under the short one. Headers are a list of {"key", "value" or "value_base64"} in
+their order, repeats kept; a record without headers has an empty list.
+"""
+
+from base64 import b64decode, b64encode
+from typing import Any
+
+import orjson
+import pyarrow as pa
+
+from kafka_archiver.errors import IntegrityError
+from kafka_archiver.formats.base import RECORD, Buffer, Target
+from kafka_archiver.formats.records import COLUMNS, normalised
+
+_TEXT = pa.schema(
+    [COLUMNS.field(name) for name in ("offset", "timestamp", "timestamp_type")]
+    + [pa.field("key", pa.large_string()), pa.field("value", pa.large_string())]
+    + [
+        pa.field(
+            "headers",
+            pa.list_(
+                pa.struct([pa.field("key", pa.large_string(), nullable=False), pa.field("value", pa.large_string())])
+            ),
+            nullable=False,
+        )
+    ]
+)
+_Row = dict[str, Any]
+
+
+def record_lines(batch: pa.RecordBatch, target: Target) -> Buffer:
+    """One line a record."""
+    batch = normalised(batch)
+    try:
+        # Checks UTF-8 as a vector. The struct's fields and the schema's columns are in the order of the keys.
+        rows = batch.cast(_TEXT).to_pylist()
+    except pa.ArrowInvalid:
+        rows = [_readable(row) for row in batch.to_pylist()]
+    head = {"topic": target.topic, "partition": target.partition}
+    return b"".join([orjson.dumps({**head, **row}, option=orjson.OPT_APPEND_NEWLINE) for row in rows])
+
+
+def _readable(row: _Row) -> _Row:
+    headers = [{"key": header["key"], **_field("value", header["value"])} for header in row.pop("headers")]
+    return {
+        **{name: value for name, value in row.items() if name not in ("key", "value")},
+        **_field("key", row["key"]),
+        **_field("value", row["value"]),
+        "headers": headers,
+    }
+
+
+def _field(name: str, value: bytes | None) -> _Row:
+    if value is None:
+        return {name: None}
+    try:
+        return {name: value.decode()}
+    except UnicodeDecodeError:
+        return {f"{name}_base64": b64encode(value).decode()}
+
+
+def records_of(lines: bytes) -> pa.RecordBatch:
+    """The records back: whole lines, each ending in a newline.
+
+    :raises IntegrityError: a line is not such an object.
+    """
+    try:
+        rows = [orjson.loads(line) for line in lines.split(b"\n")[:-1]]
+        for row in rows:
+            row["key"], row["value"] = _bytes(row, "key"), _bytes(row, "value")
+            for header in row["headers"]:
+                header["value"] = _bytes(header, "value")
+        columns = [pa.array([row[field.name] for row in rows], field.type) for field in RECORD]
+        batch = pa.RecordBatch.from_arrays(columns, schema=RECORD)
+        batch.validate(full=True)
+        return batch
+    except (ValueError, KeyError, TypeError, pa.ArrowException) as error:
+        raise IntegrityError(f"a line is not a record as `content: record` writes it: {error!r}") from error
+
+
+def _bytes(fields: _Row, name: str) -> bytes | None:
+    if f"{name}_base64" in fields:
+        return b64decode(fields[f"{name}_base64"], validate=True)
+    text: str | None = fields[name]
+    return None if text is None else text.encode()
