@@ -1,0 +1,90 @@
+"""One chunk: record batches in, pending uploads and an account out."""
+
+import logging
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka_archiver.errors import IntegrityError
+from kafka_archiver.formats.base import RECORD, VALUE
+from kafka_archiver.manifest import ChunkAccount
+from kafka_archiver.plan import Chunk
+from kafka_archiver.store.base import Store
+from kafka_archiver.writer.disk import working_directory
+from kafka_archiver.writer.offsets import OffsetTally
+from kafka_archiver.writer.outputs import Outputs
+from kafka_archiver.writer.result import ChunkResult, Limits, WriteJob
+from kafka_archiver.writer.split import blocks, column
+from kafka_archiver.writer.upload import Uploads
+
+log = logging.getLogger(__name__)
+
+_COLUMNS = {"value": VALUE.names, "record": RECORD.names[2:]}
+
+
+def write_chunk(
+    chunk: Chunk, batches: Iterable[pa.RecordBatch], job: WriteJob, store: Store, limits: Limits
+) -> ChunkResult:
+    """Write the records of one chunk as objects that nobody sees until the driver completes their uploads.
+
+    The objects are a function of the chunk, the records and the job's settings alone; how the records are cut into
+    batches and what the limits are cannot be told from them.
+
+    :param batches: columns of `formats.base.VALUE` or, for `content: record`, of `RECORD` without topic and
+        partition; offsets strictly increasing.
+    :raises IntegrityError: the offsets are not increasing, or not of this chunk.
+
+    On any error all uploads are aborted and all temporary files removed.
+    """
+    started = time.monotonic()
+    tally = OffsetTally(chunk)
+    skip = job.settings.null_value == "skip"
+
+    def wanted() -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            if not batch.num_rows:
+                continue
+            tally.see(column(batch, "offset"))
+            kept = batch.select(_COLUMNS[job.settings.content])
+            if skip and kept.column("value").null_count:
+                kept = kept.filter(pc.is_valid(kept.column("value")))
+            if kept.num_rows:
+                yield kept
+
+    with (
+        working_directory(limits.spill_directory) as directory,
+        Uploads(store, limits.upload_threads) as uploads,
+        closing(Outputs(chunk, job.settings, limits, uploads, directory)) as outputs,
+    ):
+        for hour, batch in blocks(wanted(), limits.block_bytes):
+            outputs.write(hour, batch)
+        objects = outputs.finish()
+    account = _account(chunk, tally, sum(o.rows for o in objects))
+    seconds = time.monotonic() - started
+    log.info(
+        "chunk %s: %s records, %d objects, %.1f MB, %s records/s",
+        chunk,
+        f"{tally.seen:,}",
+        len(objects),
+        sum(o.upload.size for o in objects) / 1e6,
+        f"{tally.seen / seconds:,.0f}",
+    )
+    return ChunkResult(account=account, objects=objects)
+
+
+def _account(chunk: Chunk, tally: OffsetTally, archived: int) -> ChunkAccount:
+    gaps = tally.gaps()
+    absent = int((gaps[:, 1] - gaps[:, 0]).sum())
+    if tally.seen + absent != chunk.end - chunk.start:
+        raise IntegrityError(f"{chunk}: {tally.seen} offsets seen and {absent} not seen are not all there are")
+    # Not validated again: a compacted chunk has half a million gaps, and to look at each would take a second.
+    return ChunkAccount.model_construct(
+        **chunk.model_dump(),
+        archived=archived,
+        filtered=tally.seen - archived,
+        absent=absent,
+        absent_ranges=tuple(map(tuple, gaps.tolist())),
+    )

@@ -1,0 +1,59 @@
+"""Which offsets of a chunk were seen, and which were not. This guards against a reader that jumps or repeats."""
+
+import numpy as np
+
+from kafka_archiver.errors import IntegrityError
+from kafka_archiver.plan import Chunk
+from kafka_archiver.writer.split import Int64s
+
+
+class OffsetTally:
+    """Takes a chunk's offsets as they come, strictly increasing, and knows the gaps between them."""
+
+    def __init__(self, chunk: Chunk) -> None:
+        self.seen = 0
+        self._chunk = chunk
+        self._next = chunk.start
+        # A compacted topic has a gap every few records: a pair of vectors a batch, never a Python object a gap.
+        self._gaps: list[Int64s] = []
+
+    def see(self, offsets: Int64s) -> None:
+        """Take the offsets of a batch that is not empty.
+
+        :raises IntegrityError: they are not strictly increasing, or outside the chunk.
+        """
+        steps = np.diff(offsets, prepend=self._next - 1)
+        # Consecutive offsets, the usual case, need no look at each.
+        if not (steps == 1).all():
+            self._refuse(offsets, steps)
+            jumps = np.flatnonzero(steps > 1)
+            ends = offsets[jumps]
+            self._gaps.append(np.column_stack((ends - steps[jumps] + 1, ends)))
+        elif offsets[-1] >= self._chunk.end:
+            self._refuse(offsets, steps)
+        self.seen += len(offsets)
+        self._next = int(offsets[-1]) + 1
+
+    def _refuse(self, offsets: Int64s, steps: Int64s) -> None:
+        """Raise if there is something wrong."""
+        outside = (offsets < self._chunk.start) | (offsets >= self._chunk.end)
+        if outside.any():
+            raise IntegrityError(
+                f"{self._chunk}: the reader gave offset {offsets[outside][0]}, which is outside. "
+                "Nothing of this chunk is stored; this is a fault of the reader or of the plan, please report it."
+            )
+        back = np.flatnonzero(steps <= 0)
+        if len(back):
+            first = back[0]
+            raise IntegrityError(
+                f"{self._chunk}: the reader gave offset {offsets[first]} after {offsets[first] - steps[first]}. "
+                "Nothing of this chunk is stored; this is a fault of the reader, please report it."
+            )
+
+    def gaps(self) -> Int64s:
+        """The offsets not seen up to the chunk's end: a row `start, end` a range, disjoint and in order.
+
+        No two of them touch: there is a seen offset between any two.
+        """
+        tail = [[self._next, self._chunk.end]] if self._next < self._chunk.end else []
+        return np.concatenate([*self._gaps, np.array(tail, dtype=np.int64).reshape(-1, 2)])

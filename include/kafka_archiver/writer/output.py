@@ -1,0 +1,85 @@
+"""One object that is being written: records in, full parts out."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pyarrow as pa
+
+from kafka_archiver.errors import IntegrityError
+from kafka_archiver.formats.base import Buffer, Encoder
+from kafka_archiver.intervals import LAST_MS
+from kafka_archiver.plan import Chunk
+from kafka_archiver.writer.part import PartBuffer
+from kafka_archiver.writer.result import WrittenObject
+from kafka_archiver.writer.split import column
+from kafka_archiver.writer.upload import Upload
+
+
+class Output:
+    """Encodes records of one path, in offset order, and sends every part as soon as it is full."""
+
+    def __init__(self, path: str, encoder: Encoder, upload: Upload, part_bytes: int, directory: Path) -> None:
+        self.encoder = encoder
+        self.part = PartBuffer(directory)
+        self._path = path
+        self._upload = upload
+        self._part_bytes = part_bytes
+        self._directory = directory
+        self._bytes = 0
+        self._rows = 0
+        self._offsets = (-1, -1)
+        self._times = (LAST_MS, -1)
+
+    @property
+    def held(self) -> int:
+        """The bytes of memory it takes."""
+        return self.encoder.pending + self.part.held
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Take records."""
+        offsets, times = column(batch, "offset"), column(batch, "timestamp")
+        first = self._offsets[0] if self._rows else int(offsets[0])
+        low, high = int(times.min()), int(times.max())
+        self._times = (min(low, self._times[0]), max(high, self._times[1])) if self._rows else (low, high)
+        self._offsets = (first, int(offsets[-1]))
+        self._rows += len(offsets)
+        self._put(self.encoder.write(batch))
+
+    def finish(self) -> None:
+        """Send the rest."""
+        self._put(self.encoder.finish())
+        if self.part.size or not self._bytes:
+            self._send()
+        # Its state is hundreds of kilobytes, and thousands of finished objects may wait for the last one.
+        del self.encoder
+
+    def _send(self) -> None:
+        self._upload.send(self.part)
+        self.part = PartBuffer(self._directory)
+
+    def _put(self, buffers: Iterable[Buffer]) -> None:
+        for buffer in buffers:
+            data = memoryview(buffer).cast("B")
+            self._bytes += len(data)
+            # Parts are cut at fixed places, whatever the encoder gives at a time: their MD5s are the checksum.
+            while len(data) >= (room := self._part_bytes - self.part.size):
+                self.part.add(data[:room])
+                data = data[room:]
+                self._send()
+            self.part.add(data)
+
+    def written(self, chunk: Chunk) -> WrittenObject:
+        """The object, once all its parts have arrived."""
+        upload = self._upload.pending()
+        if upload.size != self._bytes:
+            raise IntegrityError(f"{upload.key}: {self._bytes} bytes were encoded but {upload.size} were sent")
+        return WrittenObject(
+            chunk=chunk,
+            path=self._path,
+            rows=self._rows,
+            first_offset=self._offsets[0],
+            last_offset=self._offsets[1],
+            min_timestamp=self._times[0],
+            max_timestamp=self._times[1],
+            upload=upload,
+        )

@@ -1,0 +1,122 @@
+"""All objects of one chunk: which are open, and what has to leave memory."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_archiver.formats.base import Target
+from kafka_archiver.formats.registry import get_format
+from kafka_archiver.keys import hour_path, object_key
+from kafka_archiver.plan import Chunk, Settings
+from kafka_archiver.writer.disk import disk
+from kafka_archiver.writer.output import Output
+from kafka_archiver.writer.result import Limits, WrittenObject
+from kafka_archiver.writer.split import NO_HOUR, blocks, by_hour
+from kafka_archiver.writer.upload import Uploads
+from kafka_archiver.writer.waiting import Waiting
+
+
+class Outputs:
+    """Gives every record to the object of its hour, and keeps memory below the limit."""
+
+    def __init__(self, chunk: Chunk, settings: Settings, limits: Limits, uploads: Uploads, directory: Path) -> None:
+        self._chunk = chunk
+        self._settings = settings
+        self._format = get_format(settings.format)
+        self._limits = limits
+        self._uploads = uploads
+        self._directory = directory
+        self._open: dict[int, Output] = {}
+        self._finished: list[Output] = []
+        self._waiting = Waiting(directory, limits.block_bytes)
+        self._held = 0
+
+    def write(self, hour: int | None, batch: pa.RecordBatch) -> None:
+        """Take records, all of one hour or (None) of several."""
+        self._uploads.check()
+        if hour is not None and self._has(hour):
+            self._encode(hour, batch)
+        elif hour is not None:
+            self._waiting.add(batch)
+        else:
+            records, hours, starts = by_hour(batch)
+            late = []
+            for some, low, high in zip(hours.tolist(), starts.tolist(), starts[1:].tolist(), strict=False):
+                if self._has(some):
+                    self._encode(some, records.slice(low, high - low))
+                else:
+                    late.append(np.arange(low, high))
+            if late:
+                # Copied: a slice of a few rows that waits would keep the whole batch in memory.
+                self._waiting.add(records.take(np.concatenate(late)))
+
+    def finish(self) -> tuple[WrittenObject, ...]:
+        """End every object: first the open ones, then those whose records waited, as many at a time as may be."""
+        self._finish_all()
+        hours, step = self._waiting.hours(), self._limits.open_objects
+        for some in (hours[i : i + step] for i in range(0, len(hours), step)):
+            for hour, batch in blocks(self._waiting.read(some[0], some[-1]), self._limits.block_bytes):
+                self.write(hour, batch)
+            self._finish_all()
+        return tuple(sorted((o.written(self._chunk) for o in self._finished), key=lambda o: o.path))
+
+    def close(self) -> None:
+        """Close the temporary files, whatever has happened."""
+        for output in self._open.values():
+            output.part.close()
+
+    def _has(self, hour: int) -> bool:
+        """Whether the hour has an encoder or still gets one. First come, first served: records of an hour
+        that came too late all wait, since an encoder cannot begin in the middle."""
+        if hour not in self._open and len(self._open) < self._limits.open_objects:
+            self._start(hour)
+        return hour in self._open
+
+    def _start(self, hour: int) -> None:
+        path = hour_path(None if hour == NO_HOUR else hour)
+        settings, chunk = self._settings, self._chunk
+        extension = self._format.extensions[settings.codec]
+        key = object_key(chunk.topic, path, chunk.partition, chunk.start, chunk.generation, extension)
+        target = Target(
+            topic=chunk.topic,
+            partition=chunk.partition,
+            content=settings.content,
+            codec=settings.codec,
+            key=key,
+            value_decode=settings.value_decode,
+        )
+        self._open[hour] = Output(
+            path, self._format.encoder(target), self._uploads.new(key), settings.part_bytes, self._directory
+        )
+
+    def _encode(self, hour: int, batch: pa.RecordBatch) -> None:
+        output = self._open[hour]
+        before = output.held
+        output.write(batch)
+        self._held += output.held - before
+        if self._held > self._limits.memory_bytes:
+            self._make_room()
+
+    def _finish_all(self) -> None:
+        for output in self._open.values():
+            output.finish()
+        self._finished += self._open.values()
+        self._open.clear()
+        self._held = 0
+
+    def _make_room(self) -> None:
+        """Move the largest to disk, until half of the limit is free: few large writes, not one for every batch."""
+        sizes = [(output.encoder.pending, True, hour) for hour, output in self._open.items()]
+        sizes += [(output.part.held, False, hour) for hour, output in self._open.items()]
+        for size, rows, hour in sorted(sizes, reverse=True):
+            if self._held <= self._limits.memory_bytes // 2:
+                break
+            output = self._open[hour]
+            if rows:
+                with disk(self._directory):
+                    output.encoder.spill(self._directory)
+            else:
+                output.part.spill()
+            self._held -= size
+        self._held = sum(output.held for output in self._open.values())

@@ -1,0 +1,108 @@
+"""Sends parts in the background while the records go on being encoded."""
+
+import logging
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import BoundedSemaphore, Lock
+from types import TracebackType
+from typing import Self
+
+from kafka_archiver.store.base import Part, PendingUpload, Store
+from kafka_archiver.writer.part import PartBuffer
+from kafka_archiver.writer.threads import each
+
+log = logging.getLogger(__name__)
+
+
+class Uploads:
+    """The uploads of one chunk. Leaving the `with` block by an exception aborts them all."""
+
+    def __init__(self, store: Store, threads: int) -> None:
+        self._store = store
+        self._threads = threads
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="upload")
+        # As many as threads, so that no part waits for one in memory.
+        self._slots = BoundedSemaphore(threads)
+        self._all: list[Upload] = []
+        self._failure: BaseException | None = None
+
+    def new(self, key: str) -> "Upload":
+        """An upload to be; nothing is sent yet."""
+        upload = Upload(self._store, key, self._submit)
+        self._all.append(upload)
+        return upload
+
+    def check(self) -> None:
+        """Raise what a part has failed with, so that nothing more is encoded in vain."""
+        if self._failure is not None:
+            raise self._failure
+
+    def _submit(self, send: Callable[[], Part]) -> Future[Part]:
+        def work() -> Part:
+            try:
+                return send()
+            except BaseException as error:
+                self._failure = self._failure or error
+                raise
+            finally:
+                self._slots.release()
+
+        self._slots.acquire()
+        self.check()
+        return self._pool.submit(work)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # Waits for the parts on their way: one that arrived after the abort would stay in the store for ever.
+        self._pool.shutdown(cancel_futures=True)
+        if error is not None:
+            each(Upload.abort, self._all, self._threads)
+
+
+class Upload:
+    """One object's multipart upload, begun in the store with its first part."""
+
+    def __init__(self, store: Store, key: str, submit: Callable[[Callable[[], Part]], Future[Part]]) -> None:
+        self._store = store
+        self._key = key
+        self._submit = submit
+        self._id: str | None = None
+        self._beginning = Lock()
+        self._parts: list[Future[Part]] = []
+
+    def send(self, part: PartBuffer) -> None:
+        """Send the next part in the background; waits while all threads are busy.
+
+        :raises BaseException: what an earlier part of any upload failed with.
+        """
+        number = len(self._parts) + 1
+        self._parts.append(self._submit(lambda: self._transfer(number, part)))
+
+    def _transfer(self, number: int, part: PartBuffer) -> Part:
+        with self._beginning:
+            if self._id is None:
+                self._id = self._store.start_upload(self._key)
+        return self._store.upload_part(self._key, self._id, number, part.take())
+
+    def pending(self) -> PendingUpload:
+        """The upload, once all its parts have arrived."""
+        parts = tuple(part.result() for part in self._parts)
+        assert self._id is not None, "an upload without a part"
+        return PendingUpload(self._key, self._id, parts)
+
+    def abort(self) -> None:
+        """Throw it away, if it was begun."""
+        if self._id is not None:
+            abort_upload(self._store, self._key, self._id)
+
+
+def abort_upload(store: Store, key: str, upload_id: str) -> None:
+    """Throw an upload away. A failure is only logged: what led here matters more."""
+    try:
+        store.abort_upload(key, upload_id)
+    except Exception:
+        log.exception("The upload %s of %s could not be aborted; its parts stay in the store.", upload_id, key)
