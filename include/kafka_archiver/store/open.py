@@ -1,0 +1,49 @@
+"""From a URL to a store."""
+
+import re
+from collections.abc import Callable, Mapping
+
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.store.base import Store
+from kafka_archiver.store.options import S3Options
+
+# What S3 servers accept; Amazon's own accepts fewer.
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,255}")
+
+
+def open_store(url: str, options: Mapping[str, str]) -> Store:
+    """The store below `url`; asks nothing of any server yet.
+
+    :param url: `s3://bucket/prefix`; `memory://name/prefix` is shared by all of this process, for tests.
+    :param options: see :class:`~kafka_archiver.store.options.S3Options`; memory ignores them.
+    :raises ConfigError: the URL or an option is wrong.
+    """
+    scheme, found, place = url.partition("://")
+    name, _, prefix = place.partition("/")
+    if "@" in name:
+        # Not repeated in the message: what stands before the @ is a secret.
+        raise ConfigError("store.url holds credentials; give them to the Airflow connection that store.aws names")
+    if not found or scheme not in _OPENERS:
+        raise ConfigError(f"store.url: expected s3://bucket/prefix, found {url!r}")
+    if not _NAME.fullmatch(name):
+        raise ConfigError(f"store.url: expected the name of a bucket after {scheme}://, found {name!r} in {url!r}")
+    prefix = prefix.strip("/")
+    if prefix and any(segment in ("", ".", "..") for segment in prefix.split("/")):
+        raise ConfigError(f"store.url: expected a prefix without empty, . or .. segments, found {url!r}")
+    return _OPENERS[scheme](name, prefix, S3Options.parse(options))
+
+
+def _s3(bucket: str, prefix: str, options: S3Options) -> Store:
+    # Imported on first use: a third of a CPU second that parsing DAG files should not pay.
+    from kafka_archiver.store.s3 import S3Store
+
+    return S3Store(bucket, prefix, options)
+
+
+def _memory(name: str, prefix: str, _: S3Options) -> Store:
+    from kafka_archiver.store.memory import MemoryStore
+
+    return MemoryStore(name, prefix)
+
+
+_OPENERS: dict[str, Callable[[str, str, S3Options], Store]] = {"s3": _s3, "memory": _memory}

@@ -1,0 +1,80 @@
+"""A boto3 client for the options of a store."""
+
+import functools
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import boto3
+import botocore.session
+from botocore.config import Config
+from botocore.credentials import DeferredRefreshableCredentials, create_assume_role_refresher
+from botocore.exceptions import BotoCoreError
+
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.store.options import S3Options
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """In seconds. `read` is between two bytes: completing a large upload takes minutes, with signs of life."""
+
+    connect: float = 5.0
+    read: float = 60.0
+
+
+def connect(options: S3Options, timeouts: Timeouts) -> Any:
+    """A client that threads may share; the same one for the same options, since making one costs 50 ms of CPU.
+
+    :raises ConfigError: an option cannot be used (no such profile, …).
+    """
+    # A forked process must not share its parent's connections.
+    return _client(options, timeouts, os.getpid())
+
+
+@functools.lru_cache(maxsize=8)
+def _client(options: S3Options, timeouts: Timeouts, _: int) -> Any:
+    config = Config(
+        connect_timeout=timeouts.connect,
+        read_timeout=timeouts.read,
+        max_pool_connections=32,
+        tcp_keepalive=True,
+        # Backoff decides about retries.
+        retries={"total_max_attempts": 1, "mode": "standard"},
+        # The store sends its own Content-MD5 and compares ETags: for a sixth of the CPU (FACTS.md).
+        request_checksum_calculation="when_required",
+        response_checksum_validation="when_required",
+        s3={"payload_signing_enabled": False, "addressing_style": options.addressing_style or "auto"},
+    )
+    try:
+        session = _session(options)
+        return session.client("s3", endpoint_url=options.endpoint_url, verify=_verify(options), config=config)
+    except (BotoCoreError, ValueError) as error:
+        # Raised before anything was sent: names a profile, region or endpoint.
+        raise ConfigError(f"the store's connection cannot be used: {error}") from None
+
+
+def _session(options: S3Options) -> boto3.Session:
+    source = botocore.session.Session(profile=options.profile_name)
+    # A busy metadata service answers late; by default botocore gives up after one second and finds no credentials.
+    source.set_config_variable("metadata_service_num_attempts", 3)
+    if options.region_name:
+        source.set_config_variable("region", options.region_name)
+    if options.aws_access_key_id:
+        source.set_credentials(options.aws_access_key_id, options.aws_secret_access_key, options.aws_session_token)
+    if options.role_arn:
+        tokens = source.create_client("sts", verify=_verify(options))
+        request = {"RoleArn": options.role_arn, "RoleSessionName": "kafka-archiver"}
+        if options.external_id:
+            request["ExternalId"] = options.external_id
+        # There is no public way to give a session credentials that renew themselves; Airflow does the same.
+        source._credentials = DeferredRefreshableCredentials(
+            create_assume_role_refresher(tokens, request), method="assume-role"
+        )
+    return boto3.Session(botocore_session=source)
+
+
+def _verify(options: S3Options) -> bool | str | None:
+    if options.verify is None:
+        return None
+    return {"true": True, "false": False}.get(options.verify.lower(), options.verify)

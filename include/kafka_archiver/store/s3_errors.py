@@ -1,0 +1,192 @@
+"""What a failed S3 request means, in words for a person, and whether trying again may help.
+
+Messages are made here from codes and names alone: botocore's own may repeat headers, and with them a session token.
+"""
+
+from typing import Any, NamedTuple
+
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectTimeoutError,
+    CredentialRetrievalError,
+    EndpointConnectionError,
+    HTTPClientError,
+    IncompleteReadError,
+    MetadataRetrievalError,
+    NoCredentialsError,
+    ParamValidationError,
+    PartialCredentialsError,
+    ProxyConnectionError,
+    ReadTimeoutError,
+    SSLError,
+)
+from botocore.parsers import ResponseParserError
+from urllib3.exceptions import HTTPError
+
+from kafka_archiver.errors import ArchiverError, PermanentError, TransientError
+
+# Everything a request or the reading of its answer raises. ResponseParserError: an answer cut off in its XML.
+FAILURES = (BotoCoreError, ClientError, ResponseParserError, HTTPError, OSError)
+
+# No answer, or not all of it.
+_CONNECTION_FAILURES = (
+    CredentialRetrievalError,
+    EndpointConnectionError,
+    HTTPClientError,
+    IncompleteReadError,
+    MetadataRetrievalError,
+    ProxyConnectionError,
+    ResponseParserError,
+    SSLError,
+    HTTPError,
+    OSError,
+)
+# Besides every 408, 429 and 5xx. The first three: what arrived there is not what was sent.
+_TRANSIENT_CODES = {
+    "BadDigest",
+    "IncompleteBody",
+    "XAmzContentChecksumMismatch",
+    "RequestTimeout",
+    "Throttling",
+    "ThrottlingException",
+    "IDPCommunicationError",
+    "ConditionalRequestConflict",
+    "OperationAborted",
+}
+_PERMISSIONS = {
+    "get_object": "s3:GetObject",
+    "head_object": "s3:GetObject",
+    "head_bucket": "s3:ListBucket",
+    "list_objects_v2": "s3:ListBucket",
+    "delete_object": "s3:DeleteObject",
+    "abort_multipart_upload": "s3:AbortMultipartUpload",
+    "list_multipart_uploads": "s3:ListBucketMultipartUploads",
+}
+_DENIED = (
+    "access denied to {key} in bucket {bucket} at {endpoint}: these credentials need {permission}. "
+    "(Without s3:ListBucket, S3 says the same of an object that does not exist)"
+)
+_EXPIRED = (
+    "the credentials for {endpoint} have expired: renew aws_session_token, "
+    "or use role_arn or an instance role, which renew themselves"
+)
+_REFUSED = (
+    "{endpoint} refuses the credentials ({code}): correct aws_access_key_id and aws_secret_access_key "
+    "in the Airflow connection that store.aws names"
+)
+_REGION = "bucket {bucket} is in another region than {endpoint} ({code}): correct region_name or endpoint_url"
+_NO_BUCKET = "bucket {bucket} does not exist at {endpoint}; create it or correct store.url"
+_CLOCK = "the clocks of this machine and of {endpoint} differ by too much ({code}): synchronise this machine's with NTP"
+_UNSUPPORTED = (
+    "{endpoint} does not support {operation} as asked ({code}): "
+    "the archiver needs conditional writes (If-None-Match) and multipart uploads"
+)
+_PERMANENT = {
+    "NoSuchBucket": _NO_BUCKET,
+    # Of a bucket only: an object that is not there is no error.
+    "404": _NO_BUCKET,
+    "AccessDenied": _DENIED,
+    "403": _DENIED,
+    "ExpiredToken": _EXPIRED,
+    "ExpiredTokenException": _EXPIRED,
+    "TokenRefreshRequired": _EXPIRED,
+    "InvalidAccessKeyId": _REFUSED,
+    "SignatureDoesNotMatch": _REFUSED,
+    "InvalidToken": _REFUSED,
+    "InvalidClientTokenId": _REFUSED,
+    "RequestTimeTooSkewed": _CLOCK,
+    "PermanentRedirect": _REGION,
+    "AuthorizationHeaderMalformed": _REGION,
+    "301": _REGION,
+    "NotImplemented": _UNSUPPORTED,
+    "501": _UNSUPPORTED,
+    "EntityTooSmall": "{key} cannot be completed: a part other than the last is smaller than 5 MiB",
+    "InvalidPart": "{key} cannot be completed: its upload does not have these parts",
+    "InvalidPartOrder": "{key} cannot be completed: its parts are not in ascending order",
+    "KeyTooLongError": "the key is too long for {endpoint} (S3 allows 1024 bytes): {key}",
+    # An answer to HEAD has no body and so no code.
+    "400": "{endpoint} refuses {operation} of {key} without saying why: often the credentials have expired",
+}
+
+
+class Place(NamedTuple):
+    """Where a store's requests go, for messages."""
+
+    bucket: str
+    endpoint: str
+
+
+def code_of(error: BaseException) -> str:
+    """S3's code of the error; empty when the answer was not an S3 error."""
+    return str(error.response.get("Error", {}).get("Code", "")) if isinstance(error, ClientError) else ""
+
+
+def explain(error: BaseException, place: Place, operation: str, key: str) -> ArchiverError:
+    """The failure as an error of ours.
+
+    :param operation: the name of the client's method.
+    :param key: as the user knows it, below the store's URL; may be a prefix.
+    """
+    if isinstance(error, ClientError):
+        return _answered(error, place, operation, key)
+    if isinstance(error, SSLError) and "CERTIFICATE_VERIFY_FAILED" in str(error):
+        return PermanentError(
+            f"the certificate of {place.endpoint} is not trusted: "
+            "set verify to the bundle of certificates that signs it"
+        )
+    if isinstance(error, NoCredentialsError | PartialCredentialsError):
+        return PermanentError(
+            f"no credentials for {place.endpoint}: give them to the Airflow connection that store.aws names, "
+            "or run where an instance role provides them"
+        )
+    if isinstance(error, ParamValidationError):
+        return PermanentError(f"{operation} of {key!r} in bucket {place.bucket!r} is not a valid request")
+    if isinstance(error, _CONNECTION_FAILURES):
+        return TransientError(f"{operation} of {key}: {_reason(error)} at {place.endpoint}")
+    # What is left of botocore's own are faults of its setup: credentials that a process or file should give, …
+    return PermanentError(f"{operation} of {key} at {place.endpoint} was not sent: {type(error).__name__}")
+
+
+def _answered(error: ClientError, place: Place, operation: str, key: str) -> ArchiverError:
+    """The store (or the token service) answered with an error."""
+    response: dict[str, Any] = error.response
+    metadata = response.get("ResponseMetadata", {})
+    code, status = code_of(error), metadata.get("HTTPStatusCode", 0)
+    request = f", request {metadata['RequestId']}" if metadata.get("RequestId") else ""
+    if error.operation_name.startswith("AssumeRole"):
+        # Asked of the token service, on the way to the store.
+        operation, key = error.operation_name, "the role for it"
+    elif code in _PERMANENT:
+        message = _PERMANENT[code].format(
+            bucket=place.bucket,
+            endpoint=place.endpoint,
+            key=key or "all keys",
+            code=code,
+            operation=operation,
+            permission=_PERMISSIONS.get(operation, "s3:PutObject"),
+        )
+        return PermanentError(message + (f" ({request[2:]})" if request else ""))
+    what = f"{operation} of {key}: HTTP {status} {code} from {place.endpoint}{request}"
+    # An error in the body of a 200 comes with the status 500: botocore sees to it.
+    if code in _TRANSIENT_CODES or status in (408, 429) or status >= 500:
+        return TransientError(what)
+    return PermanentError(what)
+
+
+def _reason(error: BaseException) -> str:
+    """What happened on the way, without botocore's text."""
+    if isinstance(error, ConnectTimeoutError):
+        return "no connection in time"
+    if isinstance(error, ReadTimeoutError):
+        return "no answer in time"
+    if isinstance(error, EndpointConnectionError):
+        # `error` is urllib3's, whose cause is the system's: connection refused, name or service not known.
+        cause = getattr(error, "kwargs", {}).get("error")
+        system = getattr(cause, "__cause__", None)
+        return f"no connection ({getattr(system, 'strerror', None) or 'is the endpoint right?'})"
+    if isinstance(error, IncompleteReadError | ResponseParserError):
+        return "the answer was cut off"
+    if isinstance(error, CredentialRetrievalError):
+        return f"no credentials from {getattr(error, 'kwargs', {}).get('provider', 'their provider')}"
+    return f"the connection broke ({type(error).__name__})"

@@ -1,0 +1,32 @@
+"""The stores every contract is tested on: the twin in memory, and the real S3 server."""
+
+import uuid
+from collections.abc import Callable
+
+import pytest
+
+from kafka_archiver.store import Store, open_store
+
+OpenStore = Callable[[str], Store]
+
+
+@pytest.fixture(params=["memory", "s3"])
+def open_below(request: pytest.FixtureRequest) -> OpenStore:
+    """Opens stores whose URLs share a place of this test's own: `open_below("x")` is below `open_below("")`."""
+    test = uuid.uuid4().hex
+    if request.param == "memory":
+        return lambda prefix: open_store(f"memory://{test}/{prefix}", {})
+    server = request.getfixturevalue("s3")
+    options = {
+        "endpoint_url": server.endpoint_url,
+        "region_name": server.region,
+        "aws_access_key_id": server.owner.access_key,
+        "aws_secret_access_key": server.owner.secret_key,
+    }
+    return lambda prefix: open_store(f"s3://{server.bucket}/{test}/{prefix}", options)
+
+
+@pytest.fixture
+def store(open_below: OpenStore) -> Store:
+    """An empty store."""
+    return open_below("")

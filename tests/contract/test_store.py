@@ -1,0 +1,250 @@
+"""What every store promises."""
+
+import hashlib
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from threading import Barrier
+
+import pytest
+
+from kafka_archiver.errors import PermanentError, TransientError
+from kafka_archiver.store import Part, PendingUpload, Store
+from kafka_archiver.store.base import MIN_PART
+from tests.contract.conftest import OpenStore
+
+pytestmark = pytest.mark.contract
+
+SLICES = [b"a" * MIN_PART, b"b" * (MIN_PART + 1), b"c"]
+STRANGE_KEYS = [
+    "t/date=2026-11-21/hour=05/t+0+00000000000000000000.jsonl.gz",
+    "%5Fledger/a%2Fb/%252F",
+    "with space/tab\there",
+    "ünï/日本語/😀",
+    "a+b=c&d?e#f;g:h@i!j$k'l(m)n*o,p~q",
+    'quote"and<tag>',
+    "_ledger/.hidden",
+]
+
+
+def md5(data: bytes) -> str:
+    return hashlib.md5(data).hexdigest()
+
+
+def keys(store: Store, prefix: str = "") -> list[str]:
+    return [stat.key for stat in store.list(prefix)]
+
+
+def upload(store: Store, key: str, slices: list[bytes] = SLICES) -> PendingUpload:
+    upload_id = store.start_upload(key)
+    parts = [store.upload_part(key, upload_id, n, data) for n, data in enumerate(slices, start=1)]
+    return PendingUpload(key, upload_id, tuple(parts))
+
+
+class TestObjects:
+    def test_what_was_put_is_read_back(self, store: Store) -> None:
+        assert store.put("a/b", b"content") == md5(b"content")
+        assert store.get("a/b") == b"content"
+
+    def test_an_empty_object_is_an_object(self, store: Store) -> None:
+        store.put("empty", b"")
+        assert store.get("empty") == b""
+        assert (stat := store.head("empty")) is not None
+        assert (stat.size, stat.etag) == (0, md5(b""))
+
+    def test_put_replaces_what_was_there(self, store: Store) -> None:
+        store.put("k", b"first, and longer")
+        store.put("k", b"second")
+        assert store.get("k") == b"second"
+        assert keys(store) == ["k"]
+
+    def test_a_missing_object_is_none(self, store: Store) -> None:
+        assert store.get("missing") is None
+        assert store.head("missing") is None
+
+    def test_head_and_list_say_the_same(self, store: Store) -> None:
+        before = datetime.now(UTC) - timedelta(seconds=2)
+        store.put("k", b"12345")
+        stat = store.head("k")
+        assert stat is not None
+        assert (stat.key, stat.size, stat.etag) == ("k", 5, md5(b"12345"))
+        assert stat.modified.utcoffset() == timedelta(0)
+        assert before <= stat.modified <= datetime.now(UTC) + timedelta(seconds=2)
+        [listed] = store.list("")
+        # A server may know fractions of a second that it has no place for in a header.
+        assert listed._replace(modified=stat.modified) == stat
+        assert listed.modified.utcoffset() == timedelta(0)
+
+    def test_delete_removes_the_object_and_may_be_repeated(self, store: Store) -> None:
+        store.put("k", b"x")
+        store.delete("k")
+        store.delete("k")
+        assert store.get("k") is None
+        assert keys(store) == []
+
+    @pytest.mark.parametrize("key", STRANGE_KEYS)
+    def test_a_key_means_itself_whatever_its_characters(self, store: Store, key: str) -> None:
+        store.put(key, key.encode())
+        assert store.get(key) == key.encode()
+        assert (stat := store.head(key)) is not None
+        assert stat.key == key
+        assert keys(store) == [key]
+        pending = upload(store, key, [b"part"])
+        assert [u[:2] for u in store.list_uploads("")] == [(key, pending.upload_id)]
+        store.complete_upload(*pending)
+        assert store.get(key) == b"part"
+        store.delete(key)
+        assert keys(store) == []
+
+
+class TestCreate:
+    def test_create_writes_only_where_nothing_is(self, store: Store) -> None:
+        assert store.create("k", b"first") is True
+        assert store.create("k", b"second") is False
+        assert store.get("k") == b"first"
+
+    def test_creating_the_same_bytes_again_is_still_false(self, store: Store) -> None:
+        assert store.create("k", b"same") is True
+        assert store.create("k", b"same") is False
+
+    def test_create_works_again_after_delete(self, store: Store) -> None:
+        store.create("k", b"first")
+        store.delete("k")
+        assert store.create("k", b"second") is True
+
+    def test_of_sixteen_racing_creators_exactly_one_wins_and_its_bytes_are_stored(self, store: Store) -> None:
+        start = Barrier(16)
+
+        def race(number: int) -> bool:
+            start.wait()
+            return store.create("k", f"creator {number}".encode())
+
+        with ThreadPoolExecutor(16) as pool:
+            for lap in range(2):
+                won = list(pool.map(race, range(16)))
+                assert won.count(True) == 1, f"lap {lap}"
+                assert store.get("k") == f"creator {won.index(True)}".encode()
+                store.delete("k")
+
+
+class TestList:
+    def test_a_prefix_is_any_beginning_of_a_key(self, store: Store) -> None:
+        for key in ("a/1", "a/2", "ab", "b"):
+            store.put(key, b"")
+        assert keys(store, "a") == ["a/1", "a/2", "ab"]
+        assert keys(store, "a/") == ["a/1", "a/2"]
+        assert keys(store, "c") == []
+
+    def test_each_of_more_than_a_thousand_keys_is_listed_once_in_order(self, store: Store) -> None:
+        wanted = [f"many/{n:05d}" for n in range(1_050)]
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda key: store.put(key, b""), reversed(wanted)))
+        assert keys(store, "many/") == wanted
+
+    def test_every_key_is_listed_when_directories_and_files_mix(self, store: Store) -> None:
+        wanted = ["a-b/x", "a.b", "a/x", "a/y/z", "a0", "a_b"]
+        for key in wanted:
+            store.put(key, b"")
+        # Not in one order: a server that keeps directories lists a/x before a-b/x.
+        assert sorted(keys(store)) == wanted
+
+    def test_stores_below_other_prefixes_see_nothing_of_each_other(self, open_below: OpenStore) -> None:
+        top, one, two = open_below(""), open_below("one"), open_below("one-two")
+        one.put("k", b"1")
+        two.put("k", b"2")
+        pending = upload(one, "pending", [b"x"])
+        assert keys(one) == keys(two) == ["k"]
+        assert (one.get("k"), two.get("k")) == (b"1", b"2")
+        assert keys(top) == ["one-two/k", "one/k"] or keys(top) == ["one/k", "one-two/k"]
+        assert list(two.list_uploads("")) == []
+        assert [u[0] for u in top.list_uploads("")] == ["one/pending"]
+        one.abort_upload("pending", pending.upload_id)
+
+
+class TestUploads:
+    def test_an_upload_is_invisible_until_it_is_completed(self, store: Store) -> None:
+        pending = upload(store, "k")
+        assert store.get("k") is None
+        assert store.head("k") is None
+        assert keys(store) == []
+        store.complete_upload(*pending)
+        assert store.get("k") == b"".join(SLICES)
+        assert keys(store) == ["k"]
+
+    def test_the_etag_of_three_parts_is_the_checksum_computed_before_sending(self, store: Store) -> None:
+        pending = upload(store, "k")
+        digests = b"".join(hashlib.md5(data).digest() for data in SLICES)
+        assert pending.checksum == f"{md5(digests)}-3"
+        assert store.complete_upload(*pending) == pending.checksum
+        assert (stat := store.head("k")) is not None
+        assert (stat.etag, stat.size) == (pending.checksum, pending.size)
+
+    def test_a_part_is_the_store_s_etag_and_our_md5_and_size(self, store: Store) -> None:
+        upload_id = store.start_upload("k")
+        assert store.upload_part("k", upload_id, 1, memoryview(b"-data-")[1:5]) == Part(md5(b"data"), md5(b"data"), 4)
+
+    def test_completing_replaces_what_was_there(self, store: Store) -> None:
+        store.put("k", b"old")
+        pending = upload(store, "k")
+        assert store.get("k") == b"old"
+        store.complete_upload(*pending)
+        assert store.get("k") == b"".join(SLICES)
+
+    def test_a_part_sent_again_replaces_the_first(self, store: Store) -> None:
+        upload_id = store.start_upload("k")
+        store.upload_part("k", upload_id, 1, b"first")
+        again = store.upload_part("k", upload_id, 1, b"second")
+        store.complete_upload("k", upload_id, [again])
+        assert store.get("k") == b"second"
+
+    def test_completing_again_succeeds_while_the_object_has_these_parts(self, store: Store) -> None:
+        pending = upload(store, "k")
+        first = store.complete_upload(*pending)
+        assert store.complete_upload(*pending) == first
+        assert store.get("k") == b"".join(SLICES)
+
+    def test_a_small_part_before_the_last_is_refused_at_completion(self, store: Store) -> None:
+        pending = upload(store, "k", [b"small", b"last"])
+        with pytest.raises(PermanentError, match="smaller than 5 MiB"):
+            store.complete_upload(*pending)
+        assert store.get("k") is None
+
+    def test_completing_with_a_part_that_was_not_sent_is_refused(self, store: Store) -> None:
+        pending = upload(store, "k", [SLICES[0]])
+        other = Part(etag=md5(b"other"), md5=md5(b"other"), size=5)
+        for parts in [(other,), (*pending.parts, other)]:
+            with pytest.raises(PermanentError, match="does not have these parts"):
+                store.complete_upload("k", pending.upload_id, parts)
+        assert store.get("k") is None
+
+    def test_an_aborted_upload_cannot_go_on(self, store: Store) -> None:
+        store.put("k", b"something else")
+        pending = upload(store, "k")
+        store.abort_upload("k", pending.upload_id)
+        with pytest.raises(TransientError, match="the upload of k is gone"):
+            store.complete_upload(*pending)
+        with pytest.raises(TransientError, match="the upload of k is gone"):
+            store.upload_part("k", pending.upload_id, 1, b"late")
+        assert store.get("k") == b"something else"
+
+    def test_aborting_may_be_repeated_and_leaves_a_completed_object_alone(self, store: Store) -> None:
+        pending = upload(store, "k")
+        store.complete_upload(*pending)
+        store.abort_upload("k", pending.upload_id)
+        store.abort_upload("k", pending.upload_id)
+        assert store.get("k") == b"".join(SLICES)
+
+    def test_open_uploads_are_listed_until_they_end(self, store: Store) -> None:
+        pending = [upload(store, key, [b"x"]) for key in ("u/a", "u/a", "u/b", "v")]
+        found = list(store.list_uploads("u/"))
+        assert {u[:2] for u in found} == {(p.key, p.upload_id) for p in pending[:3]}
+        assert all(abs(began - datetime.now(UTC)) < timedelta(minutes=1) for _, _, began in found)
+        store.abort_upload(pending[0].key, pending[0].upload_id)
+        store.complete_upload(*pending[1])
+        assert [u[:2] for u in store.list_uploads("u/")] == [("u/b", pending[2].upload_id)]
+
+    def test_two_uploads_of_one_key_do_not_mix(self, store: Store) -> None:
+        first, second = upload(store, "k", [b"first"]), upload(store, "k", [b"second"])
+        store.complete_upload(*second)
+        assert store.get("k") == b"second"
+        store.complete_upload(*first)
+        assert store.get("k") == b"first"
