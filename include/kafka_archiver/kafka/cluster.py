@@ -1,17 +1,20 @@
 """What the brokers say of topics, logs and the archive's group, and the one thing we tell them: the group's offsets."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from concurrent.futures import Future
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import confluent_kafka
 from confluent_kafka import ConsumerGroupTopicPartitions, IsolationLevel, KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from kafka_archiver.errors import ConfigError, PermanentError, TransientError
-from kafka_archiver.kafka.failures import results, translate
+from kafka_archiver.kafka.failures import ask, translate
 from kafka_archiver.ranges import Range, TopicPartition
+
+Name = TypeVar("Name")
 
 
 class Topic(NamedTuple):
@@ -44,10 +47,14 @@ class Cluster:
         except KafkaException as error:
             raise translate(error.args[0], "start a client", self.brokers) from error
 
+    def _ask(self, start: "Callable[[], Mapping[Name, Future[Any]]]", what: Callable[[Name], str]) -> list[Any]:
+        return ask(start, what, self.brokers, self.timeout)
+
     def cluster_id(self) -> str:
         """The cluster's own id."""
-        future = self._admin.describe_cluster(request_timeout=self.timeout)
-        [answer] = results({"": future}, lambda _: "describe the cluster", self.brokers, self.timeout)
+        [answer] = self._ask(
+            lambda: {"": self._admin.describe_cluster(request_timeout=self.timeout)}, lambda _: "describe the cluster"
+        )
         return str(answer.cluster_id)
 
     def topics(self, wanted: Collection[str] | re.Pattern[str]) -> list[Topic]:
@@ -56,20 +63,11 @@ class Cluster:
         :raises PermanentError: a named topic does not exist, or none matches.
         """
         names = self._matching(wanted) if isinstance(wanted, re.Pattern) else sorted(wanted)
-        futures = self._admin.describe_topics(TopicCollection(names), request_timeout=self.timeout)
-        found = []
-        for name, future in futures.items():
-            try:
-                [described] = results({name: future}, lambda n: f"describe topic {n}", self.brokers, self.timeout)
-            except TransientError as error:
-                cause = error.__cause__
-                if isinstance(cause, KafkaException) and cause.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-                    raise PermanentError(
-                        f"topic {name} does not exist at {self.brokers}; create it or correct source.topics"
-                    ) from error
-                raise
-            found.append(Topic(name, str(described.topic_id), len(described.partitions)))
-        return found
+        described = self._ask(
+            lambda: self._admin.describe_topics(TopicCollection(names), request_timeout=self.timeout),
+            lambda name: f"describe topic {name}",
+        )
+        return [Topic(t.name, str(t.topic_id), len(t.partitions)) for t in described]
 
     def _matching(self, pattern: re.Pattern[str]) -> list[str]:
         try:
@@ -103,39 +101,37 @@ class Cluster:
         asked = list(names)
         if not asked:
             return {}
-        futures = self._admin.list_offsets(
-            {confluent_kafka.TopicPartition(n.topic, n.partition): spec for n in asked},
-            isolation_level=IsolationLevel[isolation.upper()],
-            request_timeout=self.timeout,
+        wanted = {confluent_kafka.TopicPartition(n.topic, n.partition): spec for n in asked}
+        answers = self._ask(
+            lambda: self._admin.list_offsets(
+                wanted, isolation_level=IsolationLevel[isolation.upper()], request_timeout=self.timeout
+            ),
+            lambda place: f"read the watermarks of {place.topic}[{place.partition}]",
         )
-        answers = results(
-            {TopicPartition(k.topic, k.partition): f for k, f in futures.items()},
-            lambda n: f"read the watermarks of {n}",
-            self.brokers,
-            self.timeout,
-        )
-        return dict(
-            zip((TopicPartition(k.topic, k.partition) for k in futures), (a.offset for a in answers), strict=True)
-        )
+        return {name: answer.offset for name, answer in zip(asked, answers, strict=True)}
 
     def committed(self, group: str, names: Iterable[TopicPartition]) -> dict[TopicPartition, int | None]:
         """The group's committed offsets; None where it has none."""
         asked = [confluent_kafka.TopicPartition(n.topic, n.partition) for n in names]
         if not asked:
             return {}
-        futures = self._admin.list_consumer_group_offsets(
-            [ConsumerGroupTopicPartitions(group, asked)], request_timeout=self.timeout
+        [answer] = self._ask(
+            lambda: self._admin.list_consumer_group_offsets(
+                [ConsumerGroupTopicPartitions(group, asked)], request_timeout=self.timeout
+            ),
+            lambda name: f"read the offsets of group {name}",
         )
-        [answer] = results(futures, lambda g: f"read the offsets of group {g}", self.brokers, self.timeout)
         return {
             TopicPartition(p.topic, p.partition): p.offset if p.offset >= 0 else None for p in answer.topic_partitions
         }
 
     def members(self, group: str) -> list[str]:
         """The clients that are live in the group, as client@host; empty for a group that does not exist."""
-        futures = self._admin.describe_consumer_groups([group], request_timeout=self.timeout)
         try:
-            [found] = results(futures, lambda g: f"describe group {g}", self.brokers, self.timeout)
+            [found] = self._ask(
+                lambda: self._admin.describe_consumer_groups([group], request_timeout=self.timeout),
+                lambda name: f"describe group {name}",
+            )
         except TransientError as error:
             cause = error.__cause__
             if isinstance(cause, KafkaException) and cause.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
@@ -151,10 +147,12 @@ class Cluster:
         if not offsets:
             return
         request = [confluent_kafka.TopicPartition(n.topic, n.partition, offset) for n, offset in offsets.items()]
-        futures = self._admin.alter_consumer_group_offsets(
-            [ConsumerGroupTopicPartitions(group, request)], request_timeout=self.timeout
+        [answer] = self._ask(
+            lambda: self._admin.alter_consumer_group_offsets(
+                [ConsumerGroupTopicPartitions(group, request)], request_timeout=self.timeout
+            ),
+            lambda name: f"commit offsets of group {name}",
         )
-        [answer] = results(futures, lambda g: f"commit offsets of group {g}", self.brokers, self.timeout)
         for partition in answer.topic_partitions:
             if partition.error:
                 what = f"commit {partition.topic}[{partition.partition}] of group {group}"

@@ -3,16 +3,25 @@
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
+from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
 from kafka_archiver.errors import ArchiverError, PermanentError, TransientError
 
 Name = TypeVar("Name")
 Result = TypeVar("Result")
 
+_STARTING = {
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+}
 _PERMANENT = {
+    KafkaError.UNKNOWN_TOPIC_OR_PART: "could not {what}: it does not exist; create it or correct source.topics",
     KafkaError.TOPIC_AUTHORIZATION_FAILED: "the credentials may not {what}; grant them Describe and Read on the topic",
     KafkaError.GROUP_AUTHORIZATION_FAILED: "the credentials may not {what}; grant them Read on the group",
     KafkaError.CLUSTER_AUTHORIZATION_FAILED: "the credentials may not {what}; grant them Describe on the cluster",
@@ -41,22 +50,48 @@ def translate(error: KafkaError, what: str, brokers: str) -> ArchiverError:
             f"no answer from the Kafka brokers at {brokers} while trying to {what}; check that they run and that "
             f"this machine reaches them ({error.str()})"
         )
-    return TransientError(f"{brokers}: could not {what}: {error.str()}")
+    return TransientError(f"{brokers}: could not {what}: {error.name()} {error.str()}")
 
 
-def results(
-    futures: "Mapping[Name, Future[Result]]", what: Callable[[Name], str], brokers: str, timeout: float
+class _StartingError(Exception):
+    """The brokers are electing or loading; they will answer in a moment."""
+
+
+def ask(
+    start: "Callable[[], Mapping[Name, Future[Result]]]", what: Callable[[Name], str], brokers: str, timeout: float
 ) -> list[Result]:
-    """What the admin client's futures hold, in order.
+    """What the admin client's futures hold, in order; asked again while a coordinator is being elected or loaded.
 
+    :param timeout: seconds for each question, and for asking again.
     :raises TransientError, PermanentError: the first failure.
     """
+    again = Retrying(
+        retry=retry_if_exception_type(_StartingError),
+        stop=stop_after_delay(timeout),
+        wait=wait_random_exponential(multiplier=0.1, max=2),
+        retry_error_callback=_give_up,
+    )
+    return again(_ask, start, what, brokers, timeout)
+
+
+def _give_up(state: RetryCallState) -> NoReturn:
+    error = state.outcome.exception() if state.outcome else None
+    raise (error.__cause__ if error else None) or TransientError("the brokers did not answer")
+
+
+def _ask(
+    start: "Callable[[], Mapping[Name, Future[Result]]]", what: Callable[[Name], str], brokers: str, timeout: float
+) -> list[Result]:
     held = []
-    for name, future in futures.items():
+    for name, future in start().items():
         try:
             held.append(future.result(timeout=timeout))
         except KafkaException as error:
-            raise translate(error.args[0], what(name), brokers) from error
+            failure = translate(error.args[0], what(name), brokers)
+            failure.__cause__ = error
+            if error.args[0].code() in _STARTING:
+                raise _StartingError from failure
+            raise failure from error
         except FutureTimeout as error:
             raise TransientError(
                 f"no answer from the Kafka brokers at {brokers} within {timeout:.0f} s while trying to {what(name)}"

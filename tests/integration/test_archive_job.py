@@ -1,0 +1,34 @@
+"""The main job, step by step on the real services: every record exactly once, in the hour of its timestamp."""
+
+from pathlib import Path
+
+import pytest
+
+from scripts.stack.kafka import Kafka
+from scripts.stack.s3 import S3
+from tests.support.archiver import Archiver, hour
+from tests.support.topics import DAY, HOUR, Record, new_topic, produce
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+
+
+def test_a_topic_is_archived_by_hour_and_a_replay_changes_no_object(kafka: Kafka, s3: S3, tmp_path: Path) -> None:
+    topic = new_topic(kafka.bootstrap_servers, 2)
+    produce(
+        kafka.bootstrap_servers,
+        topic,
+        [Record(n % 2, DAY + n * HOUR // 100, b'{"n": %d}' % n) for n in range(500)],
+    )
+    archiver = Archiver(kafka, s3, tmp_path, [topic], {"chunk_records": 100})
+    proofs = archiver.run(hour(4))
+    assert archiver.lines() == {
+        f"date=2026-11-21/hour={h:02}": [
+            {"n": n} for parity in (0, 1) for n in range(h * 100, h * 100 + 100) if n % 2 == parity
+        ]
+        for h in range(5)
+    }
+    assert [p.hour_start for p in proofs] == [hour(n).start for n in range(5)]
+    before = archiver.objects()
+    output = archiver.submit(archiver.plan(hour(4)).archive)
+    assert "rewritten with the same bytes" in output
+    assert {key: stat.etag for key, stat in archiver.objects().items()} == {k: s.etag for k, s in before.items()}

@@ -1,0 +1,154 @@
+"""An archive on the real services, with a method a step: what the DAG's tasks do, without Airflow."""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from kafka_archiver.config import Archive
+from kafka_archiver.intervals import Interval
+from kafka_archiver.proof import HourProof
+from kafka_archiver.steps.close_hours import close_hours
+from kafka_archiver.steps.commit import commit
+from kafka_archiver.steps.context import Context, Endpoints
+from kafka_archiver.steps.plan import Origin, Work, plan
+from kafka_archiver.steps.verify import verify
+from kafka_archiver.store import Stat
+from scripts.stack.kafka import Kafka
+from scripts.stack.paths import BIN, ROOT, SPARK_JARS
+from scripts.stack.s3 import S3
+from tests.support.topics import DAY
+
+FIRST = datetime.fromtimestamp(DAY / 1000, UTC)
+
+
+def hour(number: int) -> Interval:
+    """The `number`th hour of the day on which tests happen."""
+    return Interval(start=FIRST + timedelta(hours=number), end=FIRST + timedelta(hours=number + 1))
+
+
+@dataclass
+class Archiver:
+    """One archive of some topics, below a prefix of its own."""
+
+    kafka: Kafka
+    s3: S3
+    directory: Path
+    topics: list[str]
+    settings: dict[str, Any] = field(default_factory=dict)
+    policies: dict[str, str] = field(default_factory=dict)
+    source: dict[str, Any] = field(default_factory=dict)
+    spark_conf: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        name = f"a{uuid.uuid4().hex[:8]}"
+        self.archive = Archive.model_validate(
+            {
+                "archive": name,
+                "source": {"topics": self.topics, **self.source},
+                "store": {"url": f"s3://{self.s3.bucket}/{name}", **self.settings},
+                "policies": self.policies,
+            }
+        )
+        self.endpoints = Endpoints(
+            {"bootstrap.servers": self.kafka.bootstrap_servers},
+            {
+                "endpoint_url": self.s3.endpoint_url,
+                "region_name": self.s3.region,
+                "aws_access_key_id": self.s3.owner.access_key,
+                "aws_secret_access_key": self.s3.owner.secret_key,
+            },
+        )
+        self.context = Context.open(self.archive, self.endpoints)
+
+    def plan(self, interval: Interval, origin: Origin = "scheduled") -> Work:
+        return plan(self.context, interval, origin, datetime.now(UTC))
+
+    def command(self, runs: Iterable[str]) -> list[str]:
+        """The spark-submit command of the task `archive`."""
+        conf = {
+            "spark.ui.enabled": "false",
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.local.dir": str(self.directory),
+            "spark.sql.warehouse.dir": str(self.directory / "warehouse"),
+            "spark.driver.defaultJavaOptions": f"-Djava.io.tmpdir={self.directory}",
+            "spark.log.level": "WARN",
+            **self.spark_conf,
+        }
+        return [
+            str(BIN / "spark-submit"),
+            "--master",
+            "local[2]",
+            "--jars",
+            ",".join(map(str, sorted(SPARK_JARS.glob("*.jar")))),
+            *(part for key, value in conf.items() for part in ("--conf", f"{key}={value}")),
+            str(ROOT / "spark_jobs" / "archive.py"),
+            "--store",
+            self.archive.store.url,
+            "--archive",
+            self.archive.archive,
+            *(part for run in runs for part in ("--run", run)),
+        ]
+
+    def environment(self, **extra: str) -> dict[str, str]:
+        return {
+            **os.environ,
+            "KAFKA_ARCHIVER_ENDPOINTS": self.endpoints.to_json(),
+            "PYSPARK_PYTHON": sys.executable,
+            "PYSPARK_DRIVER_PYTHON": sys.executable,
+            "PYTHONPATH": str(ROOT / "include"),
+            **extra,
+        }
+
+    def start(self, runs: Iterable[str], **environment: str) -> "subprocess.Popen[str]":
+        """The job, running."""
+        return subprocess.Popen(
+            self.command(runs),
+            env=self.environment(**environment),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=self.directory,
+            start_new_session=True,
+        )
+
+    def submit(self, runs: Iterable[str], expect: int = 0, **environment: str) -> str:
+        """Run the job to its end. Returns its output."""
+        process = self.start(runs, **environment)
+        output, _ = process.communicate(timeout=240)
+        assert process.returncode == expect, output[-5000:]
+        return output
+
+    def finish(self, work: Work) -> list[HourProof]:
+        verify(self.context, work.runs)
+        commit(self.context, work.runs, datetime.now(UTC))
+        return close_hours(self.context, work.runs)
+
+    def run(self, interval: Interval, origin: Origin = "scheduled") -> list[HourProof]:
+        """A whole run."""
+        work = self.plan(interval, origin)
+        if work.archive:
+            self.submit(work.archive)
+        return self.finish(work)
+
+    def objects(self) -> dict[str, Stat]:
+        """What is stored besides the ledger, by key."""
+        return {s.key: s for s in self.context.store.list("") if not s.key.startswith("_ledger/")}
+
+    def lines(self) -> dict[str, list[Any]]:
+        """The JSON lines of every .jsonl.gz object by the path of its hour, in key order."""
+        found: dict[str, list[Any]] = {}
+        for key in sorted(self.objects()):
+            data = self.context.store.get(key)
+            assert data is not None
+            path = key.split("/", 1)[1].rsplit("/", 1)[0]
+            found.setdefault(path, []).extend(map(json.loads, gzip.decompress(data).splitlines()))
+        return found
