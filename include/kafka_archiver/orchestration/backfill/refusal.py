@@ -1,0 +1,37 @@
+"""What Airflow said when it would not create a backfill, with what to do about it in the words of our command."""
+
+from types import ModuleType
+
+from airflow.configuration import conf
+from airflow.utils.session import create_session
+from sqlalchemy import select
+
+from kafka_archiver.errors import ConfigError, PermanentError
+from kafka_archiver.orchestration.backfill.request import Request
+
+_HINTS = {
+    "InvalidReprocessBehavior": " (with --reset-dagruns or --rerun-failed-tasks)",
+    "InvalidBackfillConf": " (in --conf)",
+}
+
+
+def refusal(request: Request, error: Exception, airflow: ModuleType) -> PermanentError:
+    """The error to raise for Airflow's."""
+    if not isinstance(error, airflow.AlreadyRunningBackfill):
+        return ConfigError(f"{error}{_HINTS.get(type(error).__name__, '')}")
+    with create_session() as session:
+        active = airflow.Backfill.dag_id == request.dag_id, airflow.Backfill.completed_at.is_(None)
+        ids = session.scalars(select(airflow.Backfill.id).where(*active)).all()
+    return PermanentError(
+        f"Another backfill of {request.dag_id} is not finished, and Airflow runs one at a time for each DAG. "
+        f"Wait until it is. {' '.join(map(how_to_cancel, ids))}"
+    )
+
+
+def how_to_cancel(backfill_id: int) -> str:
+    """Airflow has no command for it."""
+    url = conf.get("api", "base_url", fallback="").rstrip("/")
+    return (
+        f"Cancel backfill {backfill_id} in Airflow's UI (Backfills of the DAG) "
+        f"or with PUT {url}/api/v2/backfills/{backfill_id}/cancel."
+    )

@@ -1,0 +1,99 @@
+"""Following a backfill that Airflow's scheduler carries out."""
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from airflow.jobs.job import most_recent_job
+from airflow.models import DagModel, DagRun
+from airflow.models.backfill import Backfill, BackfillDagRun
+from airflow.utils.session import create_session
+from sqlalchemy import exists, select
+from sqlalchemy.orm import Session
+
+from kafka_archiver.documents import isoformat
+from kafka_archiver.orchestration.backfill.patience import patiently
+
+_POLL_SECONDS = 3
+_DATABASE_SECONDS = 600
+# Without any news, say after as many polls that all is well.
+_QUIET_POLLS = 20
+_UNFINISHED = ("queued", "running")
+
+
+def wait(backfill_id: int, say: Callable[[str], None], pause: Callable[[float], None] = time.sleep) -> Counter[str]:
+    """Say how each run ends, until all have; and why nothing moves, when nothing can.
+
+    :returns: how many of the runs are in which state.
+    """
+    seen: dict[int, str] = {}
+    notes: set[str] = set()
+    quiet = 0
+    while True:
+        runs, obstacles = patiently(lambda: _look(backfill_id), _DATABASE_SECONDS)
+        news = [run for run in runs if run.state != seen.get(run.id) and run.state not in _UNFINISHED]
+        counts = Counter(str(run.state) for run in runs)
+        left = sum(counts[state] for state in _UNFINISHED)
+        for number, run in enumerate(news, start=len(runs) - left - len(news) + 1):
+            say(f"{number:>{len(str(len(runs)))}}/{len(runs)}  {_describe(run)}")
+        if not left:
+            return counts
+        for note in sorted(obstacles - notes):
+            say(note)
+        quiet = 0 if news or obstacles - notes else quiet + 1
+        seen, notes = {run.id: str(run.state) for run in runs}, obstacles
+        if quiet and quiet % _QUIET_POLLS == 0:
+            say(f"Waiting: {counts['running']} running, {counts['queued']} queued.")
+        pause(_POLL_SECONDS)
+
+
+def settle(dag_id: str) -> None:
+    """Mark the DAG's backfills as complete whose runs have all finished.
+
+    The scheduler does the same, but only every 30 seconds, and until then no other backfill of the DAG can start.
+    """
+    with create_session() as session:
+        unfinished = exists().where(DagRun.backfill_id == Backfill.id, DagRun.state.in_(_UNFINISHED))
+        # One without runs is just being created.
+        created = exists().where(BackfillDagRun.backfill_id == Backfill.id)
+        for item in session.scalars(
+            select(Backfill).where(Backfill.dag_id == dag_id, Backfill.completed_at.is_(None), created, ~unfinished)
+        ):
+            item.completed_at = datetime.now(UTC)
+
+
+def _look(backfill_id: int) -> tuple[list[DagRun], set[str]]:
+    """The runs in the order in which they ended, and what keeps the others from going on."""
+    query = select(DagRun).join(BackfillDagRun, BackfillDagRun.dag_run_id == DagRun.id)
+    with create_session() as session:
+        runs = list(
+            session.scalars(query.where(BackfillDagRun.backfill_id == backfill_id).order_by(DagRun.end_date, DagRun.id))
+        )
+        unfinished = any(run.state in _UNFINISHED for run in runs)
+        return runs, set(_obstacles(backfill_id, session)) if unfinished else set()
+
+
+def _describe(run: DagRun) -> str:
+    start = run.data_interval_start or run.logical_date or run.run_after
+    took = f"{(run.end_date - run.start_date).total_seconds():.0f} s" if run.start_date and run.end_date else ""
+    return f"{isoformat(start)}  {run.state!s:<7}  {took:>6}  {run.run_id}"
+
+
+def _obstacles(backfill_id: int, session: Session) -> list[str]:
+    backfill = session.get_one(Backfill, backfill_id)
+    model = session.get(DagModel, backfill.dag_id)
+    scheduler = most_recent_job("SchedulerJob", session=session)
+    found = []
+    if model is None or model.is_stale:
+        found.append(f"DAG {backfill.dag_id} is no longer in the DAG files: its runs do not go on.")
+    elif model.is_paused:
+        found.append(
+            f"DAG {backfill.dag_id} is paused: its queued runs do not start. "
+            f"To start them: `airflow dags unpause {backfill.dag_id}`."
+        )
+    if backfill.is_paused:
+        found.append(f"Backfill {backfill_id} is paused: its queued runs do not start. Unpause it in Airflow's UI.")
+    if scheduler is None or not scheduler.is_alive():
+        found.append("No scheduler is alive, so nothing goes on. Does `airflow scheduler` run?")
+    return found

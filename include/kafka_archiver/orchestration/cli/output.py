@@ -1,0 +1,75 @@
+"""Results: tables on a terminal, JSON or YAML for programs, and nothing else on stdout."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from kafka_archiver.documents import isoformat
+
+Cell: TypeAlias = str | int | datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table for people: numbers to the right with thousands separated, times in UTC."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    title: str | None = None
+
+
+def plain(value: Any) -> Any:
+    """The value in what JSON has: times as RFC 3339 in UTC, tuples as lists."""
+    if isinstance(value, datetime):
+        return isoformat(value)
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value
+
+
+def show(output: str, document: Any, tables: Sequence[Table]) -> None:
+    """Print the result as `output` says: the document as json or yaml, the tables as table."""
+    if output == "json":
+        print(json.dumps(plain(document), indent=2))
+    elif output == "yaml":
+        import yaml
+
+        print(yaml.safe_dump(plain(document), sort_keys=False), end="")
+    else:
+        for number, table in enumerate(tables):
+            if number:
+                print()
+            _print(table)
+
+
+def _print(table: Table) -> None:
+    from airflow.cli.simple_table import AirflowConsole, SimpleTable
+    from rich.text import Text
+
+    console = AirflowConsole()
+    if table.title:
+        console.print(Text(table.title, style="bold"))
+    if not table.rows:
+        console.print("(none)")
+        return
+    grid = SimpleTable(caption=None)  # type: ignore[no-untyped-call]
+    grid.show_header = True
+    for number, column in enumerate(table.columns):
+        right = all(isinstance(row[number], int | None) for row in table.rows)
+        grid.add_column(column, justify="right" if right else "left", overflow="fold")
+    for row in table.rows:
+        # As Text: rich would read `orders[a]` as markup.
+        grid.add_row(*(Text(_cell(value)) for value in row))
+    console.print(grid)
+
+
+def _cell(value: Cell) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, datetime):
+        return isoformat(value)
+    return f"{value:,}" if isinstance(value, int) else value
