@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install up down demo test bench lint lock
+.PHONY: help install up down status demo test bench lint lock
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -16,6 +16,9 @@ up: install ## Start Kafka, an S3 server and Airflow, wait until they answer, wr
 
 down: ## Stop all that `make up` started; the data stay in .local
 	@if [ -x $(VENV)/python ]; then $(VENV)/python -m scripts.stack down; else echo "nothing is installed here"; fi
+
+status: ## Show which services run
+	@$(VENV)/python -m scripts.stack status
 
 demo: install ## Archive a believable stream hourly, kill the job once, backfill an hour, show the result
 	@$(VENV)/python -m scripts.demo

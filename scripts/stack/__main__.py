@@ -29,7 +29,7 @@ def up() -> None:
         require_disk(ROOT)
     # All of them before the first is started: an error leaves nothing half up.
     for service in missing:
-        service.check()
+        service.clear()
     choices.remember()
     begun = time.monotonic()
     for service in missing:

@@ -55,7 +55,7 @@ class Service(ABC):
         :raises StackError: a port is taken, a file is missing, or it does not come up; then with its log's end.
         """
         if not self.running():
-            self.check()
+            self.clear()
             self.launch()
         self.wait()
 
@@ -67,8 +67,12 @@ class Service(ABC):
             self._child.wait()
             self._child = None
 
-    def check(self) -> None:
-        """:raises StackError: a port that it needs is taken."""
+    def clear(self) -> None:
+        """Ends what a crash left of it, and looks whether it could start.
+
+        :raises StackError: a port that it needs is taken.
+        """
+        self.stop(grace=0)
         require_free(self.title, self.ports_needed())
 
     def running(self) -> bool:
