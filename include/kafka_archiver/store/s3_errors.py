@@ -19,6 +19,7 @@ from botocore.exceptions import (
     PartialCredentialsError,
     ProxyConnectionError,
     ReadTimeoutError,
+    ResponseStreamingError,
     SSLError,
 )
 from botocore.parsers import ResponseParserError
@@ -130,6 +131,7 @@ def explain(error: BaseException, place: Place, operation: str, key: str) -> Arc
     """
     if isinstance(error, ClientError):
         return _answered(error, place, operation, key)
+    what = f"{operation} of {key or 'all keys'} in bucket {place.bucket}"
     if isinstance(error, SSLError) and "CERTIFICATE_VERIFY_FAILED" in str(error):
         return PermanentError(
             f"the certificate of {place.endpoint} is not trusted: "
@@ -141,11 +143,11 @@ def explain(error: BaseException, place: Place, operation: str, key: str) -> Arc
             "or run where an instance role provides them"
         )
     if isinstance(error, ParamValidationError):
-        return PermanentError(f"{operation} of {key!r} in bucket {place.bucket!r} is not a valid request")
+        return PermanentError(f"{what} is not a valid request: S3 has no such bucket or key name")
     if isinstance(error, _CONNECTION_FAILURES):
-        return TransientError(f"{operation} of {key}: {_reason(error)} at {place.endpoint}")
+        return TransientError(f"{what}: {_reason(error)} at {place.endpoint}")
     # What is left of botocore's own are faults of its setup: credentials that a process or file should give, …
-    return PermanentError(f"{operation} of {key} at {place.endpoint} was not sent: {type(error).__name__}")
+    return PermanentError(f"{what} at {place.endpoint} was not sent: {type(error).__name__}")
 
 
 def _answered(error: ClientError, place: Place, operation: str, key: str) -> ArchiverError:
@@ -167,11 +169,14 @@ def _answered(error: ClientError, place: Place, operation: str, key: str) -> Arc
             permission=_PERMISSIONS.get(operation, "s3:PutObject"),
         )
         return PermanentError(message + (f" ({request[2:]})" if request else ""))
-    what = f"{operation} of {key}: HTTP {status} {code} from {place.endpoint}{request}"
+    found = (
+        f"{operation} of {key or 'all keys'} in bucket {place.bucket}: "
+        f"HTTP {status} {code} from {place.endpoint}{request}"
+    )
     # An error in the body of a 200 comes with the status 500: botocore sees to it.
     if code in _TRANSIENT_CODES or status in (408, 429) or status >= 500:
-        return TransientError(what)
-    return PermanentError(what)
+        return TransientError(found)
+    return PermanentError(found)
 
 
 def _reason(error: BaseException) -> str:
@@ -185,7 +190,7 @@ def _reason(error: BaseException) -> str:
         cause = getattr(error, "kwargs", {}).get("error")
         system = getattr(cause, "__cause__", None)
         return f"no connection ({getattr(system, 'strerror', None) or 'is the endpoint right?'})"
-    if isinstance(error, IncompleteReadError | ResponseParserError):
+    if isinstance(error, IncompleteReadError | ResponseStreamingError | ResponseParserError):
         return "the answer was cut off"
     if isinstance(error, CredentialRetrievalError):
         return f"no credentials from {getattr(error, 'kwargs', {}).get('provider', 'their provider')}"

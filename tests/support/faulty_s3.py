@@ -1,0 +1,290 @@
+"""An S3 server in a thread, on a real socket, that commits the faults it is told to and is otherwise sound.
+
+It keeps its objects in the memory twin, and checks Content-MD5 as S3 does.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import socket
+import struct
+import threading
+import uuid
+from collections import defaultdict, deque
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Literal, Self
+from urllib.parse import parse_qs, unquote, urlsplit
+from xml.etree import ElementTree
+from xml.sax.saxutils import escape
+
+from kafka_archiver.errors import PermanentError, TransientError
+from kafka_archiver.store import Part
+from kafka_archiver.store.memory import MemoryStore
+
+BUCKET = "archive"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What goes wrong with one request.
+
+    refuse: an error instead of doing it · reset: the connection breaks before it is done · lose: … after it is done ·
+    stall: no answer · cut: half of the answer's body · garble: one bit of the answer's body ·
+    damage: one bit of what was sent · swallow: as damage, by a server that does not look at Content-MD5 ·
+    late: the error comes in the body of a 200 · blank: a 200 without ETag and body · odd: an ETag that is no MD5
+    """
+
+    kind: Literal["refuse", "reset", "lose", "stall", "cut", "garble", "damage", "swallow", "late", "blank", "odd"]
+    status: int = 500
+    code: str = "InternalError"
+    message: str = "told to"
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+def refuse(status: int, code: str, message: str = "told to") -> Fault:
+    return Fault("refuse", status, code, message)
+
+
+class FaultyS3:
+    """:ivar requests: the operations asked for, by the name of boto's method ("create" for a conditional put)."""
+
+    def __init__(self) -> None:
+        self.store = MemoryStore(uuid.uuid4().hex)
+        self.requests: list[str] = []
+        self.headers: list[dict[str, str]] = []
+        self.bodies: list[bytes] = []
+        self.faults: defaultdict[str, deque[Fault]] = defaultdict(deque)
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    def reset(self) -> None:
+        """As new, at the same address."""
+        self.store = MemoryStore(uuid.uuid4().hex)
+        for record in (self.requests, self.headers, self.bodies, self.faults):
+            record.clear()
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def fail(self, operation: str, *faults: Fault) -> None:
+        """Commit these faults, one a request of this operation."""
+        self.faults[operation].extend(faults)
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        owner = self
+
+        class Handler(_Handler):
+            server_state = owner
+
+        return Handler
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server_state: FaultyS3
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def do(self) -> None:
+        state = self.server_state
+        url = urlsplit(self.path)
+        query = {name: values[0] for name, values in parse_qs(url.query, keep_blank_values=True).items()}
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        key = unquote(url.path).removeprefix(f"/{BUCKET}").removeprefix("/")
+        operation = _operation(self.command, key, query, "If-None-Match" in self.headers, body)
+        state.requests.append(operation)
+        state.headers.append(dict(self.headers))
+        state.bodies.append(body)
+        fault = state.faults[operation].popleft() if state.faults[operation] else None
+        kind = fault.kind if fault else ""
+        if kind == "stall":
+            # Until the client has had enough.
+            self.connection.recv(1)
+            self.close_connection = True
+            return
+        if kind == "reset":
+            self._reset()
+            return
+        if fault and kind == "refuse":
+            self._error(fault.status, fault.code, fault.message)
+            return
+        if kind in ("damage", "swallow"):
+            body = _flip(body)
+        sent = self.headers.get("Content-MD5")
+        if sent and kind != "swallow" and base64.b64decode(sent) != hashlib.md5(body).digest():
+            self._error(400, "BadDigest", "The Content-MD5 you specified did not match what we received.")
+            return
+        try:
+            headers, content = self._carry_out(operation, key, query, body)
+        except LookupError as error:
+            self._error(404, str(error.args[0]), "not there")
+            return
+        except FileExistsError:
+            self._error(412, "PreconditionFailed", "there already")
+            return
+        if kind == "lose":
+            self._reset()
+        elif fault and kind == "late":
+            self._answer(200, {}, _error_xml(fault.code, fault.message))
+        elif kind == "blank":
+            self._answer(200, {}, b"")
+        elif kind == "cut":
+            self._answer(200, headers, content, cut=True)
+        elif kind == "garble":
+            self._answer(200, headers, _flip(content))
+        elif fault and kind == "odd":
+            self._answer(200, {**headers, "ETag": '"0123456789abcdef0123456789abcdef"', **fault.headers}, content)
+        else:
+            self._answer(200, headers, content)
+
+    do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = do  # noqa: N815
+
+    def _carry_out(self, operation: str, key: str, query: dict[str, str], body: bytes) -> tuple[dict[str, str], bytes]:
+        """Headers and body of a right answer."""
+        store = self.server_state.store
+        match operation:
+            case "AssumeRole":
+                return {}, _role_xml(len([r for r in self.server_state.requests if r == "AssumeRole"]))
+            case "put_object":
+                return {"ETag": f'"{store.put(key, body)}"'}, b""
+            case "create":
+                if not store.create(key, body):
+                    raise FileExistsError
+                return {"ETag": f'"{hashlib.md5(body).hexdigest()}"'}, b""
+            case "get_object" | "head_object":
+                stat, data = store.head(key), store.get(key)
+                if stat is None or data is None:
+                    raise LookupError("NoSuchKey")
+                modified = stat.modified.strftime("%a, %d %b %Y %H:%M:%S GMT")
+                return {"ETag": f'"{stat.etag}"', "Last-Modified": modified}, data
+            case "delete_object":
+                store.delete(key)
+                return {}, b""
+            case "head_bucket":
+                return {}, b""
+            case "list_objects_v2":
+                return {}, _list_xml(store, query)
+            case "create_multipart_upload":
+                return {}, _xml("InitiateMultipartUploadResult", UploadId=store.start_upload(key))
+            case "upload_part":
+                try:
+                    part = store.upload_part(key, query["uploadId"], int(query["partNumber"]), body)
+                except TransientError:
+                    raise LookupError("NoSuchUpload") from None
+                return {"ETag": f'"{part.etag}"'}, b""
+            case "complete_multipart_upload":
+                return {}, self._complete(key, query["uploadId"], body)
+            case "abort_multipart_upload":
+                store.abort_upload(key, query["uploadId"])
+                return {}, b""
+        raise AssertionError(f"{self.command} {self.path} is no request the store makes")
+
+    def _complete(self, key: str, upload_id: str, body: bytes) -> bytes:
+        store = self.server_state.store
+        if upload_id not in {found for _, found, _ in store.list_uploads("")}:
+            # The twin forgives a second completion; Amazon does not.
+            raise LookupError("NoSuchUpload")
+        etags = [e.text.strip('"') for e in ElementTree.fromstring(body).iter() if e.tag.endswith("ETag") and e.text]
+        try:
+            etag = store.complete_upload(key, upload_id, [Part(etag, etag, 0) for etag in etags])
+        except PermanentError:
+            raise LookupError("InvalidPart") from None
+        return _xml("CompleteMultipartUploadResult", ETag=f'"{etag}"')
+
+    def _error(self, status: int, code: str, message: str) -> None:
+        self._answer(status, {"x-amz-request-id": "REQ1"}, _error_xml(code, message))
+
+    def _answer(self, status: int, headers: dict[str, str], body: bytes, cut: bool = False) -> None:
+        self.send_response(status)
+        for name, value in {**headers, "Content-Length": str(len(body))}.items():
+            self.send_header(name, value)
+        if cut:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body[: len(body) // 2] if cut else body)
+        self.close_connection = self.close_connection or cut
+
+    def _reset(self) -> None:
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.connection.close()
+        self.rfile, self.wfile = _Closed(), _Closed()  # type: ignore[assignment]
+        self.close_connection = True
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Quiet."""
+
+
+class _Closed:
+    """What the base class flushes and closes after a reset."""
+
+    closed = True
+
+    def flush(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def _operation(method: str, key: str, query: dict[str, str], create: bool, body: bytes) -> str:
+    if b"Action=AssumeRole" in body:
+        return "AssumeRole"
+    if "uploadId" in query:
+        return {
+            "PUT": "upload_part",
+            "POST": "complete_multipart_upload",
+            "DELETE": "abort_multipart_upload",
+        }[method]
+    if "uploads" in query:
+        return "create_multipart_upload"
+    if "list-type" in query:
+        return "list_objects_v2"
+    if method == "PUT":
+        return "create" if create else "put_object"
+    return f"{method.lower()}_{'object' if key else 'bucket'}"
+
+
+def _flip(data: bytes) -> bytes:
+    return bytes([data[0] ^ 1]) + data[1:]
+
+
+def _xml(root: str, **fields: str) -> bytes:
+    inner = "".join(f"<{name}>{escape(value)}</{name}>" for name, value in fields.items())
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n<{root}>{inner}</{root}>'.encode()
+
+
+def _error_xml(code: str, message: str) -> bytes:
+    return _xml("Error", Code=code, Message=message, RequestId="REQ1")
+
+
+def _list_xml(store: MemoryStore, query: dict[str, str]) -> bytes:
+    """Pages of two keys."""
+    found = list(store.list(query.get("prefix", "")))
+    start = int(query.get("continuation-token", 0))
+    items = "".join(
+        f"<Contents><Key>{s.key}</Key><Size>{s.size}</Size><ETag>{s.etag}</ETag>"
+        f"<LastModified>{s.modified.isoformat()}</LastModified></Contents>"
+        for s in found[start : start + 2]
+    )
+    more = start + 2 < len(found)
+    token = f"<NextContinuationToken>{start + 2}</NextContinuationToken>" if more else ""
+    truncated = str(more).lower()
+    return f"<ListBucketResult>{items}<IsTruncated>{truncated}</IsTruncated>{token}</ListBucketResult>".encode()
+
+
+def _role_xml(number: int) -> bytes:
+    """The first credentials are due for renewal at once, as those that live for less than ten minutes are."""
+    expiry = datetime.now(UTC) + timedelta(minutes=1 if number == 1 else 60)
+    return (
+        "<AssumeRoleResponse><AssumeRoleResult><Credentials>"
+        f"<AccessKeyId>ROLEKEY{number}</AccessKeyId><SecretAccessKey>role-secret</SecretAccessKey>"
+        f"<SessionToken>role-token-{number}</SessionToken><Expiration>{expiry:%Y-%m-%dT%H:%M:%SZ}</Expiration>"
+        "</Credentials></AssumeRoleResult></AssumeRoleResponse>"
+    ).encode()
