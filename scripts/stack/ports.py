@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Protocol, TypeVar
 from scripts.stack.errors import StackError
 
 HOST = "127.0.0.1"
-# Below the range from which systems take the ports of outgoing connections, even with 10,000 added (see s3.py).
-FREE = range(11_000, 18_000)
+# Below the range from which systems take the ports of outgoing connections, and apart from the fixed ones.
+FREE = range(20_000, 32_000)
 _handed_out: set[int] = set()
 
 

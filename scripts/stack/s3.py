@@ -31,6 +31,7 @@ class S3Ports:
     filer: int
     filer_grpc: int
     admin: int
+    admin_grpc: int
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,7 @@ class S3(Service):
         super().__init__(directory, self.endpoint_url)
 
     def ports_needed(self) -> Mapping[str, int]:
-        # The worker inside the server looks for its admin there, whatever -admin.port.grpc says.
-        return {**asdict(self.ports), "admin_grpc": self.ports.admin + 10_000}
+        return asdict(self.ports)
 
     def client(self, credentials: Credentials = owner) -> Any:
         """A boto3 client of this server."""
@@ -132,7 +132,10 @@ class S3(Service):
             f"-volume.port.grpc={ports.volume_grpc}",
             f"-filer.port={ports.filer}",
             f"-filer.port.grpc={ports.filer_grpc}",
+            # The maintenance worker looks for its admin 10,000 ports above the first of these whatever the second is,
+            # and finds none. It has nothing to do here; and a stack with PORT_OFFSET=10000 needs those ports.
             f"-admin.port={ports.admin}",
+            f"-admin.port.grpc={ports.admin_grpc}",
             # Its name in the stored topology: else a changed PORT_OFFSET would make it another server.
             "-volume.id=local",
             # Relative to its directory: below /tmp by default, and a whole path may be too long for a socket.

@@ -1,0 +1,80 @@
+"""Ports of the local stack: moved as one, never shared, and a taken one is named."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import astuple
+
+import pytest
+
+from scripts.stack.airflow import AirflowPorts
+from scripts.stack.choices import Choices
+from scripts.stack.errors import StackError
+from scripts.stack.kafka import KafkaPorts
+from scripts.stack.ports import HOST, fixed_ports, free_ports, port_offset, require_free, taken
+from scripts.stack.s3 import S3Ports
+from scripts.stack.stack import Stack
+
+pytestmark = pytest.mark.unit
+
+
+def all_ports(offset: int) -> list[int]:
+    services = Stack.of(Choices(offset, "")).services
+    return [number for service in services for number in service.ports_needed().values()]
+
+
+def test_no_two_services_of_a_stack_share_a_port() -> None:
+    ports = all_ports(0)
+    assert len(ports) == len(set(ports))
+
+
+@pytest.mark.parametrize("offset", [100, 1000, 10_000, 37_000])
+def test_an_offset_moves_every_port_and_the_two_stacks_share_none(offset: int) -> None:
+    assert all_ports(offset) == [number + offset for number in all_ports(0)]
+    assert set(all_ports(offset)).isdisjoint(all_ports(0))
+
+
+@pytest.mark.parametrize("text", ["one", "-1", "1.5", "60000"])
+def test_an_offset_that_is_no_usable_number_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PORT_OFFSET", text)
+    with pytest.raises(StackError, match=f"PORT_OFFSET is '{text}'; expected a number from 0 to"):
+        port_offset()
+
+
+def test_the_greatest_offset_keeps_every_port_in_range(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PORT_OFFSET", "37000")
+    assert max(all_ports(port_offset())) <= 65_535
+
+
+def test_free_ports_are_never_handed_out_twice() -> None:
+    numbers = [number for _ in range(20) for kind in (KafkaPorts, S3Ports) for number in astuple(free_ports(kind))]
+    assert len(numbers) == len(set(numbers))
+    assert not any(taken(number) for number in numbers)
+
+
+@pytest.mark.parametrize(("family", "address"), [(socket.AF_INET, HOST), (socket.AF_INET, ""), (socket.AF_INET6, "::")])
+def test_a_taken_port_is_named_with_who_needs_it_and_what_to_do(family: int, address: str) -> None:
+    with socket.socket(family) as other:
+        other.bind((address, 0))
+        other.listen()
+        number = other.getsockname()[1]
+        with pytest.raises(StackError) as caught:
+            require_free("Airflow", {"task_logs": number})
+    message = str(caught.value)
+    assert message.startswith(f"port {number} is taken, and Airflow needs it (task logs): ")
+    assert "make up PORT_OFFSET=1000" in message
+    assert "\n" not in message
+
+
+def test_a_port_that_was_closed_a_moment_ago_is_free_again() -> None:
+    with socket.create_server((HOST, 0)) as server:
+        number = server.getsockname()[1]
+        with socket.create_connection((HOST, number)) as client, server.accept()[0] as accepted:
+            # The server closes first, so its side waits to be forgotten (TIME_WAIT).
+            accepted.close()
+            assert client.recv(1) == b""
+    require_free("Kafka", {"clients": number})
+
+
+def test_fixed_ports_count_up_from_the_base() -> None:
+    assert fixed_ports(AirflowPorts, 0) == AirflowPorts(web=18_080, task_logs=18_081, triggerer_logs=18_082)
