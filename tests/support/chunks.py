@@ -119,8 +119,9 @@ def read_json(data: bytes) -> list[Row]:
 
 def read_parquet(data: bytes) -> list[Row]:
     """The records in a Parquet file."""
-    lines = pq.read_table(io.BytesIO(data)).to_pylist()
-    return [
-        Row(**{n: line[n] for n in Row._fields[:-1]}, headers=tuple((h["key"], h["value"]) for h in line["headers"]))
-        for line in lines
-    ]
+    table = pq.read_table(io.BytesIO(data))
+    columns = [table.column(name) for name in Row._fields]
+    # Python cannot name every instant that Kafka can.
+    columns[1] = columns[1].cast(pa.timestamp("ms")).cast(pa.int64())
+    rows = zip(*(column.to_pylist() for column in columns), strict=True)
+    return [Row(*fields, headers=tuple((h["key"], h["value"]) for h in headers)) for *fields, headers in rows]

@@ -51,10 +51,10 @@ class Waiting:
         for run in self._runs:
             low, high = run.starts[np.searchsorted(run.hours, [first, last + 1])].tolist()
             if low < high:
-                # Mapped anew each time: only what is looked at is in memory, and only as long as it is used.
+                # Copied, and the file unmapped: many files held mapped would count as this process's memory.
                 with disk(self._directory), pa.memory_map(str(run.path)) as file:
-                    records = pa.ipc.open_file(file).get_batch(0)
-                yield records.slice(low, high - low)
+                    records = pa.concat_batches([pa.ipc.open_file(file).get_batch(0).slice(low, high - low)])
+                yield records
 
     def _store(self) -> None:
         records, hours, starts = by_hour(pa.concat_batches(self._held))

@@ -1,0 +1,244 @@
+"""Whatever fails: the error as it was, every upload aborted, nothing visible, nothing left on disk."""
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from kafka_archiver.errors import BadRecordError, IntegrityError, PermanentError, TransientError
+from kafka_archiver.store.base import Part
+from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.writer.commit import abort, complete
+from kafka_archiver.writer.result import Limits
+from tests.support.chunks import HOUR, Row, chunk_of, cut, new_store, write
+
+pytestmark = pytest.mark.unit
+
+PARTS = 1000
+ROWS = [Row(i, i % 5 * HOUR, value=b"1%d" % i * 40) for i in range(400)]
+
+
+class Faulty(MemoryStore):
+    """Fails at the n-th call of one method; knows how many parts were on their way at the same time."""
+
+    def __init__(self, method: str = "", at: int = 0, error: BaseException | None = None) -> None:
+        super().__init__(new_store().url.removeprefix("memory://"))
+        self.began: list[str] = []
+        self.aborted: list[str] = []
+        self.sending = self.most = 0
+        self._fault = (method, at)
+        self._error = error
+        self._calls: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    def _count(self, method: str) -> None:
+        with self._lock:
+            self._calls[method] = self._calls.get(method, 0) + 1
+            if self._error and self._fault == (method, self._calls[method]):
+                raise self._error
+
+    def start_upload(self, key: str) -> str:
+        self._count("start_upload")
+        upload_id = super().start_upload(key)
+        self.began.append(upload_id)
+        return upload_id
+
+    def upload_part(self, key: str, upload_id: str, number: int, data: bytes | memoryview) -> Part:
+        with self._lock:
+            self.sending += 1
+            self.most = max(self.most, self.sending)
+        try:
+            self._count("upload_part")
+            return super().upload_part(key, upload_id, number, data)
+        finally:
+            with self._lock:
+                self.sending -= 1
+
+    def complete_upload(self, key: str, upload_id: str, parts: object) -> str:
+        self._count("complete_upload")
+        return super().complete_upload(key, upload_id, parts)
+
+    def abort_upload(self, key: str, upload_id: str) -> None:
+        assert not self.sending, "a part that arrives after the abort stays in the store for ever"
+        self.aborted.append(upload_id)
+        self._count("abort_upload")
+        super().abort_upload(key, upload_id)
+
+
+def open_files() -> set[str]:
+    return {str(path.readlink()) for path in Path("/proc/self/fd").iterdir() if path.is_symlink()}
+
+
+@pytest.fixture(params=[1, 3], ids=["1 thread", "3 threads"])
+def limits(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Limits]:
+    """So tight that everything goes to disk; checks that nothing stays there."""
+    yield Limits(memory_bytes=2000, open_objects=3, upload_threads=request.param, spill_directory=tmp_path)
+    assert not list(tmp_path.iterdir())
+    assert not [name for name in open_files() if name.startswith(str(tmp_path))]
+
+
+@pytest.mark.parametrize("error", [TransientError("throttled"), PermanentError("no bucket"), KeyboardInterrupt()])
+@pytest.mark.parametrize(
+    ("method", "at"), [("start_upload", 1), ("start_upload", 5), ("upload_part", 1), ("upload_part", 7)]
+)
+def test_an_upload_fails(limits: Limits, method: str, at: int, error: BaseException) -> None:
+    store = Faulty(method, at, error)
+    with pytest.raises(type(error)) as caught:
+        write(chunk_of(0, 400), cut(ROWS, 50), store, limits, codec="none", part_bytes=PARTS)
+    assert caught.value is error
+    assert sorted(store.aborted) == sorted(store.began)
+    assert not list(store.list_uploads(""))
+    assert not list(store.list(""))
+
+
+def test_parts_are_sent_by_so_many_threads_and_no_more(limits: Limits) -> None:
+    store = Faulty()
+    result = write(chunk_of(0, 400), cut(ROWS, 50), store, limits, codec="none", part_bytes=PARTS)
+    assert store.most <= limits.upload_threads
+    assert len(list(store.list_uploads(""))) == len(result.objects) == 5
+
+
+def test_a_failure_stops_the_reading_soon() -> None:
+    read = 0
+
+    def endless() -> Iterator[pa.RecordBatch]:
+        nonlocal read
+        for start in range(0, 10**6, 10):
+            read += 1
+            yield from cut([Row(i, 5, value=b"x" * 99) for i in range(start, start + 10)], 10)
+
+    store = Faulty("upload_part", 2, TransientError("reset"))
+    with pytest.raises(TransientError, match="reset"):
+        write(chunk_of(0, 10**6), endless(), store, Limits(upload_threads=1), codec="none", part_bytes=PARTS)
+    # A batch is a part: while the second fails, the third may be made and wait for the only thread.
+    assert read <= 4
+
+
+@pytest.mark.parametrize("error", [OSError("broker gone"), KeyboardInterrupt(), GeneratorExit()])
+def test_the_reader_fails(limits: Limits, error: BaseException) -> None:
+    def failing() -> Iterator[pa.RecordBatch]:
+        yield from cut(ROWS[:300], 50)
+        raise error
+
+    store = Faulty()
+    with pytest.raises(type(error)) as caught:
+        write(chunk_of(0, 400), failing(), store, limits, codec="none", part_bytes=PARTS)
+    assert caught.value is error
+    assert store.began
+    assert not list(store.list_uploads(""))
+
+
+def test_the_offsets_are_wrong_at_the_end(limits: Limits) -> None:
+    store = Faulty()
+    with pytest.raises(IntegrityError):
+        write(chunk_of(0, 399), cut(ROWS, 50), store, limits, codec="none", part_bytes=PARTS)
+    assert store.began
+    assert not list(store.list_uploads(""))
+
+
+def test_the_encoder_fails(limits: Limits) -> None:
+    store = Faulty()
+    rows = [*ROWS[:399], Row(399, 7, value=b"not json")]
+    with pytest.raises(BadRecordError, match="offset 399"):
+        write(chunk_of(0, 400), cut(rows, 50), store, limits, codec="none", part_bytes=PARTS, value_decode="json")
+    assert store.began
+    assert not list(store.list_uploads(""))
+
+
+def test_an_abort_that_fails_hides_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    class Both(Faulty):
+        def abort_upload(self, key: str, upload_id: str) -> None:
+            super().abort_upload(key, upload_id)
+            raise TransientError("also gone")
+
+    store = Both("upload_part", 7, TransientError("gone"))
+    with pytest.raises(TransientError, match=r"^gone"):
+        write(chunk_of(0, 400), cut(ROWS, 50), store, codec="none", part_bytes=PARTS)
+    assert sorted(store.aborted) == sorted(store.began)
+    assert "also gone" in caplog.text
+
+
+def test_there_is_no_room_on_disk(tmp_path: Path) -> None:
+    with pytest.raises(TransientError, match="set another spill directory"):
+        write(chunk_of(0, 1), cut(ROWS[:1], 1), limits=Limits(spill_directory=tmp_path / "missing"))
+
+
+@pytest.mark.parametrize("open_objects", [2, 9], ids=["records wait", "parts spill"])
+def test_the_disk_fills_up(tmp_path: Path, open_objects: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The device that is always full stands in for every temporary file.
+    monkeypatch.setattr("tempfile.TemporaryFile", lambda **_: Path("/dev/full").open("w+b"))  # noqa: SIM115
+    monkeypatch.setattr("pyarrow.OSFile", lambda _, mode, file=pa.OSFile: file("/dev/full", mode))
+    store = Faulty()
+    limits = Limits(memory_bytes=100_000, open_objects=open_objects, spill_directory=tmp_path)
+    rows = [row._replace(value=b"x" * 2000) for row in ROWS]
+    with pytest.raises(TransientError, match="No space left on device"):
+        write(chunk_of(0, 400), cut(rows, 50), store, limits, codec="none", part_bytes=100_000)
+    assert not list(store.list_uploads(""))
+    assert not list(tmp_path.iterdir())
+
+
+def _results(store: MemoryStore) -> list:
+    chunks = [chunk_of(0, 400), chunk_of(0, 400, "other")]
+    return [write(chunk, cut(ROWS, 50), store, codec="none", part_bytes=6 << 20) for chunk in chunks]
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_the_driver_makes_all_visible(threads: int) -> None:
+    store = Faulty()
+    results = _results(store)
+    entries = complete(results, store, threads)
+    assert [e.key for e in entries] == [o.upload.key for result in results for o in result.objects]
+    assert {s.key: (s.size, s.etag) for s in store.list("")} == {e.key: (e.bytes, e.checksum) for e in entries}
+    assert complete(results, store, threads) == entries
+
+
+def test_the_driver_throws_all_away() -> None:
+    store = Faulty()
+    abort(_results(store), store)
+    assert not list(store.list_uploads(""))
+    assert not list(store.list(""))
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_one_of_several_cannot_be_completed(threads: int) -> None:
+    store = Faulty("complete_upload", 3, PermanentError("denied"))
+    results = _results(store)
+    with pytest.raises(PermanentError, match="denied"):
+        complete(results, store, threads)
+    # The others in work end, none is begun.
+    assert len(list(store.list(""))) <= 2 + threads
+    abort(results, store, threads)
+    assert not list(store.list_uploads(""))
+
+
+class Odd(MemoryStore):
+    """A store with ETags of its own making."""
+
+    def __init__(self, part: Callable[[str], str], whole: Callable[[str], str]) -> None:
+        super().__init__(new_store().url.removeprefix("memory://"))
+        self._part, self._whole = part, whole
+
+    def upload_part(self, key: str, upload_id: str, number: int, data: bytes | memoryview) -> Part:
+        part = super().upload_part(key, upload_id, number, data)
+        return part._replace(etag=self._part(part.etag))
+
+    def complete_upload(self, key: str, upload_id: str, parts: list[Part]) -> str:
+        return self._whole(super().complete_upload(key, upload_id, [p._replace(etag=p.md5) for p in parts]))
+
+
+def test_a_store_that_changed_the_bytes_is_found_out() -> None:
+    store = Odd(str, lambda _: "0" * 32 + "-1")
+    with pytest.raises(IntegrityError, match=r"the store says ETag .*, the bytes sent have"):
+        complete([write(chunk_of(0, 1), cut(ROWS[:1], 1), store)], store)
+
+
+@pytest.mark.parametrize(
+    ("part", "whole"), [(lambda etag: etag[::-1], lambda _: "0" * 32 + "-1"), (str, lambda _: "0x8DC")]
+)
+def test_etags_that_are_no_md5s_are_taken_as_they_are(part: Callable[[str], str], whole: Callable[[str], str]) -> None:
+    store = Odd(part, whole)
+    [entry] = complete([write(chunk_of(0, 1), cut(ROWS[:1], 1), store)], store)
+    assert entry.etag == whole("")
+    assert entry.checksum.endswith("-1")

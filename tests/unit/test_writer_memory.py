@@ -1,0 +1,97 @@
+"""Memory stays below a fixed limit, whatever is open: measured in a process of its own."""
+
+import hashlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from kafka_archiver.store.base import Part
+from kafka_archiver.writer.result import Limits
+from tests.support.chunks import HOUR, chunk_of, new_store, write
+
+pytestmark = [pytest.mark.unit, pytest.mark.slow]
+
+MIB = 1 << 20
+PART = 5 * MIB
+LIMITS = Limits(memory_bytes=16 * MIB, upload_threads=2)
+# What a chunk may take besides the limit: parts on their way (a spilled one twice, while it is read back), the block
+# that is gathered, joined and sorted, the compressors' states (48 of 0.15 MiB), and what the allocators keep.
+BESIDES = 2 * LIMITS.upload_threads * PART + 3 * LIMITS.block_bytes + 8 * MIB + 16 * MIB
+ROWS, SIZE = 200_000, 1000
+
+
+class Discard:
+    """A store that keeps nothing."""
+
+    def start_upload(self, key: str) -> str:
+        return key
+
+    def upload_part(self, key: str, upload_id: str, number: int, data: bytes | memoryview) -> Part:
+        md5 = hashlib.md5(data).hexdigest()
+        return Part(md5, md5, len(data))
+
+
+def batches(rows: int, hours: int) -> Iterator[pa.RecordBatch]:
+    """Records that no codec makes much smaller, over so many hours in random order."""
+    random = np.random.default_rng(7)
+    for start in range(0, rows, 500):
+        text = random.integers(48, 112, 500 * SIZE, np.uint8)
+        values = pa.Array.from_buffers(
+            pa.binary(), 500, [None, pa.py_buffer(np.arange(0, 501 * SIZE, SIZE, np.int32)), pa.py_buffer(text)]
+        )
+        nothing = pa.nulls(500, pa.binary())
+        columns: dict[str, Any] = {
+            "offset": pa.array(np.arange(start, start + 500)),
+            "timestamp": pa.array(random.integers(0, hours, 500) * HOUR),
+            "timestamp_type": pa.array(np.zeros(500, np.int32)),
+            "key": nothing,
+            "value": values,
+            "headers": pa.array([[]] * 500, pa.list_(pa.struct({"key": pa.string(), "value": pa.binary()}))),
+        }
+        yield pa.RecordBatch.from_pydict(columns)
+
+
+def peak(format_: str, codec: str, content: str, hours: int) -> int:
+    """The bytes that writing needs more than what was there after the first records."""
+    options = {"format": format_, "codec": codec, "content": content, "part_bytes": PART}
+    write(chunk_of(0, 1000), batches(1000, 2), new_store(), LIMITS, **options)
+    status = Path("/proc/self/status")
+    # Sets the peak back to what is used now.
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    before = _kib(status, "VmHWM")
+    result = write(chunk_of(0, ROWS), batches(ROWS, hours), Discard(), LIMITS, **options)
+    assert len(result.objects) == hours
+    return (_kib(status, "VmHWM") - before) << 10
+
+
+def _kib(status: Path, name: str) -> int:
+    [line] = [x for x in status.read_text(encoding="ascii").splitlines() if x.startswith(name)]
+    return int(line.split()[1])
+
+
+@pytest.mark.parametrize(
+    ("format_", "codec", "content", "hours"),
+    [
+        ("jsonl", "gzip", "value", 48),
+        ("parquet", "zstd", "record", 48),
+        ("jsonl", "gzip", "value", 2000),
+    ],
+)
+def test_memory_does_not_grow_with_open_hours(format_: str, codec: str, content: str, hours: int) -> None:
+    root = Path(__file__).parents[2]
+    environment = os.environ | {"PYTHONPATH": f"{root / 'include'}:{root}"}
+    command = [sys.executable, __file__, format_, codec, content, str(hours)]
+    output = subprocess.run(command, env=environment, cwd=root, check=True, capture_output=True, text=True).stdout
+    # 200 MB go through; about 160 MB of them would be in buffers of open objects.
+    assert int(output) <= LIMITS.memory_bytes + BESIDES
+
+
+if __name__ == "__main__":
+    print(peak(*sys.argv[1:4], int(sys.argv[4])))
