@@ -4,7 +4,6 @@ every document here can be recomputed from the plans and manifests of the commit
 """
 
 from collections.abc import Iterable
-from datetime import timedelta
 from typing import Literal, Self
 
 from kafka_archiver.documents import Document, UtcTime, Value
@@ -192,7 +191,7 @@ def hours_to_prove(progress: Progress, plan: Plan, manifest: Manifest) -> dict[i
     hours: dict[int | None, bool] = {}
     for hour in {o.hour for o in manifest.objects} | own | set(passed) | set(progress.open_hours):
         complete = hour is not None and (
-            hour in own or (until is not None and hour_start(hour) + timedelta(hours=1) <= until)
+            hour in own or (until is not None and (hour + 1) * MS_PER_HOUR <= to_ms(until))
         )
         hours[hour] = complete
     return hours

@@ -15,15 +15,18 @@ from typing import Any
 from kafka_archiver.config import Archive
 from kafka_archiver.intervals import Interval
 from kafka_archiver.proof import HourProof
+from kafka_archiver.spark.job import ArchiveJob
 from kafka_archiver.steps.close_hours import close_hours
 from kafka_archiver.steps.commit import commit
 from kafka_archiver.steps.context import Context, Endpoints
 from kafka_archiver.steps.plan import Origin, Work, plan
 from kafka_archiver.steps.verify import verify
 from kafka_archiver.store import Stat
+from kafka_archiver.writer.result import Limits
 from scripts.stack.kafka import Kafka
 from scripts.stack.paths import BIN, ROOT, SPARK_JARS
 from scripts.stack.s3 import S3
+from tests.support.proxy import S3Proxy
 from tests.support.topics import DAY
 
 FIRST = datetime.fromtimestamp(DAY / 1000, UTC)
@@ -46,6 +49,7 @@ class Archiver:
     policies: dict[str, str] = field(default_factory=dict)
     source: dict[str, Any] = field(default_factory=dict)
     spark_conf: dict[str, str] = field(default_factory=dict)
+    proxy: S3Proxy | None = None
 
     def __post_init__(self) -> None:
         name = f"a{uuid.uuid4().hex[:8]}"
@@ -57,16 +61,18 @@ class Archiver:
                 "policies": self.policies,
             }
         )
-        self.endpoints = Endpoints(
+        self.context = Context.open(self.archive, self._endpoints(self.s3.endpoint_url))
+
+    def _endpoints(self, endpoint_url: str) -> Endpoints:
+        return Endpoints(
             {"bootstrap.servers": self.kafka.bootstrap_servers},
             {
-                "endpoint_url": self.s3.endpoint_url,
+                "endpoint_url": endpoint_url,
                 "region_name": self.s3.region,
                 "aws_access_key_id": self.s3.owner.access_key,
                 "aws_secret_access_key": self.s3.owner.secret_key,
             },
         )
-        self.context = Context.open(self.archive, self.endpoints)
 
     def plan(self, interval: Interval, origin: Origin = "scheduled") -> Work:
         return plan(self.context, interval, origin, datetime.now(UTC))
@@ -101,10 +107,13 @@ class Archiver:
     def environment(self, **extra: str) -> dict[str, str]:
         return {
             **os.environ,
-            "KAFKA_ARCHIVER_ENDPOINTS": self.endpoints.to_json(),
+            # What runs as a process of its own goes through the proxy; the test itself does not.
+            "KAFKA_ARCHIVER_ENDPOINTS": self._endpoints(
+                self.proxy.endpoint_url if self.proxy else self.s3.endpoint_url
+            ).to_json(),
             "PYSPARK_PYTHON": sys.executable,
             "PYSPARK_DRIVER_PYTHON": sys.executable,
-            "PYTHONPATH": str(ROOT / "include"),
+            "PYTHONPATH": f"{ROOT / 'include'}{os.pathsep}{ROOT}",
             **extra,
         }
 
@@ -120,6 +129,29 @@ class Archiver:
             start_new_session=True,
         )
 
+    def start_step(self, name: str, *arguments: str) -> "subprocess.Popen[str]":
+        """A step in a process of its own."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "tests.support.step", name, self.archive.model_dump_json(by_alias=True), *arguments],
+            env=self.environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=self.directory,
+            start_new_session=True,
+        )
+
+    def job(self) -> ArchiveJob:
+        """The job in this process, in the Spark session that is running."""
+        endpoints = self._endpoints(self.s3.endpoint_url)
+        return ArchiveJob(
+            self.archive.archive,
+            self.archive.store.url,
+            dict(endpoints.kafka),
+            dict(endpoints.store),
+            Limits(spill_directory=self.directory),
+        )
+
     def submit(self, runs: Iterable[str], expect: int = 0, **environment: str) -> str:
         """Run the job to its end. Returns its output."""
         process = self.start(runs, **environment)
@@ -133,15 +165,26 @@ class Archiver:
         return close_hours(self.context, work.runs)
 
     def run(self, interval: Interval, origin: Origin = "scheduled") -> list[HourProof]:
-        """A whole run."""
+        """A whole run, its job in this process."""
         work = self.plan(interval, origin)
-        if work.archive:
-            self.submit(work.archive)
+        job = self.job()
+        for run in work.archive:
+            job.run(run)
         return self.finish(work)
 
     def objects(self) -> dict[str, Stat]:
         """What is stored besides the ledger, by key."""
         return {s.key: s for s in self.context.store.list("") if not s.key.startswith("_ledger/")}
+
+    def etags(self) -> dict[str, str]:
+        """The ETag of every object."""
+        return {key: stat.etag for key, stat in self.objects().items()}
+
+    def account(self, interval: Interval) -> dict[str, int]:
+        """What became of the offsets of a run: the fates that are not zero."""
+        manifest = self.context.ledger.manifest(interval.id)
+        assert manifest is not None
+        return {fate: count for fate, count in manifest.account.items() if count}
 
     def lines(self) -> dict[str, list[Any]]:
         """The JSON lines of every .jsonl.gz object by the path of its hour, in key order."""

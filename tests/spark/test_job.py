@@ -1,0 +1,284 @@
+"""The job on a real broker and a real S3 server: every record exactly once, in the hour of its timestamp."""
+
+import dataclasses
+import io
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import confluent_kafka
+import fastavro
+import pyarrow.parquet as pq
+import pytest
+import zstandard
+from confluent_kafka.admin import AdminClient, NewPartitions
+from pyspark.sql import SparkSession
+
+from kafka_archiver.errors import IntegrityError, PermanentError, PolicyError
+from kafka_archiver.intervals import hour_of
+from kafka_archiver.keys import hour_path
+from kafka_archiver.ranges import TopicPartition
+from scripts.stack.kafka import Kafka
+from scripts.stack.s3 import S3
+from tests.support.archiver import Archiver, hour
+from tests.support.topics import DAY, HOUR, Record, new_topic, produce
+from tests.support.waiting import until
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.usefixtures("spark")]
+
+YEAR_9999 = 253_402_300_799_999
+ODD = [
+    Record(0, DAY, b'{"n": 1}', b"key", [("h", b"1"), ("h", b"2"), ("none", None), ("empty", b"")]),
+    Record(0, YEAR_9999, b'{"n": 2}', None),
+    # One millisecond after 1970 began: the producer takes 0 for "now".
+    Record(0, 1, b'{"n": 3}', b""),
+    Record(0, DAY + HOUR - 1, None, b"tombstone"),
+    Record(0, DAY + HOUR, b"\xff\xfe", b"\x00\x80"),
+    Record(0, DAY - 5 * HOUR, b"", b"k", [("bin", b"\xff")]),
+    Record(0, DAY + HOUR - 1, "ü\u2028\n".encode(), "schlüssel".encode()),
+]
+
+
+def text(value: bytes | None) -> dict[str, str | None]:
+    if value is None:
+        return {"": None}
+    try:
+        return {"": value.decode()}
+    except UnicodeDecodeError:
+        import base64
+
+        return {"_base64": base64.b64encode(value).decode()}
+
+
+def as_json(topic: str, offset: int, record: Record) -> dict[str, Any]:
+    return {
+        "topic": topic,
+        "partition": 0,
+        "offset": offset,
+        "timestamp": record.timestamp,
+        "timestamp_type": 0,
+        **{"key" + kind: value for kind, value in text(record.key).items()},
+        **{"value" + kind: value for kind, value in text(record.value).items()},
+        "headers": [
+            {"key": k, **{"value" + kind: v for kind, v in text(value).items()}} for k, value in record.headers
+        ],
+    }
+
+
+def as_row(topic: str, offset: int, record: Record) -> dict[str, Any]:
+    return {
+        "topic": topic,
+        "partition": 0,
+        "offset": offset,
+        "timestamp": record.timestamp,
+        "timestamp_type": 0,
+        "key": record.key,
+        "value": record.value,
+        "headers": [{"key": k, "value": v} for k, v in record.headers],
+    }
+
+
+@pytest.mark.parametrize(
+    ("format_name", "codec"), [("jsonl", "zstd"), ("avro", "gzip"), ("parquet", "zstd"), ("parquet", "none")]
+)
+def test_odd_records_are_stored_whole_whatever_the_format(
+    kafka: Kafka, s3: S3, tmp_path: Path, format_name: str, codec: str
+) -> None:
+    topic = new_topic(kafka.bootstrap_servers)
+    produce(kafka.bootstrap_servers, topic, ODD)
+    archiver = Archiver(kafka, s3, tmp_path, [topic], {"format": format_name, "codec": codec, "content": "record"})
+    archiver.run(hour(1))
+    found: dict[str, list[dict[str, Any]]] = {}
+    for key in archiver.objects():
+        data = archiver.context.store.get(key)
+        assert data is not None
+        path = key.split("/", 1)[1].rsplit("/", 1)[0]
+        if format_name == "jsonl":
+            plain = zstandard.ZstdDecompressor().stream_reader(io.BytesIO(data)).read()
+            found[path] = [json.loads(line) for line in plain.split(b"\n") if line]
+        elif format_name == "avro":
+            found[path] = [dict(r) for r in fastavro.reader(io.BytesIO(data), return_record_name=False)]  # type: ignore[arg-type]
+        else:
+            found[path] = pq.read_table(io.BytesIO(data)).to_pylist()
+        for row in found[path]:
+            if not isinstance(row["timestamp"], int):
+                row["timestamp"] = int(row["timestamp"].timestamp() * 1000 + 0.5)
+    expected: dict[str, list[dict[str, Any]]] = {}
+    for offset, record in enumerate(ODD):
+        make = as_json if format_name == "jsonl" else as_row
+        expected.setdefault(hour_path(hour_of(record.timestamp)), []).append(make(topic, offset, record))
+    assert found == expected
+    assert archiver.account(hour(1)) == {"archived": len(ODD)}
+
+
+def test_bytes_do_not_depend_on_batches_or_workers(kafka: Kafka, s3: S3, tmp_path: Path, spark: SparkSession) -> None:
+    topic = new_topic(kafka.bootstrap_servers, 2)
+    values = (json.dumps({"n": n, "text": "lorem ipsum " * (n % 7)}).encode() for n in range(20_000))
+    produce(
+        kafka.bootstrap_servers, topic, [Record(n % 2, DAY + n % 3 * HOUR, value) for n, value in enumerate(values)]
+    )
+    archiver = Archiver(kafka, s3, tmp_path, [topic], {"chunk_records": 4_000})
+    archiver.run(hour(3))
+    before = archiver.etags()
+    assert len(before) == 2 * 3 * 3
+    size = "spark.sql.execution.arrow.maxRecordsPerBatch"
+    spark.conf.set(size, "333")
+    try:
+        job = archiver.job()
+        job._limits = dataclasses.replace(job._limits, memory_bytes=16 << 20, open_objects=1)
+        archiver.context.store.delete(sorted(before)[0])
+        job.run(hour(3).id)
+    finally:
+        spark.conf.unset(size)
+    assert archiver.etags() == before
+
+
+def test_aborted_transactions_and_compaction_are_absent_not_lost(kafka: Kafka, s3: S3, tmp_path: Path) -> None:
+    brokers = kafka.bootstrap_servers
+    transactional = new_topic(brokers)
+    produce(brokers, transactional, [Record(0, DAY, b"1"), Record(0, DAY, b"2")], "commit")
+    produce(brokers, transactional, [Record(0, DAY, b"no")] * 3, "abort")
+    compacted = new_topic(
+        brokers,
+        cleanup_policy="compact",
+        segment_ms="100",
+        min_cleanable_dirty_ratio="0.001",
+        max_compaction_lag_ms="100",
+        min_compaction_lag_ms="0",
+    )
+    archiver = Archiver(kafka, s3, tmp_path, [transactional, compacted])
+    turns = itertools.count()
+
+    def first_offset_is_compacted_away() -> bool:
+        # A segment is rolled, and may be compacted then, when a record is segment.ms younger than its first.
+        produce(brokers, compacted, [Record(0, DAY + HOUR + next(turns) * 1000, b"9", b"same")])
+        consumer = confluent_kafka.Consumer({"bootstrap.servers": brokers, "group.id": "look"})
+        consumer.assign([confluent_kafka.TopicPartition(compacted, 0, 0)])
+        [first] = consumer.consume(1, 5)
+        consumer.close()
+        return first.offset() > 0
+
+    until(first_offset_is_compacted_away, 90, every=0.5)
+    archiver.run(hour(2))
+    manifest = archiver.context.ledger.manifest(hour(2).id)
+    assert manifest is not None
+    of = {account.topic: account for account in manifest.chunks}
+    assert (of[transactional].archived, of[transactional].absent_ranges) == (2, ((2, 7),))
+    assert of[compacted].absent_ranges[0][0] == 0
+    assert of[compacted].lost == 0
+    assert of[compacted].archived == sum(o.rows for o in manifest.objects if o.topic == compacted) > 0
+
+
+def test_an_empty_plan_needs_no_job_and_closes_its_hour(kafka: Kafka, s3: S3, tmp_path: Path) -> None:
+    topic = new_topic(kafka.bootstrap_servers, 2)
+    archiver = Archiver(kafka, s3, tmp_path, [topic])
+    work = archiver.plan(hour(0))
+    assert (work.runs, work.archive) == ((hour(0).id,), ())
+    [proof] = archiver.finish(work)
+    assert (proof.status, proof.rows) == ("complete", 0)
+    assert archiver.objects() == {}
+
+
+def test_an_unfinished_earlier_run_is_finished_first(kafka: Kafka, s3: S3, tmp_path: Path) -> None:
+    topic = new_topic(kafka.bootstrap_servers)
+    produce(kafka.bootstrap_servers, topic, [Record(0, DAY, b'{"n": 1}')])
+    archiver = Archiver(kafka, s3, tmp_path, [topic])
+    archiver.plan(hour(0))
+    produce(kafka.bootstrap_servers, topic, [Record(0, DAY + HOUR, b'{"n": 2}'), Record(0, DAY, b'{"n": 3}')])
+    work = archiver.plan(hour(1))
+    assert work.runs == work.archive == (hour(0).id, hour(1).id)
+    assert {p.run for p in map(archiver.context.ledger.plan, work.runs) if p and p.count} == set(work.runs)
+    archiver.run(hour(1))
+    assert archiver.lines() == {
+        "date=2026-11-21/hour=00": [{"n": 1}, {"n": 3}],
+        "date=2026-11-21/hour=01": [{"n": 2}],
+    }
+    partition = TopicPartition(topic, 0)
+    assert archiver.context.cluster.committed(archiver.archive.group, [partition]) == {partition: 3}
+    assert archiver.plan(hour(2)).runs == (hour(2).id,)
+
+
+def test_a_partition_added_later_is_archived_from_its_first_record(kafka: Kafka, s3: S3, tmp_path: Path) -> None:
+    topic = new_topic(kafka.bootstrap_servers)
+    archiver = Archiver(kafka, s3, tmp_path, [topic], source={"start": "latest"})
+    archiver.run(hour(0))
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+    admin.create_partitions([NewPartitions(topic, 2)])[topic].result(30)
+    until(lambda: len(admin.list_topics(topic, timeout=10).topics[topic].partitions) == 2)
+    produce(kafka.bootstrap_servers, topic, [Record(1, DAY, b"1")])
+    archiver.run(hour(1))
+    assert archiver.lines() == {"date=2026-11-21/hour=00": [1]}
+
+
+def test_a_backfill_takes_its_hours_offsets_and_never_moves_the_group(kafka: Kafka, s3: S3, tmp_path: Path) -> None:
+    topic = new_topic(kafka.bootstrap_servers)
+    produce(kafka.bootstrap_servers, topic, [Record(0, DAY + n * HOUR // 10, b"%d" % n) for n in range(60)])
+    archiver = Archiver(kafka, s3, tmp_path, [topic])
+    partition = TopicPartition(topic, 0)
+    archiver.run(hour(2), "backfill")
+    assert archiver.lines() == {"date=2026-11-21/hour=02": list(range(20, 30))}
+    assert archiver.context.cluster.committed(archiver.archive.group, [partition]) == {partition: None}
+    before = archiver.etags()
+    archiver.run(hour(5))
+    assert archiver.lines() == {f"date=2026-11-21/hour=0{h}": list(range(h * 10, h * 10 + 10)) for h in range(6)}
+    assert before.items() <= archiver.etags().items()
+    assert archiver.account(hour(5)) == {"archived": 50}
+    assert archiver.context.cluster.committed(archiver.archive.group, [partition]) == {partition: 60}
+
+
+def test_a_replay_keeps_what_kafka_no_longer_has(kafka: Kafka, s3: S3, tmp_path: Path) -> None:
+    topic = new_topic(kafka.bootstrap_servers)
+    produce(kafka.bootstrap_servers, topic, [Record(0, DAY, b"%d" % n) for n in range(30)])
+    archiver = Archiver(kafka, s3, tmp_path, [topic], {"chunk_records": 10})
+    archiver.run(hour(0))
+    before = archiver.etags()
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+    for future in admin.delete_records([confluent_kafka.TopicPartition(topic, 0, 15)]).values():
+        future.result(30)
+    archiver.run(hour(0))
+    assert archiver.etags() == before
+    archiver.context.store.delete(sorted(before)[1])
+    with pytest.raises(IntegrityError, match="Kafka does not have its records any more"):
+        archiver.job().run(hour(0).id)
+
+
+def test_retention_that_overtakes_a_plan_fails_and_writes_nothing(kafka: Kafka, s3: S3, tmp_path: Path) -> None:
+    topic = new_topic(kafka.bootstrap_servers)
+    produce(kafka.bootstrap_servers, topic, [Record(0, DAY, b"%d" % n) for n in range(30)])
+    archiver = Archiver(kafka, s3, tmp_path, [topic], {"chunk_records": 10})
+    archiver.plan(hour(0))
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+    for future in admin.delete_records([confluent_kafka.TopicPartition(topic, 0, 15)]).values():
+        future.result(30)
+    with pytest.raises(PolicyError, match=r"retention removed the records of .* before 15"):
+        archiver.job().run(hour(0).id)
+    assert archiver.objects() == {}
+
+
+def test_retention_that_overtakes_a_plan_is_shown_as_lost_when_the_policy_says_so(
+    kafka: Kafka, s3: S3, tmp_path: Path
+) -> None:
+    topic = new_topic(kafka.bootstrap_servers)
+    produce(kafka.bootstrap_servers, topic, [Record(0, DAY, b"%d" % n) for n in range(30)])
+    policies = {"lost_offsets": "record_loss"}
+    archiver = Archiver(kafka, s3, tmp_path, [topic], {"chunk_records": 10}, policies)
+    archiver.plan(hour(0))
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+    for future in admin.delete_records([confluent_kafka.TopicPartition(topic, 0, 15)]).values():
+        future.result(30)
+    archiver.run(hour(0))
+    assert archiver.account(hour(0)) == {"archived": 15, "lost": 15}
+
+
+def test_a_record_that_is_not_one_line_fails_with_its_offset_and_nothing_is_visible(
+    kafka: Kafka, s3: S3, tmp_path: Path
+) -> None:
+    topic = new_topic(kafka.bootstrap_servers)
+    produce(kafka.bootstrap_servers, topic, [Record(0, DAY, b"good"), Record(0, DAY, b"two\nlines")])
+    archiver = Archiver(kafka, s3, tmp_path, [topic])
+    archiver.plan(hour(0))
+    with pytest.raises(PermanentError, match="offset 1"):
+        archiver.job().run(hour(0).id)
+    assert archiver.objects() == {}
+    assert list(archiver.context.store.list_uploads("")) == []

@@ -1,0 +1,150 @@
+"""A running Airflow as its users meet it: the REST API, the command line, a folder of YAML files."""
+
+import json
+import os
+import subprocess
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from scripts.stack.airflow import FOREIGN
+from scripts.stack.paths import BIN
+from tests.support.waiting import until
+
+DONE = ("success", "failed")
+
+
+class TaskRun(NamedTuple):
+    """One task of one DAG run, its last attempt."""
+
+    run_id: str
+    task: str
+    state: str | None
+    attempt: int
+    start: datetime | None
+    end: datetime | None
+
+
+class Airflow:
+    """:param settings: the environment with which the command line reaches it."""
+
+    def __init__(self, url: str, archives: Path, settings: dict[str, str]) -> None:
+        self.url, self.archives = url, archives
+        self._environment = {k: v for k, v in os.environ.items() if not k.startswith(FOREIGN)} | settings
+        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        self._token = ""
+
+    def add_archive(self, name: str, yaml: str) -> str:
+        """Write its YAML and wait until Airflow has its DAG. Returns the DAG's id."""
+        (self.archives / f"{name}.yaml").write_text(f"archive: {name}\n{yaml}")
+        dag = f"archive_{name}"
+        until(lambda: self.request("GET", f"/dags/{dag}", missing_ok=True), seconds=60, every=0.5)
+        return dag
+
+    def remove_archive(self, name: str) -> None:
+        """Stop its DAG and take its YAML away, so that later tests have the machine for themselves."""
+        self.pause(f"archive_{name}")
+        (self.archives / f"{name}.yaml").unlink()
+
+    def pause(self, dag: str, paused: bool = True) -> None:
+        self.request("PATCH", f"/dags/{dag}", {"is_paused": paused})
+
+    def add_connection(self, conn_id: str, conn_type: str, **fields: Any) -> None:
+        extra = json.dumps(fields.pop("extra", {}))
+        self.request(
+            "POST", "/connections", {"connection_id": conn_id, "conn_type": conn_type, "extra": extra, **fields}
+        )
+
+    def trigger(self, dag: str, logical_date: datetime | None = None, **conf: Any) -> str:
+        """A run by hand. Returns its id."""
+        date = logical_date.isoformat() if logical_date else None
+        run = self.request("POST", f"/dags/{dag}/dagRuns", {"logical_date": date, "conf": conf})
+        return str(run["dag_run_id"])
+
+    def runs(self, dag: str) -> list[dict[str, Any]]:
+        return list(self.request("GET", f"/dags/{dag}/dagRuns", limit=100)["dag_runs"])
+
+    def wait_for_runs(self, dag: str, count: int, seconds: float = 240) -> dict[str, str]:
+        """The states by run id, once `count` runs have ended."""
+
+        def ended() -> dict[str, str] | None:
+            states = {r["dag_run_id"]: r["state"] for r in self.runs(dag)}
+            return states if len(states) >= count and all(s in DONE for s in states.values()) else None
+
+        return until(ended, seconds=seconds, every=1) or {}
+
+    def tasks(self, dag: str, run_id: str = "~") -> list[TaskRun]:
+        found = self.request("GET", f"/dags/{dag}/dagRuns/{_quote(run_id)}/taskInstances", limit=500)["task_instances"]
+        return [
+            TaskRun(
+                t["dag_run_id"], t["task_id"], t["state"], t["try_number"], _time(t["start_date"]), _time(t["end_date"])
+            )
+            for t in found
+        ]
+
+    def log(self, dag: str, run_id: str, task: str, attempt: int = 1) -> str:
+        """The task's log as the UI shows it."""
+        path = f"/dags/{dag}/dagRuns/{_quote(run_id)}/taskInstances/{task}/logs/{attempt}"
+        lines = self.request("GET", path, full_content="true")["content"]
+        return "\n".join(json.dumps(line, ensure_ascii=False) for line in lines)
+
+    def rendered(self, dag: str, run_id: str, task: str) -> dict[str, Any]:
+        """The rendered template fields as the UI shows them."""
+        path = f"/dags/{dag}/dagRuns/{_quote(run_id)}/taskInstances/{task}"
+        return dict(self.request("GET", path)["rendered_fields"])
+
+    def asset_events(self, dag: str) -> list[dict[str, Any]]:
+        return list(self.request("GET", "/assets/events", source_dag_id=dag, limit=100)["asset_events"])
+
+    def import_errors(self) -> dict[str, str]:
+        found = self.request("GET", "/importErrors", limit=100)["import_errors"]
+        return {error["filename"]: error["stack_trace"] for error in found}
+
+    def command(self, *arguments: str) -> str:
+        """The output of `airflow …`."""
+        done = subprocess.run(
+            [BIN / "airflow", *arguments], env=self._environment, capture_output=True, text=True, timeout=120, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def request(
+        self, method: str, path: str, body: Any = None, *, missing_ok: bool = False, **query: Any
+    ) -> Any:
+        """What the REST API answers; None for a 404 that is all right."""
+        if not self._token:
+            self._token = self._send("GET", f"{self.url}/auth/token", None)["access_token"]
+        url = f"{self.url}/api/v2{path}" + (f"?{urllib.parse.urlencode(query)}" if query else "")
+        try:
+            return self._send(method, url, body)
+        except urllib.error.HTTPError as error:
+            if error.code == 404 and missing_ok:
+                return None
+            raise AssertionError(f"{method} {url}: {error.code} {error.read().decode()}") from error
+
+    def _send(self, method: str, url: str, body: Any) -> Any:
+        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        if self._token:
+            headers["Authorization"] = f"Bearer {self._token}"
+        data = None if body is None else json.dumps(body).encode()
+        with self._opener.open(urllib.request.Request(url, data, headers, method=method), timeout=30) as answer:
+            return json.loads(answer.read() or b"null")
+
+
+def spans(tasks: Sequence[TaskRun]) -> dict[str, tuple[datetime, datetime]]:
+    """From the end of each run's `plan` to the end of its last task."""
+    now = datetime.now(UTC)
+    begins = {t.run_id: t.end or now for t in tasks if t.task == "plan"}
+    return {run: (begin, max(t.end or now for t in tasks if t.run_id == run)) for run, begin in begins.items()}
+
+
+def _quote(text: str) -> str:
+    return urllib.parse.quote(text, safe="~")
+
+
+def _time(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None

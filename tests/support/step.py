@@ -1,0 +1,31 @@
+"""One step in a process of its own, so that a test can kill it: python -m tests.support.step NAME ARCHIVE RUN…
+
+ARCHIVE is the archive as JSON; the endpoints are in KAFKA_ARCHIVER_ENDPOINTS, as for the Spark job.
+"""
+
+import json
+import os
+import sys
+from datetime import UTC, datetime
+
+from kafka_archiver.config import Archive
+from kafka_archiver.intervals import Interval
+from kafka_archiver.steps.close_hours import close_hours
+from kafka_archiver.steps.commit import commit
+from kafka_archiver.steps.context import Context, Endpoints
+from kafka_archiver.steps.plan import plan
+from kafka_archiver.steps.verify import verify
+
+if __name__ == "__main__":
+    name, archive, *runs = sys.argv[1:]
+    context = Context.open(
+        Archive.model_validate(json.loads(archive)), Endpoints.from_json(os.environ["KAFKA_ARCHIVER_ENDPOINTS"])
+    )
+    if name == "plan":
+        plan(context, Interval.model_validate_json(runs[0]), "scheduled", datetime.now(UTC))
+    elif name == "verify":
+        verify(context, runs)
+    elif name == "commit":
+        commit(context, runs, datetime.now(UTC))
+    else:
+        close_hours(context, runs)
