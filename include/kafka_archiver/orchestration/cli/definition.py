@@ -1,8 +1,152 @@
 """The `airflow archive` group as Airflow's parser needs it. Loaded by every `airflow` call: imports nothing heavy."""
 
-from airflow.cli.cli_config import CLICommand
+from airflow.cli.cli_config import ActionCommand, CLICommand, GroupCommand, lazy_load_command
+
+from kafka_archiver.orchestration.options import OUTPUT, moment, option, positive
+
+_HERE = "kafka_archiver.orchestration.cli"
+_ARCHIVE = option("archive", metavar="NAME", help="The archive, as `airflow archive list` names it")
+# At the end of each description: what a program may rely on. (What looks like [markup] in a text is lost in the help.)
+_ANSWER = """
+Times are RFC 3339 in UTC; offset ranges are [start, end), the end not included. Only the result goes to stdout.
+Ends with 0, or with 1 and the reason on stderr."""
+
+LIST = ActionCommand(
+    name="list",
+    help="The archives, their DAGs and their files",
+    description=f"""\
+List the archives in the folder of YAML files (ARCHIVER_CONFIG_DIR). What is wrong with other files goes to stderr.
+
+json and yaml: a list of {{archive, dag_id, topics (null with a pattern), pattern (null with topics), group, store,
+schedule (null: by hand only), timezone, file}}.
+{_ANSWER}""",
+    func=lazy_load_command(f"{_HERE}.archives.list_archives"),
+    args=(OUTPUT,),
+)
+
+VALIDATE = ActionCommand(
+    name="validate",
+    help="Every problem of the archives' YAML files",
+    description=f"""\
+Check YAML files of archives: all of the folder (ARCHIVER_CONFIG_DIR), or those that are named. Asks neither the
+brokers nor the store nor Airflow's database, so it also runs where an archive is reviewed before it is merged.
+
+json and yaml: a list of {{file, archive (null when it cannot be read), problems (a list, empty when there are none)}}.
+{_ANSWER} Any problem is a reason.""",
+    func=lazy_load_command(f"{_HERE}.validate.validate"),
+    args=(
+        option(
+            "archives",
+            nargs="*",
+            metavar="NAME|FILE",
+            help="Archives by name, or files by path (ending in .yaml or .yml); default: all",
+        ),
+        OUTPUT,
+    ),
+)
+
+STATUS = ActionCommand(
+    name="status",
+    help="How far each archive is, and how far behind",
+    description=f"""\
+Ask the brokers and the ledger how far an archive, or each of them, is: for every partition the group's committed
+offset, up to where the ledger says it is archived, the log's start and end, how many offsets wait (the lag) and the
+time of the first record that waits; then the last commit, up to when all hours are complete, and the runs that are
+planned but not finished (the next run finishes them first).
+
+json and yaml: a list of {{archive, lag, oldest_unarchived, closed_until, last_commit: {{run, committed_at,
+plan_digest, manifest_digest, …}}, unfinished (a list of runs), partitions (a list of {{topic, partition, committed,
+archived_to, log_start, log_end, lag, oldest_unarchived}})}}. Null where there is nothing yet.
+{_ANSWER}""",
+    func=lazy_load_command(f"{_HERE}.status.show_status"),
+    args=(option("archive", nargs="?", metavar="NAME", help="The archive; default: all of them"), OUTPUT),
+)
+
+PLAN = ActionCommand(
+    name="plan",
+    help="What a run would archive (a dry run)",
+    description=f"""\
+Show the plan that a run of an interval would make now, without making it: the offset ranges of each partition, how
+many chunks (units of work, and of objects) they are, which policies decided, and which unfinished runs it would finish
+first. An interval that has a plan already is shown with that plan, for a run would replay it. Where a policy says
+`fail`, the command fails as the run would.
+
+json and yaml: {{archive, run, exists (whether the interval has this plan already), offsets, chunks,
+policies_triggered (a list of texts), finished_first (a list of runs), plan (the document plan.json, see
+docs/FORMAT.md)}}.
+{_ANSWER}""",
+    func=lazy_load_command(f"{_HERE}.plan.show_plan"),
+    args=(
+        _ARCHIVE,
+        option(
+            "-i",
+            "--interval-start",
+            type=moment,
+            metavar="TIME",
+            help="Where the interval starts, as in 2026-11-21T05:00:00Z;\n"
+            "default: the last complete one of the schedule",
+        ),
+        option(
+            "--backfill",
+            action="store_true",
+            help="As a backfill plans it: only the offsets of the interval's own hours that no plan covers;\n"
+            "the group stays. Default: as a scheduled run does, from the group's offsets to the end of the log",
+        ),
+        OUTPUT,
+    ),
+)
+
+RUNS = ActionCommand(
+    name="runs",
+    help="What happened lately: the runs in the ledger",
+    description=f"""\
+List the runs of an archive from its ledger, the latest interval first.
+
+States: planned (the offset ranges are frozen), written (the objects and the manifest are there), committed (final),
+settled (its hours are proved too).
+
+json and yaml: a list of {{run, interval_start, interval_end, origin (scheduled or backfill), planned_at, offsets,
+objects, rows, bytes (null until they are written), state}}.
+{_ANSWER}""",
+    func=lazy_load_command(f"{_HERE}.runs.list_runs"),
+    args=(
+        _ARCHIVE,
+        option("-n", "--last", type=positive, default=20, metavar="N", help="How many runs (default: 20)"),
+        OUTPUT,
+    ),
+)
+
+SHOW = ActionCommand(
+    name="show",
+    help="One run: its plan, its account and its objects",
+    description=f"""\
+Show what the ledger has of a run: the offset ranges it planned, what became of every one of these offsets (the
+account: archived, filtered, dead-lettered, absent from Kafka, or lost), and the objects it wrote.
+
+json and yaml: {{archive, run, state (see `airflow archive runs`), store, plan, manifest (null until it is written),
+commit (null until it is committed)}}; the last three are the documents of the ledger, see docs/FORMAT.md.
+{_ANSWER}""",
+    func=lazy_load_command(f"{_HERE}.show.show_run"),
+    args=(
+        _ARCHIVE,
+        option(
+            "run",
+            metavar="RUN",
+            help="20261121T050000Z (as in `airflow archive runs`), the start of its interval\n"
+            "(2026-11-21T05:00:00Z), or last",
+        ),
+        OUTPUT,
+    ),
+)
 
 
 def commands() -> list[CLICommand]:
     """What Airflow adds to its own commands."""
-    return []
+    return [
+        GroupCommand(
+            name="archive",
+            help="Archives of Kafka topics: their state, their plans, their runs",
+            description="Look at archives of Kafka topics. Nothing here changes an archive.",
+            subcommands=(LIST, VALIDATE, STATUS, PLAN, RUNS, SHOW),
+        )
+    ]

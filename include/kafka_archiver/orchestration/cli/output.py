@@ -1,12 +1,18 @@
 """Results: tables on a terminal, JSON or YAML for programs, and nothing else on stdout."""
 
+import functools
 import json
-from collections.abc import Sequence
+import sys
+import warnings
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
 
 from kafka_archiver.documents import isoformat
+from kafka_archiver.orchestration.cli.failures import plainly
 
 Cell: TypeAlias = str | int | datetime | None
 
@@ -18,6 +24,34 @@ class Table:
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     title: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a command found. `failures`: what it could not find out, or found wrong; with any, the exit code is 1."""
+
+    document: Any
+    tables: Sequence[Table]
+    failures: Sequence[str] = ()
+
+
+def answering(function: Callable[[Namespace], Answer]) -> Callable[[Namespace], None]:
+    """Make a command of a function: what else prints or logs meanwhile goes to stderr."""
+
+    @plainly
+    @functools.wraps(function)
+    def command(args: Namespace) -> None:
+        with redirect_stdout(sys.stderr), warnings.catch_warnings():
+            # Airflow's own deprecations.
+            warnings.simplefilter("ignore")
+            answer = function(args)
+        show(args.output, answer.document, answer.tables)
+        for failure in answer.failures:
+            print(failure, file=sys.stderr)
+        if answer.failures:
+            raise SystemExit(1)
+
+    return command
 
 
 def plain(value: Any) -> Any:

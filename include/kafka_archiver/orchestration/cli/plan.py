@@ -1,0 +1,108 @@
+"""`airflow archive plan`: what a run would archive, without archiving it."""
+
+from argparse import Namespace
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pendulum
+from airflow.timetables.base import TimeRestriction
+from airflow.timetables.interval import CronDataIntervalTimetable
+
+from kafka_archiver.config import Archive
+from kafka_archiver.documents import isoformat
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.intervals import Interval
+from kafka_archiver.orchestration.cli.find import find_archive, open_archive
+from kafka_archiver.orchestration.cli.output import Answer, Table, answering
+from kafka_archiver.orchestration.cli.states import states
+from kafka_archiver.orchestration.schedule import last_interval
+from kafka_archiver.plan import Plan
+from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.plan import propose
+
+
+@answering
+def show_plan(args: Namespace) -> Answer:
+    """The plan that the interval has, or would get now."""
+    archive, now = find_archive(args.archive), datetime.now(UTC)
+    interval = _interval(archive, args.interval_start) if args.interval_start else last_interval(archive, now)
+    context = open_archive(archive)
+    existing = context.ledger.plan(interval.id)
+    plan = existing or propose(context, interval, "backfill" if args.backfill else "scheduled", now)
+    first = [run for run, state in states(context.ledger).items() if state != "settled" and run != plan.run]
+    triggered = list(_triggered(context, plan, bool(existing or first)))
+    document = {
+        "archive": archive.archive,
+        "run": plan.run,
+        "exists": existing is not None,
+        "offsets": plan.count,
+        "chunks": sum(1 for _ in plan.chunks()),
+        "policies_triggered": triggered,
+        "finished_first": first,
+        "plan": plan.model_dump(),
+    }
+    return Answer(document, list(_tables(plan, existing is not None, triggered, first)))
+
+
+def _interval(archive: Archive, start: datetime) -> Interval:
+    if archive.schedule is None:
+        return Interval(start=start, end=start + timedelta(seconds=1))
+    earliest = TimeRestriction(earliest=pendulum.instance(start), latest=None, catchup=True)
+    timetable = CronDataIntervalTimetable(archive.schedule, archive.timezone)
+    found = timetable.next_dagrun_info(last_automated_data_interval=None, restriction=earliest)
+    if found is None or found.data_interval is None or found.data_interval.start != start:
+        before = last_interval(archive, start).end
+        raise ConfigError(
+            f"No interval of the schedule {archive.schedule!r} starts at {isoformat(start)}; "
+            f"the one that includes it starts at {isoformat(before)}."
+        )
+    return Interval(start=start, end=found.data_interval.end)
+
+
+def _triggered(context: Context, plan: Plan, settled_already: bool) -> Iterator[str]:
+    """The policies without which there would be no such plan, each with what was found."""
+    for partition in plan.partitions:
+        for start, end in partition.lost:
+            yield f"lost_offsets: record_loss: {partition.name} [{start}, {end}) is gone"
+    # A stored plan does not say where the group stood; behind unfinished runs it rightly stands elsewhere.
+    if settled_already or not plan.moves_group:
+        return
+    committed = context.cluster.committed(plan.group, [p.name for p in plan.partitions])
+    progress = context.ledger.progress()
+    for partition in plan.partitions:
+        known = progress.partition(partition.name) if progress else None
+        if known is None or known.next is None or committed[partition.name] == known.next:
+            continue
+        if committed[partition.name] is None:
+            yield f"missing_group: resume_from_ledger: {partition.name} starts at {partition.start}"
+        else:
+            yield (
+                f"moved_group: follow_ledger: {partition.name} starts at {partition.start}, "
+                f"the group stands at {committed[partition.name]}"
+            )
+
+
+def _tables(plan: Plan, exists: bool, triggered: list[str], first: list[str]) -> Iterator[Table]:
+    what = f"{plan.count:,} offsets in {sum(1 for _ in plan.chunks()):,} chunks"
+    title = f"{plan.archive}: interval {plan.interval}, run {plan.run}, {plan.origin}: {what}"
+    if exists:
+        title += f"\nPlanned at {isoformat(plan.planned_at)} already: a run would replay this plan."
+    if first:
+        title += f"\nA run would first finish {', '.join(first)}."
+    columns = ("topic", "partition", "ranges", "offsets", "lost", "log start", "log end", "closes")
+    rows = [
+        (
+            p.topic,
+            p.partition,
+            ", ".join(map(str, p.offset_ranges)) or None,
+            p.count,
+            sum(end - start for start, end in p.lost),
+            p.log_start,
+            p.log_end,
+            "yes" if p.closes else "no",
+        )
+        for p in plan.partitions
+    ]
+    yield Table(columns, rows, title)
+    if triggered:
+        yield Table(("policies triggered",), [(line,) for line in triggered])

@@ -1,0 +1,86 @@
+"""`airflow archive validate`: every problem of every file, without asking the brokers, the store or Airflow."""
+
+from argparse import Namespace
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from airflow.sdk.exceptions import AirflowException
+
+from kafka_archiver.config import archive_files, load_archive
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.formats.registry import check
+from kafka_archiver.orchestration.archives import config_folder, read_archives
+from kafka_archiver.orchestration.cli.output import Answer, Table, answering
+from kafka_archiver.orchestration.dags import archive_dag
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One file. `archive` is None when the file cannot be read as one."""
+
+    file: Path
+    archive: str | None
+    problems: tuple[str, ...]
+
+
+@answering
+def validate(args: Namespace) -> Answer:
+    """Check the chosen files, or all."""
+    known = [_check(file) for file in archive_files(config_folder())] if _needs_folder(args.archives) else []
+    checked = list(_choose(args.archives, _with_conflicts(known))) if args.archives else _with_conflicts(known)
+    document = [{"file": str(c.file), "archive": c.archive, "problems": c.problems} for c in checked]
+    rows = [(c.file.name, c.archive, problem) for c in checked for problem in c.problems or ("ok",)]
+    wrong = [c for c in checked if c.problems]
+    summary = [f"Files with problems: {len(wrong)} of {len(checked)}."] if wrong else []
+    return Answer(document, [Table(("file", "archive", "result"), rows)], summary)
+
+
+def _is_file(word: str) -> bool:
+    return word.endswith((".yaml", ".yml"))
+
+
+def _needs_folder(words: list[str]) -> bool:
+    return not words or not all(map(_is_file, words))
+
+
+def _choose(words: list[str], known: list[Checked]) -> Iterator[Checked]:
+    for word in words:
+        if _is_file(word):
+            yield _check(Path(word))
+            continue
+        # By the file's name too: one that cannot be read has no other.
+        named = [c for c in known if word in (c.archive, c.file.stem)]
+        if not named:
+            names = ", ".join(dict.fromkeys(c.archive or c.file.name for c in known)) or "none"
+            raise ConfigError(f"No archive {word!r} in {config_folder()}; found: {names}.")
+        yield from named
+
+
+def _check(file: Path) -> Checked:
+    try:
+        archive = load_archive(file)
+    except ConfigError as error:
+        return Checked(file, None, _lines(file, error))
+    problems: list[str] = []
+    settings = archive.settings
+    try:
+        check(settings.format, settings.codec, settings.content)
+    except ConfigError as error:
+        problems.append(str(error))
+    try:
+        archive_dag(archive, text="", job=Path())
+    except (AirflowException, ValueError, TypeError) as error:
+        problems.append(f"Airflow cannot make a DAG of it: {error}")
+    return Checked(file, archive.archive, tuple(problems))
+
+
+def _with_conflicts(known: list[Checked]) -> list[Checked]:
+    """With what is wrong only because of another file."""
+    _, errors = read_archives(config_folder())
+    lines = {c.file: [p for e in errors if str(e).startswith(f"{c.file}: ") for p in _lines(c.file, e)] for c in known}
+    return [Checked(c.file, c.archive, tuple(dict.fromkeys([*c.problems, *lines[c.file]]))) for c in known]
+
+
+def _lines(file: Path, error: ConfigError) -> tuple[str, ...]:
+    return tuple(line.removeprefix(f"{file}: ") for line in str(error).splitlines())
