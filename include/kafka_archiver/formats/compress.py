@@ -17,7 +17,7 @@ from kafka_archiver.formats.base import Buffer
 # Small enough that 48 open objects hold 12 MiB, large enough that the compressors' speed and output are at their best.
 SLICE = 256 << 10
 # isal's level 2 is as small as zlib's level 1 at a quarter of its CPU; it writes mtime 0 and the OS byte 255.
-_GZIP_LEVEL = 2
+GZIP_LEVEL = 2
 # A window of 1 MiB (level 3 has 2) keeps the state of an open object at 2.5 MB; the output is as small.
 ZSTD = zstandard.ZstdCompressionParameters.from_level(3, window_log=20, write_checksum=True)
 _GZIP_FORMAT = 16 + zlib.MAX_WBITS
@@ -30,7 +30,7 @@ class _Compressor(Protocol):
 
 
 _COMPRESSORS: dict[str, Callable[[], _Compressor]] = {
-    "gzip": lambda: isal_zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _GZIP_FORMAT),
+    "gzip": lambda: isal_zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, _GZIP_FORMAT),
     "zstd": lambda: zstandard.ZstdCompressor(compression_params=ZSTD).compressobj(),
 }
 

@@ -9,12 +9,14 @@ from collections.abc import Iterable
 from importlib.metadata import entry_points
 
 from kafka_archiver.errors import ConfigError
+from kafka_archiver.formats.avro import Avro
 from kafka_archiver.formats.base import Content, Format
 from kafka_archiver.formats.jsonl import JsonLines
+from kafka_archiver.formats.parquet import Parquet
 
 GROUP = "kafka_archiver.formats"
 # Not entry points: an executor that got the package as a zip has no metadata of it.
-_OWN: dict[str, Format] = {f.name: f for f in (JsonLines(),)}
+_OWN: dict[str, Format] = {f.name: f for f in (JsonLines(), Avro(), Parquet())}
 
 
 def names() -> tuple[str, ...]:

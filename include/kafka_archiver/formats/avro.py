@@ -1,0 +1,112 @@
+"""Avro object container files: one record a Kafka record, with everything Kafka had.
+
+Blocks end by the bytes of their records and are handed out as they end.
+"""
+
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import BinaryIO, ClassVar
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import zstandard
+from isal import isal_zlib
+
+from kafka_archiver.formats.avro_datum import datums, long
+from kafka_archiver.formats.avro_reader import read_records
+from kafka_archiver.formats.avro_schema import SCHEMA, sync_marker
+from kafka_archiver.formats.base import Buffer, Content, Target
+from kafka_archiver.formats.compress import GZIP_LEVEL, ZSTD
+from kafka_archiver.formats.cuts import cuts
+from kafka_archiver.formats.records import normalised
+
+_MAGIC = b"Obj\x01"
+# Of the records before compression. Larger blocks are not smaller in the file.
+_BLOCK = 512 << 10
+
+
+def _deflate(block: Buffer) -> bytes:
+    compressor = isal_zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
+    deflated: bytes = compressor.compress(block) + compressor.flush()
+    return deflated
+
+
+# Avro's name of the codec, and how a block is compressed.
+_CODECS: dict[str, tuple[bytes, Callable[[Buffer], bytes]]] = {
+    "none": (b"null", bytes),
+    "gzip": (b"deflate", _deflate),
+    "zstd": (b"zstandard", lambda block: zstandard.ZstdCompressor(compression_params=ZSTD).compress(block)),
+}
+
+
+class _Encoder:
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        codec, self._compress = _CODECS[target.codec]
+        self._sync = sync_marker(target.key)
+        self._block = bytearray()
+        self._rows = 0
+        self._ready: list[Buffer] = [
+            _MAGIC,
+            long(2) + _bytes(b"avro.schema") + _bytes(orjson.dumps(SCHEMA)),
+            _bytes(b"avro.codec") + _bytes(codec) + long(0),
+            self._sync,
+        ]
+
+    @property
+    def pending(self) -> int:
+        return len(self._block)
+
+    def write(self, batch: pa.RecordBatch) -> list[Buffer]:
+        if batch.num_rows:
+            records = datums(normalised(batch), self._target.topic, self._target.partition)
+            _, positions, data = records.buffers()
+            ends = np.frombuffer(positions, np.int64)[records.offset : records.offset + len(records) + 1]
+            encoded = memoryview(data)
+            start = 0
+            for end in cuts(np.diff(ends), len(self._block), _BLOCK):
+                self._take(encoded[ends[start] : ends[end]], end - start)
+                self._close_block()
+                start = end
+            self._take(encoded[ends[start] : ends[-1]], len(records) - start)
+        ready, self._ready = self._ready, []
+        return ready
+
+    def spill(self, _directory: Path) -> int:
+        return 0
+
+    def finish(self) -> list[Buffer]:
+        if self._rows:
+            self._close_block()
+        return self._ready
+
+    def _take(self, encoded: Buffer, rows: int) -> None:
+        self._block += encoded
+        self._rows += rows
+
+    def _close_block(self) -> None:
+        block = self._compress(self._block)
+        self._ready += [long(self._rows) + long(len(block)), block, self._sync]
+        self._block, self._rows = bytearray(), 0
+
+
+def _bytes(value: bytes) -> bytes:
+    return long(len(value)) + value
+
+
+class Avro:
+    """The format `avro`."""
+
+    name = "avro"
+    extensions: ClassVar[Mapping[str, str]] = dict.fromkeys(_CODECS, ".avro")
+    contents: ClassVar[frozenset[Content]] = frozenset({"record"})
+
+    def encoder(self, target: Target) -> _Encoder:
+        """A new encoder."""
+        return _Encoder(target)
+
+    def read(self, source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
+        """The records back, a batch a block."""
+        return read_records(source, target)
