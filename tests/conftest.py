@@ -19,6 +19,10 @@ from scripts.stack.ports import free_ports
 from scripts.stack.process import end
 from scripts.stack.s3 import S3, S3Ports
 
+# Set before the first test imports Airflow, which would make itself a home in the person's own.
+os.environ["AIRFLOW_HOME"] = str(LOCAL / "test-airflow")
+os.environ["AIRFLOW__CORE__LOAD_EXAMPLES"] = "False"
+
 
 @pytest.fixture(scope="session")
 def stack_directory() -> Iterator[Path]:

@@ -107,14 +107,17 @@ class Airflow:
     def command(self, *arguments: str) -> str:
         """The output of `airflow …`."""
         done = subprocess.run(
-            [BIN / "airflow", *arguments], env=self._environment, capture_output=True, text=True, timeout=120, check=False
+            [BIN / "airflow", *arguments],
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    def request(
-        self, method: str, path: str, body: Any = None, *, missing_ok: bool = False, **query: Any
-    ) -> Any:
+    def request(self, method: str, path: str, body: Any = None, *, missing_ok: bool = False, **query: Any) -> Any:
         """What the REST API answers; None for a 404 that is all right."""
         if not self._token:
             self._token = self._send("GET", f"{self.url}/auth/token", None)["access_token"]

@@ -1,0 +1,66 @@
+"""Airflow's failure callback: tell the people and programs that `alerts.on_failure` names."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from airflow.sdk import Connection
+from airflow.sdk.log import mask_secret
+
+from kafka_archiver.config import Archive
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.orchestration.alert import Alert, alert_of
+from kafka_archiver.orchestration.lookup import Wanted, find
+
+log = logging.getLogger(__name__)
+HTTP_SECONDS = 20
+
+
+class FailureAlert:
+    """Called when a task has failed for good: no retry follows.
+
+    The providers' notifiers would render the message as a template; what failed may well hold braces.
+    """
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+
+    def __call__(self, context: Mapping[str, Any]) -> None:
+        """Tell everybody; who cannot be told is noted in the task's log."""
+        alert = alert_of(self._archive, context)
+        for conn_id in self._archive.alerts.on_failure:
+            try:
+                connection = find(Wanted(conn_id, "alerts.on_failure", ("http", "smtp")))
+                _SENDERS[str(connection.conn_type)](connection, alert)
+            except Exception as error:  # noqa: BLE001 - one that is down must hide neither the others nor the failure
+                log.error("the alert could not be sent by connection %s: %s: %s", conn_id, type(error).__name__, error)
+            else:
+                log.info("sent an alert by connection %s (%s)", conn_id, connection.conn_type)
+
+
+# The hooks are imported when there is something to send: a quarter of a CPU second that no parsing should pay.
+def _post(connection: Connection, alert: Alert) -> None:
+    from airflow.providers.http.hooks.http import HttpHook
+
+    # Whoever knows the address of a webhook may post to it, and errors repeat it.
+    mask_secret(urlsplit(connection.host or "").path)
+    # Without it a server that accepts and says nothing would hold the task for ever.
+    options = {"timeout": connection.extra_dejson.get("timeout", HTTP_SECONDS)}
+    HttpHook(method="POST", http_conn_id=connection.conn_id).run(json=alert.document(), extra_options=options)
+
+
+def _mail(connection: Connection, alert: Alert) -> None:
+    from airflow.providers.smtp.hooks.smtp import SmtpHook
+
+    recipients = connection.extra_dejson.get("to_email")
+    if not recipients:
+        raise ConfigError(
+            f"Airflow connection {connection.conn_id!r} (alerts.on_failure) says to nobody; expected `to_email` in "
+            'its extra, as in {"from_email": "airflow@example.com", "to_email": "on-call@example.com"}'
+        )
+    with SmtpHook(smtp_conn_id=connection.conn_id) as hook:
+        hook.send_email_smtp(to=recipients, subject=alert.title, html_content=alert.as_html())
+
+
+_SENDERS = {"http": _post, "smtp": _mail}

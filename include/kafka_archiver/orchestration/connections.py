@@ -1,0 +1,113 @@
+"""From the connections that an archive names, or the mappings it gives, to its endpoints."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from airflow.sdk.log import mask_secret
+
+from kafka_archiver.config import Archive
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.orchestration.lookup import Wanted, find
+from kafka_archiver.steps.context import Endpoints
+from kafka_archiver.store.options import S3Options
+
+# The archive's own business, or another kind of client's; a connection may be shared with consumers and producers.
+_NOT_OURS = re.compile(
+    r"group\..*|((enable|allow)\.)?auto\..*|isolation\.level|enable\.partition\.eof|partition\.assignment\.strategy"
+    r"|session\.timeout\.ms|heartbeat\.interval\.ms|max\.poll\.interval\.ms|consume\.callback\..*"
+    r"|(request\.required\.)?acks|enable\.(idempotence|gapless\.guarantee)|transaction.*|linger\.ms|batch\..*"
+    r"|(compression|queue\.buffering|sticky\.partitioning)\..*|(delivery|message|request)\.timeout\.ms|partitioner"
+    r"|(error|throttle|stats|log)_cb|on_(commit|delivery)|dr_(msg_)?cb|default\.topic\.config|plugin\.library\.paths"
+)
+_SECRET = re.compile(r"password|secret|token|jaas|key\.pem|oauthbearer\.config|external_id", re.IGNORECASE)
+
+
+def endpoints(archive: Archive) -> Endpoints:
+    """Where the archive's brokers and store are, and who we are to them. What is secret in it is kept out of logs.
+
+    :raises ConfigError: a connection is missing, of another type or incomplete.
+    """
+    found = Endpoints(kafka=_kafka(archive.source.kafka), store=_store(archive.store.aws))
+    for name, value in [*found.kafka.items(), *found.store.items()]:
+        if _SECRET.search(name):
+            mask_secret(value)
+            mask_secret(json.dumps(value)[1:-1])
+    return found
+
+
+def _kafka(source: str | Mapping[str, Any]) -> dict[str, str]:
+    if not isinstance(source, str):
+        return kafka_properties(source, "the mapping in source.kafka")
+    wanted = Wanted(source, "source.kafka", ("kafka",))
+    return kafka_properties(find(wanted).extra_dejson, f"the extra of {wanted}")
+
+
+def kafka_properties(given: Mapping[str, Any], where: str) -> dict[str, str]:
+    """librdkafka's properties of a client, without those that only a consumer, a producer or Airflow's hook has.
+
+    :param where: what to call `given` in messages.
+    :raises ConfigError: there are no brokers, or a property that cannot be handed to the Spark job.
+    """
+    if "oauth_cb" in given:
+        raise ConfigError(
+            f"{where} has `oauth_cb`, a Python function, which cannot reach the brokers' other clients; expected "
+            "`sasl.oauthbearer.method: oidc` with its client id, secret and token endpoint, or another mechanism"
+        )
+    properties = {name: _text(value) for name, value in given.items() if not _NOT_OURS.fullmatch(name)}
+    if not properties.get("bootstrap.servers"):
+        raise ConfigError(
+            f"{where} has no `bootstrap.servers`; expected the brokers, as in broker-1:9092,broker-2:9092"
+        )
+    return properties
+
+
+def _store(source: str | Mapping[str, Any]) -> dict[str, str]:
+    if not isinstance(source, str):
+        return _checked({name: _text(value) for name, value in source.items()}, "the mapping in store.aws")
+    wanted = Wanted(source, "store.aws", ("aws",))
+    connection = find(wanted)
+    return _checked(store_options(connection.login, connection.password, connection.extra_dejson), str(wanted))
+
+
+def store_options(login: str | None, password: str | None, extra: Mapping[str, Any]) -> dict[str, str]:
+    """An aws connection as options of the store; nothing given means boto3's own chain of credentials.
+
+    :raises ConfigError: a way to assume a role that only Airflow's hook knows.
+    """
+    method = extra.get("assume_role_method", "assume_role")
+    if extra.get("role_arn") and method != "assume_role":
+        raise ConfigError(
+            f"assume_role_method {method!r} is not supported; expected 'assume_role', or no role_arn and the role "
+            "given to the machine or pod (boto3 finds it, web identities included)"
+        )
+    service = extra.get("service_config", {}).get("s3", {})
+    keys = (
+        (login, password) if login or password else (extra.get("aws_access_key_id"), extra.get("aws_secret_access_key"))
+    )
+    options = {
+        "endpoint_url": service.get("endpoint_url", extra.get("endpoint_url")),
+        "region_name": extra.get("region_name"),
+        "aws_access_key_id": keys[0],
+        "aws_secret_access_key": keys[1],
+        "aws_session_token": extra.get("aws_session_token"),
+        "role_arn": extra.get("role_arn"),
+        "external_id": extra.get("assume_role_kwargs", {}).get("ExternalId", extra.get("external_id")),
+        "profile_name": extra.get("profile_name"),
+        "addressing_style": extra.get("config_kwargs", {}).get("s3", {}).get("addressing_style"),
+        "verify": extra.get("verify"),
+    }
+    return {name: _text(value) for name, value in options.items() if value not in (None, "")}
+
+
+def _checked(options: dict[str, str], where: str) -> dict[str, str]:
+    try:
+        S3Options.parse(options)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from None
+    return options
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

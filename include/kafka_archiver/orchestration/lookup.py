@@ -1,0 +1,68 @@
+"""Airflow's connections by name, in tasks and in commands, with errors that say how to add what is missing."""
+
+import os
+import shlex
+import sys
+from typing import NamedTuple
+
+from airflow.sdk import Connection
+from airflow.sdk.configuration import conf
+from airflow.sdk.exceptions import AirflowNotFoundException
+
+from kafka_archiver.errors import ConfigError, TransientError
+
+_EXAMPLES = {
+    "kafka": ("--conn-extra", '{"bootstrap.servers": "broker:9092"}'),
+    "aws": ("--conn-login", "ACCESS_KEY", "--conn-password", "SECRET_KEY", "--conn-extra", '{"region_name": "…"}'),
+    "spark": ("--conn-host", "spark://master", "--conn-port", "7077"),
+    "http": ("--conn-host", "https://hooks.example.com/path"),
+    "smtp": ("--conn-host", "smtp.example.com", "--conn-port", "465", "--conn-extra",
+             '{"from_email": "airflow@example.com", "to_email": "on-call@example.com"}'),
+}  # fmt: skip
+
+
+class Wanted(NamedTuple):
+    """A connection that an archive names. `key`: where in the YAML; `kinds`: the connection types it may have."""
+
+    conn_id: str
+    key: str
+    kinds: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"Airflow connection {self.conn_id!r} ({self.key})"
+
+    @property
+    def command(self) -> str:
+        """How to add it."""
+        kind = self.kinds[0]
+        return shlex.join(["airflow", "connections", "add", self.conn_id, "--conn-type", kind, *_EXAMPLES[kind]])
+
+
+def find(wanted: Wanted) -> Connection:
+    """The connection.
+
+    :raises ConfigError: there is none, or it is of another type.
+    :raises TransientError: there is none that a secrets backend would tell us of now.
+    """
+    if not _in_task():
+        # Outside a task Airflow asks the metadata database only where it is told to; its own `connections get`
+        # does the same.
+        os.environ.setdefault("_AIRFLOW_PROCESS_CONTEXT", "server")
+    try:
+        connection: Connection = Connection.get(wanted.conn_id)
+    except AirflowNotFoundException as error:
+        message = f"there is no {wanted}; add it with:\n  {wanted.command}"
+        if conf.get("secrets", "backend", fallback=None) or conf.get("workers", "secrets_backend", fallback=None):
+            # Airflow hides the errors of a secrets backend: one that is down looks like one that has no such secret.
+            raise TransientError(f"{message}\nor see whether Airflow's secrets backend answers") from error
+        raise ConfigError(message) from error
+    if connection.conn_type not in wanted.kinds:
+        kinds = " or ".join(repr(kind) for kind in wanted.kinds)
+        raise ConfigError(
+            f"{wanted} is of type {connection.conn_type!r}; expected {kinds}, as from:\n  {wanted.command}"
+        )
+    return connection
+
+
+def _in_task() -> bool:
+    return hasattr(sys.modules.get("airflow.sdk.execution_time.task_runner"), "SUPERVISOR_COMMS")

@@ -1,0 +1,86 @@
+"""The task `archive`: one spark-submit for the runs that `plan` found."""
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk import Context
+from airflow.sdk.exceptions import AirflowSkipException
+
+from kafka_archiver.config import Archive
+from kafka_archiver.errors import PermanentError
+from kafka_archiver.orchestration.connections import endpoints
+from kafka_archiver.orchestration.gate import PLAN
+from kafka_archiver.orchestration.lookup import Wanted, find
+from kafka_archiver.orchestration.package import build_package
+from kafka_archiver.orchestration.submit import SubmitHook, spark_conf
+from kafka_archiver.steps.plan import Work
+
+
+class ArchiveOperator(SparkSubmitOperator):
+    """Submits the archive's Spark job; skipped when there is nothing to read.
+
+    Everything about a job is in the YAML's `spark.conf` and the Spark connection, so there are no other arguments.
+
+    :param job: spark_jobs/archive.py.
+    """
+
+    def __init__(self, *, archive: Archive, job: Path, **kwargs: Any) -> None:
+        super().__init__(
+            conn_id=archive.spark.connection,
+            application=str(job),
+            name=f"archive_{archive.archive}",
+            conf=spark_conf(archive.spark.conf),
+            # Reconnecting to the job of a lost worker would save time in cluster mode only; a second job beside it
+            # writes the same bytes.
+            durable=False,
+            **kwargs,
+        )
+        self._archive = archive
+
+    def execute(self, context: Context) -> None:
+        """Run the job.
+
+        :raises AirflowSkipException: all offsets of the plan are archived, or there are none.
+        """
+        work = work_of(context)
+        if not work.archive:
+            raise AirflowSkipException("there are no offsets to read")
+        # The hook would go on with a master called yarn.
+        find(Wanted(self._conn_id, "spark.connection", ("spark", "yarn", "k8s")))
+        with tempfile.TemporaryDirectory(prefix="kafka-archiver-") as folder:
+            self._hook = self.hook(work.archive, Path(folder))
+            super().execute(context)
+
+    def hook(self, runs: Sequence[str], folder: Path) -> SubmitHook:
+        """spark-submit for these runs, with the package in `folder`."""
+        archive = self._archive
+        each_run = [argument for run in runs for argument in ("--run", run)]
+        return SubmitHook(
+            endpoints(archive),
+            folder,
+            conn_id=self._conn_id,
+            conf=self.conf,
+            name=self.name,
+            py_files=str(build_package(folder)),
+            application_args=[
+                *("--store", archive.store.url, "--archive", archive.archive),
+                *each_run,
+                *("--memory-bytes", str(archive.spark.memory_bytes)),
+            ],
+        )
+
+
+def work_of(context: Context) -> Work:
+    """What `plan` of this DAG run found.
+
+    :raises PermanentError: it has not run.
+    """
+    found = context["ti"].xcom_pull(task_ids=PLAN)
+    if found is None:
+        raise PermanentError(
+            f"the task `{PLAN}` of this DAG run has no result; run it first (clear it with downstream)"
+        )
+    return Work.from_dict(found)

@@ -1,0 +1,47 @@
+"""When an archive runs, and which interval a DAG run is about."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+import pendulum
+from airflow.sdk import CronDataIntervalTimetable
+from airflow.timetables.interval import CronDataIntervalTimetable as Scheduler
+
+from kafka_archiver.config import Archive
+from kafka_archiver.intervals import Interval
+
+
+def timetable(archive: Archive) -> CronDataIntervalTimetable | None:
+    """The DAG's schedule. A preset like "@hourly" alone would mean moments, not intervals."""
+    if archive.schedule is None:
+        return None
+    return CronDataIntervalTimetable(archive.schedule, timezone=archive.timezone)
+
+
+def interval_of(archive: Archive, dag_run: Any) -> Interval:
+    """The interval of a DAG run; of one triggered by hand without any, the last that is complete.
+
+    Never the logical date: a run's place in the ledger is where its interval starts.
+    """
+    start, end = dag_run.data_interval_start, dag_run.data_interval_end
+    if start is not None and end is not None and start < end:
+        return Interval(start=start, end=end)
+    return last_interval(archive, dag_run.run_after)
+
+
+def last_interval(archive: Archive, moment: datetime) -> Interval:
+    """The last interval that was complete at `moment`.
+
+    An archive without a schedule takes what is there whenever it is asked: each run has the second before it.
+    """
+    if archive.schedule is None:
+        end = moment.astimezone(UTC).replace(microsecond=0)
+        return Interval(start=end - timedelta(seconds=1), end=end)
+    # What the scheduler itself computes with, daylight saving and all.
+    last = Scheduler(archive.schedule, archive.timezone).infer_manual_data_interval(run_after=pendulum.instance(moment))
+    return Interval(start=last.start, end=last.end)
+
+
+def origin_of(dag_run: Any) -> Literal["scheduled", "backfill"]:
+    """Whether the run may move the group (all but a backfill)."""
+    return "backfill" if dag_run.run_type == "backfill" else "scheduled"
