@@ -17,7 +17,10 @@ from kafka_archiver.errors import DocumentError
 def _in_utc(moment: datetime) -> datetime:
     if moment.tzinfo is None:
         raise ValueError("a time needs a zone, for example 2026-11-21T05:00:00Z")
-    return moment.astimezone(UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError("no such time in UTC: dates go from year 1 to 9999") from error
 
 
 def isoformat(moment: datetime) -> str:
@@ -49,7 +52,7 @@ class Document(Value):
         :raises DocumentError: it is not JSON, or not this kind of document.
         """
         try:
-            return cls.model_validate_json(data)
+            return cls.model_validate_json(data, strict=True)
         except ValidationError as error:
             faults = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'document'}: {e['msg']}" for e in error.errors()[:5])
             raise DocumentError(

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from kafka_archiver.documents import Document, UtcTime, Value
 from kafka_archiver.keys import parse_hour_path
@@ -66,9 +66,12 @@ class ChunkAccount(Value):
         counted = sum(getattr(self, fate) for fate in FATES)
         if counted != self.end - self.start:
             raise ValueError(f"{self.chunk} has {self.end - self.start} offsets but {counted} are accounted for")
-        listed = merge(Range(*r) for r in self.absent_ranges)
+        listed = tuple(Range(*r) for r in self.absent_ranges)
         if sum(r.size for r in listed) != self.absent or any(r.start < self.start or r.end > self.end for r in listed):
             raise ValueError(f"{self.chunk}: the absent ranges are not the {self.absent} absent offsets")
+        if listed != merge(listed):
+            # The same account has one form, else a replay would seem to give another manifest.
+            raise ValueError(f"{self.chunk}: the absent ranges are not sorted, or could be fewer")
         return self
 
     @classmethod
@@ -102,6 +105,13 @@ def totals(accounts: Iterable[ChunkAccount]) -> dict[str, int]:
     return sums
 
 
+def _complete(account: dict[str, int]) -> dict[str, int]:
+    """In one order, so that equal manifests have equal bytes."""
+    if set(account) != set(FATES):
+        raise ValueError(f"expected the counts {', '.join(FATES)}, got {', '.join(account) or 'none'}")
+    return {fate: account[fate] for fate in FATES}
+
+
 class Manifest(Document):
     """What one run wrote. The same plan and records give the same manifest, byte for byte."""
 
@@ -111,7 +121,7 @@ class Manifest(Document):
     run: str
     revision: int = 0
     plan_digest: str
-    account: dict[str, int]
+    account: Annotated[dict[str, Count], AfterValidator(_complete)]
     objects: tuple[ObjectEntry, ...]
     chunks: tuple[ChunkAccount, ...]
 

@@ -104,6 +104,11 @@ def _disjoint(partitions: tuple[PartitionPlan, ...]) -> tuple[PartitionPlan, ...
     return partitions
 
 
+def _sorted(policies: dict[str, str]) -> dict[str, str]:
+    """In one order, so that equal plans have equal bytes."""
+    return dict(sorted(policies.items()))
+
+
 class Plan(Document):
     """The frozen plan of one interval."""
 
@@ -117,7 +122,7 @@ class Plan(Document):
     cluster_id: str
     group: str
     settings: Settings
-    policies: dict[str, str]
+    policies: Annotated[dict[str, str], AfterValidator(_sorted)]
     partitions: Annotated[tuple[PartitionPlan, ...], AfterValidator(_disjoint)]
 
     @property

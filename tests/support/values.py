@@ -1,0 +1,116 @@
+"""Plans, and manifests of plans, as hypothesis draws them."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+from hypothesis import strategies as st
+
+from kafka_archiver.intervals import Interval
+from kafka_archiver.keys import hour_path, object_key
+from kafka_archiver.manifest import ChunkAccount, Manifest, ObjectEntry
+from kafka_archiver.plan import Chunk, PartitionPlan, Plan, Settings
+from kafka_archiver.ranges import Range
+
+FIVE = datetime(2026, 11, 21, 5, tzinfo=UTC)
+# Hours 2026-11-21 05, 06 and 07, and no hour.
+HOURS = (498_677, 498_678, 498_679, None)
+
+LAST = 60
+offsets = st.integers(0, LAST)
+ranges = st.builds(Range, offsets, offsets)
+
+
+@st.composite
+def disjoint_ranges(draw: st.DrawFn) -> tuple[Range, ...]:
+    """Sorted, none empty; some touch."""
+    bounds = sorted(draw(st.sets(offsets, max_size=6)))
+    return tuple(Range(*pair) for pair in pairwise(bounds) if draw(st.booleans()))
+
+
+def plan(*partitions: PartitionPlan, start: datetime = FIVE, **changes: Any) -> Plan:
+    """The plan of the hour from `start`."""
+    fields = {
+        "archive": "orders",
+        "interval": Interval(start=start, end=start + timedelta(hours=1)),
+        "origin": "scheduled",
+        "planned_at": start + timedelta(hours=1),
+        "cluster_id": "cluster",
+        "group": "archiver-orders",
+        "settings": Settings(),
+        "policies": {"lost_offsets": "record_loss"},
+        "partitions": partitions,
+    }
+    return Plan.model_validate({**fields, **changes})
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> Plan:
+    partitions = [
+        PartitionPlan(
+            topic=topic,
+            topic_id=f"id of {topic}",
+            partition=number,
+            start=0,
+            end=LAST,
+            log_start=0,
+            log_end=LAST,
+            closes=draw(st.booleans()),
+            ranges=taken[1:],
+            lost=taken[:1],
+        )
+        for topic, number in sorted(draw(st.sets(st.tuples(st.sampled_from("abc"), st.integers(0, 3)), max_size=2)))
+        for taken in [draw(disjoint_ranges())]
+    ]
+    return plan(
+        *partitions,
+        origin=draw(st.sampled_from(["scheduled", "backfill"])),
+        planned_at=FIVE + timedelta(hours=1, microseconds=draw(st.integers(0, 10**9))),
+        settings=Settings(chunk_records=draw(st.integers(8, 40))),
+    )
+
+
+def _objects(chunk: Chunk, rows: int) -> Iterator[ObjectEntry]:
+    """An object an hour, with a row each and the rest in the last."""
+    for number, hour in enumerate(HOURS[:rows]):
+        path = hour_path(hour)
+        yield ObjectEntry(
+            key=object_key(chunk.topic, path, chunk.partition, chunk.start, chunk.generation, ".jsonl.gz"),
+            topic=chunk.topic,
+            partition=chunk.partition,
+            generation=chunk.generation,
+            chunk_start=chunk.start,
+            path=path,
+            rows=1 if number < len(HOURS[:rows]) - 1 else rows - number,
+            bytes=100,
+            checksum="0" * 32 + "-1",
+            etag="0" * 32 + "-1",
+            first_offset=chunk.start,
+            last_offset=chunk.end - 1,
+            min_timestamp=0,
+            max_timestamp=0,
+        )
+
+
+@st.composite
+def accounts(draw: st.DrawFn, chunk: Chunk) -> ChunkAccount:
+    """Every offset archived, filtered, dead-lettered or absent."""
+    first, second, third = sorted(draw(st.tuples(*[st.integers(chunk.start, chunk.end)] * 3)))
+    return ChunkAccount(
+        **chunk.model_dump(),
+        archived=first - chunk.start,
+        filtered=second - first,
+        dead_lettered=third - second,
+        absent=chunk.end - third,
+        absent_ranges=((third, chunk.end),) if third < chunk.end else (),
+    )
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> tuple[Plan, Manifest]:
+    """A plan and a right manifest of it, whose chunks came in any order."""
+    drawn = draw(plans())
+    found = [draw(accounts(chunk)) for chunk in drawn.chunks()]
+    objects = [item for account in found for item in _objects(account.chunk, account.archived)]
+    return drawn, Manifest.of(drawn, draw(st.permutations(objects)), draw(st.permutations(found)))

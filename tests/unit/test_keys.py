@@ -1,0 +1,169 @@
+"""Keys: one meaning each, whatever the names, and back from keys to names."""
+
+from typing import NamedTuple
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from kafka_archiver import keys
+from kafka_archiver.intervals import LAST_MS, MS_PER_HOUR
+from kafka_archiver.keys import decode, encode, hour_document, hour_path, object_key, parse_hour_path
+
+pytestmark = pytest.mark.unit
+
+LAST_HOUR = LAST_MS // MS_PER_HOUR
+hours = st.none() | st.integers(0, LAST_HOUR)
+# Names made to collide: of separators, escapes and reserved words, and any text at all.
+names = (
+    st.text("ab/%+._- =25", min_size=1, max_size=6)
+    | st.sampled_from(["_ledger", "_dead_letter", ".", "..", "%5Fledger", "a-b", "a_b", "A", "ü", "u\u0308", "runs"])
+    | st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
+)
+
+
+class Place(NamedTuple):
+    """What an object's key stands for."""
+
+    topic: str
+    hour: int | None
+    partition: int
+    chunk_start: int
+    generation: int
+
+    @property
+    def key(self) -> str:
+        return object_key(
+            self.topic, hour_path(self.hour), self.partition, self.chunk_start, self.generation, ".jsonl.gz"
+        )
+
+
+few = st.integers(0, 2)
+places = st.builds(Place, names, st.none() | few, few | st.integers(0, 2**31 - 1), few | st.integers(0, 2**63 - 1), few)
+
+
+@given(names)
+def test_a_name_comes_back_from_its_segment(name: str) -> None:
+    assert decode(encode(name)) == name
+
+
+@given(names, names)
+@example("_ledger", "%5Fledger")
+@example("a/b", "a%2Fb")
+@example(".", "%2E")
+def test_two_names_never_have_one_segment(one: str, other: str) -> None:
+    assert (encode(one) == encode(other)) == (one == other)
+
+
+@given(names)
+def test_a_segment_is_plain_ascii_and_none_that_the_store_or_a_path_uses(name: str) -> None:
+    segment = encode(name)
+    assert set(segment) <= set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-~%")
+    assert segment not in (keys.LEDGER, keys.DEAD_LETTER, ".", "..")
+
+
+@given(places, places)
+def test_two_places_never_have_one_key(one: Place, other: Place) -> None:
+    assert (one.key == other.key) == (one == other)
+
+
+@given(places)
+def test_a_place_comes_back_from_its_key(place: Place) -> None:
+    assert keys.split_object_key(place.key) == (place.topic, place.partition, place.chunk_start, place.generation)
+    assert parse_hour_path(place.key.split("/", 1)[1].rsplit("/", 1)[0]) == place.hour
+
+
+@given(places, names)
+def test_data_is_never_where_the_ledger_is(place: Place, archive: str) -> None:
+    assert not place.key.startswith((f"{keys.LEDGER}/", f"{keys.DEAD_LETTER}/"))
+    assert keys.split_run_document(archive, place.key) is None
+    assert keys.split_hour_document(archive, place.key) is None
+
+
+def test_an_object_s_key_is_as_documented() -> None:
+    place = Place("orders", 498_677, 7, 1_000_000, 0)
+    assert place.key == "orders/date=2026-11-21/hour=05/orders+7+00000000000001000000.jsonl.gz"
+    assert place._replace(generation=2).key.endswith("/orders+7+00000000000001000000+g2.jsonl.gz")
+
+
+@pytest.mark.parametrize("key", ["", "orders", "o+1.jsonl", "a/o+1+2.jsonl", "o+x+00000000000000000000.jsonl"])
+def test_a_key_of_another_form_is_no_object(key: str) -> None:
+    assert keys.split_object_key(key) is None
+
+
+@given(hours)
+@example(0)
+@example(LAST_HOUR)
+def test_an_hour_comes_back_from_its_path_and_its_document(hour: int | None) -> None:
+    assert parse_hour_path(hour_path(hour)) == hour
+    assert keys.split_hour_document("an/archive", hour_document("an/archive", hour)) == (hour,)
+
+
+@given(st.integers(0, LAST_HOUR), st.integers(0, LAST_HOUR))
+def test_paths_sort_as_their_hours_do(one: int, other: int) -> None:
+    assert (hour_path(one) < hour_path(other)) == (one < other)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "",
+        "date=2026-11-21",
+        "date=2026-11-21/hour=24",
+        "date=2026-11-31/hour=05",
+        "date=2026-1-21/hour=05",
+        "date=2026-11-21/hour=5",
+        "date=1969-12-31/hour=23",
+        "date=2026-11-21/hour=05/",
+        "DATE=2026-11-21/hour=05",
+        f"date={keys.NO_TIME}/hour=05",
+    ],
+)
+def test_nothing_else_is_an_hour_s_path(path: str) -> None:
+    with pytest.raises(ValueError, match=r"\S"):
+        parse_hour_path(path)
+
+
+@given(names, st.sampled_from(["plan", "intent", "manifest", "commit"]))
+def test_a_run_s_document_comes_back_from_its_key(archive: str, name: str) -> None:
+    key = keys.run_document(archive, "20261121T050000Z", name)
+    assert keys.split_run_document(archive, key) == ("20261121T050000Z", name)
+
+
+@given(names, names)
+def test_an_archive_s_documents_are_no_other_archive_s(one: str, other: str) -> None:
+    key, hour = keys.run_document(one, "20261121T050000Z", "plan"), hour_document(one, 5)
+    assert (keys.split_run_document(other, key) is not None) == (one == other)
+    assert (keys.split_hour_document(other, hour) is not None) == (one == other)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "runs/20261121T050000Z/plan.json",
+        "_ledger/a/runs/20261121T050000Z/plan.json/x",
+        "_ledger/a/progress.json",
+        "_ledger/a/runs/yesterday/plan.json",
+        "_ledger/a/runs/20261121T050000Z/plan",
+        "_ledger/a/runs/plan.json",
+        "_ledger/a/runs/20261121T050000Z/plan.json.tmp",
+        "_ledger/a/hours/2026-11-21/05.json",
+    ],
+)
+def test_nothing_else_is_a_run_s_document(key: str) -> None:
+    assert keys.split_run_document("a", key) is None
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "hours/2026-11-21/05.json",
+        "_ledger/a/hours/2026-11-21/05",
+        "_ledger/a/hours/2026-11-21/5.json",
+        "_ledger/a/hours/2026-11-21.json",
+        "_ledger/b/hours/2026-11-21/05.json",
+        "_ledger/a/progress.json",
+    ],
+)
+def test_nothing_else_is_an_hour_s_document(key: str) -> None:
+    assert keys.split_hour_document("a", key) is None

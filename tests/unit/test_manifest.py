@@ -1,0 +1,162 @@
+"""Manifests: every offset of the plan is accounted for once, and what does not add up is named."""
+
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from kafka_archiver.manifest import FATES, ChunkAccount, Manifest, discrepancies, totals
+from kafka_archiver.plan import Chunk, Plan
+from tests.support.values import plans, runs
+
+pytestmark = pytest.mark.unit
+# Drawing a whole run is slow, and there are few ways in which runs differ.
+few = settings(max_examples=40)
+
+Pairs = tuple[tuple[int, int], ...]
+CHUNK = Chunk(topic="t", partition=0, generation=0, start=10, end=20)
+
+
+def account(**counts: Any) -> ChunkAccount:
+    return ChunkAccount(**CHUNK.model_dump(), **counts)
+
+
+def changed(manifest: Manifest, **fields: Any) -> Manifest:
+    return Manifest.model_validate({**dict(manifest), **fields})
+
+
+@few
+@given(runs())
+def test_the_account_sums_to_the_plan(run: tuple[Plan, Manifest]) -> None:
+    plan, manifest = run
+    lost = sum(c.range.size for c in plan.lost_chunks())
+    assert list(manifest.account) == list(FATES)
+    assert sum(manifest.account.values()) == plan.count + lost
+    assert manifest.account["lost"] == lost
+    assert manifest.account["archived"] == manifest.rows
+    assert discrepancies(plan, manifest) == []
+
+
+@few
+@given(runs(), st.randoms())
+def test_a_manifest_does_not_depend_on_who_finished_first(run: tuple[Plan, Manifest], random: Any) -> None:
+    plan, manifest = run
+    objects = list(manifest.objects)
+    accounts = [a for a in manifest.chunks if not a.lost]
+    random.shuffle(objects)
+    random.shuffle(accounts)
+    assert Manifest.of(plan, objects, accounts).to_json() == manifest.to_json()
+
+
+@few
+@given(runs(), plans())
+def test_a_manifest_of_another_plan_is_told(run: tuple[Plan, Manifest], other: Plan) -> None:
+    assume(other != run[0])
+    assert discrepancies(other, run[1])[0].startswith(f"the manifest is of plan {run[0].digest[:12]}, the ledger's is")
+
+
+@few
+@given(runs(), st.data())
+def test_a_missing_account_is_told(run: tuple[Plan, Manifest], data: st.DataObject) -> None:
+    plan, manifest = run
+    assume(manifest.chunks)
+    gone = data.draw(st.sampled_from(manifest.chunks))
+    rest = tuple(a for a in manifest.chunks if a != gone)
+    found = discrepancies(plan, changed(manifest, chunks=rest, account=totals(rest)))
+    assert f"no account of {gone.chunk}" in found
+
+
+@few
+@given(runs(), st.data())
+def test_an_account_given_twice_is_told(run: tuple[Plan, Manifest], data: st.DataObject) -> None:
+    plan, manifest = run
+    assume(manifest.chunks)
+    twice = (*manifest.chunks, data.draw(st.sampled_from(manifest.chunks)))
+    assert "a chunk is accounted for twice" in discrepancies(
+        plan, changed(manifest, chunks=twice, account=totals(twice))
+    )
+
+
+@few
+@given(runs())
+def test_an_account_of_what_was_not_planned_is_told(run: tuple[Plan, Manifest]) -> None:
+    plan, manifest = run
+    more = (*manifest.chunks, account(filtered=10))
+    found = discrepancies(plan, changed(manifest, chunks=more, account=totals(more)))
+    assert found == ["an account of t[0] [10, 20), which is not in the plan"]
+
+
+@few
+@given(runs(), st.data())
+def test_a_missing_object_or_row_is_told(run: tuple[Plan, Manifest], data: st.DataObject) -> None:
+    plan, manifest = run
+    assume(manifest.objects)
+    short = data.draw(st.sampled_from(manifest.objects))
+    rest = tuple(o for o in manifest.objects if o != short)
+    [found] = discrepancies(plan, changed(manifest, objects=rest))
+    assert "offsets archived, but its objects hold" in found
+    longer = short.model_copy(update={"rows": short.rows + 1})
+    [found] = discrepancies(plan, changed(manifest, objects=(*rest, longer)))
+    assert "offsets archived, but its objects hold" in found
+
+
+@few
+@given(runs(), st.data())
+def test_an_object_of_no_chunk_is_told(run: tuple[Plan, Manifest], data: st.DataObject) -> None:
+    plan, manifest = run
+    assume(manifest.objects)
+    stray = data.draw(st.sampled_from(manifest.objects)).model_copy(update={"topic": "stray", "chunk_start": 7})
+    found = discrepancies(plan, changed(manifest, objects=(*manifest.objects, stray)))
+    assert found == [f"objects of stray[{stray.partition}] 7, a chunk without account"]
+
+
+@few
+@given(runs(), st.sampled_from(FATES))
+def test_a_total_that_is_not_the_sum_is_told(run: tuple[Plan, Manifest], fate: str) -> None:
+    plan, manifest = run
+    wrong = {**manifest.account, fate: manifest.account[fate] + 1}
+    [found] = discrepancies(plan, changed(manifest, account=wrong))
+    assert found.startswith("the account says")
+
+
+@pytest.mark.parametrize("wrong", [{}, {"archived": 1}, {**dict.fromkeys(FATES, 0), "other": 0}])
+def test_a_manifest_without_exactly_the_five_totals_is_refused(wrong: dict[str, int]) -> None:
+    with pytest.raises(ValidationError, match="expected the counts archived, filtered, dead_lettered, absent, lost"):
+        Manifest(archive="a", run="r", plan_digest="d", account=wrong, objects=(), chunks=())
+
+
+class TestChunkAccount:
+    @given(st.lists(st.integers(0, 12), min_size=4, max_size=4))
+    def test_counts_add_up_to_the_chunk_or_are_refused(self, counts: list[int]) -> None:
+        fates = dict(zip(("archived", "filtered", "dead_lettered", "lost"), counts, strict=True))
+        if sum(counts) == CHUNK.range.size:
+            assert sum(totals([account(**fates)]).values()) == CHUNK.range.size
+        else:
+            with pytest.raises(ValidationError, match=rf"has 10 offsets but {sum(counts)} are accounted for"):
+                account(**fates)
+
+    def test_a_negative_count_cannot_make_it_add_up(self) -> None:
+        with pytest.raises(ValidationError, match="greater than or equal to 0"):
+            account(archived=11, filtered=-1)
+
+    @pytest.mark.parametrize(
+        "absent",
+        [(), ((10, 12),), ((10, 14),), ((9, 12),), ((18, 21),), ((10, 12), (11, 12)), ((10, 12), (30, 31))],
+    )
+    def test_absent_ranges_that_are_not_the_absent_offsets_are_refused(
+        self, absent: tuple[tuple[int, int], ...]
+    ) -> None:
+        with pytest.raises(ValidationError, match="the absent ranges are not"):
+            account(archived=7, absent=3, absent_ranges=absent)
+
+    @pytest.mark.parametrize("absent", [((12, 14), (10, 11)), ((10, 11), (11, 13)), ((10, 12), (10, 11))])
+    def test_absent_ranges_have_one_form(self, absent: Pairs) -> None:
+        with pytest.raises(ValidationError, match="the absent ranges are not sorted, or could be fewer"):
+            account(archived=7, absent=3, absent_ranges=absent)
+
+    def test_a_chunk_with_nothing_there_is_all_absent_and_a_lost_one_all_lost(self) -> None:
+        assert ChunkAccount.nothing_there(CHUNK) == account(absent=10, absent_ranges=((10, 20),))
+        assert ChunkAccount.all_lost(CHUNK) == account(lost=10)
+        assert ChunkAccount.all_lost(CHUNK).chunk == CHUNK
