@@ -17,7 +17,7 @@ from scripts.stack.kafka import Kafka, KafkaPorts
 from scripts.stack.paths import LOCAL
 from scripts.stack.ports import free_ports
 from scripts.stack.process import end
-from scripts.stack.s3 import S3, S3Ports
+from scripts.stack.s3 import S3, S3Ports, remove_sockets
 
 # Set before the first test imports Airflow, which would make itself a home in the person's own.
 os.environ["AIRFLOW_HOME"] = str(LOCAL / "test-airflow")
@@ -40,6 +40,7 @@ def stack_directory() -> Iterator[Path]:
 
 def _discard(directory: Path) -> None:
     end(directory, grace=0)
+    remove_sockets(directory / "s3")
     shutil.rmtree(directory)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,6 +17,9 @@ from scripts.stack.errors import StackError
 from scripts.stack.paths import BIN
 from scripts.stack.ports import HOST
 from scripts.stack.process import Service
+
+# The server makes sockets below /tmp whatever its flags say, and leaves them there when it is killed: this lists them.
+SOCKETS = "sockets"
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,7 @@ class S3(Service):
         (self.directory / "data").mkdir(parents=True, exist_ok=True)
         identities = self.directory / "identities.json"
         identities.write_text(json.dumps(self._identities(), indent=2))
+        (self.directory / SOCKETS).write_text("".join(f"{path}\n" for path in self._sockets()))
         self._run([BIN / "weed", *self._arguments()], os.environ)
 
     def wait(self) -> None:
@@ -84,11 +88,7 @@ class S3(Service):
 
     def stop(self, grace: float | None = None) -> None:
         super().stop(grace)
-        # Made there whatever the flags say, and left there by a kill.
-        for purpose, number in self.ports_needed().items():
-            if purpose.endswith("_grpc"):
-                part = "s3" if purpose == "clients_grpc" else purpose.removesuffix("_grpc")
-                Path(f"/tmp/seaweedfs-{part}-grpc-{number}.sock").unlink(missing_ok=True)
+        remove_sockets(self.directory)
 
     def _round_trip(self, client: Any) -> None:
         key, body = "_stack/ready", b"ready"
@@ -105,6 +105,12 @@ class S3(Service):
         except (BotoCoreError, ClientError) as error:
             return str(error)
         return None
+
+    def _sockets(self) -> Iterator[str]:
+        for purpose, number in self.ports_needed().items():
+            if purpose.endswith("_grpc"):
+                part = "s3" if purpose == "clients_grpc" else purpose.removesuffix("_grpc")
+                yield f"/tmp/seaweedfs-{part}-grpc-{number}.sock"
 
     def _identities(self) -> dict[str, Any]:
         def identity(credentials: Credentials, actions: list[str]) -> dict[str, Any]:
@@ -149,3 +155,10 @@ class S3(Service):
             "-admin.ui=false",
             "-master.telemetry=false",
         ]
+
+
+def remove_sockets(directory: Path) -> None:
+    """Those that a server in this directory left, once it has ended."""
+    listed = directory / SOCKETS
+    for path in listed.read_text().splitlines() if listed.exists() else []:
+        Path(path).unlink(missing_ok=True)
