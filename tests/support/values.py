@@ -23,10 +23,10 @@ ranges = st.builds(Range, offsets, offsets)
 
 
 @st.composite
-def disjoint_ranges(draw: st.DrawFn) -> tuple[Range, ...]:
-    """Sorted, none empty; some touch."""
-    bounds = sorted(draw(st.sets(offsets, max_size=6)))
-    return tuple(Range(*pair) for pair in pairwise(bounds) if draw(st.booleans()))
+def disjoint_ranges(draw: st.DrawFn, least: int = 0) -> tuple[Range, ...]:
+    """At least so many, sorted, none empty; some touch."""
+    bounds = sorted(draw(st.sets(offsets, min_size=least + 1, max_size=6)))
+    return tuple(Range(*pair) for n, pair in enumerate(pairwise(bounds)) if n < least or draw(st.booleans()))
 
 
 def plan(*partitions: PartitionPlan, start: datetime = FIVE, **changes: Any) -> Plan:
@@ -46,7 +46,8 @@ def plan(*partitions: PartitionPlan, start: datetime = FIVE, **changes: Any) -> 
 
 
 @st.composite
-def plans(draw: st.DrawFn) -> Plan:
+def plans(draw: st.DrawFn, least: int = 0) -> Plan:
+    """With at least so many partitions, and ranges in each."""
     partitions = [
         PartitionPlan(
             topic=topic,
@@ -57,11 +58,14 @@ def plans(draw: st.DrawFn) -> Plan:
             log_start=0,
             log_end=LAST,
             closes=draw(st.booleans()),
-            ranges=taken[1:],
-            lost=taken[:1],
+            ranges=taken[gone:],
+            lost=taken[:gone],
         )
-        for topic, number in sorted(draw(st.sets(st.tuples(st.sampled_from("abc"), st.integers(0, 3)), max_size=2)))
-        for taken in [draw(disjoint_ranges())]
+        for topic, number in sorted(
+            draw(st.sets(st.tuples(st.sampled_from("abc"), st.integers(0, 3)), min_size=least, max_size=2))
+        )
+        for taken in [draw(disjoint_ranges(least))]
+        for gone in [draw(st.integers(0, len(taken) - least))]
     ]
     return plan(
         *partitions,
@@ -94,9 +98,9 @@ def _objects(chunk: Chunk, rows: int) -> Iterator[ObjectEntry]:
 
 
 @st.composite
-def accounts(draw: st.DrawFn, chunk: Chunk) -> ChunkAccount:
-    """Every offset archived, filtered, dead-lettered or absent."""
-    first, second, third = sorted(draw(st.tuples(*[st.integers(chunk.start, chunk.end)] * 3)))
+def accounts(draw: st.DrawFn, chunk: Chunk, least: int = 0) -> ChunkAccount:
+    """At least so many offsets archived, the others filtered, dead-lettered or absent."""
+    first, second, third = sorted(draw(st.tuples(*[st.integers(chunk.start + least, chunk.end)] * 3)))
     return ChunkAccount(
         **chunk.model_dump(),
         archived=first - chunk.start,
@@ -108,9 +112,9 @@ def accounts(draw: st.DrawFn, chunk: Chunk) -> ChunkAccount:
 
 
 @st.composite
-def runs(draw: st.DrawFn) -> tuple[Plan, Manifest]:
-    """A plan and a right manifest of it, whose chunks came in any order."""
-    drawn = draw(plans())
-    found = [draw(accounts(chunk)) for chunk in drawn.chunks()]
+def runs(draw: st.DrawFn, least: int = 0) -> tuple[Plan, Manifest]:
+    """A plan and a right manifest of it, whose chunks came in any order; with at least so many of everything."""
+    drawn = draw(plans(least))
+    found = [draw(accounts(chunk, least)) for chunk in drawn.chunks()]
     objects = [item for account in found for item in _objects(account.chunk, account.archived)]
     return drawn, Manifest.of(drawn, draw(st.permutations(objects)), draw(st.permutations(found)))
