@@ -15,9 +15,10 @@ from airflow.utils.session import create_session
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.orchestration.backfill.internals import airflow_backfill
 from kafka_archiver.orchestration.backfill.outlook import Outlook, look
-from kafka_archiver.orchestration.backfill.patience import patiently, unless_locked
+from kafka_archiver.orchestration.backfill.patience import patiently
 from kafka_archiver.orchestration.backfill.refusal import how_to_cancel, refusal
 from kafka_archiver.orchestration.backfill.request import Request
+from kafka_archiver.orchestration.backfill.sqlite import whole_transactions
 from kafka_archiver.orchestration.backfill.wait import settle, wait
 from kafka_archiver.orchestration.cli.failures import plainly
 from kafka_archiver.orchestration.cli.output import Table, show
@@ -106,8 +107,8 @@ def _run(request: Request, outlook: Outlook, airflow: ModuleType) -> None:
     active = request.max_active_runs or outlook.max_active_runs
     with create_session() as session:
         latest = resolve_run_on_latest_version(None, request.dag_id, session, fallback=True)
-    created = unless_locked(
-        lambda: airflow._create_backfill(
+    with whole_transactions():
+        created = airflow._create_backfill(
             dag_id=request.dag_id,
             from_date=request.start,
             to_date=request.end,
@@ -117,9 +118,7 @@ def _run(request: Request, outlook: Outlook, airflow: ModuleType) -> None:
             triggering_user_name=getuser(),
             reprocess_behavior=airflow.ReprocessBehavior(request.reprocess),
             run_on_latest_version=latest,
-        ),
-        _DATABASE_SECONDS,
-    )
+        )
     _say(f"Backfill {created.id} of {request.dag_id}: {_runs(len(outlook.chosen))}, at most {active} at a time.")
     try:
         counts = wait(created.id, _say)

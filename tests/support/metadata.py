@@ -1,0 +1,80 @@
+"""A metadata database of Airflow's, in this process, and a scheduler that does as it is told."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+CONNECTION = "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"
+
+
+@contextmanager
+def metadata_database(folder: Path) -> Iterator[None]:
+    """A new SQLite database in `folder`; afterwards this process has the one it had before."""
+    from airflow import settings
+    from airflow.utils.db import initdb
+
+    before = os.environ.get(CONNECTION)
+    os.environ[CONNECTION] = f"sqlite:///{folder}/airflow.db"
+    _connect(settings)
+    try:
+        initdb()
+        yield
+    finally:
+        os.environ.pop(CONNECTION)
+        if before is not None:
+            os.environ[CONNECTION] = before
+        _connect(settings)
+
+
+def _connect(settings: Any) -> None:
+    settings.dispose_orm()
+    settings.configure_vars()
+    settings.configure_orm()
+
+
+def register_dags(folder: Path) -> None:
+    """Put the DAGs of a folder into the database, as the DAG processor does, and let them run."""
+    from airflow.dag_processing.bundles.manager import DagBundlesManager
+    from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db
+    from airflow.models import DagModel
+    from airflow.utils.session import create_session
+    from sqlalchemy import update
+
+    DagBundlesManager().sync_bundles_to_db()
+    bag = DagBag(dag_folder=folder)
+    assert not bag.import_errors, bag.import_errors
+    sync_bag_to_db(bag, "dags-folder", None)
+    with create_session() as session:
+        session.execute(update(DagModel).values(is_paused=False))
+
+
+class Scheduler:
+    """Ends the runs of backfills in their order, one at each tick, in a state of the test's choice."""
+
+    def __init__(self) -> None:
+        self.ends: dict[datetime, str] = {}
+        self.ticks = 0
+
+    def tick(self, _: float) -> None:
+        """What a test calls instead of sleeping."""
+        from airflow.models import DagRun
+        from airflow.models.backfill import BackfillDagRun
+        from airflow.utils.session import create_session
+        from sqlalchemy import select
+
+        self.ticks += 1
+        assert self.ticks < 1000, "nothing comes to an end"
+        with create_session() as session:
+            following = session.scalars(
+                select(DagRun)
+                .join(BackfillDagRun, BackfillDagRun.dag_run_id == DagRun.id)
+                .where(DagRun.state == "queued")
+                .order_by(BackfillDagRun.backfill_id, BackfillDagRun.sort_ordinal)
+            ).first()
+            if following:
+                now = datetime.now(UTC)
+                following.start_date, following.end_date = now - timedelta(seconds=7), now
+                following.state = self.ends.get(following.logical_date, "success")
