@@ -1,0 +1,221 @@
+"""Real kills at exact writes: after each, the next attempt gives the same keys with the same bytes, nothing twice.
+
+The S3 server stands behind a proxy that kills the process, or fails or holds a request, when a certain one comes.
+"""
+
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from kafka_archiver.ranges import TopicPartition
+from scripts.stack.kafka import Kafka
+from scripts.stack.s3 import S3
+from tests.support.archiver import Archiver, hour
+from tests.support.proxy import Request, S3Proxy
+from tests.support.topics import DAY, HOUR, Record, new_topic, produce
+from tests.support.waiting import until
+
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(400)]
+
+HOURS = 4
+
+
+@pytest.fixture
+def proxy(s3: S3) -> Iterator[S3Proxy]:
+    with S3Proxy(s3.endpoint_url).serving() as serving:
+        yield serving
+
+
+@pytest.fixture
+def archiver(kafka: Kafka, s3: S3, proxy: S3Proxy, tmp_path: Path) -> Archiver:
+    """An archive of a topic with ten records in each of four hours."""
+    topic = new_topic(kafka.bootstrap_servers)
+    archiver = Archiver(kafka, s3, tmp_path, [topic], proxy=proxy)
+    add_records(archiver, range(40))
+    return archiver
+
+
+def add_records(archiver: Archiver, numbers: range) -> None:
+    records = [Record(0, DAY + n % HOURS * HOUR + n, b"%d" % n) for n in numbers]
+    produce(archiver.kafka.bootstrap_servers, archiver.topics[0], records)
+
+
+def expected(numbers: range) -> dict[str, list[int]]:
+    return {f"date=2026-11-21/hour=0{h}": [n for n in numbers if n % HOURS == h] for h in range(HOURS)}
+
+
+def kill(process: "subprocess.Popen[str]") -> None:
+    """SIGKILL for everything the process started."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait(30)
+
+
+def killing(process: "list[subprocess.Popen[str]]", verb: str, ending: str, number: int, carried_out: bool) -> object:
+    """A rule that kills at the `number`th request of a verb on such a key, before or after the server did it."""
+    count = iter(range(1_000_000))
+
+    def rule(request: Request, done: bool) -> int | None:
+        if request.verb == verb and request.key.endswith(ending) and done == carried_out and next(count) == number:
+            kill(process[0])
+        return None
+
+    return rule
+
+
+def committed(archiver: Archiver) -> int | None:
+    partition = TopicPartition(archiver.topics[0], 0)
+    return archiver.context.cluster.committed(archiver.archive.group, [partition])[partition]
+
+
+def test_case_2_a_crash_after_some_hours_were_written_and_a_retry_after_more_records_arrived(
+    archiver: Archiver, proxy: S3Proxy
+) -> None:
+    work = archiver.plan(hour(3))
+    running: list[subprocess.Popen[str]] = []
+    proxy.rule = killing(running, "complete", ".gz", 1, True)  # type: ignore[assignment]
+    running.append(archiver.start(work.archive))
+    running[0].communicate(timeout=200)
+    assert running[0].returncode == -signal.SIGKILL
+    some = archiver.etags()
+    assert 0 < len(some) < HOURS
+    assert archiver.context.ledger.manifest(hour(3).id) is None
+
+    add_records(archiver, range(40, 80))
+    proxy.rule = lambda _, __: None
+    again = archiver.plan(hour(3))
+    assert again == work
+    archiver.submit(again.archive)
+    archiver.finish(again)
+    assert archiver.lines() == expected(range(40))
+    assert some.items() <= archiver.etags().items()
+    assert committed(archiver) == 40
+
+    archiver.submit(archiver.plan(hour(4)).archive)
+    archiver.finish(archiver.plan(hour(4)))
+    assert {path: sorted(lines) for path, lines in archiver.lines().items()} == expected(range(80))
+
+
+def test_case_3_one_of_several_objects_fails_to_upload(archiver: Archiver, proxy: S3Proxy) -> None:
+    work = archiver.plan(hour(3))
+    proxy.rule = lambda request, _: 403 if request.verb == "part" and "hour=02" in request.key else None
+    output = archiver.submit(work.archive, expect=64)
+    assert "kafka-archiver error: PermanentError: " in output.splitlines()[-1]
+    assert archiver.objects() == {}
+    assert list(archiver.context.store.list_uploads("")) == []
+    proxy.rule = lambda _, __: None
+    archiver.submit(work.archive)
+    archiver.finish(work)
+    assert archiver.lines() == expected(range(40))
+
+
+def test_case_4_a_crash_between_the_last_object_and_the_manifest(archiver: Archiver, proxy: S3Proxy) -> None:
+    work = archiver.plan(hour(3))
+    running: list[subprocess.Popen[str]] = []
+    proxy.rule = killing(running, "put", "manifest.json", 0, False)  # type: ignore[assignment]
+    running.append(archiver.start(work.archive))
+    running[0].communicate(timeout=200)
+    before = archiver.etags()
+    assert len(before) == HOURS
+    assert archiver.context.ledger.manifest(hour(3).id) is None
+    proxy.rule = lambda _, __: None
+    archiver.submit(work.archive)
+    archiver.finish(work)
+    assert archiver.etags() == before
+    assert archiver.lines() == expected(range(40))
+
+
+@pytest.mark.parametrize("carried_out", [False, True], ids=["before commit.json", "before the group"])
+def test_case_4_a_crash_around_the_commit_is_made_up_for_by_the_next_run(
+    archiver: Archiver, proxy: S3Proxy, carried_out: bool
+) -> None:
+    work = archiver.plan(hour(3))
+    archiver.submit(work.archive)
+    before = archiver.etags()
+    running: list[subprocess.Popen[str]] = []
+    proxy.rule = killing(running, "put", "commit.json", 0, carried_out)  # type: ignore[assignment]
+    running.append(archiver.start_step("commit", *work.runs))
+    running[0].communicate(timeout=60)
+    assert running[0].returncode == -signal.SIGKILL
+    assert (archiver.context.ledger.commit(hour(3).id) is not None) == carried_out
+    assert committed(archiver) is None
+
+    # Nobody retries: the next run finds it, finishes it, and takes what came since.
+    proxy.rule = lambda _, __: None
+    add_records(archiver, range(40, 80))
+    work = archiver.plan(hour(4))
+    assert work.runs == (hour(3).id, hour(4).id)
+    assert (hour(3).id in work.archive) == (not carried_out)
+    archiver.submit(work.archive)
+    archiver.finish(work)
+    assert before.items() <= archiver.etags().items()
+    assert {path: sorted(lines) for path, lines in archiver.lines().items()} == expected(range(80))
+    assert committed(archiver) == 80
+
+
+def test_case_1_a_zombie_that_still_writes_after_its_successor_committed(archiver: Archiver, proxy: S3Proxy) -> None:
+    work = archiver.plan(hour(3))
+    release = threading.Event()
+
+    def hold(request: Request, done: bool) -> int | None:
+        if request.verb == "complete" and not done:
+            assert release.wait(200)
+        return None
+
+    proxy.rule = hold
+    zombie = archiver.start(work.archive)
+    try:
+        until(lambda: any(r.verb == "complete" for r in proxy.seen), 100)
+        proxy_before, archiver.proxy = archiver.proxy, None
+        archiver.submit(work.archive)
+        archiver.finish(work)
+        archiver.proxy = proxy_before
+        before, commit = archiver.etags(), archiver.context.ledger.commit(hour(3).id)
+        add_records(archiver, range(40, 80))
+        release.set()
+        output, _ = zombie.communicate(timeout=200)
+        assert zombie.returncode == 0, output[-3000:]
+    finally:
+        release.set()
+        kill(zombie)
+    assert archiver.etags() == before
+    assert archiver.context.ledger.commit(hour(3).id) == commit
+    archiver.finish(work)
+    assert archiver.lines() == expected(range(40))
+
+
+def test_the_job_ends_itself_when_spark_submit_or_the_airflow_task_is_killed(
+    archiver: Archiver, proxy: S3Proxy
+) -> None:
+    work = archiver.plan(hour(3))
+    release = threading.Event()
+
+    def hold(request: Request, _: bool) -> int | None:
+        if request.verb == "part":
+            release.wait(200)
+        return None
+
+    proxy.rule = hold
+    for victim in ("spark-submit", "task"):
+        proxy.seen.clear()
+        task = subprocess.Popen(["sleep", "1000"])
+        job = archiver.start(work.archive, KAFKA_ARCHIVER_TASK_PID=str(task.pid))
+        try:
+            until(lambda: any(r.verb == "part" for r in proxy.seen), 100)
+            family = psutil.Process(job.pid).children(recursive=True)
+            assert any("archive.py" in " ".join(p.cmdline()) and "python" in p.name() for p in family)
+            (job if victim == "spark-submit" else task).kill()
+            _, alive = psutil.wait_procs(family, timeout=20)
+            assert not alive, f"{victim} killed, and still there: {alive}"
+        finally:
+            kill(job)
+            task.kill()
+            task.wait()
+    release.set()
