@@ -57,8 +57,7 @@ class Document(Value):
             faults = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'document'}: {e['msg']}" for e in error.errors()[:5])
             raise DocumentError(
                 f"{name} is not a readable {cls.__name__.lower()} document: {faults}. "
-                "It was damaged or written by another version; restore it from a backup of the store, "
-                "or run `airflow archive audit` to see what else is affected."
+                "It was damaged or written by another version; restore it from a backup of the store"
             ) from error
 
     @property

@@ -79,7 +79,7 @@ class Ledger:
             raise IntegrityError(
                 f"{self._name(key)} commits manifest {first.manifest_digest[:12]}, this attempt wrote "
                 f"{commit.manifest_digest[:12]}: a run that is final must not change. "
-                "`airflow archive audit` says which of the two the stored objects are"
+                "`airflow archive show` lists what the committed manifest promises"
             )
         return first
 
