@@ -1,0 +1,209 @@
+"""Alerts of tasks that failed for good, at real receivers."""
+
+import json
+import socket
+import time
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kafka_archiver.config import Archive
+from kafka_archiver.errors import IntegrityError, PermanentError
+from kafka_archiver.intervals import Interval
+from kafka_archiver.ledger import Ledger
+from kafka_archiver.orchestration import alert as alert_module
+from kafka_archiver.orchestration.callbacks import FailureAlert
+from kafka_archiver.plan import PartitionPlan, Plan
+from kafka_archiver.store import open_store
+from tests.dags.conftest import SECRET, AddConnection, MakeArchive
+from tests.support.receivers import MailServer, Webhook, text_of
+
+pytestmark = pytest.mark.dags
+START, END = datetime(2026, 11, 21, 5, tzinfo=UTC), datetime(2026, 11, 21, 6, tzinfo=UTC)
+LOG_URL = "http://airflow/dags/archive_orders/runs/r/tasks/verify?try_number=2"
+
+
+@pytest.fixture
+def webhook() -> Iterator[Webhook]:
+    with Webhook() as receiver:
+        yield receiver
+
+
+@pytest.fixture
+def mail_server() -> Iterator[MailServer]:
+    with MailServer() as receiver:
+        yield receiver
+
+
+@pytest.fixture
+def told(archive: MakeArchive, local_connections: None) -> Any:
+    """Makes an archive with alerts whose store is in memory."""
+
+    def make(*channels: str) -> Archive:
+        made = archive(f"alerts: {{on_failure: {json.dumps(channels)}}}\n")
+        url = f"memory://{uuid.uuid4().hex}/lake"
+        return made.model_copy(update={"store": made.store.model_copy(update={"url": url})})
+
+    return make
+
+
+def failed(error: BaseException | None = None, task: str = "verify") -> dict[str, Any]:
+    """What Airflow hands to a failure callback."""
+    ti = SimpleNamespace(
+        dag_id="archive_orders", run_id="scheduled__x", task_id=task, try_number=2, max_tries=3, log_url=LOG_URL
+    )
+    run = SimpleNamespace(data_interval_start=START, data_interval_end=END, run_after=END, run_type="scheduled")
+    return {"ti": ti, "dag_run": run, "exception": error}
+
+
+def plan_in(archive: Archive) -> None:
+    partition = PartitionPlan(
+        topic="orders", topic_id="t", partition=0, start=100, end=250, log_start=0, log_end=250, closes=True,
+        ranges=((100, 250),),
+    )  # fmt: skip
+    Ledger(open_store(archive.store.url, {}), archive.archive).create_plan(
+        Plan(
+            archive=archive.archive, interval=Interval(start=START, end=END), origin="scheduled", planned_at=END,
+            cluster_id="c", group=archive.group, settings=archive.settings, policies={}, partitions=(partition,),
+        )
+    )  # fmt: skip
+
+
+def add_webhook(connection: AddConnection, conn_id: str, receiver: Webhook, **extra: Any) -> None:
+    connection(conn_id, "http", extra, host=f"http://127.0.0.1:{receiver.port}/hooks/of-ours")
+
+
+def add_mail(connection: AddConnection, conn_id: str, receiver: MailServer, **extra: Any) -> None:
+    plain = {"disable_ssl": True, "disable_tls": True, "from_email": "airflow@example.com", **extra}
+    connection(conn_id, "smtp", plain, host="127.0.0.1", port=receiver.port)
+
+
+def test_a_webhook_gets_what_failed_which_interval_and_ranges_why_and_where_to_look(
+    told: Any, connection: AddConnection, webhook: Webhook
+) -> None:
+    archive = told("ops")
+    plan_in(archive)
+    add_webhook(connection, "ops", webhook, **{"X-Token": "ours"})
+    FailureAlert(archive)(failed(IntegrityError("2 objects are missing\nlake/a\nlake/b")))
+    [document] = webhook.documents
+    text = document.pop("text")
+    assert document == {
+        "archive": "orders",
+        "dag_id": "archive_orders",
+        "run_id": "scheduled__x",
+        "task": "verify",
+        "attempt": 2,
+        "attempts": 4,
+        "interval_start": "2026-11-21T05:00:00Z",
+        "interval_end": "2026-11-21T06:00:00Z",
+        "planned": "150 offsets of 1 partitions: orders[0] [100, 250)",
+        "cause": "IntegrityError: 2 objects are missing lake/a lake/b",
+        "log_url": LOG_URL,
+    }
+    assert "Archive orders: task verify failed, interval 2026-11-21 05:00 to 2026-11-21 06:00 UTC" in text
+    assert all(part in text for part in (document["planned"], document["cause"], LOG_URL))
+    assert webhook.paths == ["/hooks/of-ours"]
+    assert webhook.headers[0]["X-Token"] == "ours"
+    assert webhook.headers[0]["Content-Type"] == "application/json"
+
+
+def test_a_mail_says_the_same(told: Any, connection: AddConnection, mail_server: MailServer) -> None:
+    archive = told("ops_mail")
+    plan_in(archive)
+    add_mail(connection, "ops_mail", mail_server, to_email="on-call@example.com, second@example.com")
+    FailureAlert(archive)(failed(PermanentError("PolicyError: 5 offsets <are> gone")))
+    [(recipients, mail)] = mail_server.mails
+    assert recipients == ["on-call@example.com", "second@example.com"]
+    assert mail["From"] == "airflow@example.com"
+    assert mail["Subject"].startswith("Archive orders: task verify failed, interval 2026-11-21 05:00")
+    text = text_of(mail)
+    assert "<p>PolicyError: 5 offsets &lt;are&gt; gone</p>" in text
+    assert "orders[0] [100, 250)" in text
+    assert LOG_URL in text
+
+
+def test_what_failed_may_look_like_a_template(
+    told: Any, connection: AddConnection, webhook: Webhook, mail_server: MailServer
+) -> None:
+    add_webhook(connection, "ops", webhook)
+    add_mail(connection, "ops_mail", mail_server, to_email="on-call@example.com")
+    FailureAlert(told("ops", "ops_mail"))(failed(ValueError("{{ var.value.secret }} {% raise %}")))
+    assert webhook.documents[0]["cause"] == "ValueError: {{ var.value.secret }} {% raise %}"
+    assert "{{ var.value.secret }} {% raise %}" in text_of(mail_server.mails[0][1])
+
+
+def test_channels_that_are_down_hide_neither_the_others_nor_themselves(
+    told: Any,
+    connection: AddConnection,
+    webhook: Webhook,
+    mail_server: MailServer,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with socket.socket() as free, Webhook(status=500) as broken, Webhook(status=None) as silent:
+        free.bind(("127.0.0.1", 0))
+        nobody = free.getsockname()[1]
+        connection("refused", "http", host=f"http://127.0.0.1:{nobody}")
+        connection("refused_mail", "smtp", {"from_email": "a@b.c", "to_email": "d@e.f"}, host="127.0.0.1", port=nobody)
+        add_webhook(connection, "broken", broken)
+        add_webhook(connection, "silent", silent, timeout=0.2)
+        add_mail(connection, "to_nobody", mail_server)
+        connection("kafka_by_mistake", "kafka")
+        add_webhook(connection, "ops", webhook)
+        add_mail(connection, "ops_mail", mail_server, to_email="on-call@example.com")
+        names = ("refused", "refused_mail", "broken", "silent", "to_nobody", "kafka_by_mistake", "missing")
+        FailureAlert(told(*names, "ops", "ops_mail"))(failed(ValueError("x")))
+    assert len(webhook.documents) == len(mail_server.mails) == 1
+    errors = [r.getMessage() for r in caplog.records if r.levelname == "ERROR" and r.name.startswith("kafka_archiver")]
+    assert [e.split(":")[0] for e in errors] == [f"the alert could not be sent by connection {name}" for name in names]
+    assert "to_email" in errors[4]
+    assert "is of type 'kafka'; expected 'http' or 'smtp'" in errors[5]
+    assert "airflow connections add missing --conn-type http" in errors[6]
+
+
+def test_a_store_that_does_not_answer_does_not_hold_up_the_alert(
+    told: Any, connection: AddConnection, webhook: Webhook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = told("ops")
+    add_webhook(connection, "ops", webhook)
+    with Webhook(status=None) as silent:
+        store = made.store.model_copy(
+            update={"url": "s3://bucket/lake", "aws": {"endpoint_url": f"http://127.0.0.1:{silent.port}"}}
+        )
+        monkeypatch.setattr(alert_module, "LEDGER_SECONDS", 0.2)
+        before = time.monotonic()
+        FailureAlert(made.model_copy(update={"store": store}))(failed(ValueError("x")))
+        assert time.monotonic() - before < 10
+    assert webhook.documents[0]["planned"] is None
+    assert "unknown (no plan yet, or the ledger cannot be read)" in webhook.documents[0]["text"]
+
+
+def test_a_connection_that_is_missing_is_told_too(
+    archive: MakeArchive, connection: AddConnection, webhook: Webhook
+) -> None:
+    # The very thing that failed: there is nothing to read the ledger with.
+    add_webhook(connection, "ops", webhook)
+    FailureAlert(archive("alerts: {on_failure: [ops]}\n"))(failed(ValueError("x"), task="plan"))
+    assert webhook.documents[0]["task"] == "plan"
+    assert webhook.documents[0]["planned"] is None
+
+
+def test_a_task_whose_process_vanished_has_a_cause_too(told: Any, connection: AddConnection, webhook: Webhook) -> None:
+    add_webhook(connection, "ops", webhook)
+    FailureAlert(told("ops"))({k: v for k, v in failed().items() if k != "exception"})
+    assert webhook.documents[0]["cause"].startswith("the task's process ended without a word")
+
+
+def test_secrets_do_not_travel(told: Any, connection: AddConnection, webhook: Webhook) -> None:
+    add_webhook(connection, "ops", webhook)
+    FailureAlert(told("ops"))(failed(ValueError(f"cannot log in with {SECRET}")))
+    assert webhook.documents[0]["cause"] == "ValueError: cannot log in with ***"
+
+
+def test_a_long_cause_is_cut(told: Any, connection: AddConnection, webhook: Webhook) -> None:
+    add_webhook(connection, "ops", webhook)
+    FailureAlert(told("ops"))(failed(ValueError("word " * 10_000)))
+    assert len(webhook.documents[0]["cause"]) < 1100

@@ -1,0 +1,220 @@
+"""Airflow connections as endpoints: what is taken, what is left out, and what the errors say."""
+
+import json
+import shlex
+from typing import Any
+
+import pytest
+from airflow.sdk._shared.secrets_masker import SecretsMasker, _secrets_masker
+
+from kafka_archiver.config import Archive
+from kafka_archiver.errors import ConfigError, TransientError
+from kafka_archiver.orchestration.connections import endpoints, kafka_properties, store_options
+from kafka_archiver.orchestration.lookup import Wanted, find
+from kafka_archiver.steps.context import Endpoints
+from kafka_archiver.store.options import S3Options
+from tests.dags.conftest import SECRET, AddConnection, MakeArchive
+
+pytestmark = pytest.mark.dags
+
+
+def test_the_default_connections_become_endpoints(archive: MakeArchive, local_connections: None) -> None:
+    found = endpoints(archive())
+    assert found.kafka == {
+        "bootstrap.servers": "broker:9092",
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": "u",
+        "sasl.password": SECRET,
+    }
+    assert found.store == {
+        "region_name": "eu-central-1",
+        "aws_access_key_id": "AKIDEXAMPLE",
+        "aws_secret_access_key": SECRET,
+    }
+    assert Endpoints.from_json(found.to_json()) == found
+
+
+def test_mappings_in_the_yaml_need_no_connection(archive: MakeArchive) -> None:
+    made = Archive.model_validate(
+        {
+            "archive": "orders",
+            "source": {"topics": ["t"], "kafka": {"bootstrap.servers": "b:1", "socket.keepalive.enable": True}},
+            "store": {"url": "s3://b/p", "aws": {"endpoint_url": "http://s3:1", "verify": False}},
+        }
+    )
+    found = endpoints(made)
+    assert found.kafka == {"bootstrap.servers": "b:1", "socket.keepalive.enable": "true"}
+    assert found.store == {"endpoint_url": "http://s3:1", "verify": "false"}
+
+
+def test_a_connection_shared_with_consumers_and_producers_lends_only_what_a_client_needs() -> None:
+    theirs = {
+        "group.id": "somebody-else",
+        "group.instance.id": "1",
+        "enable.auto.commit": True,
+        "auto.offset.reset": "latest",
+        "isolation.level": "read_uncommitted",
+        "session.timeout.ms": 6000,
+        "max.poll.interval.ms": 6000,
+        "partition.assignment.strategy": "range",
+        "acks": "all",
+        "linger.ms": 5,
+        "compression.type": "zstd",
+        "enable.idempotence": True,
+        "transactional.id": "x",
+        "delivery.timeout.ms": 1,
+        "error_cb": "some.module.function",
+    }
+    ours = {
+        "bootstrap.servers": "b:1",
+        "client.id": "airflow",
+        "security.protocol": "SSL",
+        "ssl.ca.location": "/etc/ca.pem",
+        "socket.timeout.ms": 10000,
+        "sasl.jaas.config": "for Java",
+        "fetch.message.max.bytes": 1,
+    }
+    assert kafka_properties({**theirs, **ours}, "x") == {name: str(value) for name, value in ours.items()}
+
+
+def test_a_kafka_connection_without_brokers_is_refused(archive: MakeArchive, connection: AddConnection) -> None:
+    connection("kafka_default", "kafka", {"group.id": "x"})
+    with pytest.raises(
+        ConfigError, match=r"extra of Airflow connection 'kafka_default' \(source.kafka\) has no `bootstrap.servers`"
+    ):
+        endpoints(archive())
+
+
+def test_a_python_callback_cannot_travel_to_spark() -> None:
+    with pytest.raises(ConfigError, match=r"`oauth_cb`.*expected `sasl.oauthbearer.method: oidc`"):
+        kafka_properties({"bootstrap.servers": "b:1", "oauth_cb": "m.f"}, "x")
+
+
+def test_an_empty_aws_connection_leaves_the_credentials_to_boto3(
+    archive: MakeArchive, local_connections: None, connection: AddConnection
+) -> None:
+    connection("aws_default", "aws")
+    assert endpoints(archive()).store == {}
+
+
+@pytest.mark.parametrize(
+    ("login", "password", "extra", "expected"),
+    [
+        ("KEY", "SECRET", {}, {"aws_access_key_id": "KEY", "aws_secret_access_key": "SECRET"}),
+        (
+            None,
+            None,
+            {"aws_access_key_id": "K", "aws_secret_access_key": "S", "aws_session_token": "T"},
+            {"aws_access_key_id": "K", "aws_secret_access_key": "S", "aws_session_token": "T"},
+        ),
+        # As the provider does: the login goes before the extra.
+        (
+            "KEY",
+            "SECRET",
+            {"aws_access_key_id": "K", "aws_secret_access_key": "S"},
+            {"aws_access_key_id": "KEY", "aws_secret_access_key": "SECRET"},
+        ),
+        (None, None, {"endpoint_url": "http://s3:1"}, {"endpoint_url": "http://s3:1"}),
+        (
+            None,
+            None,
+            {"endpoint_url": "http://all:1", "service_config": {"s3": {"endpoint_url": "http://s3:1"}}},
+            {"endpoint_url": "http://s3:1"},
+        ),
+        (None, None, {"service_config": {"sts": {"endpoint_url": "http://sts:1"}}}, {}),
+        (
+            None,
+            None,
+            {"role_arn": "arn:r", "assume_role_kwargs": {"ExternalId": "E"}, "region_name": "r", "profile_name": "p"},
+            {"role_arn": "arn:r", "external_id": "E", "region_name": "r", "profile_name": "p"},
+        ),
+        (None, None, {"config_kwargs": {"s3": {"addressing_style": "path"}}}, {"addressing_style": "path"}),
+        (None, None, {"verify": False}, {"verify": "false"}),
+        (None, None, {"verify": "/etc/ca.pem"}, {"verify": "/etc/ca.pem"}),
+    ],
+)
+def test_an_aws_connection_means_what_the_amazon_provider_means_by_it(
+    login: str | None, password: str | None, extra: dict[str, Any], expected: dict[str, str]
+) -> None:
+    found = store_options(login, password, extra)
+    assert found == expected
+    S3Options.parse(found)
+
+
+def test_a_role_assumed_in_a_way_that_only_airflow_knows_is_refused() -> None:
+    with pytest.raises(ConfigError, match="assume_role_method 'assume_role_with_saml' is not supported"):
+        store_options(None, None, {"role_arn": "arn:r", "assume_role_method": "assume_role_with_saml"})
+
+
+def test_what_the_store_refuses_names_the_connection(
+    archive: MakeArchive, local_connections: None, connection: AddConnection
+) -> None:
+    connection("aws_default", "aws", login="KEY")
+    with pytest.raises(
+        ConfigError, match=r"Airflow connection 'aws_default' \(store.aws\): .* expected both or neither"
+    ):
+        endpoints(archive())
+
+
+def test_a_missing_connection_is_named_with_its_key_and_the_command_to_add_it(
+    archive: MakeArchive, connection: AddConnection
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        endpoints(archive("").model_copy())
+    message = str(caught.value)
+    assert "there is no Airflow connection 'kafka_default' (source.kafka)" in message
+    assert (
+        "airflow connections add kafka_default --conn-type kafka --conn-extra "
+        """'{"bootstrap.servers": "broker:9092"}'""" in message
+    )
+
+
+def test_a_connection_of_another_type_is_refused(archive: MakeArchive, connection: AddConnection) -> None:
+    connection("kafka_default", "http", host="broker")
+    with pytest.raises(ConfigError, match=r"'kafka_default' \(source.kafka\) is of type 'http'; expected 'kafka'"):
+        endpoints(archive())
+
+
+@pytest.mark.parametrize("kind", ["kafka", "aws", "spark", "http", "smtp"])
+def test_the_command_in_the_message_is_one_that_airflow_takes(kind: str) -> None:
+    from airflow.cli.cli_parser import get_parser
+
+    words = shlex.split(Wanted("some_id", "x.y", (kind,)).command)
+    parsed = get_parser().parse_args(words[1:])
+    assert (parsed.conn_id, parsed.conn_type) == ("some_id", kind)
+    json.loads(parsed.conn_extra or "{}")
+
+
+def test_with_a_secrets_backend_a_missing_connection_may_be_an_outage(
+    connection: AddConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "kafka_archiver.orchestration.lookup.conf",
+        _Settings({("secrets", "backend"): "airflow.secrets.local_filesystem.LocalFilesystemBackend"}),
+    )
+    with pytest.raises(TransientError, match="or see whether Airflow's secrets backend answers"):
+        find(Wanted("nobody_has_this", "source.kafka", ("kafka",)))
+
+
+def test_secrets_are_kept_out_of_logs(
+    archive: MakeArchive, local_connections: None, connection: AddConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    masker: SecretsMasker = _secrets_masker()
+    odd = 'pem with "quotes" and\nlines'
+    connection("kafka_default", "kafka", {"bootstrap.servers": "broker:9092", "ssl.key.pem": odd})
+    found = endpoints(archive())
+    assert masker.redact(f"error: {odd}!") == "error: ***!"
+    shown = str(masker.redact(found.to_json()))
+    assert SECRET not in shown
+    assert "quotes" not in shown
+    assert SECRET not in repr(found)
+    assert masker.redact("no answer from broker:9092") == "no answer from broker:9092"
+
+
+class _Settings:
+    def __init__(self, values: dict[tuple[str, str], str]) -> None:
+        self._values = values
+
+    def get(self, section: str, key: str, fallback: str | None = None) -> str | None:
+        return self._values.get((section, key), fallback)

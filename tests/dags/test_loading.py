@@ -1,0 +1,91 @@
+"""From YAML files to DAGs, as Airflow's DAG processor does it."""
+
+from pathlib import Path
+
+import pytest
+
+from kafka_archiver.orchestration.dags import archive_dags
+from tests.dags.conftest import MINIMAL, load
+
+pytestmark = pytest.mark.dags
+
+
+def test_the_checkout_loads_without_import_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ARCHIVER_CONFIG_DIR", raising=False)
+    bag = load()
+    assert bag.import_errors == {}
+    assert "archive_orders" in bag.dags
+
+
+def test_each_yaml_file_is_a_dag(archives: Path) -> None:
+    for name in ("orders", "payments", "with.dots-and_more"):
+        (archives / f"{name}.yaml").write_text(MINIMAL.format(name=name))
+    (archives / "notes.txt").write_text("not an archive")
+    bag = load()
+    assert bag.import_errors == {}
+    assert sorted(d for d in bag.dags if d.startswith("archive_")) == [
+        "archive_orders",
+        "archive_payments",
+        "archive_with.dots-and_more",
+    ]
+
+
+def test_a_broken_file_is_an_import_error_that_names_file_and_key_and_stops_nobody_else(archives: Path) -> None:
+    (archives / "orders.yaml").write_text(MINIMAL.format(name="orders"))
+    (archives / "broken.yaml").write_text(MINIMAL.format(name="broken") + "sink: {}\n")
+    (archives / "late.yaml").write_text(MINIMAL.format(name="late") + "timezone: Mars/Base\n")
+    bag = load()
+    assert "archive_orders" in bag.dags
+    assert not {"archive_broken", "archive_late"} & set(bag.dags)
+    # Airflow stops all DAGs of a file that has an import error: it must not be the file with the good ones.
+    assert list(bag.import_errors) == ["archive_errors.py"]
+    error = bag.import_errors["archive_errors.py"]
+    assert "broken.yaml: `sink` is not a key of an archive" in error
+    assert "late.yaml: `timezone`: expected the name of a time zone" in error
+
+
+def test_a_missing_folder_is_an_import_error(archives: Path) -> None:
+    archives.rmdir()
+    assert f"{archives}: no such folder" in load().import_errors["archive_errors.py"]
+
+
+def test_a_copy_that_kept_the_name_does_not_replace_the_archive(archives: Path) -> None:
+    (archives / "orders.yaml").write_text(MINIMAL.format(name="orders"))
+    (archives / "a copy.yaml").write_text(MINIMAL.format(name="orders").replace("lake", "elsewhere"))
+    bag = load()
+    assert "s3://bucket/lake" in (bag.dags["archive_orders"].doc_md or "")
+    assert "a copy.yaml: `archive`: the name 'orders' is taken by" in bag.import_errors["archive_errors.py"]
+
+
+def test_of_two_files_with_one_name_neither_is_guessed_to_be_the_right_one(archives: Path) -> None:
+    for file in ("a", "b"):
+        (archives / f"{file}.yaml").write_text(MINIMAL.format(name="orders"))
+    bag = load()
+    assert "archive_orders" not in bag.dags
+    assert all(f"{file}.yaml: `archive`" in bag.import_errors["archive_errors.py"] for file in ("a", "b"))
+
+
+def test_a_task_that_starts_gets_its_own_dag_alone_whatever_is_wrong_elsewhere(
+    archives: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("orders", "payments"):
+        (archives / f"{name}.yaml").write_text(MINIMAL.format(name=name))
+    (archives / "broken.yaml").write_text("archive: [")
+    monkeypatch.setenv("_AIRFLOW_PARSING_CONTEXT_DAG_ID", "archive_orders")
+    bag = load()
+    assert bag.import_errors == {}
+    assert [d for d in bag.dags if d.startswith("archive_")] == ["archive_orders"]
+
+
+def test_what_airflow_refuses_is_an_error_of_that_archive_alone(
+    archives: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("orders", "payments"):
+        (archives / f"{name}.yaml").write_text(MINIMAL.format(name=name))
+    # Longer than Airflow takes; no YAML that passes our own checks is known to be refused.
+    monkeypatch.setattr(
+        "kafka_archiver.orchestration.dags._tags", lambda a: ["x" * 101] if a.archive == "orders" else []
+    )
+    dags, errors = archive_dags("", Path("archive.py"))
+    assert list(dags) == ["archive_payments"]
+    assert ["archive orders: Airflow cannot make a DAG of it: " in str(e) for e in errors] == [True]

@@ -1,0 +1,70 @@
+"""Which interval a DAG run is about."""
+
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kafka_archiver.orchestration.schedule import interval_of, last_interval, origin_of
+from tests.dags.conftest import MakeArchive
+
+pytestmark = pytest.mark.dags
+
+
+def run(**fields: Any) -> SimpleNamespace:
+    none = dict.fromkeys(("data_interval_start", "data_interval_end", "logical_date", "run_after"))
+    return SimpleNamespace(**{**none, "run_type": "scheduled", **fields})
+
+
+def at(hour: int, minute: int = 0, day: int = 21, month: int = 11) -> datetime:
+    return datetime(2026, month, day, hour, minute, tzinfo=UTC)
+
+
+def test_the_data_interval_counts_and_never_the_logical_date(archive: MakeArchive) -> None:
+    found = interval_of(archive(), run(data_interval_start=at(5), data_interval_end=at(6), logical_date=at(9)))
+    assert (found.start, found.end, found.id) == (at(5), at(6), "20261121T050000Z")
+
+
+def test_a_run_by_hand_without_an_interval_is_about_the_last_complete_one(archive: MakeArchive) -> None:
+    found = interval_of(archive(), run(run_after=at(9, 30), run_type="manual"))
+    assert (found.start, found.end) == (at(8), at(9))
+    assert last_interval(archive(), at(9)).end == at(9)
+    assert last_interval(archive("schedule: '15 */6 * * *'\n"), at(9)).start == at(0, 15)
+
+
+def test_an_interval_without_width_is_none(archive: MakeArchive) -> None:
+    found = interval_of(archive(), run(data_interval_start=at(9, 30), data_interval_end=at(9, 30), run_after=at(9, 30)))
+    assert (found.start, found.end) == (at(8), at(9))
+
+
+@pytest.mark.parametrize(
+    ("moment", "start", "end"),
+    [
+        # The day on which clocks go back has 25 hours, the day on which they go forward 23.
+        (at(12, day=26, month=10), at(22, day=24, month=10), at(23, day=25, month=10)),
+        (at(12, day=30, month=3), at(23, day=28, month=3), at(22, day=29, month=3)),
+    ],
+)
+def test_days_of_a_time_zone_are_as_long_as_they_are_there(
+    archive: MakeArchive, moment: datetime, start: datetime, end: datetime
+) -> None:
+    found = last_interval(archive("schedule: '@daily'\ntimezone: Europe/Berlin\n"), moment)
+    assert (found.start, found.end) == (start, end)
+
+
+def test_an_archive_without_schedule_takes_what_is_there_when_it_is_asked(archive: MakeArchive) -> None:
+    moment = datetime(2026, 11, 21, 9, 30, 15, 700_000, tzinfo=UTC)
+    found = interval_of(archive("schedule: null\n"), run(run_after=moment, run_type="manual"))
+    assert found.end == moment.replace(microsecond=0)
+    assert found.id == "20261121T093014Z"
+
+
+@pytest.mark.parametrize(
+    ("run_type", "origin"),
+    [("backfill", "backfill"), ("scheduled", "scheduled"), ("manual", "scheduled"), ("asset_triggered", "scheduled")],
+)
+def test_only_a_backfill_leaves_the_group_alone(run_type: str, origin: str) -> None:
+    from airflow.sdk.api.datamodels._generated import DagRunType
+
+    assert origin_of(run(run_type=DagRunType(run_type))) == origin

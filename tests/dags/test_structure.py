@@ -1,0 +1,139 @@
+"""The DAG of an archive: tasks, order, limits, schedule, documentation."""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from airflow.sdk import CronDataIntervalTimetable, ExceptionRetryPolicy, RetryAction
+from airflow.sdk.exceptions import AirflowException
+from airflow.serialization.serialized_objects import DagSerialization
+
+from kafka_archiver.errors import ConfigError, IntegrityError, PermanentError, PolicyError, TransientError
+from tests.dags.conftest import SECRET, MakeArchive, dag_of
+
+pytestmark = pytest.mark.dags
+TASKS = ["plan", "archive", "verify", "commit", "close_hours"]
+
+
+def test_the_five_tasks_follow_each_other(archive: MakeArchive) -> None:
+    dag = dag_of(archive())
+    assert dag.dag_id == "archive_orders"
+    assert sorted(dag.task_ids) == sorted(TASKS)
+    for task, following in zip(TASKS, [*TASKS[1:], None], strict=True):
+        assert dag.get_task(task).downstream_task_ids == ({following} if following else set())
+
+
+def test_a_skipped_archive_leads_on_and_a_failed_one_does_not(archive: MakeArchive) -> None:
+    dag = dag_of(archive())
+    rules = {task: dag.get_task(task).trigger_rule.value for task in TASKS}
+    assert rules == dict.fromkeys(TASKS, "all_success") | {"verify": "none_failed"}
+
+
+def test_no_two_runs_at_a_time(archive: MakeArchive) -> None:
+    dag = dag_of(archive())
+    assert dag.max_active_runs == 1
+    assert {task.max_active_tis_per_dag for task in dag.tasks} == {1}
+    # Waiting must not hold a worker.
+    assert dag.get_task("plan").mode == "reschedule"
+
+
+def test_it_runs_on_data_intervals_and_does_not_catch_up(archive: MakeArchive) -> None:
+    dag = dag_of(archive("schedule: '@hourly'\ntimezone: Europe/Berlin\n"))
+    assert isinstance(dag.timetable, CronDataIntervalTimetable)
+    assert (dag.timetable.expression, str(dag.timetable.timezone)) == ("0 * * * *", "Europe/Berlin")
+    assert dag.catchup is False
+    assert type(dag_of(archive("schedule: null\n")).timetable).__name__ == "NullTimetable"
+
+
+def test_tags_owner_and_description(archive: MakeArchive) -> None:
+    dag = dag_of(archive("tags: [shop, orders]\nowner: data-team\ndescription: Every order\n"))
+    assert dag.tags == {"archiver", "orders", "shop"}
+    assert dag.owner == "data-team"
+    assert dag.description == "Every order"
+    assert dag_of(archive()).description == "Archives orders to s3://bucket/lake"
+
+
+def test_a_topic_may_have_a_longer_name_than_a_tag(archive: MakeArchive) -> None:
+    dag = dag_of(archive(name="t" * 190))
+    assert dag.tags == {"archiver", "t" * 100}
+
+
+def test_the_documentation_lists_every_setting(archive: MakeArchive) -> None:
+    text = dag_of(archive("policies: {lost_offsets: record_loss}\nspark: {conf: {a.b: 'x|y'}}\n")).doc_md or ""
+    assert text.startswith("The text.")
+    assert "| `policies.lost_offsets` | `record_loss` |" in text
+    assert "| `source.topics` | `orders` |" in text
+    assert "| `timestamp.from` | `record` |" in text
+    assert "| `spark.conf` | `a.b=x∣y` |" in text
+    assert "`s3://bucket/lake/_ledger/orders/`" in text
+    assert "`archive_orders_hours`" in text
+
+
+def test_nothing_that_airflow_stores_or_shows_holds_a_secret_of_the_yaml(archive: MakeArchive) -> None:
+    made = archive("""
+alerts: {on_failure: [ops]}
+""")
+    with_secrets = made.model_copy(
+        update={
+            "source": made.source.model_copy(
+                update={"kafka": {"bootstrap.servers": "broker:9092", "sasl.password": SECRET}}
+            ),
+            "store": made.store.model_copy(
+                update={"aws": {"endpoint_url": "http://s3", "aws_secret_access_key": SECRET}}
+            ),
+        }
+    )
+    dag = dag_of(with_secrets)
+    assert SECRET not in json.dumps(DagSerialization.to_dict(dag), default=str)
+    assert "| `source.kafka.bootstrap.servers` | `broker:9092` |" in (dag.doc_md or "")
+    assert "| `source.kafka.sasl.password` | `(given)` |" in (dag.doc_md or "")
+
+
+def test_the_scheduler_reads_back_what_the_dag_says(archive: MakeArchive) -> None:
+    read: Any = DagSerialization.from_dict(DagSerialization.to_dict(dag_of(archive())))
+    assert read.max_active_runs == 1
+    assert read.catchup is False
+    for task in TASKS:
+        assert read.get_task(task).max_active_tis_per_dag == 1
+        assert read.get_task(task).retries == 3
+        assert read.get_task(task).retry_exponential_backoff == 3
+        assert read.get_task(task).has_retry_policy
+
+
+@pytest.mark.parametrize(
+    ("error", "action"),
+    [
+        (PermanentError("x"), RetryAction.FAIL),
+        (ConfigError("x"), RetryAction.FAIL),
+        (PolicyError("x"), RetryAction.FAIL),
+        (IntegrityError("x"), RetryAction.FAIL),
+        (TransientError("x"), RetryAction.DEFAULT),
+        (AirflowException("x"), RetryAction.DEFAULT),
+        (OSError("x"), RetryAction.DEFAULT),
+    ],
+)
+def test_only_what_a_person_has_to_mend_is_not_tried_again(
+    archive: MakeArchive, error: Exception, action: RetryAction
+) -> None:
+    for task in dag_of(archive("retries: 5\n")).tasks:
+        assert isinstance(task.retry_policy, ExceptionRetryPolicy)
+        assert task.retry_policy.evaluate(error, 1, 5).action is action
+        assert task.retries == 5
+        assert task.retry_delay == timedelta(seconds=20)
+
+
+def test_a_run_may_be_given_another_limit(archive: MakeArchive) -> None:
+    param = dag_of(archive()).params.get_param("max_records")
+    assert param.value == 50_000_000
+    assert "outage" in (param.description or "")
+    assert param.resolve(7) == 7
+    with pytest.raises(Exception, match="less than the minimum"):
+        param.resolve(0)
+
+
+def test_only_archives_with_alerts_have_a_failure_callback(archive: MakeArchive) -> None:
+    assert not any(task.on_failure_callback for task in dag_of(archive()).tasks)
+    assert all(task.on_failure_callback for task in dag_of(archive("alerts: {on_failure: [ops]}\n")).tasks)
+    # A retry is no news.
+    assert not any(task.on_retry_callback for task in dag_of(archive("alerts: {on_failure: [ops]}\n")).tasks)

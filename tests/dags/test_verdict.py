@@ -1,0 +1,61 @@
+"""What a job's output says about why it failed."""
+
+import pytest
+
+from kafka_archiver.errors import ArchiverError, PermanentError, TransientError
+from kafka_archiver.orchestration.verdict import Verdict
+from kafka_archiver.spark.failures import MARK
+
+pytestmark = pytest.mark.dags
+
+
+def error(code: int | None, *lines: str) -> ArchiverError:
+    verdict = Verdict()
+    assert list(verdict.watch(lines)) == list(lines)
+    return verdict.error(code)
+
+
+def test_the_job_says_itself_what_it_was() -> None:
+    found = error(64, "starting", f"{MARK}PolicyError: 5 offsets are gone", "26/11/21 WARN ShutdownHook: bye\n")
+    assert type(found) is PermanentError
+    assert str(found) == "PolicyError: 5 offsets are gone"
+
+
+def test_a_transient_error_is_tried_again() -> None:
+    assert type(error(75, f"{MARK}TransientError: no answer")) is TransientError
+
+
+def test_an_unknown_code_is_tried_again_and_says_the_last_exception() -> None:
+    found = error(
+        1,
+        "java.io.IOException: first",
+        'Exception in thread "main" org.apache.spark.SparkException: Master removed our application',
+        "\tat org.apache.spark.Whatever(x.scala:1)",
+        "26/11/21 INFO ShutdownHookManager: Shutdown hook called",
+    )
+    assert type(found) is TransientError
+    assert str(found) == (
+        "the Spark job ended with exit code 1: org.apache.spark.SparkException: Master removed our application"
+    )
+
+
+@pytest.mark.parametrize("code", [-9, 137])
+def test_a_killed_job_is_said_to_be_killed(code: int) -> None:
+    found = error(code)
+    assert type(found) is TransientError
+    assert "killed by signal 9" in str(found)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "\t diagnostics: User application exited with status 64",
+        "26/11/21 INFO LoggingPodStatusWatcherImpl: \t exit code: 64",
+    ],
+)
+def test_in_cluster_mode_the_code_is_in_the_log(line: str) -> None:
+    assert type(error(1, line)) is PermanentError
+
+
+def test_silence_has_a_message_too() -> None:
+    assert str(error(1)) == "the Spark job ended with exit code 1: it did not say why; see the lines above"
