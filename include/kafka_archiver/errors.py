@@ -45,7 +45,7 @@ class BadRecordError(PermanentError):
         self.records = dict(sorted(records.items()))
         self.offset, self.reason = next(iter(self.records.items()))
         others = len(self.records) - 1
-        more = f" (and {others} more of the same batch)" if others else ""
+        more = f"; and {others} more of the same batch" if others else ""
         super().__init__(f"{topic}[{partition}] offset {self.offset}: {self.reason}{more}")
         self._arguments = (topic, partition, self.records)
 

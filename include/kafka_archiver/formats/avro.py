@@ -3,6 +3,7 @@
 Blocks end by the bytes of their records and are handed out as they end.
 """
 
+import hashlib
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -16,7 +17,7 @@ from isal import isal_zlib
 
 from kafka_archiver.formats.avro_datum import datums, long
 from kafka_archiver.formats.avro_reader import read_records
-from kafka_archiver.formats.avro_schema import SCHEMA, sync_marker
+from kafka_archiver.formats.avro_schema import SCHEMA
 from kafka_archiver.formats.base import Buffer, Content, Target
 from kafka_archiver.formats.compress import GZIP_LEVEL, ZSTD
 from kafka_archiver.formats.cuts import cuts
@@ -45,7 +46,8 @@ class _Encoder:
     def __init__(self, target: Target) -> None:
         self._target = target
         codec, self._compress = _CODECS[target.codec]
-        self._sync = sync_marker(target.key)
+        # What ends every block: fixed, and another one in every object.
+        self._sync = hashlib.md5(target.key.encode(), usedforsecurity=False).digest()
         self._block = bytearray()
         self._rows = 0
         self._ready: list[Buffer] = [

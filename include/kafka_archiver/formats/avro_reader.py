@@ -10,7 +10,7 @@ import pyarrow as pa
 import zstandard
 
 from kafka_archiver.errors import IntegrityError
-from kafka_archiver.formats.avro_schema import PLAIN, sync_marker
+from kafka_archiver.formats.avro_schema import PLAIN
 from kafka_archiver.formats.base import RECORD, Target
 
 _SYNC = {"type": "fixed", "name": "Sync", "size": 16}
@@ -50,12 +50,10 @@ def read_records(source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
     """Batches of `RECORD`, one a block.
 
     :param source: seekable.
-    :raises IntegrityError: it is not a whole Avro file of records under this key.
+    :raises IntegrityError: it is not a whole Avro file of records.
     """
     try:
         header = _read(source, _FILE_HEADER)
-        if header["sync"] != sync_marker(target.key):
-            raise IntegrityError(f"{target.key} was written under another key, or its header is damaged")
         decompress = _DECOMPRESS[header["meta"]["avro.codec"]]
         while source.read(1):
             source.seek(-1, io.SEEK_CUR)

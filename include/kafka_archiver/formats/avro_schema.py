@@ -1,6 +1,5 @@
-"""The schema of Avro objects, and their sync marker."""
+"""The schema of Avro objects."""
 
-import hashlib
 from typing import Any
 
 _NULLABLE = ["null", "bytes"]
@@ -33,8 +32,3 @@ def _record(timestamp: Any) -> dict[str, Any]:
 SCHEMA = _record({"type": "long", "logicalType": "timestamp-millis"})
 # The same bytes, read without making a datetime of the timestamp: none is beyond the year 9999.
 PLAIN = _record("long")
-
-
-def sync_marker(key: str) -> bytes:
-    """What ends every block: fixed for an object, another one in every object."""
-    return hashlib.md5(key.encode(), usedforsecurity=False).digest()

@@ -1,0 +1,209 @@
+"""What every format promises, for each of its codecs and contents. A format added to the registry is tested too."""
+
+import io
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kafka_archiver.errors import IntegrityError
+from kafka_archiver.formats.base import RECORD
+from kafka_archiver.formats.registry import check, get_format
+from tests.support.chunks import Row, batch, cut
+from tests.support.formats import (
+    CASES,
+    ODD,
+    Case,
+    every_case,
+    every_record_case,
+    expected,
+    fit_for,
+    recut,
+    rows_of,
+    rows_strategy,
+    small_limits,
+    spilling,
+)
+
+pytestmark = pytest.mark.contract
+
+places = st.lists(st.integers(0, 25), max_size=8)
+# Many shapes, each so small that time says nothing.
+many = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def read(case: Case, data: bytes) -> list[Row] | list[bytes | None]:
+    return rows_of(get_format(case.format).read(io.BytesIO(data), case.target), case)
+
+
+def test_the_formats_of_the_first_version_are_there() -> None:
+    for name, codecs in {"jsonl": 3, "avro": 3, "parquet": 4}.items():
+        assert len({case.codec for case in CASES if case.format == name}) >= codecs
+
+
+@every_case
+def test_a_format_has_what_it_says(case: Case) -> None:
+    check(*case)
+    assert get_format(case.format).name == case.format
+    assert get_format(case.format).extensions[case.codec].startswith(".")
+
+
+@every_case
+def test_every_record_comes_back(case: Case) -> None:
+    rows = fit_for(case, ODD)
+    assert read(case, case.encode([batch(rows)])) == expected(case, rows)
+
+
+@every_record_case
+def test_what_is_read_has_the_columns_of_a_record(case: Case) -> None:
+    data = case.encode([batch(ODD)])
+    batches = list(get_format(case.format).read(io.BytesIO(data), case.target))
+    assert {item.schema for item in batches} == {RECORD}
+    table = pa.Table.from_batches(batches)
+    assert table.column("topic").unique().to_pylist() == [case.target.topic]
+    assert table.column("partition").unique().to_pylist() == [case.target.partition]
+
+
+@every_case
+def test_an_object_without_records_can_be_read(case: Case) -> None:
+    assert read(case, case.encode([])) == read(case, case.encode([batch([])])) == []
+
+
+@every_record_case
+def test_no_headers_and_missing_headers_are_the_same(case: Case) -> None:
+    rows = [Row(offset, 0) for offset in range(4)]
+    missing = batch(rows)
+    headers = pa.array([None, [], None, []], missing.schema.field("headers").type)
+    missing = missing.set_column(5, "headers", headers)
+    assert case.encode([missing]) == case.encode([batch(rows)])
+
+
+@every_record_case
+def test_a_missing_list_of_headers_that_lies_over_headers_is_empty(case: Case) -> None:
+    rows = [Row(0, 0, headers=(("a", b"1"), ("b", b"2"))), Row(1, 0, headers=(("c", b"3"),))]
+    whole = pa.concat_batches([batch(rows)])
+    lists = whole.column("headers")
+    # Arrow allows it: the first list is null, yet its positions span two headers.
+    masked = pa.ListArray.from_arrays(lists.offsets, lists.values, mask=pa.array([True, False]))
+    data = case.encode([whole.set_column(5, "headers", masked.cast(lists.type))])
+    assert read(case, data) == [rows[0]._replace(headers=()), rows[1]]
+
+
+@every_record_case
+def test_timestamps_that_no_date_can_show_survive(case: Case) -> None:
+    rows = [Row(i, t) for i, t in enumerate([-(2**63), -2, 253_402_300_800_000, 2**62, 2**63 - 1])]
+    assert read(case, case.encode([batch(rows)])) == rows
+
+
+@every_case
+@many
+@given(data=st.data(), first=places, second=places)
+def test_bytes_do_not_depend_on_batches(case: Case, data: st.DataObject, first: list[int], second: list[int]) -> None:
+    rows = data.draw(rows_strategy(case.content))
+    with small_limits():
+        encoded = case.encode(recut(rows, first))
+        assert encoded == case.encode(recut(rows, second))
+        assert encoded == case.encode([batch(rows)])
+
+
+@every_case
+def test_bytes_do_not_depend_on_batches_at_full_size(case: Case) -> None:
+    # Enough for two row groups and many slices and blocks; too regular to take long.
+    rows = [Row(i, i, 0, b"%d" % i, b'{"n":%d,"pad":"%s"}' % (i * i, b"x" * (i % 5000))) for i in range(15_000)]
+    assert case.encode(cut(rows, 15_000)) == case.encode(cut(rows, 997))
+
+
+@every_record_case
+@many
+@given(data=st.data(), where=places, every=st.integers(1, 4))
+def test_bytes_do_not_depend_on_spilling(
+    case: Case, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, where: list[int], every: int
+) -> None:
+    rows = data.draw(rows_strategy(case.content))
+    directory = tmp_path_factory.getbasetemp()
+    with small_limits():
+        assert spilling(case.encoder(), recut(rows, where), directory, every) == case.encode([batch(rows)])
+
+
+@every_case
+def test_spilling_frees_what_was_pending_and_leaves_no_name(case: Case, tmp_path: Path) -> None:
+    encoder = case.encoder()
+    for number in range(20):
+        list(encoder.write(batch([Row(number, 0, value=b'{"pad":"%s"}' % (b"x" * 10_000))])))
+    held = encoder.pending
+    freed = encoder.spill(tmp_path)
+    # An encoder that streams holds a slice or a block; who holds more gives it up.
+    assert freed == held if held > 1 << 20 else freed in (0, held)
+    assert encoder.pending == held - freed
+    assert encoder.spill(tmp_path) == 0
+    assert not list(tmp_path.iterdir())
+
+
+@every_case
+def test_a_failed_spill_loses_nothing(case: Case, tmp_path: Path) -> None:
+    rows = [Row(number, 0) for number in range(100)]
+    encoder = case.encoder()
+    pieces = [bytes(piece) for piece in encoder.write(batch(rows))]
+    held = encoder.pending
+    try:
+        freed = encoder.spill(tmp_path / "missing")
+    except FileNotFoundError:
+        freed = 0
+    assert encoder.pending == held - freed
+    assert b"".join([*pieces, *map(bytes, encoder.finish())]) == case.encode([batch(rows)])
+
+
+@every_case
+def test_an_encoder_holds_less_than_a_row_group(case: Case) -> None:
+    encoder = case.encoder()
+    rows = [Row(i, 0, value=b'"%s"' % (b"x" * 100_000)) for i in range(10)]
+    most = 0
+    for _ in range(50):
+        list(encoder.write(batch(rows)))
+        most = max(most, encoder.pending)
+    assert most < (33 << 20 if case.format == "parquet" else 1 << 20)
+
+
+@every_case
+def test_a_small_slice_does_not_pin_what_it_was_cut_from(case: Case) -> None:
+    pool = pa.default_memory_pool()
+    before = pool.bytes_allocated()
+    encoder = case.encoder()
+    large = pa.concat_batches([batch([Row(i, 0, value=b'"%s"' % (b"x" * 1_000_000)) for i in range(20)])])
+    kept = encoder.write(large.slice(3, 1))
+    assert pool.bytes_allocated() - before > 20_000_000
+    del large
+    assert pool.bytes_allocated() - before < 5_000_000
+    del kept
+
+
+@every_case
+def test_damage_is_noticed_or_harmless(case: Case) -> None:
+    rows = fit_for(case, ODD[:12]) * 20
+    data = case.encode([batch(rows)])
+    step = max(1, len(data) // 150)
+    for at in range(0, len(data), step):
+        damaged = bytearray(data)
+        damaged[at] ^= 1 << at % 8
+        try:
+            found = read(case, bytes(damaged))
+        except IntegrityError:
+            continue
+        # Nothing but the manifest's checksum sees a flipped bit in plain text, a block of Avro or Parquet's metadata.
+        if case.format == "jsonl" and case.codec != "none":
+            assert found == expected(case, rows), f"byte {at} of {len(data)}"
+
+
+@every_case
+def test_a_cut_off_object_is_noticed_or_ends_behind_a_record(case: Case) -> None:
+    rows = fit_for(case, ODD[:12]) * 20
+    data = case.encode([batch(rows)])
+    for length in range(0, len(data), max(1, len(data) // 150)):
+        try:
+            found = read(case, data[:length])
+        except IntegrityError:
+            continue
+        assert case.format == "avro" or case[:2] == ("jsonl", "none"), f"{length} of {len(data)} bytes"
+        assert found == expected(case, rows)[: len(found)]

@@ -1,0 +1,149 @@
+"""Every way to write an object, records that are hard to write, and batches cut and laid out in many ways."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pytest
+from hypothesis import strategies as st
+
+from kafka_archiver.formats import avro, compress, parquet
+from kafka_archiver.formats.base import Content, Encoder, Target
+from kafka_archiver.formats.records import COLUMNS
+from kafka_archiver.formats.registry import get_format, names
+from tests.support.chunks import LAST_MS, Row, batch
+
+
+class Case(NamedTuple):
+    """One way to write an object."""
+
+    format: str
+    codec: str
+    content: Content
+
+    @property
+    def target(self) -> Target:
+        extension = get_format(self.format).extensions[self.codec]
+        key = f"Ömlaut/date=2026-11-21/hour=05/%C3%96mlaut+3+00000000000000000000{extension}"
+        return Target(topic="Ömlaut", partition=3, content=self.content, codec=self.codec, key=key)
+
+    def encoder(self) -> Encoder:
+        return get_format(self.format).encoder(self.target)
+
+    def encode(self, batches: Iterable[pa.RecordBatch]) -> bytes:
+        encoder = self.encoder()
+        pieces = [bytes(piece) for item in batches for piece in encoder.write(item)]
+        return b"".join([*pieces, *map(bytes, encoder.finish())])
+
+
+CASES = [
+    Case(name, codec, content)
+    for name in names()
+    for codec in get_format(name).extensions
+    for content in sorted(get_format(name).contents)
+]
+every_case = pytest.mark.parametrize("case", CASES, ids="-".join)
+RECORD_CASES = [case for case in CASES if case.content == "record"]
+every_record_case = pytest.mark.parametrize("case", RECORD_CASES, ids="-".join)
+
+TEXT = 'ü€😀 \u2028\u2029\x85 "quoted" \\ \b\t\x1f </script>'.encode()
+NOT_UTF8 = (b"\xff\xfe", b"\xed\xa0\x80", b"\xc0\xaf", b"\xf4\x90\x80\x80", b"ok\x80")
+MEGABYTE = bytes(range(256)) * 4096
+ODD = [
+    Row(0, 0, 0, b"k", b'{"a":1}'),
+    Row(1, -1, 0, None, None),
+    Row(2, LAST_MS, 1, b"", b"", (("", b""), ("", None))),
+    Row(5, 1763700000000, 1, b"k", b"null", (("b", b"1"), ("a", b"2"), ("b", b"1"), ("b", None))),
+    Row(6, 1763700000001, 0, TEXT, TEXT, (("kopfzeile \u2028 😀", TEXT),)),
+    Row(7, 1763700000000, 0, b"\x00", b"\x00a\x00", (("\x00", b"\x00"),)),
+    *(Row(20 + i, 1763700000000, 0, bad, bad, (("h", bad), ("h", b"fine"))) for i, bad in enumerate(NOT_UTF8)),
+    Row(40, 1763700000000, 0, b"k", b'{"a":\n\r\n  "b\\n"}\n', ()),
+    Row(41, 1763700000000, 0, b"a\r", b"a\r", ()),
+    Row(42, 1763700000000, 0, b"lines", b"one\ntwo\r\n\n", ()),
+    Row(43, 1763700000000, 0, None, b'"' + b"x" * 1_000_000 + b'"', ()),
+    Row(44, 1763700000000, 0, MEGABYTE, MEGABYTE, (("big", MEGABYTE), ("empty", b""))),
+    Row(2**62, 1763700000000, 0, b'{"json":"key"}', b"[1,2]", tuple((f"h{i}", b"v") for i in range(300))),
+]
+
+
+def fit_for(case: Case, rows: Sequence[Row]) -> list[Row]:
+    """The rows that the case can hold: a line of `content: value` cannot be two."""
+    return [r for r in rows if case.content == "record" or b"\n" not in (r.value or b"") or r.offset == 40]
+
+
+def expected(case: Case, rows: Sequence[Row]) -> list[Row] | list[bytes | None]:
+    """What reading gives back."""
+    if case.content == "record":
+        return list(rows)
+    one_line = {40: b'{"a":     "b\\n"} ', 5: None}
+    return [one_line.get(r.offset, r.value) for r in rows]
+
+
+def rows_of(batches: Iterable[pa.RecordBatch], case: Case) -> list[Row] | list[bytes | None]:
+    """What a format's reader gave, as `expected` has it."""
+    if case.content == "value":
+        return [value for item in batches for value in item.column("value").to_pylist()]
+    rows = []
+    for item in batches:
+        for *fields, headers in zip(*(column.to_pylist() for column in item.columns[2:]), strict=True):
+            rows.append(Row(*fields, headers=tuple((h["key"], h["value"]) for h in headers)))
+    return rows
+
+
+def recut(rows: Sequence[Row], places: Iterable[int]) -> Iterator[pa.RecordBatch]:
+    """The rows cut at these places, in turn as a slice, with large types, and in buffers of their own."""
+    ends = sorted({0, len(rows), *(p % (len(rows) + 1) for p in places)})
+    yield batch([])
+    for number, (start, end) in enumerate(pairwise(ends)):
+        piece = batch(rows[start:end])
+        if number % 3 == 1:
+            yield pa.RecordBatch.from_arrays(
+                [c.cast(f.type) for c, f in zip(piece.columns, COLUMNS, strict=True)], schema=COLUMNS
+            )
+        elif number % 3 == 2:
+            yield pa.concat_batches([piece, batch([])])
+        else:
+            yield piece
+        yield batch([])
+
+
+@contextmanager
+def small_limits() -> Iterator[None]:
+    """Slices, blocks and row groups so small that a few records fill several."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compress, "SLICE", 50)
+        patch.setattr(avro, "_BLOCK", 200)
+        patch.setattr(parquet, "_ROW_GROUP", 500)
+        yield
+
+
+def spilling(encoder: Encoder, batches: Iterable[pa.RecordBatch], directory: Path, every: int) -> bytes:
+    """What the encoder gives when it has to spill after every few batches."""
+    pieces = []
+    for number, item in enumerate(batches):
+        pieces += [bytes(piece) for piece in encoder.write(item)]
+        if number % every == 0:
+            encoder.spill(directory)
+    return b"".join([*pieces, *map(bytes, encoder.finish())])
+
+
+def _some_bytes() -> st.SearchStrategy[bytes]:
+    return st.binary(max_size=80) | st.text(max_size=30).map(str.encode)
+
+
+def rows_strategy(content: Content) -> st.SearchStrategy[list[Row]]:
+    """Records with increasing offsets; values of `content: value` without newlines."""
+    values = _some_bytes() if content == "record" else _some_bytes().map(lambda v: v.replace(b"\n", b""))
+    row = st.builds(
+        Row,
+        offset=st.just(0),
+        timestamp=st.sampled_from([-1, 0, 1763700000000, LAST_MS]) | st.integers(-1, 2**63 - 1),
+        timestamp_type=st.sampled_from([0, 1]),
+        key=st.none() | _some_bytes(),
+        value=st.none() | values,
+        headers=st.lists(st.tuples(st.text(max_size=5), st.none() | _some_bytes()), max_size=3).map(tuple),
+    )
+    return st.lists(row, max_size=25).map(lambda rows: [r._replace(offset=i * 3) for i, r in enumerate(rows)])

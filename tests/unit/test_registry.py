@@ -1,0 +1,81 @@
+"""The registry of formats, and what distributions may add to it."""
+
+from importlib.metadata import EntryPoint, EntryPoints
+
+import pytest
+
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.formats import registry
+from kafka_archiver.formats.jsonl import JsonLines
+
+pytestmark = pytest.mark.unit
+
+
+class Lines(JsonLines):
+    """Somebody's format."""
+
+    name = "lines"
+
+
+LINES = Lines()
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> list[EntryPoint]:
+    """Entry points of the group; append to it."""
+    points: list[EntryPoint] = []
+    monkeypatch.setattr(registry, "entry_points", lambda **match: EntryPoints(points).select(**match))
+    return points
+
+
+def point(name: str, value: str) -> EntryPoint:
+    return EntryPoint(name, value, "kafka_archiver.formats")
+
+
+@pytest.mark.usefixtures("installed")
+def test_the_packages_own_formats_need_no_entry_point() -> None:
+    assert registry.names() == ("avro", "jsonl", "parquet")
+    assert [registry.get_format(name).name for name in registry.names()] == ["avro", "jsonl", "parquet"]
+
+
+def test_a_distribution_adds_a_format(installed: list[EntryPoint]) -> None:
+    installed.append(point("lines", f"{__name__}:LINES"))
+    assert registry.names() == ("avro", "jsonl", "lines", "parquet")
+    assert registry.get_format("lines") is LINES
+    registry.check("lines", "zstd", "value")
+
+
+def test_a_distribution_cannot_replace_a_format(installed: list[EntryPoint]) -> None:
+    installed.append(point("jsonl", f"{__name__}:LINES"))
+    assert type(registry.get_format("jsonl")) is JsonLines
+
+
+def test_two_distributions_cannot_add_the_same_name(installed: list[EntryPoint]) -> None:
+    installed += [point("lines", "a:A"), point("lines", "b:B")]
+    with pytest.raises(ConfigError, match="'lines' is added twice, by a:A and b:B"):
+        registry.get_format("lines")
+
+
+@pytest.mark.parametrize("value", ["no_such_module:X", f"{__name__}:MISSING"])
+def test_a_format_that_cannot_be_loaded_is_an_error_of_the_configuration(
+    installed: list[EntryPoint], value: str
+) -> None:
+    installed.append(point("lines", value))
+    with pytest.raises(ConfigError, match=f"'lines' \\({value}\\) cannot be loaded: "):
+        registry.get_format("lines")
+
+
+def test_an_unknown_name_lists_the_known_ones(installed: list[EntryPoint]) -> None:
+    installed.append(point("lines", f"{__name__}:LINES"))
+    with pytest.raises(ConfigError, match=r"store.format: expected avro \| jsonl \| lines \| parquet, found 'xml'"):
+        registry.check("xml", "gzip", "value")
+
+
+def test_an_unknown_codec_lists_what_the_format_has() -> None:
+    with pytest.raises(ConfigError, match=r"store.codec: format jsonl has gzip \| none \| zstd, found 'snappy'"):
+        registry.check("jsonl", "snappy", "value")
+
+
+def test_an_impossible_content_lists_what_the_format_has() -> None:
+    with pytest.raises(ConfigError, match=r"store.content: format parquet has record, found 'value'"):
+        registry.check("parquet", "zstd", "value")
