@@ -13,10 +13,10 @@ from typing import Any, ClassVar
 
 from scripts.stack.errors import StackError
 from scripts.stack.java import find_java
-from scripts.stack.paths import BIN, ROOT
+from scripts.stack.paths import BIN, ROOT, TEMPORARY
 from scripts.stack.ports import HOST
 from scripts.stack.process import Service
-from scripts.stack.settings import TEMPORARY, airflow_settings, spark_settings
+from scripts.stack.settings import airflow_settings, spark_settings
 from scripts.stack.spark_conf import write_spark_conf
 
 # Settings of the person's own Airflow, Spark or Python that would leak into ours.

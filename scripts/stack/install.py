@@ -20,7 +20,7 @@ from scripts.stack.checks import find_python, require_disk
 from scripts.stack.errors import StackError
 from scripts.stack.jars import fetch_jars
 from scripts.stack.java import find_java
-from scripts.stack.paths import BIN, LOCAL, ROOT, VENV
+from scripts.stack.paths import BIN, LOCAL, ROOT, TEMPORARY, VENV
 
 REQUIREMENTS = ROOT / "requirements.txt"
 
@@ -29,7 +29,7 @@ def install() -> None:
     """:raises StackError: Java, Python or disk space is missing, or a download failed."""
     java = find_java()
     python = find_python()
-    LOCAL.mkdir(exist_ok=True)
+    TEMPORARY.mkdir(parents=True, exist_ok=True)
     log = LOCAL / "install.log"
     # Two `make` at once in one checkout: the second waits, and finds everything done.
     with (LOCAL / "install.lock").open("w") as lock:
@@ -88,7 +88,9 @@ def _run(command: list[str | Path], log: Path) -> bool:
     with log.open("ab") as output:
         try:
             # A PYTHONPATH or an active environment of the person at the terminal must not leak into ours.
-            env = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
+            own = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
+            # uv leaves lock files where temporary files go.
+            env = {**own, "TMPDIR": str(TEMPORARY)}
             return subprocess.run(command, stdout=output, stderr=output, env=env, check=False).returncode == 0
         except OSError as error:
             output.write(f"{command[0]}: {error}\n".encode())

@@ -6,6 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCAL = ROOT / ".local"
+TEMPORARY = LOCAL / "tmp"
 VENV = ROOT / ".venv"
 BIN = VENV / "bin"
 SPARK_HOME = VENV / "lib" / "python3.11" / "site-packages" / "pyspark"

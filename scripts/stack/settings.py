@@ -9,7 +9,6 @@ from scripts.stack.paths import BIN, LOCAL, ROOT, SPARK_HOME
 from scripts.stack.s3 import S3
 
 SPARK_CONF = LOCAL / "spark-conf"
-TEMPORARY = LOCAL / "tmp"
 
 
 def spark_settings(java: Java) -> dict[str, str]:

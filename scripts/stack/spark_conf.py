@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scripts.stack.paths import LOCAL, SPARK_JARS
+from scripts.stack.paths import LOCAL, SPARK_JARS, TEMPORARY
 from scripts.stack.ports import HOST
-from scripts.stack.settings import SPARK_CONF, TEMPORARY
+from scripts.stack.settings import SPARK_CONF
 
 # A socket's whole path may have 107 bytes; Spark adds up to 42 to the directory.
 LONGEST_SOCKET_DIRECTORY = 65
