@@ -59,12 +59,12 @@ class Source(_Section):
         if (self.topics is None) == (self.pattern is None):
             raise ValueError("expected exactly one of `topics` (a list of names) and `pattern` (a regular expression)")
         if self.topics and len(set(self.topics)) != len(self.topics):
-            raise ValueError("a topic is listed twice in `topics`")
+            raise ValueError("each topic once in `topics`")
         if self.pattern is not None:
             try:
                 re.compile(self.pattern)
             except re.error as error:
-                raise ValueError(f"`pattern` is not a regular expression: {error}") from error
+                raise ValueError(f"a regular expression in `pattern` ({error})") from error
         return self
 
 
@@ -74,10 +74,16 @@ class Timestamp(_Section):
     from_: Annotated[Literal["record"], Field(alias="from")] = "record"
 
 
+def _store_url(value: str) -> str:
+    if not re.fullmatch(r"(s3|memory)://[^/]+(/.*)?", value):
+        raise ValueError("s3://bucket/prefix")
+    return value
+
+
 class StoreSection(_Section):
     """Where and how objects are written."""
 
-    url: Annotated[str, Field(pattern=r"^(s3|memory)://[^/]+(/.*)?$")]
+    url: Annotated[str, AfterValidator(_store_url)]
     aws: str | dict[str, str | int | bool] = "aws_default"
     layout: Literal["hourly"] = "hourly"
     format: str = "jsonl"
@@ -202,6 +208,9 @@ class _Loader(yaml.SafeLoader):
 
 
 def _explain(error: ValidationError) -> Iterator[str]:
+    """What is wrong, a line a key."""
+    expected: dict[str, list[str]] = {}
+    found: dict[str, str] = {}
     for fault in error.errors():
         # pydantic names the branch of a union it tried; a reader of the YAML knows only its keys.
         where = ".".join(str(p) for p in fault["loc"] if not _is_branch(str(p)))
@@ -214,9 +223,28 @@ def _explain(error: ValidationError) -> Iterator[str]:
         elif fault["type"] == "missing":
             yield f"`{where}` is required"
         else:
-            expected = fault["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
-            found = "" if isinstance(fault["input"], dict) else f"; found {fault['input']!r}"
-            yield f"`{where or 'archive'}`: expected {expected.removeprefix('expected ')}{found}"
+            expected.setdefault(where or "archive", []).append(_expectation(fault["type"], fault["msg"]))
+            found[where or "archive"] = "" if isinstance(fault["input"], dict) else f"; found {fault['input']!r}"
+    for where, expectations in expected.items():
+        yield f"`{where}`: expected {' or '.join(dict.fromkeys(expectations))}{found[where]}"
+
+
+_PLAIN = {
+    "string_type": "text",
+    "tuple_type": "a list",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "datetime_from_date_parsing": "a time like 2026-11-01T00:00:00Z",
+    "datetime_parsing": "a time like 2026-11-01T00:00:00Z",
+    "datetime_type": "a time like 2026-11-01T00:00:00Z",
+}
+
+
+def _expectation(kind: str, message: str) -> str:
+    message = message.removeprefix("Value error, ").removeprefix("expected ")
+    return _PLAIN.get(kind) or message.removeprefix("Input should be ").removeprefix("String should ")
 
 
 def _is_branch(part: str) -> bool:

@@ -1,0 +1,82 @@
+"""The YAML of an archive: what may be left out, and what each mistake is answered with."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from kafka_archiver.config import archive_files, load_archive, parse_archive
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.plan import Settings
+
+SMALLEST = "archive: orders\nsource: {topics: [orders]}\nstore: {url: s3://archive/lake}\n"
+
+
+def complaint(text: str) -> str:
+    with pytest.raises(ConfigError) as caught:
+        parse_archive(text, "orders.yaml")
+    return str(caught.value)
+
+
+def test_three_keys_are_enough() -> None:
+    archive = parse_archive(SMALLEST, "x")
+    assert archive.group == "archiver-orders"
+    assert archive.schedule == "0 * * * *"
+    assert archive.settings == Settings()
+
+
+def test_the_codec_follows_the_format() -> None:
+    assert parse_archive(SMALLEST.replace("lake}", "lake, format: parquet}"), "x").settings.codec == "zstd"
+
+
+def test_a_start_may_be_a_time_without_quotes() -> None:
+    archive = parse_archive(SMALLEST.replace("[orders]", "[orders], start: 2026-11-01T01:00:00+01:00"), "x")
+    assert archive.source.start == datetime(2026, 11, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("topics:", "topic:", "orders.yaml: `source.topic` is not a key of an archive"),
+        ("[orders]", "orders", "`source.topics`: expected a list; found 'orders'"),
+        ("[orders]", "[orders], pattern: o", "expected exactly one of `topics` (a list of names) and `pattern`"),
+        ("topics: [orders]", "pattern: '('", "a regular expression in `pattern` (missing )"),
+        ("[orders]", "[a, a]", "`source`: expected each topic once in `topics`"),
+        ("[orders]", "[orders], start: soon", "`source.start`: expected 'earliest' or 'latest' or a time like 2026-"),
+        ("[orders]", "[orders], start: 2026-11-01T00:00:00", "a time needs a zone"),
+        ("[orders]", "[orders], registry: x", "`source.registry` is part of the design but not of this version"),
+        ("s3://archive/lake", "/lake", "`store.url`: expected s3://bucket/prefix; found '/lake'"),
+        ("s3://archive/lake", "s3://a/b, chunk_records: many", "`store.chunk_records`: expected a whole number; found"),
+        ("archive: orders", "archive: or/ders", "`archive`: expected match pattern"),
+        ("archive: orders", "archive: orders\nschedule: 61 * * * *", "expected a cron expression like \"0 * * * *\""),
+        ("archive: orders", "archive: orders\npolicies: {lost_offsets: x}", "expected 'fail' or 'record_loss'; found"),
+        ("archive: orders", "archive: orders\narchive: b", "orders.yaml: line 2: key `archive` is given twice"),
+        ("archive: orders\n", "", "orders.yaml: `archive` is required"),
+        ("archive: orders", "archive: [", "orders.yaml: not YAML: "),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_named_with_file_key_and_what_was_expected(old: str, new: str, message: str) -> None:
+    assert message in complaint(SMALLEST.replace(old, new, 1))
+
+
+def test_every_mistake_is_told_at_once() -> None:
+    assert complaint("archive: orders\nsource: {topic: x}\nretries: -1\n").splitlines() == [
+        "orders.yaml: `source.topic` is not a key of an archive; see docs/OPERATING.md for all keys",
+        "orders.yaml: `store` is required",
+        "orders.yaml: `retries`: expected greater than or equal to 0; found -1",
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "- a", "7"])
+def test_a_file_that_is_no_mapping_is_a_mistake(text: str) -> None:
+    assert "expected a mapping with the keys archive, source and store" in complaint(text)
+
+
+def test_files_are_found_in_order_and_a_missing_one_is_said(tmp_path: Path) -> None:
+    for name in ("b.yaml", "a.yml", ".hidden.yaml", "notes.txt"):
+        (tmp_path / name).write_text(SMALLEST)
+    assert [p.name for p in archive_files(tmp_path)] == ["a.yml", "b.yaml"]
+    with pytest.raises(ConfigError, match="set ARCHIVER_CONFIG_DIR"):
+        archive_files(tmp_path / "none")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_archive(tmp_path / "none.yaml")
