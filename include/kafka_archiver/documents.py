@@ -18,9 +18,11 @@ def _in_utc(moment: datetime) -> datetime:
     if moment.tzinfo is None:
         raise ValueError("a time needs a zone, for example 2026-11-21T05:00:00Z")
     try:
-        return moment.astimezone(UTC)
+        utc = moment.astimezone(UTC)
     except OverflowError as error:
         raise ValueError("no such time in UTC: dates go from year 1 to 9999") from error
+    # Airflow's times are a subclass with an arithmetic of its own, in which to_ms fails.
+    return datetime.combine(utc.date(), utc.time(), UTC)
 
 
 def isoformat(moment: datetime) -> str:

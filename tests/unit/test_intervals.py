@@ -3,6 +3,7 @@
 import re
 from datetime import UTC, datetime, timedelta, timezone
 
+import pendulum
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -102,3 +103,13 @@ def test_an_interval_is_named_and_shown_in_utc() -> None:
 def test_a_time_without_a_zone_or_beyond_all_dates_is_refused(moment: str) -> None:
     with pytest.raises(ValidationError, match=re.escape("a time needs a zone") + "|no such time in UTC"):
         Interval.model_validate({"start": moment, "end": moment})
+
+
+def test_airflows_own_times_are_taken() -> None:
+    """They are pendulum's: a subclass of datetime that subtracts and divides otherwise."""
+    interval = Interval(
+        start=pendulum.datetime(2026, 11, 21, 5), end=pendulum.datetime(2026, 11, 21, 7, tz="Europe/Paris")
+    )
+    assert type(interval.start) is datetime
+    assert to_ms(interval.start) == to_ms(datetime(2026, 11, 21, 5, tzinfo=UTC))
+    assert interval.end == datetime(2026, 11, 21, 6, tzinfo=UTC)
