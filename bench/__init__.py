@@ -1,0 +1,4 @@
+"""How fast the archive job is, on real services of its own, beside the floors: `make bench`.
+
+What a figure means, and how it is measured, is in docs/PERFORMANCE.md.
+"""

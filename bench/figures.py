@@ -1,0 +1,98 @@
+"""From what was measured to what is said of it. Pure."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from bench.job import JobRun
+from bench.usage import Kind
+
+MILLION = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Floors:
+    """CPU seconds for all records: reading them in Java (start-up apart), compressing and sending them from Python."""
+
+    consume: float
+    compress_and_put: float
+
+    @property
+    def both(self) -> float:
+        """Their sum."""
+        return self.consume + self.compress_and_put
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """One scenario.
+
+    :param tiny: the same job on a plan of a few records: start-up, which is taken off.
+    :param floors: None where they say nothing (formats other than JSON lines with gzip).
+    """
+
+    name: str
+    run: JobRun
+    tiny: JobRun
+    cores: int
+    floors: Floors | None
+
+    def _per_million(self, seconds: float) -> float:
+        return seconds / self.run.records * MILLION
+
+    @property
+    def jvm(self) -> float:
+        """CPU seconds of the JVM per million records, start-up apart."""
+        return self._per_million(self.run.usage.jvm - self.tiny.usage.jvm)
+
+    @property
+    def python(self) -> float:
+        """CPU seconds of Python per million records, start-up apart."""
+        return self._per_million(self.run.usage.python - self.tiny.usage.python)
+
+    @property
+    def total(self) -> float:
+        """CPU seconds per million records, start-up apart."""
+        return self.jvm + self.python
+
+    @property
+    def rate(self) -> float | None:
+        """Records a second, start-up apart; None when the machine was too busy to tell."""
+        seconds = self.run.usage.wall - self.tiny.usage.wall
+        return self.run.records / seconds if seconds > 0 else None
+
+    @property
+    def ratio(self) -> float | None:
+        """The job's CPU as a multiple of the floors'."""
+        return None if self.floors is None else self.total / self._per_million(self.floors.both)
+
+    @property
+    def memory_per_core(self) -> float:
+        """Bytes: the most that all processes of the job held at a time, driver included, a core."""
+        return self.run.usage.peak_total / self.cores
+
+    def peak(self, kind: Kind) -> int:
+        """Bytes: the largest process of a kind."""
+        return self.run.usage.peak_process.get(kind, 0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: all figures, and what they come from."""
+        floors = self.floors
+        return {
+            "scenario": self.name,
+            "records": self.run.records,
+            "records_per_second": self.rate,
+            "cpu_seconds_per_million": {"jvm": self.jvm, "python": self.python, "total": self.total},
+            "floors_cpu_seconds_per_million": None
+            if floors is None
+            else {
+                "consume": self._per_million(floors.consume),
+                "compress_and_put": self._per_million(floors.compress_and_put),
+            },
+            "ratio_to_floors": self.ratio,
+            "cores": self.cores,
+            "memory_bytes_per_core": self.memory_per_core,
+            "objects": self.run.objects,
+            "bytes": self.run.size,
+            "job": self.run.usage.to_dict(),
+            "start_up": self.tiny.usage.to_dict(),
+        }

@@ -1,0 +1,104 @@
+"""One run of the real archive job: plan, spark-submit (measured), verify, commit."""
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from bench.commands import measured
+from bench.records import START
+from bench.services import Services
+from bench.usage import Usage
+from kafka_archiver.config import Archive
+from kafka_archiver.intervals import Interval, from_ms
+from kafka_archiver.spark.main import ENDPOINTS
+from kafka_archiver.steps.commit import commit
+from kafka_archiver.steps.context import Context, Endpoints
+from kafka_archiver.steps.plan import plan
+from kafka_archiver.steps.verify import verify
+from scripts.stack.java import find_java
+from scripts.stack.paths import BIN, ROOT, SPARK_JARS
+from scripts.stack.settings import spark_settings
+from scripts.stack.spark_conf import spark_defaults
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobSettings:
+    """How the job is run.
+
+    :param store: keys of the archive's section `store`.
+    :param conf: what spark-submit is told besides.
+    """
+
+    cores: int
+    store: Mapping[str, str]
+    conf: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRun:
+    """What came of it."""
+
+    records: int
+    objects: int
+    size: int
+    usage: Usage
+
+
+def archive(services: Services, topic: str, settings: JobSettings) -> JobRun:
+    """Archive a topic from its beginning.
+
+    :raises ArchiverError: the archive is not whole.
+    """
+    name = f"bench-{uuid.uuid4().hex[:8]}"
+    archive = Archive.model_validate(
+        {
+            "archive": name,
+            "source": {"topics": [topic]},
+            "store": {"url": f"s3://{services.s3.bucket}/{name}", **settings.store},
+        }
+    )
+    endpoints = _endpoints(services)
+    context = Context.open(archive, endpoints)
+    first = from_ms(START)
+    interval = Interval(start=first, end=first + timedelta(hours=1))
+    work = plan(context, interval, "scheduled", datetime.now(UTC))
+    conf = services.directory / "spark-conf"
+    for directory in (conf, services.directory / "tmp"):
+        directory.mkdir(exist_ok=True)
+    # What `make up` gives to Spark, with other directories.
+    defaults = spark_defaults(sorted(SPARK_JARS.glob("*.jar")), services.directory / "tmp")
+    (conf / "spark-defaults.conf").write_text(defaults)
+    command = [str(BIN / "spark-submit"), "--master", f"local[{settings.cores}]", "--conf", "spark.log.level=WARN"]
+    command += [part for pair in settings.conf for part in ("--conf", pair)]
+    command += [str(ROOT / "spark_jobs" / "archive.py"), "--store", archive.store.url, "--archive", name]
+    command += [part for run in work.archive for part in ("--run", run)]
+    environment = {
+        **spark_settings(find_java()),
+        "SPARK_CONF_DIR": str(conf),
+        "TMPDIR": str(services.directory / "tmp"),
+        ENDPOINTS: endpoints.to_json(),
+    }
+    usage = measured(command, services.directory / f"{topic}.log", environment)
+    verify(context, work.runs)
+    commit(context, work.runs, datetime.now(UTC))
+    manifest = context.ledger.manifest(work.runs[0])
+    assert manifest is not None
+    return JobRun(
+        records=manifest.rows,
+        objects=len(manifest.objects),
+        size=sum(o.bytes for o in manifest.objects),
+        usage=usage,
+    )
+
+
+def _endpoints(services: Services) -> Endpoints:
+    return Endpoints(
+        {"bootstrap.servers": services.kafka.bootstrap_servers},
+        {
+            "endpoint_url": services.s3.endpoint_url,
+            "region_name": services.s3.region,
+            "aws_access_key_id": services.s3.owner.access_key,
+            "aws_secret_access_key": services.s3.owner.secret_key,
+        },
+    )

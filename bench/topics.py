@@ -1,0 +1,80 @@
+"""Topics on the bench's broker, filled once and kept for later runs."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+_PRODUCER = {"linger.ms": 50, "batch.size": 1 << 20, "queue.buffering.max.messages": 200_000, "acks": 1}
+# What makes librdkafka read fast; above all the backoff, whose default of a second leaves it idle.
+_CONSUMER = {
+    "group.id": "bench",
+    "enable.auto.commit": False,
+    "fetch.message.max.bytes": 4 << 20,
+    "queued.max.messages.kbytes": 65_536,
+    "fetch.queue.backoff.ms": 5,
+}
+
+
+class Record(NamedTuple):
+    """What is produced."""
+
+    partition: int
+    timestamp: int
+    key: bytes
+    value: bytes
+
+
+def length(brokers: str, topic: str, partitions: int) -> int:
+    """How many offsets a topic has; 0 when there is none."""
+    if topic not in AdminClient({"bootstrap.servers": brokers}).list_topics(timeout=10).topics:
+        return 0
+    consumer = Consumer({"bootstrap.servers": brokers, **_CONSUMER})
+    try:
+        return sum(consumer.get_watermark_offsets(TopicPartition(topic, p))[1] for p in range(partitions))
+    finally:
+        consumer.close()
+
+
+def fill(brokers: str, topic: str, partitions: int, records: Iterator[Record], number: int) -> None:
+    """A topic with exactly these records; nothing is done when it has that many already."""
+    found = length(brokers, topic, partitions)
+    if found == number:
+        return
+    admin = AdminClient({"bootstrap.servers": brokers})
+    if found:
+        raise RuntimeError(f"topic {topic} has {found} records instead of {number}: run with --fresh")
+    if topic not in admin.list_topics(timeout=10).topics:
+        admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(timeout=30)
+    producer = Producer({"bootstrap.servers": brokers, **_PRODUCER})
+    for sent, record in enumerate(records):
+        while True:
+            try:
+                producer.produce(topic, record.value, record.key, record.partition, timestamp=record.timestamp)
+                break
+            except BufferError:
+                producer.poll(0.05)
+        if not sent % 1000:
+            producer.poll(0)
+    if left := producer.flush(120):
+        raise RuntimeError(f"{left} records were not taken by the broker")
+    if (found := length(brokers, topic, partitions)) != number:
+        raise RuntimeError(f"topic {topic} has {found} records instead of {number}")
+
+
+def read(brokers: str, topic: str, partitions: int) -> Iterator[tuple[int, list[bytes]]]:
+    """The values of a topic, partition by partition, some thousands at a time."""
+    consumer = Consumer({"bootstrap.servers": brokers, **_CONSUMER})
+    try:
+        for partition in range(partitions):
+            low, high = consumer.get_watermark_offsets(TopicPartition(topic, partition))
+            consumer.assign([TopicPartition(topic, partition, low)])
+            while low < high:
+                messages = consumer.consume(4000, timeout=1)
+                if messages:
+                    low = (messages[-1].offset() or 0) + 1
+                    yield partition, [message.value() or b"" for message in messages]
+    finally:
+        consumer.close()

@@ -1,0 +1,45 @@
+"""What a command has used. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, Self
+
+Kind = Literal["jvm", "driver", "worker"]
+PYTHON: tuple[Kind, ...] = ("driver", "worker")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """One command, with all processes that came of it.
+
+    :param cpu: CPU seconds by kind of process: JVMs, Python that is the driver (or any other), Spark's Python workers.
+    :param peak_process: the largest resident size that one process of a kind ever had.
+    :param peak_kind: the most that all processes of a kind held at a time; pages that several share count once.
+    :param peak_total: the most that all processes held at a time.
+    """
+
+    code: int
+    wall: float
+    cpu: Mapping[Kind, float]
+    peak_process: Mapping[Kind, int]
+    peak_kind: Mapping[Kind, int]
+    peak_total: int
+
+    @property
+    def jvm(self) -> float:
+        """CPU seconds of JVMs."""
+        return self.cpu.get("jvm", 0.0)
+
+    @property
+    def python(self) -> float:
+        """CPU seconds of Python."""
+        return sum(self.cpu.get(kind, 0.0) for kind in PYTHON)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """What `to_dict` gave."""
+        return cls(**data)
