@@ -16,13 +16,17 @@ pytestmark = pytest.mark.dags
 
 DAY = datetime(2026, 11, 20, tzinfo=UTC)
 DAGS = """
-from airflow.sdk import DAG, CronDataIntervalTimetable
+from airflow.sdk import DAG, CronDataIntervalTimetable, CronPartitionTimetable
 from airflow.providers.standard.operators.empty import EmptyOperator
 hourly = CronDataIntervalTimetable("0 * * * *", timezone="UTC")
 with DAG("archive_t", schedule=hourly, max_active_runs=1):
     EmptyOperator(task_id="one")
 with DAG("wide", schedule=hourly, max_active_runs=5):
     EmptyOperator(task_id="one", depends_on_past=True)
+with DAG("moments", schedule="@hourly"):
+    EmptyOperator(task_id="one")
+with DAG("partitioned", schedule=CronPartitionTimetable("0 * * * *", timezone="UTC", key_format="%Y%m%dT%H")):
+    EmptyOperator(task_id="one")
 with DAG("by_hand", schedule=None):
     EmptyOperator(task_id="one")
 """
@@ -137,6 +141,20 @@ def test_both_ends_are_included(
     assert backfill("-n", "-o", "json", *dates, "archive_t") == 0
     rows = json.loads(capsys.readouterr().out)
     assert [row["interval_start"] for row in rows] == [f"{at(hour):%Y-%m-%dT%H:%M:%SZ}" for hour in hours]
+
+
+def test_dags_without_data_intervals(backfill: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    two = ("-s", "2026-11-20T05:00", "-e", "2026-11-20T06:00")
+    for dag_id, keys in ("moments", [None, None]), ("partitioned", ["20261120T05", "20261120T06"]):
+        assert backfill(*two, dag_id) == 0
+        assert " has ended: 2 success.\n" in capsys.readouterr().out
+        assert backfill("-n", "-o", "json", *two, dag_id) == 0
+        rows = json.loads(capsys.readouterr().out)
+        assert [(r["interval_start"], r["interval_end"], r["action"]) for r in rows] == [
+            ("2026-11-20T05:00:00Z", "2026-11-20T05:00:00Z", "leave"),
+            ("2026-11-20T06:00:00Z", "2026-11-20T06:00:00Z", "leave"),
+        ]
+        assert [r["partition_key"] for r in rows] == keys
 
 
 def test_the_list_for_people(

@@ -1,0 +1,434 @@
+"""`airflow archive`: what it answers, for people and for programs, and how it says that it cannot."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import yaml
+
+from kafka_archiver.errors import TransientError
+from kafka_archiver.intervals import Interval, to_ms
+from kafka_archiver.manifest import ChunkAccount, Manifest, ObjectEntry
+from kafka_archiver.orchestration.archives import read_archives
+from kafka_archiver.orchestration.connections import endpoints
+from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.steps.close_hours import close_hours
+from kafka_archiver.steps.commit import commit
+from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.plan import plan
+from tests.support.brokers import Brokers
+
+pytestmark = pytest.mark.dags
+
+DAY = datetime(2026, 11, 20, tzinfo=UTC)
+P0, P1 = TopicPartition("orders", 0), TopicPartition("orders", 1)
+Call = Callable[..., int]
+
+
+@pytest.fixture
+def call() -> Call:
+    """Calls `airflow archive` as Airflow's parser does. Returns the exit code."""
+    from airflow.cli.cli_parser import get_parser
+
+    def run(*words: str) -> int:
+        args = get_parser().parse_args(["archive", *words])
+        try:
+            args.func(args)
+        except SystemExit as end:
+            return end.code if isinstance(end.code, int) else 99
+        return 0
+
+    return run
+
+
+@pytest.fixture
+def orders(archives: Path, tmp_path: Path) -> Path:
+    """The archive orders, in a store of its own in memory."""
+    file = archives / "orders.yaml"
+    file.write_text(
+        "archive: orders\nsource: {topics: [orders]}\n"
+        f"store: {{url: 'memory://{tmp_path.name}/lake', chunk_records: 2}}\n"
+    )
+    return file
+
+
+@pytest.fixture
+def brokers(monkeypatch: pytest.MonkeyPatch, local_connections: None) -> Brokers:
+    """One record an hour in each of two partitions; three hours so far."""
+    answers = Brokers({P0: Range(0, 3), P1: Range(0, 3)}, first=to_ms(DAY) // 3_600_000)
+    monkeypatch.setattr("kafka_archiver.steps.context.Cluster", answers)
+    return answers
+
+
+@pytest.fixture
+def context(orders: Path, brokers: Brokers) -> Context:
+    found, _ = read_archives(orders.parent)
+    return Context.open(found["orders"], endpoints(found["orders"]))
+
+
+def hour(number: int) -> Interval:
+    return Interval(start=DAY + timedelta(hours=number), end=DAY + timedelta(hours=number + 1))
+
+
+def run(context: Context, number: int, until: str = "settled") -> None:
+    """The `number`th run of the day, up to a state, as if Spark had written one object a chunk."""
+    now = hour(number).end + timedelta(minutes=5)
+    work = plan(context, hour(number), "scheduled", now)
+    if until == "planned":
+        return
+    made = context.ledger.plan(work.runs[-1])
+    assert made is not None
+    accounts = [ChunkAccount(**c.model_dump(), archived=c.range.size) for c in made.chunks()]
+    objects = [
+        ObjectEntry(
+            key=f"orders/o+{a.partition}+{a.start}.jsonl.gz", topic=a.topic, partition=a.partition, generation=0,
+            chunk_start=a.start, path=f"date=2026-11-20/hour={a.start:02d}", rows=a.archived, bytes=1000 * a.archived,
+            checksum=f"md5of{a.partition}{a.start}-1", etag="etag", first_offset=a.start, last_offset=a.end - 1,
+            min_timestamp=0, max_timestamp=1,
+        )
+        for a in accounts
+    ]  # fmt: skip
+    context.ledger.put_manifest(Manifest.of(made, objects, accounts))
+    if until != "written":
+        commit(context, work.runs, now + timedelta(minutes=1))
+    if until == "settled":
+        close_hours(context, work.runs)
+
+
+def lines(text: str) -> list[str]:
+    return [line.rstrip() for line in text.splitlines()]
+
+
+def test_list(call: Call, orders: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = yaml.safe_load(orders.read_text())["store"]["url"]
+    assert call("list", "--output", "json") == 0
+    assert json.loads(capsys.readouterr().out) == [
+        {
+            "archive": "orders",
+            "dag_id": "archive_orders",
+            "topics": ["orders"],
+            "pattern": None,
+            "group": "archiver-orders",
+            "store": store,
+            "schedule": "0 * * * *",
+            "timezone": "UTC",
+            "file": str(orders),
+        }
+    ]
+    assert call("list") == 0
+    heads, _, row = lines(capsys.readouterr().out)[:3]
+    assert [word.strip() for word in heads.split("|")] == ["archive", "dag id", "topics", "store", "schedule", "file"]
+    assert row.startswith("orders  | archive_orders | orders | memory://")
+
+
+def test_a_wrong_file_hides_nothing_from_the_list(call: Call, orders: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (orders.parent / "wrong.yaml").write_text("archive: wrong\nnonsense: 1\n")
+    assert call("list", "-o", "yaml") == 1
+    shown = capsys.readouterr()
+    assert [found["archive"] for found in yaml.safe_load(shown.out)] == ["orders"]
+    assert "`nonsense` is not a key of an archive" in shown.err
+
+
+def test_validate_finds_every_problem(call: Call, orders: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("validate", "-o", "json") == 0
+    assert json.loads(capsys.readouterr().out) == [{"file": str(orders), "archive": "orders", "problems": []}]
+
+    (orders.parent / "a.yaml").write_text("archive: a\nnonsense: 1\n")
+    (orders.parent / "b.yaml").write_text(
+        "archive: b\nsource: {topics: [t]}\nstore: {url: s3://b/p, format: avro, content: value}\n"
+    )
+    (orders.parent / "copy.yaml").write_text(orders.read_text())
+    assert call("validate", "-o", "json") == 1
+    shown = capsys.readouterr()
+    found = {Path(one["file"]).name: one for one in json.loads(shown.out)}
+    assert list(found) == ["a.yaml", "b.yaml", "copy.yaml", "orders.yaml"]
+    assert found["a.yaml"]["archive"] is None
+    assert len(found["a.yaml"]["problems"]) == 3
+    assert found["b.yaml"]["problems"] == ["store.content: format avro has record, found 'value'"]
+    assert "is taken by" in found["copy.yaml"]["problems"][0]
+    assert found["orders.yaml"]["problems"] == []
+    assert shown.err == "Files with problems: 3 of 4.\n"
+
+
+def test_validate_some(call: Call, orders: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    elsewhere = tmp_path / "elsewhere.yml"
+    elsewhere.write_text("archive: x\nsource: {topics: [t]}\nstore: {url: ftp}\n")
+    (orders.parent / "broken.yaml").write_text("archive: [")
+    assert call("validate", "orders", str(elsewhere)) == 1
+    starts = [
+        "file          | archive | result",
+        "==============+=========+===",
+        "orders.yaml   | orders  | ok",
+        "elsewhere.yml | -       | `store.url`",
+    ]
+    shown = lines(capsys.readouterr().out)
+    assert [line[: len(start)] for line, start in zip(shown, starts, strict=True)] == starts
+    assert call("validate", "broken") == 1
+    assert "not YAML" in capsys.readouterr().out
+    assert call("validate", "nobody") == 1
+    assert capsys.readouterr().err == f"No archive 'nobody' in {orders.parent}; found: broken.yaml, orders.\n"
+
+
+def test_status(call: Call, context: Context, brokers: Brokers, capsys: pytest.CaptureFixture[str]) -> None:
+    run(context, 2)
+    brokers.logs[P0] = Range(0, 5)
+    run(context, 3, until="planned")
+    assert call("status", "orders", "-o", "json") == 0
+    [found] = json.loads(capsys.readouterr().out)
+    last = found.pop("last_commit")
+    assert (last["run"], last["committed_at"]) == ("20261120T020000Z", "2026-11-20T03:06:00Z")
+    assert found == {
+        "archive": "orders",
+        "lag": 2,
+        "oldest_unarchived": "2026-11-20T03:00:00Z",
+        "closed_until": "2026-11-20T03:00:00Z",
+        "unfinished": ["20261120T030000Z"],
+        "partitions": [
+            {
+                "topic": "orders",
+                "partition": 0,
+                "committed": 3,
+                "archived_to": 3,
+                "log_start": 0,
+                "log_end": 5,
+                "lag": 2,
+                "oldest_unarchived": "2026-11-20T03:00:00Z",
+            },
+            {
+                "topic": "orders",
+                "partition": 1,
+                "committed": 3,
+                "archived_to": 3,
+                "log_start": 0,
+                "log_end": 3,
+                "lag": 0,
+                "oldest_unarchived": None,
+            },
+        ],
+    }
+    assert call("status") == 0
+    assert lines(capsys.readouterr().out) == [
+        "orders: lag 2, the oldest of 2026-11-20T03:00:00Z, last commit 2026-11-20T03:06:00Z (run 20261120T020000Z), "
+        "closed until 2026-11-20T03:00:00Z, unfinished: 20261120T030000Z",
+        "topic  | partition | committed | archived to | log start | log end | lag | oldest unarchived",
+        "=======+===========+===========+=============+===========+=========+=====+=====================",
+        "orders |         0 |         3 |           3 |         0 |       5 |   2 | 2026-11-20T03:00:00Z",
+        "orders |         1 |         3 |           3 |         0 |       3 |   0 | -",
+    ]
+
+
+def test_status_of_an_archive_that_never_ran(call: Call, context: Context, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("status") == 0
+    assert lines(capsys.readouterr().out)[0] == (
+        "orders: lag 6, the oldest of 2026-11-20T00:00:00Z, nothing committed yet, no hour closed yet"
+    )
+
+
+def test_one_archive_that_does_not_answer_hides_no_other(
+    call: Call, context: Context, brokers: Brokers, capsys: pytest.CaptureFixture[str]
+) -> None:
+    brokers.failure = TransientError("no answer from the Kafka brokers")
+    assert call("status", "-o", "json") == 1
+    shown = capsys.readouterr()
+    assert json.loads(shown.out) == []
+    assert shown.err == "orders: no answer from the Kafka brokers\n"
+    assert call("status", "orders", "-o", "json") == 1
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err) == ("", "no answer from the Kafka brokers\n")
+
+
+def test_plan(call: Call, context: Context, brokers: Brokers, capsys: pytest.CaptureFixture[str]) -> None:
+    two = ("plan", "orders", "--interval-start", "2026-11-20T02:00:00Z")
+    assert call(*two, "-o", "json") == 0
+    found = json.loads(capsys.readouterr().out)
+    document = found.pop("plan")
+    assert found == {
+        "archive": "orders",
+        "run": "20261120T020000Z",
+        "exists": False,
+        "offsets": 6,
+        "chunks": 4,
+        "policies_triggered": [],
+        "finished_first": [],
+    }
+    assert document["interval"] == {"start": "2026-11-20T02:00:00Z", "end": "2026-11-20T03:00:00Z"}
+    assert [p["ranges"] for p in document["partitions"]] == [[[0, 3]], [[0, 3]]]
+    assert context.ledger.runs() == {}
+
+    assert call(*two, "--backfill") == 0
+    assert lines(capsys.readouterr().out) == [
+        "orders: interval [2026-11-20 02:00:00, 2026-11-20 03:00:00) UTC, run 20261120T020000Z, "
+        "backfill: 2 offsets in 2 chunks",
+        "topic  | partition | ranges | offsets | lost | log start | log end | closes",
+        "=======+===========+========+=========+======+===========+=========+=======",
+        "orders |         0 | [2, 3) |       1 |    0 |         0 |       3 | yes",
+        "orders |         1 | [2, 3) |       1 |    0 |         0 |       3 | yes",
+    ]
+
+
+def test_plan_of_an_interval_that_has_one(
+    call: Call, context: Context, brokers: Brokers, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(context, 1)
+    run(context, 2, until="planned")
+    brokers.logs[P0] = Range(0, 9)
+    assert call("plan", "orders", "-i", "2026-11-20T01:00:00Z", "-o", "json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["exists"], found["offsets"], found["finished_first"]) == (True, 6, ["20261120T020000Z"])
+    assert call("plan", "orders", "-i", "2026-11-20T01:00:00Z") == 0
+    shown = capsys.readouterr().out
+    assert "Planned at 2026-11-20T02:05:00Z already: a run would replay this plan." in shown
+    assert "A run would first finish 20261120T020000Z." in shown
+
+
+def test_plan_is_of_the_last_complete_interval(
+    call: Call, context: Context, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = datetime.now(UTC)
+    assert call("plan", "orders", "-o", "json") == 0
+    end = datetime.fromisoformat(json.loads(capsys.readouterr().out)["plan"]["interval"]["end"])
+    assert before - timedelta(hours=1) < end <= datetime.now(UTC)
+
+
+def test_plan_says_which_policies_decided(
+    call: Call, context: Context, orders: Path, brokers: Brokers, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(context, 2)
+    brokers.logs[P0], brokers.group = Range(5, 9), {P1: 1}
+    arguments = ("plan", "orders", "-i", "2026-11-20T03:00:00Z", "-o", "json")
+    assert call(*arguments) == 1
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "2 offsets of orders[0] are gone" in shown.err
+
+    with orders.open("a") as file:
+        file.write("policies: {lost_offsets: record_loss, moved_group: follow_ledger}\n")
+    assert call(*arguments) == 0
+    assert json.loads(capsys.readouterr().out)["policies_triggered"] == [
+        "lost_offsets: record_loss: orders[0] [3, 5) is gone",
+        "missing_group: resume_from_ledger: orders[0] starts at 3",
+        "moved_group: follow_ledger: orders[1] starts at 3, the group stands at 1",
+    ]
+
+
+def test_plan_of_no_interval(call: Call, context: Context, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("plan", "orders", "-i", "2026-11-20T02:10:00Z") == 1
+    assert capsys.readouterr().err == (
+        "No interval of the schedule '0 * * * *' starts at 2026-11-20T02:10:00Z; "
+        "the one that includes it starts at 2026-11-20T02:00:00Z.\n"
+    )
+
+
+def test_runs(call: Call, context: Context, brokers: Brokers, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("runs", "orders") == 0
+    assert capsys.readouterr().out == "(none)\n"
+    run(context, 2)
+    brokers.logs[P0] = Range(0, 1_203)
+    run(context, 3, until="committed")
+    run(context, 4, until="written")
+    run(context, 5, until="planned")
+    assert call("runs", "orders") == 0
+    assert lines(capsys.readouterr().out) == [
+        "run              | origin    | planned at           | offsets | objects |  rows |     bytes | state",
+        "=================+===========+======================+=========+=========+=======+===========+==========",
+        "20261120T050000Z | scheduled | 2026-11-20T06:05:00Z |       0 |       0 |     0 |         0 | written",
+        "20261120T040000Z | scheduled | 2026-11-20T05:05:00Z |       0 |       0 |     0 |         0 | written",
+        "20261120T030000Z | scheduled | 2026-11-20T04:05:00Z |   1,200 |     600 | 1,200 | 1,200,000 | committed",
+        "20261120T020000Z | scheduled | 2026-11-20T03:05:00Z |       6 |       4 |     6 |     6,000 | settled",
+    ]
+    assert call("runs", "orders", "--last", "1", "-o", "json") == 0
+    assert json.loads(capsys.readouterr().out) == [
+        {
+            "run": "20261120T050000Z",
+            "interval_start": "2026-11-20T05:00:00Z",
+            "interval_end": "2026-11-20T06:00:00Z",
+            "origin": "scheduled",
+            "planned_at": "2026-11-20T06:05:00Z",
+            "offsets": 0,
+            "objects": 0,
+            "rows": 0,
+            "bytes": 0,
+            "state": "written",
+        }
+    ]
+
+
+def test_show(call: Call, context: Context, capsys: pytest.CaptureFixture[str]) -> None:
+    run(context, 2)
+    assert call("show", "orders", "last") == 0
+    assert lines(capsys.readouterr().out) == [
+        "orders: run 20261120T020000Z, scheduled, interval [2026-11-20 02:00:00, 2026-11-20 03:00:00) UTC",
+        "settled; planned at 2026-11-20T03:05:00Z, committed at 2026-11-20T03:06:00Z",
+        "topic  | partition | ranges | offsets | group before | group after",
+        "=======+===========+========+=========+==============+============",
+        "orders |         0 | [0, 3) |       3 |            0 |           3",
+        "orders |         1 | [0, 3) |       3 |            0 |           3",
+        "",
+        "Account",
+        "topic  | partition | archived | filtered | dead-lettered | absent | lost | offsets",
+        "=======+===========+==========+==========+===============+========+======+========",
+        "orders |         0 |        3 |        0 |             0 |      0 |    0 |       3",
+        "orders |         1 |        3 |        0 |             0 |      0 |    0 |       3",
+        "all    |         - |        6 |        0 |             0 |      0 |    0 |       6",
+        "",
+        "Objects: 4 with 6 rows",
+        "object                | rows | bytes | first offset | last offset | checksum",
+        "======================+======+=======+==============+=============+==========",
+        "orders/o+0+0.jsonl.gz |    2 | 2,000 |            0 |           1 | md5of00-1",
+        "orders/o+0+2.jsonl.gz |    1 | 1,000 |            2 |           2 | md5of02-1",
+        "orders/o+1+0.jsonl.gz |    2 | 2,000 |            0 |           1 | md5of10-1",
+        "orders/o+1+2.jsonl.gz |    1 | 1,000 |            2 |           2 | md5of12-1",
+    ]
+    for name in "20261120T020000Z", "2026-11-20T02:00:00Z":
+        assert call("show", "orders", name, "-o", "json") == 0
+        found = json.loads(capsys.readouterr().out)
+        assert (found["archive"], found["run"], found["state"]) == ("orders", "20261120T020000Z", "settled")
+        assert found["store"].startswith("memory://")
+        for name in "plan", "manifest", "commit":
+            stored = getattr(context.ledger, name)("20261120T020000Z")
+            assert found[name] == json.loads(stored.to_json())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["show", "orders", "20261120T090000Z"],
+            "Archive orders has no run 20261120T090000Z; its last ones: 20261120T02",
+        ),
+        (["show", "orders", "yesterday"], "RUN: expected a time like 2026-11-21T05:00:00Z, found 'yesterday'"),
+        (["show", "nobody", "last"], "No archive 'nobody' in "),
+    ],
+)
+def test_what_is_not_there(
+    call: Call, context: Context, capsys: pytest.CaptureFixture[str], words: list[str], message: str
+) -> None:
+    run(context, 2)
+    assert call(*words) == 1
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith(message)
+    assert len(shown.err.splitlines()) == 1
+
+
+def test_a_missing_connection(call: Call, orders: Path, connection: object, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("runs", "orders") == 1
+    assert "there is no Airflow connection 'kafka_default' (source.kafka)" in capsys.readouterr().err
+
+
+def test_what_others_print_is_not_the_result(
+    call: Call, context: Context, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Brokers, "cluster_id", lambda _: print("noise") or "a-cluster")
+    assert call("plan", "orders", "-o", "yaml") == 0
+    shown = capsys.readouterr()
+    assert yaml.safe_load(shown.out)["archive"] == "orders"
+    assert shown.err == "noise\n"
+
+
+def test_only_errors_of_ours_are_short(call: Call, context: Context, brokers: Brokers) -> None:
+    brokers.failure = ZeroDivisionError()
+    with pytest.raises(ZeroDivisionError):
+        call("status", "orders")

@@ -1,0 +1,89 @@
+"""The commands as real processes: few, for each takes seconds."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scripts.stack.paths import BIN
+
+pytestmark = pytest.mark.dags
+
+PARSER = """
+import json, sys
+from airflow.cli import cli_parser
+cli_parser.get_parser()
+groups = cli_parser.ALL_COMMANDS_DICT
+print(json.dumps({
+    "modules": sorted(m for m in sys.modules if m.startswith("kafka_archiver")),
+    "heavy": sorted({"boto3", "confluent_kafka", "pyarrow", "pyspark"} & set(sys.modules)),
+    "dags": [c.name for c in groups["dags"].subcommands],
+    "archive": [c.name for c in groups["archive"].subcommands],
+}))
+"""
+
+
+def start(*command: str | Path, home: Path, **environment: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        command,
+        env={**os.environ, "AIRFLOW_HOME": str(home), "AIRFLOW__CORE__LOAD_EXAMPLES": "False", **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_every_airflow_command_loads_next_to_nothing_of_ours(tmp_path: Path) -> None:
+    done = start(sys.executable, "-c", PARSER, home=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    orchestration = "kafka_archiver.orchestration"
+    assert found["modules"] == [
+        "kafka_archiver",
+        orchestration,
+        f"{orchestration}.backfill",
+        f"{orchestration}.backfill.definition",
+        f"{orchestration}.cli",
+        f"{orchestration}.cli.definition",
+        f"{orchestration}.options",
+        f"{orchestration}.provider",
+    ]
+    assert found["heavy"] == []
+    assert {"list", "trigger", "unpause"} < set(found["dags"])
+    assert found["dags"].count("backfill") == 1
+    assert found["archive"] == ["list", "validate", "status", "plan", "runs", "show"]
+
+
+def test_only_the_result_goes_to_stdout(archives: Path, tmp_path: Path) -> None:
+    """Without a metadata database, too: a review of the YAML needs none."""
+    (archives / "orders.yaml").write_text("archive: orders\nsource: {topics: [orders]}\nstore: {url: s3://b/p}\n")
+    (archives / "wrong.yaml").write_text("archive: [")
+    folder = {"ARCHIVER_CONFIG_DIR": str(archives)}
+    done = start(BIN / "airflow", "archive", "validate", "--output", "json", home=tmp_path, **folder)
+    assert [found["archive"] for found in json.loads(done.stdout)] == ["orders", None]
+    assert done.returncode == 1
+    assert done.stderr.endswith("Files with problems: 1 of 2.\n")
+    assert "Traceback" not in done.stderr
+
+
+def test_warnings_on_the_way_go_to_stderr(archives: Path, tmp_path: Path) -> None:
+    (archives / "orders.yaml").write_text("archive: orders\nsource: {topics: [orders]}\nstore: {url: memory://m}\n")
+    done = start(
+        BIN / "airflow",
+        "archive",
+        "runs",
+        "orders",
+        "-o",
+        "json",
+        home=tmp_path,
+        ARCHIVER_CONFIG_DIR=str(archives),
+        AIRFLOW_CONN_KAFKA_DEFAULT='{"conn_type": "kafka", "extra": {"bootstrap.servers": "b", "sasl.password": "x"}}',
+        AIRFLOW_CONN_AWS_DEFAULT='{"conn_type": "aws"}',
+    )
+    assert done.stdout == "[]\n"
+    # Airflow warns of a password that is too short to be hidden in logs.
+    assert "too short" in done.stderr
