@@ -40,7 +40,8 @@ def java_consumer(services: Services, topic: str, records: int) -> float:
     properties = services.directory / "consumer.properties"
     # As the job reads: with checksums, which are on by default, and whole fetches.
     properties.write_text("auto.offset.reset=earliest\nmax.partition.fetch.bytes=8388608\n")
-    command = [str(find_java().executable), "-XX:-UsePerfData", "-cp", f"{BROKER_JARS}/*", _CLASS]
+    command = [str(find_java().executable), "-XX:-UsePerfData", "-XX:+UseSerialGC"]
+    command += ["-cp", f"{BROKER_JARS}/*", _CLASS]
     command += ["--bootstrap-server", services.kafka.bootstrap_servers, "--topic", topic, "--messages", str(records)]
     command += ["--consumer.config", str(properties), "--group", f"floor-{uuid.uuid4().hex[:8]}"]
     log = services.directory / "consumer.log"
