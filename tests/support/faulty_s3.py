@@ -114,7 +114,11 @@ class _Handler(BaseHTTPRequestHandler):
             self._reset()
             return
         if fault and kind == "refuse":
-            self._error(fault.status, fault.code, fault.message)
+            if operation == "AssumeRole":
+                error = _error_xml(fault.code, fault.message).split(b"\n", 1)[1]
+                self._answer(fault.status, {}, b"<ErrorResponse>" + error + b"</ErrorResponse>")
+            else:
+                self._error(fault.status, fault.code, fault.message)
             return
         if kind in ("damage", "swallow"):
             body = _flip(body)

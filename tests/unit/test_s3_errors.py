@@ -120,7 +120,10 @@ class TestRoles:
         monkeypatch.setenv("AWS_ENDPOINT_URL_STS", server.url)
         store = connect(role_arn="arn:aws:iam::123456789012:role/other")
         server.fail("AssumeRole", refuse(403, "AccessDenied"))
-        with pytest.raises(PermanentError, match="AssumeRole of the role for it in bucket archive: HTTP 403"):
+        expected = (
+            r"AssumeRole for bucket archive: HTTP 403 AccessDenied from the token service.* may these credentials"
+        )
+        with pytest.raises(PermanentError, match=expected):
             store.put("k", b"")
 
 
@@ -185,6 +188,11 @@ def test_stores_with_the_same_options_share_a_client(connect: OpenFaulty) -> Non
 def test_a_profile_that_does_not_exist_is_a_config_error() -> None:
     with pytest.raises(ConfigError, match=r"the store's connection cannot be used: .*no-such-profile"):
         S3Store(BUCKET, "", S3Options.parse({"profile_name": "no-such-profile", "endpoint_url": "http://x"}))
+
+
+def test_a_bundle_of_certificates_that_is_not_there_is_a_config_error(connect: OpenFaulty) -> None:
+    with pytest.raises(ConfigError, match=r"verify: expected true, false or the path .* found '/nonexistent/ca\.pem'"):
+        connect(verify="/nonexistent/ca.pem")
 
 
 def test_a_stalled_connection_names_what_was_waited_for(server: FaultyS3, connect: OpenFaulty) -> None:

@@ -3,6 +3,7 @@
 import functools
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -77,4 +78,10 @@ def _session(options: S3Options) -> boto3.Session:
 def _verify(options: S3Options) -> bool | str | None:
     if options.verify is None:
         return None
-    return {"true": True, "false": False}.get(options.verify.lower(), options.verify)
+    known = {"true": True, "false": False}.get(options.verify.lower())
+    if known is None and not Path(options.verify).exists():
+        raise ConfigError(
+            f"store option verify: expected true, false or the path of a bundle of certificates on this machine, "
+            f"found {options.verify!r}"
+        )
+    return options.verify if known is None else known

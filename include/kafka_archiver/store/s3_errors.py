@@ -156,9 +156,16 @@ def _answered(error: ClientError, place: Place, operation: str, key: str) -> Arc
     metadata = response.get("ResponseMetadata", {})
     code, status = code_of(error), metadata.get("HTTPStatusCode", 0)
     request = f", request {metadata['RequestId']}" if metadata.get("RequestId") else ""
+    found = (
+        f"{operation} of {key or 'all keys'} in bucket {place.bucket}: "
+        f"HTTP {status} {code} from {place.endpoint}{request}"
+    )
     if error.operation_name.startswith("AssumeRole"):
         # Asked of the token service, on the way to the store.
-        operation, key = error.operation_name, "the role for it"
+        found = (
+            f"{error.operation_name} for bucket {place.bucket}: HTTP {status} {code} from the token service{request}; "
+            "may these credentials assume role_arn, and is external_id the one its trust policy asks for?"
+        )
     elif code in _PERMANENT:
         message = _PERMANENT[code].format(
             bucket=place.bucket,
@@ -169,10 +176,6 @@ def _answered(error: ClientError, place: Place, operation: str, key: str) -> Arc
             permission=_PERMISSIONS.get(operation, "s3:PutObject"),
         )
         return PermanentError(message + (f" ({request[2:]})" if request else ""))
-    found = (
-        f"{operation} of {key or 'all keys'} in bucket {place.bucket}: "
-        f"HTTP {status} {code} from {place.endpoint}{request}"
-    )
     # An error in the body of a 200 comes with the status 500: botocore sees to it.
     if code in _TRANSIENT_CODES or status in (408, 429) or status >= 500:
         return TransientError(found)
