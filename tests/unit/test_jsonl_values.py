@@ -113,6 +113,14 @@ def test_json_is_what_orjson_takes(value: bytes) -> None:
     assert is_json(value) == accepted or (is_json(value) and (b"e" in value or b"\\u" in value))
 
 
+def test_how_deep_json_may_be_does_not_depend_on_the_callers_stack() -> None:
+    def called_from(depth: int, value: bytes) -> bool:
+        return called_from(depth - 1, value) if depth else is_json(value)
+
+    for document, accepted in ((b"[" * 1000 + b"]" * 1000, True), (b"[" * 5000 + b"]" * 5000, False)):
+        assert [called_from(depth, document) for depth in (0, 300, 600)] == [accepted] * 3
+
+
 def test_positions_beyond_two_gibibytes_do_not_overflow() -> None:
     # Memory that is never touched, and behind it the values that are.
     large = mmap.mmap(-1, 3 << 30)
