@@ -17,6 +17,8 @@ from tests.support.chunks import HOUR, Row, chunk_of, cut, new_store, write
 pytestmark = pytest.mark.unit
 
 PARTS = 1000
+# Nothing is gathered before it is written.
+PROMPT = Limits(memory_bytes=PARTS, upload_threads=1)
 ROWS = [Row(i, i % 5 * HOUR, value=b"1%d" % i * 40) for i in range(400)]
 
 
@@ -117,7 +119,7 @@ def test_parts_do_not_pile_up_when_the_store_is_slow() -> None:
             yield from cut([Row(i, 5, value=b"x" * 99) for i in range(start, start + 10)], 10)
 
     store = Slow()
-    write(chunk_of(0, 100), batches(), store, Limits(upload_threads=1), codec="none", part_bytes=PARTS)
+    write(chunk_of(0, 100), batches(), store, PROMPT, codec="none", part_bytes=PARTS)
     assert not ahead.is_set()
 
 
@@ -132,7 +134,7 @@ def test_a_failure_stops_the_reading_soon() -> None:
 
     store = Faulty("upload_part", 2, TransientError("reset"))
     with pytest.raises(TransientError, match="reset"):
-        write(chunk_of(0, 10**6), endless(), store, Limits(upload_threads=1), codec="none", part_bytes=PARTS)
+        write(chunk_of(0, 10**6), endless(), store, PROMPT, codec="none", part_bytes=PARTS)
     # A batch is a part: while the second fails, the third may be made and wait for the only thread.
     assert read <= 4
 
@@ -190,7 +192,7 @@ def test_a_part_on_its_way_arrives_before_the_abort() -> None:
 
     store = Slow()
     with pytest.raises(OSError, match="broker gone"):
-        write(chunk_of(0, 10), failing(), store, codec="none", part_bytes=PARTS)
+        write(chunk_of(0, 10), failing(), store, PROMPT, codec="none", part_bytes=PARTS)
     assert store.sent
     assert not list(store.list_uploads(""))
 

@@ -1,8 +1,8 @@
 """The part of an object that is being filled: in memory, or its first bytes in a temporary file."""
 
 import tempfile
+from io import BufferedRandom
 from pathlib import Path
-from typing import BinaryIO
 
 from kafka_archiver.writer.disk import disk
 
@@ -14,7 +14,7 @@ class PartBuffer:
         self.size = 0
         self._directory = directory
         self._memory = bytearray()
-        self._file: BinaryIO | None = None
+        self._file: BufferedRandom | None = None
 
     @property
     def held(self) -> int:
@@ -39,9 +39,14 @@ class PartBuffer:
         """All its bytes. It is of no use afterwards."""
         if self._file is None:
             return memoryview(self._memory)
+        whole = memoryview(bytearray(self.size))
         with disk(self._directory), self._file as file:
             file.seek(0)
-            return memoryview(file.read() + self._memory)
+            count = file.readinto(whole[: self.size - len(self._memory)])
+        # Refuses to be of another length, should the file have been read short.
+        whole[count:] = self._memory
+        self._memory = bytearray()
+        return whole
 
     def close(self) -> None:
         """Remove its file, if it has one."""

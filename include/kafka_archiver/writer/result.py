@@ -35,7 +35,7 @@ class Limits:
     @property
     def block_bytes(self) -> int:
         """How much is gathered before it is sorted: small beside the memory, large beside the cost of a call."""
-        return self.memory_bytes // 8
+        return self.memory_bytes // 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
