@@ -51,13 +51,32 @@ def told(archive: MakeArchive, local_connections: None) -> Any:
     return make
 
 
-def failed(error: BaseException | None = None, task: str = "verify") -> dict[str, Any]:
-    """What Airflow hands to a failure callback."""
-    ti = SimpleNamespace(
-        dag_id="archive_orders", run_id="scheduled__x", task_id=task, try_number=2, max_tries=3, log_url=LOG_URL
-    )
+class Task:
+    """A task instance, as much of it as the callbacks use."""
+
+    dag_id, run_id, max_tries, log_url = "archive_orders", "scheduled__x", 3, LOG_URL
+
+    def __init__(self, task_id: str = "verify", try_number: int = 2) -> None:
+        self.task_id, self.try_number = task_id, try_number
+        self.xcoms: dict[str, Any] = {}
+
+    def xcom_push(self, key: str, value: Any) -> None:
+        self.xcoms[key] = value
+
+    def xcom_pull(self, task_ids: str, key: str, map_indexes: int) -> Any:
+        assert (task_ids, map_indexes) == (self.task_id, -1)
+        return self.xcoms.get(key)
+
+
+def failed(error: BaseException | None = None, task: Task | None = None) -> dict[str, Any]:
+    """What Airflow hands to a failure callback in the task's own process."""
     run = SimpleNamespace(data_interval_start=START, data_interval_end=END, run_after=END, run_type="scheduled")
-    return {"ti": ti, "dag_run": run, "exception": error}
+    return {"ti": task or Task(), "dag_run": run, "exception": error}
+
+
+def afterwards(context: dict[str, Any]) -> dict[str, Any]:
+    """What it hands to one in the DAG processor."""
+    return {name: value for name, value in context.items() if name != "exception"}
 
 
 def plan_in(archive: Archive) -> None:
@@ -88,7 +107,7 @@ def test_a_webhook_gets_what_failed_which_interval_and_ranges_why_and_where_to_l
     archive = told("ops")
     plan_in(archive)
     add_webhook(connection, "ops", webhook, **{"X-Token": "ours"})
-    FailureAlert(archive)(failed(IntegrityError("2 objects are missing\nlake/a\nlake/b")))
+    FailureAlert(archive).task_failed(failed(IntegrityError("2 objects are missing\nlake/a\nlake/b")))
     [document] = webhook.documents
     text = document.pop("text")
     assert document == {
@@ -115,7 +134,7 @@ def test_a_mail_says_the_same(told: Any, connection: AddConnection, mail_server:
     archive = told("ops_mail")
     plan_in(archive)
     add_mail(connection, "ops_mail", mail_server, to_email="on-call@example.com, second@example.com")
-    FailureAlert(archive)(failed(PermanentError("PolicyError: 5 offsets <are> gone")))
+    FailureAlert(archive).task_failed(failed(PermanentError("PolicyError: 5 offsets <are> gone")))
     [(recipients, mail)] = mail_server.mails
     assert recipients == ["on-call@example.com", "second@example.com"]
     assert mail["From"] == "airflow@example.com"
@@ -131,7 +150,7 @@ def test_what_failed_may_look_like_a_template(
 ) -> None:
     add_webhook(connection, "ops", webhook)
     add_mail(connection, "ops_mail", mail_server, to_email="on-call@example.com")
-    FailureAlert(told("ops", "ops_mail"))(failed(ValueError("{{ var.value.secret }} {% raise %}")))
+    FailureAlert(told("ops", "ops_mail")).task_failed(failed(ValueError("{{ var.value.secret }} {% raise %}")))
     assert webhook.documents[0]["cause"] == "ValueError: {{ var.value.secret }} {% raise %}"
     assert "{{ var.value.secret }} {% raise %}" in text_of(mail_server.mails[0][1])
 
@@ -155,7 +174,7 @@ def test_channels_that_are_down_hide_neither_the_others_nor_themselves(
         add_webhook(connection, "ops", webhook)
         add_mail(connection, "ops_mail", mail_server, to_email="on-call@example.com")
         names = ("refused", "refused_mail", "broken", "silent", "to_nobody", "kafka_by_mistake", "missing")
-        FailureAlert(told(*names, "ops", "ops_mail"))(failed(ValueError("x")))
+        FailureAlert(told(*names, "ops", "ops_mail")).task_failed(failed(ValueError("x")))
     assert len(webhook.documents) == len(mail_server.mails) == 1
     errors = [r.getMessage() for r in caplog.records if r.levelname == "ERROR" and r.name.startswith("kafka_archiver")]
     assert [e.split(":")[0] for e in errors] == [f"the alert could not be sent by connection {name}" for name in names]
@@ -175,7 +194,7 @@ def test_a_store_that_does_not_answer_does_not_hold_up_the_alert(
         )
         monkeypatch.setattr(alert_module, "LEDGER_SECONDS", 0.2)
         before = time.monotonic()
-        FailureAlert(made.model_copy(update={"store": store}))(failed(ValueError("x")))
+        FailureAlert(made.model_copy(update={"store": store})).task_failed(failed(ValueError("x")))
         assert time.monotonic() - before < 10
     assert webhook.documents[0]["planned"] is None
     assert "unknown (no plan yet, or the ledger cannot be read)" in webhook.documents[0]["text"]
@@ -186,24 +205,47 @@ def test_a_connection_that_is_missing_is_told_too(
 ) -> None:
     # The very thing that failed: there is nothing to read the ledger with.
     add_webhook(connection, "ops", webhook)
-    FailureAlert(archive("alerts: {on_failure: [ops]}\n"))(failed(ValueError("x"), task="plan"))
+    FailureAlert(archive("alerts: {on_failure: [ops]}\n")).task_failed(failed(ValueError("x"), Task("plan")))
     assert webhook.documents[0]["task"] == "plan"
     assert webhook.documents[0]["planned"] is None
 
 
-def test_a_task_whose_process_vanished_has_a_cause_too(told: Any, connection: AddConnection, webhook: Webhook) -> None:
+def test_a_failure_is_told_once(told: Any, connection: AddConnection, webhook: Webhook) -> None:
     add_webhook(connection, "ops", webhook)
-    FailureAlert(told("ops"))({k: v for k, v in failed().items() if k != "exception"})
+    alert, context = FailureAlert(told("ops")), failed(ValueError("x"))
+    alert.task_failed(context)
+    alert.run_failed(afterwards(context))
+    assert [d["cause"] for d in webhook.documents] == ["ValueError: x"]
+    # Cleared, tried again, failed again: news.
+    context["ti"].try_number += 1
+    alert.run_failed(afterwards(context))
+    assert len(webhook.documents) == 2
+
+
+def test_a_task_whose_process_was_killed_is_told_when_its_run_has_failed(
+    told: Any, connection: AddConnection, webhook: Webhook
+) -> None:
+    add_webhook(connection, "ops", webhook)
+    alert, context = FailureAlert(told("ops")), afterwards(failed())
+    # In the DAG processor nothing can be noted, so that the run's callback would tell it again.
+    alert.task_failed(context)
+    assert webhook.documents == []
+    alert.run_failed(context)
     assert webhook.documents[0]["cause"].startswith("the task's process ended without a word")
+    assert webhook.documents[0]["task"] == "verify"
+
+
+def test_a_run_that_failed_without_a_task_is_none_of_ours(told: Any) -> None:
+    FailureAlert(told("ops")).run_failed({"run_id": "x", "reason": "task_failure"})
 
 
 def test_secrets_do_not_travel(told: Any, connection: AddConnection, webhook: Webhook) -> None:
     add_webhook(connection, "ops", webhook)
-    FailureAlert(told("ops"))(failed(ValueError(f"cannot log in with {SECRET}")))
+    FailureAlert(told("ops")).task_failed(failed(ValueError(f"cannot log in with {SECRET}")))
     assert webhook.documents[0]["cause"] == "ValueError: cannot log in with ***"
 
 
 def test_a_long_cause_is_cut(told: Any, connection: AddConnection, webhook: Webhook) -> None:
     add_webhook(connection, "ops", webhook)
-    FailureAlert(told("ops"))(failed(ValueError("word " * 10_000)))
+    FailureAlert(told("ops")).task_failed(failed(ValueError("word " * 10_000)))
     assert len(webhook.documents[0]["cause"]) < 1100

@@ -132,8 +132,11 @@ def test_a_run_may_be_given_another_limit(archive: MakeArchive) -> None:
         param.resolve(0)
 
 
-def test_only_archives_with_alerts_have_a_failure_callback(archive: MakeArchive) -> None:
-    assert not any(task.on_failure_callback for task in dag_of(archive()).tasks)
-    assert all(task.on_failure_callback for task in dag_of(archive("alerts: {on_failure: [ops]}\n")).tasks)
+def test_only_archives_with_alerts_have_failure_callbacks(archive: MakeArchive) -> None:
+    quiet, loud = dag_of(archive()), dag_of(archive("alerts: {on_failure: [ops]}\n"))
+    assert not any(task.on_failure_callback for task in quiet.tasks)
+    assert not quiet.on_failure_callback
+    assert all(task.on_failure_callback for task in loud.tasks)
+    assert loud.on_failure_callback
     # A retry is no news.
-    assert not any(task.on_retry_callback for task in dag_of(archive("alerts: {on_failure: [ops]}\n")).tasks)
+    assert not any(task.on_retry_callback for task in loud.tasks)

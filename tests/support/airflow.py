@@ -117,6 +117,16 @@ class Airflow:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
+    def start_command(self, *arguments: str) -> "subprocess.Popen[str]":
+        """`airflow …`, running."""
+        return subprocess.Popen(
+            [BIN / "airflow", *arguments],
+            env=self._environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
     def request(self, method: str, path: str, body: Any = None, *, missing_ok: bool = False, **query: Any) -> Any:
         """What the REST API answers; None for a 404 that is all right."""
         if not self._token:

@@ -1,4 +1,4 @@
-"""Airflow's failure callback: tell the people and programs that `alerts.on_failure` names."""
+"""Airflow's failure callbacks: tell the people and programs that `alerts.on_failure` names, once a failure."""
 
 import logging
 from collections.abc import Mapping
@@ -15,19 +15,37 @@ from kafka_archiver.orchestration.lookup import Wanted, find
 
 log = logging.getLogger(__name__)
 HTTP_SECONDS = 20
+# The XCom with which a failed attempt notes that it has told everybody.
+TOLD = "alerted"
 
 
 class FailureAlert:
-    """Called when a task has failed for good: no retry follows.
+    """Tells of tasks that have failed for good: no retry follows.
 
-    The providers' notifiers would render the message as a template; what failed may well hold braces.
+    Airflow calls a task's callback in the task's own process, which is where the error is known; when that process was
+    killed, nobody calls it. So the DAG run's callback, called in the DAG processor, tells of what was not told.
     """
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
 
-    def __call__(self, context: Mapping[str, Any]) -> None:
-        """Tell everybody; who cannot be told is noted in the task's log."""
+    def task_failed(self, context: Mapping[str, Any]) -> None:
+        """The callback of each task."""
+        if "exception" not in context:
+            # Called in the DAG processor, since the task's machine stopped reporting: `run_failed` follows.
+            return
+        self._tell(context)
+        ti = context["ti"]
+        ti.xcom_push(TOLD, ti.try_number)
+
+    def run_failed(self, context: Mapping[str, Any]) -> None:
+        """The callback of the DAG. Airflow's context has the task that failed last."""
+        ti = context.get("ti")
+        if ti is not None and ti.xcom_pull(task_ids=ti.task_id, key=TOLD, map_indexes=-1) != ti.try_number:
+            self._tell(context)
+
+    # The providers' notifiers would render the message as a template; what failed may well hold braces.
+    def _tell(self, context: Mapping[str, Any]) -> None:
         alert = alert_of(self._archive, context)
         for conn_id in self._archive.alerts.on_failure:
             try:

@@ -51,6 +51,7 @@ def archive_dag(archive: Archive, text: str, job: Path) -> DAG:
         tags=_tags(archive),
         params={"max_records": _max_records(archive)},
         default_args=_default_args(archive),
+        on_failure_callback=FailureAlert(archive).run_failed if archive.alerts.on_failure else None,
         # The caller decides which of them its module shows to Airflow.
         auto_register=False,
     ) as dag:
@@ -76,7 +77,7 @@ def _default_args(archive: Archive) -> dict[str, Any]:
                 )
             ]
         ),
-        "on_failure_callback": [FailureAlert(archive)] if archive.alerts.on_failure else [],
+        "on_failure_callback": FailureAlert(archive).task_failed if archive.alerts.on_failure else None,
     }
 
 

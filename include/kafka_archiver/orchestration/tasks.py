@@ -30,7 +30,7 @@ def archive_tasks(archive: Archive, job: Path) -> list[Any]:
         mode="reschedule",
         poke_interval=10,
         exponential_backoff=True,
-        max_wait=60,
+        max_wait=30,
         timeout=timedelta(days=7).total_seconds(),
         doc_md="Waits for its turn, then freezes the offset ranges of the interval before the first byte is read.",
     )

@@ -1,0 +1,241 @@
+"""Archives under Airflow's real scheduler, with the real broker, S3 server and Spark."""
+
+import json
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+import psutil
+import pytest
+
+from scripts.stack.kafka import Kafka
+from scripts.stack.s3 import S3
+from tests.support.airflow import Airflow, spans
+from tests.support.receivers import MailServer, Webhook, text_of
+from tests.support.topics import HOUR, Record, new_topic, produce
+from tests.support.waiting import until
+
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(600)]
+TASKS = ("plan", "archive", "verify", "commit", "close_hours")
+
+
+@pytest.fixture
+def name(airflow: Airflow) -> Iterator[str]:
+    """A name for the test's archive, which is gone afterwards."""
+    name = f"x{uuid.uuid4().hex[:8]}"
+    yield name
+    if (airflow.archives / f"{name}.yaml").exists():
+        airflow.remove_archive(name)
+
+
+def this_hour() -> datetime:
+    return datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
+
+
+def records(hours: int, each: int) -> Iterator[Record]:
+    """`each` records in each of the `hours` before this one, on two partitions."""
+    first = int(this_hour().timestamp() * 1000) - hours * HOUR
+    for number in range(hours * each):
+        yield Record(number % 2, first + number * HOUR // each, b'{"n": %d}' % number)
+
+
+def yaml(topic: str, name: str, more: str = "", source: str = "", bucket: str = "archive") -> str:
+    return f"source: {{topics: [{topic}]{source}}}\nstore: {{url: 's3://{bucket}/{name}', chunk_records: 400}}\n{more}"
+
+
+def find_job(name: str) -> psutil.Process:
+    """The spark-submit of an archive."""
+
+    def find() -> psutil.Process | None:
+        for process in psutil.process_iter(["cmdline"]):
+            line = process.info["cmdline"] or []
+            if "org.apache.spark.deploy.SparkSubmit" in line and f"archive_{name}" in line:
+                return process
+        return None
+
+    found = until(find, seconds=120, every=0.2)
+    assert found is not None
+    return found
+
+
+@pytest.fixture(scope="module")
+def told_by_scheduler(airflow: Airflow, kafka: Kafka, s3: S3) -> Iterator[dict[str, Any]]:
+    """A scheduled run, whose job is killed once, and two backfill runs that Airflow is asked for meanwhile."""
+    name = f"x{uuid.uuid4().hex[:8]}"
+    topic = new_topic(kafka.bootstrap_servers, 2)
+    produce(kafka.bootstrap_servers, topic, records(hours=4, each=500))
+    dag = airflow.add_archive(name, yaml(topic, name))
+    airflow.pause(dag, False)
+    until(lambda: any(t.task == "plan" and t.state == "success" for t in airflow.tasks(dag)), seconds=120, every=0.5)
+    since, until_ = (f"{this_hour() - timedelta(hours=h):%Y-%m-%dT%H:%M}" for h in (4, 3))
+    backfill = airflow.start_command("dags", "backfill", dag, "-s", since, "-e", until_, "--max-active-runs", "2")
+    # As the kernel does when memory runs out.
+    find_job(name).kill()
+    states = airflow.wait_for_runs(dag, 3, seconds=400)
+    output, _ = backfill.communicate(timeout=60)
+    assert backfill.returncode == 0, output
+    runs = {run["dag_run_id"]: run["run_type"] for run in airflow.runs(dag)}
+    yield {
+        "name": name,
+        "topic": topic,
+        "dag": dag,
+        "states": states,
+        "tasks": airflow.tasks(dag),
+        "scheduled": next(run for run, kind in runs.items() if kind == "scheduled"),
+        "backfills": sorted(run for run, kind in runs.items() if kind == "backfill"),
+    }
+    airflow.remove_archive(name)
+
+
+def test_all_runs_succeed(told_by_scheduler: dict[str, Any]) -> None:
+    assert len(told_by_scheduler["backfills"]) == 2
+    assert set(told_by_scheduler["states"].values()) == {"success"}
+
+
+def test_a_scheduled_run_and_two_backfill_runs_never_overlap(
+    airflow: Airflow, told_by_scheduler: dict[str, Any]
+) -> None:
+    tasks = told_by_scheduler["tasks"]
+    ordered = sorted(spans(tasks).values())
+    assert len(ordered) == 3
+    for (_, end), (begin, _) in pairwise(ordered):
+        assert end <= begin
+    # They would have, had nobody waited.
+    assert min(t.start for t in tasks if t.run_id in told_by_scheduler["backfills"] and t.start) < ordered[-1][0]
+    logs = [airflow.log(told_by_scheduler["dag"], run, "plan") for run in told_by_scheduler["backfills"]]
+    assert any("1 other run of this archive is at work: waiting until it has closed its hours" in log for log in logs)
+
+
+def test_a_killed_job_is_tried_again(airflow: Airflow, told_by_scheduler: dict[str, Any]) -> None:
+    dag, run = told_by_scheduler["dag"], told_by_scheduler["scheduled"]
+    attempts = {t.task: t.attempt for t in told_by_scheduler["tasks"] if t.run_id == run}
+    assert attempts == dict.fromkeys(TASKS, 1) | {"archive": 2}
+    assert "spark-submit was killed by signal 9" in airflow.log(dag, run, "archive", attempt=1)
+
+
+def test_with_nothing_left_to_read_spark_is_skipped_and_the_rest_is_not(told_by_scheduler: dict[str, Any]) -> None:
+    for run in told_by_scheduler["backfills"]:
+        states = {t.task: t.state for t in told_by_scheduler["tasks"] if t.run_id == run}
+        assert states == dict.fromkeys(TASKS, "success") | {"archive": "skipped"}
+
+
+def test_the_logs_say_what_a_person_wants_to_know(airflow: Airflow, told_by_scheduler: dict[str, Any]) -> None:
+    dag, run, topic = told_by_scheduler["dag"], told_by_scheduler["scheduled"], told_by_scheduler["topic"]
+    planned = airflow.log(dag, run, "plan")
+    assert f"2,000 offsets of 2 partitions: {topic}[0] [0, 1000), {topic}[1] [0, 1000)" in planned
+    archived = airflow.log(dag, run, "archive", attempt=2)
+    assert "chunk 6 of 6" in archived
+    assert "2,000 records in" in archived
+    assert "each there with its checksum" in airflow.log(dag, run, "verify")
+    assert f"{topic}[0] none → 1000" in airflow.log(dag, run, "commit")
+    assert "4 hours closed" in airflow.log(dag, run, "close_hours") or "is complete" in airflow.log(
+        dag, run, "close_hours"
+    )
+
+
+def test_each_closed_hour_is_announced_once_as_an_asset_event(
+    airflow: Airflow, told_by_scheduler: dict[str, Any]
+) -> None:
+    name = told_by_scheduler["name"]
+    events = [e for e in airflow.asset_events(told_by_scheduler["dag"]) if e["extra"]["rows"]]
+    assert {e["name"] for e in events} == {f"archive_{name}_hours"}
+    assert {e["uri"] for e in events} == {f"s3://archive/{name}/_ledger/{name}/hours"}
+    hours = sorted(e["extra"]["hour"] for e in events)
+    assert hours == [f"{this_hour() - timedelta(hours=h):%Y-%m-%dT%H:00:00Z}" for h in (4, 3, 2, 1)]
+    assert {(e["extra"]["status"], e["extra"]["rows"]) for e in events} == {("complete", 500)}
+
+
+def test_no_secret_is_in_logs_or_rendered_fields(airflow: Airflow, s3: S3, told_by_scheduler: dict[str, Any]) -> None:
+    dag = told_by_scheduler["dag"]
+    shown = [airflow.log(dag, t.run_id, t.task, t.attempt) for t in told_by_scheduler["tasks"]]
+    shown += [json.dumps(airflow.rendered(dag, t.run_id, t.task)) for t in told_by_scheduler["tasks"]]
+    assert "Spark-Submit cmd: spark-submit --master local[2]" in "".join(shown)
+    assert s3.owner.secret_key not in "".join(shown)
+
+
+def test_a_failure_for_good_is_told_once_and_blocks_nobody(airflow: Airflow, kafka: Kafka, name: str) -> None:
+    topic = f"t-{name}"
+    with Webhook() as webhook, MailServer() as mail_server:
+        airflow.add_connection(f"hook_{name}", "http", host=f"http://127.0.0.1:{webhook.port}/alerts")
+        airflow.add_connection(f"dead_{name}", "http", host="http://127.0.0.1:9")
+        mail = {"disable_ssl": True, "disable_tls": True, "from_email": "a@b.example", "to_email": "c@d.example"}
+        airflow.add_connection(f"mail_{name}", "smtp", host="127.0.0.1", port=mail_server.port, extra=mail)
+        alerts = f"alerts: {{on_failure: [dead_{name}, hook_{name}, mail_{name}]}}\n"
+        dag = airflow.add_archive(name, yaml(topic, name, f"schedule: null\n{alerts}"))
+        airflow.pause(dag, False)
+        failed = airflow.trigger(dag)
+        assert airflow.wait_for_runs(dag, 1) == {failed: "failed"}
+        new_topic(kafka.bootstrap_servers, name=topic)
+        second = airflow.trigger(dag)
+        assert airflow.wait_for_runs(dag, 2) == {failed: "failed", second: "success"}
+    # One each, although Airflow has called the callbacks of the task and of the run.
+    [document], [(recipients, message)] = webhook.documents, mail_server.mails
+    cause = f"could not describe topic {topic}: it does not exist"
+    assert cause in document["cause"]
+    assert (document["task"], document["attempt"], document["planned"]) == ("plan", 1, None)
+    assert document["log_url"].startswith(f"{airflow.url}/dags/{dag}/runs/")
+    assert recipients == ["c@d.example"]
+    assert cause in text_of(message)
+    log = airflow.log(dag, failed, "plan")
+    assert f"the alert could not be sent by connection dead_{name}" in log
+    assert cause in log
+    states = {t.task: (t.state, t.attempt) for t in airflow.tasks(dag, failed)}
+    assert states == {"plan": ("failed", 1)} | dict.fromkeys(TASKS[1:], ("upstream_failed", 0))
+
+
+def test_a_job_that_fails_for_good_says_why(airflow: Airflow, kafka: Kafka, name: str) -> None:
+    topic = new_topic(kafka.bootstrap_servers)
+    produce(kafka.bootstrap_servers, topic, [Record(0, 1, b'{"n": 1}'), Record(0, 2, b"no JSON")])
+    with Webhook() as webhook:
+        airflow.add_connection(f"hook_{name}", "http", host=f"http://127.0.0.1:{webhook.port}")
+        more = f"schedule: null\nalerts: {{on_failure: [hook_{name}]}}\n"
+        dag = airflow.add_archive(name, yaml(topic, name, more, source=", value: {decode: json}"))
+        airflow.pause(dag, False)
+        run = airflow.trigger(dag)
+        assert airflow.wait_for_runs(dag, 1) == {run: "failed"}
+        [document] = until(lambda: webhook.documents)
+    assert f"{topic}[0] offset 1: " in document["cause"]
+    assert (document["task"], document["attempt"]) == ("archive", 1)
+    assert document["planned"] == f"2 offsets of 1 partitions: {topic}[0] [0, 2)"
+    states = {t.task: t.state for t in airflow.tasks(dag)}
+    assert states == {"plan": "success", "archive": "failed"} | dict.fromkeys(TASKS[2:], "upstream_failed")
+
+
+def test_a_task_whose_process_is_killed_for_good_is_told_too(airflow: Airflow, kafka: Kafka, name: str) -> None:
+    topic = new_topic(kafka.bootstrap_servers)
+    produce(kafka.bootstrap_servers, topic, [Record(0, 1, b"x")])
+    with Webhook() as webhook:
+        airflow.add_connection(f"hook_{name}", "http", host=f"http://127.0.0.1:{webhook.port}")
+        more = f"schedule: null\nretries: 0\nalerts: {{on_failure: [hook_{name}]}}\n"
+        dag = airflow.add_archive(name, yaml(topic, name, more))
+        airflow.pause(dag, False)
+        run = airflow.trigger(dag)
+        job = find_job(name)
+        # Airflow's callbacks run in the very process that is killed.
+        task = job.parent()
+        assert task is not None
+        task.kill()
+        assert airflow.wait_for_runs(dag, 1) == {run: "failed"}
+        [document] = until(lambda: webhook.documents)
+    assert document["task"] == "archive"
+    assert document["cause"].startswith("the task's process ended without a word")
+    assert document["planned"] == f"1 offsets of 1 partitions: {topic}[0] [0, 1)"
+    # The job does not live on without its task.
+    job.wait(timeout=30)
+
+
+def test_a_broken_yaml_file_stops_no_other_archive(airflow: Airflow, name: str) -> None:
+    dag = airflow.add_archive(name, yaml("t", name))
+    broken = airflow.archives / f"broken_{name}.yaml"
+    broken.write_text("archive: broken\nstore: {url: 's3://b/p'}\n")
+    try:
+        errors = until(airflow.import_errors, seconds=60, every=0.5)
+        assert list(errors) == ["archive_errors.py"]
+        assert f"broken_{name}.yaml: `source` is required" in errors["archive_errors.py"]
+        found = airflow.request("GET", f"/dags/{dag}")
+        assert (found["has_import_errors"], found["is_stale"]) == (False, False)
+    finally:
+        broken.unlink()
+    until(lambda: not airflow.import_errors(), seconds=60, every=0.5)
