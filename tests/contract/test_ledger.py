@@ -1,6 +1,6 @@
 """The ledger's documents on a store: written once where they must be, checked whenever they are read."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from threading import Barrier
@@ -16,8 +16,8 @@ from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import Commit, Intent, Manifest
 from kafka_archiver.plan import Plan
 from kafka_archiver.proof import HourProof, Progress, prove
-from kafka_archiver.store import Store
-from tests.support.values import FIVE, HOURS, plan
+from kafka_archiver.store import Stat, Store
+from tests.support.values import FIVE, plan
 
 pytestmark = pytest.mark.contract
 
@@ -25,7 +25,7 @@ RUN = "20261121T050000Z"
 PLAN = plan()
 MANIFEST = Manifest.of(PLAN, [], [])
 INTENT = Intent(archive="orders", run=RUN, keys=("orders/a",))
-HOUR = HOURS[0]
+HOUR = 498_677
 
 
 @pytest.fixture
@@ -151,6 +151,23 @@ class TestListings:
             ("20261121T060000Z", frozenset({"plan"})),
             ("20261122T060000Z", frozenset({"plan"})),
         ]
+
+    def test_runs_and_hours_are_in_order_whatever_the_server_s_order_is(self, store: Store) -> None:
+        class Backwards:
+            """A server may list in any order."""
+
+            url = store.url
+
+            def list(self, prefix: str) -> Iterator[Stat]:
+                return reversed(list(store.list(prefix)))
+
+        ledger = Ledger(store, "orders")
+        for hours in (1, 0):
+            ledger.create_plan(plan(start=FIVE + timedelta(hours=hours)))
+            ledger.put_hour(proof(HOUR + hours))
+        backwards = Ledger(Backwards(), "orders")  # type: ignore[arg-type]
+        assert list(backwards.runs()) == [RUN, "20261121T060000Z"]
+        assert backwards.hours() == (HOUR, HOUR + 1)
 
     def test_hours_are_listed_oldest_first_and_the_timeless_last(self, ledger: Ledger) -> None:
         for hour in (None, 498_700, 0, 2_000_000):
