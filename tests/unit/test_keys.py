@@ -140,6 +140,7 @@ def test_an_archive_s_documents_are_no_other_archive_s(one: str, other: str) -> 
 @pytest.mark.parametrize(
     "key",
     [
+        "20261121T050000Z/plan.json",
         "runs/20261121T050000Z/plan.json",
         "_ledger/a/runs/20261121T050000Z/plan.json/x",
         "_ledger/a/progress.json",
