@@ -1,6 +1,5 @@
 """Documents: the same value is the same bytes, and what is not a document is told by a sentence."""
 
-import re
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
@@ -111,7 +110,7 @@ class TestDamage:
         assert found in BYTES
         message = refused(BYTES.replace(found, put))
         assert expected in message
-        assert re.search("restore it from a backup of the store, or run `airflow archive audit`", message)
+        assert message.endswith("restore it from a backup of the store")
 
     def test_a_plan_with_a_fault_inside_says_where(self) -> None:
         data = COMMIT.to_json().replace(b"/commit", b"/plan")
