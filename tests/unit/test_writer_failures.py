@@ -11,6 +11,7 @@ from kafka_archiver.errors import BadRecordError, IntegrityError, PermanentError
 from kafka_archiver.store.base import Part
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.writer.commit import abort, complete
+from kafka_archiver.writer.outputs import Outputs
 from kafka_archiver.writer.result import Limits
 from tests.support.chunks import HOUR, Row, chunk_of, cut, new_store, write
 
@@ -194,6 +195,15 @@ def test_a_part_on_its_way_arrives_before_the_abort() -> None:
     with pytest.raises(OSError, match="broker gone"):
         write(chunk_of(0, 10), failing(), store, PROMPT, codec="none", part_bytes=PARTS)
     assert store.sent
+    assert not list(store.list_uploads(""))
+
+
+def test_records_that_the_writer_loses_are_no_filtered_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    encode = Outputs._encode
+    monkeypatch.setattr(Outputs, "_encode", lambda self, hour, batch: encode(self, hour, batch.slice(1)))
+    store = Faulty()
+    with pytest.raises(IntegrityError, match=r"400 offsets seen .* 0 filtered do not add up"):
+        write(chunk_of(0, 400), cut(ROWS, 100), store)
     assert not list(store.list_uploads(""))
 
 

@@ -42,8 +42,10 @@ def write_chunk(
     started = time.monotonic()
     tally = OffsetTally(chunk)
     skip = job.settings.null_value == "skip"
+    filtered = 0
 
     def wanted() -> Iterator[pa.RecordBatch]:
+        nonlocal filtered
         for batch in batches:
             if not batch.num_rows:
                 continue
@@ -51,6 +53,7 @@ def write_chunk(
             kept = batch.select(_COLUMNS[job.settings.content])
             if skip and kept.column("value").null_count:
                 kept = kept.filter(pc.is_valid(kept.column("value")))
+                filtered += batch.num_rows - kept.num_rows
             if kept.num_rows:
                 yield kept
 
@@ -62,8 +65,8 @@ def write_chunk(
         for hour, batch in blocks(wanted(), limits.block_bytes):
             outputs.write(hour, batch)
         objects = outputs.finish()
-    account = _account(chunk, tally, sum(o.rows for o in objects))
-    seconds = time.monotonic() - started
+        account = _account(chunk, tally, sum(o.rows for o in objects), filtered)
+    seconds = max(time.monotonic() - started, 1e-6)
     log.info(
         "chunk %s: %s records, %d objects, %.1f MB, %s records/s",
         chunk,
@@ -75,16 +78,19 @@ def write_chunk(
     return ChunkResult(account=account, objects=objects)
 
 
-def _account(chunk: Chunk, tally: OffsetTally, archived: int) -> ChunkAccount:
+def _account(chunk: Chunk, tally: OffsetTally, archived: int, filtered: int) -> ChunkAccount:
     gaps = tally.gaps()
     absent = int((gaps[:, 1] - gaps[:, 0]).sum())
-    if tally.seen + absent != chunk.end - chunk.start:
-        raise IntegrityError(f"{chunk}: {tally.seen} offsets seen and {absent} not seen are not all there are")
+    if (archived + filtered, tally.seen + absent) != (tally.seen, chunk.end - chunk.start):
+        raise IntegrityError(
+            f"{chunk}: {tally.seen} offsets seen and {absent} not seen, {archived} records written and {filtered} "
+            "filtered do not add up. Nothing of this chunk is stored; this is a fault of the writer, please report it."
+        )
     # Not validated again: a compacted chunk has half a million gaps, and to look at each would take a second.
     return ChunkAccount.model_construct(
         **chunk.model_dump(),
         archived=archived,
-        filtered=tally.seen - archived,
+        filtered=filtered,
         absent=absent,
-        absent_ranges=tuple(map(tuple, gaps.tolist())),
+        absent_ranges=tuple(zip(gaps[:, 0].tolist(), gaps[:, 1].tolist(), strict=True)),
     )
