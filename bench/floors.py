@@ -39,7 +39,7 @@ def java_consumer(services: Services, topic: str, records: int) -> float:
     """CPU seconds of a JVM that reads `records` records with Kafka's own consumer and does nothing with them."""
     properties = services.directory / "consumer.properties"
     # As the job reads: with checksums, which are on by default, and whole fetches.
-    properties.write_text("auto.offset.reset=earliest\nmax.partition.fetch.bytes=8388608\n")
+    properties.write_text("auto.offset.reset=earliest\nmax.partition.fetch.bytes=2097152\n")
     command = [str(find_java().executable), "-XX:-UsePerfData", "-XX:+UseSerialGC"]
     command += ["-cp", f"{BROKER_JARS}/*", _CLASS]
     command += ["--bootstrap-server", services.kafka.bootstrap_servers, "--topic", topic, "--messages", str(records)]

@@ -62,6 +62,8 @@ def _read(spark: SparkSession, chunks: list[Chunk], settings: Settings, properti
     assigned: dict[str, list[int]] = {}
     for chunk in chunks:
         assigned.setdefault(chunk.topic, []).append(chunk.partition)
+    # Between two polls Spark drops what was fetched ahead, so that large fetches are waste: at 2 MiB a task takes a
+    # twentieth less CPU and the JVM a quarter less memory than at 8 (docs/PERFORMANCE.md). A larger record still comes.
     reader = (
         spark.read.format("kafka")
         .options(**{f"kafka.{name}": value for name, value in java_properties(properties).items()})
@@ -71,7 +73,7 @@ def _read(spark: SparkSession, chunks: list[Chunk], settings: Settings, properti
         .option("failOnDataLoss", "true")
         .option("kafka.isolation.level", settings.isolation)
         .option("kafka.max.poll.records", "5000")
-        .option("kafka.max.partition.fetch.bytes", str(8 << 20))
+        .option("kafka.max.partition.fetch.bytes", str(2 << 20))
         .option("groupIdPrefix", "kafka-archiver")
         .option("includeHeaders", str(settings.content == "record").lower())
     )
