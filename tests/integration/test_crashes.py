@@ -18,7 +18,7 @@ from kafka_archiver.ranges import TopicPartition
 from scripts.stack.kafka import Kafka
 from scripts.stack.s3 import S3
 from tests.support.archiver import Archiver, hour
-from tests.support.proxy import Request, S3Proxy
+from tests.support.proxy import Request, Rule, S3Proxy
 from tests.support.topics import DAY, HOUR, Record, new_topic, produce
 from tests.support.waiting import until
 
@@ -58,13 +58,14 @@ def kill(process: "subprocess.Popen[str]") -> None:
     process.wait(30)
 
 
-def killing(process: "list[subprocess.Popen[str]]", verb: str, ending: str, number: int, carried_out: bool) -> object:
+def killing(process: "list[subprocess.Popen[str]]", verb: str, ending: str, number: int, carried_out: bool) -> Rule:
     """A rule that kills at the `number`th request of a verb on such a key, before or after the server did it."""
     count = iter(range(1_000_000))
 
     def rule(request: Request, done: bool) -> int | None:
         if request.verb == verb and request.key.endswith(ending) and done == carried_out and next(count) == number:
             kill(process[0])
+            return None if carried_out else 503
         return None
 
     return rule
@@ -80,7 +81,7 @@ def test_case_2_a_crash_after_some_hours_were_written_and_a_retry_after_more_rec
 ) -> None:
     work = archiver.plan(hour(3))
     running: list[subprocess.Popen[str]] = []
-    proxy.rule = killing(running, "complete", ".gz", 1, True)  # type: ignore[assignment]
+    proxy.rule = killing(running, "complete", ".gz", 1, True)
     running.append(archiver.start(work.archive))
     running[0].communicate(timeout=200)
     assert running[0].returncode == -signal.SIGKILL
@@ -119,7 +120,7 @@ def test_case_3_one_of_several_objects_fails_to_upload(archiver: Archiver, proxy
 def test_case_4_a_crash_between_the_last_object_and_the_manifest(archiver: Archiver, proxy: S3Proxy) -> None:
     work = archiver.plan(hour(3))
     running: list[subprocess.Popen[str]] = []
-    proxy.rule = killing(running, "put", "manifest.json", 0, False)  # type: ignore[assignment]
+    proxy.rule = killing(running, "put", "manifest.json", 0, False)
     running.append(archiver.start(work.archive))
     running[0].communicate(timeout=200)
     before = archiver.etags()
@@ -140,7 +141,7 @@ def test_case_4_a_crash_around_the_commit_is_made_up_for_by_the_next_run(
     archiver.submit(work.archive)
     before = archiver.etags()
     running: list[subprocess.Popen[str]] = []
-    proxy.rule = killing(running, "put", "commit.json", 0, carried_out)  # type: ignore[assignment]
+    proxy.rule = killing(running, "put", "commit.json", 0, carried_out)
     running.append(archiver.start_step("commit", *work.runs))
     running[0].communicate(timeout=60)
     assert running[0].returncode == -signal.SIGKILL
