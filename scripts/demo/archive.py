@@ -1,0 +1,115 @@
+"""The second half: a scheduled run that is killed, a backfill, a replay."""
+
+from __future__ import annotations
+
+from scripts.demo import shell
+from scripts.demo.errors import DemoError
+from scripts.demo.kill import kill_spark_job
+from scripts.demo.lake import Stored
+from scripts.demo.shell import moment
+from scripts.demo.tell import Look, say, until
+from scripts.demo.world import World
+
+MINUTES = 60.0
+# It takes a minute more, and the whole shall take no more than six.
+REPLAY_WITHIN = 4.5 * MINUTES
+
+
+def scheduled_run_killed_once(world: World) -> str:
+    """Unpause the DAG; kill its Spark job at work; wait for Airflow's own retry. Returns the run's id."""
+    world.dag.pause(False)
+    say(f"DAG {world.dag.id} is unpaused: its timetable makes a run for the last complete hour, and that run takes")
+    say("everything from where the group stands to the end of the log, whatever hour it is of.")
+    run = until(lambda: _scheduled(world), 2 * MINUTES)
+    until(lambda: _writing(world, run), 5 * MINUTES, every=0.1)
+    killed = kill_spark_job(world.airflow, world.archive)
+    if not killed:
+        raise DemoError("the Spark job was gone before it could be killed")
+    plan = _plan(world)
+    objects, uploads = world.lake.objects(), len(world.lake.uploads())
+    say()
+    say(f"SIGKILL for spark-submit and its Python: {killed} processes. In the bucket: {uploads} unfinished uploads,")
+    say(f"which nobody sees, {len(objects)} objects, and the plan, frozen before the first byte was read: {plan[:16]}…")
+    until(lambda: _ended(world, run), 6 * MINUTES)
+    _retried_cleanly(world, run, plan, objects)
+    return run
+
+
+def _retried_cleanly(world: World, run: str, plan: str, before: dict[str, Stored]) -> None:
+    attempt = world.dag.tasks(run)["archive"].attempt
+    say()
+    say("What the first attempt of `archive` logged at its end, and the last one:")
+    for number in (1, attempt):
+        for line in _telling(world.dag.log(run, "archive", number)):
+            say(f"  {number}  {line}")
+    if world.dag.state(run) != "success":
+        raise DemoError(f"run {run} ended as {world.dag.state(run)}; see {world.dag.url}/dags/{world.dag.id}")
+    if attempt < 2:
+        raise DemoError("the task `archive` succeeded at its first attempt, although its job was killed")
+    if _plan(world) != plan:
+        raise DemoError("the retry made another plan than the one that the killed attempt worked on")
+    after = world.lake.objects()
+    if changed := [key for key, stored in before.items() if after.get(key) != stored]:
+        raise DemoError(f"{len(changed)} objects of the killed attempt are others now, such as {changed[0]}")
+    say(f"Same plan {plan[:16]}…, so the same keys with the same bytes: {len(after)} objects. Attempts: {attempt}.")
+
+
+def backfill_first_hour(world: World) -> None:
+    """The hour before the archive's begin, with the command of old."""
+    before, group = world.lake.objects(), world.topic.committed()
+    shell.run(backfill_command(world), world.dag.now)
+    after = world.lake.objects()
+    if not len(after) > len(before):
+        raise DemoError("the backfill archived nothing")
+    if any(after[key] != stored for key, stored in before.items()):
+        raise DemoError("the backfill changed objects that were there")
+    if world.topic.committed() != group:
+        raise DemoError("the backfill moved the group")
+    say(f"{len(after) - len(before)} new objects; the {len(before)} others and the group's offsets are as they were.")
+
+
+def replay_first_hour(world: World) -> None:
+    """The same command again, told to run what has succeeded already."""
+    before = world.lake.objects()
+    if world.clock.seconds > REPLAY_WITHIN:
+        say("Left out, because this machine is slow today. To see it, after `. .local/env.sh`:")
+        say(f"{backfill_command(world)} --reset-dagruns")
+        return
+    shell.run(f"{backfill_command(world)} --reset-dagruns --yes", world.dag.now)
+    if world.lake.objects() != before:
+        raise DemoError("the replay changed an object")
+    say(f"Read and written again from the same plan: {len(before)} objects, and no ETag has changed.")
+
+
+def backfill_command(world: World) -> str:
+    hour = moment(world.first_hour)
+    return f"airflow dags backfill {world.dag.id} --start-date {hour} --end-date {hour}"
+
+
+def _scheduled(world: World) -> Look[str]:
+    runs = [run["dag_run_id"] for run in world.dag.runs() if run["run_type"] == "scheduled"]
+    return (runs[0] if runs else None), (f"run {runs[0]}" if runs else "waiting for the scheduler")
+
+
+def _writing(world: World, run: str) -> Look[bool]:
+    tasks = world.dag.tasks(run)
+    if any(task.state == "failed" for task in tasks.values()) or len(tasks) > 2:
+        raise DemoError(f"the Spark job was to be killed at work, but the run is at: {world.dag.states(run)}")
+    uploads = "archive" in tasks and tasks["archive"].state == "running" and world.lake.uploads()
+    return (True if uploads else None), world.dag.states(run) + (" · the first upload has begun" if uploads else "")
+
+
+def _ended(world: World, run: str) -> Look[bool]:
+    ended = world.dag.state(run) in ("success", "failed")
+    return (True if ended else None), world.dag.states(run)
+
+
+def _plan(world: World) -> str:
+    """The ETags of all plans; there is one as long as there is one run."""
+    return "+".join(stored.etag for key, stored in sorted(world.lake.ledger().items()) if key.endswith("/plan.json"))
+
+
+def _telling(lines: list[str]) -> list[str]:
+    """Of a task's log the lines that say how far it came, and why it ended."""
+    found = [line for line in lines if "spark-submit was killed" in line or " records in " in line]
+    return [line.removeprefix("Task failed with exception ") for line in dict.fromkeys(found)]

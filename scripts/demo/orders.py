@@ -1,0 +1,122 @@
+"""The stream: order events of some hours, as they come in from shops, phones and a partner's import. Pure.
+
+The same seed gives the same events.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+HOUR = 3_600_000
+# Events in each hour: a morning that fills up. With what comes on top about 200,000.
+PER_HOUR = (24_000, 27_000, 30_000, 32_000, 34_000, 33_000)
+# In this hour the prices of a few baskets are updated over and over: Kafka's compaction keeps the last of each.
+BASKETS_HOUR, BASKETS, UPDATES = 2, 300, 60
+# In this hour a partner's import fails in the middle (an aborted transaction) and is repeated as a whole.
+IMPORT_HOUR, IMPORTED = 4, 1_200
+# A phone without network delivers its orders one or two hours late.
+LATE_SHARE = 0.015
+# Some arrive behind younger ones: networks, queues and retries delay them by seconds to minutes.
+DELAYED_SHARE, DELAY = 0.1, 40_000
+COUNTRIES = ("DE", "FR", "IT", "ES", "NL", "PL", "AT", "SE")
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One record. `timestamp`: when it happened, in milliseconds since 1970; the order of records is another."""
+
+    id: str
+    key: str
+    timestamp: int
+    value: bytes
+    headers: tuple[tuple[str, bytes], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Records that are sent together: by themselves, or in a transaction that ends like this."""
+
+    events: tuple[Event, ...]
+    transaction: Literal["none", "committed", "aborted"] = "none"
+
+
+class Stream:
+    """:param start: the first millisecond of the first hour. :param scale: 1 for the whole stream."""
+
+    def __init__(self, start: int, seed: int = 3, scale: float = 1.0) -> None:
+        self._start, self._scale = start, scale
+        self._random = random.Random(seed)
+        self._count = 0
+
+    def batches(self) -> Iterator[Batch]:
+        """Everything, in the order in which it arrives."""
+        for hour, count in enumerate(PER_HOUR):
+            events = self._hour(hour, self._scaled(count))
+            if hour == IMPORT_HOUR:
+                half = len(events) // 2
+                failed = self._import(hour)
+                yield Batch(events[:half])
+                # The first attempt breaks off after two thirds; the second one sends the same events again, all.
+                yield Batch(failed[: len(failed) * 2 // 3], "aborted")
+                yield Batch(failed, "committed")
+                yield Batch(events[half:])
+            else:
+                yield Batch(events)
+
+    def _scaled(self, count: int) -> int:
+        return max(10, round(count * self._scale))
+
+    def _hour(self, hour: int, count: int) -> tuple[Event, ...]:
+        begin = self._start + hour * HOUR
+        # When it arrives, when it happened, which basket.
+        arriving: list[tuple[int, int, str | None]] = []
+        for _ in range(count):
+            arrival = begin + self._random.randrange(HOUR)
+            delay = int(self._random.expovariate(1 / DELAY)) if self._random.random() < DELAYED_SHARE else 0
+            happened = max(begin, arrival - delay)
+            arriving.append((arrival, self._late(hour, happened), None))
+        if hour == BASKETS_HOUR:
+            for number in range(self._scaled(BASKETS * UPDATES)):
+                moment = begin + self._random.randrange(HOUR // 3, HOUR * 2 // 3)
+                arriving.append((moment, moment, f"basket-{number % BASKETS:04}"))
+        arriving.sort(key=lambda item: item[:2])
+        return tuple(self._event(happened, basket) for _, happened, basket in arriving)
+
+    def _late(self, hour: int, happened: int) -> int:
+        # Not into the first hour: the archive begins behind it, and a backfill brings it later as one piece.
+        if hour < 2 or self._random.random() >= LATE_SHARE:
+            return happened
+        return happened - self._random.randint(1, min(2, hour - 1)) * HOUR
+
+    def _import(self, hour: int) -> tuple[Event, ...]:
+        begin = self._start + hour * HOUR + HOUR // 2
+        return tuple(self._event(begin + number, None, "partner-import") for number in range(self._scaled(IMPORTED)))
+
+    def _event(self, happened: int, basket: str | None, source: str = "") -> Event:
+        pick = self._random
+        self._count += 1
+        order = basket or f"order-{self._count:07}"
+        source = source or pick.choice(("web", "app", "app", "shop"))
+        value = {
+            "event_id": f"e{self._count:07}",
+            "order_id": order,
+            "type": "basket_priced" if basket else "order_placed",
+            "created_at": datetime.fromtimestamp(happened / 1000, UTC).isoformat(timespec="milliseconds"),
+            "source": source,
+            "country": pick.choices(COUNTRIES, (30, 20, 15, 12, 8, 7, 5, 3))[0],
+            "customer": f"c{pick.randrange(40_000):05}",
+            "items": [
+                {"sku": f"sku-{pick.randrange(5_000):04}", "quantity": pick.randint(1, 4)}
+                for _ in range(pick.choice((1, 1, 1, 2, 3)))
+            ],
+            "amount": round(pick.lognormvariate(3.6, 0.7), 2),
+            "currency": "EUR",
+        }
+        headers = (("source", source.encode()), ("trace", f"{pick.getrandbits(64):016x}".encode()))
+        text = json.dumps(value, separators=(",", ":"))
+        return Event(str(value["event_id"]), order, happened, text.encode(), headers)
