@@ -2,7 +2,7 @@
 
 import json
 import socket
-import time
+import threading
 import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -16,8 +16,10 @@ from kafka_archiver.errors import IntegrityError, PermanentError
 from kafka_archiver.intervals import Interval
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.orchestration import alert as alert_module
+from kafka_archiver.orchestration import callbacks
 from kafka_archiver.orchestration.callbacks import FailureAlert
 from kafka_archiver.plan import PartitionPlan, Plan
+from kafka_archiver.steps.context import Context
 from kafka_archiver.store import open_store
 from tests.dags.conftest import SECRET, AddConnection, MakeArchive
 from tests.support.receivers import MailServer, Webhook, text_of
@@ -161,14 +163,16 @@ def test_channels_that_are_down_hide_neither_the_others_nor_themselves(
     webhook: Webhook,
     mail_server: MailServer,
     caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(callbacks, "HTTP_SECONDS", 0.2)
     with socket.socket() as free, Webhook(status=500) as broken, Webhook(status=None) as silent:
         free.bind(("127.0.0.1", 0))
         nobody = free.getsockname()[1]
         connection("refused", "http", host=f"http://127.0.0.1:{nobody}")
         connection("refused_mail", "smtp", {"from_email": "a@b.c", "to_email": "d@e.f"}, host="127.0.0.1", port=nobody)
         add_webhook(connection, "broken", broken)
-        add_webhook(connection, "silent", silent, timeout=0.2)
+        add_webhook(connection, "silent", silent)
         add_mail(connection, "to_nobody", mail_server)
         connection("kafka_by_mistake", "kafka")
         add_webhook(connection, "ops", webhook)
@@ -186,16 +190,15 @@ def test_channels_that_are_down_hide_neither_the_others_nor_themselves(
 def test_a_store_that_does_not_answer_does_not_hold_up_the_alert(
     told: Any, connection: AddConnection, webhook: Webhook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = told("ops")
     add_webhook(connection, "ops", webhook)
-    with Webhook(status=None) as silent:
-        store = made.store.model_copy(
-            update={"url": "s3://bucket/lake", "aws": {"endpoint_url": f"http://127.0.0.1:{silent.port}"}}
-        )
-        monkeypatch.setattr(alert_module, "LEDGER_SECONDS", 0.2)
-        before = time.monotonic()
-        FailureAlert(made.model_copy(update={"store": store})).task_failed(failed(ValueError("x")))
-        assert time.monotonic() - before < 10
+    answer = threading.Event()
+    ledger = SimpleNamespace(plan=lambda _: None if answer.wait() else None)
+    monkeypatch.setattr(Context, "open", lambda *_: SimpleNamespace(ledger=ledger))
+    monkeypatch.setattr(alert_module, "LEDGER_SECONDS", 0.2)
+    try:
+        FailureAlert(told("ops")).task_failed(failed(ValueError("x")))
+    finally:
+        answer.set()
     assert webhook.documents[0]["planned"] is None
     assert "unknown (no plan yet, or the ledger cannot be read)" in webhook.documents[0]["text"]
 
