@@ -9,6 +9,7 @@ import time
 from datetime import UTC, datetime
 
 from scripts.demo.errors import DemoError
+from scripts.demo.kill import kill_spark_job
 from scripts.demo.orders import HOUR, PER_HOUR, Batch, Stream
 from scripts.demo.shell import moment
 from scripts.demo.tell import say
@@ -34,6 +35,8 @@ def clean_slate(world: World) -> None:
     """Without anything of an earlier demo."""
     world.dag.wait_until_there()
     runs = world.dag.forget_runs()
+    # Airflow ends the job of a run that was set to failed in its own time; what it still wrote would be in the way.
+    kill_spark_job(world.airflow, world.archive)
     # Airflow keeps the logs of deleted runs, and would append to them those of new runs with the same name.
     shutil.rmtree(world.airflow / "logs" / f"dag_id={world.dag.id}", ignore_errors=True)
     topic = world.topic.remove()
