@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from scripts.demo import shell
+from scripts.demo.check import broken_claims
 from scripts.demo.errors import DemoError
 from scripts.demo.kill import kill_spark_job
-from scripts.demo.lake import Stored
 from scripts.demo.shell import moment
 from scripts.demo.tell import Look, say, until
 from scripts.demo.world import World
@@ -26,32 +26,37 @@ def scheduled_run_killed_once(world: World) -> str:
     if not killed:
         raise DemoError("the Spark job was gone before it could be killed")
     plan = _plan(world)
-    objects, uploads = world.lake.objects(), len(world.lake.uploads())
+    objects, unfinished = world.lake.objects(), world.lake.would_be()
     say()
-    say(f"SIGKILL for spark-submit and its Python: {killed} processes. In the bucket: {uploads} unfinished uploads,")
+    say(f"SIGKILL for spark-submit and its Python: {killed} processes. In the bucket: {len(unfinished)} uploads to be,")
     say(f"which nobody sees, {len(objects)} objects, and the plan, frozen before the first byte was read: {plan[:16]}…")
     until(lambda: _ended(world, run), 6 * MINUTES)
-    _retried_cleanly(world, run, plan, objects)
+    attempt = _retried(world, run)
+    if _plan(world) != plan:
+        raise DemoError("the retry made another plan than the one that the killed attempt worked on")
+    # Objects as small as these have one part, so an upload has all of its bytes or none.
+    claims = {key: stored.etag for key, stored in objects.items()} | unfinished
+    after = {key: stored.etag for key, stored in world.lake.objects().items()}
+    if wrong := broken_claims(claims, after):
+        raise DemoError(f"{len(wrong)} objects of the killed attempt are others now, such as {wrong[0]}")
+    say(f"Attempt {attempt} worked on the same plan {plan[:16]}… and stored {len(after)} objects. The bytes of")
+    say(f"{sum(map(bool, claims.values()))} of them were uploaded by the killed attempt too: same keys, same ETags.")
     return run
 
 
-def _retried_cleanly(world: World, run: str, plan: str, before: dict[str, Stored]) -> None:
+def _retried(world: World, run: str) -> int:
+    """Show what the attempts said. Returns the number of the one that succeeded."""
     attempt = world.dag.tasks(run)["archive"].attempt
     say()
     say("What the first attempt of `archive` logged at its end, and the last one:")
-    for number in (1, attempt):
+    for number in sorted({1, attempt}):
         for line in _telling(world.dag.log(run, "archive", number)):
             say(f"  {number}  {line}")
     if world.dag.state(run) != "success":
         raise DemoError(f"run {run} ended as {world.dag.state(run)}; see {world.dag.url}/dags/{world.dag.id}")
     if attempt < 2:
         raise DemoError("the task `archive` succeeded at its first attempt, although its job was killed")
-    if _plan(world) != plan:
-        raise DemoError("the retry made another plan than the one that the killed attempt worked on")
-    after = world.lake.objects()
-    if changed := [key for key, stored in before.items() if after.get(key) != stored]:
-        raise DemoError(f"{len(changed)} objects of the killed attempt are others now, such as {changed[0]}")
-    say(f"Same plan {plan[:16]}…, so the same keys with the same bytes: {len(after)} objects. Attempts: {attempt}.")
+    return attempt
 
 
 def backfill_first_hour(world: World) -> None:

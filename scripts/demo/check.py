@@ -52,3 +52,8 @@ def compare(expected: Mapping[str, int], found: Iterable[Found]) -> Verdict:
         misfiled=tuple(line.id for line in lines if not line.hour <= expected.get(line.id, line.at) < line.hour + HOUR),
         changed=tuple(line.id for line in lines if line.at != expected.get(line.id, line.at)),
     )
+
+
+def broken_claims(claims: Mapping[str, str], etags: Mapping[str, str]) -> list[str]:
+    """The keys that are not among the objects, or not with the claimed ETag; an empty one claims the key alone."""
+    return [key for key, etag in claims.items() if key not in etags or (etag and etags[key] != etag)]

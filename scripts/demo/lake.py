@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -42,6 +43,15 @@ class Lake:
         """Key and id of the uploads that nobody sees yet."""
         answer = self._client.list_multipart_uploads(Bucket=self._bucket, Prefix=self._prefix + self._data)
         return [(u["Key"].removeprefix(self._prefix), u["UploadId"]) for u in answer.get("Uploads", ())]
+
+    def would_be(self) -> dict[str, str]:
+        """The ETag that each unfinished upload would have as an object; empty before its first part has arrived."""
+        etags = {}
+        for key, upload in self.uploads():
+            answer = self._client.list_parts(Bucket=self._bucket, Key=self._prefix + key, UploadId=upload)
+            parts = [bytes.fromhex(part["ETag"].strip('"')) for part in answer.get("Parts", ())]
+            etags[key] = f"{hashlib.md5(b''.join(parts)).hexdigest()}-{len(parts)}" if parts else ""
+        return etags
 
     def documents(self, name: str) -> dict[str, Any]:
         """The ledger's documents of that name (plan, manifest, commit) by run."""

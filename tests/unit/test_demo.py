@@ -7,7 +7,7 @@ from datetime import datetime
 import pytest
 
 from scripts.demo.account import account, faults
-from scripts.demo.check import Found, compare
+from scripts.demo.check import Found, broken_claims, compare
 from scripts.demo.orders import HOUR, IMPORT_HOUR, PER_HOUR, Batch, Stream
 from scripts.demo.produced import Produced, Sent, spans
 
@@ -131,3 +131,9 @@ def test_the_account_explains_every_offset_or_says_how_many_it_does_not() -> Non
 def test_spans() -> None:
     assert spans([7, 5, 6]) == (5, 8)
     assert spans([]) == (0, 0)
+
+
+def test_claims_of_keys_and_bytes_can_be_broken() -> None:
+    etags = {"a": "1", "b": "2"}
+    assert broken_claims({"a": "1", "b": ""}, etags) == []
+    assert broken_claims({"a": "2", "b": "", "c": ""}, etags) == ["a", "c"]
