@@ -192,7 +192,11 @@ def test_a_store_that_does_not_answer_does_not_hold_up_the_alert(
 ) -> None:
     add_webhook(connection, "ops", webhook)
     answer = threading.Event()
-    ledger = SimpleNamespace(plan=lambda _: None if answer.wait() else None)
+
+    def plan(_: str) -> None:
+        answer.wait()
+
+    ledger = SimpleNamespace(plan=plan)
     monkeypatch.setattr(Context, "open", lambda *_: SimpleNamespace(ledger=ledger))
     monkeypatch.setattr(alert_module, "LEDGER_SECONDS", 0.2)
     try:
