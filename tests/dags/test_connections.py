@@ -161,13 +161,19 @@ def test_a_missing_connection_is_named_with_its_key_and_the_command_to_add_it(
     archive: MakeArchive, connection: AddConnection
 ) -> None:
     with pytest.raises(ConfigError) as caught:
-        endpoints(archive("").model_copy())
+        endpoints(archive())
     message = str(caught.value)
     assert "there is no Airflow connection 'kafka_default' (source.kafka)" in message
     assert (
         "airflow connections add kafka_default --conn-type kafka --conn-extra "
         """'{"bootstrap.servers": "broker:9092"}'""" in message
     )
+
+
+def test_a_missing_aws_connection_may_be_added_empty(archive: MakeArchive, connection: AddConnection) -> None:
+    connection("kafka_default", "kafka", {"bootstrap.servers": "b:1"})
+    with pytest.raises(ConfigError, match=r"'aws_default' \(store.aws\)[\s\S]*without login and password it means"):
+        endpoints(archive())
 
 
 def test_a_connection_of_another_type_is_refused(archive: MakeArchive, connection: AddConnection) -> None:

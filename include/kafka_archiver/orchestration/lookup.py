@@ -13,12 +13,13 @@ from kafka_archiver.errors import ConfigError, TransientError
 
 _EXAMPLES = {
     "kafka": ("--conn-extra", '{"bootstrap.servers": "broker:9092"}'),
-    "aws": ("--conn-login", "ACCESS_KEY", "--conn-password", "SECRET_KEY", "--conn-extra", '{"region_name": "…"}'),
+    "aws": ("--conn-login", "ACCESS_KEY", "--conn-password", "SECRET_KEY", "--conn-extra", '{"region_name": "eu-central-1"}'),
     "spark": ("--conn-host", "spark://master", "--conn-port", "7077"),
     "http": ("--conn-host", "https://hooks.example.com/path"),
     "smtp": ("--conn-host", "smtp.example.com", "--conn-port", "465", "--conn-extra",
              '{"from_email": "airflow@example.com", "to_email": "on-call@example.com"}'),
 }  # fmt: skip
+_NOTES = {"aws": "\n(without login and password it means the credentials of the machine or pod)"}
 
 
 class Wanted(NamedTuple):
@@ -51,7 +52,7 @@ def find(wanted: Wanted) -> Connection:
     try:
         connection: Connection = Connection.get(wanted.conn_id)
     except AirflowNotFoundException as error:
-        message = f"there is no {wanted}; add it with:\n  {wanted.command}"
+        message = f"there is no {wanted}; add it with:\n  {wanted.command}{_NOTES.get(wanted.kinds[0], '')}"
         if conf.get("secrets", "backend", fallback=None) or conf.get("workers", "secrets_backend", fallback=None):
             # Airflow hides the errors of a secrets backend: one that is down looks like one that has no such secret.
             raise TransientError(f"{message}\nor see whether Airflow's secrets backend answers") from error
