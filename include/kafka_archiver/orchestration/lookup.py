@@ -13,7 +13,7 @@ from kafka_archiver.errors import ConfigError, TransientError
 
 _EXAMPLES = {
     "kafka": ("--conn-extra", '{"bootstrap.servers": "broker:9092"}'),
-    "aws": ("--conn-login", "ACCESS_KEY", "--conn-password", "SECRET_KEY", "--conn-extra", '{"region_name": "eu-central-1"}'),
+    "aws": ("--conn-login", "KEY_ID", "--conn-password", "SECRET", "--conn-extra", '{"region_name": "eu-west-1"}'),
     "spark": ("--conn-host", "spark://master", "--conn-port", "7077"),
     "http": ("--conn-host", "https://hooks.example.com/path"),
     "smtp": ("--conn-host", "smtp.example.com", "--conn-port", "465", "--conn-extra",
