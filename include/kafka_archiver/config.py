@@ -49,7 +49,7 @@ class Source(_Section):
     group: str | None = None
     start: Literal["earliest", "latest"] | UtcTime = "earliest"
     isolation: Literal["read_committed", "read_uncommitted"] = "read_committed"
-    reader: Literal["auto", "spark"] = "auto"
+    reader: Literal["auto", "spark", "native"] = "auto"
     max_records_per_run: Annotated[int, Field(gt=0)] = 50_000_000
     key: Decode = Decode()
     value: ValueDecode = ValueDecode()

@@ -6,10 +6,11 @@ so that the same value always has the same checksum.
 
 import hashlib
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, PlainSerializer, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, PlainSerializer, PrivateAttr, ValidationError
 
 from kafka_archiver.errors import DocumentError
 
@@ -42,6 +43,8 @@ class Value(BaseModel):
 class Document(Value):
     """A value that is stored as a JSON file of its own."""
 
+    _stored: bytes | None = PrivateAttr(default=None)
+
     def to_json(self) -> bytes:
         """The document's bytes: UTF-8 JSON, deterministic, ending in a newline."""
         return json.dumps(self.model_dump(), indent=2, ensure_ascii=False).encode() + b"\n"
@@ -54,15 +57,31 @@ class Document(Value):
         :raises DocumentError: it is not JSON, or not this kind of document.
         """
         try:
-            return cls.model_validate_json(data, strict=True)
+            document = cls.model_validate_json(data, strict=True)
         except ValidationError as error:
             faults = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'document'}: {e['msg']}" for e in error.errors()[:5])
             raise DocumentError(
                 f"{name} is not a readable {cls.__name__.lower()} document: {faults}. "
                 "It was damaged or written by another version; restore it from a backup of the store"
             ) from error
+        # A later release may have more fields: the digests that others hold are of these bytes.
+        document._stored = data
+        return document
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the document's bytes, in hex."""
-        return hashlib.sha256(self.to_json()).hexdigest()
+        """SHA-256 of the document's bytes, in hex: as they were read, else as they will be written."""
+        return hashlib.sha256(self._stored or self.to_json()).hexdigest()
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A changed copy; it is not what was read any more."""
+        copy = super().model_copy(update=update, deep=deep)
+        copy._stored = None
+        return copy
+
+    # Where a value came from is no part of it.
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self.__dict__ == other.__dict__
+
+    def __hash__(self) -> int:
+        return hash(self.to_json())

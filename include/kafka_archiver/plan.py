@@ -63,6 +63,7 @@ class PartitionPlan(Value):
 
     `start` and `end` are the group's position before and after the run; `ranges` are the offsets in between that no
     earlier plan covers; `lost` the offsets that Kafka had dropped before they were planned (policy record_loss).
+    `complete_from` is set when a partition begins behind its log's start: the first hour of which the archive has all.
     `closes` says that with this plan every offset is covered that Kafka's time index puts before the interval's end.
     """
 
@@ -77,6 +78,7 @@ class PartitionPlan(Value):
     closes: bool
     ranges: tuple[OffsetRange, ...]
     lost: tuple[OffsetRange, ...] = ()
+    complete_from: UtcTime | None = None
 
     @property
     def name(self) -> TopicPartition:

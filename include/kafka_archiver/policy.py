@@ -5,6 +5,7 @@ found, what it means, and what to do.
 """
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import PolicyError
@@ -33,6 +34,20 @@ class Seen:
     interval_start: int | None
     interval_end: int | None
     begin: int
+    # Not asked for unless the partition begins now: see `begins_behind`.
+    complete_from: datetime | None = None
+
+
+def begins_behind(
+    archive: Archive, seen: list[Seen], known: dict[TopicPartition, PartitionProgress]
+) -> dict[TopicPartition, int]:
+    """Where partitions start whose first scheduled run begins behind the log's start: older hours stay incomplete."""
+    starts = {s.name: _start(archive, s, known.get(s.name), _is_new(seen, known)) for s in seen}
+    return {
+        s.name: starts[s.name]
+        for s in seen
+        if starts[s.name] > s.log_start and (s.name not in known or known[s.name].next is None)
+    }
 
 
 def plan_forward(
@@ -56,7 +71,12 @@ def plan_forward(
         # The end of the interval in the log: what is filed before it is below this offset (or comes late).
         passed = state.log_end if state.interval_end is None else state.interval_end
         lost = subtract(Range(start, max(start, state.log_start)), _covered(known.get(state.name)))
-        planned.append(_partition_plan(state, start, end, end >= passed, ranges, lost))
+        whole_from = state.complete_from
+        planned.append(
+            _partition_plan(state, start, end, end >= passed, ranges, lost).model_copy(
+                update={"complete_from": whole_from}
+            )
+        )
     return planned
 
 

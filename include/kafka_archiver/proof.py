@@ -113,13 +113,15 @@ class PartitionProgress(Value):
 class Progress(Document):
     """The summary of all settled runs: those committed whose hours have been proved.
 
-    `closed_until`: every hour that ends by then is complete. `open_hours`: hours (whole hours since 1970) that have
-    objects and are not complete yet.
+    `complete_from`: scheduled runs complete no hour before it, since the archive began in the middle of the log.
+    `closed_until`: every hour from there on that ends by then is complete. `open_hours`: hours (whole hours since
+    1970) that have objects and are not complete yet.
     """
 
     document: Literal["kafka-archiver/progress"] = "kafka-archiver/progress"
     version: Literal[1] = 1
     archive: str
+    complete_from: UtcTime | None = None
     closed_until: UtcTime | None = None
     open_hours: tuple[int, ...] = ()
     runs: tuple[str, ...] = ()
@@ -153,6 +155,7 @@ class Progress(Document):
             )
         return type(self)(
             archive=self.archive,
+            complete_from=complete_from(self, plan),
             closed_until=closed_until(self, plan),
             open_hours=tuple(sorted(open_hours)),
             runs=tuple(sorted({*self.runs, plan.run})),
@@ -170,6 +173,11 @@ def closed_until(progress: Progress, plan: Plan) -> UtcTime | None:
     return max(filter(None, (progress.closed_until, plan.interval.end)))
 
 
+def complete_from(progress: Progress, plan: Plan) -> UtcTime | None:
+    """From when on hours can be completed by scheduled runs; None: from the beginning."""
+    return max(filter(None, [progress.complete_from, *(p.complete_from for p in plan.partitions)]), default=None)
+
+
 def closes(plan: Plan) -> bool:
     """Whether the plan takes everything that Kafka's time index puts before the end of its interval."""
     return bool(plan.partitions) and all(p.closes for p in plan.partitions)
@@ -185,13 +193,13 @@ def hours_to_prove(progress: Progress, plan: Plan, manifest: Manifest) -> dict[i
 
     These are the hours its objects are in, the hours of its interval, and whatever was open before and is not any more.
     """
-    until = closed_until(progress, plan)
+    until, since = closed_until(progress, plan), complete_from(progress, plan)
     own = set(hours_between(plan.interval.start, plan.interval.end)) if closes(plan) else set()
     passed = hours_between(progress.closed_until, until) if progress.closed_until and until else range(0)
     hours: dict[int | None, bool] = {}
     for hour in {o.hour for o in manifest.objects} | own | set(passed) | set(progress.open_hours):
-        complete = hour is not None and (
-            hour in own or (until is not None and (hour + 1) * MS_PER_HOUR <= to_ms(until))
-        )
-        hours[hour] = complete
+        # A backfill takes all of its interval; scheduled runs have all since the archive began.
+        whole = hour is not None and (since is None or hour * MS_PER_HOUR >= to_ms(since))
+        past = hour in own or (hour is not None and until is not None and (hour + 1) * MS_PER_HOUR <= to_ms(until))
+        hours[hour] = (hour in own and not plan.moves_group) or (whole and past)
     return hours

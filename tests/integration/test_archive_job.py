@@ -20,7 +20,10 @@ def test_a_topic_is_archived_by_hour_and_a_replay_changes_no_object(kafka: Kafka
         [Record(n % 2, DAY + n * HOUR // 100, b'{"n": %d}' % n) for n in range(500)],
     )
     archiver = Archiver(kafka, s3, tmp_path, [topic], {"chunk_records": 100})
-    proofs = archiver.run(hour(4))
+    work = archiver.plan(hour(4))
+    output = archiver.submit(work.archive)
+    assert output.count("records/s") == len(list(range(0, 250, 100))) * 2, "a line a chunk"
+    proofs = archiver.finish(work)
     assert archiver.lines() == {
         f"date=2026-11-21/hour={h:02}": [
             {"n": n} for parity in (0, 1) for n in range(h * 100, h * 100 + 100) if n % 2 == parity

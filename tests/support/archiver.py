@@ -102,6 +102,7 @@ class Archiver:
             "--archive",
             self.archive.archive,
             *(part for run in runs for part in ("--run", run)),
+            *("--reader", self.archive.source.reader),
         ]
 
     def environment(self, **extra: str) -> dict[str, str]:
@@ -150,6 +151,7 @@ class Archiver:
             dict(endpoints.kafka),
             dict(endpoints.store),
             Limits(spill_directory=self.directory),
+            self.archive.source.reader,
         )
 
     def submit(self, runs: Iterable[str], expect: int = 0, **environment: str) -> str:

@@ -3,7 +3,7 @@
 import pytest
 
 from kafka_archiver.errors import ConfigError
-from kafka_archiver.kafka.java import java_properties
+from kafka_archiver.kafka.java import java_properties, native_properties
 
 BROKERS = {"bootstrap.servers": "b:9092"}
 
@@ -38,3 +38,8 @@ def test_a_mechanism_without_translation_needs_its_own_login_module() -> None:
     with pytest.raises(ConfigError, match=r"GSSAPI.*`sasl\.jaas\.config`.*PLAIN, SCRAM-SHA-256, SCRAM-SHA-512"):
         java_properties(given)
     assert java_properties({**given, "sasl.jaas.config": "x"})["sasl.jaas.config"] == "x"
+
+
+def test_what_only_java_knows_is_kept_from_librdkafka() -> None:
+    given = {**BROKERS, "sasl.jaas.config": "x", "ssl.truststore.location": "/t", "ssl.ca.location": "/ca"}
+    assert native_properties(given) == {**BROKERS, "ssl.ca.location": "/ca"}

@@ -12,6 +12,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 
 from kafka_archiver.errors import ConfigError, PermanentError, TransientError
 from kafka_archiver.kafka.failures import ask, translate
+from kafka_archiver.kafka.java import native_properties
 from kafka_archiver.ranges import Range, TopicPartition
 
 Name = TypeVar("Name")
@@ -36,7 +37,7 @@ class Cluster:
     def __init__(self, properties: Mapping[str, str], timeout: float = 30.0) -> None:
         if not properties.get("bootstrap.servers"):
             raise ConfigError("the Kafka connection has no `bootstrap.servers`; give at least one host:port")
-        self.properties = dict(properties)
+        self.properties = native_properties(properties)
         self.brokers = properties["bootstrap.servers"]
         self.timeout = timeout
 

@@ -1,4 +1,4 @@
-"""The same connection for Kafka's Java client: librdkafka's properties, translated. Pure."""
+"""One connection for both of Kafka's clients: librdkafka's properties, and Java's in their words. Pure."""
 
 from collections.abc import Mapping
 
@@ -16,6 +16,15 @@ _SSL = {
     "ssl.keystore.password": "ssl.keystore.password",
 }
 _SAME = ("bootstrap.servers", "security.protocol", "client.id", "client.rack", "client.dns.lookup")
+
+
+# librdkafka refuses to start with these.
+_JAVA_ONLY = ("sasl.jaas.config", "sasl.login.", "sasl.client.callback", "ssl.truststore.", "ssl.keystore.type")
+
+
+def native_properties(properties: Mapping[str, str]) -> dict[str, str]:
+    """Without what only the Java client knows."""
+    return {name: value for name, value in properties.items() if not name.startswith(_JAVA_ONLY)}
 
 
 def java_properties(properties: Mapping[str, str]) -> dict[str, str]:

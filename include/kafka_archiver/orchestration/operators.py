@@ -68,7 +68,7 @@ class ArchiveOperator(SparkSubmitOperator):
             application_args=[
                 *("--store", archive.store.url, "--archive", archive.archive),
                 *each_run,
-                *("--memory-bytes", str(archive.spark.memory_bytes)),
+                *("--memory-bytes", str(archive.spark.memory_bytes), "--reader", archive.source.reader),
             ],
         )
 

@@ -1,9 +1,11 @@
-"""The archive job: the chunks of a run's plan → Spark's Kafka source → the writer → the manifest. One action a run."""
+"""The archive job: the chunks of a run's plan → a reader → the writer → the manifest. One action a run."""
 
 import logging
 import pickle
 from collections.abc import Sequence
+from typing import Literal
 
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from kafka_archiver.errors import ArchiverError, PermanentError, PolicyError
@@ -14,13 +16,16 @@ from kafka_archiver.plan import ENCODING, Chunk, Plan
 from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.spark.failures import understand
 from kafka_archiver.spark.finish import finish
-from kafka_archiver.spark.sink import Collected, writer_of
+from kafka_archiver.spark.native import write_natively
+from kafka_archiver.spark.sink import Collected, Sink
 from kafka_archiver.spark.source import chunks_frame
 from kafka_archiver.store import open_store
 from kafka_archiver.writer.commit import abort
 from kafka_archiver.writer.result import ChunkResult, Limits
 
 log = logging.getLogger(__name__)
+# auto is native as long as no transform is written in Spark.
+Reader = Literal["auto", "spark", "native"]
 
 SESSION = {
     # The size of an Arrow batch is computed anew for every row, at a cost that grows with its rows.
@@ -34,8 +39,17 @@ SESSION = {
 class ArchiveJob:
     """Archives runs one after the other in one Spark session, which is started only when there is something to read."""
 
-    def __init__(self, archive: str, url: str, kafka: dict[str, str], store: dict[str, str], limits: Limits) -> None:
+    def __init__(
+        self,
+        archive: str,
+        url: str,
+        kafka: dict[str, str],
+        store: dict[str, str],
+        limits: Limits,
+        reader: Reader = "auto",
+    ) -> None:
         self._archive, self._url, self._kafka, self._options, self._limits = archive, url, kafka, store, limits
+        self._reader = reader
         self._cluster = Cluster(kafka)
         self._store = open_store(url, store)
         self._ledger = Ledger(self._store, archive)
@@ -88,7 +102,7 @@ class ArchiveJob:
         return readable
 
     def _write(self, plan: Plan, chunks: Sequence[Chunk]) -> list[ChunkResult]:
-        spark = session(f"archive {plan.archive}")
+        context = session(self._archive).sparkContext if self._reader == "spark" else spark_context(self._archive)
         done = 0
 
         def report(result: ChunkResult, seconds: float) -> None:
@@ -105,20 +119,30 @@ class ArchiveJob:
                 f"{result.account.archived / max(seconds, 1e-6):,.0f}",
             )
 
-        collected = spark.sparkContext.accumulator([], Collected(report))
-        frame = chunks_frame(spark, chunks, plan.settings, self._kafka)
-        write = writer_of(plan, self._url, self._options, self._limits, collected)
+        collected = context.accumulator([], Collected(report))
+        sink = Sink(plan, self._url, self._options, self._limits, collected)
         try:
-            rows = frame.mapInArrow(write, "result binary").collect()
+            if self._reader == "spark":
+                frame = chunks_frame(session(self._archive), chunks, plan.settings, self._kafka)
+                rows = frame.mapInArrow(sink.write_frame, "result binary").collect()
+                results = [row["result"] for row in rows]
+            else:
+                results = write_natively(context, chunks, self._kafka, sink)
         except Exception as error:
             abort([pickle.loads(item)[0] for item in collected.value], self._store)
             raise understand(error) from error
-        return [pickle.loads(row["result"])[0] for row in rows]
+        return [pickle.loads(result)[0] for result in results]
 
 
-def session(name: str) -> SparkSession:
+def session(archive: str) -> SparkSession:
     """The Spark session of a job; what spark-submit was told goes before our defaults."""
-    builder = SparkSession.builder.appName(name)
+    builder = SparkSession.builder.appName(f"archive {archive}")
+    told = SparkConf()
     for key, value in SESSION.items():
-        builder = builder.config(key, value)
+        builder = builder.config(key, str(told.get(key, value)))
     return builder.getOrCreate()
+
+
+def spark_context(archive: str) -> SparkContext:
+    """Spark without SQL: all that the native reader needs, and a fraction of a session's start."""
+    return SparkContext.getOrCreate(SparkConf().setAppName(f"archive {archive}"))

@@ -24,6 +24,7 @@ def archive(arguments: Sequence[str]) -> int:
     parser.add_argument("--archive", required=True, help="name of the archive")
     parser.add_argument("--run", required=True, action="append", dest="runs", help="ledger's name of the run")
     parser.add_argument("--memory-bytes", type=int, default=Limits().memory_bytes, help="per task, before spilling")
+    parser.add_argument("--reader", choices=("auto", "spark", "native"), default="auto", help="how records are read")
     options = parser.parse_args(arguments)
     watch()
     logging.basicConfig(stream=sys.stdout, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
@@ -36,6 +37,7 @@ def archive(arguments: Sequence[str]) -> int:
             endpoints["kafka"],
             endpoints["store"],
             Limits(memory_bytes=options.memory_bytes),
+            options.reader,
         )
         for run in options.runs:
             job.run(run)

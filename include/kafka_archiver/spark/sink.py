@@ -2,14 +2,15 @@
 
 import pickle
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import chain
 
 import pyarrow as pa
 from pyspark.accumulators import Accumulator, AccumulatorParam
 
 from kafka_archiver.errors import IntegrityError
-from kafka_archiver.plan import Plan
+from kafka_archiver.plan import Chunk, Plan
 from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.store import open_store
 from kafka_archiver.writer.chunk import write_chunk
@@ -46,44 +47,56 @@ def _silent(_: ChunkResult, __: float) -> None:
     pass
 
 
-def writer_of(
-    plan: Plan, url: str, options: Mapping[str, str], limits: Limits, collected: "Accumulator[list[bytes]]"
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """What each Spark task does with its batches (for `mapInArrow`): write the one chunk they are of.
+@dataclass(frozen=True)
+class Sink:
+    """Writes chunks in Spark's tasks. Pickles."""
 
-    The function yields the pickled ChunkResult, with the seconds it took, as the only row of column `result`;
-    nothing for a chunk without records.
-    """
-    job = WriteJob(archive=plan.archive, settings=plan.settings)
-    topics = sorted({c.topic for c in plan.chunks()})
+    plan: Plan
+    url: str
+    options: Mapping[str, str]
+    limits: Limits
+    collected: "Accumulator[list[bytes]]"
 
-    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def write(self, chunk: Chunk, batches: Iterable[pa.RecordBatch]) -> bytes:
+        """Write one chunk. Returns the pickled ChunkResult, with the seconds it took."""
+        started = time.monotonic()
+        job = WriteJob(archive=self.plan.archive, settings=self.plan.settings)
+        result = write_chunk(chunk, batches, job, open_store(self.url, self.options), self.limits)
+        pickled = pickle.dumps((result, time.monotonic() - started))
+        self.collected.add([pickled])
+        return pickled
+
+    def write_frame(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """For `mapInArrow` over `source.chunks_frame`: the one chunk that the task's batches are of.
+
+        Yields what `write` returned as the only row of column `result`; nothing for a chunk without records.
+        """
         some = (batch for batch in batches if batch.num_rows)
         first = next(some, None)
         if first is not None:
-            name, offset = _place(first, topics)
-            chunk = plan.chunk_of(name, offset)
-            if chunk is None:
-                raise IntegrityError(f"Spark read offset {offset} of {name}, which is not in plan {plan.run}")
-            records = (_only(batch, name, topics) for batch in chain([first], some))
-            started = time.monotonic()
-            result = write_chunk(chunk, records, job, open_store(url, options), limits)
-            pickled = pickle.dumps((result, time.monotonic() - started))
-            collected.add([pickled])
-            yield pa.RecordBatch.from_pydict({"result": pa.array([pickled], pa.binary())})
+            name, offset = _place(first)
+            records = (_only(batch, name) for batch in chain([first], some))
+            result = self.write(self.chunk_of(name, offset), records)
+            yield pa.RecordBatch.from_pydict({"result": pa.array([result], pa.binary())})
 
-    return write
+    def chunk_of(self, name: TopicPartition, offset: int) -> Chunk:
+        """The whole chunk that an offset is in.
 
-
-def _place(batch: pa.RecordBatch, topics: list[str]) -> tuple[TopicPartition, int]:
-    topic = batch.column("topic")[0].as_py() if len(topics) > 1 else topics[0]
-    return TopicPartition(topic, batch.column("partition")[0].as_py()), batch.column("offset")[0].as_py()
+        :raises IntegrityError: the plan does not have it.
+        """
+        chunk = self.plan.chunk_of(name, offset)
+        if chunk is None:
+            raise IntegrityError(f"offset {offset} of {name} was read, but is not in plan {self.plan.run}")
+        return chunk
 
 
-def _only(batch: pa.RecordBatch, name: TopicPartition, topics: list[str]) -> pa.RecordBatch:
+def _place(batch: pa.RecordBatch, row: int = 0) -> tuple[TopicPartition, int]:
+    topic, partition, offset = (batch.column(name)[row].as_py() for name in ("topic", "partition", "offset"))
+    return TopicPartition(topic, partition), offset
+
+
+def _only(batch: pa.RecordBatch, name: TopicPartition) -> pa.RecordBatch:
     """The batch without the columns that say where it is from. All of a task's records are of one partition."""
-    partitions = batch.column("partition")
-    same = partitions[-1].as_py() == name.partition == partitions[0].as_py()
-    if not same or (len(topics) > 1 and batch.column("topic")[-1].as_py() != name.topic):
+    if not _place(batch)[0] == _place(batch, -1)[0] == name:
         raise IntegrityError(f"Spark mixed partitions in one task: found others beside {name}")
-    return batch.drop_columns([c for c in ("topic", "partition") if c in batch.schema.names])
+    return batch.drop_columns(["topic", "partition"])

@@ -21,16 +21,14 @@ def chunks_frame(
 ) -> DataFrame:
     """The records of the chunks, in one partition a chunk, with the columns that the writer needs.
 
-    Columns: `topic` (only when there are several), `partition`, `offset`, `timestamp` (ms), `value` and, for
+    Columns: `topic`, `partition`, `offset`, `timestamp` (ms), `value` and, for
     `content: record`, `timestamp_type`, `key`, `headers`.
 
     :param properties: librdkafka's client properties.
     """
-    reads = list(_reads(chunks))
-    topics = {chunk.topic for read in reads for chunk in read}
-    frames = [_read(spark, read, settings, properties) for read in reads]
+    frames = [_read(spark, read, settings, properties) for read in _reads(chunks)]
     columns = [
-        *([col("topic")] if len(topics) > 1 else []),
+        col("topic"),
         col("partition"),
         col("offset"),
         # Milliseconds are the same in every session's time zone; a Spark timestamp is not.

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from kafka_archiver.errors import IntegrityError
+from kafka_archiver.keys import encode, split_object_key
 from kafka_archiver.manifest import Commit
 from kafka_archiver.plan import Plan
 from kafka_archiver.steps.context import Context
@@ -33,10 +34,26 @@ def commit(context: Context, runs: Sequence[str], now: datetime) -> None:
             )
         )
         log.info("run %s committed at %s: %s records", run, f"{made.committed_at:%H:%M:%S}", f"{manifest.rows:,}")
+        _throw_away_uploads(context, plan)
         if plan.moves_group:
             _move_group(context, plan)
         else:
             log.info("a backfill leaves group %s where it is", plan.group)
+
+
+def _throw_away_uploads(context: Context, plan: Plan) -> None:
+    """What killed attempts had sent and nobody completed. Once a run is final, whoever still uploads is a zombie."""
+    chunks = {(c.topic, c.partition, c.start, c.generation) for c in plan.chunks()}
+    left = [
+        (key, upload_id)
+        for topic in sorted({p.topic for p in plan.partitions})
+        for key, upload_id, _ in context.store.list_uploads(f"{encode(topic)}/")
+        if split_object_key(key) in chunks
+    ]
+    for key, upload_id in left:
+        context.store.abort_upload(key, upload_id)
+    if left:
+        log.info("%d unfinished uploads of killed attempts thrown away", len(left))
 
 
 def _move_group(context: Context, plan: Plan) -> None:

@@ -2,16 +2,17 @@
 
 import logging
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any, Literal, Self
 
 from kafka_archiver.errors import PolicyError
-from kafka_archiver.intervals import Interval, to_ms
+from kafka_archiver.intervals import LAST_MS, MS_PER_HOUR, Interval, hour_start, to_ms
 from kafka_archiver.manifest import Manifest
 from kafka_archiver.plan import Plan
-from kafka_archiver.policy import Seen, plan_backfill, plan_forward
+from kafka_archiver.policy import Seen, begins_behind, plan_backfill, plan_forward
 from kafka_archiver.proof import Progress
+from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.steps.context import Context
 
 log = logging.getLogger(__name__)
@@ -103,6 +104,8 @@ def _propose(context: Context, interval: Interval, origin: Origin, now: datetime
         expected = expected.after(earlier)
     seen = _look(context, interval, settled, expected, unfinished)
     known = {p.name: p for p in expected.partitions}
+    if origin == "scheduled":
+        seen = _with_complete_from(context, seen, begins_behind(archive, seen, known))
     return Plan(
         archive=archive.archive,
         interval=interval,
@@ -155,3 +158,24 @@ def _look(
             )
         )
     return seen
+
+
+def _with_complete_from(context: Context, seen: list[Seen], begins: dict[TopicPartition, int]) -> list[Seen]:
+    """For partitions that begin behind their log's start: the first hour with no record before the beginning.
+
+    Kafka's time index says it: the first hour at whose start the first offset is not before the beginning.
+    """
+    low = dict.fromkeys(begins, 0)
+    high = dict.fromkeys(begins, LAST_MS // MS_PER_HOUR + 1)
+    while searched := [name for name in begins if low[name] < high[name]]:
+        middle = {name: (low[name] + high[name]) // 2 for name in searched}
+        for hour in set(middle.values()):
+            names = [name for name in searched if middle[name] == hour]
+            found = context.cluster.offsets_at(names, hour * MS_PER_HOUR, context.archive.source.isolation)
+            for name, offset in found.items():
+                if offset is None or offset >= begins[name]:
+                    high[name] = hour
+                else:
+                    low[name] = hour + 1
+    whole = {name: hour_start(hour) for name, hour in low.items()}
+    return [replace(state, complete_from=whole.get(state.name)) for state in seen]

@@ -1,0 +1,75 @@
+"""The native reader on a real broker: where it stops, and what it does when it cannot start."""
+
+import time
+import uuid
+
+import confluent_kafka
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from kafka_archiver.errors import PolicyError, TransientError
+from kafka_archiver.kafka.reader import read_chunk
+from kafka_archiver.plan import Chunk, Settings
+from scripts.stack.kafka import Kafka
+from tests.support.topics import DAY, Record, new_topic, produce
+
+pytestmark = pytest.mark.contract
+
+
+def offsets(kafka: Kafka, topic: str, start: int, end: int, **settings: str) -> list[int]:
+    chunk = Chunk(topic=topic, partition=0, generation=0, start=start, end=end)
+    properties = {"bootstrap.servers": kafka.bootstrap_servers}
+    batches = read_chunk(properties, "g", chunk, Settings.model_validate(settings), patience=20)
+    return [offset for batch in batches for offset in batch.column("offset").to_pylist()]
+
+
+def test_it_reads_exactly_the_chunk(kafka: Kafka) -> None:
+    topic = new_topic(kafka.bootstrap_servers)
+    produce(kafka.bootstrap_servers, topic, [Record(0, DAY, b"x")] * 5000)
+    for start, end in ((0, 5000), (0, 1), (10, 4000), (4999, 5000)):
+        assert offsets(kafka, topic, start, end) == list(range(start, end))
+
+
+def test_it_stops_at_the_end_of_a_chunk_without_a_record_there(kafka: Kafka) -> None:
+    brokers = kafka.bootstrap_servers
+    topic = new_topic(brokers)
+    produce(brokers, topic, [Record(0, DAY, b"x")] * 3, "commit")
+    produce(brokers, topic, [Record(0, DAY, b"no")] * 3, "abort")
+    # 3 is the commit's marker, 4 to 6 were aborted, 7 is the abort's marker and the last offset.
+    assert offsets(kafka, topic, 0, 8) == [0, 1, 2]
+    assert offsets(kafka, topic, 3, 8) == []
+    assert offsets(kafka, topic, 0, 8, isolation="read_uncommitted") == [0, 1, 2, 4, 5, 6]
+    produce(brokers, topic, [Record(0, DAY, b"x")])
+    assert offsets(kafka, topic, 3, 8) == []
+    assert offsets(kafka, topic, 3, 9) == [8]
+
+
+def test_an_open_transaction_behind_the_chunk_does_not_hold_it_up(kafka: Kafka) -> None:
+    brokers = kafka.bootstrap_servers
+    topic = new_topic(brokers)
+    produce(brokers, topic, [Record(0, DAY, b"x")] * 3)
+    producer = confluent_kafka.Producer({"bootstrap.servers": brokers, "transactional.id": uuid.uuid4().hex})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(topic, b"open", partition=0)
+    producer.flush(30)
+    assert offsets(kafka, topic, 0, 3) == [0, 1, 2]
+    producer.abort_transaction(30)
+
+
+def test_a_start_that_is_gone_is_an_error_and_never_a_jump(kafka: Kafka) -> None:
+    topic = new_topic(kafka.bootstrap_servers)
+    produce(kafka.bootstrap_servers, topic, [Record(0, DAY, b"x")] * 10)
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+    for future in admin.delete_records([confluent_kafka.TopicPartition(topic, 0, 5)]).values():
+        future.result(30)
+    with pytest.raises(PolicyError, match="Kafka does not have the start of"):
+        offsets(kafka, topic, 0, 10)
+
+
+def test_brokers_that_are_gone_are_a_transient_error(kafka: Kafka) -> None:
+    chunk = Chunk(topic="t", partition=0, generation=0, start=0, end=1)
+    began = time.monotonic()
+    with pytest.raises(TransientError, match=r"127\.0\.0\.1:1 within 2 s while reading t\[0\] \[0, 1\)"):
+        list(read_chunk({"bootstrap.servers": "127.0.0.1:1"}, "g", chunk, Settings(), patience=2))
+    assert time.monotonic() - began < 60
