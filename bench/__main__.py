@@ -26,6 +26,7 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--no-floors", action="store_true", help="leave the floors out")
     parser.add_argument("--cores", type=int, default=2, help="of Spark, in one JVM")
+    parser.add_argument("--reader", choices=["auto", "native", "spark"], default="auto", help="how records are read")
     parser.add_argument("--store", nargs="+", default=[], metavar="KEY=VALUE", help="of the archive's section store")
     parser.add_argument("--conf", nargs="+", default=[], metavar="KEY=VALUE", help="for spark-submit")
     parser.add_argument("--fresh", action="store_true", help="make the topics anew")
@@ -49,7 +50,7 @@ def main() -> None:
     def say(what: str) -> None:
         print(f"[{time.monotonic() - began:5.0f} s] {what}", file=sys.stderr, flush=True)
 
-    settings = JobSettings(cores=options.cores, store=store, conf=options.conf)
+    settings = JobSettings(cores=options.cores, store=store, conf=options.conf, reader=options.reader)
     with services(options.fresh, needed) as running:
         bench = Bench(running, settings, say)
         results = [bench.run(scenario, options.records, floors) for scenario in wanted]

@@ -28,11 +28,13 @@ class JobSettings:
 
     :param store: keys of the archive's section `store`.
     :param conf: what spark-submit is told besides.
+    :param reader: `source.reader`.
     """
 
     cores: int
     store: Mapping[str, str]
     conf: Sequence[str]
+    reader: str = "auto"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +74,7 @@ def archive(services: Services, topic: str, settings: JobSettings) -> JobRun:
     command = [str(BIN / "spark-submit"), "--master", f"local[{settings.cores}]", "--conf", "spark.log.level=WARN"]
     command += [part for pair in settings.conf for part in ("--conf", pair)]
     command += [str(ROOT / "spark_jobs" / "archive.py"), "--store", archive.store.url, "--archive", name]
+    command += ["--reader", settings.reader]
     command += [part for run in work.archive for part in ("--run", run)]
     environment = {
         **spark_settings(find_java()),
