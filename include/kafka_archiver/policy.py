@@ -23,6 +23,8 @@ class Seen:
     :param log_end: the last stable offset for read_committed, else the high watermark.
     :param interval_start, interval_end: the first offset with a timestamp at or after the interval's ends; None when
         there is no such record yet.
+    :param passed: the offset behind everything that may have a timestamp before the interval's end, records of open
+        transactions included: what closes the interval's hours has to reach it.
     :param begin: where `source.start` points, for an archive that starts now.
     """
 
@@ -33,6 +35,7 @@ class Seen:
     log_end: int
     interval_start: int | None
     interval_end: int | None
+    passed: int
     begin: int
     # Not asked for unless the partition begins now: see `begins_behind`.
     complete_from: datetime | None = None
@@ -68,12 +71,10 @@ def plan_forward(
         start, ranges = starts[state.name], _first(left[state.name], granted[state.name])
         whole = sum(r.size for r in left[state.name]) == granted[state.name]
         end = max(start, state.log_end if whole else ranges[-1].end if ranges else start)
-        # The end of the interval in the log: what is filed before it is below this offset (or comes late).
-        passed = state.log_end if state.interval_end is None else state.interval_end
         lost = subtract(Range(start, max(start, state.log_start)), _covered(known.get(state.name)))
         whole_from = state.complete_from
         planned.append(
-            _partition_plan(state, start, end, end >= passed, ranges, lost).model_copy(
+            _partition_plan(state, start, end, whole and end >= state.passed, ranges, lost).model_copy(
                 update={"complete_from": whole_from}
             )
         )
@@ -84,12 +85,33 @@ def plan_backfill(seen: list[Seen], known: dict[TopicPartition, PartitionProgres
     """The partitions' part of a backfill: the offsets of the interval that no plan covers. The group stays."""
     planned = []
     for state in seen:
+        _refuse_another_topic(state, known.get(state.name))
         end = state.log_end if state.interval_end is None else state.interval_end
         start = end if state.interval_start is None else max(state.interval_start, state.log_start)
         start = min(start, end)
-        ranges = subtract(Range(start, end), _covered(known.get(state.name)))
-        planned.append(_partition_plan(state, start, end, True, ranges, ()))
+        covered = _covered(known.get(state.name))
+        ranges = subtract(Range(start, end), covered)
+        closes = end >= state.passed and _knows_the_hour(state, Range(start, end), covered)
+        planned.append(_partition_plan(state, start, end, closes, ranges, ()))
     return planned
+
+
+def _knows_the_hour(state: Seen, taken: Range, covered: list[Range]) -> bool:
+    """Whether a backfill of these offsets has the whole interval, as far as Kafka's time index can tell."""
+    # A record with a time far ahead hides what comes behind it: then an interval looks empty and is not.
+    hidden = not taken.size and bool(subtract(Range(taken.end, state.log_end), covered))
+    # What retention removed may have been of this interval.
+    cut = 0 < state.log_start == taken.start and bool(subtract(Range(taken.start - 1, taken.start), covered))
+    return not hidden and not cut
+
+
+def _refuse_another_topic(state: Seen, known: PartitionProgress | None) -> None:
+    if known and known.topic_id != state.topic_id:
+        raise PolicyError(
+            f"topic {state.name.topic} was deleted and made again: the ledger knows it as {known.topic_id}, the "
+            f"brokers as {state.topic_id}. Its offsets mean other records now. Archive the new topic under another "
+            "archive name and store prefix (policies.recreated_topic: fail)"
+        )
 
 
 def _partition_plan(
@@ -135,12 +157,7 @@ def _first(ranges: tuple[Range, ...], count: int) -> tuple[Range, ...]:
 def _start(archive: Archive, state: Seen, known: PartitionProgress | None, is_new: bool) -> int:
     """Where the range starts, once the policies agree that it may. It may lie below the log's start (record_loss)."""
     policies, group, name = archive.policies, archive.group, state.name
-    if known and known.topic_id != state.topic_id:
-        raise PolicyError(
-            f"topic {name.topic} was deleted and made again: the ledger knows it as {known.topic_id}, the brokers as "
-            f"{state.topic_id}. Its offsets mean other records now. Archive the new topic under another archive name "
-            "and store prefix (policies.recreated_topic: fail)"
-        )
+    _refuse_another_topic(state, known)
     remembered = known.next if known else None
     start = state.committed
     if start is None and remembered is not None:

@@ -195,7 +195,12 @@ def hours_to_prove(progress: Progress, plan: Plan, manifest: Manifest) -> dict[i
     """
     until, since = closed_until(progress, plan), complete_from(progress, plan)
     own = set(hours_between(plan.interval.start, plan.interval.end)) if closes(plan) else set()
-    passed = hours_between(progress.closed_until, until) if progress.closed_until and until else range(0)
+    # Hours that end in between, also where intervals begin and end in the middle of hours.
+    passed = (
+        range(to_ms(progress.closed_until) // MS_PER_HOUR, to_ms(until) // MS_PER_HOUR)
+        if progress.closed_until and until
+        else range(0)
+    )
     hours: dict[int | None, bool] = {}
     for hour in {o.hour for o in manifest.objects} | own | set(passed) | set(progress.open_hours):
         # A backfill takes all of its interval; scheduled runs have all since the archive began.

@@ -75,7 +75,7 @@ class Archiver:
         )
 
     def plan(self, interval: Interval, origin: Origin = "scheduled") -> Work:
-        return plan(self.context, interval, origin, datetime.now(UTC))
+        return plan(self.context, interval, origin, interval.end + timedelta(minutes=1))
 
     def command(self, runs: Iterable[str]) -> list[str]:
         """The spark-submit command of the task `archive`."""
@@ -102,7 +102,7 @@ class Archiver:
             "--archive",
             self.archive.archive,
             *(part for run in runs for part in ("--run", run)),
-            *("--reader", self.archive.source.reader),
+            *("--reader", self.archive.source.reader, "--lost-offsets", self.archive.policies.lost_offsets),
         ]
 
     def environment(self, **extra: str) -> dict[str, str]:
@@ -152,6 +152,7 @@ class Archiver:
             dict(endpoints.store),
             Limits(spill_directory=self.directory),
             self.archive.source.reader,
+            self.archive.policies.lost_offsets,
         )
 
     def submit(self, runs: Iterable[str], expect: int = 0, **environment: str) -> str:

@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from confluent_kafka import Producer
+from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 HOUR = 3_600_000
@@ -65,3 +65,10 @@ def produce(brokers: str, topic: str, records: Iterable[Record], transaction: st
         producer.commit_transaction(30)
     elif transaction == "abort":
         producer.abort_transaction(30)
+
+
+def delete_records(brokers: str, topic: str, before: int) -> None:
+    """Let partition 0 of a topic begin at an offset, as retention does."""
+    admin = AdminClient({"bootstrap.servers": brokers})
+    for future in admin.delete_records([TopicPartition(topic, 0, before)]).values():
+        future.result(timeout=30)

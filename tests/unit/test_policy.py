@@ -39,8 +39,9 @@ def seen(**changes: Any) -> Seen:
         "interval_start": None,
         "interval_end": None,
         "begin": 0,
-    }
-    return Seen(**(state | changes))
+    } | changes
+    end = state["interval_end"]
+    return Seen(**{"passed": state["log_end"] if end is None else end, **state})
 
 
 def known(
@@ -184,3 +185,28 @@ def test_whatever_the_order_of_runs_and_backfills_every_offset_is_planned_once(s
     assert not overlaps(planned)
     assert merge(planned) == merge([Range(0, end)])
     assert group == end
+
+
+def test_a_capped_run_does_not_close_the_hour_even_if_the_time_index_says_so() -> None:
+    # One record with a time far ahead, early in the log, is the answer to every question after its hour.
+    planned = only(plan_forward(archive(limit=30), [seen(interval_end=5)], {}))
+    assert (planned.end, planned.closes) == (30, False)
+
+
+def test_records_behind_an_open_transaction_keep_the_hour_open() -> None:
+    assert not only(plan_forward(archive(), [seen(log_end=20, passed=90)], {})).closes
+    assert not only(plan_backfill([seen(interval_start=5, log_end=20, passed=90)], {})).closes
+
+
+def test_a_backfill_does_not_claim_an_hour_it_cannot_see() -> None:
+    hidden = seen(interval_start=5, interval_end=5)
+    assert not only(plan_backfill([hidden], known(0))).closes
+    assert only(plan_backfill([hidden], known(100, ((0, 100),)))).closes
+    cut = seen(interval_start=20, interval_end=40, log_start=20)
+    assert not only(plan_backfill([cut], known(10, ((0, 10),)))).closes
+    assert only(plan_backfill([cut], known(20, ((0, 20),)))).closes
+
+
+def test_a_backfill_of_a_topic_that_was_made_again_fails_too() -> None:
+    with pytest.raises(PolicyError, match="deleted and made again"):
+        plan_backfill([seen(topic_id="new")], known(5))

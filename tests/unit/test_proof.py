@@ -156,3 +156,13 @@ def test_settling_a_run_again_changes_nothing(runs: list[tuple[int, bool, list[i
         before = dict(hours)
         assert settle(progress, hours, one, written) == progress
         assert hours == before
+
+
+def test_idle_hours_are_completed_where_intervals_begin_in_the_middle_of_hours() -> None:
+    half = FIVE + timedelta(minutes=30)
+    one, two = plan(half), plan(half + timedelta(hours=1))
+    hours: dict[int | None, HourProof] = {}
+    progress = settle(Progress(archive="orders"), hours, one, manifest(one))
+    settle(progress, hours, two, manifest(two))
+    assert hours[HOUR + 1].status == "complete"
+    assert HOUR + 2 not in hours

@@ -69,6 +69,7 @@ class ArchiveOperator(SparkSubmitOperator):
                 *("--store", archive.store.url, "--archive", archive.archive),
                 *each_run,
                 *("--memory-bytes", str(archive.spark.memory_bytes), "--reader", archive.source.reader),
+                *("--lost-offsets", archive.policies.lost_offsets),
             ],
         )
 

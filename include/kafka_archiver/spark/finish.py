@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from kafka_archiver.errors import IntegrityError, PolicyError
+from kafka_archiver.keys import split_object_key
 from kafka_archiver.ledger import Ledger
-from kafka_archiver.manifest import ChunkAccount, Intent, Manifest
+from kafka_archiver.manifest import ChunkAccount, Intent, Manifest, ObjectEntry
 from kafka_archiver.plan import Plan
 from kafka_archiver.ranges import Range, TopicPartition, subtract
 from kafka_archiver.store import Store
@@ -21,11 +22,17 @@ log = logging.getLogger(__name__)
 
 
 def finish(
-    plan: Plan, results: Sequence[ChunkResult], log_starts: dict[TopicPartition, int], store: Store, ledger: Ledger
+    plan: Plan,
+    results: Sequence[ChunkResult],
+    log_starts: dict[TopicPartition, int],
+    lost_offsets: str,
+    store: Store,
+    ledger: Ledger,
 ) -> Manifest:
     """Complete the run's objects and write its manifest; a run that has one already is replayed against it.
 
     :param log_starts: where each partition's log starts now, after everything was read.
+    :param lost_offsets: the policy, as the archive has it now.
     :raises PolicyError: offsets may have been lost while they were read.
     :raises IntegrityError: a replay does not give what the manifest says, and the store does not have it either.
     """
@@ -35,11 +42,13 @@ def finish(
     written = {o.upload.key for result in results for o in result.objects}
     found = {result.chunk: result.account for result in results}
     accounts = [
-        _prove_absence(plan, found.get(chunk) or ChunkAccount.nothing_there(chunk), log_starts)
+        _prove_absence(lost_offsets, found.get(chunk) or ChunkAccount.nothing_there(chunk), log_starts)
         for chunk in plan.chunks()
     ]
     before = ledger.intent(plan.run)
-    stale = set(before.keys if before else ()) - written
+    earlier = before.keys if before else ()
+    _refuse_to_lose(accounts, earlier, store)
+    stale = set(earlier) - written
     ledger.put_intent(Intent(archive=plan.archive, run=plan.run, keys=tuple(sorted(written | stale))))
     entries = complete(results, store)
     for key in sorted(stale):
@@ -50,7 +59,19 @@ def finish(
     return manifest
 
 
-def _prove_absence(plan: Plan, account: ChunkAccount, log_starts: dict[TopicPartition, int]) -> ChunkAccount:
+def _refuse_to_lose(accounts: Sequence[ChunkAccount], earlier: Sequence[str], store: Store) -> None:
+    """An object of an earlier attempt may hold what Kafka has lost since: then it is neither replaced nor removed."""
+    losing = {(a.topic, a.partition, a.start, a.generation) for a in accounts if a.lost}
+    for key in earlier:
+        if split_object_key(key) in losing and store.head(key):
+            raise IntegrityError(
+                f"{key} was written by an earlier attempt of this run, and Kafka does not have all its records any "
+                "more: writing the chunk again would lose them. Copy the object to another place, delete it here, "
+                "and clear the task `archive`"
+            )
+
+
+def _prove_absence(lost_offsets: str, account: ChunkAccount, log_starts: dict[TopicPartition, int]) -> ChunkAccount:
     """Absence is proven while the log still reaches back to before it; below the log's start it may be loss."""
     start = log_starts[TopicPartition(account.topic, account.partition)]
     absent = [Range(*r) for r in account.absent_ranges]
@@ -58,11 +79,11 @@ def _prove_absence(plan: Plan, account: ChunkAccount, log_starts: dict[TopicPart
     if not unproven:
         return account
     count = sum(r.size for r in unproven)
-    if plan.policies.get("lost_offsets") != "record_loss":
+    if lost_offsets != "record_loss":
         raise PolicyError(
             f"{count} offsets of {account.chunk} were not there to be read, and retention has removed everything "
             f"before {start} since the plan was made: they may have held records. To go on and have them shown as "
-            "lost for ever set `policies.lost_offsets: record_loss`, delete the run's plan.json and clear the DAG run "
+            "lost for ever set `policies.lost_offsets: record_loss` and clear the task `archive` "
             "(policies.lost_offsets: fail)"
         )
     proven = [left for r in absent for left in subtract(r, unproven)]
@@ -81,22 +102,34 @@ def _replay(plan: Plan, stored: Manifest, results: Sequence[ChunkResult], store:
     def as_promised(item: WrittenObject) -> bool:
         return item.upload.key in promised and item.upload.checksum == promised[item.upload.key].checksum
 
-    abort(_only(results, lambda item: not as_promised(item)), store)
-    rewritten = {e.key: e.etag for e in complete(_only(results, as_promised), store)}
-    if changed := [key for key, etag in rewritten.items() if etag != promised[key].etag]:
-        log.warning("%d objects were rewritten with the same bytes but have another ETag (encryption?)", len(changed))
-    kept = [o for key, o in promised.items() if key not in rewritten]
-    for item in kept:
+    def is_there(item: ObjectEntry) -> bool:
         stat = store.head(item.key)
-        if stat is None or stat.size != item.bytes or stat.etag != item.etag:
+        return stat is not None and (stat.size, stat.etag) == (item.bytes, item.etag)
+
+    # What is there as promised stays: completing it again would only give it another ETag under KMS.
+    there = {item.key for item in stored.objects if is_there(item)}
+    again = _only(results, lambda item: as_promised(item) and item.upload.key not in there)
+    abort(_only(results, lambda item: not as_promised(item) or item.upload.key in there), store)
+    rewritten = {e.key for e in complete(again, store)}
+    read = sum(as_promised(item) for result in results for item in result.objects)
+    for item in stored.objects:
+        if item.key not in there | rewritten:
             raise IntegrityError(
-                f"{item.key} is {'missing' if stat is None else 'not what the manifest says'}, and Kafka does not "
-                f"have its records any more (expected {item.rows} from offset {item.first_offset}); restore it from "
-                "a version or copy of the bucket"
+                f"{item.key} is missing or not what the manifest says, and Kafka does not have its records any more "
+                f"(expected {item.rows} from offset {item.first_offset}); restore it from a version or copy of the "
+                "bucket"
             )
-    log.info("replayed run %s: %d objects rewritten with the same bytes", plan.run, len(rewritten))
-    if kept:
-        log.info("%d objects verified in the store instead: Kafka no longer has all their records", len(kept))
+    log.info(
+        "replayed run %s: %d of %d objects read again give the same bytes; %d were missing or damaged and are written",
+        plan.run,
+        read,
+        len(promised),
+        len(rewritten),
+    )
+    if read < len(promised):
+        log.info(
+            "%d objects verified in the store instead: Kafka no longer has all their records", len(promised) - read
+        )
     return stored
 
 

@@ -47,9 +47,10 @@ class ArchiveJob:
         store: dict[str, str],
         limits: Limits,
         reader: Reader = "auto",
+        lost_offsets: str = "fail",
     ) -> None:
         self._archive, self._url, self._kafka, self._options, self._limits = archive, url, kafka, store, limits
-        self._reader = reader
+        self._reader, self._lost_offsets = reader, lost_offsets
         self._cluster = Cluster(kafka)
         self._store = open_store(url, store)
         self._ledger = Ledger(self._store, archive)
@@ -67,12 +68,15 @@ class ArchiveJob:
                 f"run {run} was planned for encoding {plan.settings.encoding}, this code writes {ENCODING}: it would "
                 "not give the same bytes. Finish the run with the release that planned it"
             )
+        self._refuse_other_topics(plan)
         names = [p.name for p in plan.partitions]
         chunks = self._readable(plan, self._cluster.log_starts(names))
         log.info("archiving run %s: %s offsets in %d chunks", run, f"{plan.count:,}", len(chunks))
         results = self._write(plan, chunks) if chunks else []
         try:
-            manifest = finish(plan, results, self._cluster.log_starts(names), self._store, self._ledger)
+            manifest = finish(
+                plan, results, self._cluster.log_starts(names), self._lost_offsets, self._store, self._ledger
+            )
         except ArchiverError:
             abort(results, self._store)
             raise
@@ -85,17 +89,27 @@ class ArchiveJob:
         )
         return manifest
 
+    def _refuse_other_topics(self, plan: Plan) -> None:
+        ids = {p.topic: p.topic_id for p in plan.partitions}
+        for topic in self._cluster.topics(ids):
+            if topic.id != ids[topic.name]:
+                raise PolicyError(
+                    f"topic {topic.name} was deleted and made again since run {plan.run} was planned: it was "
+                    f"{ids[topic.name]} and is {topic.id}. The planned offsets mean other records now "
+                    "(policies.recreated_topic: fail)"
+                )
+
     def _readable(self, plan: Plan, log_starts: dict[TopicPartition, int]) -> list[Chunk]:
         """The chunks, each from where the log still has it. A shortened one is accounted for when all is read."""
         replayed = self._ledger.manifest(plan.run) is not None
         readable = []
         for chunk in plan.chunks():
             start = log_starts[TopicPartition(chunk.topic, chunk.partition)]
-            if start > chunk.start and not replayed and plan.policies.get("lost_offsets") != "record_loss":
+            if start > chunk.start and not replayed and self._lost_offsets != "record_loss":
                 raise PolicyError(
                     f"retention removed the records of {chunk} before {start} since the plan was made. To go on and "
-                    "have them shown as lost for ever set `policies.lost_offsets: record_loss`, delete the run's "
-                    "plan.json and clear the DAG run (policies.lost_offsets: fail)"
+                    "have them shown as lost for ever set `policies.lost_offsets: record_loss` and clear the task "
+                    "`archive` (policies.lost_offsets: fail)"
                 )
             if start < chunk.end:
                 readable.append(chunk.model_copy(update={"start": max(chunk.start, start)}))

@@ -25,6 +25,7 @@ def archive(arguments: Sequence[str]) -> int:
     parser.add_argument("--run", required=True, action="append", dest="runs", help="ledger's name of the run")
     parser.add_argument("--memory-bytes", type=int, default=Limits().memory_bytes, help="per task, before spilling")
     parser.add_argument("--reader", choices=("auto", "spark", "native"), default="auto", help="how records are read")
+    parser.add_argument("--lost-offsets", choices=("fail", "record_loss"), default="fail", help="the archive's policy")
     options = parser.parse_args(arguments)
     watch()
     logging.basicConfig(stream=sys.stdout, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
@@ -38,6 +39,7 @@ def archive(arguments: Sequence[str]) -> int:
             endpoints["store"],
             Limits(memory_bytes=options.memory_bytes),
             options.reader,
+            options.lost_offsets,
         )
         for run in options.runs:
             job.run(run)

@@ -3,7 +3,7 @@
 import logging
 import re
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal, Self
 
 from kafka_archiver.errors import PolicyError
@@ -12,11 +12,12 @@ from kafka_archiver.manifest import Manifest
 from kafka_archiver.plan import Plan
 from kafka_archiver.policy import Seen, begins_behind, plan_backfill, plan_forward
 from kafka_archiver.proof import Progress
-from kafka_archiver.ranges import TopicPartition
+from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.steps.context import Context
 
 log = logging.getLogger(__name__)
 Origin = Literal["scheduled", "backfill"]
+CLOCK_SKEW = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +48,19 @@ def plan(context: Context, interval: Interval, origin: Origin, now: datetime) ->
 
     :raises PolicyError: the brokers' state needs a person's decision.
     """
+    if interval.end > now + CLOCK_SKEW:
+        raise PolicyError(
+            f"interval {interval} has not ended yet (it is {now:%Y-%m-%d %H:%M:%S} UTC): its hours could not be "
+            "complete. Run an interval that is over; check the logical date of a run that was started by hand"
+        )
     unfinished = _unfinished(context)
     own = context.ledger.plan(interval.id)
+    if own and own.interval != interval:
+        raise PolicyError(
+            f"run {own.run} is planned for {own.interval}, but this DAG run is about {interval}: the schedule was "
+            "changed. What the planned run has is archived; backfill the rest with intervals that start elsewhere, "
+            "or under the old schedule"
+        )
     if own:
         log.info("interval %s has a plan of %s already: replaying it", interval, f"{own.planned_at:%Y-%m-%d %H:%M:%S}")
     else:
@@ -58,7 +70,7 @@ def plan(context: Context, interval: Interval, origin: Origin, now: datetime) ->
     for earlier in plans.values():
         if earlier is not own:
             log.info("run %s is not finished: it is finished first (%s)", earlier.run, describe(earlier))
-    work = sorted(plans.values(), key=lambda p: (p is own, p.planned_at, p.run))
+    work = sorted(plans.values(), key=lambda p: (p.planned_at, p.run))
     to_archive = [p for p in work if p.count and (p is own or context.ledger.commit(p.run) is None)]
     for done in work:
         if not done.count and context.ledger.manifest(done.run) is None:
@@ -102,7 +114,8 @@ def _propose(context: Context, interval: Interval, origin: Origin, now: datetime
     expected = settled
     for earlier in unfinished:
         expected = expected.after(earlier)
-    seen = _look(context, interval, settled, expected, unfinished)
+    seen = _look(context, interval, settled, unfinished)
+    _refuse_hidden_topics(context, expected, seen)
     known = {p.name: p for p in expected.partitions}
     if origin == "scheduled":
         seen = _with_complete_from(context, seen, begins_behind(archive, seen, known))
@@ -119,9 +132,7 @@ def _propose(context: Context, interval: Interval, origin: Origin, now: datetime
     )
 
 
-def _look(
-    context: Context, interval: Interval, settled: Progress, expected: Progress, unfinished: list[Plan]
-) -> list[Seen]:
+def _look(context: Context, interval: Interval, settled: Progress, unfinished: list[Plan]) -> list[Seen]:
     source, cluster = context.archive.source, context.cluster
     topics = cluster.topics(re.compile(source.pattern) if source.pattern else source.topics or ())
     ids = {t.name: t.id for t in topics}
@@ -130,6 +141,9 @@ def _look(
     starts, ends = cluster.log_starts(names), cluster.log_ends(names, source.isolation)
     interval_starts = cluster.offsets_at(names, to_ms(interval.start), source.isolation)
     interval_ends = cluster.offsets_at(names, to_ms(interval.end), source.isolation)
+    # Records of open transactions are behind what may be read, and may belong to the interval all the same.
+    passed = cluster.offsets_at(names, to_ms(interval.end), "read_uncommitted")
+    highs = cluster.log_ends(names, "read_uncommitted")
     if isinstance(source.start, datetime):
         at = cluster.offsets_at(names, to_ms(source.start), source.isolation)
         begins = {name: ends[name] if at[name] is None else at[name] for name in names}
@@ -142,9 +156,8 @@ def _look(
         pending = [p for plan in unfinished if plan.moves_group for p in plan.partitions if p.name == name]
         before = settled.partition(name)
         stops = {before.next if before else None, *(p.start for p in pending), *(p.end for p in pending)}
-        after = expected.partition(name)
-        if pending and after and position in stops:
-            position = after.next
+        if pending and position in stops:
+            position = _reached([Range(p.start, p.end) for p in pending], before.next if before else None)
         seen.append(
             Seen(
                 name=name,
@@ -154,10 +167,34 @@ def _look(
                 log_end=ends[name],
                 interval_start=interval_starts[name],
                 interval_end=interval_ends[name],
+                passed=highs[name] if passed[name] is None else passed[name] or 0,
                 begin=begins[name] or 0,
             )
         )
     return seen
+
+
+def _reached(pending: list[Range], settled: int | None) -> int:
+    """Where the group will stand once the unfinished runs are finished: up to the first gap between them, if any."""
+    position = min(r.start for r in pending) if settled is None else settled
+    for item in sorted(pending):
+        if item.start > position:
+            break
+        position = max(position, item.end)
+    return position
+
+
+def _refuse_hidden_topics(context: Context, expected: Progress, seen: list[Seen]) -> None:
+    """A topic that the pattern matched and the brokers do not show any more: hours would look complete without it."""
+    pattern = context.archive.source.pattern
+    visible = {state.name for state in seen}
+    hidden = sorted({p.topic for p in expected.partitions if p.next is not None and p.name not in visible})
+    if pattern and (missing := [topic for topic in hidden if re.fullmatch(pattern, topic)]):
+        raise PolicyError(
+            f"topics {', '.join(missing)} match source.pattern and were archived before, but the brokers do not show "
+            "them any more: they were deleted, or the credentials may not describe them. Grant Describe, or exclude "
+            "them in source.pattern"
+        )
 
 
 def _with_complete_from(context: Context, seen: list[Seen], begins: dict[TopicPartition, int]) -> list[Seen]:

@@ -1,0 +1,68 @@
+"""Which intervals get a plan, and what happens when somebody interferes with those that have one."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from kafka_archiver.errors import IntegrityError, PolicyError
+from kafka_archiver.intervals import Interval
+from kafka_archiver.manifest import Intent
+from kafka_archiver.steps.plan import plan
+from scripts.stack.kafka import Kafka
+from scripts.stack.s3 import S3
+from tests.support.archiver import Archiver, hour
+from tests.support.topics import DAY, HOUR, Record, delete_records, new_topic, produce
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.usefixtures("spark")]
+
+
+@pytest.fixture
+def archiver(kafka: Kafka, s3: S3, tmp_path: Path) -> Archiver:
+    topic = new_topic(kafka.bootstrap_servers)
+    produce(kafka.bootstrap_servers, topic, [Record(0, DAY, b"%d" % n) for n in range(20)])
+    return Archiver(kafka, s3, tmp_path, [topic], {"chunk_records": 10}, {"lost_offsets": "record_loss"})
+
+
+def test_an_interval_that_has_not_ended_is_refused(archiver: Archiver) -> None:
+    with pytest.raises(PolicyError, match="has not ended yet"):
+        plan(archiver.context, hour(5), "scheduled", hour(5).start)
+    assert archiver.context.ledger.runs() == {}
+
+
+def test_an_interval_that_starts_like_a_planned_one_and_ends_elsewhere_is_refused(archiver: Archiver) -> None:
+    archiver.plan(hour(0))
+    with pytest.raises(PolicyError, match="the schedule was changed"):
+        archiver.plan(Interval(start=hour(0).start, end=hour(0).start + timedelta(days=1)))
+
+
+def test_of_two_unfinished_runs_the_older_plan_is_finished_first_whichever_is_cleared(archiver: Archiver) -> None:
+    archiver.plan(hour(0))
+    produce(archiver.kafka.bootstrap_servers, archiver.topics[0], [Record(0, DAY + HOUR, b"x")])
+    archiver.plan(hour(1))
+    assert archiver.plan(hour(0)).runs == archiver.plan(hour(1)).runs == (hour(0).id, hour(1).id)
+
+
+def test_a_plan_that_somebody_deleted_leaves_no_hole_unnoticed(archiver: Archiver) -> None:
+    archiver.run(hour(0))
+    produce(archiver.kafka.bootstrap_servers, archiver.topics[0], [Record(0, DAY + HOUR, b"x")])
+    archiver.plan(hour(1))
+    produce(archiver.kafka.bootstrap_servers, archiver.topics[0], [Record(0, DAY + 2 * HOUR, b"x")])
+    archiver.plan(hour(2))
+    archiver.context.store.delete(f"_ledger/{archiver.archive.archive}/runs/{hour(1).id}/plan.json")
+    with pytest.raises(PolicyError, match=r"stands at 20 .* archived up to 22"):
+        archiver.plan(hour(3))
+
+
+def test_an_object_of_an_earlier_attempt_is_not_replaced_by_less(archiver: Archiver) -> None:
+    work = archiver.plan(hour(0))
+    archiver.job().run(hour(0).id)
+    # What a crash right before manifest.json leaves.
+    before = archiver.etags()
+    ledger = archiver.context.ledger
+    archiver.context.store.delete(f"_ledger/{archiver.archive.archive}/runs/{hour(0).id}/manifest.json")
+    ledger.put_intent(Intent(archive=archiver.archive.archive, run=hour(0).id, keys=tuple(sorted(before))))
+    delete_records(archiver.kafka.bootstrap_servers, archiver.topics[0], 15)
+    with pytest.raises(IntegrityError, match="writing the chunk again would lose them"):
+        archiver.job().run(work.archive[0])
+    assert archiver.etags() == before
