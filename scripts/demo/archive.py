@@ -83,7 +83,7 @@ def replay_first_hour(world: World) -> None:
     shell.run(f"{backfill_command(world)} --reset-dagruns --yes", world.dag.now)
     if world.lake.objects() != before:
         raise DemoError("the replay changed an object")
-    say(f"Read and written again from the same plan: {len(before)} objects, and no ETag has changed.")
+    say(f"Read again from the same plan, and compared: {len(before)} objects, and no ETag has changed.")
 
 
 def backfill_command(world: World) -> str:
