@@ -54,6 +54,11 @@ class Source(_Section):
     key: Decode = Decode()
     value: ValueDecode = ValueDecode()
 
+    @property
+    def wanted(self) -> tuple[str, ...] | re.Pattern[str]:
+        """The topics' names, or the pattern that whole names have to match."""
+        return re.compile(self.pattern) if self.pattern is not None else self.topics or ()
+
     @model_validator(mode="after")
     def _one_way_to_name_topics(self) -> Self:
         if (self.topics is None) == (self.pattern is None):

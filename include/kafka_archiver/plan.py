@@ -50,6 +50,11 @@ class Chunk(Value):
     end: Offset
 
     @property
+    def name(self) -> TopicPartition:
+        """Its partition's name."""
+        return TopicPartition(self.topic, self.partition)
+
+    @property
     def range(self) -> Range:
         """Its offsets."""
         return Range(self.start, self.end)

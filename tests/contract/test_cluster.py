@@ -11,7 +11,7 @@ from kafka_archiver.errors import ConfigError, PermanentError, TransientError
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.ranges import Range, TopicPartition
 from scripts.stack.kafka import Kafka
-from tests.support.topics import DAY, HOUR, Record, new_topic, produce
+from tests.support.topics import DAY, HOUR, Record, delete_records, new_topic, produce
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.contract
@@ -77,9 +77,7 @@ def test_offsets_at_a_time_are_the_first_at_or_after_it(cluster: Cluster) -> Non
 def test_the_log_starts_where_records_were_deleted_up_to(cluster: Cluster) -> None:
     name = new_topic(cluster.brokers)
     produce(cluster.brokers, name, [Record(0, DAY, b"x")] * 10)
-    admin = AdminClient({"bootstrap.servers": cluster.brokers})
-    for future in admin.delete_records([confluent_kafka.TopicPartition(name, 0, 4)]).values():
-        future.result(timeout=30)
+    delete_records(cluster.brokers, name, 4)
     assert cluster.log_starts([TopicPartition(name, 0)]) == {TopicPartition(name, 0): 4}
 
 

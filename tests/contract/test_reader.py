@@ -5,13 +5,12 @@ import uuid
 
 import confluent_kafka
 import pytest
-from confluent_kafka.admin import AdminClient
 
 from kafka_archiver.errors import PolicyError, TransientError
 from kafka_archiver.kafka.reader import read_chunk
 from kafka_archiver.plan import Chunk, Settings
 from scripts.stack.kafka import Kafka
-from tests.support.topics import DAY, Record, new_topic, produce
+from tests.support.topics import DAY, Record, delete_records, new_topic, produce
 
 pytestmark = pytest.mark.contract
 
@@ -60,9 +59,7 @@ def test_an_open_transaction_behind_the_chunk_does_not_hold_it_up(kafka: Kafka) 
 def test_a_start_that_is_gone_is_an_error_and_never_a_jump(kafka: Kafka) -> None:
     topic = new_topic(kafka.bootstrap_servers)
     produce(kafka.bootstrap_servers, topic, [Record(0, DAY, b"x")] * 10)
-    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
-    for future in admin.delete_records([confluent_kafka.TopicPartition(topic, 0, 5)]).values():
-        future.result(30)
+    delete_records(kafka.bootstrap_servers, topic, 5)
     with pytest.raises(PolicyError, match="Kafka does not have the start of"):
         offsets(kafka, topic, 0, 10)
 

@@ -22,7 +22,7 @@ from kafka_archiver.ranges import TopicPartition
 from scripts.stack.kafka import Kafka
 from scripts.stack.s3 import S3
 from tests.support.archiver import Archiver, hour
-from tests.support.topics import DAY, HOUR, Record, new_topic, produce
+from tests.support.topics import DAY, HOUR, Record, delete_records, new_topic, produce
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.usefixtures("spark")]
@@ -273,9 +273,7 @@ def test_a_replay_keeps_what_kafka_no_longer_has(kafka: Kafka, s3: S3, tmp_path:
     archiver = Archiver(kafka, s3, tmp_path, [topic], {"chunk_records": 10})
     archiver.run(hour(0))
     before = archiver.etags()
-    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
-    for future in admin.delete_records([confluent_kafka.TopicPartition(topic, 0, 15)]).values():
-        future.result(30)
+    delete_records(kafka.bootstrap_servers, topic, 15)
     archiver.run(hour(0))
     assert archiver.etags() == before
     archiver.context.store.delete(sorted(before)[1])
@@ -288,9 +286,7 @@ def test_retention_that_overtakes_a_plan_fails_and_writes_nothing(kafka: Kafka, 
     produce(kafka.bootstrap_servers, topic, [Record(0, DAY, b"%d" % n) for n in range(30)])
     archiver = Archiver(kafka, s3, tmp_path, [topic], {"chunk_records": 10})
     archiver.plan(hour(0))
-    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
-    for future in admin.delete_records([confluent_kafka.TopicPartition(topic, 0, 15)]).values():
-        future.result(30)
+    delete_records(kafka.bootstrap_servers, topic, 15)
     with pytest.raises(PolicyError, match=r"retention removed the records of .* before 15"):
         archiver.job().run(hour(0).id)
     assert archiver.objects() == {}
@@ -304,9 +300,7 @@ def test_retention_that_overtakes_a_plan_is_shown_as_lost_when_the_policy_says_s
     policies = {"lost_offsets": "record_loss"}
     archiver = Archiver(kafka, s3, tmp_path, [topic], {"chunk_records": 10}, policies)
     archiver.plan(hour(0))
-    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
-    for future in admin.delete_records([confluent_kafka.TopicPartition(topic, 0, 15)]).values():
-        future.result(30)
+    delete_records(kafka.bootstrap_servers, topic, 15)
     archiver.run(hour(0))
     assert archiver.account(hour(0)) == {"archived": 15, "lost": 15}
 

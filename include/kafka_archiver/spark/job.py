@@ -104,7 +104,7 @@ class ArchiveJob:
         replayed = self._ledger.manifest(plan.run) is not None
         readable = []
         for chunk in plan.chunks():
-            start = log_starts[TopicPartition(chunk.topic, chunk.partition)]
+            start = log_starts[chunk.name]
             if start > chunk.start and not replayed and self._lost_offsets != "record_loss":
                 raise PolicyError(
                     f"retention removed the records of {chunk} before {start} since the plan was made. To go on and "

@@ -6,7 +6,6 @@ from pyspark import SparkContext
 
 from kafka_archiver.kafka.reader import read_chunk
 from kafka_archiver.plan import Chunk
-from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.spark.sink import Sink
 
 
@@ -20,7 +19,7 @@ def write_natively(
     """
 
     def write(chunk: Chunk) -> bytes:
-        whole = sink.chunk_of(TopicPartition(chunk.topic, chunk.partition), chunk.start)
+        whole = sink.chunk_of(chunk.name, chunk.start)
         return sink.write(whole, read_chunk(properties, sink.plan.group, chunk, sink.plan.settings))
 
     return context.parallelize(chunks, len(chunks)).map(write).collect()

@@ -43,7 +43,7 @@ def chunks_frame(
 def _reads(chunks: Iterable[Chunk]) -> Iterable[list[Chunk]]:
     waiting: dict[TopicPartition, list[Chunk]] = {}
     for chunk in chunks:
-        waiting.setdefault(TopicPartition(chunk.topic, chunk.partition), []).append(chunk)
+        waiting.setdefault(chunk.name, []).append(chunk)
     for turn in range(max(map(len, waiting.values()), default=0)):
         yield [mine[turn] for mine in waiting.values() if turn < len(mine)]
 

@@ -134,7 +134,7 @@ def _propose(context: Context, interval: Interval, origin: Origin, now: datetime
 
 def _look(context: Context, interval: Interval, settled: Progress, unfinished: list[Plan]) -> list[Seen]:
     source, cluster = context.archive.source, context.cluster
-    topics = cluster.topics(re.compile(source.pattern) if source.pattern else source.topics or ())
+    topics = cluster.topics(source.wanted)
     ids = {t.name: t.id for t in topics}
     names = [name for topic in topics for name in topic.names]
     committed = cluster.committed(context.archive.group, names)

@@ -1,6 +1,5 @@
 """Status: how far the archive is, and how far behind."""
 
-import re
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 
@@ -50,7 +49,7 @@ class ArchiveStatus(Value):
 def status(context: Context) -> ArchiveStatus:
     """Ask the ledger and the brokers. Reads one record of each partition that lags."""
     source, cluster = context.archive.source, context.cluster
-    topics = cluster.topics(re.compile(source.pattern) if source.pattern else source.topics or ())
+    topics = cluster.topics(source.wanted)
     names = [name for topic in topics for name in topic.names]
     committed = cluster.committed(context.archive.group, names)
     starts, ends = cluster.log_starts(names), cluster.log_ends(names, source.isolation)
