@@ -1,5 +1,6 @@
 """An archive on the real services, with a method a step: what the DAG's tasks do, without Airflow."""
 
+import copy
 import gzip
 import json
 import os
@@ -50,6 +51,7 @@ class Archiver:
     source: dict[str, Any] = field(default_factory=dict)
     spark_conf: dict[str, str] = field(default_factory=dict)
     proxy: S3Proxy | None = None
+    brokers: str | None = None
 
     def __post_init__(self) -> None:
         name = f"a{uuid.uuid4().hex[:8]}"
@@ -63,9 +65,20 @@ class Archiver:
         )
         self.context = Context.open(self.archive, self._endpoints(self.s3.endpoint_url))
 
+    def behind(self, proxy: S3Proxy | None = None, brokers: str | None = None) -> "Archiver":
+        """The same archive; its job and its steps, in this process too, go through the proxies."""
+        other = copy.copy(self)
+        other.proxy, other.brokers = proxy or self.proxy, brokers or self.brokers
+        other.context = Context.open(self.archive, other._outside())
+        return other
+
+    def _outside(self) -> Endpoints:
+        """What runs as a process of its own, and the job, go through the proxy; the test itself does not."""
+        return self._endpoints(self.proxy.endpoint_url if self.proxy else self.s3.endpoint_url)
+
     def _endpoints(self, endpoint_url: str) -> Endpoints:
         return Endpoints(
-            {"bootstrap.servers": self.kafka.bootstrap_servers},
+            {"bootstrap.servers": self.brokers or self.kafka.bootstrap_servers},
             {
                 "endpoint_url": endpoint_url,
                 "region_name": self.s3.region,
@@ -108,10 +121,7 @@ class Archiver:
     def environment(self, **extra: str) -> dict[str, str]:
         return {
             **os.environ,
-            # What runs as a process of its own goes through the proxy; the test itself does not.
-            "KAFKA_ARCHIVER_ENDPOINTS": self._endpoints(
-                self.proxy.endpoint_url if self.proxy else self.s3.endpoint_url
-            ).to_json(),
+            "KAFKA_ARCHIVER_ENDPOINTS": self._outside().to_json(),
             "PYSPARK_PYTHON": sys.executable,
             "PYSPARK_DRIVER_PYTHON": sys.executable,
             "PYTHONPATH": f"{ROOT / 'include'}{os.pathsep}{ROOT}",
@@ -144,7 +154,7 @@ class Archiver:
 
     def job(self) -> ArchiveJob:
         """The job in this process, in the Spark session that is running."""
-        endpoints = self._endpoints(self.s3.endpoint_url)
+        endpoints = self._outside()
         return ArchiveJob(
             self.archive.archive,
             self.archive.store.url,

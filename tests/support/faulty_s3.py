@@ -31,13 +31,16 @@ BUCKET = "archive"
 class Fault:
     """What goes wrong with one request.
 
-    refuse: an error instead of doing it · reset: the connection breaks before it is done · lose: … after it is done ·
+    refuse: an error instead of doing it · torn: half of an error ·
+    reset: the connection breaks before it is done · lose: … after it is done ·
     stall: no answer · cut: half of the answer's body · garble: one bit of the answer's body ·
     damage: one bit of what was sent · swallow: as damage, by a server that does not look at Content-MD5 ·
     late: the error comes in the body of a 200 · blank: a 200 without ETag and body · odd: an ETag that is no MD5
     """
 
-    kind: Literal["refuse", "reset", "lose", "stall", "cut", "garble", "damage", "swallow", "late", "blank", "odd"]
+    kind: Literal[
+        "refuse", "torn", "reset", "lose", "stall", "cut", "garble", "damage", "swallow", "late", "blank", "odd"
+    ]
     status: int = 500
     code: str = "InternalError"
     message: str = "told to"
@@ -119,6 +122,9 @@ class _Handler(BaseHTTPRequestHandler):
                 self._answer(fault.status, {}, b"<ErrorResponse>" + error + b"</ErrorResponse>")
             else:
                 self._error(fault.status, fault.code, fault.message)
+            return
+        if fault and kind == "torn":
+            self._answer(fault.status, {"Content-Type": "application/xml"}, _error_xml(fault.code, "told to"), cut=True)
             return
         if kind in ("damage", "swallow"):
             body = _flip(body)

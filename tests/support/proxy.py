@@ -1,28 +1,38 @@
-"""A proxy before the real S3 server, so that a test can fail, hold or kill at one exact request.
+"""A proxy before the real S3 server, so that a test can fail, damage, hold or kill at one exact request.
 
 It passes requests on as they came (the Host header too, which is part of the signature).
 """
 
 import http.client
+import socket
+import struct
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
+
+SLOW_SECONDS = 0.3
+_CODES = {403: "AccessDenied", 429: "TooManyRequests", 500: "InternalError", 503: "SlowDown"}
 
 
 class Request(NamedTuple):
-    """What came in: the verb as S3 names it, the key (without bucket), and how many of that verb came before."""
+    """What came in: the verb as S3 names it, the key (without bucket), how many of that verb came before it, and what
+    the server answered (0 before it was asked)."""
 
     verb: str
     key: str
     number: int
+    status: int = 0
 
 
+# What a rule may do to a request, besides passing it on (None) and answering with an HTTP status:
+# reset: the connection breaks in the middle of the request, or of the answer · slow: a while of silence ·
+# damage: one bit of what the request, or the answer, carries · cut: half of the answer's body, then an orderly end.
+Action = int | Literal["reset", "slow", "damage", "cut"] | None
 # Called before a request is passed on (False) and after the server has carried it out (True).
-# Returns an HTTP status to answer with instead, or None.
-Rule = Callable[[Request, bool], int | None]
+Rule = Callable[[Request, bool], Action]
 
 
 def verb_of(method: str, query: str) -> str:
@@ -30,9 +40,9 @@ def verb_of(method: str, query: str) -> str:
     found = parse_qs(query, keep_blank_values=True)
     if "uploadId" in found:
         return {"PUT": "part", "POST": "complete", "DELETE": "abort"}.get(method, method.lower())
-    if method == "POST" and "uploads" in found:
-        return "start"
-    return method.lower()
+    if "uploads" in found:
+        return "start" if method == "POST" else "uploads"
+    return "list" if "list-type" in found else method.lower()
 
 
 class S3Proxy:
@@ -72,33 +82,57 @@ def _handler(proxy: S3Proxy, upstream: str) -> type[BaseHTTPRequestHandler]:
             split = urlsplit(self.path)
             key = unquote(split.path).lstrip("/").partition("/")[2]
             request = proxy.note(verb_of(self.command, split.query), key)
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            size = int(self.headers.get("Content-Length") or 0)
+            action = proxy.rule(request, False)
             try:
-                if status := proxy.rule(request, False):
-                    return self._answer(status, {}, b"")
+                body = self.rfile.read(size // 2 if action == "reset" else size)
+                if action == "reset":
+                    return self._reset()
+                if isinstance(action, int):
+                    return self._refuse(action)
                 connection = http.client.HTTPConnection(upstream, timeout=60)
                 headers = {k: v for k, v in self.headers.items() if k.lower() != "expect"}
-                connection.request(self.command, self.path, body, headers)
+                connection.request(self.command, self.path, _flip(body) if action == "damage" else body, headers)
                 response = connection.getresponse()
                 content = response.read()
                 connection.close()
-                if status := proxy.rule(request, True):
-                    return self._answer(status, {}, b"")
-                self._answer(response.status, dict(response.getheaders()), content)
+                action = proxy.rule(request._replace(status=response.status), True)
+                if isinstance(action, int):
+                    return self._refuse(action)
+                self._answer(response.status, dict(response.getheaders()), content, action)
             except (BrokenPipeError, ConnectionResetError):
                 # The client was killed: that is what the test is about.
                 self.close_connection = True
 
-        def _answer(self, status: int, headers: dict[str, str], content: bytes) -> None:
+        def _refuse(self, status: int) -> None:
+            self._answer(status, {}, f"<Error><Code>{_CODES.get(status, 'Told')}</Code></Error>".encode())
+
+        def _answer(self, status: int, headers: dict[str, str], content: bytes, action: Action = None) -> None:
+            if action == "slow":
+                threading.Event().wait(SLOW_SECONDS)
             self.send_response(status)
             for name, value in headers.items():
                 if name.lower() not in ("content-length", "transfer-encoding", "connection", "server", "date"):
                     self.send_header(name, value)
             length = headers.get("Content-Length") if self.command == "HEAD" else str(len(content))
             self.send_header("Content-Length", length or "0")
+            if action == "reset":
+                # The status and some headers, without their end.
+                self.flush_headers()
+                self._reset()
+                return
             self.end_headers()
             if self.command != "HEAD":
-                self.wfile.write(content)
+                sent = content[: len(content) // 2] if action == "cut" else content
+                self.wfile.write(_flip(sent) if action == "damage" else sent)
+            self.close_connection = self.close_connection or action == "cut"
+
+        def _reset(self) -> None:
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            # The server would close it in good order. The file holds it open, too.
+            self.rfile.close()
+            self.connection.close()
+            self.close_connection = True
 
         # ruff: noqa: N815 - the names that http.server looks for
         do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = _serve
@@ -107,3 +141,9 @@ def _handler(proxy: S3Proxy, upstream: str) -> type[BaseHTTPRequestHandler]:
             pass
 
     return Handler
+
+
+def _flip(data: bytes) -> bytes:
+    """The same with one bit changed, in the middle."""
+    middle = len(data) // 2
+    return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :] if data else data

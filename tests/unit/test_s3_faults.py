@@ -165,6 +165,14 @@ class TestDamage:
         assert store.get(KEY) == DATA
         assert server.requests.count("get_object") == 3
 
+    def test_half_an_error_is_not_taken_for_another_one(self, server: FaultyS3, store: S3Store) -> None:
+        server.fail("get_object", Fault("torn", 404, "NoSuchKey"))
+        assert store.get(KEY) is None
+        store.put(KEY, DATA)
+        server.fail("get_object", *[Fault("torn", 400, "RequestTimeout")] * TRIES)
+        with pytest.raises(TransientError, match=r"HTTP 400 400 from .*, and the rest of the answer was cut off"):
+            store.get(KEY)
+
     def test_a_read_that_is_always_cut_off_says_so(self, server: FaultyS3, store: S3Store) -> None:
         store.put(KEY, DATA)
         server.fail("get_object", *[Fault("cut")] * TRIES)

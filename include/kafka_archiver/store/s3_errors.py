@@ -166,6 +166,9 @@ def _answered(error: ClientError, place: Place, operation: str, key: str) -> Arc
             f"{error.operation_name} for bucket {place.bucket}: HTTP {status} {code} from the token service{request}; "
             "may these credentials assume role_arn, and is external_id the one its trust policy asks for?"
         )
+    elif code == str(status) and not operation.startswith("head") and _is_xml(metadata):
+        # S3's own code is in the XML; botocore makes one from the status where that did not arrive whole.
+        return TransientError(f"{found}, and the rest of the answer was cut off")
     elif code in _PERMANENT:
         message = _PERMANENT[code].format(
             bucket=place.bucket,
@@ -180,6 +183,10 @@ def _answered(error: ClientError, place: Place, operation: str, key: str) -> Arc
     if code in _TRANSIENT_CODES or status in (408, 429) or status >= 500:
         return TransientError(found)
     return PermanentError(found)
+
+
+def _is_xml(metadata: dict[str, Any]) -> bool:
+    return "xml" in metadata.get("HTTPHeaders", {}).get("content-type", "")
 
 
 def _reason(error: BaseException) -> str:

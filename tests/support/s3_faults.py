@@ -1,0 +1,51 @@
+"""Rules for S3Proxy: the first requests of every kind in a run have a fault each."""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tests.support.proxy import Action, Request
+
+
+def kind_of(request: Request) -> str:
+    """What is asked, and of which document."""
+    if request.verb not in ("get", "put"):
+        return request.verb
+    return f"{request.verb} {'hour' if '/hours/' in request.key else request.key.rsplit('/', 1)[-1]}"
+
+
+# What the job asks of the store, in this order; then what the whole run does.
+JOB = ["get plan.json", "get manifest.json", "start", "part", "put intent.json", "complete", "put manifest.json"]
+RUN = ["get progress.json", "list", "put plan.json", *JOB]
+RUN += ["head", "put commit.json", "uploads", "put hour", "put progress.json"]
+
+
+@dataclass
+class Faults:
+    """The first request of each kind has the first fault, the second the second, …
+
+    :param carried_out: the server carries the requests out, and their answers have the faults.
+    """
+
+    kinds: Sequence[str]
+    actions: Sequence[Action]
+    carried_out: bool = False
+    befallen: list[str] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __call__(self, request: Request, done: bool) -> Action:
+        kind = kind_of(request)
+        if done != self.carried_out or kind not in self.kinds:
+            return None
+        with self._lock:
+            earlier = self.befallen.count(kind)
+            action = self.actions[earlier] if earlier < len(self.actions) else None
+            if action == "damage" and done and request.status != 200:
+                # There is no document, and nothing protects the server's word for it.
+                return None
+            self.befallen += [kind] * (action is not None)
+            return action
+
+    def all_happened(self) -> bool:
+        """Whether every kind had every fault."""
+        return sorted(self.befallen) == sorted([*self.kinds] * len(self.actions))
