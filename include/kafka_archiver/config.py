@@ -5,7 +5,7 @@
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from kafka_archiver.documents import UtcTime
 from kafka_archiver.errors import ConfigError
-from kafka_archiver.plan import Settings
+from kafka_archiver.plan import BadRecord, Settings
 
 # Known to the design, not to this version: an error that says so beats "unknown key".
 PLANNED = {
@@ -103,10 +103,10 @@ class Policies(_Section):
     """What to do when the brokers' state is strange."""
 
     lost_offsets: Literal["fail", "record_loss"] = "fail"
-    recreated_topic: Literal["fail"] = "fail"
+    recreated_topic: Literal["fail", "new_generation"] = "fail"
     missing_group: Literal["resume_from_ledger", "fail"] = "resume_from_ledger"
-    moved_group: Literal["fail", "follow_ledger"] = "fail"
-    bad_record: Literal["fail"] = "fail"
+    moved_group: Literal["fail", "follow_ledger", "new_generation"] = "fail"
+    bad_record: BadRecord = "fail"
     null_value: Literal["archive", "skip"] = "archive"
 
 
@@ -167,6 +167,17 @@ class Archive(_Section):
     policies: Policies = Policies()
     alerts: Alerts = Alerts()
     spark: Spark = Spark()
+
+    def choosing(self, policies: Mapping[str, Any]) -> Self:
+        """The archive with some policies chosen otherwise, as one DAG run may.
+
+        :raises ConfigError: there is no such policy or choice.
+        """
+        try:
+            chosen = Policies.model_validate({**self.policies.model_dump(), **policies})
+        except ValidationError as error:
+            raise ConfigError("; ".join(f"in the run's `policies`: {line}" for line in _explain(error))) from error
+        return self.model_copy(update={"policies": chosen})
 
     @property
     def group(self) -> str:

@@ -1,21 +1,37 @@
 """Names of objects and documents. Pure; a key never means two things.
 
-Data:   <topic>/date=2026-11-21/hour=05/<topic>+<partition>+<chunk start, 20 digits>[+g<generation>].<extension>
-Ledger: _ledger/<archive>/runs/<interval start>/{plan,manifest,commit}.json, …/hours/2026-11-21/05.json
+Data:   <topic>/date=2026-11-21/hour=05/<topic>+<partition>+<chunk start, 20 digits>[+g<generation>][+r<revision>].<ext>
+        _dead_letter/<topic>/… for the records that the archive's format cannot hold
+Ledger: _ledger/<archive>/runs/<run>/{plan,intent,manifest,commit}.json, …/hours/2026-11-21/05.json
+A run is named after the start of its interval, a rebuild of it has its revision behind that: 20261121T050000Z+r1.
 """
 
 import re
 from datetime import datetime
+from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 from kafka_archiver.intervals import hour_of, hour_start, parse_run_id, to_ms
 
 LEDGER = "_ledger"
 DEAD_LETTER = "_dead_letter"
-_OBJECT = re.compile(r"(?P<topic>[^+]+)\+(?P<partition>\d+)\+(?P<start>\d{20})(\+g(?P<generation>\d+))?\..+")
+_OBJECT = re.compile(
+    r"(?P<topic>[^+]+)\+(?P<partition>\d+)\+(?P<start>\d{20})(\+g(?P<generation>\d+))?(\+r(?P<revision>\d+))?\..+"
+)
+_RUN = re.compile(r"(?P<start>[^+]+)(\+r(?P<revision>[1-9]\d*))?")
 _RESERVED = {LEDGER, DEAD_LETTER, ".", ".."}
 # What Hive, Spark and DuckDB read as a null partition value.
 NO_TIME = "__HIVE_DEFAULT_PARTITION__"
+
+
+class Place(NamedTuple):
+    """What the name of an object says: which chunk it is of, and in which revision of the plan."""
+
+    topic: str
+    partition: int
+    start: int
+    generation: int = 0
+    revision: int = 0
 
 
 def encode(name: str) -> str:
@@ -55,14 +71,42 @@ def parse_hour_path(path: str) -> int | None:
     return hour
 
 
-def object_key(topic: str, path: str, partition: int, chunk_start: int, generation: int, extension: str) -> str:
+def object_key(place: Place, path: str, extension: str, dead_letter: bool = False) -> str:
     """The key of the object that holds the records of one chunk that are filed under `path`.
 
     :param extension: with its dot, for example `.jsonl.gz`.
+    :param dead_letter: the object of the records that the archive's format cannot hold.
     """
-    name = encode(topic)
-    suffix = f"+g{generation}" if generation else ""
-    return f"{name}/{path}/{name}+{partition}+{chunk_start:020d}{suffix}{extension}"
+    name = encode(place.topic)
+    suffix = f"+g{place.generation}" * bool(place.generation) + f"+r{place.revision}" * bool(place.revision)
+    file = f"{name}+{place.partition}+{place.start:020d}{suffix}{extension}"
+    return f"{topic_prefix(place.topic, dead_letter)}{path}/{file}"
+
+
+def topic_prefix(topic: str, dead_letter: bool = False) -> str:
+    """Where all objects of a topic are, with the closing slash."""
+    return f"{DEAD_LETTER}/" * dead_letter + f"{encode(topic)}/"
+
+
+def is_dead_letter(key: str) -> bool:
+    """Whether an object's key is that of dead-lettered records."""
+    return key.startswith(f"{DEAD_LETTER}/")
+
+
+def run_name(interval: str, revision: int) -> str:
+    """The ledger's name of a revision of an interval's run; 0 is the run itself."""
+    return f"{interval}+r{revision}" if revision else interval
+
+
+def split_run(run: str) -> tuple[datetime, int]:
+    """Where the interval of a run starts, and the run's revision.
+
+    :raises ValueError: it is not the name of a run.
+    """
+    found = _RUN.fullmatch(run)
+    if found is None:
+        raise ValueError(f"not the name of a run: {run!r}")
+    return parse_run_id(found["start"]), int(found["revision"] or 0)
 
 
 def ledger_prefix(archive: str) -> str:
@@ -82,7 +126,7 @@ def split_run_document(archive: str, key: str) -> tuple[str, str] | None:
     if not key.startswith(prefix) or "/" in document or not document.endswith(".json"):
         return None
     try:
-        parse_run_id(run)
+        split_run(run)
     except ValueError:
         return None
     return run, document.removesuffix(".json")
@@ -113,9 +157,10 @@ def progress_document(archive: str) -> str:
     return f"{ledger_prefix(archive)}progress.json"
 
 
-def split_object_key(key: str) -> tuple[str, int, int, int] | None:
-    """Topic, partition, chunk start and generation of an object's key; None for a key of another form."""
+def split_object_key(key: str) -> Place | None:
+    """What the name of an object says, dead-lettered or not; None for a key of another form."""
     found = _OBJECT.fullmatch(key.rsplit("/", 1)[-1])
     if found is None:
         return None
-    return decode(found["topic"]), int(found["partition"]), int(found["start"]), int(found["generation"] or 0)
+    numbers = (int(found[name] or 0) for name in ("partition", "start", "generation", "revision"))
+    return Place(decode(found["topic"]), *numbers)

@@ -14,6 +14,7 @@ from kafka_archiver.keys import (
     progress_document,
     run_document,
     split_hour_document,
+    split_run,
     split_run_document,
 )
 from kafka_archiver.manifest import Commit, Intent, Manifest
@@ -83,13 +84,21 @@ class Ledger:
             )
         return first
 
-    def runs(self) -> dict[str, frozenset[str]]:
-        """Every run, oldest first, with the names of its documents (plan, intent, manifest, commit)."""
+    def runs(self, interval: str = "") -> dict[str, frozenset[str]]:
+        """Every run, oldest first, with the names of its documents (plan, intent, manifest, commit).
+
+        :param interval: only the revisions of this interval's run.
+        """
         found: dict[str, set[str]] = {}
-        for stat in self.store.list(f"{ledger_prefix(self.archive)}runs/"):
+        for stat in self.store.list(f"{ledger_prefix(self.archive)}runs/{interval}"):
             if place := split_run_document(self.archive, stat.key):
                 found.setdefault(place[0], set()).add(place[1])
-        return {run: frozenset(found[run]) for run in sorted(found)}
+        return {run: frozenset(found[run]) for run in sorted(found, key=split_run)}
+
+    def current(self, interval: str) -> Plan | None:
+        """The plan that counts for an interval: the last revision that is committed, else the run's own."""
+        revisions = {split_run(run)[1]: run for run, found in self.runs(interval).items() if "commit" in found}
+        return self.plan(revisions[max(revisions)] if revisions else interval)
 
     def hour(self, hour: int | None) -> HourProof | None:
         """The proof of an hour (whole hours since 1970; None: of the records without a time)."""

@@ -1,13 +1,13 @@
 """The manifest: what a run wrote, and the account of every offset of its plan. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
 from kafka_archiver.documents import Document, UtcTime, Value
-from kafka_archiver.keys import parse_hour_path
-from kafka_archiver.plan import Chunk, OffsetRange, Plan
+from kafka_archiver.keys import is_dead_letter, parse_hour_path
+from kafka_archiver.plan import Choices, Chunk, OffsetRange, Plan
 from kafka_archiver.ranges import Range, merge
 
 Count = Annotated[int, Field(ge=0)]
@@ -46,7 +46,8 @@ class ObjectEntry(Value):
 class ChunkAccount(Value):
     """What became of every offset of one chunk; the five counts add up to its length.
 
-    `absent_ranges` lists the offsets at which Kafka has no record (compacted away, aborted, or a control record).
+    `absent_ranges` lists the offsets at which Kafka has no record (compacted away, aborted, or a control record),
+    `lost_ranges` those whose records, if there were any, Kafka had dropped before they could be read.
     """
 
     topic: str
@@ -60,19 +61,24 @@ class ChunkAccount(Value):
     absent: Count = 0
     lost: Count = 0
     absent_ranges: tuple[OffsetRange, ...] = ()
+    lost_ranges: tuple[OffsetRange, ...] = ()
 
     @model_validator(mode="after")
     def _adds_up(self) -> Self:
         counted = sum(getattr(self, fate) for fate in FATES)
         if counted != self.end - self.start:
             raise ValueError(f"{self.chunk} has {self.end - self.start} offsets but {counted} are accounted for")
-        listed = tuple(Range(*r) for r in self.absent_ranges)
-        if sum(r.size for r in listed) != self.absent or any(r.start < self.start or r.end > self.end for r in listed):
-            raise ValueError(f"{self.chunk}: the absent ranges are not the {self.absent} absent offsets")
+        self._lists("absent", self.absent, self.absent_ranges)
+        self._lists("lost", self.lost, self.lost_ranges)
+        return self
+
+    def _lists(self, fate: str, count: int, ranges: tuple[OffsetRange, ...]) -> None:
+        listed = tuple(Range(*r) for r in ranges)
+        if sum(r.size for r in listed) != count or any(r.start < self.start or r.end > self.end for r in listed):
+            raise ValueError(f"{self.chunk}: the {fate} ranges are not the {count} {fate} offsets")
         if listed != merge(listed):
             # The same account has one form, else a replay would seem to give another manifest.
-            raise ValueError(f"{self.chunk}: the absent ranges are not sorted, or could be fewer")
-        return self
+            raise ValueError(f"{self.chunk}: the {fate} ranges are not sorted, or could be fewer")
 
     @classmethod
     def nothing_there(cls, chunk: Chunk) -> Self:
@@ -82,7 +88,7 @@ class ChunkAccount(Value):
     @classmethod
     def all_lost(cls, chunk: Chunk) -> Self:
         """The account of offsets that Kafka dropped before they were planned."""
-        return cls(**chunk.model_dump(), lost=chunk.range.size)
+        return cls(**chunk.model_dump(), lost=chunk.range.size, lost_ranges=((chunk.start, chunk.end),))
 
     @property
     def chunk(self) -> Chunk:
@@ -113,7 +119,11 @@ def _complete(account: dict[str, int]) -> dict[str, int]:
 
 
 class Manifest(Document):
-    """What one run wrote. The same plan and records give the same manifest, byte for byte."""
+    """What one run wrote. The same plan and records give the same manifest, byte for byte.
+
+    `dead_letters` are the objects of records that the archive's format cannot hold, `policies` those that decided
+    while the run was read (they may have been changed since it was planned).
+    """
 
     document: Literal["kafka-archiver/manifest"] = "kafka-archiver/manifest"
     version: Literal[1] = 1
@@ -121,13 +131,25 @@ class Manifest(Document):
     run: str
     revision: int = 0
     plan_digest: str
+    policies: Choices = Field(default_factory=dict)
     account: Annotated[dict[str, Count], AfterValidator(_complete)]
     objects: tuple[ObjectEntry, ...]
+    dead_letters: tuple[ObjectEntry, ...] = ()
     chunks: tuple[ChunkAccount, ...]
 
     @classmethod
-    def of(cls, plan: Plan, objects: Iterable[ObjectEntry], accounts: Iterable[ChunkAccount]) -> Self:
-        """The manifest of a plan and what became of its chunks, in an order that does not depend on who was first."""
+    def of(
+        cls,
+        plan: Plan,
+        objects: Iterable[ObjectEntry],
+        accounts: Iterable[ChunkAccount],
+        policies: Mapping[str, str] | None = None,
+    ) -> Self:
+        """The manifest of a plan and what became of its chunks, in an order that does not depend on who was first.
+
+        :param objects: dead-lettered ones among them.
+        """
+        written = sorted(objects, key=lambda o: o.key)
         lost = map(ChunkAccount.all_lost, plan.lost_chunks())
         chunks = tuple(sorted([*accounts, *lost], key=lambda a: (a.topic, a.partition, a.start)))
         return cls(
@@ -135,10 +157,17 @@ class Manifest(Document):
             run=plan.run,
             revision=plan.revision,
             plan_digest=plan.digest,
+            policies=dict(policies or {}),
             account=totals(chunks),
-            objects=tuple(sorted(objects, key=lambda o: o.key)),
+            objects=tuple(o for o in written if not is_dead_letter(o.key)),
+            dead_letters=tuple(o for o in written if is_dead_letter(o.key)),
             chunks=chunks,
         )
+
+    @property
+    def stored(self) -> tuple[ObjectEntry, ...]:
+        """Every object it promises, dead-lettered ones included."""
+        return self.objects + self.dead_letters
 
     @property
     def rows(self) -> int:
@@ -161,16 +190,22 @@ def discrepancies(plan: Plan, manifest: Manifest) -> list[str]:
         found.append("a chunk is accounted for twice")
     if manifest.account != totals(manifest.chunks):
         found.append(f"the account says {manifest.account}, its chunks add up to {totals(manifest.chunks)}")
+    for fate, objects in (("archived", manifest.objects), ("dead_lettered", manifest.dead_letters)):
+        found += _rows_differ(manifest.chunks, fate, objects)
+    return found
+
+
+def _rows_differ(chunks: Iterable[ChunkAccount], fate: str, objects: Iterable[ObjectEntry]) -> Iterator[str]:
     stored: dict[tuple[str, int, int], int] = {}
-    for item in manifest.objects:
+    for item in objects:
         place = (item.topic, item.partition, item.chunk_start)
         stored[place] = stored.get(place, 0) + item.rows
-    for account in manifest.chunks:
+    for account in chunks:
         rows = stored.pop((account.topic, account.partition, account.start), 0)
-        if rows != account.archived:
-            found.append(f"{account.chunk}: {account.archived} offsets archived, but its objects hold {rows} rows")
-    found += [f"objects of {t}[{p}] {s}, a chunk without account" for t, p, s in sorted(stored)]
-    return found
+        if rows != getattr(account, fate):
+            yield f"{account.chunk}: {getattr(account, fate)} offsets {fate}, but its objects hold {rows} rows"
+    for topic, partition, start in sorted(stored):
+        yield f"objects of {topic}[{partition}] {start}, a chunk without account"
 
 
 class Commit(Document):

@@ -7,6 +7,7 @@ from pydantic import AfterValidator, Field
 
 from kafka_archiver.documents import Document, UtcTime, Value
 from kafka_archiver.intervals import Interval
+from kafka_archiver.keys import Place, run_name
 from kafka_archiver.ranges import Range, TopicPartition, overlaps
 
 Offset = Annotated[int, Field(ge=0)]
@@ -21,7 +22,11 @@ def _proper(pair: tuple[int, int]) -> Range:
     return Range(start, end)
 
 
+# What becomes of a record that the archive's format cannot hold, or whose value is not what `value.decode` says.
+BadRecord = Literal["fail", "dead_letter", "skip"]
 OffsetRange = Annotated[tuple[int, int], AfterValidator(_proper)]
+# Policies and what they say, in one order, so that equal documents have equal bytes.
+Choices = Annotated[dict[str, str], AfterValidator(lambda policies: dict(sorted(policies.items())))]
 
 
 class Settings(Value):
@@ -68,8 +73,10 @@ class PartitionPlan(Value):
 
     `start` and `end` are the group's position before and after the run; `ranges` are the offsets in between that no
     earlier plan covers; `lost` the offsets that Kafka had dropped before they were planned (policy record_loss).
-    `complete_from` is set when a partition begins behind its log's start: the first hour of which the archive has all.
+    `complete_from` is set when a partition begins behind its log's start, or again because its topic was made again:
+    the first hour of which the archive has all.
     `closes` says that with this plan every offset is covered that Kafka's time index puts before the interval's end.
+    `decided`: the policies without which the plan would be another, each with what was found.
     """
 
     topic: str
@@ -84,6 +91,7 @@ class PartitionPlan(Value):
     ranges: tuple[OffsetRange, ...]
     lost: tuple[OffsetRange, ...] = ()
     complete_from: UtcTime | None = None
+    decided: tuple[str, ...] = ()
 
     @property
     def name(self) -> TopicPartition:
@@ -111,31 +119,32 @@ def _disjoint(partitions: tuple[PartitionPlan, ...]) -> tuple[PartitionPlan, ...
     return partitions
 
 
-def _sorted(policies: dict[str, str]) -> dict[str, str]:
-    """In one order, so that equal plans have equal bytes."""
-    return dict(sorted(policies.items()))
-
-
 class Plan(Document):
-    """The frozen plan of one interval."""
+    """The frozen plan of one interval.
+
+    A rebuild is a further revision of it: the same offsets under new keys. Once committed it `supersedes` a run,
+    whose objects are removed then, or kept (`keep_superseded`).
+    """
 
     document: Literal["kafka-archiver/plan"] = "kafka-archiver/plan"
     version: Literal[1] = 1
     archive: str
     interval: Interval
-    revision: int = 0
-    origin: Literal["scheduled", "backfill"]
+    revision: Annotated[int, Field(ge=0)] = 0
+    supersedes: str | None = None
+    keep_superseded: bool = False
+    origin: Literal["scheduled", "backfill", "rebuild"]
     planned_at: UtcTime
     cluster_id: str
     group: str
     settings: Settings
-    policies: Annotated[dict[str, str], AfterValidator(_sorted)]
+    policies: Choices
     partitions: Annotated[tuple[PartitionPlan, ...], AfterValidator(_disjoint)]
 
     @property
     def run(self) -> str:
         """The name of its run in the ledger."""
-        return self.interval.id
+        return run_name(self.interval.id, self.revision)
 
     @property
     def count(self) -> int:
@@ -144,7 +153,7 @@ class Plan(Document):
 
     @property
     def moves_group(self) -> bool:
-        """Whether its commit moves the consumer group (a backfill's never does)."""
+        """Whether its commit moves the consumer group (a backfill's or a rebuild's never does)."""
         return self.origin == "scheduled"
 
     def chunks(self) -> Iterator[Chunk]:
@@ -164,6 +173,10 @@ class Plan(Document):
                         start = whole.start + (offset - whole.start) // length * length
                         return _chunk(partition, Range(start, min(start + length, whole.end)))
         return None
+
+    def places(self) -> frozenset[Place]:
+        """What the names of its objects say, dead-lettered ones included."""
+        return frozenset(Place(c.topic, c.partition, c.start, c.generation, self.revision) for c in self.chunks())
 
     def lost_chunks(self) -> Iterator[Chunk]:
         """The ranges that were gone before they could be planned, as chunks: accounted for, never read."""

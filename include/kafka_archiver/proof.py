@@ -31,6 +31,10 @@ class Contribution(Value):
     objects: tuple[ProofObject, ...]
 
 
+# open: more may come. complete: nothing is missing. incomplete: it is past, and what it lacks will not come by itself.
+Verdict = Literal["open", "complete", "incomplete"]
+
+
 class HourProof(Document):
     """The verdict on one hour. `hour_start` is null for the records without a usable time.
 
@@ -42,7 +46,7 @@ class HourProof(Document):
     version: Literal[1] = 1
     archive: str
     hour_start: UtcTime | None
-    status: Literal["open", "complete"]
+    status: Verdict
     complete_as_of: UtcTime | None = None
     closed_by: str | None = None
     changed_by: str
@@ -57,33 +61,34 @@ class HourProof(Document):
         return None if self.hour_start is None else to_ms(self.hour_start) // MS_PER_HOUR
 
 
-def prove(hour: int | None, before: HourProof | None, plan: Plan, manifest: Manifest, closes: bool) -> HourProof:
+def prove(hour: int | None, before: HourProof | None, plan: Plan, manifest: Manifest, verdict: Verdict) -> HourProof:
     """The hour's proof once this run's manifest is taken in; proving the same run again changes nothing.
 
-    :param closes: whether this run is (at the latest) the one that completes the hour.
+    :param verdict: of `hours_to_prove`. What is complete stays so, and what is incomplete can only become complete.
     """
     known = {c.run: c for c in before.runs} if before else {}
-    was_complete = before is not None and before.status == "complete"
+    superseded = known.pop(plan.supersedes, None) if plan.supersedes else None
+    was = before.status if before else "open"
     objects = tuple(
         ProofObject(key=o.key, rows=o.rows, bytes=o.bytes, checksum=o.checksum)
         for o in manifest.objects
         if o.hour == hour
     )
     if objects:
-        seen = known.get(plan.run)
+        seen = known.get(plan.run) or superseded
         known[plan.run] = Contribution(
             run=plan.run,
-            late=seen.late if seen else was_complete,
+            late=seen.late if seen else was == "complete",
             rows=sum(o.rows for o in objects),
             objects=objects,
         )
-    closing = closes and not was_complete
-    changed = before is None or closing or tuple(known.values()) != before.runs
+    closing = verdict == "complete" != was
     runs = tuple(known[run] for run in sorted(known))
+    changed = before is None or closing or runs != before.runs
     return HourProof(
         archive=plan.archive,
         hour_start=None if hour is None else hour_start(hour),
-        status="complete" if closes or was_complete else "open",
+        status=was if verdict == "open" or was == "complete" else verdict,
         complete_as_of=plan.planned_at if closing else before.complete_as_of if before else None,
         closed_by=plan.run if closing else before.closed_by if before else None,
         changed_by=plan.run if changed or before is None else before.changed_by,
@@ -95,7 +100,10 @@ def prove(hour: int | None, before: HourProof | None, plan: Plan, manifest: Mani
 
 
 class PartitionProgress(Value):
-    """What settled runs have done with a partition. `next`: where the next scheduled run starts, if one ever ran."""
+    """What settled runs have done with a partition's present generation.
+
+    `next`: where the next scheduled run starts, if one ever ran. `lost`: of the offsets covered, those that were lost.
+    """
 
     topic: str
     topic_id: str
@@ -103,6 +111,7 @@ class PartitionProgress(Value):
     generation: int = 0
     next: int | None = None
     covered: tuple[OffsetRange, ...] = ()
+    lost: tuple[OffsetRange, ...] = ()
 
     @property
     def name(self) -> TopicPartition:
@@ -113,7 +122,8 @@ class PartitionProgress(Value):
 class Progress(Document):
     """The summary of all settled runs: those committed whose hours have been proved.
 
-    `complete_from`: scheduled runs complete no hour before it, since the archive began in the middle of the log.
+    `complete_from`: scheduled runs complete no hour before it, since the archive began in the middle of the log, or
+    lost records. `lost`: how many offsets were lost, ever.
     `closed_until`: every hour from there on that ends by then is complete. `open_hours`: hours (whole hours since
     1970) that have objects and are not complete yet.
     """
@@ -124,6 +134,7 @@ class Progress(Document):
     complete_from: UtcTime | None = None
     closed_until: UtcTime | None = None
     open_hours: tuple[int, ...] = ()
+    lost: int = 0
     runs: tuple[str, ...] = ()
     partitions: tuple[PartitionProgress, ...] = ()
 
@@ -131,18 +142,20 @@ class Progress(Document):
         """What is known of one partition."""
         return next((p for p in self.partitions if p.name == name), None)
 
-    def after(self, plan: Plan, open_hours: Iterable[int] = ()) -> Self:
-        """The progress once this run is settled too; settling it again changes nothing."""
+    def after(self, plan: Plan, manifest: Manifest | None = None, open_hours: Iterable[int] = ()) -> Self:
+        """The progress once this run is settled too; settling it again changes nothing.
+
+        :param manifest: what it wrote; None as long as it is not known.
+        """
         known = {p.name: p for p in self.partitions}
+        lost = _lost(manifest)
         for planned in plan.partitions:
             before = known.get(planned.name)
-            same = before is not None and before.generation == planned.generation
-            covered = merge(
-                [Range(*r) for r in before.covered] * same + [Range(*r) for r in planned.ranges + planned.lost]
-                if before
-                else [Range(*r) for r in planned.ranges + planned.lost]
-            )
-            position = before.next if before and same else None
+            if before and before.generation > planned.generation:
+                # A run of a log that was given up since.
+                continue
+            same = before if before and before.generation == planned.generation else None
+            position = same.next if same else None
             if plan.moves_group:
                 position = max(planned.end, position or 0)
             known[planned.name] = PartitionProgress(
@@ -151,16 +164,31 @@ class Progress(Document):
                 partition=planned.partition,
                 generation=planned.generation,
                 next=position,
-                covered=covered,
+                covered=_merged(same.covered if same else (), planned.ranges, planned.lost),
+                lost=_merged(same.lost if same else (), planned.lost, lost.get(planned.name, ())),
             )
+        is_new = plan.run not in self.runs and plan.supersedes is None
         return type(self)(
             archive=self.archive,
-            complete_from=complete_from(self, plan),
+            complete_from=complete_from(self, plan, manifest),
             closed_until=closed_until(self, plan),
             open_hours=tuple(sorted(open_hours)),
+            lost=self.lost + (manifest.account["lost"] if manifest and is_new else 0),
             runs=tuple(sorted({*self.runs, plan.run})),
             partitions=tuple(known[name] for name in sorted(known)),
         )
+
+
+def _merged(*lists: Iterable[OffsetRange]) -> tuple[Range, ...]:
+    return merge(Range(*r) for ranges in lists for r in ranges)
+
+
+def _lost(manifest: Manifest | None) -> dict[TopicPartition, list[OffsetRange]]:
+    found: dict[TopicPartition, list[OffsetRange]] = {}
+    for account in manifest.chunks if manifest else ():
+        if account.lost:
+            found.setdefault(account.chunk.name, []).extend(account.lost_ranges)
+    return found
 
 
 def closed_until(progress: Progress, plan: Plan) -> UtcTime | None:
@@ -173,9 +201,24 @@ def closed_until(progress: Progress, plan: Plan) -> UtcTime | None:
     return max(filter(None, (progress.closed_until, plan.interval.end)))
 
 
-def complete_from(progress: Progress, plan: Plan) -> UtcTime | None:
+def complete_from(progress: Progress, plan: Plan, manifest: Manifest | None) -> UtcTime | None:
     """From when on hours can be completed by scheduled runs; None: from the beginning."""
-    return max(filter(None, [progress.complete_from, *(p.complete_from for p in plan.partitions)]), default=None)
+    known = [progress.complete_from, *(p.complete_from for p in plan.partitions)]
+    if manifest and plan.run not in progress.runs and plan.supersedes is None:
+        known += [_whole_after(plan, manifest, name, ranges) for name, ranges in _lost(manifest).items()]
+    return max(filter(None, known), default=None)
+
+
+def _whole_after(plan: Plan, manifest: Manifest, name: TopicPartition, lost: list[OffsetRange]) -> UtcTime:
+    """The first hour that cannot lack what was lost: the one after the first record behind the loss.
+
+    Nobody knows the times of lost records; by Kafka's order they were no later than what followed them, nor than now.
+    """
+    end = max(end for _, end in lost)
+    behind = [o for o in manifest.objects if (o.topic, o.partition) == name and o.first_offset >= end]
+    first = min(behind, key=lambda o: o.first_offset, default=None)
+    now = to_ms(plan.planned_at) // MS_PER_HOUR
+    return hour_start(min(now, now if first is None or first.hour is None else first.hour) + 1)
 
 
 def closes(plan: Plan) -> bool:
@@ -188,12 +231,15 @@ def hours_between(start: UtcTime, end: UtcTime) -> range:
     return range(-(-to_ms(start) // MS_PER_HOUR), to_ms(end) // MS_PER_HOUR)
 
 
-def hours_to_prove(progress: Progress, plan: Plan, manifest: Manifest) -> dict[int | None, bool]:
-    """The hours whose proof this run may change, and whether it completes each.
+def hours_to_prove(
+    progress: Progress, plan: Plan, manifest: Manifest, superseded: Manifest | None = None
+) -> dict[int | None, Verdict]:
+    """The hours whose proof this run may change, and what it makes of each.
 
-    These are the hours its objects are in, the hours of its interval, and whatever was open before and is not any more.
+    These are the hours its objects are in, the hours of its interval, whatever was open before and is not any more,
+    and the hours of the manifest that it supersedes.
     """
-    until, since = closed_until(progress, plan), complete_from(progress, plan)
+    until, since = closed_until(progress, plan), complete_from(progress, plan, manifest)
     own = set(hours_between(plan.interval.start, plan.interval.end)) if closes(plan) else set()
     # Hours that end in between, also where intervals begin and end in the middle of hours.
     passed = (
@@ -201,10 +247,14 @@ def hours_to_prove(progress: Progress, plan: Plan, manifest: Manifest) -> dict[i
         if progress.closed_until and until
         else range(0)
     )
-    hours: dict[int | None, bool] = {}
-    for hour in {o.hour for o in manifest.objects} | own | set(passed) | set(progress.open_hours):
-        # A backfill takes all of its interval; scheduled runs have all since the archive began.
+    touched = {o.hour for o in manifest.objects + (superseded.objects if superseded else ())}
+    hours: dict[int | None, Verdict] = {}
+    for hour in touched | own | set(passed) | set(progress.open_hours):
+        # A backfill takes all of its interval; scheduled runs have all since the archive began, or last lost something.
         whole = hour is not None and (since is None or hour * MS_PER_HOUR >= to_ms(since))
         past = hour in own or (hour is not None and until is not None and (hour + 1) * MS_PER_HOUR <= to_ms(until))
-        hours[hour] = (hour in own and not plan.moves_group) or (whole and past)
+        if (hour in own and not plan.moves_group and not manifest.account["lost"]) or (whole and past):
+            hours[hour] = "complete"
+        else:
+            hours[hour] = "incomplete" if past else "open"
     return hours

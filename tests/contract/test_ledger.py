@@ -44,7 +44,7 @@ def commit(manifest_digest: str = MANIFEST.digest, minute: int = 0) -> Commit:
 
 
 def proof(hour: int | None = HOUR) -> HourProof:
-    return prove(hour, None, PLAN, MANIFEST, closes=True)
+    return prove(hour, None, PLAN, MANIFEST, "complete")
 
 
 def test_an_empty_ledger_has_nothing(ledger: Ledger) -> None:

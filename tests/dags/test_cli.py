@@ -307,9 +307,12 @@ def test_plan_says_which_policies_decided(
         file.write("policies: {lost_offsets: record_loss, moved_group: follow_ledger}\n")
     assert call(*arguments) == 0
     assert json.loads(capsys.readouterr().out)["policies_triggered"] == [
-        "lost_offsets: record_loss: orders[0] [3, 5) is gone",
-        "missing_group: resume_from_ledger: orders[0] starts at 3",
-        "moved_group: follow_ledger: orders[1] starts at 3, the group stands at 1",
+        "missing_group: resume_from_ledger: group archiver-orders has no offset for orders[0], but the ledger says it "
+        "is archived up to 3",
+        "lost_offsets: record_loss: 2 offsets of orders[0] are gone: the archive stands at 3, but retention has "
+        "removed everything before 5",
+        "moved_group: follow_ledger: group archiver-orders stands at 1 in orders[1], but the ledger says it is "
+        "archived up to 3",
     ]
 
 

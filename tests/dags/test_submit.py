@@ -56,9 +56,10 @@ def operator(archive: Any) -> ArchiveOperator:
     return task
 
 
-def context(archive: tuple[str, ...] = RUNS) -> Any:
+def context(archive: tuple[str, ...] = RUNS, policies: dict[str, str] | None = None) -> Any:
     work = Work(runs=RUNS, archive=archive).to_dict()
-    return {"ti": SimpleNamespace(xcom_pull=lambda task_ids: work if task_ids == "plan" else None)}
+    ti = SimpleNamespace(xcom_pull=lambda task_ids: work if task_ids == "plan" else None)
+    return {"ti": ti, "params": {"max_records": 1_000, "policies": policies or {}, "rebuild": None}}
 
 
 def logged(capfd: pytest.CaptureFixture[str]) -> str:
@@ -72,7 +73,8 @@ def test_the_command_is_the_golden_one(
     archive: MakeArchive, local_connections: None, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     settings = "{spark.executor.memory: 2g, spark.cores.max: 4, spark.log.level: INFO, spark.speculation: false}"
-    hook = operator(archive(f"spark: {{conf: {settings}}}\n")).hook(RUNS, tmp_path)
+    orders = archive(f"spark: {{conf: {settings}}}\n")
+    hook = operator(orders).hook(orders, RUNS, tmp_path)
     command = hook._build_spark_submit_command(str(ROOT / "spark_jobs" / "archive.py"))
     shown = "\n".join(command).replace(str(ROOT), "$ROOT").replace(str(tmp_path), "$FOLDER") + "\n"
     assert shown == (GOLDEN / "spark_submit.txt").read_text()
@@ -212,7 +214,7 @@ def test_java_reads_the_properties_as_they_were_written(
     odd = 'back\\slash "quote" \u00e9 = : #!'
     connection("kafka_default", "kafka", {"bootstrap.servers": "b:1", "sasl.password": odd})
     connection("spark_default", "spark", {"deploy-mode": "cluster"}, host="yarn")
-    operator(archive()).hook(RUNS, tmp_path)
+    operator(archive()).hook(archive(), RUNS, tmp_path)
     program = tmp_path / "Show.java"
     program.write_text(
         "import java.io.*; import java.util.*; class Show { public static void main(String[] a) throws Exception {"
@@ -230,4 +232,4 @@ def test_a_standalone_cluster_cannot_run_a_python_driver(
 ) -> None:
     connection("spark_default", "spark", {"deploy-mode": "cluster"}, host="spark://master", port=7077)
     with pytest.raises(ConfigError, match="set its extra `deploy-mode` to 'client'"):
-        operator(archive()).hook(RUNS, tmp_path)
+        operator(archive()).hook(archive(), RUNS, tmp_path)

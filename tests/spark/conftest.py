@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka_archiver.spark.job import SESSION
+from kafka_archiver.spark.engine import SESSION
 from scripts.stack.paths import SPARK_JARS
 
 

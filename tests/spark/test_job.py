@@ -126,7 +126,7 @@ def test_bytes_do_not_depend_on_batches_or_workers(kafka: Kafka, s3: S3, tmp_pat
     spark.conf.set(size, "333")
     try:
         job = archiver.job()
-        job._limits = dataclasses.replace(job._limits, memory_bytes=16 << 20, open_objects=1)
+        job.engine._limits = dataclasses.replace(job.engine._limits, memory_bytes=16 << 20, open_objects=1)
         archiver.context.store.delete(sorted(before)[0])
         job.run(hour(3).id)
     finally:
@@ -191,7 +191,7 @@ def test_both_readers_give_the_same_bytes(kafka: Kafka, s3: S3, tmp_path: Path, 
     for key in before:
         archiver.context.store.delete(key)
     job = archiver.job()
-    job._reader = "spark"
+    job.engine._reader = "spark"
     job.run(hour(2).id)
     assert archiver.etags() == before
     assert archiver.context.ledger.manifest(hour(2).id) == manifest

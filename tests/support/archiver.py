@@ -15,14 +15,18 @@ from typing import Any
 
 from kafka_archiver.config import Archive
 from kafka_archiver.intervals import Interval
+from kafka_archiver.kafka.cluster import Cluster
+from kafka_archiver.ledger import Ledger
 from kafka_archiver.proof import HourProof
+from kafka_archiver.spark.engine import SparkEngine
+from kafka_archiver.spark.finish import Choice
 from kafka_archiver.spark.job import ArchiveJob
 from kafka_archiver.steps.close_hours import close_hours
 from kafka_archiver.steps.commit import commit
 from kafka_archiver.steps.context import Context, Endpoints
 from kafka_archiver.steps.plan import Origin, Work, plan
 from kafka_archiver.steps.verify import verify
-from kafka_archiver.store import Stat
+from kafka_archiver.store import Stat, open_store
 from kafka_archiver.writer.result import Limits
 from scripts.stack.kafka import Kafka
 from scripts.stack.paths import BIN, ROOT, SPARK_JARS
@@ -116,6 +120,7 @@ class Archiver:
             self.archive.archive,
             *(part for run in runs for part in ("--run", run)),
             *("--reader", self.archive.source.reader, "--lost-offsets", self.archive.policies.lost_offsets),
+            *("--bad-record", self.archive.policies.bad_record),
         ]
 
     def environment(self, **extra: str) -> dict[str, str]:
@@ -155,14 +160,15 @@ class Archiver:
     def job(self) -> ArchiveJob:
         """The job in this process, in the Spark session that is running."""
         endpoints = self._outside()
+        kafka, store, url = dict(endpoints.kafka), dict(endpoints.store), self.archive.store.url
+        limits = Limits(spill_directory=self.directory)
+        opened = open_store(url, store)
         return ArchiveJob(
-            self.archive.archive,
-            self.archive.store.url,
-            dict(endpoints.kafka),
-            dict(endpoints.store),
-            Limits(spill_directory=self.directory),
-            self.archive.source.reader,
-            self.archive.policies.lost_offsets,
+            Cluster(kafka),
+            opened,
+            Ledger(opened, self.archive.archive),
+            SparkEngine(url, store, kafka, limits, self.archive.source.reader),
+            Choice(self.archive.policies.lost_offsets, self.archive.policies.bad_record),
         )
 
     def submit(self, runs: Iterable[str], expect: int = 0, **environment: str) -> str:

@@ -1,6 +1,6 @@
 """Brokers that answer from what a test writes down, as :class:`~kafka_archiver.kafka.cluster.Cluster` would."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,6 +31,10 @@ class Brokers:
         for name in self.logs:
             counts[name.topic] = counts.get(name.topic, 0) + 1
         return [Topic(name, f"id-of-{name}", count) for name, count in sorted(counts.items()) if name in wanted]
+
+    def topic_ids(self, names: Collection[str]) -> dict[str, str | None]:
+        there = {topic.name: topic.id for topic in self.topics(names)}
+        return {name: there.get(name) for name in names}
 
     def members(self, group: str) -> list[str]:
         return []

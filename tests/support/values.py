@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from kafka_archiver.intervals import Interval
-from kafka_archiver.keys import hour_path, object_key
+from kafka_archiver.keys import Place, hour_path, object_key
 from kafka_archiver.manifest import ChunkAccount, Manifest, ObjectEntry
 from kafka_archiver.plan import Chunk, PartitionPlan, Plan, Settings
 from kafka_archiver.ranges import Range
@@ -75,12 +75,12 @@ def plans(draw: st.DrawFn, least: int = 0) -> Plan:
     )
 
 
-def _objects(chunk: Chunk, rows: int) -> Iterator[ObjectEntry]:
+def _objects(chunk: Chunk, rows: int, dead: bool = False) -> Iterator[ObjectEntry]:
     """An object an hour, with a row each and the rest in the last."""
     for number, hour in enumerate(HOURS[:rows]):
         path = hour_path(hour)
         yield ObjectEntry(
-            key=object_key(chunk.topic, path, chunk.partition, chunk.start, chunk.generation, ".jsonl.gz"),
+            key=object_key(Place(chunk.topic, chunk.partition, chunk.start, chunk.generation), path, ".jsonl.gz", dead),
             topic=chunk.topic,
             partition=chunk.partition,
             generation=chunk.generation,
@@ -116,5 +116,10 @@ def runs(draw: st.DrawFn, least: int = 0) -> tuple[Plan, Manifest]:
     """A plan and a right manifest of it, whose chunks came in any order; with at least so many of everything."""
     drawn = draw(plans(least))
     found = [draw(accounts(chunk, least)) for chunk in drawn.chunks()]
-    objects = [item for account in found for item in _objects(account.chunk, account.archived)]
+    objects = [
+        item
+        for account in found
+        for dead, rows in ((False, account.archived), (True, account.dead_lettered))
+        for item in _objects(account.chunk, rows, dead)
+    ]
     return drawn, Manifest.of(drawn, draw(st.permutations(objects)), draw(st.permutations(found)))

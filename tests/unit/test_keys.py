@@ -1,5 +1,6 @@
 """Keys: one meaning each, whatever the names, and back from keys to names."""
 
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kafka_archiver import keys
-from kafka_archiver.intervals import LAST_MS, MS_PER_HOUR
+from kafka_archiver.intervals import LAST_MS, MS_PER_HOUR, run_id
 from kafka_archiver.keys import decode, encode, hour_document, hour_path, object_key, parse_hour_path
 
 pytestmark = pytest.mark.unit
@@ -30,16 +31,29 @@ class Place(NamedTuple):
     partition: int
     chunk_start: int
     generation: int
+    revision: int = 0
+    dead_letter: bool = False
+
+    @property
+    def name(self) -> keys.Place:
+        return keys.Place(self.topic, self.partition, self.chunk_start, self.generation, self.revision)
 
     @property
     def key(self) -> str:
-        return object_key(
-            self.topic, hour_path(self.hour), self.partition, self.chunk_start, self.generation, ".jsonl.gz"
-        )
+        return object_key(self.name, hour_path(self.hour), ".jsonl.gz", self.dead_letter)
 
 
 few = st.integers(0, 2)
-places = st.builds(Place, names, st.none() | few, few | st.integers(0, 2**31 - 1), few | st.integers(0, 2**63 - 1), few)
+places = st.builds(
+    Place,
+    names,
+    st.none() | few,
+    few | st.integers(0, 2**31 - 1),
+    few | st.integers(0, 2**63 - 1),
+    few,
+    few,
+    st.booleans(),
+)
 
 
 @given(names)
@@ -69,13 +83,31 @@ def test_two_places_never_have_one_key(one: Place, other: Place) -> None:
 
 @given(places)
 def test_a_place_comes_back_from_its_key(place: Place) -> None:
-    assert keys.split_object_key(place.key) == (place.topic, place.partition, place.chunk_start, place.generation)
-    assert parse_hour_path(place.key.split("/", 1)[1].rsplit("/", 1)[0]) == place.hour
+    assert keys.split_object_key(place.key) == place.name
+    assert keys.is_dead_letter(place.key) == place.dead_letter
+    folder = keys.topic_prefix(place.topic, place.dead_letter)
+    assert place.key.startswith(folder)
+    assert parse_hour_path(place.key.removeprefix(folder).rsplit("/", 1)[0]) == place.hour
+
+
+@given(st.datetimes(timezones=st.just(UTC)), st.integers(0, 99))
+def test_a_run_comes_back_from_its_name(start: datetime, revision: int) -> None:
+    start = start.replace(microsecond=0)
+    run = keys.run_name(run_id(start), revision)
+    assert keys.split_run(run) == (start, revision)
+    assert keys.split_run_document("a", keys.run_document("a", run, "plan")) == (run, "plan")
+
+
+@pytest.mark.parametrize("run", ["", "20261121T050000Z+r0", "20261121T050000Z+r01", "20261121T050000Z+1", "+r1"])
+def test_what_is_no_run_is_refused(run: str) -> None:
+    with pytest.raises(ValueError, match=r"name of a run|does not match"):
+        keys.split_run(run)
 
 
 @given(places, names)
 def test_data_is_never_where_the_ledger_is(place: Place, archive: str) -> None:
-    assert not place.key.startswith((f"{keys.LEDGER}/", f"{keys.DEAD_LETTER}/"))
+    assert not place.key.startswith(f"{keys.LEDGER}/")
+    assert place.key.startswith(f"{keys.DEAD_LETTER}/") == place.dead_letter
     assert keys.split_run_document(archive, place.key) is None
     assert keys.split_hour_document(archive, place.key) is None
 
@@ -84,6 +116,8 @@ def test_an_object_s_key_is_as_documented() -> None:
     place = Place("orders", 498_677, 7, 1_000_000, 0)
     assert place.key == "orders/date=2026-11-21/hour=05/orders+7+00000000000001000000.jsonl.gz"
     assert place._replace(generation=2).key.endswith("/orders+7+00000000000001000000+g2.jsonl.gz")
+    assert place._replace(generation=2, revision=1).key.endswith("/orders+7+00000000000001000000+g2+r1.jsonl.gz")
+    assert place._replace(dead_letter=True).key == f"_dead_letter/{place.key}"
 
 
 @pytest.mark.parametrize("key", ["", "orders", "o+1.jsonl", "a/o+1+2.jsonl", "o+x+00000000000000000000.jsonl"])

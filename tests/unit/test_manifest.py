@@ -43,7 +43,7 @@ def test_the_account_sums_to_the_plan(run: tuple[Plan, Manifest]) -> None:
 @given(runs(), st.randoms())
 def test_a_manifest_does_not_depend_on_who_finished_first(run: tuple[Plan, Manifest], random: Any) -> None:
     plan, manifest = run
-    objects = list(manifest.objects)
+    objects = list(manifest.stored)
     accounts = [a for a in manifest.chunks if not a.lost]
     random.shuffle(objects)
     random.shuffle(accounts)
@@ -127,11 +127,12 @@ class TestChunkAccount:
     @given(st.lists(st.integers(0, 12), min_size=4, max_size=4))
     def test_counts_add_up_to_the_chunk_or_are_refused(self, counts: list[int]) -> None:
         fates = dict(zip(("archived", "filtered", "dead_lettered", "lost"), counts, strict=True))
+        listed = {"lost_ranges": ((10, 10 + fates["lost"]),) if fates["lost"] else ()}
         if sum(counts) == CHUNK.range.size:
-            assert sum(totals([account(**fates)]).values()) == CHUNK.range.size
+            assert sum(totals([account(**fates, **listed)]).values()) == CHUNK.range.size
         else:
             with pytest.raises(ValidationError, match=rf"has 10 offsets but {sum(counts)} are accounted for"):
-                account(**fates)
+                account(**fates, **listed)
 
     def test_a_negative_count_cannot_make_it_add_up(self) -> None:
         with pytest.raises(ValidationError, match="greater than or equal to 0"):
@@ -154,5 +155,7 @@ class TestChunkAccount:
 
     def test_a_chunk_with_nothing_there_is_all_absent_and_a_lost_one_all_lost(self) -> None:
         assert ChunkAccount.nothing_there(CHUNK) == account(absent=10, absent_ranges=((10, 20),))
-        assert ChunkAccount.all_lost(CHUNK) == account(lost=10)
+        assert ChunkAccount.all_lost(CHUNK) == account(lost=10, lost_ranges=((10, 20),))
+        with pytest.raises(ValidationError, match="the lost ranges are not the 10 lost offsets"):
+            account(lost=10)
         assert ChunkAccount.all_lost(CHUNK).chunk == CHUNK

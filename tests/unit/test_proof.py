@@ -76,10 +76,16 @@ def manifest(of: Plan, *hours: int | None) -> Manifest:
     return Manifest.of(of, objects, accounts)
 
 
-def settle(progress: Progress, hours: dict[int | None, HourProof], of: Plan, written: Manifest) -> Progress:
-    for hour, closing in hours_to_prove(progress, of, written).items():
-        hours[hour] = prove(hour, hours.get(hour), of, written, closing)
-    return progress.after(of, [h for h, p in hours.items() if h is not None and p.status == "open"])
+def settle(
+    progress: Progress,
+    hours: dict[int | None, HourProof],
+    of: Plan,
+    written: Manifest,
+    superseded: Manifest | None = None,
+) -> Progress:
+    for hour, verdict in hours_to_prove(progress, of, written, superseded).items():
+        hours[hour] = prove(hour, hours.get(hour), of, written, verdict)
+    return progress.after(of, written, [h for h, p in hours.items() if h is not None and p.status == "open"])
 
 
 def test_a_run_that_passes_the_end_of_its_interval_completes_the_hour() -> None:
@@ -166,3 +172,79 @@ def test_idle_hours_are_completed_where_intervals_begin_in_the_middle_of_hours()
     settle(progress, hours, two, manifest(two))
     assert hours[HOUR + 1].status == "complete"
     assert HOUR + 2 not in hours
+
+
+def losing(of: Plan, *hours: int | None) -> Manifest:
+    """A manifest with the first offsets lost, and an object for each hour behind them."""
+    whole = manifest(of, *hours)
+    [account] = whole.chunks
+    lost = account.absent
+    moved = account.model_copy(update={"absent": 0, "absent_ranges": (), "lost": lost, "lost_ranges": ((0, lost),)})
+    objects = [
+        o.model_copy(update={"first_offset": lost + n, "last_offset": lost + n}) for n, o in enumerate(whole.objects)
+    ]
+    return Manifest.of(of, objects, [moved])
+
+
+def test_what_is_lost_never_turns_green() -> None:
+    one, two = plan(FIVE, hours=3), plan(FIVE + timedelta(hours=3))
+    hours: dict[int | None, HourProof] = {}
+    progress = settle(Progress(archive="orders"), hours, one, losing(one, HOUR + 1, HOUR + 2))
+    # The record behind the loss is of the second hour: the first two may lack something, the third does not.
+    assert [hours[HOUR + n].status for n in range(3)] == ["incomplete", "incomplete", "complete"]
+    assert progress.lost == 8
+    assert progress.partitions[0].lost == ((0, 8),)
+    progress = settle(progress, hours, two, manifest(two, HOUR))
+    assert (hours[HOUR].status, hours[HOUR].late_rows, hours[HOUR + 3].status) == ("incomplete", 0, "complete")
+
+
+def test_a_run_that_lost_everything_leaves_all_hours_until_now_incomplete() -> None:
+    one = plan(FIVE, hours=2)
+    hours: dict[int | None, HourProof] = {}
+    settle(Progress(archive="orders"), hours, one, losing(one))
+    assert [hours[HOUR + n].status for n in range(2)] == ["incomplete", "incomplete"]
+
+
+def test_a_backfill_that_lost_something_does_not_complete_its_hour_and_one_that_did_not_does() -> None:
+    one = plan(origin="backfill")
+    hours: dict[int | None, HourProof] = {}
+    progress = settle(Progress(archive="orders"), hours, one, losing(one, HOUR))
+    assert hours[HOUR].status == "incomplete"
+    two = plan(FIVE - timedelta(minutes=1), origin="backfill").model_copy(update={"interval": one.interval})
+    settle(progress, hours, two, manifest(two, HOUR))
+    assert hours[HOUR].status == "complete"
+
+
+def test_a_rebuild_takes_the_place_of_what_it_supersedes() -> None:
+    one, two = plan(), plan(FIVE + timedelta(hours=1))
+    hours: dict[int | None, HourProof] = {}
+    first = manifest(one, HOUR, HOUR + 1)
+    progress = settle(Progress(archive="orders"), hours, one, first)
+    progress = settle(progress, hours, two, manifest(two, HOUR))
+    again = Plan.model_validate(
+        one.model_dump()
+        | {
+            "revision": 1,
+            "supersedes": one.run,
+            "origin": "rebuild",
+            "partitions": [one.partitions[0].model_copy(update={"closes": False})],
+        }
+    )
+    written = manifest(again, HOUR)
+    after = settle(progress, hours, again, written, first)
+    assert [(c.run, c.late) for c in hours[HOUR].runs] == [(again.run, False), (two.run, True)]
+    assert (hours[HOUR].status, hours[HOUR].rows) == ("complete", 2)
+    assert hours[HOUR + 1].runs == ()
+    assert (after.partitions, after.closed_until) == (progress.partitions, progress.closed_until)
+    assert settle(after, hours, again, written, first) == after
+
+
+def test_a_run_of_a_log_that_was_given_up_does_not_bring_it_back() -> None:
+    old = plan()
+    new = plan(FIVE + timedelta(hours=1), end=4)
+    new = new.model_copy(
+        update={"partitions": (new.partitions[0].model_copy(update={"generation": 1, "topic_id": "new"}),)}
+    )
+    progress = Progress(archive="orders").after(old).after(new)
+    assert (progress.partitions[0].generation, progress.partitions[0].next) == (1, 4)
+    assert progress.after(old).partitions == progress.partitions

@@ -12,30 +12,40 @@ from kafka_archiver.formats.compress import compressed, decompressed
 from kafka_archiver.formats.jsonl_records import record_lines, records_of
 from kafka_archiver.formats.jsonl_values import value_lines, values_of
 
-_WRITERS: dict[Content, Callable[[pa.RecordBatch, Target], Buffer]] = {
+Lines = Callable[[pa.RecordBatch, Target], Buffer]
+_WRITERS: dict[Content, Lines] = {
     "value": value_lines,
     "record": record_lines,
 }
 _READERS: dict[Content, Callable[[bytes], pa.RecordBatch]] = {"value": values_of, "record": records_of}
 
 
-class _Encoder:
-    def __init__(self, target: Target) -> None:
+class LineEncoder:
+    """Encodes records as lines of one stream.
+
+    :param lines: makes the lines of a batch.
+    """
+
+    def __init__(self, target: Target, lines: Lines) -> None:
         self._target = target
-        self._lines = _WRITERS[target.content]
+        self._lines = lines
         self._stream = compressed(target.codec)
 
     @property
     def pending(self) -> int:
+        """What the compressor has not been given yet."""
         return self._stream.pending
 
     def write(self, batch: pa.RecordBatch) -> list[Buffer]:
+        """Take records. Returns what is ready to be stored."""
         return self._stream.write(self._lines(batch, self._target)) if batch.num_rows else []
 
     def spill(self, _directory: Path) -> int:
+        """Nothing is held that could be spilled."""
         return 0
 
     def finish(self) -> list[Buffer]:
+        """The rest."""
         return self._stream.finish()
 
 
@@ -46,9 +56,9 @@ class JsonLines:
     extensions: ClassVar[Mapping[str, str]] = {"none": ".jsonl", "gzip": ".jsonl.gz", "zstd": ".jsonl.zst"}
     contents: ClassVar[frozenset[Content]] = frozenset({"value", "record"})
 
-    def encoder(self, target: Target) -> _Encoder:
+    def encoder(self, target: Target) -> LineEncoder:
         """A new encoder."""
-        return _Encoder(target)
+        return LineEncoder(target, _WRITERS[target.content])
 
     def read(self, source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
         """The records back, in batches of about a mebibyte of compressed data."""

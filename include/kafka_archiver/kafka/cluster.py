@@ -70,6 +70,20 @@ class Cluster:
         )
         return [Topic(t.name, str(t.topic_id), len(t.partitions)) for t in described]
 
+    def topic_ids(self, names: Collection[str]) -> dict[str, str | None]:
+        """The ids of topics as they are now; None for those that do not exist."""
+        if not names:
+            return {}
+        try:
+            return {t.name: t.id for t in self.topics(names)}
+        except PermanentError as error:
+            cause = error.__cause__
+            if not (isinstance(cause, KafkaException) and cause.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART):
+                raise
+            if len(names) == 1:
+                return dict.fromkeys(names)
+        return {name: identity for each in names for name, identity in self.topic_ids([each]).items()}
+
     def _matching(self, pattern: re.Pattern[str]) -> list[str]:
         try:
             known = self._admin.list_topics(timeout=self.timeout).topics

@@ -4,7 +4,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from airflow.sdk import DAG, ExceptionRetryPolicy, Param, RetryAction, RetryRule, chain
+from airflow.sdk import DAG, ExceptionRetryPolicy, RetryAction, RetryRule, chain
 from airflow.sdk.exceptions import AirflowException
 
 from kafka_archiver.config import Archive
@@ -12,6 +12,7 @@ from kafka_archiver.errors import ConfigError, PermanentError
 from kafka_archiver.orchestration.archives import config_folder, read_archives
 from kafka_archiver.orchestration.callbacks import FailureAlert
 from kafka_archiver.orchestration.docs import doc_md
+from kafka_archiver.orchestration.params import params
 from kafka_archiver.orchestration.schedule import timetable
 from kafka_archiver.orchestration.tasks import archive_tasks
 
@@ -49,7 +50,7 @@ def archive_dag(archive: Archive, text: str, job: Path) -> DAG:
         catchup=False,
         max_active_runs=1,
         tags=_tags(archive),
-        params={"max_records": _max_records(archive)},
+        params=params(archive),
         default_args=_default_args(archive),
         on_failure_callback=FailureAlert(archive).run_failed if archive.alerts.on_failure else None,
         # The caller decides which of them its module shows to Airflow.
@@ -79,17 +80,6 @@ def _default_args(archive: Archive) -> dict[str, Any]:
         ),
         "on_failure_callback": FailureAlert(archive).task_failed if archive.alerts.on_failure else None,
     }
-
-
-def _max_records(archive: Archive) -> Param:
-    return Param(
-        archive.source.max_records_per_run,
-        type="integer",
-        minimum=1,
-        title="Records at most",
-        description="How many records this run takes at most; the next run goes on where it stops. More than usual "
-        "catches up faster after an outage. A backfill takes all of its interval.",
-    )
 
 
 def _tags(archive: Archive) -> list[str]:

@@ -1,7 +1,7 @@
 """The task `archive`: one spark-submit for the runs that `plan` found."""
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,12 +51,12 @@ class ArchiveOperator(SparkSubmitOperator):
         # The hook would go on with a master called yarn.
         find(Wanted(self._conn_id, "spark.connection", ("spark", "yarn", "k8s")))
         with tempfile.TemporaryDirectory(prefix="kafka-archiver-") as folder:
-            self._hook = self.hook(work.archive, Path(folder))
+            archive = with_params(self._archive, context["params"])
+            self._hook = self.hook(archive, work.archive, Path(folder))
             super().execute(context)
 
-    def hook(self, runs: Sequence[str], folder: Path) -> SubmitHook:
+    def hook(self, archive: Archive, runs: Sequence[str], folder: Path) -> SubmitHook:
         """spark-submit for these runs, with the package in `folder`."""
-        archive = self._archive
         each_run = [argument for run in runs for argument in ("--run", run)]
         return SubmitHook(
             endpoints(archive),
@@ -69,9 +69,18 @@ class ArchiveOperator(SparkSubmitOperator):
                 *("--store", archive.store.url, "--archive", archive.archive),
                 *each_run,
                 *("--memory-bytes", str(archive.spark.memory_bytes), "--reader", archive.source.reader),
-                *("--lost-offsets", archive.policies.lost_offsets),
+                *("--lost-offsets", archive.policies.lost_offsets, "--bad-record", archive.policies.bad_record),
             ],
         )
+
+
+def with_params(archive: Archive, params: Mapping[str, Any]) -> Archive:
+    """The archive as this DAG run wants it.
+
+    :raises ConfigError: there is no such policy or choice.
+    """
+    source = archive.source.model_copy(update={"max_records_per_run": params["max_records"]})
+    return archive.model_copy(update={"source": source}).choosing(params["policies"])
 
 
 def work_of(context: Context) -> Work:

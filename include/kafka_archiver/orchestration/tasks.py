@@ -12,7 +12,7 @@ from kafka_archiver.config import Archive
 from kafka_archiver.orchestration.assets import announce, hours_alias
 from kafka_archiver.orchestration.connections import endpoints
 from kafka_archiver.orchestration.gate import PLAN, runs_in_the_middle
-from kafka_archiver.orchestration.operators import ArchiveOperator, work_of
+from kafka_archiver.orchestration.operators import ArchiveOperator, with_params, work_of
 from kafka_archiver.orchestration.schedule import interval_of, origin_of
 
 log = logging.getLogger(__name__)
@@ -38,11 +38,14 @@ def archive_tasks(archive: Archive, job: Path) -> list[Any]:
         from kafka_archiver.steps import plan as step
 
         now = get_current_context()
+        archive_now = with_params(archive, now["params"])
         if others := runs_in_the_middle(now["ti"]):
             log.info("%d other run of this archive is at work: waiting until it has closed its hours", others)
             return PokeReturnValue(is_done=False)
+        if wanted := now["params"]["rebuild"]:
+            return PokeReturnValue(is_done=True, xcom_value=_rebuild(archive_now, wanted).to_dict())
         interval, origin = interval_of(archive, now["dag_run"]), origin_of(now["dag_run"])
-        work = step.plan(_open(_with_params(archive, now["params"])), interval, origin, datetime.now(UTC))
+        work = step.plan(_open(archive_now), interval, origin, datetime.now(UTC))
         return PokeReturnValue(is_done=True, xcom_value=work.to_dict())
 
     @task(
@@ -88,6 +91,10 @@ def _open(archive: Archive) -> Any:
     return Context.open(archive, endpoints(archive))
 
 
-def _with_params(archive: Archive, params: Mapping[str, Any]) -> Archive:
-    source = archive.source.model_copy(update={"max_records_per_run": params["max_records"]})
-    return archive.model_copy(update={"source": source})
+def _rebuild(archive: Archive, wanted: Mapping[str, Any]) -> Any:
+    from kafka_archiver.steps import rebuild as step
+
+    context, now, keep = _open(archive), datetime.now(UTC), bool(wanted.get("keep"))
+    if "hour" in wanted:
+        return step.rebuild_hour(context, datetime.fromisoformat(wanted["hour"]).astimezone(UTC), now, keep)
+    return step.rebuild_run(context, wanted["run"], now, keep)

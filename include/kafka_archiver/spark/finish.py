@@ -6,14 +6,16 @@ the intent names, and the next attempt writes the same keys again.
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
+from typing import Literal, Self
 
 from kafka_archiver.errors import IntegrityError, PolicyError
 from kafka_archiver.keys import split_object_key
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import ChunkAccount, Intent, Manifest, ObjectEntry
-from kafka_archiver.plan import Plan
-from kafka_archiver.ranges import Range, TopicPartition, subtract
+from kafka_archiver.plan import BadRecord, Plan
+from kafka_archiver.policy import choose
+from kafka_archiver.ranges import Range, TopicPartition, merge, subtract
 from kafka_archiver.store import Store
 from kafka_archiver.writer.commit import abort, complete
 from kafka_archiver.writer.result import ChunkResult, WrittenObject
@@ -21,30 +23,50 @@ from kafka_archiver.writer.result import ChunkResult, WrittenObject
 log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The policies that decide while a run is read: those of the archive today, or else a failed run could not go on.
+
+    The manifest has them, and a replay keeps to those.
+    """
+
+    lost_offsets: Literal["fail", "record_loss"] = "fail"
+    bad_record: BadRecord = "fail"
+
+    def for_run(self, plan: Plan, stored: Manifest | None) -> Self:
+        """What counts for a run with this manifest, if it has one. A rebuild loses nothing, whatever the policy."""
+        known = {**asdict(self), **(stored.policies if stored else {})}
+        return type(self)(**{**known, **({"lost_offsets": "fail"} if plan.supersedes else {})})
+
+
 def finish(
     plan: Plan,
+    stored: Manifest | None,
     results: Sequence[ChunkResult],
     log_starts: dict[TopicPartition, int],
-    lost_offsets: str,
+    choice: Choice,
     store: Store,
     ledger: Ledger,
 ) -> Manifest:
     """Complete the run's objects and write its manifest; a run that has one already is replayed against it.
 
+    :param stored: the run's manifest, when the reading began.
     :param log_starts: where each partition's log starts now, after everything was read.
-    :param lost_offsets: the policy, as the archive has it now.
     :raises PolicyError: offsets may have been lost while they were read.
-    :raises IntegrityError: a replay does not give what the manifest says, and the store does not have it either.
+    :raises IntegrityError: a replay does not give what the manifest says, and the store does not have it either; or
+        a rebuild has fewer records than what it would replace.
     """
-    stored = ledger.manifest(plan.run)
+    stored = ledger.manifest(plan.run) or stored
     if stored is not None:
         return _replay(plan, stored, results, store)
     written = {o.upload.key for result in results for o in result.objects}
     found = {result.chunk: result.account for result in results}
     accounts = [
-        _prove_absence(lost_offsets, found.get(chunk) or ChunkAccount.nothing_there(chunk), log_starts)
+        _prove_absence(choice, found.get(chunk) or ChunkAccount.nothing_there(chunk), log_starts, plan.archive)
         for chunk in plan.chunks()
     ]
+    if plan.supersedes:
+        _refuse_fewer(plan, accounts, ledger.manifest(plan.supersedes))
     before = ledger.intent(plan.run)
     earlier = before.keys if before else ()
     _refuse_to_lose(accounts, earlier, store)
@@ -54,7 +76,7 @@ def finish(
     for key in sorted(stale):
         log.info("%s: an earlier attempt wrote it, this one has no records for it (compacted since): removed", key)
         store.delete(key)
-    manifest = Manifest.of(plan, entries, accounts)
+    manifest = Manifest.of(plan, entries, accounts, asdict(choice))
     ledger.put_manifest(manifest)
     return manifest
 
@@ -63,7 +85,8 @@ def _refuse_to_lose(accounts: Sequence[ChunkAccount], earlier: Sequence[str], st
     """An object of an earlier attempt may hold what Kafka has lost since: then it is neither replaced nor removed."""
     losing = {(a.topic, a.partition, a.start, a.generation) for a in accounts if a.lost}
     for key in earlier:
-        if split_object_key(key) in losing and store.head(key):
+        place = split_object_key(key)
+        if place and place[:4] in losing and store.head(key):
             raise IntegrityError(
                 f"{key} was written by an earlier attempt of this run, and Kafka does not have all its records any "
                 "more: writing the chunk again would lose them. Copy the object to another place, delete it here, "
@@ -71,7 +94,28 @@ def _refuse_to_lose(accounts: Sequence[ChunkAccount], earlier: Sequence[str], st
             )
 
 
-def _prove_absence(lost_offsets: str, account: ChunkAccount, log_starts: dict[TopicPartition, int]) -> ChunkAccount:
+def _refuse_fewer(plan: Plan, accounts: Sequence[ChunkAccount], old: Manifest | None) -> None:
+    """Compaction may have removed records since they were archived: what a rebuild has not, the archive keeps."""
+    before, now = _absent(old.chunks if old else ()), _absent(accounts)
+    for name, count in sorted(now.items()):
+        if count > before.get(name, 0):
+            raise IntegrityError(
+                f"run {plan.supersedes} cannot be rebuilt: Kafka has {count - before.get(name, 0)} records of {name} "
+                "less than were archived (compacted since?). What is stored stays as it is; "
+                f"`airflow archive clean {plan.archive}` removes the attempt"
+            )
+
+
+def _absent(accounts: Sequence[ChunkAccount]) -> dict[TopicPartition, int]:
+    counts: dict[TopicPartition, int] = {}
+    for account in accounts:
+        counts[account.chunk.name] = counts.get(account.chunk.name, 0) + account.absent
+    return counts
+
+
+def _prove_absence(
+    choice: Choice, account: ChunkAccount, log_starts: dict[TopicPartition, int], archive: str
+) -> ChunkAccount:
     """Absence is proven while the log still reaches back to before it; below the log's start it may be loss."""
     start = log_starts[TopicPartition(account.topic, account.partition)]
     absent = [Range(*r) for r in account.absent_ranges]
@@ -79,12 +123,11 @@ def _prove_absence(lost_offsets: str, account: ChunkAccount, log_starts: dict[To
     if not unproven:
         return account
     count = sum(r.size for r in unproven)
-    if lost_offsets != "record_loss":
+    if choice.lost_offsets != "record_loss":
         raise PolicyError(
-            f"{count} offsets of {account.chunk} were not there to be read, and retention has removed everything "
-            f"before {start} since the plan was made: they may have held records. To go on and have them shown as "
-            "lost for ever set `policies.lost_offsets: record_loss` and clear the task `archive` "
-            "(policies.lost_offsets: fail)"
+            f"{count} offsets of {account.chunk} were not there to be read, and Kafka has removed everything before "
+            f"{start} since the plan was made: they may have held records. To go on and have them shown as lost for "
+            f"ever: {choose(archive, 'lost_offsets', 'record_loss')} (policies.lost_offsets: fail)"
         )
     proven = [left for r in absent for left in subtract(r, unproven)]
     return account.model_copy(
@@ -92,12 +135,13 @@ def _prove_absence(lost_offsets: str, account: ChunkAccount, log_starts: dict[To
             "absent": account.absent - count,
             "lost": account.lost + count,
             "absent_ranges": tuple(tuple(r) for r in proven),
+            "lost_ranges": tuple(tuple(r) for r in merge(unproven)),
         }
     )
 
 
 def _replay(plan: Plan, stored: Manifest, results: Sequence[ChunkResult], store: Store) -> Manifest:
-    promised = {o.key: o for o in stored.objects}
+    promised = {o.key: o for o in stored.stored}
 
     def as_promised(item: WrittenObject) -> bool:
         return item.upload.key in promised and item.upload.checksum == promised[item.upload.key].checksum
@@ -107,12 +151,12 @@ def _replay(plan: Plan, stored: Manifest, results: Sequence[ChunkResult], store:
         return stat is not None and (stat.size, stat.etag) == (item.bytes, item.etag)
 
     # What is there as promised stays: completing it again would only give it another ETag under KMS.
-    there = {item.key for item in stored.objects if is_there(item)}
+    there = {item.key for item in stored.stored if is_there(item)}
     again = _only(results, lambda item: as_promised(item) and item.upload.key not in there)
     abort(_only(results, lambda item: not as_promised(item) or item.upload.key in there), store)
     rewritten = {e.key for e in complete(again, store)}
     read = sum(as_promised(item) for result in results for item in result.objects)
-    for item in stored.objects:
+    for item in stored.stored:
         if item.key not in there | rewritten:
             raise IntegrityError(
                 f"{item.key} is missing or not what the manifest says, and Kafka does not have its records any more "

@@ -9,9 +9,14 @@ import traceback
 from collections.abc import Sequence
 
 from kafka_archiver.errors import ArchiverError, ConfigError
+from kafka_archiver.kafka.cluster import Cluster
+from kafka_archiver.ledger import Ledger
+from kafka_archiver.spark.engine import SparkEngine
 from kafka_archiver.spark.failures import exit_code, one_line, understand
+from kafka_archiver.spark.finish import Choice
 from kafka_archiver.spark.job import ArchiveJob
 from kafka_archiver.spark.watchdog import watch
+from kafka_archiver.store import open_store
 from kafka_archiver.writer.result import Limits
 
 ENDPOINTS = "KAFKA_ARCHIVER_ENDPOINTS"
@@ -26,21 +31,20 @@ def archive(arguments: Sequence[str]) -> int:
     parser.add_argument("--memory-bytes", type=int, default=Limits().memory_bytes, help="per task, before spilling")
     parser.add_argument("--reader", choices=("auto", "spark", "native"), default="auto", help="how records are read")
     parser.add_argument("--lost-offsets", choices=("fail", "record_loss"), default="fail", help="the archive's policy")
+    parser.add_argument(
+        "--bad-record", choices=("fail", "dead_letter", "skip"), default="fail", help="the archive's policy"
+    )
     options = parser.parse_args(arguments)
     watch()
     logging.basicConfig(stream=sys.stdout, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("py4j").setLevel(logging.WARNING)
     try:
         endpoints = _endpoints()
-        job = ArchiveJob(
-            options.archive,
-            options.store,
-            endpoints["kafka"],
-            endpoints["store"],
-            Limits(memory_bytes=options.memory_bytes),
-            options.reader,
-            options.lost_offsets,
-        )
+        limits = Limits(memory_bytes=options.memory_bytes)
+        engine = SparkEngine(options.store, endpoints["store"], endpoints["kafka"], limits, options.reader)
+        store = open_store(options.store, endpoints["store"])
+        choice = Choice(options.lost_offsets, options.bad_record)
+        job = ArchiveJob(Cluster(endpoints["kafka"]), store, Ledger(store, options.archive), engine, choice)
         for run in options.runs:
             job.run(run)
     except Exception as error:  # noqa: BLE001 - the last line of the log says what it was, whatever it was

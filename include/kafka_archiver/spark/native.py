@@ -20,6 +20,6 @@ def write_natively(
 
     def write(chunk: Chunk) -> bytes:
         whole = sink.chunk_of(chunk.name, chunk.start)
-        return sink.write(whole, read_chunk(properties, sink.plan.group, chunk, sink.plan.settings))
+        return sink.write(whole, read_chunk(properties, sink.plan.group, chunk, sink.read_settings))
 
     return context.parallelize(chunks, len(chunks)).map(write).collect()

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.accumulators import Accumulator, AccumulatorParam
 
 from kafka_archiver.errors import IntegrityError
-from kafka_archiver.plan import Chunk, Plan
+from kafka_archiver.plan import BadRecord, Chunk, Plan, Settings
 from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.store import open_store
 from kafka_archiver.writer.chunk import write_chunk
@@ -55,12 +55,23 @@ class Sink:
     url: str
     options: Mapping[str, str]
     limits: Limits
+    bad_record: BadRecord
     collected: "Accumulator[list[bytes]]"
+
+    @property
+    def read_settings(self) -> Settings:
+        """What readers have to deliver: a dead letter has all that Kafka had, whatever the objects have."""
+        return self.plan.settings.model_copy(update={"content": "record"} if self.bad_record == "dead_letter" else {})
 
     def write(self, chunk: Chunk, batches: Iterable[pa.RecordBatch]) -> bytes:
         """Write one chunk. Returns the pickled ChunkResult, with the seconds it took."""
         started = time.monotonic()
-        job = WriteJob(archive=self.plan.archive, settings=self.plan.settings)
+        job = WriteJob(
+            archive=self.plan.archive,
+            settings=self.plan.settings,
+            revision=self.plan.revision,
+            bad_record=self.bad_record,
+        )
         result = write_chunk(chunk, batches, job, open_store(self.url, self.options), self.limits)
         pickled = pickle.dumps((result, time.monotonic() - started))
         self.collected.add([pickled])

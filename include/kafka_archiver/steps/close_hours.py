@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from kafka_archiver.intervals import hour_start
-from kafka_archiver.proof import HourProof, Progress, hours_to_prove, prove
+from kafka_archiver.manifest import Manifest
+from kafka_archiver.proof import HourProof, Progress, Verdict, hours_to_prove, prove
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.runs import written
 
@@ -23,11 +24,12 @@ def close_hours(context: Context, runs: Sequence[str]) -> list[HourProof]:
     for run in runs:
         progress = context.ledger.progress() or Progress(archive=context.archive.archive)
         plan, manifest = written(context, run)
-        hours = hours_to_prove(progress, plan, manifest)
+        superseded = context.ledger.manifest(plan.supersedes) if plan.supersedes else None
+        hours = hours_to_prove(progress, plan, manifest, superseded)
 
-        def recompute(hour: int | None, closes: bool) -> HourProof:
+        def recompute(hour: int | None, verdict: Verdict) -> HourProof:
             before = context.ledger.hour(hour)
-            proof = prove(hour, before, plan, manifest, closes)  # noqa: B023 - consumed before the next run
+            proof = prove(hour, before, plan, manifest, verdict)  # noqa: B023 - consumed before the next run
             if proof != before:
                 context.ledger.put_hour(proof)
             return proof
@@ -35,10 +37,19 @@ def close_hours(context: Context, runs: Sequence[str]) -> list[HourProof]:
         with ThreadPoolExecutor(THREADS) as pool:
             proofs = list(pool.map(recompute, hours.keys(), hours.values()))
         opened = [p.hour for p in proofs if p.status == "open" and p.hour is not None]
-        context.ledger.put_progress(progress.after(plan, opened))
+        context.ledger.put_progress(progress.after(plan, manifest, opened))
+        if superseded and not plan.keep_superseded:
+            _remove(context, superseded)
         due |= {p.hour: p for p in proofs if p.status == "complete" and run in (p.closed_by, p.changed_by)}
         _report(run, proofs)
     return [due[hour] for hour in sorted(due, key=lambda h: -1 if h is None else h)]
+
+
+def _remove(context: Context, superseded: Manifest) -> None:
+    """What a rebuild has replaced. Its proofs name the new objects already."""
+    with ThreadPoolExecutor(THREADS) as pool:
+        list(pool.map(context.store.delete, [o.key for o in superseded.stored]))
+    log.info("%d objects of run %s, which are superseded, removed", len(superseded.stored), superseded.run)
 
 
 def _report(run: str, proofs: list[HourProof]) -> None:
@@ -52,10 +63,14 @@ def _report(run: str, proofs: list[HourProof]) -> None:
         )
     late = sum(c.rows for p in proofs for c in p.runs if c.run == run and c.late)
     still = sum(p.status == "open" for p in proofs)
+    lacking = [p for p in proofs if p.status == "incomplete" and p.hour is not None]
+    for proof in lacking[:48]:
+        log.warning("hour %s is past and incomplete", f"{hour_start(proof.hour or 0):%Y-%m-%d %H}:00Z")
     log.info(
-        "run %s settled: %d hours closed, %d still open, %s records came late for a closed hour",
+        "run %s settled: %d hours closed, %d still open, %d incomplete, %s records came late for a closed hour",
         run,
         len(closed),
         still,
+        len(lacking),
         f"{late:,}",
     )

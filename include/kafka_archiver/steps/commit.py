@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from kafka_archiver.errors import IntegrityError
-from kafka_archiver.keys import encode, split_object_key
+from kafka_archiver.keys import split_object_key, topic_prefix
 from kafka_archiver.manifest import Commit
 from kafka_archiver.plan import Plan
 from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.plan import settled_so_far
 from kafka_archiver.steps.runs import written
 
 log = logging.getLogger(__name__)
@@ -43,12 +44,13 @@ def commit(context: Context, runs: Sequence[str], now: datetime) -> None:
 
 def _throw_away_uploads(context: Context, plan: Plan) -> None:
     """What killed attempts had sent and nobody completed. Once a run is final, whoever still uploads is a zombie."""
-    chunks = {(c.topic, c.partition, c.start, c.generation) for c in plan.chunks()}
+    places = plan.places()
     left = [
         (key, upload_id)
         for topic in sorted({p.topic for p in plan.partitions})
-        for key, upload_id, _ in context.store.list_uploads(f"{encode(topic)}/")
-        if split_object_key(key) in chunks
+        for dead_letter in (False, True)
+        for key, upload_id, _ in context.store.list_uploads(topic_prefix(topic, dead_letter))
+        if split_object_key(key) in places
     ]
     for key, upload_id in left:
         context.store.abort_upload(key, upload_id)
@@ -57,11 +59,16 @@ def _throw_away_uploads(context: Context, plan: Plan) -> None:
 
 
 def _move_group(context: Context, plan: Plan) -> None:
-    before = context.cluster.committed(plan.group, [p.name for p in plan.partitions])
+    ids = context.cluster.topic_ids({p.topic for p in plan.partitions})
+    there = [p for p in plan.partitions if ids[p.topic] == p.topic_id]
+    before = context.cluster.committed(plan.group, [p.name for p in there])
+    settled = {p.name: p.generation for p in settled_so_far(context).partitions}
     targets = {}
-    for partition in plan.partitions:
-        position = before[partition.name]
-        if position is None or position < partition.end:
+    for partition in there:
+        position, reached = before[partition.name], settled.get(partition.name, 0)
+        # Until the run that begins a generation is settled, the group's offset may be of the log before.
+        begins = partition.generation > reached and position != partition.end
+        if position is None or begins or (partition.generation == reached and position < partition.end):
             targets[partition.name] = partition.end
     context.cluster.move_group(plan.group, targets)
     for name, offset in list(targets.items())[:20]:

@@ -1,19 +1,19 @@
 """Plan: freeze the offset ranges of an interval before the first byte is read."""
 
 import logging
-import re
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal, Self
 
 from kafka_archiver.errors import PolicyError
-from kafka_archiver.intervals import LAST_MS, MS_PER_HOUR, Interval, hour_start, to_ms
+from kafka_archiver.intervals import MS_PER_HOUR, Interval, hour_start, to_ms
 from kafka_archiver.manifest import Manifest
-from kafka_archiver.plan import Plan
-from kafka_archiver.policy import Seen, begins_behind, plan_backfill, plan_forward
+from kafka_archiver.plan import PartitionPlan, Plan
+from kafka_archiver.planning import begins_behind, plan_backfill, plan_forward
+from kafka_archiver.policy import Known, Seen, beginnings
 from kafka_archiver.proof import Progress
-from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.look import complete_from, look, refuse_hidden_topics
 
 log = logging.getLogger(__name__)
 Origin = Literal["scheduled", "backfill"]
@@ -54,7 +54,7 @@ def plan(context: Context, interval: Interval, origin: Origin, now: datetime) ->
             "complete. Run an interval that is over; check the logical date of a run that was started by hand"
         )
     unfinished = _unfinished(context)
-    own = context.ledger.plan(interval.id)
+    own = context.ledger.current(interval.id)
     if own and own.interval != interval:
         raise PolicyError(
             f"run {own.run} is planned for {own.interval}, but this DAG run is about {interval}: the schedule was "
@@ -66,6 +66,8 @@ def plan(context: Context, interval: Interval, origin: Origin, now: datetime) ->
     else:
         own = context.ledger.create_plan(_propose(context, interval, origin, now, unfinished))
         log.info("planned interval %s: %s", interval, describe(own))
+        for decided in (d for p in own.partitions for d in p.decided):
+            log.warning("%s", decided)
     plans = {p.run: p for p in [*unfinished, own]}
     for earlier in plans.values():
         if earlier is not own:
@@ -95,11 +97,24 @@ def describe(plan: Plan) -> str:
     return f"{plan.count:,} offsets of {len(plan.partitions)} partitions" + (f": {shown}" if shown else "")
 
 
+def settled_so_far(context: Context) -> Progress:
+    """The archive's progress; of a new archive, that there is none."""
+    return context.ledger.progress() or Progress(archive=context.archive.archive)
+
+
+def expected_progress(context: Context, settled: Progress, unfinished: list[Plan]) -> Progress:
+    """The progress once the unfinished runs are finished."""
+    for earlier in sorted(unfinished, key=lambda p: (p.planned_at, p.run)):
+        settled = settled.after(earlier, context.ledger.manifest(earlier.run))
+    return settled
+
+
 def _unfinished(context: Context) -> list[Plan]:
-    settled = set((context.ledger.progress() or Progress(archive=context.archive.archive)).runs)
+    """Runs that were planned and not settled. A rebuild that was given up stops nobody: its run is archived already."""
+    settled = set(settled_so_far(context).runs)
     runs = context.ledger.runs()
     plans = [context.ledger.plan(run) for run, found in runs.items() if "plan" in found and run not in settled]
-    return [p for p in plans if p is not None]
+    return [p for p in plans if p is not None and (p.supersedes is None or "commit" in runs[p.run])]
 
 
 def _propose(context: Context, interval: Interval, origin: Origin, now: datetime, unfinished: list[Plan]) -> Plan:
@@ -110,15 +125,11 @@ def _propose(context: Context, interval: Interval, origin: Origin, now: datetime
             "group, and nobody else may commit there; stop those consumers or give the archive a group of its own "
             "(source.group)"
         )
-    settled = context.ledger.progress() or Progress(archive=archive.archive)
-    expected = settled
-    for earlier in unfinished:
-        expected = expected.after(earlier)
-    seen = _look(context, interval, settled, unfinished)
-    _refuse_hidden_topics(context, expected, seen)
+    settled = settled_so_far(context)
+    expected = expected_progress(context, settled, unfinished)
+    seen = look(context, interval, settled, unfinished)
+    refuse_hidden_topics(context, expected, seen)
     known = {p.name: p for p in expected.partitions}
-    if origin == "scheduled":
-        seen = _with_complete_from(context, seen, begins_behind(archive, seen, known))
     return Plan(
         archive=archive.archive,
         interval=interval,
@@ -128,91 +139,13 @@ def _propose(context: Context, interval: Interval, origin: Origin, now: datetime
         group=archive.group,
         settings=archive.settings,
         policies=archive.policies.model_dump(),
-        partitions=tuple(plan_backfill(seen, known) if origin == "backfill" else plan_forward(archive, seen, known)),
+        partitions=tuple(plan_backfill(seen, known) if origin == "backfill" else _forward(context, seen, known, now)),
     )
 
 
-def _look(context: Context, interval: Interval, settled: Progress, unfinished: list[Plan]) -> list[Seen]:
-    source, cluster = context.archive.source, context.cluster
-    topics = cluster.topics(source.wanted)
-    ids = {t.name: t.id for t in topics}
-    names = [name for topic in topics for name in topic.names]
-    committed = cluster.committed(context.archive.group, names)
-    starts, ends = cluster.log_starts(names), cluster.log_ends(names, source.isolation)
-    interval_starts = cluster.offsets_at(names, to_ms(interval.start), source.isolation)
-    interval_ends = cluster.offsets_at(names, to_ms(interval.end), source.isolation)
-    # Records of open transactions are behind what may be read, and may belong to the interval all the same.
-    passed = cluster.offsets_at(names, to_ms(interval.end), "read_uncommitted")
-    highs = cluster.log_ends(names, "read_uncommitted")
-    if isinstance(source.start, datetime):
-        at = cluster.offsets_at(names, to_ms(source.start), source.isolation)
-        begins = {name: ends[name] if at[name] is None else at[name] for name in names}
-    else:
-        begins = {**(starts if source.start == "earliest" else ends)}
-    seen = []
-    for name in names:
-        position = committed[name]
-        # Until an unfinished run moves the group, it may stand at any end of those runs' ranges.
-        pending = [p for plan in unfinished if plan.moves_group for p in plan.partitions if p.name == name]
-        before = settled.partition(name)
-        stops = {before.next if before else None, *(p.start for p in pending), *(p.end for p in pending)}
-        if pending and position in stops:
-            position = _reached([Range(p.start, p.end) for p in pending], before.next if before else None)
-        seen.append(
-            Seen(
-                name=name,
-                topic_id=ids[name.topic],
-                committed=position,
-                log_start=starts[name],
-                log_end=ends[name],
-                interval_start=interval_starts[name],
-                interval_end=interval_ends[name],
-                passed=highs[name] if passed[name] is None else passed[name] or 0,
-                begin=begins[name] or 0,
-            )
-        )
-    return seen
-
-
-def _reached(pending: list[Range], settled: int | None) -> int:
-    """Where the group will stand once the unfinished runs are finished: up to the first gap between them, if any."""
-    position = min(r.start for r in pending) if settled is None else settled
-    for item in sorted(pending):
-        if item.start > position:
-            break
-        position = max(position, item.end)
-    return position
-
-
-def _refuse_hidden_topics(context: Context, expected: Progress, seen: list[Seen]) -> None:
-    """A topic that the pattern matched and the brokers do not show any more: hours would look complete without it."""
-    pattern = context.archive.source.pattern
-    visible = {state.name for state in seen}
-    hidden = sorted({p.topic for p in expected.partitions if p.next is not None and p.name not in visible})
-    if pattern and (missing := [topic for topic in hidden if re.fullmatch(pattern, topic)]):
-        raise PolicyError(
-            f"topics {', '.join(missing)} match source.pattern and were archived before, but the brokers do not show "
-            "them any more: they were deleted, or the credentials may not describe them. Grant Describe, or exclude "
-            "them in source.pattern"
-        )
-
-
-def _with_complete_from(context: Context, seen: list[Seen], begins: dict[TopicPartition, int]) -> list[Seen]:
-    """For partitions that begin behind their log's start: the first hour with no record before the beginning.
-
-    Kafka's time index says it: the first hour at whose start the first offset is not before the beginning.
-    """
-    low = dict.fromkeys(begins, 0)
-    high = dict.fromkeys(begins, LAST_MS // MS_PER_HOUR + 1)
-    while searched := [name for name in begins if low[name] < high[name]]:
-        middle = {name: (low[name] + high[name]) // 2 for name in searched}
-        for hour in set(middle.values()):
-            names = [name for name in searched if middle[name] == hour]
-            found = context.cluster.offsets_at(names, hour * MS_PER_HOUR, context.archive.source.isolation)
-            for name, offset in found.items():
-                if offset is None or offset >= begins[name]:
-                    high[name] = hour
-                else:
-                    low[name] = hour + 1
-    whole = {name: hour_start(hour) for name, hour in low.items()}
-    return [replace(state, complete_from=whole.get(state.name)) for state in seen]
+def _forward(context: Context, seen: list[Seen], known: Known, now: datetime) -> list[PartitionPlan]:
+    starts = beginnings(context.archive, seen, known)
+    # Nobody knows what was in a log that was given up: the hours until now may lack some of it.
+    anew = {name: hour_start(to_ms(now) // MS_PER_HOUR + 1) for name, start in starts.items() if start.anew}
+    whole_from = complete_from(context, begins_behind(seen, known, starts)) | anew
+    return plan_forward(context.archive.source.max_records_per_run, seen, known, starts, whole_from)

@@ -58,12 +58,12 @@ def _objects(store: Store, manifest: Manifest) -> Iterator[str]:
         return None
 
     with ThreadPoolExecutor(THREADS) as pool:
-        yield from filter(None, pool.map(check, manifest.objects))
+        yield from filter(None, pool.map(check, manifest.stored))
 
 
 def _strangers(store: Store, plan: Plan, manifest: Manifest) -> Iterator[str]:
-    expected = {o.key for o in manifest.objects}
-    chunks = {(c.topic, c.partition, c.start, c.generation) for c in plan.chunks()}
+    expected = {o.key for o in manifest.stored}
+    chunks = plan.places()
     for folder in sorted({key.rsplit("/", 1)[0] for key in expected}):
         for stat in store.list(folder + "/"):
             if stat.key not in expected and split_object_key(stat.key) in chunks:

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.formats.base import RECORD, VALUE
+from kafka_archiver.keys import is_dead_letter
 from kafka_archiver.manifest import ChunkAccount
 from kafka_archiver.plan import Chunk
 from kafka_archiver.store.base import Store
@@ -42,6 +43,8 @@ def write_chunk(
     started = time.monotonic()
     tally = OffsetTally(chunk)
     skip = job.settings.null_value == "skip"
+    # A dead letter has all that Kafka had.
+    columns = _COLUMNS["record" if job.bad_record == "dead_letter" else job.settings.content]
     filtered = 0
 
     def wanted() -> Iterator[pa.RecordBatch]:
@@ -50,7 +53,7 @@ def write_chunk(
             if not batch.num_rows:
                 continue
             tally.see(column(batch, "offset"))
-            kept = batch.select(_COLUMNS[job.settings.content])
+            kept = batch.select(columns)
             if skip and kept.column("value").null_count:
                 kept = kept.filter(pc.is_valid(kept.column("value")))
                 filtered += batch.num_rows - kept.num_rows
@@ -60,12 +63,14 @@ def write_chunk(
     with (
         working_directory(limits.spill_directory) as directory,
         Uploads(store, limits.upload_threads) as uploads,
-        closing(Outputs(chunk, job.settings, limits, uploads, directory)) as outputs,
+        closing(Outputs(chunk, job, limits, uploads, directory)) as outputs,
     ):
         for hour, batch in blocks(wanted(), limits.block_bytes):
             outputs.write(hour, batch)
         objects = outputs.finish()
-        account = _account(chunk, tally, sum(o.rows for o in objects), filtered)
+        dead_lettered = sum(o.rows for o in objects if is_dead_letter(o.upload.key))
+        archived = sum(o.rows for o in objects) - dead_lettered
+        account = _account(chunk, tally, archived, filtered + outputs.skipped, dead_lettered)
     seconds = max(time.monotonic() - started, 1e-6)
     log.info(
         "chunk %s: %s records, %d objects, %.1f MB, %s records/s",
@@ -78,19 +83,21 @@ def write_chunk(
     return ChunkResult(account=account, objects=objects)
 
 
-def _account(chunk: Chunk, tally: OffsetTally, archived: int, filtered: int) -> ChunkAccount:
+def _account(chunk: Chunk, tally: OffsetTally, archived: int, filtered: int, dead_lettered: int) -> ChunkAccount:
     gaps = tally.gaps()
     absent = int((gaps[:, 1] - gaps[:, 0]).sum())
-    if (archived + filtered, tally.seen + absent) != (tally.seen, chunk.end - chunk.start):
+    if (archived + filtered + dead_lettered, tally.seen + absent) != (tally.seen, chunk.end - chunk.start):
         raise IntegrityError(
-            f"{chunk}: {tally.seen} offsets seen and {absent} not seen, {archived} records written and {filtered} "
-            "filtered do not add up. Nothing of this chunk is stored; this is a fault of the writer, please report it."
+            f"{chunk}: {tally.seen} offsets seen and {absent} not seen, {archived} records written, {filtered} "
+            f"filtered and {dead_lettered} dead-lettered do not add up. Nothing of this chunk is stored; this is a "
+            "fault of the writer, please report it."
         )
     # Not validated again: a compacted chunk has half a million gaps, and to look at each would take a second.
     return ChunkAccount.model_construct(
         **chunk.model_dump(),
         archived=archived,
         filtered=filtered,
+        dead_lettered=dead_lettered,
         absent=absent,
         absent_ranges=tuple(zip(gaps[:, 0].tolist(), gaps[:, 1].tolist(), strict=True)),
     )

@@ -26,7 +26,7 @@ class Output:
         self._part_bytes = part_bytes
         self._directory = directory
         self._bytes = 0
-        self._rows = 0
+        self.rows = 0
         self._offsets = (-1, -1)
         self._times = (LAST_MS, -1)
 
@@ -36,14 +36,18 @@ class Output:
         return self.encoder.pending + self.part.held
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Take records."""
+        """Take records.
+
+        :raises BadRecordError: some cannot be represented; none is taken.
+        """
+        ready = self.encoder.write(batch)
         offsets, times = column(batch, "offset"), column(batch, "timestamp")
-        first = self._offsets[0] if self._rows else int(offsets[0])
+        first = self._offsets[0] if self.rows else int(offsets[0])
         low, high = int(times.min()), int(times.max())
-        self._times = (min(low, self._times[0]), max(high, self._times[1])) if self._rows else (low, high)
+        self._times = (min(low, self._times[0]), max(high, self._times[1])) if self.rows else (low, high)
         self._offsets = (first, int(offsets[-1]))
-        self._rows += len(offsets)
-        self._put(self.encoder.write(batch))
+        self.rows += len(offsets)
+        self._put(ready)
 
     def finish(self) -> None:
         """Send the rest."""
@@ -76,7 +80,7 @@ class Output:
         return WrittenObject(
             chunk=chunk,
             path=self._path,
-            rows=self._rows,
+            rows=self.rows,
             first_offset=self._offsets[0],
             last_offset=self._offsets[1],
             min_timestamp=self._times[0],

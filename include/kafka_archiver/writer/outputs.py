@@ -1,18 +1,22 @@
 """All objects of one chunk: which are open, and what has to leave memory."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
-from kafka_archiver.formats.base import Target
+from kafka_archiver.errors import BadRecordError
+from kafka_archiver.formats import dead_letter
+from kafka_archiver.formats.base import Encoder, Target
 from kafka_archiver.formats.registry import get_format
-from kafka_archiver.keys import hour_path, object_key
-from kafka_archiver.plan import Chunk, Settings
+from kafka_archiver.keys import Place, hour_path, object_key
+from kafka_archiver.plan import Chunk
 from kafka_archiver.writer.disk import disk
 from kafka_archiver.writer.output import Output
-from kafka_archiver.writer.result import Limits, WrittenObject
-from kafka_archiver.writer.split import NO_HOUR, blocks, by_hour
+from kafka_archiver.writer.result import Limits, WriteJob, WrittenObject
+from kafka_archiver.writer.split import NO_HOUR, blocks, by_hour, column
 from kafka_archiver.writer.upload import Uploads
 from kafka_archiver.writer.waiting import Waiting
 
@@ -20,13 +24,23 @@ from kafka_archiver.writer.waiting import Waiting
 class Outputs:
     """Gives every record to the object of its hour, and keeps memory below the limit."""
 
-    def __init__(self, chunk: Chunk, settings: Settings, limits: Limits, uploads: Uploads, directory: Path) -> None:
+    def __init__(
+        self,
+        chunk: Chunk,
+        job: WriteJob,
+        limits: Limits,
+        uploads: Uploads,
+        directory: Path,
+        dead_letter: bool = False,
+    ) -> None:
+        self.skipped = 0
         self._chunk = chunk
-        self._settings = settings
-        self._format = get_format(settings.format)
+        self._job = job
         self._limits = limits
         self._uploads = uploads
         self._directory = directory
+        self._dead_letter = dead_letter
+        self._dead_letters: Outputs | None = None
         self._open: dict[int, Output] = {}
         self._finished: list[Output] = []
         self._waiting = Waiting(directory, limits.block_bytes)
@@ -54,17 +68,21 @@ class Outputs:
     def finish(self) -> tuple[WrittenObject, ...]:
         """End every object: first the open ones, then those whose records waited, as many at a time as may be."""
         self._finish_all()
+        objects = self._dead_letters.finish() if self._dead_letters else ()
         hours, step = self._waiting.hours(), self._limits.open_objects
         for some in (hours[i : i + step] for i in range(0, len(hours), step)):
             for hour, batch in blocks(self._waiting.read(some[0], some[-1]), self._limits.block_bytes):
                 self.write(hour, batch)
             self._finish_all()
-        return tuple(sorted((o.written(self._chunk) for o in self._finished), key=lambda o: o.path))
+        written = sorted((o.written(self._chunk) for o in self._finished), key=lambda o: o.path)
+        return (*written, *objects)
 
     def close(self) -> None:
         """Close the temporary files, whatever has happened."""
         for output in self._open.values():
             output.part.close()
+        if self._dead_letters:
+            self._dead_letters.close()
 
     def _has(self, hour: int) -> bool:
         """Whether the hour has an encoder or still gets one. First come, first served: records of an hour
@@ -75,33 +93,64 @@ class Outputs:
 
     def _start(self, hour: int) -> None:
         path = hour_path(None if hour == NO_HOUR else hour)
-        settings, chunk = self._settings, self._chunk
-        extension = self._format.extensions[settings.codec]
-        key = object_key(chunk.topic, path, chunk.partition, chunk.start, chunk.generation, extension)
+        settings, chunk = self._job.settings, self._chunk
+        place = Place(chunk.topic, chunk.partition, chunk.start, chunk.generation, self._job.revision)
         target = Target(
             topic=chunk.topic,
             partition=chunk.partition,
             content=settings.content,
             codec=settings.codec,
-            key=key,
+            key="",
             value_decode=settings.value_decode,
         )
-        self._open[hour] = Output(
-            path, self._format.encoder(target), self._uploads.new(key), settings.part_bytes, self._directory
-        )
+        if self._dead_letter:
+            key = object_key(place, path, dead_letter.EXTENSION, dead_letter=True)
+            encoder: Encoder = dead_letter.encoder(replace(target, key=key, codec=dead_letter.CODEC, content="record"))
+        else:
+            chosen = get_format(settings.format)
+            key = object_key(place, path, chosen.extensions[settings.codec])
+            encoder = chosen.encoder(replace(target, key=key))
+        self._open[hour] = Output(path, encoder, self._uploads.new(key), settings.part_bytes, self._directory)
 
     def _encode(self, hour: int, batch: pa.RecordBatch) -> None:
         output = self._open[hour]
         before = output.held
-        output.write(batch)
+        try:
+            output.write(batch)
+        except BadRecordError as error:
+            if self._job.bad_record == "fail" or self._dead_letter:
+                raise
+            good = self._reject(batch, error.records)
+            if good.num_rows:
+                self._encode(hour, good)
+            return
         self._held += output.held - before
         if self._held > self._limits.memory_bytes:
             self._make_room()
 
+    def _reject(self, batch: pa.RecordBatch, reasons: Mapping[int, str]) -> pa.RecordBatch:
+        """Give away the records at these offsets. Returns the others."""
+        bad = np.isin(column(batch, "offset"), list(reasons))
+        if self._job.bad_record == "dead_letter":
+            if self._dead_letters is None:
+                self._dead_letters = Outputs(
+                    self._chunk, self._job, self._limits, self._uploads, self._directory, dead_letter=True
+                )
+            rows = batch.filter(pa.array(bad))
+            errors = pa.array([reasons[offset] for offset in rows.column("offset").to_pylist()], pa.string())
+            self._dead_letters.write(None, rows.append_column(dead_letter.ERROR, errors))
+        else:
+            self.skipped += int(bad.sum())
+        return batch.filter(pa.array(~bad))
+
     def _finish_all(self) -> None:
         for output in self._open.values():
-            output.finish()
-        self._finished += self._open.values()
+            # All that an hour has may be bad records.
+            if output.rows:
+                output.finish()
+                self._finished.append(output)
+            else:
+                output.part.close()
         self._open.clear()
         self._held = 0
 

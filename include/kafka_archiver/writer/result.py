@@ -4,16 +4,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kafka_archiver.manifest import ChunkAccount, ObjectEntry
-from kafka_archiver.plan import Chunk, Settings
+from kafka_archiver.plan import BadRecord, Chunk, Settings
 from kafka_archiver.store.base import PendingUpload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteJob:
-    """What the chunks of one run have in common."""
+    """What the chunks of one run have in common. `bad_record`: what becomes of records the format cannot hold."""
 
     archive: str
     settings: Settings
+    revision: int = 0
+    bad_record: BadRecord = "fail"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

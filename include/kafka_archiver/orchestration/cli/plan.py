@@ -17,7 +17,6 @@ from kafka_archiver.orchestration.cli.output import Answer, Table, answering
 from kafka_archiver.orchestration.cli.states import states
 from kafka_archiver.orchestration.schedule import last_interval
 from kafka_archiver.plan import Plan
-from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.plan import propose
 
 
@@ -30,7 +29,7 @@ def show_plan(args: Namespace) -> Answer:
     existing = context.ledger.plan(interval.id)
     plan = existing or propose(context, interval, "backfill" if args.backfill else "scheduled", now)
     first = [run for run, state in states(context.ledger).items() if state != "settled" and run != plan.run]
-    triggered = list(_triggered(context, plan, bool(existing or first)))
+    triggered = [decided for p in plan.partitions for decided in p.decided]
     document = {
         "archive": archive.archive,
         "run": plan.run,
@@ -57,29 +56,6 @@ def _interval(archive: Archive, start: datetime) -> Interval:
             f"the one that includes it starts at {isoformat(before)}."
         )
     return Interval(start=start, end=found.data_interval.end)
-
-
-def _triggered(context: Context, plan: Plan, settled_already: bool) -> Iterator[str]:
-    """The policies without which there would be no such plan, each with what was found."""
-    for partition in plan.partitions:
-        for start, end in partition.lost:
-            yield f"lost_offsets: record_loss: {partition.name} [{start}, {end}) is gone"
-    # A stored plan does not say where the group stood; behind unfinished runs it rightly stands elsewhere.
-    if settled_already or not plan.moves_group:
-        return
-    committed = context.cluster.committed(plan.group, [p.name for p in plan.partitions])
-    progress = context.ledger.progress()
-    for partition in plan.partitions:
-        known = progress.partition(partition.name) if progress else None
-        if known is None or known.next is None or committed[partition.name] == known.next:
-            continue
-        if committed[partition.name] is None:
-            yield f"missing_group: resume_from_ledger: {partition.name} starts at {partition.start}"
-        else:
-            yield (
-                f"moved_group: follow_ledger: {partition.name} starts at {partition.start}, "
-                f"the group stands at {committed[partition.name]}"
-            )
 
 
 def _tables(plan: Plan, exists: bool, triggered: list[str], first: list[str]) -> Iterator[Table]:

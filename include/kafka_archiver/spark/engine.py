@@ -1,0 +1,95 @@
+"""The engine: writes the chunks of a plan in Spark's tasks, by the native reader or by Spark's Kafka source."""
+
+import logging
+import pickle
+from collections.abc import Sequence
+from typing import Literal
+
+from pyspark import SparkConf, SparkContext
+from pyspark.sql import SparkSession
+
+from kafka_archiver.plan import BadRecord, Chunk, Plan
+from kafka_archiver.spark.failures import understand
+from kafka_archiver.spark.native import write_natively
+from kafka_archiver.spark.sink import Collected, Sink
+from kafka_archiver.spark.source import chunks_frame
+from kafka_archiver.store import open_store
+from kafka_archiver.writer.commit import abort
+from kafka_archiver.writer.result import ChunkResult, Limits
+
+log = logging.getLogger(__name__)
+# auto is native as long as no transform is written in Spark.
+Reader = Literal["auto", "spark", "native"]
+
+SESSION = {
+    # The size of an Arrow batch is computed anew for every row, at a cost that grows with its rows.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
+    "spark.python.unix.domain.socket.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.adaptive.enabled": "false",
+}
+
+
+class SparkEngine:
+    """Spark, started only when there is something to read; one action a run.
+
+    :param url, options: the store.
+    :param kafka: librdkafka's client properties.
+    """
+
+    def __init__(
+        self, url: str, options: dict[str, str], kafka: dict[str, str], limits: Limits, reader: Reader = "auto"
+    ) -> None:
+        self._url, self._options, self._kafka, self._limits, self._reader = url, options, kafka, limits, reader
+
+    def write(self, plan: Plan, chunks: Sequence[Chunk], bad_record: BadRecord) -> list[ChunkResult]:
+        """Write the chunks' objects, invisible until somebody completes them; a chunk without records has no result.
+
+        :param chunks: of the plan, each from where the log still has it.
+        :raises ArchiverError: nothing was written then.
+        """
+        context = session(plan.archive).sparkContext if self._reader == "spark" else spark_context(plan.archive)
+        done = 0
+
+        def report(result: ChunkResult, seconds: float) -> None:
+            nonlocal done
+            done += 1
+            log.info(
+                "chunk %d of %d: %s: %s records in %d objects, %.1f MB, %s records/s",
+                done,
+                len(chunks),
+                result.chunk,
+                f"{result.account.archived:,}",
+                len(result.objects),
+                sum(o.upload.size for o in result.objects) / 1e6,
+                f"{result.account.archived / max(seconds, 1e-6):,.0f}",
+            )
+
+        collected = context.accumulator([], Collected(report))
+        sink = Sink(plan, self._url, self._options, self._limits, bad_record, collected)
+        try:
+            if self._reader == "spark":
+                frame = chunks_frame(session(plan.archive), chunks, sink.read_settings, self._kafka)
+                rows = frame.mapInArrow(sink.write_frame, "result binary").collect()
+                results = [row["result"] for row in rows]
+            else:
+                results = write_natively(context, chunks, self._kafka, sink)
+        except Exception as error:
+            store = open_store(self._url, self._options)
+            abort([pickle.loads(item)[0] for item in collected.value], store)
+            raise understand(error) from error
+        return [pickle.loads(result)[0] for result in results]
+
+
+def session(archive: str) -> SparkSession:
+    """The Spark session of a job; what spark-submit was told goes before our defaults."""
+    builder = SparkSession.builder.appName(f"archive {archive}")
+    told = SparkConf()
+    for key, value in SESSION.items():
+        builder = builder.config(key, str(told.get(key, value)))
+    return builder.getOrCreate()
+
+
+def spark_context(archive: str) -> SparkContext:
+    """Spark without SQL: all that the native reader needs, and a fraction of a session's start."""
+    return SparkContext.getOrCreate(SparkConf().setAppName(f"archive {archive}"))
