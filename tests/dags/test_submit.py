@@ -99,6 +99,24 @@ def test_the_job_gets_the_endpoints_by_its_environment_and_the_package_by_py_fil
     assert not Path(arguments.split("--py-files\n")[1].split("\n")[0]).exists()
 
 
+@pytest.mark.parametrize(("reader", "driver"), [("auto", "-XX:TieredStopAtLevel=1 -Dmine=1"), ("spark", "-Dmine=1")])
+def test_the_jvm_compiles_quickly_where_no_record_passes_it_and_users_options_come_last(
+    archive: MakeArchive,
+    local_connections: None,
+    spark_submit: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    reader: str,
+    driver: str,
+) -> None:
+    monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-Dmine=1")
+    orders = archive()
+    source = orders.source.model_copy(update={"reader": reader})
+    operator(orders.model_copy(update={"source": source})).execute(context())
+    environment = dict(line.split("=", 1) for line in (spark_submit / "environment").read_text().splitlines())
+    assert environment["SPARK_SUBMIT_OPTS"] == driver
+    assert environment["SPARK_LAUNCHER_OPTS"] == "-XX:TieredStopAtLevel=1"
+
+
 def test_the_job_knows_the_variable_by_the_same_name() -> None:
     from kafka_archiver.spark import main
 

@@ -14,12 +14,11 @@ COLUMNS = pa.schema(
     + [pa.field("key", pa.large_binary()), pa.field("value", pa.large_binary())]
     + [pa.field("headers", HEADERS, nullable=False)]
 )
-_NO_HEADERS = pa.scalar([], HEADERS)
 
 
 def normalised(batch: pa.RecordBatch) -> pa.RecordBatch:
     """The batch with the columns and types of `COLUMNS`: missing headers become empty lists."""
     columns = [batch.column(name).cast(COLUMNS.field(name).type) for name in COLUMNS.names]
     if columns[-1].null_count:
-        columns[-1] = pc.coalesce(columns[-1], _NO_HEADERS)
+        columns[-1] = pc.coalesce(columns[-1], pa.scalar([], HEADERS))
     return pa.RecordBatch.from_arrays(columns, schema=COLUMNS)

@@ -1,6 +1,5 @@
 """The task `archive`: one spark-submit for the runs that `plan` found."""
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from kafka_archiver.orchestration.lookup import Wanted, find
 from kafka_archiver.orchestration.package import build_package
 from kafka_archiver.orchestration.submit import SubmitHook, spark_conf
 from kafka_archiver.steps.plan import Work
+from kafka_archiver.writer.disk import working_directory
 
 
 class ArchiveOperator(SparkSubmitOperator):
@@ -50,9 +50,9 @@ class ArchiveOperator(SparkSubmitOperator):
             raise AirflowSkipException("there are no offsets to read")
         # The hook would go on with a master called yarn.
         find(Wanted(self._conn_id, "spark.connection", ("spark", "yarn", "k8s")))
-        with tempfile.TemporaryDirectory(prefix="kafka-archiver-") as folder:
+        with working_directory(None) as folder:
             archive = with_params(self._archive, context["params"])
-            self._hook = self.hook(archive, work.archive, Path(folder))
+            self._hook = self.hook(archive, work.archive, folder)
             super().execute(context)
 
     def hook(self, archive: Archive, runs: Sequence[str], folder: Path) -> SubmitHook:
@@ -61,6 +61,7 @@ class ArchiveOperator(SparkSubmitOperator):
         return SubmitHook(
             endpoints(archive),
             folder,
+            archive.source.reader,
             conn_id=self._conn_id,
             conf=self.conf,
             name=self.name,

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +26,14 @@ class SubmitHook(SparkSubmitHook):
     log; there they go through a properties file that only we can read, and only for a driver on another machine.
 
     :param folder: for the properties file; not needed any more once the job has ended.
+    :param reader: the archive's `source.reader`.
     """
 
-    def __init__(self, endpoints: Endpoints, folder: Path, **settings: Any) -> None:
+    def __init__(self, endpoints: Endpoints, folder: Path, reader: str, **settings: Any) -> None:
         super().__init__(**settings)
         self._endpoints = endpoints.to_json()
         self._folder = folder
+        self._reader = reader
         self._verdict = Verdict()
         if self._connection["deploy_mode"] == "cluster":
             self._hand_over_by_file()
@@ -40,7 +43,8 @@ class SubmitHook(SparkSubmitHook):
 
         :raises ArchiverError: it failed; Permanent- or TransientError with its cause in one line.
         """
-        environment = {**os.environ, ENDPOINTS: self._endpoints, TASK_PID: str(os.getpid())}
+        own = {**os.environ, **java_settings(self._reader, os.environ)}
+        environment = {**own, ENDPOINTS: self._endpoints, TASK_PID: str(os.getpid())}
         try:
             return super().submit(application, env=environment, **kwargs)
         except AirflowException:
@@ -75,6 +79,18 @@ class SubmitHook(SparkSubmitHook):
         value = self._endpoints.replace("\\", "\\\\")
         file.write_text(f"{prefix}.{ENDPOINTS}={value}\nspark.redaction.regex={_REDACTED}\n", encoding="ascii")
         self._properties_file = str(file)
+
+
+def java_settings(reader: str, environment: Mapping[str, str]) -> dict[str, str]:
+    """Variables with JVM options for spark-submit. The first compiler alone saves 3 of 6 CPU seconds of each start.
+
+    It is no loss where records do not pass through the JVM; Spark's own reader needs the second one. What users have
+    in the same variable, in Spark's settings or in the archive's `spark.conf` comes later on the command, and wins.
+    """
+    quick = "-XX:TieredStopAtLevel=1"
+    # The launcher only puts the command together.
+    names = ["SPARK_LAUNCHER_OPTS"] if reader == "spark" else ["SPARK_LAUNCHER_OPTS", "SPARK_SUBMIT_OPTS"]
+    return {name: f"{quick} {environment.get(name, '')}".rstrip() for name in names}
 
 
 def spark_conf(settings: dict[str, str | int | bool]) -> dict[str, str]:

@@ -1,12 +1,18 @@
-"""The native reader as a Spark job: one task a chunk, whose records never cross the JVM."""
+"""The native reader as a Spark job: a task for each chunk, whose records never cross the JVM."""
 
-from collections.abc import Mapping, Sequence
+import pickle
+from collections.abc import Iterable, Mapping, Sequence
 
 from pyspark import SparkContext
 
 from kafka_archiver.kafka.reader import read_chunk
 from kafka_archiver.plan import Chunk
 from kafka_archiver.spark.sink import Sink
+from kafka_archiver.store import open_store
+from kafka_archiver.writer.commit import abort
+
+# A second Python worker costs a CPU second to start, as much as a hundred thousand records; but these may be large.
+TASK_OFFSETS = 10_000
 
 
 def write_natively(
@@ -18,8 +24,22 @@ def write_natively(
     :param properties: librdkafka's client properties.
     """
 
-    def write(chunk: Chunk) -> bytes:
-        whole = sink.chunk_of(chunk.name, chunk.start)
-        return sink.write(whole, read_chunk(properties, sink.plan.group, chunk, sink.read_settings))
+    def write(some: Iterable[Chunk]) -> list[bytes]:
+        written: list[bytes] = []
+        try:
+            for chunk in some:
+                whole = sink.chunk_of(chunk.name, chunk.start)
+                records = read_chunk(properties, sink.plan.group, chunk, sink.read_settings)
+                written.append(sink.write(whole, records))
+        except BaseException:
+            # The driver learns of a chunk only when its whole task has succeeded.
+            abort([pickle.loads(item)[0] for item in written], open_store(sink.url, sink.options))
+            raise
+        return written
 
-    return context.parallelize(chunks, len(chunks)).map(write).collect()
+    return context.parallelize(chunks, tasks(chunks)).mapPartitions(write).collect()
+
+
+def tasks(chunks: Sequence[Chunk]) -> int:
+    """How many tasks are worth their cost: one a chunk, fewer when there is little in them."""
+    return min(len(chunks), 1 + sum(chunk.end - chunk.start for chunk in chunks) // TASK_OFFSETS)
