@@ -11,6 +11,7 @@ from scripts.stack.kafka import Kafka
 from scripts.stack.ports import free_ports
 from scripts.stack.s3 import S3
 from tests.support.airflow import Airflow
+from tests.support.spark_cluster import SparkCluster
 
 
 @pytest.fixture(scope="session")
@@ -35,3 +36,17 @@ def airflow(stack_directory: Path, kafka: Kafka, s3: S3) -> Iterator[Airflow]:
         yield Airflow(server.url, archives, server.settings())
     finally:
         server.stop(grace=0)
+
+
+@pytest.fixture(scope="session")
+def spark_cluster(stack_directory: Path) -> Iterator[SparkCluster]:
+    """A Spark standalone cluster of one master and two workers in different time zones."""
+    with SparkCluster(stack_directory / "spark").running() as running:
+        yield running
+
+
+@pytest.fixture
+def cluster(spark_cluster: SparkCluster) -> SparkCluster:
+    """It, with both workers alive, whatever an earlier test has done to them."""
+    spark_cluster.heal()
+    return spark_cluster

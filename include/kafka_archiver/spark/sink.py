@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from itertools import chain
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.accumulators import Accumulator, AccumulatorParam
 
-from kafka_archiver.errors import IntegrityError
+from kafka_archiver.errors import IntegrityError, PermanentError
 from kafka_archiver.plan import BadRecord, Chunk, Plan, Settings
 from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.store import open_store
@@ -17,6 +18,9 @@ from kafka_archiver.writer.chunk import write_chunk
 from kafka_archiver.writer.result import ChunkResult, Limits, WriteJob
 
 Report = Callable[[ChunkResult, float], None]
+# 1901-01-01T00:00:00Z in milliseconds. An instant before 1900 comes from Spark's Kafka source as one of the Julian
+# calendar and of the worker's time zone, up to days beside it.
+_OLDEST_MS = -2_177_452_800_000
 
 
 class Collected(AccumulatorParam[list[bytes]]):
@@ -110,4 +114,11 @@ def _only(batch: pa.RecordBatch, name: TopicPartition) -> pa.RecordBatch:
     """The batch without the columns that say where it is from. All of a task's records are of one partition."""
     if not _place(batch)[0] == _place(batch, -1)[0] == name:
         raise IntegrityError(f"Spark mixed partitions in one task: found others beside {name}")
+    times = batch.column("timestamp")
+    if (oldest := pc.min(times).as_py()) < _OLDEST_MS:
+        offset = batch.column("offset")[times.index(oldest).as_py()]
+        raise PermanentError(
+            f"{name} offset {offset} has a time before 1901, which Spark's Kafka source does not give exactly; set "
+            "`source.reader: native`, which stores it as it is, and clear the task `archive`"
+        )
     return batch.drop_columns(["topic", "partition"])
