@@ -1,0 +1,96 @@
+"""Temporary directories: gone with their task, however it ended, and never under a task that lives."""
+
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from kafka_archiver.errors import TransientError
+from kafka_archiver.writer.disk import abandoned, sweep, working_directory
+from scripts.stack.paths import ROOT
+
+pytestmark = pytest.mark.unit
+
+TASK = """
+import sys, threading
+from pathlib import Path
+from kafka_archiver.writer.disk import working_directory
+with working_directory(Path(sys.argv[1])) as directory:
+    (directory / "spilled").write_bytes(b"x" * 1000)
+    print(directory, flush=True)
+    threading.Event().wait()
+"""
+
+
+@pytest.fixture
+def task(tmp_path: Path) -> "subprocess.Popen[str]":
+    """A task in a process of its own, in the middle of its work."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", TASK, str(tmp_path)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={"PYTHONPATH": str(ROOT / "include")},
+    )
+    yield process  # type: ignore[misc]
+    process.kill()
+    process.communicate()
+
+
+def test_it_goes_with_its_task(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), working_directory(tmp_path) as directory:
+        (directory / "deep").mkdir()
+        (directory / "deep" / "file").touch()
+        raise ZeroDivisionError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_task_left_goes_with_the_next(tmp_path: Path, task: "subprocess.Popen[str]") -> None:
+    assert task.stdout
+    left = Path(task.stdout.readline().strip())
+    with working_directory(tmp_path):
+        assert (left / "spilled").exists(), "the task is alive"
+    assert abandoned(tmp_path) == sweep(tmp_path) == []
+
+    task.send_signal(signal.SIGKILL)
+    task.wait()
+    assert abandoned(tmp_path) == [left]
+    with working_directory(tmp_path) as mine:
+        assert list(tmp_path.iterdir()) == [mine]
+
+
+def test_only_directories_of_tasks_are_swept(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "precious").mkdir(parents=True)
+    (tmp_path / "kafka-archiver-task-link").symlink_to(elsewhere)
+    (tmp_path / "kafka-archiver-task-file").touch()
+    (tmp_path / "kafka-archiver-else").mkdir()
+    before = sorted(tmp_path.rglob("*"))
+    assert sweep(tmp_path) == []
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_tasks_that_begin_together_leave_each_other_alone(tmp_path: Path) -> None:
+    failures: list[str] = []
+
+    def begin_often() -> None:
+        for _ in range(200):
+            with working_directory(tmp_path) as directory:
+                (directory / "file").touch()
+                if not (directory / "file").exists():
+                    failures.append(str(directory))
+
+    threads = [threading.Thread(target=begin_often) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_there_is_no_such_parent(tmp_path: Path) -> None:
+    with pytest.raises(TransientError, match="Make room there"), working_directory(tmp_path / "none"):
+        pass
