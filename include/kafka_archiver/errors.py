@@ -41,14 +41,20 @@ class BadRecordError(PermanentError):
     `records` says why of each offset, in offset order; `offset` and `reason` are the first one's.
     """
 
-    def __init__(self, topic: str, partition: int, records: Mapping[int, str]) -> None:
+    def __init__(self, topic: str, partition: int, records: Mapping[int, str], choices: str = "") -> None:
         self.records = dict(sorted(records.items()))
         self.offset, self.reason = next(iter(self.records.items()))
         others = len(self.records) - 1
         more = f"; and {others} more of the same batch" if others else ""
-        super().__init__(f"{topic}[{partition}] offset {self.offset}: {self.reason}{more}")
-        self._arguments = (topic, partition, self.records)
+        super().__init__(
+            f"{topic}[{partition}] offset {self.offset}: {self.reason}{more}{'. ' * bool(choices)}{choices}"
+        )
+        self._arguments = (topic, partition, self.records, choices)
 
-    def __reduce__(self) -> tuple[type["BadRecordError"], tuple[str, int, Mapping[int, str]]]:
+    def saying(self, choices: str) -> "BadRecordError":
+        """The same, with what can be chosen."""
+        return BadRecordError(*self._arguments[:3], choices)
+
+    def __reduce__(self) -> tuple[type["BadRecordError"], tuple[str, int, Mapping[int, str], str]]:
         # Raised in a Spark task, caught in the driver: the default would pickle the message alone.
         return type(self), self._arguments

@@ -114,14 +114,29 @@ def ledger_prefix(archive: str) -> str:
     return f"{LEDGER}/{encode(archive)}/"
 
 
+def is_ledger(key: str) -> bool:
+    """Whether a key is in some archive's ledger."""
+    return key.startswith(f"{LEDGER}/")
+
+
+def probe_prefix(archive: str) -> str:
+    """Where `airflow archive doctor` tries the store, with the closing slash."""
+    return f"{ledger_prefix(archive)}doctor/"
+
+
+def run_prefix(archive: str) -> str:
+    """Where the documents of all runs are, with the closing slash."""
+    return f"{ledger_prefix(archive)}runs/"
+
+
 def run_document(archive: str, run: str, name: str) -> str:
     """The key of a run's document; `name` is plan, intent, manifest or commit."""
-    return f"{ledger_prefix(archive)}runs/{run}/{name}.json"
+    return f"{run_prefix(archive)}{run}/{name}.json"
 
 
 def split_run_document(archive: str, key: str) -> tuple[str, str] | None:
     """The run and the document's name that `run_document` wrote; None for any other key."""
-    prefix = f"{ledger_prefix(archive)}runs/"
+    prefix = run_prefix(archive)
     run, _, document = key.removeprefix(prefix).partition("/")
     if not key.startswith(prefix) or "/" in document or not document.endswith(".json"):
         return None

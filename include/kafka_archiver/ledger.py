@@ -13,6 +13,7 @@ from kafka_archiver.keys import (
     ledger_prefix,
     progress_document,
     run_document,
+    run_prefix,
     split_hour_document,
     split_run,
     split_run_document,
@@ -90,7 +91,7 @@ class Ledger:
         :param interval: only the revisions of this interval's run.
         """
         found: dict[str, set[str]] = {}
-        for stat in self.store.list(f"{ledger_prefix(self.archive)}runs/{interval}"):
+        for stat in self.store.list(f"{run_prefix(self.archive)}{interval}"):
             if place := split_run_document(self.archive, stat.key):
                 found.setdefault(place[0], set()).add(place[1])
         return {run: frozenset(found[run]) for run in sorted(found, key=split_run)}

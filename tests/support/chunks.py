@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka_archiver.formats.base import RECORD
-from kafka_archiver.plan import Chunk, Settings
+from kafka_archiver.plan import BadRecord, Chunk, Settings
 from kafka_archiver.store.base import Store
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.writer.chunk import write_chunk
@@ -76,10 +76,11 @@ def write(
     batches: Iterable[pa.RecordBatch],
     store: Store | None = None,
     limits: Limits | None = None,
+    bad_record: BadRecord = "fail",
     **settings: Any,
 ) -> ChunkResult:
     """Write a chunk. Settings are not validated, so that parts may be small."""
-    job = WriteJob(archive="a", settings=Settings().model_copy(update=settings))
+    job = WriteJob(archive="a", settings=Settings().model_copy(update=settings), bad_record=bad_record)
     return write_chunk(chunk, batches, job, store or new_store(), limits or Limits())
 
 

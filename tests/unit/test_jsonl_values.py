@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from kafka_archiver.errors import BadRecordError
 from kafka_archiver.formats.base import Decode, Target
+from kafka_archiver.formats.decoding import is_json
 from kafka_archiver.formats.jsonl import JsonLines
-from kafka_archiver.formats.jsonl_values import is_json, value_lines
+from kafka_archiver.formats.jsonl_values import value_lines
 
 pytestmark = pytest.mark.unit
 

@@ -21,6 +21,7 @@ from kafka_archiver.formats.avro_schema import SCHEMA
 from kafka_archiver.formats.base import Buffer, Content, Target
 from kafka_archiver.formats.compress import GZIP_LEVEL, ZSTD
 from kafka_archiver.formats.cuts import cuts
+from kafka_archiver.formats.decoding import check_values
 from kafka_archiver.formats.records import normalised
 
 _MAGIC = b"Obj\x01"
@@ -63,6 +64,7 @@ class _Encoder:
 
     def write(self, batch: pa.RecordBatch) -> list[Buffer]:
         if batch.num_rows:
+            check_values(batch, self._target)
             records = datums(normalised(batch), self._target.topic, self._target.partition)
             _, positions, data = records.buffers()
             ends = np.frombuffer(positions, np.int64)[records.offset : records.offset + len(records) + 1]

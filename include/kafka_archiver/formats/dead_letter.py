@@ -15,9 +15,9 @@ CODEC, EXTENSION = "gzip", ".jsonl.gz"
 ERROR = pa.field("error", pa.string(), nullable=False)
 
 
-def encoder(target: Target) -> LineEncoder:
+def encoder(topic: str, partition: int, key: str) -> LineEncoder:
     """A new encoder, for batches with a column `error`."""
-    return LineEncoder(target, _lines)
+    return LineEncoder(Target(topic=topic, partition=partition, content="record", codec=CODEC, key=key), _lines)
 
 
 def _lines(batch: pa.RecordBatch, target: Target) -> Buffer:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.formats.base import RECORD, Buffer, Target
+from kafka_archiver.formats.decoding import check_values
 from kafka_archiver.formats.records import COLUMNS, normalised
 
 _TEXT = pa.schema(
@@ -34,6 +35,7 @@ _Row = dict[str, Any]
 
 def record_lines(batch: pa.RecordBatch, target: Target) -> Buffer:
     """One line a record."""
+    check_values(batch, target)
     batch = normalised(batch)
     try:
         # Checks UTF-8 as a vector. The struct's fields and the schema's columns are in the order of the keys.

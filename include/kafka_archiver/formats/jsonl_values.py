@@ -1,48 +1,22 @@
 """Lines of `content: value`: one value a line, as vectors; Python sees only values that need a second look."""
 
-from collections.abc import Iterable
-
-import msgspec
 import numpy as np
 import numpy.typing as npt
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_archiver.errors import BadRecordError
 from kafka_archiver.formats.base import Buffer, Target
+from kafka_archiver.formats.decoding import check_values, is_json, refuse
 
 _NEWLINE, _RETURN, _SPACE = b"\n\r "
 # Counting in pieces that fit the CPU's cache is twice as fast.
 _PIECE = 128 << 10
-_VALIDATE = msgspec.json.Decoder(msgspec.Raw).decode
 _TWO_LINES = (
     "the value contains a newline and is not JSON, so it cannot be one line; "
     "set `store.content: record`, or another `store.format`"
 )
-_NOT_JSON = (
-    "`source.value.decode` is json, but the value is not one JSON document; "
-    "set `decode: bytes`, or correct its producer"
-)
 
 Bytes = npt.NDArray[np.uint8]
-
-
-def is_json(value: bytes) -> bool:
-    """Whether it is exactly one JSON document (RFC 8259) in UTF-8."""
-    try:
-        # msgspec checks the grammar without building objects, nine times as fast as orjson; it looks at no UTF-8.
-        value.decode()
-        _VALIDATE(value)
-    except (UnicodeDecodeError, msgspec.DecodeError):
-        return False
-    except RecursionError:
-        # How deep msgspec gets depends on the caller's stack. orjson's limit of 1024 is a fixed one.
-        try:
-            orjson.loads(value)
-        except orjson.JSONDecodeError:
-            return False
-    return True
 
 
 def value_lines(batch: pa.RecordBatch, target: Target) -> Buffer:
@@ -54,8 +28,7 @@ def value_lines(batch: pa.RecordBatch, target: Target) -> Buffer:
     """
     # Large, so that the joined lines cannot be too big for their positions.
     values = batch.column("value").cast(pa.large_binary())
-    if target.value_decode == "json":
-        _refuse(batch, target, (i for i, v in enumerate(values.to_pylist()) if v is not None and not is_json(v)))
+    check_values(batch, target)
     lines = pc.binary_join_element_wise(
         values, _scalar(b""), _scalar(b"\n"), null_handling="replace", null_replacement=b"null"
     )
@@ -87,14 +60,8 @@ def _on_one_line_each(text: Bytes, ends: npt.NDArray[np.int64], batch: pa.Record
             line[(line == _NEWLINE) | (line == _RETURN)] = _SPACE
         else:
             bad.append(row)
-    _refuse(batch, target, bad, _TWO_LINES)
+    refuse(batch, target, bad, _TWO_LINES)
     return text
-
-
-def _refuse(batch: pa.RecordBatch, target: Target, rows: Iterable[int], reason: str = _NOT_JSON) -> None:
-    if bad := list(rows):
-        offsets = batch.column("offset").take(pa.array(bad, pa.int64())).to_pylist()
-        raise BadRecordError(target.topic, target.partition, dict.fromkeys(offsets, reason))
 
 
 def values_of(lines: bytes) -> pa.RecordBatch:

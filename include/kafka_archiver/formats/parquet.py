@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.formats.base import RECORD, Buffer, Content, Target
 from kafka_archiver.formats.cuts import Int64s, cuts
+from kafka_archiver.formats.decoding import check_values
 from kafka_archiver.formats.held import HeldRows
 from kafka_archiver.formats.parquet_file import SCHEMA, RowGroups
 from kafka_archiver.formats.records import COLUMNS, normalised
@@ -38,6 +39,7 @@ class _Encoder:
         return self._rows.memory
 
     def write(self, batch: pa.RecordBatch) -> list[Buffer]:
+        check_values(batch, self._target)
         batch = normalised(batch)
         sizes = _sizes(batch)
         ready: list[Buffer] = []

@@ -1,7 +1,7 @@
 """What the definitions of several commands share. Loaded by every `airflow` call."""
 
 from argparse import ArgumentTypeError
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from airflow.cli.cli_config import Arg
@@ -31,6 +31,15 @@ def positive(text: str) -> int:
     if not text.isdecimal() or int(text) == 0:
         raise ArgumentTypeError(f"expected a whole number above 0, found {text!r}")
     return int(text)
+
+
+def duration(text: str) -> timedelta:
+    """A number and a unit: 90s, 30m, 12h, 1d or 2w."""
+    seconds = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}.get(text[-1:])
+    # More digits would be more weeks than dates can go back.
+    if seconds is None or not text[:-1].isdecimal() or len(text) > 6:
+        raise ArgumentTypeError(f"expected a time like 90s, 30m, 12h, 1d or 2w, found {text!r}")
+    return timedelta(seconds=int(text[:-1]) * seconds)
 
 
 OUTPUT = option(

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import pendulum
 from airflow.sdk import CronDataIntervalTimetable
+from airflow.timetables.base import DataInterval, TimeRestriction
 from airflow.timetables.interval import CronDataIntervalTimetable as Scheduler
 
 from kafka_archiver.config import Archive
@@ -37,9 +38,21 @@ def last_interval(archive: Archive, moment: datetime) -> Interval:
     if archive.schedule is None:
         end = moment.astimezone(UTC).replace(microsecond=0)
         return Interval(start=end - timedelta(seconds=1), end=end)
-    # What the scheduler itself computes with, daylight saving and all.
-    last = Scheduler(archive.schedule, archive.timezone).infer_manual_data_interval(run_after=pendulum.instance(moment))
-    return Interval(start=last.start, end=last.end)
+    scheduler, now = Scheduler(archive.schedule, archive.timezone), pendulum.instance(moment)
+    # What Airflow infers for a run by hand is off around a change of clocks, even empty: from well before it, one by
+    # one as the scheduler goes, the intervals tile.
+    found = following = scheduler.infer_manual_data_interval(run_after=now.subtract(days=3))
+    while following.end <= now:
+        found, following = following, _next(scheduler, following)
+    return Interval(start=found.start, end=found.end)
+
+
+def _next(scheduler: Scheduler, last: DataInterval) -> DataInterval:
+    info = scheduler.next_dagrun_info(
+        last_automated_data_interval=last, restriction=TimeRestriction(earliest=None, latest=None, catchup=True)
+    )
+    assert info is not None
+    return info.data_interval
 
 
 def origin_of(dag_run: Any) -> Literal["scheduled", "backfill"]:

@@ -7,7 +7,7 @@ from datetime import datetime
 from kafka_archiver.documents import isoformat
 from kafka_archiver.errors import ConfigError, PolicyError
 from kafka_archiver.intervals import hour_of, to_ms
-from kafka_archiver.keys import run_name, split_run
+from kafka_archiver.keys import run_name
 from kafka_archiver.plan import PartitionPlan, Plan
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.plan import Work, settled_so_far
@@ -27,13 +27,28 @@ def rebuild_run(context: Context, run: str, now: datetime, keep: bool = False) -
 
 def rebuild_hour(context: Context, start: datetime, now: datetime, keep: bool = False) -> Work:
     """Plan new revisions of all runs that have records of an hour. Parameters as of `rebuild_run`."""
+    return _work([_plan(context, run, now, keep) for run in runs_of_hour(context, start)])
+
+
+def runs_of_hour(context: Context, start: datetime) -> list[str]:
+    """The runs that have records of an hour.
+
+    :raises ConfigError: none has.
+    """
     proof = context.ledger.hour(hour_of(to_ms(start)))
     if proof is None or not proof.runs:
         raise ConfigError(
             f"archive {context.archive.archive} has no records of hour {isoformat(start)}; expected the start of an "
             "hour that `airflow archive status --hours` lists with records"
         )
-    return _work([_plan(context, c.run, now, keep) for c in proof.runs])
+    return [c.run for c in proof.runs]
+
+
+def replaceable(context: Context, run: str) -> Plan:
+    """The revision of a run that counts, which a rebuild would replace. Raises as `rebuild_run`."""
+    old = _settled(context, run)
+    _as_they_are(context, old)
+    return old
 
 
 def _work(plans: Sequence[Plan]) -> Work:
@@ -41,16 +56,20 @@ def _work(plans: Sequence[Plan]) -> Work:
     return Work(runs, runs)
 
 
-def _plan(context: Context, run: str, now: datetime, keep: bool) -> Plan:
-    interval = run.partition("+")[0]
-    old = context.ledger.current(interval)
+def _settled(context: Context, run: str) -> Plan:
+    old = context.ledger.current(run.partition("+")[0])
     if old is None or old.run not in settled_so_far(context).runs:
         raise ConfigError(
             f"run {run} of archive {context.archive.archive} {'is not settled yet' if old else 'does not exist'}; "
             "only what is settled can be rebuilt (`airflow archive runs` lists the runs and their states)"
         )
-    revision = split_run(old.run)[1] + 1
-    begun = context.ledger.plan(run_name(interval, revision))
+    return old
+
+
+def _plan(context: Context, run: str, now: datetime, keep: bool) -> Plan:
+    old = _settled(context, run)
+    revision = old.revision + 1
+    begun = context.ledger.plan(run_name(old.interval.id, revision))
     if begun:
         log.info("run %s was begun at %s: going on with it", begun.run, isoformat(begun.planned_at))
         return begun

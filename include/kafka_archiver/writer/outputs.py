@@ -1,7 +1,6 @@
 """All objects of one chunk: which are open, and what has to leave memory."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ from kafka_archiver.formats.base import Encoder, Target
 from kafka_archiver.formats.registry import get_format
 from kafka_archiver.keys import Place, hour_path, object_key
 from kafka_archiver.plan import Chunk
+from kafka_archiver.policy import choose
 from kafka_archiver.writer.disk import disk
 from kafka_archiver.writer.output import Output
 from kafka_archiver.writer.result import Limits, WriteJob, WrittenObject
@@ -68,14 +68,14 @@ class Outputs:
     def finish(self) -> tuple[WrittenObject, ...]:
         """End every object: first the open ones, then those whose records waited, as many at a time as may be."""
         self._finish_all()
-        objects = self._dead_letters.finish() if self._dead_letters else ()
         hours, step = self._waiting.hours(), self._limits.open_objects
         for some in (hours[i : i + step] for i in range(0, len(hours), step)):
             for hour, batch in blocks(self._waiting.read(some[0], some[-1]), self._limits.block_bytes):
                 self.write(hour, batch)
             self._finish_all()
         written = sorted((o.written(self._chunk) for o in self._finished), key=lambda o: o.path)
-        return (*written, *objects)
+        # Last, for records that waited may have been bad too.
+        return (*written, *(self._dead_letters.finish() if self._dead_letters else ()))
 
     def close(self) -> None:
         """Close the temporary files, whatever has happened."""
@@ -95,21 +95,21 @@ class Outputs:
         path = hour_path(None if hour == NO_HOUR else hour)
         settings, chunk = self._job.settings, self._chunk
         place = Place(chunk.topic, chunk.partition, chunk.start, chunk.generation, self._job.revision)
-        target = Target(
-            topic=chunk.topic,
-            partition=chunk.partition,
-            content=settings.content,
-            codec=settings.codec,
-            key="",
-            value_decode=settings.value_decode,
-        )
         if self._dead_letter:
             key = object_key(place, path, dead_letter.EXTENSION, dead_letter=True)
-            encoder: Encoder = dead_letter.encoder(replace(target, key=key, codec=dead_letter.CODEC, content="record"))
+            encoder: Encoder = dead_letter.encoder(chunk.topic, chunk.partition, key)
         else:
             chosen = get_format(settings.format)
             key = object_key(place, path, chosen.extensions[settings.codec])
-            encoder = chosen.encoder(replace(target, key=key))
+            target = Target(
+                topic=chunk.topic,
+                partition=chunk.partition,
+                content=settings.content,
+                codec=settings.codec,
+                key=key,
+                value_decode=settings.value_decode,
+            )
+            encoder = chosen.encoder(target)
         self._open[hour] = Output(path, encoder, self._uploads.new(key), settings.part_bytes, self._directory)
 
     def _encode(self, hour: int, batch: pa.RecordBatch) -> None:
@@ -119,7 +119,7 @@ class Outputs:
             output.write(batch)
         except BadRecordError as error:
             if self._job.bad_record == "fail" or self._dead_letter:
-                raise
+                raise error.saying(_choices(self._job.archive)) from error
             good = self._reject(batch, error.records)
             if good.num_rows:
                 self._encode(hour, good)
@@ -169,3 +169,11 @@ class Outputs:
                 output.part.spill()
             self._held -= size
         self._held = sum(output.held for output in self._open.values())
+
+
+def _choices(archive: str) -> str:
+    return (
+        "To store such records below `_dead_letter/`, with the reason, and go on: "
+        f"{choose(archive, 'bad_record', 'dead_letter')}. To leave them out, counted as filtered: "
+        f"{choose(archive, 'bad_record', 'skip')} (policies.bad_record: fail)"
+    )

@@ -31,7 +31,7 @@ def wait(backfill_id: int, say: Callable[[str], None], pause: Callable[[float], 
     notes: set[str] = set()
     quiet = 0
     while True:
-        runs, obstacles = patiently(lambda: _look(backfill_id), _DATABASE_SECONDS)
+        runs, blocks = patiently(lambda: _look(backfill_id), _DATABASE_SECONDS)
         news = [run for run in runs if run.state != seen.get(run.id) and run.state not in _UNFINISHED]
         counts = Counter(str(run.state) for run in runs)
         left = sum(counts[state] for state in _UNFINISHED)
@@ -39,10 +39,10 @@ def wait(backfill_id: int, say: Callable[[str], None], pause: Callable[[float], 
             say(f"{number:>{len(str(len(runs)))}}/{len(runs)}  {_describe(run)}")
         if not left:
             return counts
-        for note in sorted(obstacles - notes):
+        for note in sorted(blocks - notes):
             say(note)
-        quiet = 0 if news or obstacles - notes else quiet + 1
-        seen, notes = {run.id: str(run.state) for run in runs}, obstacles
+        quiet = 0 if news or blocks - notes else quiet + 1
+        seen, notes = {run.id: str(run.state) for run in runs}, blocks
         if quiet and quiet % _QUIET_POLLS == 0:
             say(f"Waiting: {counts['running']} running, {counts['queued']} queued.")
         pause(_POLL_SECONDS)
@@ -82,18 +82,23 @@ def _describe(run: DagRun) -> str:
 
 def _obstacles(backfill_id: int, session: Session) -> list[str]:
     backfill = session.get_one(Backfill, backfill_id)
-    model = session.get(DagModel, backfill.dag_id)
+    found = obstacles(backfill.dag_id, session)
+    if backfill.is_paused:
+        found.append(f"Backfill {backfill_id} is paused: its queued runs do not start. Unpause it in Airflow's UI.")
+    return found
+
+
+def obstacles(dag_id: str, session: Session) -> list[str]:
+    """What keeps runs of a DAG from going on."""
+    model = session.get(DagModel, dag_id)
     scheduler = most_recent_job("SchedulerJob", session=session)
     found = []
     if model is None or model.is_stale:
-        found.append(f"DAG {backfill.dag_id} is no longer in the DAG files: its runs do not go on.")
+        found.append(f"DAG {dag_id} is no longer in the DAG files: its runs do not go on.")
     elif model.is_paused:
         found.append(
-            f"DAG {backfill.dag_id} is paused: its queued runs do not start. "
-            f"To start them: `airflow dags unpause {backfill.dag_id}`."
+            f"DAG {dag_id} is paused: its queued runs do not start. To start them: `airflow dags unpause {dag_id}`."
         )
-    if backfill.is_paused:
-        found.append(f"Backfill {backfill_id} is paused: its queued runs do not start. Unpause it in Airflow's UI.")
     if scheduler is None or not scheduler.is_alive():
         found.append("No scheduler is alive, so nothing goes on. Does `airflow scheduler` run?")
     return found

@@ -1,11 +1,15 @@
 """The `airflow archive` group as Airflow's parser needs it. Loaded by every `airflow` call: imports nothing heavy."""
 
+from datetime import timedelta
+
 from airflow.cli.cli_config import ActionCommand, CLICommand, GroupCommand, lazy_load_command
 
-from kafka_archiver.orchestration.options import OUTPUT, moment, option, positive
+from kafka_archiver.orchestration.options import OUTPUT, duration, moment, option, positive
 
 _HERE = "kafka_archiver.orchestration.cli"
 _ARCHIVE = option("archive", metavar="NAME", help="The archive, as `airflow archive list` names it")
+_ALL = option("archive", nargs="?", metavar="NAME", help="The archive; default: all of them")
+_YES = option("-y", "--yes", action="store_true", help="Do not ask first, which is done on a terminal only")
 # At the end of each description: what a program may rely on. (What looks like [markup] in a text is lost in the help.)
 _ANSWER = """
 Times are RFC 3339 in UTC; offset ranges are [start, end), the end not included. Only the result goes to stdout.
@@ -52,14 +56,28 @@ STATUS = ActionCommand(
 Ask the brokers and the ledger how far an archive, or each of them, is: for every partition the group's committed
 offset, up to where the ledger says it is archived, the log's start and end, how many offsets wait (the lag) and the
 time of the first record that waits; then the last commit, up to when all hours are complete, and the runs that are
-planned but not finished (the next run finishes them first).
+planned but not finished (the next run finishes them first). With --hours also the last hours, one by one: open (more
+may come), complete (nothing is missing) or incomplete (past, and what is missing will not come by itself).
 
 json and yaml: a list of {{archive, lag, oldest_unarchived, closed_until, last_commit: {{run, committed_at,
 plan_digest, manifest_digest, …}}, unfinished (a list of runs), partitions (a list of {{topic, partition, committed,
-archived_to, log_start, log_end, lag, oldest_unarchived}})}}. Null where there is nothing yet.
+archived_to, log_start, log_end, lag, oldest_unarchived}}), lost (offsets lost for ever); with --hours also hours (a
+list of {{hour_start, status (null: no run has looked at it yet), rows, bytes, objects, late_rows, dead_letters,
+complete_as_of, closed_by}})}}. Null where there is nothing yet.
 {_ANSWER}""",
     func=lazy_load_command(f"{_HERE}.status.show_status"),
-    args=(option("archive", nargs="?", metavar="NAME", help="The archive; default: all of them"), OUTPUT),
+    args=(
+        _ALL,
+        option(
+            "--hours",
+            nargs="?",
+            const=24,
+            type=positive,
+            metavar="N",
+            help="Also show the last N hours (default: 24), the present one included",
+        ),
+        OUTPUT,
+    ),
 )
 
 PLAN = ActionCommand(
@@ -139,6 +157,72 @@ commit (null until it is committed)}}; the last three are the documents of the l
     ),
 )
 
+DOCTOR = ActionCommand(
+    name="doctor",
+    help="Every strange state and every wrong setting, before a run meets it",
+    description=f"""\
+Try what the runs of an archive, or of each of them, need, and look for every state that would stop or harm them: the
+connections, the brokers, the topics and their ids, the consumer group against the ledger and the log, retention
+against the schedule, unfinished runs, the store (each kind of request is tried once, below _ledger/NAME/doctor/, and
+removed again), Spark. Nothing of the archive is changed.
+
+Each check is ok, a warning (works, but look at it) or a problem (a run would fail, or lose something), with what was
+found, what it means, and the command or setting for each choice.
+
+json and yaml: a list of {{archive, checks (a list of {{name, state (ok, warning or problem), found, means, choices (a
+list of texts)}})}}.
+{_ANSWER} Any problem is a reason; warnings are none.""",
+    func=lazy_load_command(f"{_HERE}.doctor.examine"),
+    args=(_ALL, OUTPUT),
+)
+
+CLEAN = ActionCommand(
+    name="clean",
+    help="Remove what killed attempts and given-up rebuilds have left",
+    description=f"""\
+Find, and without --dry-run remove, what nothing needs any more: unfinished uploads of offsets that are settled,
+everything of rebuilds that were given up, objects that a rebuild has replaced or that no manifest names, and on this
+machine the temporary files of tasks that were killed. The DAG audit_NAME does the same once a day.
+
+json and yaml: {{removed (whether they were), leftovers: a list of {{archive (null: of this machine), kind (upload,
+rebuild, superseded, attempt, probe or temporary), what (a key or a folder), run, upload_id}}}}.
+{_ANSWER}""",
+    func=lazy_load_command(f"{_HERE}.clean.clean"),
+    args=(
+        _ALL,
+        option(
+            "--older-than",
+            type=duration,
+            default=timedelta(days=1),
+            metavar="TIME",
+            help="Only what has not moved for so long: 90s, 30m, 12h, 1d (default), 2w.\n"
+            "Less than the longest run takes could disturb a run at work",
+        ),
+        option("-n", "--dry-run", action="store_true", help="Only list"),
+        _YES,
+        OUTPUT,
+    ),
+)
+
+REBUILD = ActionCommand(
+    name="rebuild",
+    help="Read an hour or a run again from Kafka, in place of what is stored",
+    description="""\
+Read what is archived already again from Kafka, with the settings that the archive has today, and replace its objects:
+all runs that have records of an hour, or one run. Starts a run of the DAG archive_NAME, waits for its end and says how
+each task ends. What is stored stays until the new objects are final; what Kafka does not have any more is refused.
+
+Ends with 0 when the run has succeeded, else with 1 and the reason. Ctrl-C ends only the waiting.""",
+    func=lazy_load_command(f"{_HERE}.rebuild.rebuild"),
+    args=(
+        _ARCHIVE,
+        option("--hour", type=moment, metavar="TIME", help="The start of an hour, as in 2026-11-21T05:00:00Z"),
+        option("--run", metavar="RUN", help="A run, as `airflow archive runs` names it, or the start of its interval"),
+        option("--keep", action="store_true", help="Leave the objects that are replaced in the store"),
+        _YES,
+    ),
+)
+
 
 def commands() -> list[CLICommand]:
     """What Airflow adds to its own commands."""
@@ -146,7 +230,7 @@ def commands() -> list[CLICommand]:
         GroupCommand(
             name="archive",
             help="Archives of Kafka topics: their state, their plans, their runs",
-            description="Look at archives of Kafka topics. Nothing here changes an archive.",
-            subcommands=(LIST, VALIDATE, STATUS, PLAN, RUNS, SHOW),
+            description="Look at archives of Kafka topics, and look after them. Only clean and rebuild change one.",
+            subcommands=(LIST, VALIDATE, STATUS, PLAN, RUNS, SHOW, DOCTOR, CLEAN, REBUILD),
         )
     ]

@@ -1,10 +1,15 @@
 """From the name of an archive to the archive with its brokers, its store and its ledger."""
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from kafka_archiver.config import Archive
-from kafka_archiver.errors import ConfigError
+from kafka_archiver.errors import ArchiverError, ConfigError
 from kafka_archiver.orchestration.archives import config_folder, read_archives
 from kafka_archiver.orchestration.connections import endpoints
 from kafka_archiver.steps.context import Context
+
+Found = TypeVar("Found")
 
 
 def find_archive(name: str) -> Archive:
@@ -19,3 +24,20 @@ def find_archive(name: str) -> Archive:
 def open_archive(archive: Archive) -> Context:
     """The archive with its connections; nothing is asked of the brokers or the store yet. Raises ConfigError."""
     return Context.open(archive, endpoints(archive))
+
+
+def ask_each(name: str | None, ask: Callable[[Archive], Found]) -> tuple[list[Found], list[str]]:
+    """What `ask` finds out about one archive, or about all, and what went wrong.
+
+    One of several that does not answer is no reason not to show the others; of one alone the error is raised.
+    """
+    if name:
+        return [ask(find_archive(name))], []
+    archives, errors = read_archives(config_folder())
+    found, failures = [], [str(error) for error in errors]
+    for archive in archives.values():
+        try:
+            found.append(ask(archive))
+        except ArchiverError as error:
+            failures.append(f"{archive.archive}: {error}")
+    return found, failures

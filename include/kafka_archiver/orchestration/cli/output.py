@@ -17,13 +17,20 @@ from kafka_archiver.orchestration.cli.failures import plainly
 Cell: TypeAlias = str | int | datetime | None
 
 
+class Red(str):
+    """Text that is red on a terminal."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table for people: numbers to the right with thousands separated, times in UTC."""
+    """A table for people: numbers to the right with thousands separated, times in UTC. `alarm`: shown in red."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     title: str | None = None
+    alarm: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +94,8 @@ def _print(table: Table) -> None:
     console = AirflowConsole()
     if table.title:
         console.print(Text(table.title, style="bold"))
+    if table.alarm:
+        console.print(Text(table.alarm, style="bold red"))
     if not table.rows:
         console.print("(none)")
         return
@@ -97,7 +106,7 @@ def _print(table: Table) -> None:
         grid.add_column(column, justify="right" if right else "left", overflow="fold")
     for row in table.rows:
         # As Text: rich would read `orders[a]` as markup.
-        grid.add_row(*(Text(_cell(value)) for value in row))
+        grid.add_row(*(Text(_cell(value), style="red" if isinstance(value, Red) else "") for value in row))
     console.print(grid)
 
 

@@ -31,6 +31,8 @@ def find_run(text: str, known: dict[str, str], archive: str) -> str:
     runs = list(known)
     if text == "last":
         return runs[-1]
+    if text in known:
+        return text
     try:
         run = run_id(_start(text))
     except ArgumentTypeError as error:

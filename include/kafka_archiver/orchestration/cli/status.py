@@ -2,34 +2,34 @@
 
 from argparse import Namespace
 from collections.abc import Iterator
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, TypeAlias
 
+from kafka_archiver.config import Archive
 from kafka_archiver.documents import isoformat
-from kafka_archiver.errors import ArchiverError
-from kafka_archiver.orchestration.archives import config_folder, read_archives
-from kafka_archiver.orchestration.cli.find import find_archive, open_archive
-from kafka_archiver.orchestration.cli.output import Answer, Table, answering
-from kafka_archiver.steps.status import ArchiveStatus, status
+from kafka_archiver.orchestration.cli.find import ask_each, open_archive
+from kafka_archiver.orchestration.cli.output import Answer, Red, Table, answering
+from kafka_archiver.steps.status import ArchiveStatus, HourStatus, last_hours, status
+
+Shown: TypeAlias = tuple[ArchiveStatus, list[HourStatus] | None]
 
 
 @answering
 def show_status(args: Namespace) -> Answer:
-    """The status of one archive, or of all: one that does not answer is no reason not to show the others."""
-    if args.archive:
-        found, failures = [status(open_archive(find_archive(args.archive)))], []
-    else:
-        archives, errors = read_archives(config_folder())
-        found, failures = [], [str(error) for error in errors]
-        for archive in archives.values():
-            try:
-                found.append(status(open_archive(archive)))
-            except ArchiverError as error:
-                failures.append(f"{archive.archive}: {error}")
-    return Answer([_document(one) for one in found], [_table(one) for one in found], failures)
+    """The status of one archive, or of all."""
+
+    def look(archive: Archive) -> Shown:
+        context = open_archive(archive)
+        return status(context), last_hours(context, args.hours, datetime.now(UTC)) if args.hours else None
+
+    found, failures = ask_each(args.archive, look)
+    tables = [table for one, hours in found for table in (_table(one), *([_hours(hours)] if hours else []))]
+    return Answer([_document(*shown) for shown in found], tables, failures)
 
 
-def _document(one: ArchiveStatus) -> dict[str, Any]:
-    return {**one.model_dump(), "lag": one.lag, "oldest_unarchived": one.oldest_unarchived}
+def _document(one: ArchiveStatus, hours: list[HourStatus] | None) -> dict[str, Any]:
+    document = {**one.model_dump(), "lag": one.lag, "oldest_unarchived": one.oldest_unarchived}
+    return document if hours is None else {**document, "hours": [hour.model_dump() for hour in hours]}
 
 
 def _table(one: ArchiveStatus) -> Table:
@@ -38,7 +38,20 @@ def _table(one: ArchiveStatus) -> Table:
         (p.topic, p.partition, p.committed, p.archived_to, p.log_start, p.log_end, p.lag, p.oldest_unarchived)
         for p in one.partitions
     ]
-    return Table(columns, rows, f"{one.archive}: {', '.join(_summary(one))}")
+    lost = f"{one.lost:,} offsets lost for ever" if one.lost else None
+    return Table(columns, rows, f"{one.archive}: {', '.join(_summary(one))}", lost)
+
+
+def _hours(hours: list[HourStatus]) -> Table:
+    columns = ("hour", "status", "rows", "bytes", "objects", "late rows", "dead letters", "complete as of", "closed by")
+    rows = [
+        (h.hour_start, Red(h.status) if h.status == "incomplete" else h.status, h.rows, h.bytes, h.objects,
+         h.late_rows, h.dead_letters, h.complete_as_of, h.closed_by)
+        for h in hours
+    ]  # fmt: skip
+    lacking = sum(h.status == "incomplete" for h in hours)
+    alarm = f"{lacking} of {len(hours)} hours are past and incomplete: what they lack will not come by itself"
+    return Table(columns, rows, None, alarm if lacking else None)
 
 
 def _summary(one: ArchiveStatus) -> Iterator[str]:

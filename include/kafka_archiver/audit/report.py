@@ -1,0 +1,83 @@
+"""What an audit found."""
+
+from typing import Literal
+
+from kafka_archiver.documents import Document, UtcTime, Value
+
+# error: the archive is not what it promises. warning: it is, but a person should know.
+Severity = Literal["error", "warning"]
+
+
+class Finding(Value):
+    """One thing that is not as it should be. `where`: a key below the store's URL, or a partition and its offsets."""
+
+    kind: str
+    severity: Severity
+    where: str
+    found: str
+    expected: str
+    what_to_do: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.kind}: found {self.found}; expected {self.expected}. {self.what_to_do}"
+
+
+def error(kind: str, where: str, found: str, expected: str, what_to_do: str) -> Finding:
+    """A finding that makes the archive damaged."""
+    return Finding(
+        kind=kind, severity="error", where=where, found=found, expected=expected, what_to_do=what_to_do
+    )
+
+
+def warning(kind: str, where: str, found: str, expected: str, what_to_do: str) -> Finding:
+    """A finding that does not."""
+    return error(kind, where, found, expected, what_to_do).model_copy(update={"severity": "warning"})
+
+
+class Counts(Value):
+    """What was looked at: committed runs that count (of a rebuilt one its last revision), and what they promise.
+
+    `read`: objects whose every byte was read (deep). `lost`: offsets that the runs lost, or found lost.
+    """
+
+    runs: int
+    objects: int
+    bytes: int
+    rows: int
+    hours: int
+    lost: int
+    read: int = 0
+
+
+class Report(Document):
+    """The result of one audit of one archive. `unfinished`: runs without a commit, or whose hours are not proved."""
+
+    document: Literal["kafka-archiver/audit"] = "kafka-archiver/audit"
+    version: Literal[1] = 1
+    archive: str
+    store: str
+    audited_at: UtcTime
+    deep: bool
+    live: bool
+    verdict: Literal["clean", "damaged"]
+    counts: Counts
+    unfinished: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def damage(self) -> tuple[Finding, ...]:
+        """The findings that are errors."""
+        return tuple(f for f in self.findings if f.severity == "error")
+
+    @property
+    def summary(self) -> str:
+        """One line."""
+        lost = f", {self.counts.lost:,} offsets lost for ever" if self.counts.lost else ""
+        warnings = len(self.findings) - len(self.damage)
+        found = f"{len(self.damage)} errors, {warnings} warnings" if self.findings else "nothing to report"
+        return f"{self.archive}: {self.verdict}{lost}: {found}"
+
+
+def verdict(findings: tuple[Finding, ...]) -> Literal["clean", "damaged"]:
+    """Losses that a policy recorded, and other warnings, make no archive damaged: it says itself what it lacks."""
+    return "damaged" if any(f.severity == "error" for f in findings) else "clean"

@@ -1,0 +1,29 @@
+"""Python values as Arrow arrays without `pa.array` and `pa.scalar`: those import pandas, half a CPU second each."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+
+def int64s(values: Iterable[int], count: int) -> pa.Array:
+    """An array of `count` numbers."""
+    return pa.Array.from_buffers(pa.int64(), count, [None, pa.py_buffer(np.fromiter(values, np.int64, count))])
+
+
+def binaries(values: Sequence[bytes | None]) -> pa.Array:
+    """An array of type `binary`; None is null."""
+    try:
+        data = b"".join(values)  # type: ignore[arg-type]
+    except TypeError:
+        # Nulls are rare; an array with some is worth an import.
+        return pa.array(values, pa.binary())
+    positions = np.zeros(len(values) + 1, np.int32)
+    np.cumsum(np.fromiter(map(len, values), np.int32, len(values)), out=positions[1:])  # type: ignore[arg-type]
+    return pa.Array.from_buffers(pa.binary(), len(values), [None, pa.py_buffer(positions), pa.py_buffer(data)])
+
+
+def large_binary(value: bytes) -> pa.Scalar:
+    """A scalar of type `large_binary`."""
+    positions = np.array([0, len(value)], np.int64)
+    return pa.Array.from_buffers(pa.large_binary(), 1, [None, pa.py_buffer(positions), pa.py_buffer(value)])[0]

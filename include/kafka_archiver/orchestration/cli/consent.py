@@ -1,0 +1,11 @@
+"""Asking before something is done that cannot be undone."""
+
+import sys
+
+
+def agreed(question: str) -> bool:
+    """Whether the person at the terminal agrees; without a terminal there is nobody to ask, and that means yes."""
+    if not sys.stdin.isatty():
+        return True
+    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
