@@ -133,8 +133,12 @@ class Outputs:
         bad = np.isin(column(batch, "offset"), list(reasons))
         if self._job.bad_record == "dead_letter":
             if self._dead_letters is None:
+                # Files of its own: what waits has the same names in both.
+                directory = self._directory / "dead-letters"
+                with disk(directory):
+                    directory.mkdir()
                 self._dead_letters = Outputs(
-                    self._chunk, self._job, self._limits, self._uploads, self._directory, dead_letter=True
+                    self._chunk, self._job, self._limits, self._uploads, directory, dead_letter=True
                 )
             rows = batch.filter(pa.array(bad))
             errors = pa.array([reasons[offset] for offset in rows.column("offset").to_pylist()], pa.string())
