@@ -8,7 +8,7 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from kafka_archiver.writer.result import Limits
 from scripts.stack.kafka import Kafka
 from scripts.stack.paths import BIN, ROOT, SPARK_JARS
 from scripts.stack.s3 import S3
+from tests.support.engine import PlainEngine
 from tests.support.proxy import S3Proxy
 from tests.support.topics import DAY
 
@@ -157,8 +158,8 @@ class Archiver:
             start_new_session=True,
         )
 
-    def job(self) -> ArchiveJob:
-        """The job in this process, in the Spark session that is running."""
+    def job(self, plain: bool = False) -> ArchiveJob:
+        """The job in this process: in the Spark session that is running, or without Spark."""
         endpoints = self._outside()
         kafka, store, url = dict(endpoints.kafka), dict(endpoints.store), self.archive.store.url
         limits = Limits(spill_directory=self.directory)
@@ -167,7 +168,9 @@ class Archiver:
             Cluster(kafka),
             opened,
             Ledger(opened, self.archive.archive),
-            SparkEngine(url, store, kafka, limits, self.archive.source.reader),
+            PlainEngine(kafka, opened, limits)
+            if plain
+            else SparkEngine(url, store, kafka, limits, self.archive.source.reader),
             Choice(self.archive.policies.lost_offsets, self.archive.policies.bad_record),
         )
 
@@ -183,13 +186,21 @@ class Archiver:
         commit(self.context, work.runs, datetime.now(UTC))
         return close_hours(self.context, work.runs)
 
-    def run(self, interval: Interval, origin: Origin = "scheduled") -> list[HourProof]:
+    def run(self, interval: Interval, origin: Origin = "scheduled", plain: bool = False) -> list[HourProof]:
         """A whole run, its job in this process."""
-        work = self.plan(interval, origin)
-        job = self.job()
+        return self.work(self.plan(interval, origin), plain)
+
+    def work(self, work: Work, plain: bool = False) -> list[HourProof]:
+        """What follows the plan."""
+        job = self.job(plain)
         for run in work.archive:
             job.run(run)
         return self.finish(work)
+
+    def choose(self, **policies: str) -> None:
+        """Choose policies, as an edit of the YAML does."""
+        self.archive = self.archive.choosing(policies)
+        self.context = replace(self.context, archive=self.archive)
 
     def objects(self) -> dict[str, Stat]:
         """What is stored besides the ledger, by key."""
