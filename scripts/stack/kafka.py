@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import ClassVar
 
 from confluent_kafka import KafkaException
@@ -19,6 +20,7 @@ from scripts.stack.paths import BROKER_JARS
 from scripts.stack.ports import HOST
 from scripts.stack.process import Service
 
+NO_MORE: Mapping[str, str] = MappingProxyType({})
 # Any 16 bytes, as Kafka writes them; fixed, because a broker refuses a directory of another cluster.
 CLUSTER_ID = "a2Fma2EtYXJjaGl2ZXItMQ"
 
@@ -40,8 +42,8 @@ class KafkaPorts:
     controller: int
 
 
-def server_properties(ports: KafkaPorts, logs: Path) -> str:
-    settings = {
+def server_properties(ports: KafkaPorts, logs: Path, more: Mapping[str, str] = NO_MORE) -> str:
+    settings: dict[str, object] = {
         "process.roles": "broker,controller",
         "node.id": 1,
         "controller.quorum.voters": f"1@{HOST}:{ports.controller}",
@@ -71,6 +73,7 @@ def server_properties(ports: KafkaPorts, logs: Path) -> str:
         "log.retention.check.interval.ms": 1000,
         "log.segment.delete.delay.ms": 1000,
         "transaction.abort.timed.out.transaction.cleanup.interval.ms": 1000,
+        **more,
     }
     return "".join(f"{key}={value}\n" for key, value in settings.items())
 
@@ -78,8 +81,10 @@ def server_properties(ports: KafkaPorts, logs: Path) -> str:
 class Kafka(Service):
     title = "Kafka"
 
-    def __init__(self, directory: Path, ports: KafkaPorts) -> None:
+    def __init__(self, directory: Path, ports: KafkaPorts, more: Mapping[str, str] = NO_MORE) -> None:
+        """:param more: settings of the broker beside, or instead of, ours."""
         self.ports = ports
+        self._more = more
         self.bootstrap_servers = f"{HOST}:{ports.clients}"
         super().__init__(directory, self.bootstrap_servers)
 
@@ -92,7 +97,7 @@ class Kafka(Service):
         data = self.directory / "data"
         data.mkdir(parents=True, exist_ok=True)
         properties = self.directory / "server.properties"
-        properties.write_text(server_properties(self.ports, data))
+        properties.write_text(server_properties(self.ports, data, self._more))
         (self.directory / "log4j2.properties").write_text(LOGGING)
         if not (data / "meta.properties").exists():
             self._format(properties)

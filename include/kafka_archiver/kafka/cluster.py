@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import confluent_kafka
 from confluent_kafka import ConsumerGroupTopicPartitions, IsolationLevel, KafkaError, KafkaException, TopicCollection
-from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
+from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec  # type: ignore[attr-defined]
 
 from kafka_archiver.errors import ConfigError, PermanentError, TransientError
 from kafka_archiver.kafka.failures import ask, translate
@@ -44,7 +44,16 @@ class Cluster:
     @cached_property
     def _admin(self) -> AdminClient:
         try:
-            return AdminClient({"socket.connection.setup.timeout.ms": 10_000, **self.properties, "log_level": 2})
+            return AdminClient(
+                {
+                    "socket.connection.setup.timeout.ms": 10_000,
+                    # librdkafka asks by the leader that it remembers, and does not look again when a broker that was
+                    # restarted says that this is out of date.
+                    "metadata.max.age.ms": 1000,
+                    **self.properties,
+                    "log_level": 2,
+                }
+            )
         except KafkaException as error:
             raise translate(error.args[0], "start a client", self.brokers) from error
 
@@ -53,10 +62,33 @@ class Cluster:
 
     def cluster_id(self) -> str:
         """The cluster's own id."""
+        return str(self._description().cluster_id)
+
+    def size(self) -> int:
+        """How many brokers there are."""
+        return len(self._description().nodes)
+
+    def _description(self) -> Any:
         [answer] = self._ask(
             lambda: {"": self._admin.describe_cluster(request_timeout=self.timeout)}, lambda _: "describe the cluster"
         )
-        return str(answer.cluster_id)
+        return answer
+
+    def topic_settings(self, topics: Iterable[str]) -> dict[str, dict[str, str]]:
+        """Every setting of each topic, as the brokers apply it.
+
+        :raises PermanentError: the credentials may not ask for it.
+        """
+        names = list(topics)
+        resources = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in names]
+        answers = self._ask(
+            lambda: self._admin.describe_configs(resources, request_timeout=self.timeout),
+            lambda resource: f"describe the settings of topic {resource.name}",
+        )
+        return {
+            name: {entry.name: entry.value for entry in answer.values() if entry.value is not None}
+            for name, answer in zip(names, answers, strict=True)
+        }
 
     def topics(self, wanted: Collection[str] | re.Pattern[str]) -> list[Topic]:
         """The topics of these names, or all whose whole name matches the pattern (Kafka's own excluded), sorted.
@@ -123,7 +155,13 @@ class Cluster:
             ),
             lambda place: f"read the watermarks of {place.topic}[{place.partition}]",
         )
-        return {name: answer.offset for name, answer in zip(asked, answers, strict=True)}
+        offsets = {name: answer.offset for name, answer in zip(asked, answers, strict=True)}
+        # -1: there is no record at or after this time. Where a connection broke, librdkafka says -1001 and no error.
+        if unknown := sorted(name for name, offset in offsets.items() if offset < -1):
+            raise TransientError(
+                f"{self.brokers}: could not read the watermarks of {unknown[0]}: the connection broke before the answer"
+            )
+        return offsets
 
     def committed(self, group: str, names: Iterable[TopicPartition]) -> dict[TopicPartition, int | None]:
         """The group's committed offsets; None where it has none."""
@@ -136,6 +174,10 @@ class Cluster:
             ),
             lambda name: f"read the offsets of group {name}",
         )
+        for partition in answer.topic_partitions:
+            if partition.error:
+                what = f"read the offset of group {group} at {partition.topic}[{partition.partition}]"
+                raise translate(partition.error, what, self.brokers)
         return {
             TopicPartition(p.topic, p.partition): p.offset if p.offset >= 0 else None for p in answer.topic_partitions
         }

@@ -19,6 +19,12 @@ _STARTING = {
     KafkaError.NOT_COORDINATOR,
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.NOT_LEADER_FOR_PARTITION,
+    # What the client remembers of the leader is of before an election or a restart, or it knows of none.
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+    KafkaError._NOENT,
+    # The connection broke. (Brokers that are gone are _TIMED_OUT.)
+    KafkaError._TRANSPORT,
 }
 _PERMANENT = {
     KafkaError.UNKNOWN_TOPIC_OR_PART: "could not {what}: it does not exist; create it or correct source.topics",
@@ -54,7 +60,7 @@ def translate(error: KafkaError, what: str, brokers: str) -> ArchiverError:
 
 
 class _StartingError(Exception):
-    """The brokers are electing or loading; they will answer in a moment."""
+    """The brokers are electing, loading or starting; they will answer in a moment."""
 
 
 def ask(

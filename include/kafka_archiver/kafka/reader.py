@@ -19,8 +19,12 @@ from kafka_archiver.kafka.java import native_properties
 from kafka_archiver.plan import Chunk, Settings
 
 BATCH = 2000
-# Without a record, or word that there is none, for so long, the brokers are taken for gone.
+# Without a record, or word that there is none, for so long, the brokers are asked whether they are there at all …
 PATIENCE_SECONDS = 120.0
+# … and that often: a long stretch of aborted transactions is read in silence.
+PATIENCES = 10
+# How often a set of records that arrives damaged is read again.
+DAMAGED_TRIES = 3
 _TUNING = {
     "queued.max.messages.kbytes": 65536,
     "fetch.message.max.bytes": 4 << 20,
@@ -40,9 +44,9 @@ def read_chunk(
 
     :param properties: librdkafka's client properties.
     :param group: whose rights to use; nothing is committed, and the group is not joined.
-    :param patience: seconds without any progress.
+    :param patience: seconds without any progress until the brokers have to give a sign of life.
     :raises PolicyError: Kafka does not have the chunk's start any more.
-    :raises TransientError: the brokers do not answer.
+    :raises TransientError: the brokers do not answer, the log ends before the chunk does, or what comes is damaged.
     """
     consumer = confluent_kafka.Consumer(
         {
@@ -61,33 +65,63 @@ def read_chunk(
         }
     )
     to_batch = _record_batch if settings.content == "record" else _value_batch
+    brokers = properties["bootstrap.servers"]
+    place = confluent_kafka.TopicPartition(chunk.topic, chunk.partition, chunk.start)
     try:
-        consumer.assign([confluent_kafka.TopicPartition(chunk.topic, chunk.partition, chunk.start)])
-        deadline = time.monotonic() + patience
+        consumer.assign([place])
+        damaged = silences = 0
+        silent_since = time.monotonic()
         while True:
             messages = consumer.consume(BATCH, timeout=1.0)
-            if not messages:
-                if time.monotonic() > deadline:
-                    brokers = properties["bootstrap.servers"]
-                    raise TransientError(
-                        f"no answer from the Kafka brokers at {brokers} within {patience:.0f} s while reading {chunk}"
-                    )
-                continue
-            deadline = time.monotonic() + patience
-            wanted, ended = _inside(messages, chunk, properties["bootstrap.servers"])
+            wanted, ended, damage = _inside(messages, chunk, brokers) if messages else ([], False, None)
             if wanted:
                 yield to_batch(wanted)
+                place.offset = wanted[-1].offset() + 1
+                damaged = silences = 0
+                silent_since = time.monotonic()
             if ended:
                 return
+            if damage:
+                damaged += 1
+                if damaged == DAMAGED_TRIES:
+                    raise translate(damage, f"read {chunk}", brokers)
+                # librdkafka would go on behind the damaged set.
+                consumer.assign([place])
+            elif time.monotonic() > silent_since + patience:
+                silences += 1
+                _require_life(consumer, chunk, brokers, silences, patience)
+                silent_since = time.monotonic()
     finally:
         consumer.close()
 
 
-def _inside(messages: list[Any], chunk: Chunk, brokers: str) -> tuple[list[Any], bool]:
-    """The messages of the chunk, and whether its end has been reached: by a later record, or by the end of the log."""
+def _require_life(
+    consumer: confluent_kafka.Consumer, chunk: Chunk, brokers: str, silences: int, patience: float
+) -> None:
+    """:raises TransientError: there is no reason to wait for more of the chunk."""
+    try:
+        if silences < PATIENCES:
+            partition = confluent_kafka.TopicPartition(chunk.topic, chunk.partition)
+            _, end = consumer.get_watermark_offsets(partition, timeout=max(1.0, min(patience, 30.0)))
+            if end >= chunk.end:
+                return
+            raise TransientError(
+                f"the log of {chunk.name} at {brokers} ends at {end}, before the end of {chunk}: its leader has to "
+                "catch up, or the log was truncated (an unclean leader election) after the run was planned"
+            )
+    except confluent_kafka.KafkaException:
+        pass
+    raise TransientError(
+        f"no answer from the Kafka brokers at {brokers} within {silences * patience:.0f} s while reading {chunk}"
+    )
+
+
+def _inside(messages: list[Any], chunk: Chunk, brokers: str) -> tuple[list[Any], bool, KafkaError | None]:
+    """The messages of the chunk before any damage; whether its end has been reached, by a later record or by the end
+    of the log; and the damage."""
     last = messages[-1]
     if last.error() is None and last.offset() < chunk.end - 1 and all(m.error() is None for m in messages):
-        return messages, False
+        return messages, False, None
     wanted = []
     for message in messages:
         error = message.error()
@@ -95,7 +129,9 @@ def _inside(messages: list[Any], chunk: Chunk, brokers: str) -> tuple[list[Any],
             wanted.append(message)
         elif error is None or error.code() == KafkaError._PARTITION_EOF:
             if message.offset() >= chunk.end:
-                return wanted, True
+                return wanted, True, None
+        elif error.code() == KafkaError._BAD_MSG:
+            return wanted, False, error
         elif error.code() == KafkaError._AUTO_OFFSET_RESET:
             raise PolicyError(
                 f"Kafka does not have the start of {chunk} any more: retention overtook the run while it was read; "
@@ -103,7 +139,7 @@ def _inside(messages: list[Any], chunk: Chunk, brokers: str) -> tuple[list[Any],
             )
         elif not error.retriable():
             raise translate(error, f"read {chunk}", brokers)
-    return wanted, bool(wanted) and wanted[-1].offset() == chunk.end - 1
+    return wanted, bool(wanted) and wanted[-1].offset() == chunk.end - 1, None
 
 
 def _value_batch(messages: list[Any]) -> pa.RecordBatch:

@@ -1,0 +1,123 @@
+"""Runs inside mitmproxy (mitmdump -s): knows Kafka's frames, and does to them what kafka_proxy.py tells it.
+
+Each line on standard input is a fault as JSON, or empty; each is answered, on standard error, by how many answers the
+fault before has met. (mitmproxy has standard output for itself.)
+"""
+
+import asyncio
+import json
+import os
+import socket
+import struct
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from mitmproxy import ctx, tcp
+
+
+class Frames:
+    """The frames of one direction of a connection: a length of four bytes, then so many bytes."""
+
+    def __init__(self, head: int) -> None:
+        self._head, self._size, self._left = b"", head, 0
+
+    def touched(self, data: bytes) -> Iterator[bytes]:
+        """The first bytes of every frame that has some of its bytes in this piece of the stream."""
+        if self._left:
+            yield self._head
+        while data:
+            if not self._left and len(self._head) >= self._size:
+                self._head = b""
+            if self._left:
+                skipped = min(self._left, len(data))
+                self._left -= skipped
+            else:
+                skipped = min(self._size - len(self._head), len(data))
+                self._head += data[:skipped]
+                if len(self._head) == self._size:
+                    self._left = 4 + int.from_bytes(self._head[:4], "big") - self._size
+                    yield self._head
+            data = data[skipped:]
+
+
+class Faults:
+    def __init__(self) -> None:
+        self.fault: dict[str, Any] = {}
+        self.happened = 0
+        self.changed = asyncio.Event()
+
+    def running(self) -> None:
+        loop = asyncio.get_running_loop()
+        loop.add_reader(sys.stdin.fileno(), self._told)
+        print("ready", file=sys.stderr, flush=True)
+
+    def _told(self) -> None:
+        line = sys.stdin.readline()
+        if not line:
+            # The test is over, or was killed.
+            os._exit(0)
+        print(self.happened, file=sys.stderr, flush=True)
+        if line.strip():
+            self.fault, self.happened = json.loads(line), 0
+            self.changed.set()
+            self.changed = asyncio.Event()
+
+    def tcp_start(self, flow: tcp.TCPFlow) -> None:
+        flow.metadata |= {"requests": Frames(12), "answers": Frames(8), "asked": {}}
+
+    async def tcp_message(self, flow: tcp.TCPFlow) -> None:
+        message = flow.messages[-1]
+        # mitmproxy keeps all that it has seen.
+        flow.messages.clear()
+        apis = set(self._apis(flow, message))
+        fault = self.fault
+        if message.from_client or not fault.get("action") or not (apis & {*fault["apis"]} or not fault["apis"]):
+            return
+        if fault["action"] == "corrupt" and bytes.fromhex(fault["marker"]) not in message.content:
+            return
+        self.happened += 1
+        if fault["first"] <= self.happened <= fault["last"]:
+            await getattr(self, fault["action"])(flow, message, fault)
+
+    def _apis(self, flow: tcp.TCPFlow, message: tcp.TCPMessage) -> Iterator[int]:
+        """The kinds of requests that the piece is of, or answers."""
+        asked = flow.metadata["asked"]
+        if message.from_client:
+            for head in flow.metadata["requests"].touched(message.content):
+                api, _, number = struct.unpack(">hhi", head[4:])
+                asked[number] = api
+                yield api
+        else:
+            yield from (
+                asked.get(int.from_bytes(h[4:], "big"), -1) for h in flow.metadata["answers"].touched(message.content)
+            )
+
+    async def hold(self, flow: tcp.TCPFlow, message: tcp.TCPMessage, fault: dict[str, Any]) -> None:
+        """Keep the answer, and all that follow on this connection, until another fault is told."""
+        await self.changed.wait()
+
+    async def slow(self, flow: tcp.TCPFlow, message: tcp.TCPMessage, fault: dict[str, Any]) -> None:
+        """A line of so many bytes a second, and so many seconds long."""
+        await asyncio.sleep(fault["seconds"] + len(message.content) / fault["bytes_per_second"])
+
+    async def corrupt(self, flow: tcp.TCPFlow, message: tcp.TCPMessage, fault: dict[str, Any]) -> None:
+        """Change one bit behind the marker's first byte."""
+        place = message.content.index(bytes.fromhex(fault["marker"])) + 1
+        content = bytearray(message.content)
+        content[place] ^= 1
+        message.content = bytes(content)
+
+    async def reset(self, flow: tcp.TCPFlow, message: tcp.TCPMessage, fault: dict[str, Any]) -> None:
+        """Pass half of the piece on, then break the connection."""
+        for handler in ctx.master.addons.get("proxyserver").connections.values():
+            io = handler.transports.get(handler.client) if handler.client is flow.client_conn else None
+            if io and not io.writer.is_closing():
+                io.writer.write(message.content[: len(message.content) // 2])
+                linger = struct.pack("ii", 1, 0)
+                io.writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+                io.writer.transport.abort()
+        message.content = b""
+
+
+addons = [Faults()]
