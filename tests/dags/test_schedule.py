@@ -1,10 +1,14 @@
 """Which interval a DAG run is about."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
+import pendulum
 import pytest
+from airflow.timetables.base import TimeRestriction
+from airflow.timetables.interval import CronDataIntervalTimetable as Scheduler
 
 from kafka_archiver.orchestration.schedule import interval_of, last_interval, origin_of
 from tests.dags.conftest import MakeArchive
@@ -68,3 +72,47 @@ def test_only_a_backfill_leaves_the_group_alone(run_type: str, origin: str) -> N
     from airflow.sdk.api.datamodels._generated import DagRunType
 
     assert origin_of(run(run_type=DagRunType(run_type))) == origin
+
+
+# At, before and after the hour that comes twice or never; by day, by hour, by quarter.
+SCHEDULES = (
+    "@hourly",
+    "@daily",
+    "*/15 * * * *",
+    "15 */6 * * *",
+    "0 2 * * *",
+    "30 2 * * *",
+    "5 2,3 * * *",
+    "0 1-3 * * *",
+)
+# Clocks go forward, and back: in Berlin, St John's and on the Chatham Islands.
+CHANGES = {
+    "Europe/Berlin": (at(1, day=29, month=3), at(1, day=25, month=10)),
+    "America/St_Johns": (at(5, 30, day=8, month=3), at(4, 30, day=1, month=11)),
+    "Pacific/Chatham": (at(14, day=26, month=9), at(14, day=4, month=4)),
+}
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("zone", CHANGES)
+def test_intervals_tile_the_time_also_where_clocks_change(archive: MakeArchive, zone: str, schedule: str) -> None:
+    found = archive(f"schedule: '{schedule}'\ntimezone: {zone}\n")
+    scheduler = Scheduler(found.schedule, found.timezone)
+    for change in CHANGES[zone]:
+        for_ever = TimeRestriction(pendulum.instance(change - timedelta(days=2)), None, catchup=True)
+        last, intervals = None, []
+        while last is None or last.end <= change + timedelta(days=2):
+            info = scheduler.next_dagrun_info(last_automated_data_interval=last, restriction=for_ever)
+            assert info is not None
+            last = info.data_interval
+            intervals.append((last.start, last.end))
+        assert len(intervals) >= 3
+        assert all(start < end for start, end in intervals)
+        assert [end for _, end in intervals[:-1]] == [start for start, _ in intervals[1:]]
+        # A run by hand is about one of them: the last that was complete.
+        for (start, end), (_, following) in pairwise(intervals):
+            if abs(start - change) > max(timedelta(hours=1), 2 * (end - start)):
+                continue
+            for moment in (end, end + (following - end) / 2, following - timedelta(seconds=1)):
+                by_hand = last_interval(found, moment)
+                assert (by_hand.start, by_hand.end) == (start, end), moment

@@ -39,9 +39,10 @@ def last_interval(archive: Archive, moment: datetime) -> Interval:
         end = moment.astimezone(UTC).replace(microsecond=0)
         return Interval(start=end - timedelta(seconds=1), end=end)
     scheduler, now = Scheduler(archive.schedule, archive.timezone), pendulum.instance(moment)
-    # What Airflow infers for a run by hand is off around a change of clocks, even empty: from well before it, one by
-    # one as the scheduler goes, the intervals tile.
-    found = following = scheduler.infer_manual_data_interval(run_after=now.subtract(days=3))
+    # What Airflow infers for a run by hand is off around a change of clocks, even empty: from hours before it, one
+    # by one as the scheduler goes, the intervals tile.
+    begin = scheduler.infer_manual_data_interval(run_after=now).start.subtract(hours=3)
+    found = following = scheduler.infer_manual_data_interval(run_after=begin)
     while following.end <= now:
         found, following = following, _next(scheduler, following)
     return Interval(start=found.start, end=found.end)
@@ -52,6 +53,7 @@ def _next(scheduler: Scheduler, last: DataInterval) -> DataInterval:
         last_automated_data_interval=last, restriction=TimeRestriction(earliest=None, latest=None, catchup=True)
     )
     assert info is not None
+    assert info.data_interval is not None
     return info.data_interval
 
 
