@@ -185,6 +185,7 @@ def test_status(call: Call, context: Context, brokers: Brokers, capsys: pytest.C
         "oldest_unarchived": "2026-11-20T03:00:00Z",
         "closed_until": "2026-11-20T03:00:00Z",
         "unfinished": ["20261120T030000Z"],
+        "lost": 0,
         "partitions": [
             {
                 "topic": "orders",

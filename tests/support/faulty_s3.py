@@ -52,7 +52,9 @@ def refuse(status: int, code: str, message: str = "told to") -> Fault:
 
 
 class FaultyS3:
-    """:ivar requests: the operations asked for, by the name of boto's method ("create" for a conditional put)."""
+    """:ivar requests: the operations asked for, by the name of boto's method ("create" for a conditional put).
+    :ivar ignores_conditions: as old servers do, write whatever If-None-Match says.
+    """
 
     def __init__(self) -> None:
         self.store = MemoryStore(uuid.uuid4().hex)
@@ -60,6 +62,7 @@ class FaultyS3:
         self.headers: list[dict[str, str]] = []
         self.bodies: list[bytes] = []
         self.faults: defaultdict[str, deque[Fault]] = defaultdict(deque)
+        self.ignores_conditions = False
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_port}"
@@ -69,6 +72,7 @@ class FaultyS3:
         self.store = MemoryStore(uuid.uuid4().hex)
         for record in (self.requests, self.headers, self.bodies, self.faults):
             record.clear()
+        self.ignores_conditions = False
 
     def __enter__(self) -> Self:
         threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
@@ -102,7 +106,9 @@ class _Handler(BaseHTTPRequestHandler):
         query = {name: values[0] for name, values in parse_qs(url.query, keep_blank_values=True).items()}
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         key = unquote(url.path).removeprefix(f"/{BUCKET}").removeprefix("/")
-        operation = _operation(self.command, key, query, "If-None-Match" in self.headers, body)
+        operation = _operation(
+            self.command, key, query, "If-None-Match" in self.headers and not state.ignores_conditions, body
+        )
         state.requests.append(operation)
         state.headers.append(dict(self.headers))
         state.bodies.append(body)
@@ -182,6 +188,8 @@ class _Handler(BaseHTTPRequestHandler):
                 return {}, b""
             case "list_objects_v2":
                 return {}, _list_xml(store, query)
+            case "list_multipart_uploads":
+                return {}, _uploads_xml(store, query)
             case "create_multipart_upload":
                 return {}, _xml("InitiateMultipartUploadResult", UploadId=store.start_upload(key))
             case "upload_part":
@@ -253,7 +261,7 @@ def _operation(method: str, key: str, query: dict[str, str], create: bool, body:
             "DELETE": "abort_multipart_upload",
         }[method]
     if "uploads" in query:
-        return "create_multipart_upload"
+        return "create_multipart_upload" if method == "POST" else "list_multipart_uploads"
     if "list-type" in query:
         return "list_objects_v2"
     if method == "PUT":
@@ -287,6 +295,14 @@ def _list_xml(store: MemoryStore, query: dict[str, str]) -> bytes:
     token = f"<NextContinuationToken>{start + 2}</NextContinuationToken>" if more else ""
     truncated = str(more).lower()
     return f"<ListBucketResult>{items}<IsTruncated>{truncated}</IsTruncated>{token}</ListBucketResult>".encode()
+
+
+def _uploads_xml(store: MemoryStore, query: dict[str, str]) -> bytes:
+    items = "".join(
+        f"<Upload><Key>{key}</Key><UploadId>{upload_id}</UploadId><Initiated>{began.isoformat()}</Initiated></Upload>"
+        for key, upload_id, began in store.list_uploads(query.get("prefix", ""))
+    )
+    return f"<ListMultipartUploadsResult>{items}<IsTruncated>false</IsTruncated></ListMultipartUploadsResult>".encode()
 
 
 def _role_xml(number: int) -> bytes:

@@ -40,10 +40,14 @@ def task(tmp_path: Path) -> "subprocess.Popen[str]":
 
 
 def test_it_goes_with_its_task(tmp_path: Path) -> None:
-    with pytest.raises(ZeroDivisionError), working_directory(tmp_path) as directory:
-        (directory / "deep").mkdir()
-        (directory / "deep" / "file").touch()
-        raise ZeroDivisionError
+    def fail() -> None:
+        with working_directory(tmp_path) as directory:
+            (directory / "deep").mkdir()
+            (directory / "deep" / "file").touch()
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
     assert list(tmp_path.iterdir()) == []
 
 

@@ -53,7 +53,7 @@ def plan(context: Context, interval: Interval, origin: Origin, now: datetime) ->
             f"interval {interval} has not ended yet (it is {now:%Y-%m-%d %H:%M:%S} UTC): its hours could not be "
             "complete. Run an interval that is over; check the logical date of a run that was started by hand"
         )
-    unfinished = _unfinished(context)
+    waiting = unfinished(context)
     own = context.ledger.current(interval.id)
     if own and own.interval != interval:
         raise PolicyError(
@@ -64,11 +64,11 @@ def plan(context: Context, interval: Interval, origin: Origin, now: datetime) ->
     if own:
         log.info("interval %s has a plan of %s already: replaying it", interval, f"{own.planned_at:%Y-%m-%d %H:%M:%S}")
     else:
-        own = context.ledger.create_plan(_propose(context, interval, origin, now, unfinished))
+        own = context.ledger.create_plan(_propose(context, interval, origin, now, waiting))
         log.info("planned interval %s: %s", interval, describe(own))
         for decided in (d for p in own.partitions for d in p.decided):
             log.warning("%s", decided)
-    plans = {p.run: p for p in [*unfinished, own]}
+    plans = {p.run: p for p in [*waiting, own]}
     for earlier in plans.values():
         if earlier is not own:
             log.info("run %s is not finished: it is finished first (%s)", earlier.run, describe(earlier))
@@ -87,7 +87,7 @@ def propose(context: Context, interval: Interval, origin: Origin, now: datetime)
 
     :raises PolicyError: the brokers' state needs a person's decision.
     """
-    return _propose(context, interval, origin, now, _unfinished(context))
+    return _propose(context, interval, origin, now, unfinished(context))
 
 
 def describe(plan: Plan) -> str:
@@ -109,7 +109,7 @@ def expected_progress(context: Context, settled: Progress, unfinished: list[Plan
     return settled
 
 
-def _unfinished(context: Context) -> list[Plan]:
+def unfinished(context: Context) -> list[Plan]:
     """Runs that were planned and not settled. A rebuild that was given up stops nobody: its run is archived already."""
     settled = set(settled_so_far(context).runs)
     runs = context.ledger.runs()
@@ -117,19 +117,24 @@ def _unfinished(context: Context) -> list[Plan]:
     return [p for p in plans if p is not None and (p.supersedes is None or "commit" in runs[p.run])]
 
 
-def _propose(context: Context, interval: Interval, origin: Origin, now: datetime, unfinished: list[Plan]) -> Plan:
+def survey(context: Context, interval: Interval, waiting: list[Plan]) -> tuple[list[Seen], Known]:
+    """The partitions as the brokers describe them, and what settled and waiting runs cover of them.
+
+    :param waiting: what `unfinished` gave.
+    :raises PolicyError: topics that were archived before have vanished.
+    """
+    settled = settled_so_far(context)
+    expected = expected_progress(context, settled, waiting)
+    seen = look(context, interval, settled, waiting)
+    refuse_hidden_topics(context, expected, seen)
+    return seen, {p.name: p for p in expected.partitions}
+
+
+def _propose(context: Context, interval: Interval, origin: Origin, now: datetime, waiting: list[Plan]) -> Plan:
     archive = context.archive
     if members := context.cluster.members(archive.group):
-        raise PolicyError(
-            f"group {archive.group} has live members: {', '.join(members[:5])}. The archive keeps its position in this "
-            "group, and nobody else may commit there; stop those consumers or give the archive a group of its own "
-            "(source.group)"
-        )
-    settled = settled_so_far(context)
-    expected = expected_progress(context, settled, unfinished)
-    seen = look(context, interval, settled, unfinished)
-    refuse_hidden_topics(context, expected, seen)
-    known = {p.name: p for p in expected.partitions}
+        raise PolicyError(live_members(archive.group, members))
+    seen, known = survey(context, interval, waiting)
     return Plan(
         archive=archive.archive,
         interval=interval,
@@ -140,6 +145,15 @@ def _propose(context: Context, interval: Interval, origin: Origin, now: datetime
         settings=archive.settings,
         policies=archive.policies.model_dump(),
         partitions=tuple(plan_backfill(seen, known) if origin == "backfill" else _forward(context, seen, known, now)),
+    )
+
+
+def live_members(group: str, members: list[str]) -> str:
+    """What it means that a group has members."""
+    return (
+        f"group {group} has live members: {', '.join(members[:5])}. The archive keeps its position in this "
+        "group, and nobody else may commit there; stop those consumers or give the archive a group of its own "
+        "(source.group)"
     )
 
 

@@ -1,6 +1,9 @@
 """The `airflow archive` group as Airflow's parser needs it. Loaded by every `airflow` call: imports nothing heavy."""
 
+import argparse
+from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 
 from airflow.cli.cli_config import ActionCommand, CLICommand, GroupCommand, lazy_load_command
 
@@ -49,6 +52,20 @@ json and yaml: a list of {{file, archive (null when it cannot be read), problems
     ),
 )
 
+
+class _Hours(argparse.Action):
+    """A day's without a number; Airflow's Arg knows no `const`."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,  # noqa: ARG002
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,  # noqa: ARG002
+    ) -> None:
+        setattr(namespace, self.dest, values or 24)
+
+
 STATUS = ActionCommand(
     name="status",
     help="How far each archive is, and how far behind",
@@ -71,7 +88,7 @@ complete_as_of, closed_by}})}}. Null where there is nothing yet.
         option(
             "--hours",
             nargs="?",
-            const=24,
+            action=_Hours,
             type=positive,
             metavar="N",
             help="Also show the last N hours (default: 24), the present one included",

@@ -1,0 +1,109 @@
+"""The brokers: whether they answer, which topics there are, and what they say of the group and the logs."""
+
+from collections.abc import Generator, Iterator
+
+from kafka_archiver.errors import ArchiverError
+from kafka_archiver.intervals import Interval
+from kafka_archiver.plan import Plan
+from kafka_archiver.policy import beginnings, troubles
+from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.doctor.check import Check, ok, problem, tried, warning
+from kafka_archiver.steps.doctor.retention import check_retention, check_times
+from kafka_archiver.steps.plan import live_members, survey
+
+GROUP = "group"
+
+
+def check_brokers(context: Context, interval: Interval, waiting: list[Plan]) -> Iterator[Check]:
+    """Everything about Kafka; where the brokers do not answer, that alone.
+
+    :param interval: any one that has ended.
+    :param waiting: the unfinished runs.
+    """
+    cluster = context.cluster
+    try:
+        count = cluster.size()
+        identity = cluster.cluster_id()
+    except ArchiverError as error:
+        yield problem("brokers", str(error), "nothing else about Kafka could be tried")
+        return
+    yield ok("brokers", f"{count} {'broker' if count == 1 else 'brokers'} of cluster {identity} at {cluster.brokers}")
+    yield from _cluster(context, identity, waiting)
+    topics = yield from _topics(context)
+    for topic in topics:
+        yield from tried(f"settings of {topic}", lambda: _settings(context, topic))  # noqa: B023 - consumed at once
+    yield from tried(GROUP, lambda: _group(context, interval, waiting, bool(topics)))
+
+
+def _cluster(context: Context, identity: str, waiting: list[Plan]) -> Iterator[Check]:
+    progress = context.ledger.progress()
+    last = waiting[-1] if waiting else context.ledger.current(progress.runs[-1].partition("+")[0]) if progress else None
+    if last and last.cluster_id != identity:
+        yield warning(
+            "cluster",
+            f"run {last.run} was planned on cluster {last.cluster_id}, now it is {identity}",
+            "the Kafka connection leads to other brokers than before, whose offsets mean other records",
+            "correct `bootstrap.servers` in the Kafka connection",
+            "if Kafka was moved: give the archive a new name and prefix",
+        )
+
+
+def _topics(context: Context) -> Generator[Check, None, list[str]]:
+    """Yields checks. Returns the topics that are there."""
+    source, cluster = context.archive.source, context.cluster
+    if source.pattern is not None:
+        try:
+            names = [topic.name for topic in cluster.topics(source.wanted)]
+        except ArchiverError as error:
+            yield problem("topics", str(error))
+            return []
+        shown = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+        yield ok("topics", f"source.pattern matches {len(names)}: {shown}")
+        return names
+    there = []
+    for name in source.topics or ():
+        try:
+            [topic] = cluster.topics([name])
+        except ArchiverError as error:
+            yield problem(
+                f"topic {name}", str(error), "every run would fail", "correct source.topics or make the topic"
+            )
+        else:
+            there.append(name)
+            yield ok(f"topic {name}", f"{topic.partitions} partitions, id {topic.id}")
+    return there
+
+
+def _settings(context: Context, topic: str) -> Iterator[Check]:
+    try:
+        [settings] = context.cluster.topic_settings([topic]).values()
+    except ArchiverError as error:
+        yield warning(
+            f"settings of {topic}",
+            str(error),
+            "nobody can tell whether the topic keeps its records until they are archived",
+            "grant DescribeConfigs on the topic; runs do without",
+        )
+        return
+    yield from check_retention(topic, settings, context.archive.schedule)
+    yield check_times(topic, settings)
+
+
+def _group(context: Context, interval: Interval, waiting: list[Plan], complete: bool) -> Iterator[Check]:
+    archive = context.archive
+    if members := context.cluster.members(archive.group):
+        yield problem(GROUP, live_members(archive.group, members))
+    if not complete:
+        return
+    seen, known = survey(context, interval, waiting)
+    found = list(dict.fromkeys(troubles(archive, seen, known)))
+    yield from (problem(GROUP, trouble) for trouble in found)
+    recreated = {s.name.topic for s in seen if (p := known.get(s.name)) and p.topic_id != s.topic_id}
+    if not found:
+        for decided in dict.fromkeys(d for b in beginnings(archive, seen, known).values() for d in b.decided):
+            yield warning(GROUP, decided, "the archive's policies decide this way, at the next run")
+    if not found and not members:
+        stands = sum(s.committed is not None for s in seen)
+        yield ok(GROUP, f"{archive.group} has no members and an offset for {stands} of {len(seen)} partitions")
+    if not recreated:
+        yield ok("topic ids", "as the ledger knows them" if known else "nothing is archived yet")

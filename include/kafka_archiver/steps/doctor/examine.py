@@ -1,0 +1,48 @@
+"""All checks of one archive."""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+from kafka_archiver.config import Archive
+from kafka_archiver.errors import ArchiverError
+from kafka_archiver.intervals import Interval
+from kafka_archiver.keys import topic_prefix
+from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.doctor.brokers import check_brokers
+from kafka_archiver.steps.doctor.check import Check, ok, problem, tried
+from kafka_archiver.steps.doctor.runs import check_runs
+from kafka_archiver.steps.doctor.store import check_store
+from kafka_archiver.steps.plan import settled_so_far, unfinished
+
+
+def examine(context: Context, interval: Interval, now: datetime, others: Iterable[Archive] = ()) -> Iterator[Check]:
+    """Everything about the brokers, the store and the ledger. Changes nothing but the store's probes, which go again.
+
+    :param interval: any one that has ended.
+    :param others: the other archives of this Airflow.
+    """
+    yield from check_store(context.store, context.archive.archive)
+    yield from check_neighbours(context.archive, others)
+    try:
+        waiting = unfinished(context)
+    except ArchiverError as error:
+        yield problem("ledger", str(error), "the group cannot be compared with it")
+        return
+    yield from check_brokers(context, interval, waiting)
+    archive, ledger = context.archive.archive, context.ledger
+    yield from tried("runs", lambda: check_runs(archive, waiting, ledger.runs(), settled_so_far(context), now))
+    yield ok("schema registry", "not configured")
+
+
+def check_neighbours(archive: Archive, others: Iterable[Archive]) -> Iterator[Check]:
+    """Two archives of one topic in one place would write the same keys."""
+    mine = {f"{archive.store.url.rstrip('/')}/{topic_prefix(topic)}" for topic in archive.source.topics or ()}
+    for other in others:
+        theirs = {f"{other.store.url.rstrip('/')}/{topic_prefix(topic)}" for topic in other.source.topics or ()}
+        if other.archive != archive.archive and (shared := sorted(mine & theirs)):
+            yield problem(
+                "neighbours",
+                f"archive {other.archive} has the same topics in the same place: {', '.join(shared)}",
+                "both write the same keys, and each takes the other's objects for strangers",
+                "another `store.url` for one of them",
+            )

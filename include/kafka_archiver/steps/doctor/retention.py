@@ -1,0 +1,92 @@
+"""Whether a topic keeps its records until the archive has them. Pure."""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+from croniter import croniter  # type: ignore[import-untyped]
+
+from kafka_archiver.steps.doctor.check import Check, ok, problem, warning
+
+# An outage over a night, noticed in the morning, should not cost records.
+INTERVALS = 6
+_FIRINGS = 200
+# Kafka's own default for message.timestamp.after.max.ms; before release 3.6 there was no limit.
+_AHEAD = timedelta(hours=1)
+_FOREVER = timedelta(days=365 * 100)
+
+
+def longest_interval(schedule: str) -> timedelta:
+    """The longest time between two runs of a cron schedule, as far as its next firings show."""
+    firings = croniter(schedule, datetime(2026, 1, 1, tzinfo=UTC))
+    times: list[datetime] = [firings.get_next(datetime) for _ in range(_FIRINGS)]
+    return max(later - earlier for earlier, later in pairwise(times))
+
+
+def check_retention(topic: str, settings: Mapping[str, str], schedule: str | None) -> Iterator[Check]:
+    """A topic's settings against the archive's schedule (None: by hand only)."""
+    name = f"retention of {topic}"
+    policies = set(settings.get("cleanup.policy", "delete").split(","))
+    kept = int(settings.get("retention.ms", "-1"))
+    if "delete" in policies and kept >= 0:
+        yield _kept(name, topic, timedelta(milliseconds=min(kept, _FOREVER // timedelta(milliseconds=1))), schedule)
+    else:
+        yield ok(name, "records are never removed by their age")
+    size = int(settings.get("retention.bytes", "-1"))
+    if "delete" in policies and size >= 0:
+        yield warning(
+            name,
+            f"retention.bytes is {size:,}",
+            "a burst can push records out of a partition before they are archived, whatever their age",
+            _alter(topic, "retention.bytes=-1"),
+            "keep it, if no partition gets so much in several intervals",
+        )
+    if "compact" in policies:
+        yield warning(
+            f"compaction of {topic}",
+            f"cleanup.policy is {settings['cleanup.policy']}",
+            "of each key the older records may be gone before they are archived; their offsets are counted as absent",
+            _alter(topic, f"min.compaction.lag.ms={7 * 86_400_000}"),
+            "keep it, if the last record of each key is enough",
+        )
+
+
+def _kept(name: str, topic: str, kept: timedelta, schedule: str | None) -> Check:
+    if schedule is None:
+        return ok(name, f"records are kept for {kept}; the archive runs by hand only: run it more often")
+    interval = longest_interval(schedule)
+    found = f"records are kept for {kept}, a run is due every {interval}"
+    longer = _alter(topic, f"retention.ms={max(interval * 24, timedelta(days=7)) // timedelta(milliseconds=1)}")
+    if kept <= interval:
+        return problem(
+            name, found, "records are removed before they are archived", longer, "a more frequent `schedule`"
+        )
+    if kept < INTERVALS * interval:
+        means = f"when {kept // interval} runs in a row fail, records are lost"
+        return warning(name, found, means, longer, "a more frequent `schedule`")
+    return ok(name, found)
+
+
+def check_times(topic: str, settings: Mapping[str, str]) -> Check:
+    """Whose clock says in which hour a record is filed, and how far it may be wrong."""
+    name = f"timestamps of {topic}"
+    if settings.get("message.timestamp.type", "CreateTime") != "CreateTime":
+        return ok(name, "LogAppendTime: the brokers' clock says in which hour a record is filed")
+    ahead = int(settings.get("message.timestamp.after.max.ms", str(1 << 62)))
+    if ahead > 24 * _AHEAD // timedelta(milliseconds=1):
+        return warning(
+            name,
+            "CreateTime, and the brokers take records with times far ahead (message.timestamp.after.max.ms)",
+            "a producer whose clock is wrong files records in hours to come, and hides what comes behind them from "
+            "Kafka's time index: backfills of such hours stay incomplete",
+            _alter(topic, f"message.timestamp.after.max.ms={_AHEAD // timedelta(milliseconds=1)}"),
+            "keep it, if the producers' clocks can be trusted",
+        )
+    return ok(name, f"CreateTime: the producers' clocks say it, at most {timedelta(milliseconds=ahead)} ahead")
+
+
+def _alter(topic: str, setting: str) -> str:
+    return (
+        f"kafka-configs --bootstrap-server BROKERS --entity-type topics --entity-name {topic} --alter "
+        f"--add-config {setting}"
+    )

@@ -1,0 +1,259 @@
+"""Clean-up on a store: what nothing needs goes, what a run at work or another archive has stays."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from kafka_archiver.config import Archive
+from kafka_archiver.errors import TransientError
+from kafka_archiver.keys import Place, hour_path, object_key, probe_prefix, run_document
+from kafka_archiver.ledger import Ledger
+from kafka_archiver.manifest import ChunkAccount, Commit, Intent, Manifest, ObjectEntry
+from kafka_archiver.plan import PartitionPlan, Plan, Settings
+from kafka_archiver.proof import Progress
+from kafka_archiver.steps.clean_up import clean_up, leftovers, remove
+from kafka_archiver.steps.context import Context
+from kafka_archiver.store import Store
+from tests.contract.conftest import OpenStore
+from tests.support.values import FIVE, HOURS, plan
+
+pytestmark = pytest.mark.contract
+
+HOUR, OTHER = hour_path(HOURS[0]), hour_path(HOURS[1])
+
+
+def soon() -> datetime:
+    """All that is there now is older."""
+    return datetime.now(UTC) + timedelta(minutes=1)
+
+
+def key(start: int, revision: int = 0, path: str = HOUR, dead: bool = False, generation: int = 0) -> str:
+    return object_key(Place("orders", 0, start, generation, revision), path, ".jsonl.gz", dead)
+
+
+class Lake:
+    """An archive in a store that others use too."""
+
+    def __init__(self, store: Store) -> None:
+        self.store, self.ledger = store, Ledger(store, "orders")
+        archive = Archive.model_validate(
+            {"archive": "orders", "source": {"topics": ["orders"]}, "store": {"url": "memory://unused"}}
+        )
+        self.context = Context(archive, None, store, self.ledger)  # type: ignore[arg-type]
+        self.progress = Progress(archive="orders")
+
+    def plan(self, number: int, **changes: Any) -> Plan:
+        """The run of the `number`th hour: ten offsets."""
+        start = 10 * number
+        partition = PartitionPlan(
+            topic="orders", topic_id="id", partition=0, start=start, end=start + 10, log_start=0, log_end=99,
+            closes=True, ranges=((start, start + 10),),
+        )  # fmt: skip
+        made = plan(partition, start=FIVE + timedelta(hours=number), settings=Settings(chunk_records=10), **changes)
+        return self.ledger.create_plan(made)
+
+    def write(self, plan: Plan, *more: str, manifest: bool = True) -> Manifest:
+        """One object; `more`: what earlier attempts had in mind."""
+        [chunk] = plan.chunks()
+        mine = key(chunk.start, plan.revision)
+        self.ledger.put_intent(Intent(archive="orders", run=plan.run, keys=(mine, *more)))
+        entry = ObjectEntry(
+            key=mine, topic="orders", partition=0, generation=0, chunk_start=chunk.start, path=HOUR, rows=10, bytes=4,
+            checksum="c", etag=self.store.put(mine, b"data"), first_offset=chunk.start, last_offset=chunk.end - 1,
+            min_timestamp=0, max_timestamp=0,
+        )  # fmt: skip
+        made = Manifest.of(plan, [entry], [ChunkAccount(**chunk.model_dump(), archived=10)])
+        if manifest:
+            self.ledger.put_manifest(made)
+        return made
+
+    def settle(self, plan: Plan, *more: str) -> None:
+        manifest = self.write(plan, *more)
+        self.ledger.create_commit(
+            Commit(
+                archive="orders", run=plan.run, revision=plan.revision, plan_digest=plan.digest,
+                manifest_digest=manifest.digest, committed_at=FIVE,
+            )
+        )  # fmt: skip
+        self.progress = self.progress.after(plan, manifest)
+        self.ledger.put_progress(self.progress)
+
+    def upload(self, where: str) -> str:
+        upload_id = self.store.start_upload(where)
+        self.store.upload_part(where, upload_id, 1, b"sent")
+        return where
+
+    def rebuild(self, number: int, **changes: Any) -> Plan:
+        old = self.plan(number)
+        return self.plan(number, revision=1, supersedes=old.run, origin="rebuild", **changes)
+
+    def there(self) -> set[str]:
+        uploads = {f"upload of {found}" for found, _, _ in self.store.list_uploads("")}
+        return {stat.key for stat in self.store.list("")} | uploads
+
+
+@pytest.fixture
+def lake(store: Store) -> Lake:
+    return Lake(store)
+
+
+def test_nothing_is_left_of_sound_runs(lake: Lake) -> None:
+    lake.settle(lake.plan(0))
+    lake.settle(lake.plan(1))
+    before = lake.there()
+    assert leftovers(lake.context, soon()) == []
+    assert clean_up(lake.context, soon()) == []
+    assert lake.there() == before
+
+
+def test_uploads_of_what_is_settled_go_and_no_others(lake: Lake) -> None:
+    lake.settle(lake.plan(0))
+    lake.plan(1)
+    lake.rebuild(0)
+    strays = {
+        lake.upload(key(0)),
+        lake.upload(key(0, path=OTHER)),
+        lake.upload(key(0, dead=True)),
+        # Of a rebuild that was cleaned away while its zombie was still at work.
+        lake.upload(key(0, revision=7)),
+    }
+    for foreign in (
+        key(10),
+        key(0, revision=1),
+        key(20),
+        key(0, generation=1),
+        f"orders/{key(0)}",
+        key(0).replace("orders", "returns"),
+        "orders/date=2026-11-21/notes.txt",
+    ):
+        lake.upload(foreign)
+    assert leftovers(lake.context, datetime.now(UTC) - timedelta(hours=1)) == []
+    before = lake.there()
+    remove(lake.context, [item for item in leftovers(lake.context, soon()) if item.kind == "upload"])
+    assert before - lake.there() == {f"upload of {stray}" for stray in strays}
+
+
+def test_uploads_of_a_log_that_was_given_up_go(lake: Lake) -> None:
+    lake.settle(lake.plan(0))
+    [known] = lake.progress.partitions
+    lake.ledger.put_progress(
+        lake.progress.model_copy(update={"partitions": (known.model_copy(update={"generation": 1}),)})
+    )
+    lake.upload(key(30))
+    lake.upload(key(30, generation=1))
+    assert [item.key for item in leftovers(lake.context, soon())] == [key(30)]
+
+
+def test_objects_of_a_zombie_and_those_that_a_rebuild_replaced_go(lake: Lake) -> None:
+    dead = key(0, path=OTHER)
+    # An intent may also name what is not there, and nothing that it should name is another run's.
+    lake.settle(lake.plan(0), dead, key(0, dead=True), key(10))
+    lake.settle(lake.plan(1))
+    lake.store.put(dead, b"of a zombie")
+    lake.settle(lake.rebuild(0))
+    lake.settle(lake.rebuild(1, keep_superseded=True))
+    before = lake.there()
+    found = clean_up(lake.context, soon() + timedelta(days=1))
+    assert sorted((item.kind, item.key, item.run) for item in found) == [
+        ("attempt", dead, "20261121T050000Z"),
+        ("superseded", key(0), "20261121T050000Z"),
+    ]
+    assert before - lake.there() == {dead, key(0)}
+    assert clean_up(lake.context, soon() + timedelta(days=1)) == []
+
+
+def test_old_runs_are_not_looked_at_every_day(lake: Lake) -> None:
+    dead = key(0, path=OTHER)
+    lake.settle(lake.plan(0), dead)
+    lake.store.put(dead, b"of a zombie")
+    assert leftovers(lake.context, soon(), since=soon()) == []
+    assert [item.key for item in leftovers(lake.context, soon(), since=FIVE - timedelta(days=365))] == [dead]
+
+
+def given_up(lake: Lake) -> tuple[Plan, set[str]]:
+    """A rebuild that nobody finished, and all there is of it."""
+    lake.settle(lake.plan(0))
+    before = lake.there()
+    plan = lake.rebuild(0)
+    lake.write(plan, key(0, revision=1, path=OTHER), key(0, revision=1, dead=True))
+    lake.store.put(key(0, revision=1, path=OTHER), b"of its first attempt")
+    lake.upload(key(0, revision=1))
+    lake.upload(key(0, revision=1, dead=True))
+    return plan, lake.there() - before
+
+
+def test_a_rebuild_that_was_given_up_goes_whole(lake: Lake) -> None:
+    plan, its = given_up(lake)
+    before = lake.there()
+    assert leftovers(lake.context, datetime.now(UTC) - timedelta(hours=1)) == []
+    remove(lake.context, leftovers(lake.context, soon()))
+    assert before - lake.there() == its
+    assert plan.run not in lake.ledger.runs()
+
+
+def test_a_rebuild_at_work_stays(lake: Lake) -> None:
+    """It was planned long ago, but its documents are of today: the store's clock counts."""
+    lake.settle(lake.plan(0))
+    lake.write(lake.rebuild(0, planned_at=FIVE - timedelta(days=365)), manifest=False)
+    assert leftovers(lake.context, datetime.now(UTC) - timedelta(minutes=1)) == []
+
+
+def test_a_committed_rebuild_stays(lake: Lake) -> None:
+    lake.settle(lake.plan(0))
+    plan = lake.rebuild(0)
+    manifest = lake.write(plan)
+    lake.ledger.create_commit(
+        Commit(
+            archive="orders", run=plan.run, revision=1, plan_digest=plan.digest, manifest_digest=manifest.digest,
+            committed_at=FIVE,
+        )
+    )  # fmt: skip
+    assert leftovers(lake.context, soon()) == []
+
+
+class Broken:
+    """A store that goes away after some requests that change something."""
+
+    def __init__(self, store: Store, changes: int) -> None:
+        self._store, self._left = store, changes
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def _change(self, what: Callable[..., None], *arguments: str) -> None:
+        if not self._left:
+            raise TransientError("gone away")
+        self._left -= 1
+        what(*arguments)
+
+    def delete(self, key: str) -> None:
+        self._change(self._store.delete, key)
+
+    def abort_upload(self, key: str, upload_id: str) -> None:
+        self._change(self._store.abort_upload, key, upload_id)
+
+
+def test_a_crash_anywhere_is_made_good_by_the_next(open_below: OpenStore) -> None:
+    for changes in range(7):
+        lake = Lake(open_below(f"after{changes}"))
+        plan, its = given_up(lake)
+        before = lake.there()
+        broken = Context(lake.context.archive, lake.context.cluster, Broken(lake.store, changes), lake.ledger)  # type: ignore[arg-type]
+        with pytest.raises(TransientError, match="gone away"):
+            remove(broken, leftovers(lake.context, soon()))
+        # What is left can be found again only with the plan.
+        assert run_document("orders", plan.run, "plan") in lake.there()
+        remove(lake.context, leftovers(lake.context, soon()))
+        assert before - lake.there() == its
+
+
+def test_what_a_killed_doctor_left_goes(lake: Lake) -> None:
+    probe = f"{probe_prefix('orders')}1"
+    lake.store.put(probe, b"x")
+    lake.upload(probe)
+    lake.store.put(f"{probe_prefix('returns')}1", b"of another archive")
+    assert leftovers(lake.context, datetime.now(UTC) - timedelta(hours=1)) == []
+    remove(lake.context, leftovers(lake.context, soon()))
+    assert lake.there() == {f"{probe_prefix('returns')}1"}

@@ -1,0 +1,191 @@
+"""The doctor: each strange state is named, with what it means and what to do; sound ones are not."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from kafka_archiver.config import parse_archive
+from kafka_archiver.keys import probe_prefix
+from kafka_archiver.proof import Progress
+from kafka_archiver.steps.doctor.check import Check
+from kafka_archiver.steps.doctor.examine import check_neighbours
+from kafka_archiver.steps.doctor.retention import check_retention, check_times, longest_interval
+from kafka_archiver.steps.doctor.runs import check_runs
+from kafka_archiver.steps.doctor.spark import check_submit
+from kafka_archiver.steps.doctor.store import check_clock, check_store
+from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.store.s3 import S3Store
+from tests.support.faulty_s3 import Fault, FaultyS3, refuse
+from tests.support.values import FIVE, plan
+
+pytestmark = pytest.mark.unit
+
+HOUR_MS = 3_600_000
+
+
+def states(checks: list[Check]) -> dict[str, str]:
+    """The worst of each name."""
+    order = ("ok", "warning", "problem")
+    return {c.name: max((o.state for o in checks if o.name == c.name), key=order.index) for c in checks}
+
+
+@pytest.mark.parametrize(
+    ("settings", "schedule", "expected"),
+    [
+        ({"retention.ms": "-1"}, "0 * * * *", ["ok"]),
+        ({"retention.ms": str(7 * 24 * HOUR_MS)}, "0 * * * *", ["ok"]),
+        ({"retention.ms": str(7 * 24 * HOUR_MS)}, "@daily", ["ok"]),
+        ({"retention.ms": str(6 * HOUR_MS)}, "0 * * * *", ["ok"]),
+        ({"retention.ms": str(6 * HOUR_MS - 1)}, "0 * * * *", ["warning"]),
+        ({"retention.ms": str(HOUR_MS)}, "0 * * * *", ["problem"]),
+        ({"retention.ms": str(HOUR_MS)}, None, ["ok"]),
+        # The night counts, not the hours of the day.
+        ({"retention.ms": str(12 * HOUR_MS)}, "0 8-18 * * *", ["problem"]),
+        ({"retention.ms": "9223372036854775807"}, "0 * * * *", ["ok"]),
+        ({"retention.ms": "-1", "retention.bytes": "1000"}, "0 * * * *", ["ok", "warning"]),
+        ({"cleanup.policy": "compact", "retention.ms": "1"}, "0 * * * *", ["ok", "warning"]),
+        ({"cleanup.policy": "compact,delete", "retention.ms": "1"}, "0 * * * *", ["problem", "warning"]),
+        ({}, "0 * * * *", ["ok"]),
+    ],
+)
+def test_retention_against_the_schedule(settings: dict[str, str], schedule: str | None, expected: list[str]) -> None:
+    found = list(check_retention("orders", settings, schedule))
+    assert [check.state for check in found] == expected
+    assert all(check.means and check.choices for check in found if check.state != "ok")
+
+
+def test_the_longest_interval_of_a_schedule() -> None:
+    assert longest_interval("*/5 * * * *") == timedelta(minutes=5)
+    assert longest_interval("0 8-18 * * 1-5") == timedelta(hours=62)
+
+
+@pytest.mark.parametrize(
+    ("settings", "state"),
+    [
+        ({"message.timestamp.type": "LogAppendTime", "message.timestamp.after.max.ms": "9223372036854775807"}, "ok"),
+        ({"message.timestamp.type": "CreateTime", "message.timestamp.after.max.ms": str(HOUR_MS)}, "ok"),
+        ({"message.timestamp.type": "CreateTime", "message.timestamp.after.max.ms": "9223372036854775807"}, "warning"),
+        ({}, "warning"),
+    ],
+)
+def test_times_far_ahead(settings: dict[str, str], state: str) -> None:
+    assert check_times("orders", settings).state == state
+
+
+def test_a_sound_store() -> None:
+    store = MemoryStore("sound-for-the-doctor")
+    assert states(list(check_store(store, "orders"))) == {
+        "store": "ok",
+        "create-only": "ok",
+        "put, get, head, list, delete": "ok",
+        "clocks": "ok",
+        "multipart": "ok",
+    }
+    assert list(store.list("")) == []
+
+
+def test_a_store_that_ignores_conditions(server: FaultyS3, store: S3Store) -> None:
+    assert set(states(list(check_store(store, "orders"))).values()) == {"ok"}
+    server.ignores_conditions = True
+    found = list(check_store(store, "orders"))
+    assert {name for name, state in states(found).items() if state != "ok"} == {"create-only"}
+    [wrong] = [check for check in found if check.state == "problem"]
+    assert "ignores `If-None-Match: *`" in wrong.found
+    assert "different plans of one interval" in wrong.means
+    assert list(server.store.list("")) == []
+
+
+@pytest.mark.parametrize(
+    ("operation", "fault", "name"),
+    [
+        ("create", refuse(501, "NotImplemented"), "create-only"),
+        ("put_object", refuse(403, "AccessDenied"), "put, get, head, list, delete"),
+        ("complete_multipart_upload", refuse(403, "AccessDenied"), "multipart"),
+        ("upload_part", Fault("odd"), "multipart"),
+    ],
+)
+def test_a_store_that_refuses_one_thing(
+    server: FaultyS3, store: S3Store, operation: str, fault: Fault, name: str
+) -> None:
+    server.fail(operation, *[fault] * 4)
+    found = list(check_store(store, "orders"))
+    assert [check.name for check in found if check.state == "problem"] == [name]
+    assert list(server.store.list("")) == list(server.store.list_uploads("")) == []
+
+
+def test_nothing_else_is_tried_where_the_store_cannot_be_listed(server: FaultyS3, store: S3Store) -> None:
+    server.fail("list_objects_v2", refuse(403, "AccessDenied"))
+    [check] = check_store(store, "orders")
+    assert (check.name, check.state) == ("store", "problem")
+    assert server.requests == ["list_objects_v2"]
+
+
+def test_what_cannot_be_removed_is_named(server: FaultyS3, store: S3Store) -> None:
+    server.fail("delete_object", *[refuse(403, "AccessDenied")] * 9)
+    found = list(check_store(store, "orders"))
+    assert [check.name for check in found if check.state == "problem"] == ["put, get, head, list, delete", "probe"]
+    assert probe_prefix("orders") in found[-1].found
+
+
+@pytest.mark.parametrize(
+    ("seconds", "state", "text"),
+    [
+        (0, "ok", "agrees"),
+        (-1, "ok", "agrees"),
+        (31, "warning", "31 s ahead"),
+        (-32, "warning", "31 s behind"),
+        (400, "problem", "400 s ahead of ours"),
+    ],
+)
+def test_the_clock_of_the_store(seconds: int, state: str, text: str) -> None:
+    check = check_clock(FIVE + timedelta(seconds=seconds), FIVE, FIVE)
+    assert check.state == state
+    assert text in check.found
+
+
+def test_unfinished_runs_and_rebuilds() -> None:
+    one, rebuilt = plan(), plan(start=FIVE - timedelta(hours=2))
+    rebuild = plan(start=FIVE - timedelta(hours=2), revision=1, supersedes=rebuilt.run, origin="rebuild")
+    progress = Progress(archive="orders", runs=(rebuilt.run,), lost=7)
+    documents = {rebuilt.run: {"plan", "commit"}, rebuild.run: {"plan", "intent"}, one.run: {"plan", "manifest"}}
+    found = list(check_runs("orders", [one], documents, progress, datetime(2026, 11, 21, 9, tzinfo=UTC)))
+    assert states(found) == {
+        f"run {one.run}": "warning",
+        f"rebuild {rebuild.run}": "warning",
+        "lost offsets": "warning",
+    }
+    assert "planned at 2026-11-21T06:00:00Z (3 hours ago), it wrote all objects" in found[0].found
+    assert "airflow archive clean orders" in found[1].choices[1]
+    sound = check_runs("orders", [], {rebuilt.run: {"plan", "commit"}}, Progress(archive="orders", runs=("r",)), FIVE)
+    assert states(list(sound)) == {"runs": "ok"}
+
+
+def test_what_submits_a_job(tmp_path: Path) -> None:
+    def program(name: str, text: str) -> None:
+        (tmp_path / "bin").mkdir(exist_ok=True)
+        file = tmp_path / "bin" / name
+        file.write_text(f"#!/bin/sh\n{text}\n")
+        file.chmod(0o755)
+
+    environment = {"PATH": str(tmp_path / "bin")}
+    assert states(list(check_submit("spark-submit", environment))) == {"spark-submit": "problem", "java": "problem"}
+    program("spark-submit", "")
+    program("java", "echo 'openjdk version \"17.0.9\"' >&2")
+    assert states(list(check_submit("spark-submit", environment))) == {"spark-submit": "ok", "java": "ok"}
+    assert states(list(check_submit("spark3-submit", environment)))["spark-submit"] == "problem"
+    program("java", "echo 'no room' >&2; exit 3")
+    [_, java] = check_submit("spark-submit", {**environment, "JAVA_HOME": str(tmp_path)})
+    assert "ended with 3: no room" in java.found
+    assert states(list(check_submit("spark-submit", {**environment, "JAVA_HOME": "/none"})))["java"] == "problem"
+
+
+def test_two_archives_in_one_place() -> None:
+    def archive(name: str, topic: str, url: str) -> object:
+        return parse_archive(f"archive: {name}\nsource: {{topics: [{topic}]}}\nstore: {{url: '{url}'}}\n", name)
+
+    mine = archive("a", "orders", "s3://lake/x")
+    others = [mine, archive("b", "returns", "s3://lake/x"), archive("c", "orders", "s3://lake/y")]
+    assert list(check_neighbours(mine, others)) == []  # type: ignore[arg-type]
+    [check] = check_neighbours(mine, [*others, archive("d", "orders", "s3://lake/x/")])  # type: ignore[arg-type, list-item]
+    assert "archive d has the same topics" in check.found
