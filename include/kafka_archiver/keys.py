@@ -172,6 +172,11 @@ def progress_document(archive: str) -> str:
     return f"{ledger_prefix(archive)}progress.json"
 
 
+def audit_document(archive: str) -> str:
+    """The key of the report of the last audit."""
+    return f"{ledger_prefix(archive)}audit.json"
+
+
 def split_object_key(key: str) -> Place | None:
     """What the name of an object says, dead-lettered or not; None for a key of another form."""
     found = _OBJECT.fullmatch(key.rsplit("/", 1)[-1])

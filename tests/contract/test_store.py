@@ -57,6 +57,11 @@ class TestObjects:
         assert store.get("k") == b"second"
         assert keys(store) == ["k"]
 
+    def test_some_bytes_of_an_object(self, store: Store) -> None:
+        store.put("k", b"0123456789")
+        assert [store.read("k", start, 4) for start in (0, 4, 8, 10)] == [b"0123", b"4567", b"89", b""]
+        assert store.read("missing", 0, 4) is None
+
     def test_a_missing_object_is_none(self, store: Store) -> None:
         assert store.get("missing") is None
         assert store.head("missing") is None

@@ -89,10 +89,11 @@ def read_through(entry: ObjectEntry, plan: Plan, fetch: Fetch) -> list[str]:
         found = list(_check(entry, plan, io.BufferedReader(parts, 1 << 20)))
     except DAMAGE as damage:
         found = [f"it cannot be read: {type(damage).__name__}: {damage}"]
-    checksum = parts.checksum()
-    if checksum != entry.checksum:
-        found.insert(0, f"its bytes have the checksum {checksum}")
-    return found
+    try:
+        checksum = parts.checksum()
+    except DAMAGE as damage:
+        return [f"it cannot be read: {type(damage).__name__}: {damage}"]
+    return found if checksum == entry.checksum else [f"its bytes have the checksum {checksum}", *found]
 
 
 def _check(entry: ObjectEntry, plan: Plan, file: BinaryIO) -> Iterator[str]:
@@ -115,7 +116,7 @@ def check_records(entry: ObjectEntry, chunk: Range, found: Iterator[Seen]) -> It
     """
     faults: dict[str, str] = {}
     first = last = low = high = None
-    rows = 0
+    rows, hour = 0, entry.hour
     for record in found:
         rows += 1
         place = f"offset {record.offset}"
@@ -125,7 +126,7 @@ def check_records(entry: ObjectEntry, chunk: Range, found: Iterator[Seen]) -> It
             faults.setdefault("chunk", f"{place} is not of its chunk {chunk}")
         if (record.topic, record.partition) != (entry.topic, entry.partition):
             faults.setdefault("partition", f"{place} is of {record.topic}[{record.partition}]")
-        if hour_of(record.timestamp) != entry.hour:
+        if hour_of(record.timestamp) != hour:
             faults.setdefault("hour", f"{place} has the timestamp {record.timestamp}, which is of another hour")
         first = record.offset if first is None else first
         last = record.offset

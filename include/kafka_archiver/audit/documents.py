@@ -3,9 +3,11 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from kafka_archiver.audit.objects import UNEXPLAINED
 from kafka_archiver.audit.report import Finding, error
 from kafka_archiver.keys import (
     audit_document,
+    probe_prefix,
     progress_document,
     run_document,
     split_hour_document,
@@ -90,8 +92,10 @@ def unknown_documents(archive: str, keys: Iterable[str]) -> Iterator[Finding]:
     for key in keys:
         place = split_run_document(archive, key)
         known = (place and place[1] in RUN_DOCUMENTS) or split_hour_document(archive, key)
-        if not known and key not in (progress_document(archive), audit_document(archive)):
-            yield error("unexplained", key, "a key that is no document of the ledger", "none", "Look who put it there")
+        known = known or key in (progress_document(archive), audit_document(archive))
+        # What a doctor at work, or one that was killed, tries the store with.
+        if not known and not key.startswith(probe_prefix(archive)):
+            yield error(UNEXPLAINED, key, "a key that is no document of the ledger", "none", "Look who put it there")
 
 
 def current(runs: Iterable[Run]) -> dict[str, Run]:

@@ -1,13 +1,16 @@
 """Every object that is promised, and no other."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kafka_archiver.audit.report import Finding, error
-from kafka_archiver.keys import Place, split_object_key
+from kafka_archiver.keys import LEDGER, split_object_key
 from kafka_archiver.manifest import Manifest
+from kafka_archiver.plan import Plan
+from kafka_archiver.ranges import TopicPartition
 
+UNEXPLAINED = "unexplained"
 AGAIN = "clear the task `archive` of this run: it writes the object again as long as Kafka has the records"
 
 
@@ -26,14 +29,14 @@ class Explained:
     """What the ledger has to say about objects.
 
     `promised`: by committed manifests that count, with the run. `superseded`: objects that a settled rebuild should
-    have removed, with the rebuild. `keys`, `places`: may be there, since a run is not finished or its old objects
-    are kept.
+    have removed, with the rebuild. `keys`: may be there, since they are kept or about to go. `unfinished`: plans
+    whose objects may be there.
     """
 
     promised: dict[str, tuple[Stored, str]] = field(default_factory=dict)
     superseded: dict[str, str] = field(default_factory=dict)
     keys: set[str] = field(default_factory=set)
-    places: set[Place] = field(default_factory=set)
+    unfinished: list[Plan] = field(default_factory=list)
 
     def promise(self, manifest: Manifest) -> Iterator[Finding]:
         """Take in a committed manifest that counts."""
@@ -75,13 +78,29 @@ def check_objects(listed: Mapping[str, Stored], explained: Explained) -> Iterato
                 key,
                 f"an object that run {explained.superseded[key]} has replaced",
                 "nothing: the rebuild removes what it replaces once its hours are proved",
-                f"Clear the task `close_hours` of the DAG run that rebuilt {explained.superseded[key]}",
+                "`airflow archive clean` removes it",
             )
-        elif split_object_key(key) not in explained.places:
+        elif not any(may_have_written(plan, key) for plan in explained.unfinished):
             yield error(
-                "unexplained",
+                UNEXPLAINED,
                 key,
                 f"an object of {listed[key]} that no manifest names and no unfinished run may have written",
                 "only what the ledger of an archive explains",
                 "Look who put it there; readers that list the folder read it too",
             )
+
+
+def may_have_written(plan: Plan, key: str) -> bool:
+    """Whether an object has the name of one of the plan's chunks."""
+    place = split_object_key(key)
+    if place is None or place.revision != plan.revision:
+        return False
+    chunk = plan.chunk_of(TopicPartition(place.topic, place.partition), place.start)
+    return chunk is not None and (chunk.start, chunk.generation) == (place.start, place.generation)
+
+
+def of_this_store(keys: Iterable[str]) -> list[str]:
+    """Without the keys of archives whose store.url is below this one's, which are known by their ledgers."""
+    found = list(keys)
+    inside = tuple({key[: key.index(f"/{LEDGER}/") + 1] for key in found if f"/{LEDGER}/" in key})
+    return [key for key in found if not (inside and key.startswith(inside))]

@@ -72,14 +72,14 @@ def _stream(file: BinaryIO, codec: str) -> BinaryIO:
 
 
 def _jsonl(file: BinaryIO, codec: str) -> Iterator[Seen]:
-    with io.BufferedReader(_stream(file, codec), _READ) as stream:  # type: ignore[arg-type]
-        for line in stream:
-            record = orjson.loads(line)
-            yield Seen(record["topic"], record["partition"], record["offset"], record["timestamp"])
+    stream: Any = _stream(file, codec)
+    for line in io.BufferedReader(stream, _READ):
+        record = orjson.loads(line)
+        yield Seen(record["topic"], record["partition"], record["offset"], record["timestamp"])
 
 
-def _avro(file: BinaryIO, _: str) -> Iterator[Seen]:
-    blocks = fastavro.block_reader(file)
+def _avro(file: BinaryIO, codec: str) -> Iterator[Seen]:  # noqa: ARG001 - the file names it
+    blocks: Any = fastavro.block_reader(file)
     # Without logical types: Python's dates end before Kafka's times do.
     schema = fastavro.parse_schema(json.loads(blocks.metadata["avro.schema"], object_hook=_plain))
     for block in blocks:
@@ -93,7 +93,7 @@ def _plain(schema: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in schema.items() if name != "logicalType"}
 
 
-def _parquet(file: BinaryIO, _: str) -> Iterator[Seen]:
+def _parquet(file: BinaryIO, codec: str) -> Iterator[Seen]:  # noqa: ARG001 - as above
     reader = pq.ParquetFile(file, pre_buffer=False, page_checksum_verification=True)
     for group in range(reader.num_row_groups):
         table = reader.read_row_group(group)

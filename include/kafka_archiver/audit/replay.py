@@ -9,12 +9,13 @@ class Replay:
     """Settles runs again, in memory, as `close_hours` did. Runs come in the order in which they were settled.
 
     `proofs`: of each hour what it was after the last settled run, and after each run since that is committed but not
-    settled yet: it may have been stopped before or after it wrote the hour.
+    settled yet: it may have been stopped before or after it wrote the hour. `order`: the runs taken in.
     """
 
     def __init__(self, archive: str) -> None:
         self.progress = Progress(archive=archive)
         self.proofs: dict[int | None, list[HourProof | None]] = {}
+        self.order: list[str] = []
         self._superseded: dict[str, Manifest] = {}
         self._ahead: Progress | None = None
 
@@ -33,6 +34,7 @@ class Replay:
     def _take(self, progress: Progress, plan: Plan, manifest: Manifest, is_settled: bool) -> Progress:
         hours = hours_to_prove(progress, plan, manifest, self._superseded.get(plan.supersedes or ""))
         opened = []
+        self.order.append(plan.run)
         for hour, verdict in hours.items():
             known = self.proofs.get(hour, [None])
             proof = prove(hour, known[-1], plan, manifest, verdict)

@@ -24,9 +24,7 @@ class Finding(Value):
 
 def error(kind: str, where: str, found: str, expected: str, what_to_do: str) -> Finding:
     """A finding that makes the archive damaged."""
-    return Finding(
-        kind=kind, severity="error", where=where, found=found, expected=expected, what_to_do=what_to_do
-    )
+    return Finding(kind=kind, severity="error", where=where, found=found, expected=expected, what_to_do=what_to_do)
 
 
 def warning(kind: str, where: str, found: str, expected: str, what_to_do: str) -> Finding:

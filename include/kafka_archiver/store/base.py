@@ -68,6 +68,9 @@ class Store(Protocol):
     def get(self, key: str) -> bytes | None:
         """The object's bytes; None when there is no such object."""
 
+    def read(self, key: str, start: int, length: int) -> bytes | None:
+        """Some of the object's bytes, from `start`; fewer where it ends; None when there is no such object."""
+
     def head(self, key: str) -> Stat | None:
         """What the store says of the object; None when there is no such object."""
 

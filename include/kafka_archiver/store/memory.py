@@ -56,6 +56,10 @@ class MemoryStore:
             found = self._bucket.objects.get(self._prefix + key)
         return found[0] if found else None
 
+    def read(self, key: str, start: int, length: int) -> bytes | None:
+        data = self.get(key)
+        return None if data is None else data[start : start + length]
+
     def head(self, key: str) -> Stat | None:
         with self._bucket.lock:
             found = self._bucket.objects.get(self._prefix + key)

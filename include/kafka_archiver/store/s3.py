@@ -45,6 +45,15 @@ class S3Store:
     def get(self, key: str) -> bytes | None:
         return self._backoff.run(lambda: self._read(key))
 
+    def read(self, key: str, start: int, length: int) -> bytes | None:
+        wanted = f"bytes={start}-{start + length - 1}"
+        answer = self._ask("get_object", key, "NoSuchKey", "InvalidRange", Key=self._prefix + key, Range=wanted)
+        if not answer:
+            # One answer is empty when there is no object, and when it ends before `start`.
+            return None if self.head(key) is None else b""
+        data: bytes = answer["Body"]
+        return data if "ContentRange" in answer else data[start : start + length]
+
     def head(self, key: str) -> Stat | None:
         answer = self._ask("head_object", key, "404", Key=self._prefix + key)
         if not answer:

@@ -1,0 +1,105 @@
+"""Audit: is the archive what its ledger says, and is the ledger right? Asks the store alone, and the brokers if told.
+
+Writes nothing.
+"""
+
+import logging
+from datetime import datetime
+
+from kafka_archiver.audit.live import Seen, check_live
+from kafka_archiver.audit.report import Finding, Report, verdict, warning
+from kafka_archiver.config import Archive
+from kafka_archiver.kafka.cluster import Cluster
+from kafka_archiver.keys import ledger_prefix
+from kafka_archiver.ledger import Ledger
+from kafka_archiver.plan import Plan
+from kafka_archiver.proof import Progress
+from kafka_archiver.ranges import TopicPartition
+from kafka_archiver.steps.audit_deep import Reading, Tell
+from kafka_archiver.steps.audit_look import Look, look
+from kafka_archiver.store import Store
+
+log = logging.getLogger(__name__)
+# While runs go on, so often until two looks at the ledger give the same.
+LOOKS = 3
+
+
+def audit(
+    archive: Archive,
+    store: Store,
+    now: datetime,
+    deep: bool = False,
+    cluster: Cluster | None = None,
+    tell: Tell = log.info,
+) -> Report:
+    """Compare an archive's objects, documents and derived documents with each other.
+
+    :param deep: read every object, too.
+    :param cluster: compare with what these brokers say, too.
+    :param tell: told how far it is, a line at a time.
+    :raises ArchiverError: the store or the brokers do not answer.
+    """
+    found = _settled_look(archive, store, tell)
+    findings, counts = found.findings, found.counts
+    if deep:
+        reading = Reading(store, Ledger(store, archive.archive), counts.objects, tell)
+        skip = {f.where for f in findings if f.kind in ("object-missing", "object-changed")}
+        read = list(reading.read(found.runs, skip))
+        findings = [_if_same(f, reading.same) for f in findings] + read
+        counts = counts.model_copy(update={"read": reading.count})
+    if cluster:
+        findings = [*findings, *_live(archive, cluster, found)]
+    ordered = tuple(sorted(findings, key=lambda f: (f.severity, f.kind, f.where)))
+    return Report(
+        archive=archive.archive,
+        store=store.url,
+        audited_at=now,
+        deep=deep,
+        live=cluster is not None,
+        verdict=verdict(ordered),
+        counts=counts,
+        unfinished=tuple(run.name for run in found.unfinished),
+        findings=ordered,
+    )
+
+
+def _settled_look(archive: Archive, store: Store, tell: Tell) -> Look:
+    """A look during which the ledger did not change, if anything is wrong: a run at work makes it look so."""
+    for again in range(LOOKS, 0, -1):
+        before = _ledger(archive, store)
+        found = look(store, archive.archive, archive.source.topics or (), tell)
+        if verdict(tuple(found.findings)) == "clean" or again == 1 or _ledger(archive, store) == before:
+            break
+        tell(f"{archive.archive}: a run was at work meanwhile; looking again")
+    return found
+
+
+def _ledger(archive: Archive, store: Store) -> dict[str, str]:
+    return {stat.key: stat.etag for stat in store.list(ledger_prefix(archive.archive))}
+
+
+def _if_same(finding: Finding, same: set[str]) -> Finding:
+    """An object that somebody wrote again with the same bytes, as a copy of the store has them all, is no damage."""
+    if finding.kind != "object-rewritten" or finding.where not in same:
+        return finding
+    advice = "Its bytes are those that were written. Clearing the task `archive` of the run does not change that"
+    return warning(finding.kind, finding.where, finding.found, finding.expected, advice)
+
+
+def _live(archive: Archive, cluster: Cluster, found: Look) -> list[Finding]:
+    progress = found.progress or Progress(archive=archive.archive)
+    known = [p.name for p in progress.partitions if p.next is not None]
+    ids = cluster.topic_ids({name.topic for name in known})
+    same = [n for n in known if (p := progress.partition(n)) and ids[n.topic] == p.topic_id]
+    starts, ends = cluster.log_starts(same), cluster.log_ends(same, archive.source.isolation)
+    committed = cluster.committed(archive.group, same)
+    seen = [Seen(n, ids[n.topic], starts.get(n, 0), ends.get(n, 0), committed.get(n)) for n in known]
+    pending: dict[TopicPartition, set[int]] = {}
+    for plan in (run.plan for run in found.unfinished):
+        _add_positions(pending, plan)
+    return list(check_live(archive, progress, seen, pending))
+
+
+def _add_positions(pending: dict[TopicPartition, set[int]], plan: Plan | None) -> None:
+    for partition in plan.partitions if plan and plan.moves_group else ():
+        pending.setdefault(partition.name, set()).update({partition.start, partition.end})

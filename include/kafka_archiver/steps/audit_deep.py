@@ -1,0 +1,91 @@
+"""Deep: every object read from its first byte to its last, by readers that did not write it."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
+
+from kafka_archiver.audit.content import read_through
+from kafka_archiver.audit.documents import Run
+from kafka_archiver.audit.objects import AGAIN
+from kafka_archiver.audit.report import Finding, error
+from kafka_archiver.errors import DocumentError
+from kafka_archiver.ledger import Ledger
+from kafka_archiver.manifest import Manifest, ObjectEntry
+from kafka_archiver.plan import Plan
+from kafka_archiver.store import Store
+
+# Objects read at the same time; each holds one part in memory.
+THREADS = 4
+SECONDS = 5.0
+Tell = Callable[[str], None]
+
+
+class Reading:
+    """Reads the objects of an archive's runs. `count`: how many were read; `same`: keys whose bytes are as promised."""
+
+    def __init__(self, store: Store, ledger: Ledger, expected: int, tell: Tell) -> None:
+        self._store, self._ledger, self._expected, self._tell = store, ledger, expected, tell
+        self._bytes, self._told = 0, time.monotonic()
+        self.count = 0
+        self.same: set[str] = set()
+
+    def read(self, runs: Iterable[tuple[Run, Plan]], skip: set[str]) -> Iterator[Finding]:
+        """What is wrong with the objects.
+
+        :param runs: whose objects.
+        :param skip: keys that are missing, or not of their size.
+        """
+        with ThreadPoolExecutor(THREADS) as pool:
+            for run, plan in runs:
+                manifest = self._manifest(run)
+                entries = [o for o in manifest.stored if o.key not in skip] if manifest else []
+                looks = pool.map(self._look, entries, repeat(plan))
+                for entry, problems in zip(entries, looks, strict=True):
+                    self._advance(entry)
+                    if problems and self._is_replaced(run):
+                        break
+                    if problems:
+                        yield _damaged(entry, run.name, problems)
+                    else:
+                        self.same.add(entry.key)
+
+    def _manifest(self, run: Run) -> Manifest | None:
+        try:
+            return self._ledger.manifest(run.name)
+        except DocumentError:
+            return None
+
+    def _is_replaced(self, run: Run) -> bool:
+        """Whether a rebuild has replaced the run since the audit began."""
+        now = self._ledger.current(run.interval)
+        return now is not None and now.run != run.name
+
+    def _look(self, entry: ObjectEntry, plan: Plan) -> list[str]:
+        def fetch(start: int, length: int) -> bytes:
+            data = self._store.read(entry.key, start, length)
+            if data is None:
+                raise FileNotFoundError("the object is gone")
+            return data
+
+        # Twice: what was damaged on the way only is right the second time.
+        return read_through(entry, plan, fetch) and read_through(entry, plan, fetch)
+
+    def _advance(self, entry: ObjectEntry) -> None:
+        self.count += 1
+        self._bytes += entry.bytes
+        if time.monotonic() - self._told > SECONDS:
+            self._told = time.monotonic()
+            of = f"{self.count:,} of {self._expected:,} objects"
+            self._tell(f"{self._ledger.archive}: {of} read, {self._bytes / 1e6:,.0f} MB")
+
+
+def _damaged(entry: ObjectEntry, run: str, problems: list[str]) -> Finding:
+    return error(
+        "content-wrong",
+        entry.key,
+        "; ".join(problems),
+        f"{entry.rows} rows, offsets {entry.first_offset} to {entry.last_offset}, "
+        f"checksum {entry.checksum} (run {run})",
+        f"Restore it, or {AGAIN}",
+    )

@@ -1,0 +1,504 @@
+"""The audit on a store: clean is clean, and each planted damage is found and named."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kafka_archiver.audit.report import Finding
+from kafka_archiver.keys import hour_document, progress_document, run_document
+from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.store import Store
+from tests.support.lake import HOUR, Lake, hour
+
+pytestmark = pytest.mark.contract
+
+IN_MEMORY = pytest.mark.parametrize("open_below", ["memory"], indirect=True)
+P0, P1 = TopicPartition("orders", 0), TopicPartition("orders", 1)
+RECORDS = {"format": "jsonl", "content": "record"}
+
+
+def lake_of(store: Store, **options: Any) -> Lake:
+    return Lake(store, {P0: Range(0, 3), P1: Range(0, 3)}, **options)
+
+
+def grown(lake: Lake, number: int, end: int) -> str:
+    """Both logs go on to `end`; the run of that hour."""
+    lake.logs.update({P0: Range(lake.logs[P0].start, end), P1: Range(lake.logs[P1].start, end)})
+    return lake.run(number)
+
+
+@pytest.fixture
+def lake(store: Store) -> Lake:
+    """Three scheduled runs."""
+    lake = lake_of(store, settings=RECORDS)
+    lake.run(2)
+    grown(lake, 5, 6)
+    grown(lake, 6, 7)
+    return lake
+
+
+class TestClean:
+    def test_normal_runs(self, lake: Lake) -> None:
+        report = lake.audit()
+        assert report.findings == ()
+        assert report.verdict == "clean"
+        counts = report.counts.model_dump()
+        # Hours 0 to 6, each with a row of both partitions.
+        assert (counts["runs"], counts["rows"], counts["hours"], counts["lost"]) == (3, 14, 7, 0)
+        assert counts["objects"] == len(lake.stored()) == 14
+        assert counts["bytes"] == sum(s.size for s in lake.store.list("orders/"))
+
+    def test_every_format_read_by_others(self, store: Store) -> None:
+        for number, settings in enumerate(
+            [
+                {"format": "jsonl", "content": "value"},
+                {"format": "jsonl", "content": "value", "codec": "zstd"},
+                {"format": "jsonl", "content": "record", "codec": "none"},
+                {"format": "jsonl", "content": "record", "codec": "zstd"},
+                {"format": "avro", "content": "record", "codec": "none"},
+                {"format": "avro", "content": "record", "codec": "gzip"},
+                {"format": "avro", "content": "record", "codec": "zstd"},
+                {"format": "parquet", "content": "record"},
+            ]
+        ):
+            topic = TopicPartition(f"t{number}", 0)
+            odd = {
+                (topic, 1): {"timestamp": -1},
+                (topic, 3): {"timestamp": 2**62},
+                (topic, 2): {"value": b"\xff", "key": None},
+                (topic, 4): {"value": None},
+            }
+            lake = Lake(store, {topic: Range(0, 5)}, settings=settings, odd=odd)
+            lake.run(4)
+            report = lake.audit(deep=True)
+            assert (report.findings, report.counts.read) == ((), len(lake.stored())), settings
+
+    def test_backfills_late_records_and_several_archives_in_one_store(self, store: Store) -> None:
+        first = lake_of(store, settings=RECORDS)
+        first.run(1, origin="backfill")
+        first.run(2)
+        first.odd[P0, 3] = {"timestamp": (first.brokers.first + 1) * HOUR}
+        grown(first, 3, 4)
+        assert first.ledger.hour(first.brokers.first + 1).late_rows == 1  # type: ignore[union-attr]
+        # Of the same topic, and of another one.
+        second = Lake(store, {P0: Range(0, 7), P1: Range(0, 5)}, settings=RECORDS)
+        second.brokers.group.update({P0: 4, P1: 4})
+        second.run(6)
+        other = Lake(store, {TopicPartition("payments", 0): Range(0, 2)})
+        other.run(1)
+        for lake in first, second, other:
+            assert lake.audit(deep=True).findings == ()
+
+    def test_an_archive_whose_place_is_below_a_topic_of_this_one(self, store: Store) -> None:
+        from kafka_archiver.store.memory import MemoryStore
+        from kafka_archiver.store.s3 import S3Store
+
+        lake = lake_of(store)
+        lake.run(2)
+        assert isinstance(store, MemoryStore | S3Store)
+        inner = type(store).__new__(type(store))
+        inner.__dict__.update(store.__dict__)
+        inner._prefix = f"{store._prefix}orders/inner/"
+        nested = lake_of(inner)
+        nested.run(2)
+        assert lake.audit().findings == nested.audit().findings == ()
+
+    def test_generations(self, store: Store) -> None:
+        lake = lake_of(store, settings=RECORDS, policies={"recreated_topic": "new_generation"})
+        lake.run(2)
+        lake.brokers.ids["orders"] = "another"
+        lake.logs.update({P0: Range(0, 2), P1: Range(0, 1)})
+        lake.run(3)
+        assert any("+g1" in key for key in lake.stored())
+        assert lake.audit(deep=True, cluster=lake.brokers).findings == ()
+
+    @pytest.mark.parametrize("keep", [False, True])
+    def test_rebuilds(self, lake: Lake, keep: bool) -> None:
+        run = lake.rebuild(hour(5).id, keep)
+        again = lake.rebuild(run, keep)
+        lake.rebuild(hour(2).id, not keep)
+        assert again.endswith("+r2")
+        report = lake.audit(deep=True)
+        assert report.findings == ()
+        assert (report.counts.runs, report.counts.rows, report.counts.read) == (3, 14, 14)
+        assert len(lake.stored()) > 14
+
+    def test_a_rebuilt_backfill_of_hours_before_the_archive_began(self, store: Store) -> None:
+        lake = Lake(store, {P0: Range(0, 9)})
+        lake.brokers.group[P0] = 6
+        lake.run(8)
+        lake.run(1, origin="backfill")
+        lake.rebuild(hour(1).id)
+        assert lake.audit().findings == ()
+
+    @pytest.mark.parametrize("until", ["planned", "written", "committed"])
+    def test_an_unfinished_run(self, lake: Lake, until: str) -> None:
+        lake.logs[P0] = Range(0, 9)
+        lake.run(8, until=until)
+        report = lake.audit(deep=True, cluster=lake.brokers)
+        assert report.findings == ()
+        assert report.unfinished == (hour(8).id,)
+
+    @pytest.mark.parametrize("until", ["planned", "written", "committed"])
+    def test_an_unfinished_rebuild(self, lake: Lake, until: str) -> None:
+        run = lake.rebuild(hour(5).id, until=until)
+        report = lake.audit(deep=True)
+        assert report.findings == ()
+        assert report.unfinished == (run,)
+
+    def test_a_run_that_was_stopped_between_its_hours_and_the_progress(
+        self, lake: Lake, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def stop(*_: object) -> None:
+            raise InterruptedError
+
+        lake.logs[P0] = Range(0, 9)
+        monkeypatch.setattr("kafka_archiver.ledger.Ledger.put_progress", stop)
+        with pytest.raises(InterruptedError):
+            lake.run(8)
+        assert lake.ledger.hour(lake.brokers.first + 8) is not None
+        assert lake.audit().findings == ()
+        # The same of a first run ever.
+        first = Lake(lake.store, {TopicPartition("new", 0): Range(0, 3)})
+        with pytest.raises(InterruptedError):
+            first.run(3)
+        assert first.ledger.progress() is None
+        assert first.audit().findings == ()
+
+    def test_dead_letters_and_tombstones(self, store: Store) -> None:
+        odd: dict[Any, dict[str, Any]] = {(P0, 1): {"value": b"no\njson"}, (P1, 2): {"value": None}}
+        lake = lake_of(store, policies={"bad_record": "dead_letter", "null_value": "skip"}, odd=odd)
+        lake.run(2)
+        assert len([key for key in lake.stored() if key.startswith("_dead_letter/")]) == 1
+        report = lake.audit(deep=True)
+        assert (report.findings, report.counts.read) == ((), 5)
+
+    def test_an_archive_that_never_ran(self, store: Store) -> None:
+        assert lake_of(store).audit(deep=True).findings == ()
+
+    def test_lost_offsets_are_shown_for_ever_and_are_no_damage(self, store: Store) -> None:
+        lake = lake_of(store, policies={"lost_offsets": "record_loss"})
+        lake.run(2)
+        lake.logs.update({P0: Range(5, 8), P1: Range(0, 4)})
+        lake.run(8)
+        grown(lake, 9, 9)
+        report = lake.audit()
+        assert [(f.kind, f.severity, f.where) for f in report.findings] == [("lost", "warning", "orders[0] [3, 5)")]
+        assert (report.verdict, report.counts.lost) == ("clean", 2)
+        assert "2 offsets lost for ever" in report.summary
+
+
+def edit(store: Store, key: str, change: Callable[[dict[str, Any]], None]) -> None:
+    data = store.get(key)
+    assert data is not None
+    document = json.loads(data)
+    change(document)
+    store.put(key, json.dumps(document, indent=2).encode() + b"\n")
+
+
+def found(lake: Lake, **options: Any) -> dict[str, list[str]]:
+    """The errors: where, by kind."""
+    report = lake.audit(**options)
+    assert report.verdict == ("damaged" if report.damage else "clean")
+    kinds: dict[str, list[str]] = {}
+    for finding in report.damage:
+        kinds.setdefault(finding.kind, []).append(finding.where)
+        assert finding.found
+        assert finding.what_to_do
+    return kinds
+
+
+class TestObjects:
+    def test_a_deleted_object(self, lake: Lake) -> None:
+        key = lake.stored()[3]
+        lake.store.delete(key)
+        assert found(lake) == found(lake, deep=True) == {"object-missing": [key]}
+
+    def test_a_truncated_object(self, lake: Lake) -> None:
+        key = lake.stored()[3]
+        lake.store.put(key, (lake.store.get(key) or b"")[:-1])
+        assert found(lake) == found(lake, deep=True) == {"object-changed": [key]}
+
+    def test_a_flipped_bit(self, lake: Lake) -> None:
+        key = lake.stored()[3]
+        data = bytearray(lake.store.get(key) or b"")
+        data[len(data) // 2] ^= 1
+        lake.store.put(key, bytes(data))
+        assert found(lake) == {"object-rewritten": [key]}
+        assert found(lake, deep=True) == {"object-rewritten": [key], "content-wrong": [key]}
+
+    def test_the_same_bytes_under_another_etag_are_no_damage_once_they_are_read(self, lake: Lake) -> None:
+        for key in lake.stored():
+            lake.store.put(key, lake.store.get(key) or b"")
+        assert found(lake) == {"object-rewritten": lake.stored()}
+        report = lake.audit(deep=True)
+        assert {f.severity for f in report.findings} == {"warning"}
+        assert (report.verdict, len(report.findings)) == ("clean", 14)
+
+    @pytest.mark.parametrize(
+        "key",
+        [
+            "orders/date=2026-11-20/hour=05/orders+0+00000000000000000004.jsonl.gz",
+            "orders/date=2026-11-20/hour=05/orders+0+00000000000000000003+r1.jsonl.gz",
+            "orders/date=2026-11-20/hour=05/orders+0+00000000000000000003+g1.jsonl.gz",
+            "orders/date=2026-11-20/hour=05/part-0.parquet",
+            "orders/notes.txt",
+            "_dead_letter/orders/date=2026-11-20/hour=05/orders+0+00000000000000000000.jsonl.gz",
+            "_dead_letter/others/x",
+            "_ledger/{}/notes.txt",
+            "_ledger/{}/runs/20261120T020000Z/draft.json",
+        ],
+    )
+    def test_an_extra_object(self, lake: Lake, key: str) -> None:
+        key = key.format(lake.name)
+        lake.store.put(key, b"{}\n")
+        assert found(lake) == {"unexplained": [key]}
+
+    def test_what_is_beside_the_archive_is_nobodys_business(self, lake: Lake) -> None:
+        for key in "notes.txt", "orders2/x", "_ledger/other/notes.txt":
+            lake.store.put(key, b"x")
+        assert found(lake) == {}
+
+    def test_a_half_removed_revision(self, lake: Lake) -> None:
+        old = {key: lake.store.get(key) for key in lake.stored()}
+        lake.rebuild(hour(5).id)
+        [left, *_] = sorted(old.keys() - set(lake.stored()))
+        lake.store.put(left, old[left] or b"")
+        assert found(lake) == {"superseded-left": [left]}
+
+    def test_a_dead_letter_that_is_gone(self, store: Store) -> None:
+        lake = lake_of(store, policies={"bad_record": "dead_letter"}, odd={(P0, 1): {"value": b"no\njson"}})
+        lake.run(2)
+        [key] = [key for key in lake.stored() if key.startswith("_dead_letter/")]
+        lake.store.delete(key)
+        assert found(lake) == {"object-missing": [key]}
+
+    def test_an_object_of_no_unfinished_chunk(self, lake: Lake) -> None:
+        lake.logs[P0] = Range(0, 9)
+        lake.run(8, until="planned")
+        name = "orders/date=2026-11-20/hour=08/orders+0+0000000000000000000{}.jsonl.gz"
+        lake.store.put(name.format(7), b"of the plan")
+        assert found(lake) == {}
+        lake.store.put(name.format(8), b"in the middle of a chunk")
+        assert found(lake) == {"unexplained": [name.format(8)]}
+
+
+@IN_MEMORY
+class TestDocuments:
+    @pytest.mark.parametrize("name", ["plan", "manifest", "commit"])
+    def test_a_removed_document(self, lake: Lake, name: str) -> None:
+        key = run_document(lake.name, hour(5).id, name)
+        lake.store.delete(key)
+        kinds = found(lake, deep=True)
+        assert kinds.pop(f"{name}-missing") == [key]
+        assert kinds.pop("gap", []) == (["orders[0] [3, 6)", "orders[1] [3, 6)"] if name == "plan" else [])
+        assert kinds == {}
+
+    def test_a_removed_run(self, lake: Lake) -> None:
+        for name in "plan", "intent", "manifest", "commit":
+            lake.store.delete(run_document(lake.name, hour(5).id, name))
+        kinds = found(lake)
+        assert kinds.pop("gap") == ["orders[0] [3, 6)", "orders[1] [3, 6)"]
+        assert len(kinds.pop("unexplained")) == 6
+        assert sorted(kinds) == ["commit-missing", "manifest-missing", "plan-missing"]
+
+    def test_an_edited_count(self, lake: Lake) -> None:
+        key = run_document(lake.name, hour(5).id, "manifest")
+        edit(lake.store, key, lambda d: d["objects"][0].update(rows=7))
+        kinds = found(lake)
+        assert kinds == {"account-wrong": [key], "manifest-changed": [key]}
+        [finding] = [f for f in lake.audit().damage if f.kind == "account-wrong"]
+        assert finding.found == "orders[0] [3, 5): 2 offsets archived, but its objects hold 8 rows"
+
+    def test_an_edited_plan(self, lake: Lake) -> None:
+        key = run_document(lake.name, hour(5).id, "plan")
+        edit(lake.store, key, lambda d: d.update(group="another"))
+        kinds = found(lake)
+        assert kinds.pop("plan-changed") == [key]
+        assert kinds == {"account-wrong": [run_document(lake.name, hour(5).id, "manifest")]}
+
+    def test_a_damaged_document(self, lake: Lake) -> None:
+        for key in hour_document(lake.name, lake.brokers.first + 3), run_document(lake.name, hour(5).id, "intent"):
+            lake.store.put(key, b"{")
+        assert found(lake) == {"unreadable": [hour_document(lake.name, lake.brokers.first + 3)]}
+        lake.store.put(progress_document(lake.name), b"[]")
+        assert progress_document(lake.name) in found(lake)["unreadable"]
+
+    def test_a_document_in_another_ones_place(self, lake: Lake) -> None:
+        wrong, right = (run_document(lake.name, hour(n).id, "commit") for n in (6, 5))
+        lake.store.put(wrong, lake.store.get(right) or b"")
+        kinds = found(lake)
+        assert kinds["unreadable"] == [wrong]
+
+    @pytest.mark.parametrize("committed", [False, True])
+    def test_an_overlapping_plan(self, lake: Lake, committed: bool) -> None:
+        plan = lake.ledger.plan(hour(5).id)
+        assert plan is not None
+        copy = plan.model_copy(update={"interval": hour(7), "planned_at": hour(8).start})
+        lake.ledger.create_plan(copy)
+        places = ["orders[0] [3, 6)", "orders[1] [3, 6)"]
+        if not committed:
+            assert found(lake) == {"overlap": places}
+            return
+        manifest = lake.ledger.manifest(hour(5).id)
+        commit = lake.ledger.commit(hour(5).id)
+        assert manifest is not None
+        assert commit is not None
+        manifest = manifest.model_copy(update={"run": copy.run, "plan_digest": copy.digest})
+        lake.ledger.put_manifest(manifest)
+        lake.ledger.create_commit(
+            commit.model_copy(update={"run": copy.run, "plan_digest": copy.digest, "manifest_digest": manifest.digest})
+        )
+        kinds = found(lake)
+        assert kinds.pop("overlap") == places
+        assert len(kinds.pop("promised-twice")) == 6
+        assert kinds == {}
+
+
+@IN_MEMORY
+class TestDerived:
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda d: d.update(rows=d["rows"] + 1),
+            lambda d: d.update(bytes=1),
+            lambda d: d.update(status="open"),
+            lambda d: d.update(late_rows=1),
+            lambda d: d["runs"][0].update(rows=1),
+            lambda d: d["runs"][0]["objects"].pop(),
+            lambda d: d["runs"][0]["objects"][0].update(checksum="0-1"),
+            lambda d: d["runs"][0].update(run="20261120T060000Z"),
+            lambda d: d["runs"].clear(),
+        ],
+    )
+    def test_an_edited_proof(self, lake: Lake, change: Callable[[dict[str, Any]], None]) -> None:
+        key = hour_document(lake.name, lake.brokers.first + 3)
+        edit(lake.store, key, change)
+        assert found(lake) == {"proof-wrong": [key]}
+
+    def test_an_edited_history_is_worth_a_warning(self, lake: Lake) -> None:
+        key = hour_document(lake.name, lake.brokers.first + 3)
+        edit(lake.store, key, lambda d: d.update(closed_by="20261120T060000Z"))
+        assert [(f.kind, f.severity, f.where) for f in lake.audit().findings] == [("proof-history", "warning", key)]
+
+    def test_a_removed_proof_and_one_too_many(self, lake: Lake) -> None:
+        key, other = (hour_document(lake.name, lake.brokers.first + n) for n in (3, 20))
+        proof = json.loads(lake.store.get(key) or b"")
+        lake.store.delete(key)
+        proof.update(hour_start=(hour(20).start.isoformat().replace("+00:00", "Z")))
+        lake.store.put(other, json.dumps(proof).encode())
+        assert found(lake) == {"proof-missing": [key], "proof-wrong": [other]}
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda d: d.update(closed_until="2026-11-20T09:00:00Z"),
+            lambda d: d.update(complete_from="2026-11-20T09:00:00Z"),
+            lambda d: d.update(lost=1),
+            lambda d: d.update(open_hours=[1]),
+            lambda d: d["partitions"][0].update(covered=[[0, 5]]),
+            lambda d: d["partitions"][0].update(topic_id="another"),
+            lambda d: d["partitions"].pop(),
+        ],
+    )
+    def test_an_edited_progress(self, lake: Lake, change: Callable[[dict[str, Any]], None]) -> None:
+        edit(lake.store, progress_document(lake.name), change)
+        assert found(lake) == {"progress-wrong": [progress_document(lake.name)]}
+
+    def test_progress_that_has_gone_too_far(self, lake: Lake) -> None:
+        edit(lake.store, progress_document(lake.name), lambda d: d["partitions"][1].update(next=9))
+        assert found(lake) == {"gap": ["orders[1] [7, 9)"], "progress-wrong": [progress_document(lake.name)]}
+
+    def test_progress_that_is_gone(self, lake: Lake) -> None:
+        lake.store.delete(progress_document(lake.name))
+        assert found(lake) == {"progress-missing": [progress_document(lake.name)]}
+
+
+@IN_MEMORY
+class TestDeep:
+    def test_an_object_that_is_not_what_its_manifest_says(self, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A writer at fault: the ledger is consistent, and says so itself."""
+        key = lake.stored()[0]
+        real = type(lake.store).read
+
+        def others(self: Store, wanted: str, start: int, length: int) -> bytes | None:
+            return real(self, lake.stored()[1] if wanted == key else wanted, start, length)
+
+        monkeypatch.setattr(type(lake.store), "read", others)
+        assert found(lake, deep=True) == {"content-wrong": [key]}
+
+    def test_damage_on_the_way_only_is_none(self, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+        real, bad = type(lake.store).read, set(lake.stored())
+
+        def once(self: Store, wanted: str, start: int, length: int) -> bytes | None:
+            data = real(self, wanted, start, length) or b""
+            if wanted in bad:
+                bad.discard(wanted)
+                return data[:-1] + b"?"
+            return data
+
+        monkeypatch.setattr(type(lake.store), "read", once)
+        assert found(lake, deep=True) == {}
+        assert bad == set()
+
+
+def by_kind(findings: tuple[Finding, ...]) -> dict[str, tuple[str, str]]:
+    return {f.kind: (f.severity, f.where) for f in findings}
+
+
+@IN_MEMORY
+class TestLive:
+    def live(self, lake: Lake) -> dict[str, tuple[str, str]]:
+        return by_kind(lake.audit(cluster=lake.brokers).findings)
+
+    def test_all_is_well(self, lake: Lake) -> None:
+        assert self.live(lake) == {}
+        lake.logs[P0] = Range(0, 200)
+        assert self.live(lake) == {}
+
+    def test_a_topic_made_again(self, lake: Lake) -> None:
+        lake.brokers.ids["orders"] = "another"
+        assert self.live(lake) == {"topic-recreated": ("error", "orders[1]")}
+
+    def test_a_topic_that_is_gone(self, lake: Lake) -> None:
+        lake.logs.clear()
+        assert self.live(lake) == {"topic-gone": ("warning", "orders[1]")}
+
+    def test_a_group_that_was_moved_or_is_gone(self, lake: Lake) -> None:
+        lake.brokers.group = {P0: 1}
+        assert self.live(lake) == {
+            "group-moved": ("error", "orders[0]"),
+            "group-missing": ("warning", "orders[1]"),
+        }
+
+    def test_a_log_that_ends_too_early(self, lake: Lake) -> None:
+        lake.logs[P0] = Range(0, 5)
+        assert self.live(lake) == {"beyond-log-end": ("error", "orders[0] [5, 7)")}
+
+    def test_retention(self, lake: Lake) -> None:
+        lake.logs[P0] = Range(6, 200)
+        assert self.live(lake) == {"retention-near": ("warning", "orders[0] [7, 200)")}
+        lake.logs[P0] = Range(9, 200)
+        assert self.live(lake) == {"retention-passed": ("error", "orders[0] [7, 9)")}
+
+
+@IN_MEMORY
+class TestAtWork:
+    def test_a_run_at_work_is_no_damage(self, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A run settles between the listing of the ledger and that of the objects."""
+        lake.logs[P0] = Range(0, 9)
+        real, begun = type(lake.store).list, []
+
+        def meanwhile(self: Store, prefix: str) -> Any:
+            if prefix == "orders/" and not begun:
+                begun.append(prefix)
+                lake.run(8)
+            return real(self, prefix)
+
+        told: list[str] = []
+        monkeypatch.setattr(type(lake.store), "list", meanwhile)
+        report = lake.audit(tell=told.append)
+        assert (report.findings, report.counts.runs) == ((), 4)
+        assert any("looking again" in line for line in told)

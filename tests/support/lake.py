@@ -1,0 +1,129 @@
+"""An archive on any store, of records that a test writes down: no broker, no Spark, the real writer and the real steps.
+
+Partition p's record at offset o has the timestamp of hour o of the day, unless the test says otherwise.
+"""
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from kafka_archiver.audit.report import Report
+from kafka_archiver.config import Archive
+from kafka_archiver.formats.base import RECORD, VALUE
+from kafka_archiver.intervals import Interval, to_ms
+from kafka_archiver.kafka.cluster import Topic
+from kafka_archiver.ledger import Ledger
+from kafka_archiver.plan import BadRecord, Chunk, Plan
+from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.spark.finish import Choice
+from kafka_archiver.spark.job import ArchiveJob
+from kafka_archiver.steps.audit import audit
+from kafka_archiver.steps.close_hours import close_hours
+from kafka_archiver.steps.commit import commit
+from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.plan import Origin, Work, plan
+from kafka_archiver.steps.rebuild import rebuild_run
+from kafka_archiver.steps.verify import verify
+from kafka_archiver.store import Store
+from kafka_archiver.writer.chunk import write_chunk
+from kafka_archiver.writer.result import ChunkResult, Limits, WriteJob
+from tests.support.brokers import Brokers
+from tests.support.chunks import Row, batch
+
+FIRST = datetime(2026, 11, 20, tzinfo=UTC)
+HOUR = 3_600_000
+
+
+def hour(number: int) -> Interval:
+    """The `number`th hour of the day."""
+    return Interval(start=FIRST + timedelta(hours=number), end=FIRST + timedelta(hours=number + 1))
+
+
+@dataclass
+class Topics(Brokers):
+    """Brokers whose topics may be made again: `ids` has the ids of those that were."""
+
+    ids: dict[str, str] = field(default_factory=dict)
+
+    def topics(self, wanted: Any) -> list[Topic]:
+        return [t._replace(id=self.ids.get(t.name, t.id)) for t in super().topics(wanted)]
+
+
+@dataclass
+class Lake:
+    """One archive of the topics that `logs` has."""
+
+    store: Store
+    logs: dict[TopicPartition, Range]
+    settings: dict[str, Any] = field(default_factory=dict)
+    policies: dict[str, str] = field(default_factory=dict)
+    odd: dict[tuple[TopicPartition, int], dict[str, Any]] = field(default_factory=dict)
+    name: str = field(default_factory=lambda: f"a{uuid.uuid4().hex[:8]}")
+
+    def __post_init__(self) -> None:
+        self.brokers = Topics(self.logs, first=to_ms(FIRST) // HOUR)
+        self.archive = Archive.model_validate(
+            {
+                "archive": self.name,
+                "source": {"topics": sorted({name.topic for name in self.logs})},
+                "store": {"url": "memory://unused", "chunk_records": 2, **self.settings},
+                "policies": self.policies,
+            }
+        )
+        self.ledger = Ledger(self.store, self.name)
+        self.context = Context(self.archive, self.brokers, self.store, self.ledger)  # type: ignore[arg-type]
+
+    def run(self, number: int, origin: Origin = "scheduled", until: str = "settled") -> str:
+        """The run of an hour, up to a state (planned, written, committed, settled). Returns its name."""
+        now = hour(number).end + timedelta(minutes=5)
+        self._finish(plan(self.context, hour(number), origin, now), now, until)
+        return hour(number).id
+
+    def rebuild(self, run: str, keep: bool = False, until: str = "settled") -> str:
+        """Rebuild a run, two days later."""
+        now = FIRST + timedelta(days=2)
+        work = rebuild_run(self.context, run, now, keep)
+        self._finish(work, now, until)
+        return work.runs[0]
+
+    def _finish(self, work: Work, now: datetime, until: str) -> None:
+        if until == "planned":
+            return
+        for run in work.archive:
+            self.job().run(run)
+        if until == "written":
+            return
+        verify(self.context, work.runs)
+        commit(self.context, work.runs, now + timedelta(minutes=1))
+        if until != "committed":
+            close_hours(self.context, work.runs)
+
+    def job(self) -> ArchiveJob:
+        choice = Choice(self.archive.policies.lost_offsets, self.archive.policies.bad_record)
+        return ArchiveJob(self.brokers, self.store, self.ledger, self, choice)  # type: ignore[arg-type]
+
+    def write(self, plan: Plan, chunks: Sequence[Chunk], bad_record: BadRecord) -> list[ChunkResult]:
+        """The engine."""
+        settings = plan.settings
+        job = WriteJob(archive=plan.archive, settings=settings, revision=plan.revision, bad_record=bad_record)
+        columns = VALUE.names if settings.content == "value" and bad_record != "dead_letter" else RECORD.names[2:]
+        found = []
+        for chunk in chunks:
+            rows = [self._row(chunk.name, offset) for offset in range(chunk.start, chunk.end)]
+            found.append(write_chunk(chunk, [batch(rows).select(columns)], job, self.store, Limits()))
+        return found
+
+    def _row(self, name: TopicPartition, offset: int) -> Row:
+        time = (self.brokers.first + offset) * HOUR
+        fields = {"timestamp": time, "key": b"k", "value": b'{"n": %d}' % offset, **self.odd.get((name, offset), {})}
+        return Row(offset, **fields)
+
+    def audit(self, **options: Any) -> Report:
+        return audit(self.archive, self.store, datetime.now(UTC), **options)
+
+    def stored(self) -> list[str]:
+        """Of the objects of this archive's topics."""
+        topics = {name.topic for name in self.logs}
+        return sorted(s.key for s in self.store.list("") if s.key.removeprefix("_dead_letter/").split("/")[0] in topics)
