@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 
 from kafka_archiver.formats.base import Buffer, Target
 from kafka_archiver.formats.decoding import check_values, is_json, refuse
+from kafka_archiver.formats.vectors import large_binary
 
 _NEWLINE, _RETURN, _SPACE = b"\n\r "
 # Counting in pieces that fit the CPU's cache is twice as fast.
@@ -15,6 +16,7 @@ _TWO_LINES = (
     "the value contains a newline and is not JSON, so it cannot be one line; "
     "set `store.content: record`, or another `store.format`"
 )
+_NOTHING, _LINE_END, _NULL = map(large_binary, (b"", b"\n", b"null"))
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -29,19 +31,13 @@ def value_lines(batch: pa.RecordBatch, target: Target) -> Buffer:
     # Large, so that the joined lines cannot be too big for their positions.
     values = batch.column("value").cast(pa.large_binary())
     check_values(batch, target)
-    lines = pc.binary_join_element_wise(
-        values, _scalar(b""), _scalar(b"\n"), null_handling="replace", null_replacement=b"null"
-    )
+    lines = pc.binary_join_element_wise(values, _NOTHING, _LINE_END, null_handling="replace", null_replacement=b"null")
     _, positions, data = lines.buffers()
     ends = np.frombuffer(positions, np.int64)[lines.offset : lines.offset + len(lines) + 1]
     text = np.frombuffer(data, np.uint8)[ends[0] : ends[-1]] if len(lines) else np.empty(0, np.uint8)
     if _newlines(text) != len(lines):
         text = _on_one_line_each(text, ends[1:] - ends[0] - 1, batch, target)
     return text.data
-
-
-def _scalar(value: bytes) -> pa.Scalar:
-    return pa.scalar(value, pa.large_binary())
 
 
 def _newlines(text: Bytes) -> int:
@@ -70,7 +66,7 @@ def values_of(lines: bytes) -> pa.RecordBatch:
     positions = np.concatenate([[0], ends]).astype(np.int64)
     whole = pa.Array.from_buffers(pa.large_binary(), len(ends), [None, pa.py_buffer(positions), pa.py_buffer(lines)])
     values = pc.binary_slice(whole, 0, -1)
-    is_null = pc.equal(values, _scalar(b"null"))
+    is_null = pc.equal(values, _NULL)
     return pa.record_batch(
         [pc.if_else(is_null, pa.scalar(None, pa.large_binary()), values).cast(pa.binary())], ["value"]
     )
