@@ -10,8 +10,15 @@ from airflow.dag_processing.dagbag import DagBag
 from airflow.sdk import DAG
 
 from kafka_archiver.config import Archive, parse_archive
+from kafka_archiver.intervals import to_ms
+from kafka_archiver.orchestration.archives import read_archives
+from kafka_archiver.orchestration.connections import endpoints
 from kafka_archiver.orchestration.dags import archive_dag
+from kafka_archiver.ranges import Range
+from kafka_archiver.steps.context import Context
 from scripts.stack.paths import ROOT
+from tests.support.brokers import Brokers
+from tests.support.runs import DAY, P0, P1
 
 DAGS = ROOT / "dags"
 MINIMAL = "archive: {name}\nsource: {{topics: [{name}]}}\nstore: {{url: 's3://bucket/lake'}}\n"
@@ -19,6 +26,7 @@ SECRET = "hunter2-hunter2"
 
 AddConnection = Callable[..., None]
 MakeArchive = Callable[..., Archive]
+Call = Callable[..., int]
 
 
 @pytest.fixture
@@ -69,3 +77,44 @@ def load() -> DagBag:
 
 def dag_of(archive: Archive) -> DAG:
     return archive_dag(archive, "The text.", ROOT / "spark_jobs" / "archive.py")
+
+
+@pytest.fixture
+def call() -> Call:
+    """Calls `airflow archive` as Airflow's parser does. Returns the exit code."""
+    from airflow.cli.cli_parser import get_parser
+
+    def run(*words: str) -> int:
+        args = get_parser().parse_args(["archive", *words])
+        try:
+            args.func(args)
+        except SystemExit as end:
+            return end.code if isinstance(end.code, int) else 99
+        return 0
+
+    return run
+
+
+@pytest.fixture
+def orders(archives: Path, tmp_path: Path) -> Path:
+    """The archive orders, in a store of its own in memory."""
+    file = archives / "orders.yaml"
+    file.write_text(
+        "archive: orders\nsource: {topics: [orders]}\n"
+        f"store: {{url: 'memory://{tmp_path.name}/lake', chunk_records: 2}}\n"
+    )
+    return file
+
+
+@pytest.fixture
+def brokers(monkeypatch: pytest.MonkeyPatch, local_connections: None) -> Brokers:
+    """One record an hour in each of two partitions; three hours so far."""
+    answers = Brokers({P0: Range(0, 3), P1: Range(0, 3)}, first=to_ms(DAY) // 3_600_000)
+    monkeypatch.setattr("kafka_archiver.steps.context.Cluster", answers)
+    return answers
+
+
+@pytest.fixture
+def context(orders: Path, brokers: Brokers) -> Context:
+    found, _ = read_archives(orders.parent)
+    return Context.open(found["orders"], endpoints(found["orders"]))

@@ -1,7 +1,6 @@
 """`airflow archive`: what it answers, for people and for programs, and how it says that it cannot."""
 
 import json
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -9,96 +8,13 @@ import pytest
 import yaml
 
 from kafka_archiver.errors import TransientError
-from kafka_archiver.intervals import Interval, to_ms
-from kafka_archiver.manifest import ChunkAccount, Manifest, ObjectEntry
-from kafka_archiver.orchestration.archives import read_archives
-from kafka_archiver.orchestration.connections import endpoints
-from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.close_hours import close_hours
-from kafka_archiver.steps.commit import commit
+from kafka_archiver.ranges import Range
 from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.plan import plan
+from tests.dags.conftest import Call
 from tests.support.brokers import Brokers
+from tests.support.runs import P0, P1, lines, run
 
 pytestmark = pytest.mark.dags
-
-DAY = datetime(2026, 11, 20, tzinfo=UTC)
-P0, P1 = TopicPartition("orders", 0), TopicPartition("orders", 1)
-Call = Callable[..., int]
-
-
-@pytest.fixture
-def call() -> Call:
-    """Calls `airflow archive` as Airflow's parser does. Returns the exit code."""
-    from airflow.cli.cli_parser import get_parser
-
-    def run(*words: str) -> int:
-        args = get_parser().parse_args(["archive", *words])
-        try:
-            args.func(args)
-        except SystemExit as end:
-            return end.code if isinstance(end.code, int) else 99
-        return 0
-
-    return run
-
-
-@pytest.fixture
-def orders(archives: Path, tmp_path: Path) -> Path:
-    """The archive orders, in a store of its own in memory."""
-    file = archives / "orders.yaml"
-    file.write_text(
-        "archive: orders\nsource: {topics: [orders]}\n"
-        f"store: {{url: 'memory://{tmp_path.name}/lake', chunk_records: 2}}\n"
-    )
-    return file
-
-
-@pytest.fixture
-def brokers(monkeypatch: pytest.MonkeyPatch, local_connections: None) -> Brokers:
-    """One record an hour in each of two partitions; three hours so far."""
-    answers = Brokers({P0: Range(0, 3), P1: Range(0, 3)}, first=to_ms(DAY) // 3_600_000)
-    monkeypatch.setattr("kafka_archiver.steps.context.Cluster", answers)
-    return answers
-
-
-@pytest.fixture
-def context(orders: Path, brokers: Brokers) -> Context:
-    found, _ = read_archives(orders.parent)
-    return Context.open(found["orders"], endpoints(found["orders"]))
-
-
-def hour(number: int) -> Interval:
-    return Interval(start=DAY + timedelta(hours=number), end=DAY + timedelta(hours=number + 1))
-
-
-def run(context: Context, number: int, until: str = "settled") -> None:
-    """The `number`th run of the day, up to a state, as if Spark had written one object a chunk."""
-    now = hour(number).end + timedelta(minutes=5)
-    work = plan(context, hour(number), "scheduled", now)
-    if until == "planned":
-        return
-    made = context.ledger.plan(work.runs[-1])
-    assert made is not None
-    accounts = [ChunkAccount(**c.model_dump(), archived=c.range.size) for c in made.chunks()]
-    objects = [
-        ObjectEntry(
-            key=f"orders/o+{a.partition}+{a.start}.jsonl.gz", topic=a.topic, partition=a.partition, generation=0,
-            chunk_start=a.start, path=f"date=2026-11-20/hour={a.start:02d}", rows=a.archived, bytes=1000 * a.archived,
-            checksum=f"md5of{a.partition}{a.start}-1", etag="etag", first_offset=a.start, last_offset=a.end - 1,
-            min_timestamp=0, max_timestamp=1,
-        )
-        for a in accounts
-    ]  # fmt: skip
-    context.ledger.put_manifest(Manifest.of(made, objects, accounts))
-    if until != "written":
-        commit(context, work.runs, now + timedelta(minutes=1))
-    if until == "settled":
-        close_hours(context, work.runs)
-
-
-def lines(text: str) -> list[str]:
-    return [line.rstrip() for line in text.splitlines()]
 
 
 def test_list(call: Call, orders: Path, capsys: pytest.CaptureFixture[str]) -> None:

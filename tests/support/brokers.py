@@ -16,6 +16,9 @@ class Brokers:
     first: int
     group: dict[TopicPartition, int] = field(default_factory=dict)
     failure: Exception | None = None
+    settings: dict[str, str] = field(default_factory=dict)
+    live: list[str] = field(default_factory=list)
+    brokers: str = "broker:9092"
 
     def __call__(self, _: Mapping[str, str]) -> "Brokers":
         """Stands for the class, too: every client is this one."""
@@ -23,6 +26,14 @@ class Brokers:
 
     def cluster_id(self) -> str:
         return "a-cluster"
+
+    def size(self) -> int:
+        if self.failure:
+            raise self.failure
+        return 3
+
+    def topic_settings(self, topics: Iterable[str]) -> dict[str, dict[str, str]]:
+        return {topic: self.settings for topic in topics}
 
     def topics(self, wanted: Any) -> list[Topic]:
         if self.failure:
@@ -37,7 +48,7 @@ class Brokers:
         return {name: there.get(name) for name in names}
 
     def members(self, group: str) -> list[str]:
-        return []
+        return self.live
 
     def committed(self, group: str, names: Iterable[TopicPartition]) -> dict[TopicPartition, int | None]:
         return {name: self.group.get(name) for name in names}

@@ -237,6 +237,7 @@ Ends with 0 when the run has succeeded, else with 1 and the reason. Ctrl-C ends 
         option("--run", metavar="RUN", help="A run, as `airflow archive runs` names it, or the start of its interval"),
         option("--keep", action="store_true", help="Leave the objects that are replaced in the store"),
         _YES,
+        option("-v", "--verbose", action="store_true", help="Make logging output more verbose"),
     ),
 )
 

@@ -84,14 +84,16 @@ def show(output: str, document: Any, tables: Sequence[Table]) -> None:
         for number, table in enumerate(tables):
             if number:
                 print()
-            _print(table)
+            from airflow.cli.simple_table import AirflowConsole
+
+            render(table, AirflowConsole())
 
 
-def _print(table: Table) -> None:
-    from airflow.cli.simple_table import AirflowConsole, SimpleTable
+def render(table: Table, console: Any) -> None:
+    """Print a table on a rich console."""
+    from airflow.cli.simple_table import SimpleTable
     from rich.text import Text
 
-    console = AirflowConsole()
     if table.title:
         console.print(Text(table.title, style="bold"))
     if table.alarm:

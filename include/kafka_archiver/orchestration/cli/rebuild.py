@@ -1,6 +1,7 @@
 """`airflow archive rebuild`: read what is archived again from Kafka. Starts a DAG run, and waits for its end."""
 
 from argparse import Namespace
+from datetime import UTC, datetime
 from typing import Any
 
 from airflow.api.common.trigger_dag import trigger_dag
@@ -58,7 +59,8 @@ def rebuild(args: Namespace) -> None:
 def _wanted(context: Context, args: Namespace) -> tuple[list[Plan], dict[str, Any]]:
     """What would be replaced, and how the DAG run is told."""
     if args.hour is not None:
-        hour = args.hour.replace(minute=0, second=0, microsecond=0)
+        # Airflow's times are a subclass with an arithmetic of its own.
+        hour = datetime.fromtimestamp(args.hour.timestamp(), UTC).replace(minute=0, second=0, microsecond=0)
         return [replaceable(context, run) for run in runs_of_hour(context, hour)], {"hour": isoformat(hour)}
     run = find_run(args.run, states(context.ledger), context.archive.archive)
     return [replaceable(context, run)], {"run": run}

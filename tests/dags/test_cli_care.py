@@ -1,0 +1,280 @@
+"""`airflow archive doctor`, `clean` and `status --hours`: what they answer, and with which exit code."""
+
+import json
+import os
+import sys
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_archiver.errors import TransientError
+from kafka_archiver.keys import Place, hour_path, object_key
+from kafka_archiver.proof import Progress
+from kafka_archiver.ranges import Range
+from kafka_archiver.steps.context import Context
+from tests.dags.conftest import AddConnection, Call
+from tests.support.brokers import Brokers
+from tests.support.runs import DAY, P0, P1, lines, run
+
+pytestmark = pytest.mark.dags
+
+SOUND = {"retention.ms": "604800000", "message.timestamp.after.max.ms": "3600000"}
+
+
+@pytest.fixture(autouse=True)
+def own_temporary_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Nothing else is left there."""
+    directory = tmp_path / "tmp"
+    directory.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(directory))
+    return directory
+
+
+@pytest.fixture(autouse=True)
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark and Java are installed, as far as anybody can see."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in ("spark-submit", "java"):
+        (folder / name).write_text(f"#!/bin/sh\necho {name} 17 >&2\n")
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+
+
+def checks(capsys: pytest.CaptureFixture[str]) -> dict[str, dict[str, Any]]:
+    [found] = json.loads(capsys.readouterr().out)
+    assert found["archive"] == "orders"
+    return {check["name"]: check for check in found["checks"]}
+
+
+def test_a_sound_archive(call: Call, context: Context, brokers: Brokers, capsys: pytest.CaptureFixture[str]) -> None:
+    brokers.settings = SOUND
+    run(context, 2)
+    before = {stat.key for stat in context.store.list("")}
+    assert call("doctor", "orders", "-o", "json") == 0
+    found = checks(capsys)
+    assert {name: check["state"] for name, check in found.items()} == dict.fromkeys(
+        [
+            "connection spark_default", "spark-submit", "java", "connections", "store", "create-only",
+            "put, get, head, list, delete", "clocks", "multipart", "brokers", "topic orders", "retention of orders",
+            "timestamps of orders", "group", "topic ids", "runs", "schema registry",
+        ],
+        "ok",
+    )  # fmt: skip
+    assert found["brokers"]["found"] == "3 brokers of cluster a-cluster at broker:9092"
+    assert found["topic orders"]["found"] == "2 partitions, id id-of-orders"
+    assert found["group"]["found"] == "archiver-orders has no members and an offset for 2 of 2 partitions"
+    assert found["schema registry"]["found"] == "not configured"
+    assert {stat.key for stat in context.store.list("")} == before
+
+
+def test_warnings_are_no_failure(
+    call: Call, context: Context, brokers: Brokers, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(context, 2)
+    run(context, 3, until="written")
+    brokers.settings, brokers.group = {**SOUND, "retention.ms": "7200000"}, {P0: 3}
+    assert call("doctor", "orders", "-o", "json") == 0
+    found = checks(capsys)
+    assert {name for name, check in found.items() if check["state"] != "ok"} == {
+        "retention of orders",
+        "run 20261120T030000Z",
+    } | ({"group"} if found["group"]["state"] == "warning" else set())
+    assert "records are kept for 2:00:00, a run is due every 1:00:00" in found["retention of orders"]["found"]
+    assert "it wrote all objects; not settled" in found["run 20261120T030000Z"]["found"]
+
+
+def test_every_problem_has_its_message_and_its_commands(
+    call: Call, context: Context, brokers: Brokers, capsys: pytest.CaptureFixture[str]
+) -> None:
+    brokers.settings = SOUND
+    run(context, 2)
+    brokers.logs[P0] = Range(5, 9)
+    brokers.group[P1] = 1
+    brokers.live = ["nosy@10.0.0.1"]
+    assert call("doctor", "orders", "-o", "json") == 1
+    shown = capsys.readouterr()
+    assert shown.err == "orders: 3 problems\n"
+    found = [c for c in json.loads(shown.out)[0]["checks"] if c["state"] == "problem"]
+    members, lost, moved = (check["found"] for check in found)
+    assert "live members: nosy@10.0.0.1" in members
+    assert "2 offsets of orders[0] are gone" in lost
+    assert 'airflow dags trigger archive_orders --conf \'{"policies": {"lost_offsets": "record_loss"}}\'' in lost
+    assert "stands at 1 in orders[1]" in moved
+    assert "--reset-offsets --to-offset 3 --execute" in moved
+
+
+def test_brokers_that_do_not_answer(
+    call: Call, context: Context, brokers: Brokers, capsys: pytest.CaptureFixture[str]
+) -> None:
+    brokers.failure = TransientError("no answer from the Kafka brokers at broker:9092")
+    assert call("doctor") == 1
+    shown = capsys.readouterr()
+    assert shown.err == "orders: 1 problem\n"
+    table = lines(shown.out)
+    assert table[0] == "orders"
+    assert [word.strip() for word in table[1].split("|")] == ["check", "state", "found", "what to do"]
+    assert any(line.startswith("brokers ") and "| problem |" in line for line in table)
+    assert any("This means: nothing else about Kafka could be tried." in line for line in table)
+
+
+def test_a_missing_topic_and_a_missing_connection(
+    call: Call, orders: Path, brokers: Brokers, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("AIRFLOW_CONN_SPARK_DEFAULT")
+    monkeypatch.setenv("PATH", "/none")
+    with orders.open("a") as file:
+        file.write("alerts: {on_failure: [hook]}\n")
+    assert call("doctor", "orders", "-o", "json") == 1
+    found = checks(capsys)
+    problems = {name for name, check in found.items() if check["state"] == "problem"}
+    assert problems == {"connection spark_default", "connection hook", "spark-submit", "java"}
+    assert "airflow connections add spark_default" in found["connection spark_default"]["found"]
+
+
+def test_nothing_but_connections_without_the_brokers_connection(
+    call: Call, orders: Path, connection: AddConnection, capsys: pytest.CaptureFixture[str]
+) -> None:
+    connection("aws_default", "aws", {})
+    connection("spark_default", "spark", host="local[2]")
+    assert call("doctor", "orders", "-o", "json") == 1
+    found = checks(capsys)
+    assert "there is no Airflow connection 'kafka_default'" in found["connections"]["found"]
+    assert "brokers" not in found
+
+
+def leave(context: Context) -> str:
+    """An upload of a killed attempt, of offsets that are settled."""
+    run(context, 2)
+    key = object_key(Place("orders", 0, 0), hour_path(498_650), ".jsonl.gz")
+    context.store.upload_part(key, context.store.start_upload(key), 1, b"sent")
+    return key
+
+
+def test_clean(call: Call, context: Context, own_temporary_directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    key = leave(context)
+    folder = own_temporary_directory / "kafka-archiver-task-1"
+    folder.mkdir()
+    (own_temporary_directory / "precious").mkdir()
+    for words, removed in ((("--dry-run",), False), ((), True)):
+        assert call("clean", "orders", "--older-than", "0s", "-o", "json", *words) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert found["removed"] is removed
+        assert [(one["archive"], one["kind"], one["what"]) for one in found["leftovers"]] == [
+            ("orders", "upload", key),
+            (None, "temporary", str(folder)),
+        ]
+        assert bool(list(context.store.list_uploads(""))) is not removed
+        assert folder.exists() is not removed
+    assert (own_temporary_directory / "precious").exists()
+    assert call("clean", "--older-than", "0s") == 0
+    assert lines(capsys.readouterr().out) == ["Leftovers", "(none)"]
+
+
+def test_clean_leaves_what_is_young(call: Call, context: Context, capsys: pytest.CaptureFixture[str]) -> None:
+    leave(context)
+    assert call("clean", "orders", "-o", "json") == 0
+    assert json.loads(capsys.readouterr().out) == {"removed": True, "leftovers": []}
+    assert len(list(context.store.list_uploads(""))) == 1
+
+
+@pytest.mark.parametrize(("answer", "words", "removed"), [("n", (), 0), ("", (), 0), ("y", (), 1), ("", ("--yes",), 1)])
+def test_clean_asks_on_a_terminal(
+    call: Call,
+    context: Context,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    answer: str,
+    words: tuple[str, ...],
+    removed: int,
+) -> None:
+    leave(context)
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    monkeypatch.setattr(sys.stdin, "readline", lambda: f"{answer}\n")
+    assert call("clean", "orders", "--older-than", "0s", *words) == 0
+    shown = capsys.readouterr()
+    assert ("Remove 1 upload? [y/N]" in shown.err) is (not words)
+    assert lines(shown.out)[0] == f"Leftovers: 1 upload; {'removed' if removed else 'nothing was removed'}"
+    assert len(list(context.store.list_uploads(""))) == 1 - removed
+
+
+@pytest.mark.parametrize("text", ["", "1", "d", "-1d", "1y", "1.5h", "999999d"])
+def test_a_wrong_duration(call: Call, context: Context, capsys: pytest.CaptureFixture[str], text: str) -> None:
+    with pytest.raises(SystemExit):
+        call("clean", "orders", f"--older-than={text}")
+    assert "expected a time like 90s, 30m, 12h, 1d or 2w" in capsys.readouterr().err
+
+
+@pytest.fixture
+def four(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is twenty past four on the day of the runs."""
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> datetime:
+            return DAY + timedelta(hours=4, minutes=20)
+
+    monkeypatch.setattr("kafka_archiver.orchestration.cli.status.datetime", Clock)
+
+
+@pytest.mark.usefixtures("four")
+def test_the_last_hours(call: Call, context: Context, brokers: Brokers, capsys: pytest.CaptureFixture[str]) -> None:
+    run(context, 2)
+    proof = context.ledger.hour(498_650)
+    assert proof is not None
+    context.ledger.put_hour(proof.model_copy(update={"hour_start": DAY + timedelta(hours=3), "status": "incomplete"}))
+    assert call("status", "orders", "--hours", "4") == 0
+    table = lines(capsys.readouterr().out)
+    assert table[6:] == [
+        "1 of 4 hours are past and incomplete: what they lack will not come by itself",
+        "hour                 | status     | rows | bytes | objects | late rows | dead letters | complete as of       "
+        "| closed by",
+        "=====================+============+======+=======+=========+===========+==============+======================"
+        "+=================",
+        "2026-11-20T01:00:00Z | -          |    0 |     0 |       0 |         0 |            0 | -                    "
+        "| -",
+        "2026-11-20T02:00:00Z | complete   |    2 | 2,000 |       2 |         0 |            0 | 2026-11-20T03:05:00Z "
+        "| 20261120T020000Z",
+        "2026-11-20T03:00:00Z | incomplete |    2 | 2,000 |       2 |         0 |            0 | 2026-11-20T03:05:00Z "
+        "| 20261120T020000Z",
+        "2026-11-20T04:00:00Z | -          |    0 |     0 |       0 |         0 |            0 | -                    "
+        "| -",
+    ]
+    assert call("status", "orders", "-o", "json", "--hours") == 0
+    [found] = json.loads(capsys.readouterr().out)
+    assert len(found["hours"]) == 24
+    assert found["hours"][-3] == {
+        "hour_start": "2026-11-20T02:00:00Z",
+        "status": "complete",
+        "rows": 2,
+        "bytes": 2000,
+        "objects": 2,
+        "late_rows": 0,
+        "dead_letters": 0,
+        "complete_as_of": "2026-11-20T03:05:00Z",
+        "closed_by": "20261120T020000Z",
+    }
+
+
+def test_what_was_lost_is_shown_for_ever(call: Call, context: Context, capsys: pytest.CaptureFixture[str]) -> None:
+    context.ledger.put_progress(Progress(archive="orders", lost=1234))
+    assert call("status", "orders") == 0
+    assert lines(capsys.readouterr().out)[1] == "1,234 offsets lost for ever"
+    assert call("status", "orders", "-o", "json") == 0
+    assert json.loads(capsys.readouterr().out)[0]["lost"] == 1234
+
+
+def test_what_is_wrong_is_red_on_a_terminal() -> None:
+    from rich.console import Console
+
+    from kafka_archiver.orchestration.cli.output import Red, Table, render
+
+    console = Console(force_terminal=True, color_system="standard", width=100)
+    with console.capture() as capture:
+        render(Table(("status",), [[Red("incomplete")], ["complete"]], None, "7 lost"), console)
+    assert "\x1b[1;31m7 lost" in capture.get()
+    assert "\x1b[31mincomplete" in capture.get()
+    assert "\x1b[31mcomplete" not in capture.get()

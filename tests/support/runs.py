@@ -1,0 +1,47 @@
+"""Runs of the archive `orders` on brokers that a test writes down, as if Spark had archived them."""
+
+from datetime import UTC, datetime, timedelta
+
+from kafka_archiver.intervals import Interval
+from kafka_archiver.manifest import ChunkAccount, Manifest, ObjectEntry
+from kafka_archiver.ranges import TopicPartition
+from kafka_archiver.steps.close_hours import close_hours
+from kafka_archiver.steps.commit import commit
+from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.plan import plan
+
+DAY = datetime(2026, 11, 20, tzinfo=UTC)
+P0, P1 = TopicPartition("orders", 0), TopicPartition("orders", 1)
+
+
+def hour(number: int) -> Interval:
+    return Interval(start=DAY + timedelta(hours=number), end=DAY + timedelta(hours=number + 1))
+
+
+def run(context: Context, number: int, until: str = "settled") -> None:
+    """The `number`th run of the day, up to a state, as if Spark had written one object a chunk."""
+    now = hour(number).end + timedelta(minutes=5)
+    work = plan(context, hour(number), "scheduled", now)
+    if until == "planned":
+        return
+    made = context.ledger.plan(work.runs[-1])
+    assert made is not None
+    accounts = [ChunkAccount(**c.model_dump(), archived=c.range.size) for c in made.chunks()]
+    objects = [
+        ObjectEntry(
+            key=f"orders/o+{a.partition}+{a.start}.jsonl.gz", topic=a.topic, partition=a.partition, generation=0,
+            chunk_start=a.start, path=f"date=2026-11-20/hour={a.start:02d}", rows=a.archived, bytes=1000 * a.archived,
+            checksum=f"md5of{a.partition}{a.start}-1", etag="etag", first_offset=a.start, last_offset=a.end - 1,
+            min_timestamp=0, max_timestamp=1,
+        )
+        for a in accounts
+    ]  # fmt: skip
+    context.ledger.put_manifest(Manifest.of(made, objects, accounts))
+    if until != "written":
+        commit(context, work.runs, now + timedelta(minutes=1))
+    if until == "settled":
+        close_hours(context, work.runs)
+
+
+def lines(text: str) -> list[str]:
+    return [line.rstrip() for line in text.splitlines()]
