@@ -1,66 +1,79 @@
-"""python -m bench: the table, and JSON for machines."""
+"""python -m bench: the table, JSON for machines, and what got slower since a saved run."""
 
 import argparse
 import json
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
+from bench.compare import changes
+from bench.figures import Result
 from bench.job import JobSettings
-from bench.scenarios import Bench, Scenario
+from bench.runner import Bench
+from bench.scenarios import SCENARIOS
 from bench.services import services
 from bench.table import table
 from scripts.stack.errors import StackError
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m bench", description="Measure the archive job beside the floors.")
-    parser.add_argument("--records", type=int, default=1_000_000, help="a scenario (default 1,000,000)")
-    parser.add_argument("--sizes", type=int, nargs="+", default=[1200, 120], help="bytes of a value")
-    parser.add_argument(
-        "--scenario",
-        choices=["hour", "hours48"],
-        nargs="+",
-        default=["hour", "hours48"],
-        help="hour: each size, all in one hour; hours48: the first size, 48 hours interleaved",
+    parser = argparse.ArgumentParser(
+        prog="python -m bench", description="Measure the archive job beside the floors and a bare program."
     )
-    parser.add_argument("--no-floors", action="store_true", help="leave the floors out")
+    parser.add_argument("--records", type=int, default=1_000_000, help="a scenario (default 1,000,000)")
+    parser.add_argument("--scenario", choices=list(SCENARIOS), nargs="+", default=list(SCENARIOS), help="default: all")
+    parser.add_argument("--repeat", type=int, default=1, metavar="N", help="run each N times; the table has medians")
+    parser.add_argument("--no-floors", action="store_true", help="leave the floors and the bare program out")
     parser.add_argument("--cores", type=int, default=2, help="of Spark, in one JVM")
     parser.add_argument("--reader", choices=["auto", "native", "spark"], default="auto", help="how records are read")
     parser.add_argument("--store", nargs="+", default=[], metavar="KEY=VALUE", help="of the archive's section store")
     parser.add_argument("--conf", nargs="+", default=[], metavar="KEY=VALUE", help="for spark-submit")
     parser.add_argument("--fresh", action="store_true", help="make the topics anew")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there")
+    parser.add_argument(
+        "--compare", type=Path, metavar="FILE", help="what --json wrote before: say what takes more CPU; exit code 1"
+    )
     return parser.parse_args()
 
 
-def main() -> None:
-    """Run what was asked for."""
+def main() -> int:
+    """Run what was asked for. Returns the exit code: 1 if something is slower than in the saved run."""
     options = _arguments()
     began = time.monotonic()
-    store = dict(pair.split("=", 1) for pair in options.store)
-    # For other formats, gzip and PUT of lines is no floor.
-    floors = not options.no_floors and not {"format", "content", "codec"} & store.keys()
-    wanted = [Scenario(size=size, hours=1) for size in options.sizes if "hour" in options.scenario]
-    if "hours48" in options.scenario:
-        wanted.append(Scenario(size=options.sizes[0], hours=48))
-    # Topics as they are, objects smaller, and temporary files.
-    needed = 1 + 2 * options.records * sum(s.size + 100 for s in wanted) / (1 << 30)
+    saved: dict[str, Any] = json.loads(options.compare.read_text())["scenarios"] if options.compare else {}
+    wanted = {name: SCENARIOS[name] for name in options.scenario}
+    topics = {scenario.topic(0): scenario for scenario in wanted.values()}
+    # Topics as they are, objects smaller, of each run, and temporary files.
+    topics_bytes = options.records * sum(s.size + 100 for s in topics.values())
+    objects_bytes = options.records * options.repeat * sum(s.size + 100 for s in wanted.values())
+    needed = 1 + (topics_bytes + objects_bytes) / (1 << 30)
 
     def say(what: str) -> None:
         print(f"[{time.monotonic() - began:5.0f} s] {what}", file=sys.stderr, flush=True)
 
+    store = dict(pair.split("=", 1) for pair in options.store)
     settings = JobSettings(cores=options.cores, store=store, conf=options.conf, reader=options.reader)
+    results: dict[str, list[Result]] = {name: [] for name in wanted}
     with services(options.fresh, needed) as running:
-        bench = Bench(running, settings, say)
-        results = [bench.run(scenario, options.records, floors) for scenario in wanted]
+        bench = Bench(running, settings, options.records, say)
+        # Turn by turn, so that a slow spell of the machine meets all scenarios.
+        for _ in range(options.repeat):
+            for name, scenario in wanted.items():
+                results[name].append(bench.run(name, scenario, not options.no_floors))
     print(table(results))
+    now = {name: [run.to_dict() for run in runs] for name, runs in results.items()}
     if options.json:
-        options.json.write_text(json.dumps([result.to_dict() for result in results], indent=2) + "\n")
+        options.json.write_text(json.dumps({"scenarios": now}, indent=2) + "\n")
+    if not options.compare:
+        return 0
+    found = changes(saved, now)
+    print("\n".join(["", *map(str, found)]))
+    return int(any(change.slower for change in found))
 
 
 if __name__ == "__main__":
     try:
-        main()
-    except (StackError, RuntimeError) as error:
+        sys.exit(main())
+    except (StackError, RuntimeError, ValueError, OSError, KeyError) as error:
         sys.exit(f"bench: {error}")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.job import JobRun
-from bench.usage import Kind
+from bench.usage import Kind, Usage
 
 MILLION = 1_000_000
 
@@ -23,18 +23,35 @@ class Floors:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Bare:
+    """The bare program on the same topic, and on one of a few records."""
+
+    run: Usage
+    tiny: Usage
+
+    @property
+    def cpu(self) -> float:
+        """CPU seconds, start-up apart."""
+        return self.run.total - self.tiny.total
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """One scenario.
+    """One run of one scenario.
 
     :param tiny: the same job on a plan of a few records: start-up, which is taken off.
     :param floors: None where they say nothing (formats other than JSON lines with gzip).
+    :param bare: None if it was not run.
+    :param plain_bytes: Parquet: what pyarrow makes of the same tables with its own settings for zstd.
     """
 
     name: str
     run: JobRun
     tiny: JobRun
     cores: int
-    floors: Floors | None
+    floors: Floors | None = None
+    bare: Bare | None = None
+    plain_bytes: int | None = None
 
     def _per_million(self, seconds: float) -> float:
         return seconds / self.run.records * MILLION
@@ -42,17 +59,41 @@ class Result:
     @property
     def jvm(self) -> float:
         """CPU seconds of the JVM per million records, start-up apart."""
-        return self._per_million(self.run.usage.jvm - self.tiny.usage.jvm)
+        return self._part("jvm")
 
     @property
-    def python(self) -> float:
-        """CPU seconds of Python per million records, start-up apart."""
-        return self._per_million(self.run.usage.python - self.tiny.usage.python)
+    def driver(self) -> float:
+        """CPU seconds of the Python driver per million records, start-up apart."""
+        return self._part("driver")
+
+    @property
+    def workers(self) -> float:
+        """CPU seconds of Spark's Python workers per million records, start-up apart."""
+        return self._part("worker")
+
+    def _part(self, kind: Kind) -> float:
+        return self._per_million(self.run.usage.cpu.get(kind, 0.0) - self.tiny.usage.cpu.get(kind, 0.0))
 
     @property
     def total(self) -> float:
         """CPU seconds per million records, start-up apart."""
-        return self.jvm + self.python
+        return self.jvm + self.driver + self.workers
+
+    @property
+    def bare_total(self) -> float | None:
+        """CPU seconds of the bare program per million records, start-up apart."""
+        return None if self.bare is None else self._per_million(self.bare.cpu)
+
+    @property
+    def to_bare(self) -> float | None:
+        """The job's CPU as a multiple of the bare program's."""
+        return None if self.bare_total is None else self.total / self.bare_total
+
+    @property
+    def waiting(self) -> float | None:
+        """Wall time as a multiple of CPU time ÷ cores, start-up apart: 1 when every core was busy all the time."""
+        cpu = self.run.usage.total - self.tiny.usage.total
+        return (self.run.usage.wall - self.tiny.usage.wall) * self.cores / cpu if cpu > 0 else None
 
     @property
     def rate(self) -> float | None:
@@ -81,7 +122,15 @@ class Result:
             "scenario": self.name,
             "records": self.run.records,
             "records_per_second": self.rate,
-            "cpu_seconds_per_million": {"jvm": self.jvm, "python": self.python, "total": self.total},
+            "cpu_seconds_per_million": {
+                "jvm": self.jvm,
+                "driver": self.driver,
+                "workers": self.workers,
+                "total": self.total,
+            },
+            "bare_cpu_seconds_per_million": self.bare_total,
+            "ratio_to_bare": self.to_bare,
+            "plain_parquet_bytes": self.plain_bytes,
             "floors_cpu_seconds_per_million": None
             if floors is None
             else {

@@ -10,7 +10,6 @@ from botocore.config import Config
 from isal import isal_zlib
 
 from bench.commands import measured
-from bench.records import PARTITIONS
 from bench.services import Services
 from bench.topics import read
 from scripts.stack.java import find_java
@@ -48,10 +47,10 @@ def java_consumer(services: Services, topic: str, records: int) -> float:
     usage = measured(command, log)
     if (found := consumed(log.read_text(errors="replace"))) < records:
         raise RuntimeError(f"the Java consumer read {found} of {records} records")
-    return usage.jvm
+    return usage.total
 
 
-def compress_and_put(services: Services, topic: str) -> tuple[float, int]:
+def compress_and_put(services: Services, topic: str, partitions: int) -> tuple[float, int]:
     """CPU seconds, and bytes sent, of gzip (isal's level 2) and PUT alone: one object a partition, in parts.
 
     Only this thread's CPU between having the lines and having sent them counts, not how they were read.
@@ -66,7 +65,7 @@ def compress_and_put(services: Services, topic: str) -> tuple[float, int]:
         client.put_object(Bucket=services.s3.bucket, Key=f"floor/{topic}/{number}", Body=bytes(held))
         number, sent, held = number + 1, sent + len(held), bytearray()
 
-    for partition, values in read(services.kafka.bootstrap_servers, topic, PARTITIONS):
+    for partition, values in read(services.kafka.bootstrap_servers, topic, partitions):
         lines = b"\n".join(values) + b"\n"
         started = time.thread_time()
         if partition != last and last >= 0:

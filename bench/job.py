@@ -1,9 +1,13 @@
 """One run of the real archive job: plan, spark-submit (measured), verify, commit."""
 
+import io
+import os
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+
+import pyarrow.parquet as pq
 
 from bench.commands import measured
 from bench.records import START
@@ -11,11 +15,13 @@ from bench.services import Services
 from bench.usage import Usage
 from kafka_archiver.config import Archive
 from kafka_archiver.intervals import Interval, from_ms
+from kafka_archiver.orchestration.jvm import java_settings
 from kafka_archiver.spark.main import ENDPOINTS
 from kafka_archiver.steps.commit import commit
 from kafka_archiver.steps.context import Context, Endpoints
 from kafka_archiver.steps.plan import plan
 from kafka_archiver.steps.verify import verify
+from kafka_archiver.store import open_store
 from scripts.stack.java import find_java
 from scripts.stack.paths import BIN, ROOT, SPARK_JARS
 from scripts.stack.settings import spark_settings
@@ -32,19 +38,25 @@ class JobSettings:
     """
 
     cores: int
-    store: Mapping[str, str]
+    store: Mapping[str, str | int]
     conf: Sequence[str]
     reader: str = "auto"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRun:
-    """What came of it."""
+    """What came of it. `url` and `keys`: where the objects are, until the bench's S3 server ends."""
 
     records: int
-    objects: int
     size: int
     usage: Usage
+    url: str = ""
+    keys: tuple[str, ...] = ()
+
+    @property
+    def objects(self) -> int:
+        """How many objects were written."""
+        return len(self.keys)
 
 
 def archive(services: Services, topic: str, settings: JobSettings) -> JobRun:
@@ -78,6 +90,7 @@ def archive(services: Services, topic: str, settings: JobSettings) -> JobRun:
     command += [part for run in work.archive for part in ("--run", run)]
     environment = {
         **spark_settings(find_java()),
+        **java_settings(settings.reader, os.environ),
         "SPARK_CONF_DIR": str(conf),
         "TMPDIR": str(services.directory / "tmp"),
         ENDPOINTS: endpoints.to_json(),
@@ -89,10 +102,21 @@ def archive(services: Services, topic: str, settings: JobSettings) -> JobRun:
     assert manifest is not None
     return JobRun(
         records=manifest.rows,
-        objects=len(manifest.objects),
         size=sum(o.bytes for o in manifest.objects),
         usage=usage,
+        url=archive.store.url,
+        keys=tuple(o.key for o in manifest.objects),
     )
+
+
+def plain_parquet(services: Services, run: JobRun) -> int:
+    """The bytes of the same tables, a file an object, as pyarrow's own settings for zstd make them."""
+    store, size = open_store(run.url, _endpoints(services).store), 0
+    for key in run.keys:
+        written = io.BytesIO()
+        pq.write_table(pq.read_table(io.BytesIO(store.get(key) or b"")), written, compression="zstd")
+        size += len(written.getbuffer())
+    return size
 
 
 def _endpoints(services: Services) -> Endpoints:

@@ -5,12 +5,12 @@ import json
 import random
 from collections.abc import Callable, Iterator
 from itertools import count, islice
+from typing import Any
 
 from bench.topics import Record
 
 # Large beside the windows of the compressors (32 KiB of gzip, 1 MiB of zstd): no repetition is ever in sight.
 POOL = 16_384
-PARTITIONS = 4
 MS_PER_HOUR = 3_600_000
 # 2026-11-21T00:00:00Z
 START = 1_795_219_200_000
@@ -67,14 +67,18 @@ def _large(random: random.Random, size: int) -> str:
     return json.dumps(order | {"trace": trace, "note": note}, separators=(",", ":"))
 
 
-def _small(random: random.Random, _: int) -> str:
-    event = {
+def _small(random: random.Random, size: int) -> str:
+    event: dict[str, Any] = {
         "sku": f"{random.getrandbits(40):010X}",
         "status": random.choice(_STATUS),
         "shop": random.choice(_WORDS),
         "price": random.randint(99, 99_999) / 100,
         "at": random.randint(1_795_000_000_000, 1_795_999_999_999),
+        "note": "",
     }
+    room = size - len(json.dumps(event, separators=(",", ":")))
+    while len(event["note"]) < room - 4:
+        event["note"] += random.choice(_WORDS) + " "
     return json.dumps(event, separators=(",", ":"))
 
 
@@ -90,8 +94,13 @@ def values(size: int) -> Iterator[bytes]:
         yield b'{"id":"%016x",%b' % (identity, tails[number % POOL])
 
 
-def records(number: int, size: int, hours: int) -> Iterator[Record]:
-    """Records over all partitions; with one hour in the order of their times, with several all of them at once."""
+def records(number: int, size: int, hours: int, partitions: int, skewed: bool = False) -> Iterator[Record]:
+    """Records over all partitions; with one hour in the order of their times, with several all of them at once.
+
+    :param skewed: nine of ten records are of partition 0.
+    """
     for n, value in enumerate(islice(values(size), number)):
-        hour = n // PARTITIONS % hours if hours > 1 else 0
-        yield Record(n % PARTITIONS, START + hour * MS_PER_HOUR + n * MS_PER_HOUR // number, b"customer-%d" % n, value)
+        hour = n // partitions % hours if hours > 1 else 0
+        partition = n % partitions if not skewed else 0 if n % 10 else 1 + n // 10 % (partitions - 1)
+        time = START + hour * MS_PER_HOUR + n * MS_PER_HOUR // number
+        yield Record(partition, time, b"customer-%d" % n, value)

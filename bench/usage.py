@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, Self
 
 Kind = Literal["jvm", "driver", "worker"]
-PYTHON: tuple[Kind, ...] = ("driver", "worker")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,14 +25,9 @@ class Usage:
     peak_total: int
 
     @property
-    def jvm(self) -> float:
-        """CPU seconds of JVMs."""
-        return self.cpu.get("jvm", 0.0)
-
-    @property
-    def python(self) -> float:
-        """CPU seconds of Python."""
-        return sum(self.cpu.get(kind, 0.0) for kind in PYTHON)
+    def total(self) -> float:
+        """CPU seconds of all processes."""
+        return sum(self.cpu.values())
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""

@@ -1,15 +1,20 @@
 """The bench's pure parts: what it makes, what it reads, what it calculates. Nothing here measures time."""
 
 import json
+from collections import Counter
+from dataclasses import replace
 from itertools import islice
+from typing import Any
 
 import pytest
 
-from bench.figures import Floors, Result
+from bench.compare import changes
+from bench.figures import Bare, Floors, Result
 from bench.floors import consumed
 from bench.job import JobRun
 from bench.processes import TICK, parse_stat
-from bench.records import MS_PER_HOUR, PARTITIONS, START, records, values
+from bench.records import MS_PER_HOUR, START, records, values
+from bench.scenarios import SCENARIOS
 from bench.table import table
 from bench.usage import Usage
 
@@ -30,7 +35,7 @@ def _run(jvm: float, worker: float, wall: float, records: int = 2_000_000) -> Jo
         peak_kind={"jvm": 800 << 20, "worker": 300 << 20},
         peak_total=1100 << 20,
     )
-    return JobRun(records=records, objects=4, size=1_000_000, usage=usage)
+    return JobRun(records=records, size=1_000_000, usage=usage, keys=("a", "b", "c", "d"))
 
 
 RESULT = Result(
@@ -39,35 +44,77 @@ RESULT = Result(
     tiny=_run(jvm=20.0, worker=2.0, wall=10.0, records=1000),
     cores=2,
     floors=Floors(consume=6.0, compress_and_put=9.0),
+    bare=Bare(run=_run(jvm=0.0, worker=21.0, wall=9.0).usage, tiny=_run(jvm=0.0, worker=1.0, wall=1.0).usage),
 )
 
 
 def test_start_up_is_taken_off_and_figures_are_per_million() -> None:
-    assert (RESULT.jvm, RESULT.python, RESULT.total) == (10.0, 5.0, 15.0)
+    assert (RESULT.jvm, RESULT.driver, RESULT.workers, RESULT.total) == (10.0, 0.0, 5.0, 15.0)
     assert RESULT.rate == 50_000
     assert RESULT.ratio == 2.0
+    assert (RESULT.bare_total, RESULT.to_bare) == (10.0, 1.5)
+    # 40 seconds of two cores for 30 seconds of CPU.
+    assert RESULT.waiting == pytest.approx(80 / 30)
     assert RESULT.memory_per_core == 550 << 20
 
 
 def test_a_rate_needs_a_run_that_takes_longer_than_its_start() -> None:
-    hurried = Result(name="", run=_run(1, 1, wall=9.0), tiny=_run(1, 1, wall=10.0), cores=2, floors=None)
+    hurried = Result(name="", run=_run(1, 1, wall=9.0), tiny=_run(1, 1, wall=10.0), cores=2)
     assert hurried.rate is None
     assert hurried.ratio is None
-    rows = {line[:40].strip(): line[40:].strip() for line in table([hurried]).splitlines()}
+    rows = {line[:40].strip(): line[40:].strip() for line in table({"": [hurried]}).splitlines()}
     assert rows["records/s, start-up apart"] == "–"
 
 
-def test_the_table_has_a_column_a_scenario() -> None:
-    lines = table([RESULT, RESULT]).splitlines()
-    assert lines[0].split() == ["1200", "B", "1200", "B"]
+def test_the_table_has_a_column_a_scenario_with_the_medians_of_its_runs() -> None:
+    slow = replace(RESULT, run=_run(jvm=70.0, worker=12.0, wall=50.0))
+    lines = table({"1200 B": [RESULT, slow, RESULT], "140 B": [slow]}).splitlines()
+    assert lines[0].split() == ["1200", "B", "140", "B"]
     (ratio,) = (line for line in lines if line.startswith("job / (floor 1 + floor 2)"))
-    assert ratio.split()[-2:] == ["2.00", "2.00"]
-    assert len({line.index("B") for line in lines[:1]}) == 1
+    assert ratio.split()[-2:] == ["2.00", "4.00"]
+
+
+def saved(*cpu: float, start: float = 10.0, name: str = "1200 B") -> dict[str, list[dict[str, Any]]]:
+    """As `--json` writes it: runs with these CPU seconds per million."""
+    return {name: [{"cpu_seconds_per_million": {"total": c}, "start_up": {"cpu": {"jvm": start}}} for c in cpu]}
+
+
+def slower(before: dict[str, list[dict[str, Any]]], now: dict[str, list[dict[str, Any]]]) -> list[str]:
+    return [change.figure for change in changes(before, now) if change.slower]
+
+
+def test_a_planted_regression_is_found() -> None:
+    assert slower(saved(10.0, 10.1, 9.9), saved(11.0, 11.2, 10.9)) == ["a million records"]
+    assert slower(saved(10.0, 10.1, 9.9), saved(10.0, 10.1, 9.9, start=11.0)) == ["start-up"]
+    assert slower(saved(10.0), saved(11.5)) == ["a million records"]
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        pytest.param((10.0, 10.1, 9.9), (10.0, 10.1, 9.9), id="the same"),
+        pytest.param((10.0, 10.1, 9.9), (10.3, 10.4, 10.2), id="less than sittings differ"),
+        pytest.param((9.0, 10.0, 11.5), (11.0, 11.2, 10.9), id="the saved runs differ by more"),
+        pytest.param((10.0, 10.1, 9.9), (10.0, 11.0, 12.5), id="these runs differ by more"),
+        pytest.param((10.0,), (10.9,), id="one run says little"),
+        pytest.param((10.0, 10.1, 9.9), (6.0, 6.1, 5.9), id="faster"),
+    ],
+)
+def test_noise_is_no_regression(before: tuple[float, ...], now: tuple[float, ...]) -> None:
+    assert slower(saved(*before), saved(*now)) == []
+
+
+def test_only_what_both_runs_have_is_compared() -> None:
+    with pytest.raises(ValueError, match="140 B"):
+        changes(saved(1.0), saved(1.0, name="140 B"))
+    both = saved(10.0, 10.0, 10.0) | saved(5.0, 5.0, 5.0, name="140 B")
+    assert {change.scenario for change in changes(saved(10.0), both)} == {"1200 B"}
+    assert [str(change)[:6] for change in changes(saved(10.0), saved(5.0))] == ["faster", "same  "]
 
 
 def test_figures_are_json() -> None:
     found = json.loads(json.dumps(RESULT.to_dict()))
-    assert found["cpu_seconds_per_million"] == {"jvm": 10.0, "python": 5.0, "total": 15.0}
+    assert found["cpu_seconds_per_million"] == {"jvm": 10.0, "driver": 0.0, "workers": 5.0, "total": 15.0}
     assert Usage.from_dict(found["job"]) == RESULT.run.usage
 
 
@@ -83,7 +130,7 @@ def test_a_line_of_proc_stat_whose_name_has_brackets() -> None:
     assert found.cpu == pytest.approx(200 * TICK)
 
 
-@pytest.mark.parametrize(("size", "low", "high"), [(1200, 1150, 1250), (120, 100, 140)])
+@pytest.mark.parametrize(("size", "low", "high"), [(1200, 1150, 1250), (140, 130, 150)])
 def test_values_are_json_of_their_size_each_another_and_always_the_same(size: int, low: int, high: int) -> None:
     first = list(islice(values(size), 500))
     assert first == list(islice(values(size), 500))
@@ -92,11 +139,20 @@ def test_values_are_json_of_their_size_each_another_and_always_the_same(size: in
 
 
 def test_records_of_one_hour_are_in_its_order_and_those_of_many_come_at_once() -> None:
-    hour = list(records(400, 120, 1))
+    hour = list(records(400, 140, 1, 4))
     assert [r.timestamp for r in hour] == sorted(r.timestamp for r in hour)
     assert {(r.timestamp - START) // MS_PER_HOUR for r in hour} == {0}
-    assert {r.partition for r in hour} == set(range(PARTITIONS))
-    many = list(records(48 * PARTITIONS, 120, 48))
-    for partition in range(PARTITIONS):
+    assert {r.partition for r in hour} == set(range(4))
+    many = list(records(48 * 4, 140, 48, 4))
+    for partition in range(4):
         hours = [(r.timestamp - START) // MS_PER_HOUR for r in many if r.partition == partition]
         assert sorted(hours) == list(range(48))
+
+
+def test_nine_of_ten_skewed_records_are_of_one_partition() -> None:
+    assert Counter(r.partition for r in records(300, 140, 1, 4, skewed=True)) == {0: 270, 1: 10, 2: 10, 3: 10}
+
+
+def test_scenarios_with_the_same_records_share_a_topic_and_no_others_do() -> None:
+    made = {(s.size, s.hours, s.partitions, s.skewed) for s in SCENARIOS.values()}
+    assert len({s.topic(1000) for s in SCENARIOS.values()}) == len(made)

@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.sdk.exceptions import AirflowException
 
 from kafka_archiver.errors import ConfigError
+from kafka_archiver.orchestration.jvm import java_settings
 from kafka_archiver.orchestration.verdict import Verdict
 from kafka_archiver.spark.watchdog import TASK_PID
 from kafka_archiver.steps.context import Endpoints
@@ -79,18 +79,6 @@ class SubmitHook(SparkSubmitHook):
         value = self._endpoints.replace("\\", "\\\\")
         file.write_text(f"{prefix}.{ENDPOINTS}={value}\nspark.redaction.regex={_REDACTED}\n", encoding="ascii")
         self._properties_file = str(file)
-
-
-def java_settings(reader: str, environment: Mapping[str, str]) -> dict[str, str]:
-    """Variables with JVM options for spark-submit. The first compiler alone saves 3 of 6 CPU seconds of each start.
-
-    It is no loss where records do not pass through the JVM; Spark's own reader needs the second one. What users have
-    in the same variable, in Spark's settings or in the archive's `spark.conf` comes later on the command, and wins.
-    """
-    quick = "-XX:TieredStopAtLevel=1"
-    # The launcher only puts the command together.
-    names = ["SPARK_LAUNCHER_OPTS"] if reader == "spark" else ["SPARK_LAUNCHER_OPTS", "SPARK_SUBMIT_OPTS"]
-    return {name: f"{quick} {environment.get(name, '')}".rstrip() for name in names}
 
 
 def spark_conf(settings: dict[str, str | int | bool]) -> dict[str, str]:

@@ -1,0 +1,63 @@
+"""This run beside a saved one: what takes more CPU than the noise of both explains. Pure."""
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any, NamedTuple
+
+# Of the saved median: what differs from one sitting to the next by itself, with several runs of each and without.
+_NOISE, _NOISE_OF_ONE = 0.05, 0.10
+_SEVERAL = 3
+
+# What `--json` writes: the runs of each scenario, each as `Result.to_dict` gives it.
+Saved = Mapping[str, Sequence[Mapping[str, Any]]]
+
+
+class Change(NamedTuple):
+    """A figure's medians, and the difference above which they differ; CPU seconds."""
+
+    scenario: str
+    figure: str
+    before: float
+    now: float
+    noise: float
+
+    @property
+    def slower(self) -> bool:
+        """Whether it takes more."""
+        return self.now - self.before > self.noise
+
+    def __str__(self) -> str:
+        verdict = "SLOWER" if self.slower else "faster" if self.before - self.now > self.noise else "same"
+        part = (self.now - self.before) / self.before if self.before else 0.0
+        figures = f"{self.before:.2f} → {self.now:.2f} CPU s ({part:+.0%}, noise {self.noise:.2f})"
+        return f"{verdict:6}  {self.scenario}: {self.figure}: {figures}"
+
+
+def changes(saved: Saved, now: Saved) -> list[Change]:
+    """Every figure that both have. :raises ValueError: they have no scenario in common."""
+    common = [name for name in now if name in saved]
+    if not common:
+        raise ValueError(f"the saved run has the scenarios {', '.join(saved)}, this one {', '.join(now)}: none is both")
+    return [
+        _change(name, title, [pick(run) for run in saved[name]], [pick(run) for run in now[name]])
+        for name in common
+        for title, pick in _FIGURES.items()
+    ]
+
+
+def _change(scenario: str, title: str, before: Sequence[float], now: Sequence[float]) -> Change:
+    enough = min(len(before), len(now)) >= _SEVERAL
+    own = median(before) * (_NOISE if enough else _NOISE_OF_ONE)
+    noise = max(own, max(before) - min(before), max(now) - min(now))
+    return Change(scenario, title, median(before), median(now), noise)
+
+
+def _per_million(run: Mapping[str, Any]) -> float:
+    return float(run["cpu_seconds_per_million"]["total"])
+
+
+def _start_up(run: Mapping[str, Any]) -> float:
+    return float(sum(run["start_up"]["cpu"].values()))
+
+
+_FIGURES = {"a million records": _per_million, "start-up": _start_up}
