@@ -91,10 +91,14 @@ def unknown_documents(archive: str, keys: Iterable[str]) -> Iterator[Finding]:
     """Keys below the archive's ledger that are no document of it."""
     for key in keys:
         place = split_run_document(archive, key)
-        known = (place and place[1] in RUN_DOCUMENTS) or split_hour_document(archive, key)
-        known = known or key in (progress_document(archive), audit_document(archive))
-        # What a doctor at work, or one that was killed, tries the store with.
-        if not known and not key.startswith(probe_prefix(archive)):
+        known = (
+            (place and place[1] in RUN_DOCUMENTS)
+            or split_hour_document(archive, key)
+            or key in (progress_document(archive), audit_document(archive))
+            # What a doctor at work, or one that was killed, tries the store with.
+            or key.startswith(probe_prefix(archive))
+        )
+        if not known:
             yield error(UNEXPLAINED, key, "a key that is no document of the ledger", "none", "Look who put it there")
 
 

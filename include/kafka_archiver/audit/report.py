@@ -71,9 +71,14 @@ class Report(Document):
     def summary(self) -> str:
         """One line."""
         lost = f", {self.counts.lost:,} offsets lost for ever" if self.counts.lost else ""
-        warnings = len(self.findings) - len(self.damage)
-        found = f"{len(self.damage)} errors, {warnings} warnings" if self.findings else "nothing to report"
+        errors, warnings = len(self.damage), len(self.findings) - len(self.damage)
+        found = f"{count(errors, 'error')}, {count(warnings, 'warning')}" if self.findings else "nothing to report"
         return f"{self.archive}: {self.verdict}{lost}: {found}"
+
+
+def count(number: int, thing: str) -> str:
+    """So many of a thing, in words."""
+    return f"{number:,} {thing}{'s' * (number != 1)}"
 
 
 def verdict(findings: tuple[Finding, ...]) -> Literal["clean", "damaged"]:

@@ -29,8 +29,16 @@ def endpoints(archive: Archive) -> Endpoints:
 
     :raises ConfigError: a connection is missing, of another type or incomplete.
     """
-    found = Endpoints(kafka=_kafka(archive.source.kafka), store=_store(archive.store.aws))
-    for name, value in [*found.kafka.items(), *found.store.items()]:
+    return Endpoints(kafka=_hidden(_kafka(archive.source.kafka)), store=store_endpoint(archive))
+
+
+def store_endpoint(archive: Archive) -> dict[str, str]:
+    """The store's part of `endpoints`, for what has to do without Kafka."""
+    return _hidden(_store(archive.store.aws))
+
+
+def _hidden(found: dict[str, str]) -> dict[str, str]:
+    for name, value in found.items():
         if _SECRET.search(name):
             mask_secret(value)
             mask_secret(json.dumps(value)[1:-1])

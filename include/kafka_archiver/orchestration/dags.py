@@ -49,9 +49,9 @@ def archive_dag(archive: Archive, text: str, job: Path) -> DAG:
         schedule=timetable(archive),
         catchup=False,
         max_active_runs=1,
-        tags=_tags(archive),
+        tags=tags(archive),
         params=params(archive),
-        default_args=_default_args(archive),
+        default_args=default_args(archive),
         on_failure_callback=FailureAlert(archive).run_failed if archive.alerts.on_failure else None,
         # The caller decides which of them its module shows to Airflow.
         auto_register=False,
@@ -60,7 +60,8 @@ def archive_dag(archive: Archive, text: str, job: Path) -> DAG:
     return dag
 
 
-def _default_args(archive: Archive) -> dict[str, Any]:
+def default_args(archive: Archive) -> dict[str, Any]:
+    """What all tasks of an archive have in common."""
     return {
         "owner": archive.owner,
         "max_active_tis_per_dag": 1,
@@ -82,7 +83,8 @@ def _default_args(archive: Archive) -> dict[str, Any]:
     }
 
 
-def _tags(archive: Archive) -> list[str]:
+def tags(archive: Archive) -> list[str]:
+    """The tags of an archive's DAGs."""
     # A topic's name may be longer than a tag.
     topics = [topic[:100] for topic in archive.source.topics or ()]
     return list(dict.fromkeys(["archiver", *topics, *archive.tags]))

@@ -1,6 +1,6 @@
 """Audit: is the archive what its ledger says, and is the ledger right? Asks the store alone, and the brokers if told.
 
-Writes nothing.
+Writes nothing but, where that is asked for, its report.
 """
 
 import logging
@@ -10,7 +10,7 @@ from kafka_archiver.audit.live import Seen, check_live
 from kafka_archiver.audit.report import Finding, Report, verdict, warning
 from kafka_archiver.config import Archive
 from kafka_archiver.kafka.cluster import Cluster
-from kafka_archiver.keys import ledger_prefix
+from kafka_archiver.keys import audit_document, ledger_prefix
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.plan import Plan
 from kafka_archiver.proof import Progress
@@ -61,6 +61,13 @@ def audit(
         unfinished=tuple(run.name for run in found.unfinished),
         findings=ordered,
     )
+
+
+def publish(store: Store, report: Report) -> str:
+    """Leave the report in the ledger, in place of the last one. Returns its key."""
+    key = audit_document(report.archive)
+    store.put(key, report.to_json())
+    return key
 
 
 def _settled_look(archive: Archive, store: Store, tell: Tell) -> Look:

@@ -19,7 +19,7 @@ from kafka_archiver.audit.documents import (
 )
 from kafka_archiver.audit.objects import UNEXPLAINED, Explained, Stored, check_objects, may_have_written, of_this_store
 from kafka_archiver.audit.replay import Replay
-from kafka_archiver.audit.report import Counts, Finding, error, warning
+from kafka_archiver.audit.report import Counts, Finding, count, error, warning
 from kafka_archiver.audit.tiling import check_lost, check_tiling
 from kafka_archiver.errors import DocumentError
 from kafka_archiver.keys import (
@@ -87,7 +87,7 @@ class _Looking:
         runs = self._runs(listed)
         settled = set(progress.runs if progress else ())
         self._findings += missing_documents(self._archive, runs.values(), settled)
-        self._tell(f"{self._archive}: {len(runs):,} runs; reading what they promise")
+        self._tell(f"{self._archive}: {count(len(runs), 'run')}; reading what they promise")
         counting = current(runs.values())
         self._take(runs, counting, settled)
         plans = [r.plan for r in counting.values() if r.plan]
@@ -229,7 +229,7 @@ class _Looking:
 
     def _objects(self, topics: set[str]) -> None:
         prefixes = [*sorted(topic_prefix(topic) for topic in topics), f"{DEAD_LETTER}/"]
-        self._tell(f"{self._archive}: listing the objects of {len(topics)} topics")
+        self._tell(f"{self._archive}: listing the objects of {count(len(topics), 'topic')}")
 
         def listing(prefix: str) -> dict[str, Stored]:
             return {s.key: Stored(s.size, s.etag) for s in self._store.list(prefix)}
@@ -258,7 +258,9 @@ class _Looking:
             if place and place[1] == "plan":
                 found.setdefault(archive, set()).add(place[0])
         if found:
-            self._tell(f"{self._archive}: asking the ledgers of {', '.join(sorted(found))} about {len(keys):,} objects")
+            self._tell(
+                f"{self._archive}: asking the ledgers of {', '.join(sorted(found))} about {count(len(keys), 'object')}"
+            )
 
         def explain(plan_of: tuple[str, str]) -> set[str]:
             archive, run = plan_of

@@ -174,6 +174,41 @@ commit (null until it is committed)}}; the last three are the documents of the l
     ),
 )
 
+AUDIT = ActionCommand(
+    name="audit",
+    help="Whether the archive is what its ledger says",
+    description="""\
+Check an archive, or each of them, against its own ledger, from the store alone: every document is the one that was
+committed, every plan is accounted for, the plans tile each partition's log without gap or overlap, every object is
+there with its size and ETag, no object is there that nobody explains, and the proofs of the hours and the progress
+are what the manifests give. Changes nothing.
+
+Every finding names a key or offsets. Errors make the archive damaged; warnings (offsets that a policy let go for ever,
+a group that the next run will put right, …) do not.
+
+json and yaml: a list of reports, see docs/FORMAT.md: {archive, store, audited_at, deep, live, verdict (clean or
+damaged), counts: {runs, objects, bytes, rows, hours, lost, read}, unfinished (a list of runs), findings (a list of
+{kind, severity (error or warning), where, found, expected, what_to_do})}. Progress goes to stderr.
+
+Ends with 0 when every archive is clean, else with 1 and the reason on stderr.""",
+    func=lazy_load_command(f"{_HERE}.audit.show_audit"),
+    args=(
+        _ALL,
+        option(
+            "--deep",
+            action="store_true",
+            help="Also read every object from the first byte to the last, by readers that did not write it:\n"
+            "its checksum, its rows and, with content: record, each offset, partition and hour",
+        ),
+        option(
+            "--live",
+            action="store_true",
+            help="Also ask the brokers: topic ids, the group's offsets, what retention has passed or soon will",
+        ),
+        OUTPUT,
+    ),
+)
+
 DOCTOR = ActionCommand(
     name="doctor",
     help="Every strange state and every wrong setting, before a run meets it",
@@ -249,6 +284,6 @@ def commands() -> list[CLICommand]:
             name="archive",
             help="Archives of Kafka topics: their state, their plans, their runs",
             description="Look at archives of Kafka topics, and look after them. Only clean and rebuild change one.",
-            subcommands=(LIST, VALIDATE, STATUS, PLAN, RUNS, SHOW, DOCTOR, CLEAN, REBUILD),
+            subcommands=(LIST, VALIDATE, STATUS, PLAN, RUNS, SHOW, AUDIT, DOCTOR, CLEAN, REBUILD),
         )
     ]

@@ -1,0 +1,53 @@
+"""`airflow archive audit`: whether an archive is what its ledger says."""
+
+from argparse import Namespace
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from kafka_archiver.audit.report import Report, count
+from kafka_archiver.config import Archive
+from kafka_archiver.orchestration.cli.find import ask_each, open_archive
+from kafka_archiver.orchestration.cli.output import Answer, Red, Table, answering
+from kafka_archiver.orchestration.connections import store_endpoint
+from kafka_archiver.steps.audit import audit
+from kafka_archiver.store import open_store
+
+SHOWN = 200
+
+
+@answering
+def show_audit(args: Namespace) -> Answer:
+    """The audit of one archive, or of all."""
+
+    def look(archive: Archive) -> Report:
+        store = open_store(archive.store.url, store_endpoint(archive))
+        cluster = open_archive(archive).cluster if args.live else None
+        # What is printed here goes to stderr.
+        return audit(archive, store, datetime.now(UTC), args.deep, cluster, tell=print)
+
+    found, failures = ask_each(args.archive, look)
+    damaged = [report.summary for report in found if report.verdict != "clean"]
+    tables = [table for report in found for table in _tables(report)]
+    return Answer([report.model_dump() for report in found], tables, [*failures, *damaged])
+
+
+def _tables(report: Report) -> Iterator[Table]:
+    counts = report.counts
+    title = (
+        f"{report.summary}\n{count(counts.runs, 'run')}, {count(counts.objects, 'object')} of "
+        f"{count(counts.bytes, 'byte')} with {count(counts.rows, 'row')}, {count(counts.hours, 'hour')}"
+        + f", {count(counts.read, 'object')} read"
+        * report.deep
+    )
+    if report.unfinished:
+        title += f"\nNot finished: {', '.join(report.unfinished)}"
+    if len(report.findings) > SHOWN:
+        title += f"\nThe first {SHOWN} of {len(report.findings):,} findings; `--output json` has all"
+    shown = report.findings[:SHOWN]
+    rows = [
+        (Red(f.severity) if f.severity == "error" else f.severity, f.kind, f.where, f.found, f.expected) for f in shown
+    ]
+    yield Table(("severity", "kind", "where", "found", "expected"), rows, title)
+    if shown:
+        advice = dict.fromkeys((f.kind, f.what_to_do) for f in shown)
+        yield Table(("kind", "what to do"), list(advice))

@@ -1,0 +1,193 @@
+"""`airflow archive audit` and the DAG that audits: what they answer, and how they end."""
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from airflow.sdk.exceptions import AirflowException
+
+from kafka_archiver.errors import ConfigError, IntegrityError, TransientError
+from kafka_archiver.orchestration import audit_dags
+from kafka_archiver.orchestration.archives import read_archives
+from kafka_archiver.orchestration.audit_dags import audit_dag
+from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.store import open_store
+from tests.dags.conftest import MINIMAL, Call, MakeArchive, load
+from tests.support.lake import Lake
+from tests.support.runs import lines
+
+pytestmark = pytest.mark.dags
+P0, P1 = TopicPartition("orders", 0), TopicPartition("orders", 1)
+
+
+@pytest.fixture
+def lake(orders: Path, local_connections: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Lake:
+    """The archive orders with one run of three hours, and its brokers."""
+    store = open_store(yaml.safe_load(orders.read_text())["store"]["url"], {})
+    lake = Lake(store, {P0: Range(0, 3), P1: Range(0, 3)}, name="orders")
+    lake.run(2)
+    monkeypatch.setattr("kafka_archiver.steps.context.Cluster", lake.brokers)
+    return lake
+
+
+class TestCommand:
+    def test_a_clean_archive(self, call: Call, lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
+        lake.logs[P0] = Range(0, 4)
+        lake.run(3, until="planned")
+        assert call("audit", "orders", "--deep", "--live", "-o", "json") == 0
+        [report] = json.loads(capsys.readouterr().out)
+        assert report.pop("audited_at")
+        size = sum(stat.size for stat in lake.store.list("orders/"))
+        assert report == {
+            "document": "kafka-archiver/audit",
+            "version": 1,
+            "archive": "orders",
+            "store": lake.store.url,
+            "deep": True,
+            "live": True,
+            "verdict": "clean",
+            "counts": {"runs": 1, "objects": 6, "bytes": size, "rows": 6, "hours": 3, "lost": 0, "read": 6},
+            "unfinished": ["20261120T030000Z"],
+            "findings": [],
+        }
+        assert call("audit") == 0
+        shown = capsys.readouterr()
+        assert lines(shown.out) == [
+            "orders: clean: nothing to report",
+            f"1 run, 6 objects of {size} bytes with 6 rows, 3 hours",
+            "Not finished: 20261120T030000Z",
+            "(none)",
+        ]
+        assert lines(shown.err) == [
+            "orders: 2 runs; reading what they promise",
+            "orders: listing the objects of 1 topic",
+        ]
+
+    def test_a_damaged_one(self, call: Call, lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
+        [key, *_] = lake.stored()
+        lake.store.delete(key)
+        assert call("audit", "orders", "-o", "json") == 1
+        shown = capsys.readouterr()
+        [report] = json.loads(shown.out)
+        [finding] = report["findings"]
+        assert (report["verdict"], finding["kind"], finding["where"]) == ("damaged", "object-missing", key)
+        assert shown.err.endswith("orders: damaged: 1 error, 0 warnings\n")
+        assert call("audit") == 1
+        table = capsys.readouterr().out
+        assert "object-missing" in table
+        assert "what to do" in table
+
+    def test_losses_are_shown_and_make_no_damage(
+        self, call: Call, lake: Lake, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        later = Lake(
+            lake.store, {P0: Range(5, 8), P1: Range(0, 3)}, name="orders", policies={"lost_offsets": "record_loss"}
+        )
+        later.brokers.group = lake.brokers.group
+        later.run(8)
+        assert call("audit") == 0
+        assert lines(capsys.readouterr().out)[0] == "orders: clean, 2 offsets lost for ever: 0 errors, 1 warning"
+
+    def test_neither_kafka_nor_its_connection_is_needed(
+        self, call: Call, lake: Lake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        lake.brokers.failure = TransientError("no answer from the Kafka brokers")
+        monkeypatch.delenv("AIRFLOW_CONN_KAFKA_DEFAULT")
+        assert call("audit") == 0
+        assert call("audit", "orders", "--live") == 1
+        assert "there is no Airflow connection 'kafka_default'" in capsys.readouterr().err
+
+    def test_one_archive_that_cannot_be_audited_hides_no_other(
+        self, call: Call, lake: Lake, archives: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        (archives / "payments.yaml").write_text(MINIMAL.format(name="payments") + "sink: 1\n")
+        assert call("audit", "-o", "json") == 1
+        shown = capsys.readouterr()
+        assert [report["archive"] for report in json.loads(shown.out)] == ["orders"]
+        assert "`sink` is not a key" in shown.err
+
+
+class TestDag:
+    def test_its_structure(self, archive: MakeArchive) -> None:
+        dag = audit_dag(archive("timezone: Europe/Berlin\nalerts: {on_failure: [ops]}\n"), "The text.")
+        assert dag.dag_id == "audit_orders"
+        assert dag.task_ids == ["audit"]
+        assert (dag.timetable.expression, str(dag.timetable.timezone)) == ("20 3 * * *", "Europe/Berlin")  # type: ignore[attr-defined]
+        assert (dag.catchup, dag.max_active_runs) == (False, 1)
+        assert dag.tags == {"archiver", "orders", "audit"}
+        assert (dag.doc_md or "").startswith("The text.")
+        assert dag.on_failure_callback
+        assert dag.get_task("audit").on_failure_callback
+        assert type(audit_dag(archive("schedule: null\n"), "").timetable).__name__ == "NullTimetable"
+
+    def test_each_archive_has_one_and_a_wrong_file_stops_nobody(self, archives: Path) -> None:
+        (archives / "orders.yaml").write_text(MINIMAL.format(name="orders"))
+        (archives / "broken.yaml").write_text("archive: [")
+        bag = load()
+        assert sorted(bag.dags) == ["archive_orders", "audit_orders"]
+        assert list(bag.import_errors) == ["archive_errors.py"]
+
+    def test_a_task_that_starts_gets_its_own_dag_alone(self, archives: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        for name in ("orders", "payments"):
+            (archives / f"{name}.yaml").write_text(MINIMAL.format(name=name))
+        monkeypatch.setenv("_AIRFLOW_PARSING_CONTEXT_DAG_ID", "audit_orders")
+        assert list(load().dags) == ["audit_orders"]
+
+    def test_what_airflow_refuses_stops_nobody_else(self, archives: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        for name in ("orders", "payments"):
+            (archives / f"{name}.yaml").write_text(MINIMAL.format(name=name))
+
+        def refuse(archive: Any) -> list[str]:
+            if archive.archive == "orders":
+                raise AirflowException("refused")
+            return []
+
+        monkeypatch.setattr(audit_dags, "tags", refuse)
+        assert list(audit_dags.audit_dags("")) == ["audit_payments"]
+
+    def run(self, lake: Lake, monkeypatch: pytest.MonkeyPatch, **params: bool) -> dict[str, Any]:
+        """Run the task. Returns what it pushed, even when it fails."""
+        pushed: dict[str, Any] = {}
+        ti = type("ti", (), {"xcom_push": staticmethod(pushed.__setitem__)})
+        context = {"params": {"deep": False, "live": False, **params}, "ti": ti}
+        monkeypatch.setattr(audit_dags, "get_current_context", lambda: context)
+        archives, _ = read_archives(audit_dags.config_folder())
+        try:
+            audit_dag(archives["orders"], "").get_task("audit").python_callable()  # type: ignore[attr-defined]
+        except IntegrityError as error:
+            pushed["error"] = str(error)
+        return pushed
+
+    def test_a_clean_archive(self, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+        pushed = self.run(lake, monkeypatch, deep=True, live=True)
+        assert list(pushed) == ["audit"]
+        assert pushed["audit"]["verdict"] == "clean"
+        assert (pushed["audit"]["objects"], pushed["audit"]["read"]) == (6, 6)
+        # The report is in the ledger, where it is explained.
+        stored = json.loads(lake.store.get("_ledger/orders/audit.json") or b"")
+        assert (stored["document"], stored["verdict"], stored["deep"]) == ("kafka-archiver/audit", "clean", True)
+        assert self.run(lake, monkeypatch)["audit"]["verdict"] == "clean"
+
+    def test_a_damaged_archive_fails_the_task_with_what_is_wrong(
+        self, lake: Lake, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        for key in lake.stored():
+            lake.store.delete(key)
+        for number in range(6):
+            lake.store.put(f"orders/extra{number}", b"x")
+        with caplog.at_level(logging.INFO, logger=audit_dags.log.name):
+            pushed = self.run(lake, monkeypatch)
+        assert pushed["error"].startswith("orders: damaged: 12 errors, 0 warnings. (1) orders/date=2026-11-20/hour=00/")
+        assert pushed["error"].endswith(
+            "(10) " + str(lake.audit().damage[9]) + " … and 2 more: see _ledger/orders/audit.json"
+        )
+        assert pushed["audit"]["verdict"] == "damaged"
+        assert sum("unexplained" in line or "object-missing" in line for line in caplog.messages) == 12
+
+    def test_an_archive_that_cannot_be_asked(self, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv("AIRFLOW_CONN_AWS_DEFAULT")
+        with pytest.raises(ConfigError, match="no Airflow connection 'aws_default'"):
+            self.run(lake, monkeypatch)
