@@ -19,7 +19,7 @@ from kafka_archiver.plan import BadRecord, Chunk, Plan
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.spark.finish import Choice
 from kafka_archiver.spark.job import ArchiveJob
-from kafka_archiver.steps.audit import audit
+from kafka_archiver.steps.auditing import audit
 from kafka_archiver.steps.close_hours import close_hours
 from kafka_archiver.steps.commit import commit
 from kafka_archiver.steps.context import Context

@@ -67,14 +67,14 @@ def _gaps(log: Log, taken: list[Range], scheduled: list[Range], following: int |
         )
 
 
-def check_lost(plan: Plan, manifest: Manifest) -> Iterator[Finding]:
+def check_lost(manifest: Manifest) -> Iterator[Finding]:
     """What a run lost: no damage, the archive says it itself, but shown for ever."""
     for account in manifest.chunks:
         for gone in account.lost_ranges:
             yield warning(
                 "lost",
                 f"{Log(account.chunk.name, account.generation)} {Range(*gone)}",
-                f"offsets that Kafka had dropped before run {plan.run} could read them, as policy lost_offsets allowed",
+                f"offsets that Kafka had dropped before run {manifest.run} read them (policy lost_offsets: record_loss)",
                 "their records",
                 "Nothing brings them back; this is shown in every audit",
             )

@@ -71,7 +71,7 @@ def audit_tasks(archive: Archive) -> list[Any]:
     # Imported when it runs: Airflow parses this all day.
     @task(task_id="audit", doc_md="Fails when the archive is damaged, and says how; the ledger has the whole report.")
     def audit() -> None:
-        from kafka_archiver.steps import audit as step
+        from kafka_archiver.steps import auditing as step
         from kafka_archiver.steps.context import Context
         from kafka_archiver.store import open_store
 

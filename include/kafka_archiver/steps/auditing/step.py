@@ -6,17 +6,14 @@ Writes nothing but, where that is asked for, its report.
 import logging
 from datetime import datetime
 
-from kafka_archiver.audit.live import Seen, check_live
 from kafka_archiver.audit.report import Finding, Report, verdict, warning
 from kafka_archiver.config import Archive
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.keys import audit_document, ledger_prefix
 from kafka_archiver.ledger import Ledger
-from kafka_archiver.plan import Plan
-from kafka_archiver.proof import Progress
-from kafka_archiver.ranges import TopicPartition
-from kafka_archiver.steps.audit_deep import Reading, Tell
-from kafka_archiver.steps.audit_look import Look, look
+from kafka_archiver.steps.auditing.deep import Reading, Tell
+from kafka_archiver.steps.auditing.live import ask_brokers
+from kafka_archiver.steps.auditing.look import Look, look
 from kafka_archiver.store import Store
 
 log = logging.getLogger(__name__)
@@ -48,7 +45,7 @@ def audit(
         findings = [_if_same(f, reading.same) for f in findings] + read
         counts = counts.model_copy(update={"read": reading.count})
     if cluster:
-        findings = [*findings, *_live(archive, cluster, found)]
+        findings = [*findings, *ask_brokers(archive, cluster, found)]
     ordered = tuple(sorted(findings, key=lambda f: (f.severity, f.kind, f.where)))
     return Report(
         archive=archive.archive,
@@ -91,22 +88,3 @@ def _if_same(finding: Finding, same: set[str]) -> Finding:
         return finding
     advice = "Its bytes are those that were written. Clearing the task `archive` of the run does not change that"
     return warning(finding.kind, finding.where, finding.found, finding.expected, advice)
-
-
-def _live(archive: Archive, cluster: Cluster, found: Look) -> list[Finding]:
-    progress = found.progress or Progress(archive=archive.archive)
-    known = [p.name for p in progress.partitions if p.next is not None]
-    ids = cluster.topic_ids({name.topic for name in known})
-    same = [n for n in known if (p := progress.partition(n)) and ids[n.topic] == p.topic_id]
-    starts, ends = cluster.log_starts(same), cluster.log_ends(same, archive.source.isolation)
-    committed = cluster.committed(archive.group, same)
-    seen = [Seen(n, ids[n.topic], starts.get(n, 0), ends.get(n, 0), committed.get(n)) for n in known]
-    pending: dict[TopicPartition, set[int]] = {}
-    for plan in (run.plan for run in found.unfinished):
-        _add_positions(pending, plan)
-    return list(check_live(archive, progress, seen, pending))
-
-
-def _add_positions(pending: dict[TopicPartition, set[int]], plan: Plan | None) -> None:
-    for partition in plan.partitions if plan and plan.moves_group else ():
-        pending.setdefault(partition.name, set()).update({partition.start, partition.end})
