@@ -23,7 +23,8 @@ from tests.support.waiting import until
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(400)]
 
-PARTITIONS, HOURS, RECORDS = 4, 8, 400
+# A task has 10,000 offsets at least: enough for more tasks than executors.
+PARTITIONS, HOURS, RECORDS = 4, 8, 40_000
 LINES = {
     f"date=2026-11-21/hour=0{h}": sorted(n for n in range(RECORDS) if n // PARTITIONS % HOURS == h)
     for h in range(HOURS)

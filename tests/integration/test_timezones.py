@@ -20,6 +20,8 @@ NOWHERE = "date=__HIVE_DEFAULT_PARTITION__/hour=__HIVE_DEFAULT_PARTITION__"
 YEAR_9999 = 253_402_300_799_999
 # Clocks go back in Berlin and in St John's, and forward in Berlin and on the Chatham Islands.
 CHANGES = ("2026-10-25T01:00", "2026-11-01T04:30", "2026-03-29T01:00", "2026-09-26T14:00")
+# More than one task has, so that both workers write.
+COPIES = 120
 # Missing, before 1970, and after what a date can name.
 UNUSABLE = (-1, -2, -HOUR, -DAY, YEAR_9999 + 1, 2**53)
 
@@ -53,11 +55,11 @@ def stored(
 ) -> dict[str, Stored]:
     """The same topic, archived here and on workers in different time zones."""
     topic = new_topic(kafka.bootstrap_servers, 2)
-    values = [Record(n % 2, t, json.dumps({"n": n}).encode()) for n, t in enumerate(2 * timestamps())]
+    values = [Record(n % 2, t, json.dumps({"n": n}).encode()) for n, t in enumerate(COPIES * timestamps())]
     produce(kafka.bootstrap_servers, topic, values)
 
     def archive(where: str, reader: str) -> Stored:
-        place = (kafka, s3, tmp_path_factory.mktemp(where), [topic], {"content": "record", "chunk_records": 30})
+        place = (kafka, s3, tmp_path_factory.mktemp(where), [topic], {"content": "record", "chunk_records": 2000})
         settings: dict[str, Any] = {"source": {"reader": reader}}
         if where == "cluster":
             archiver: Archiver = ClusterArchiver(*place, **settings, cluster=spark_cluster)
@@ -76,7 +78,7 @@ def stored(
 
 def test_every_record_is_filed_once_and_by_utc(stored: dict[str, Stored]) -> None:
     expected: dict[str, list[tuple[int, int]]] = {}
-    for n, timestamp in enumerate(2 * timestamps()):
+    for n, timestamp in enumerate(COPIES * timestamps()):
         expected.setdefault(path_of(timestamp), []).append((n, timestamp))
     for name, run in stored.items():
         found = {

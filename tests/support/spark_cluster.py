@@ -196,6 +196,10 @@ class ClusterArchiver(Archiver):
             "spark.executor.defaultJavaOptions": java,
             # The path of a socket below a test's directory would be too long.
             "spark.python.unix.domain.socket.dir": "/tmp",
+            # Nothing begins before both executors are there.
+            "spark.cores.max": "2",
+            "spark.scheduler.minRegisteredResourcesRatio": "1",
+            "spark.scheduler.maxRegisteredResourcesWaitingTime": "120s",
             # An executor that has been silent for so long is taken for dead.
             "spark.executor.heartbeatInterval": "1s",
             "spark.storage.blockManagerHeartbeatTimeoutMs": "20s",
