@@ -41,7 +41,7 @@ def stat(pid: int) -> Stat | None:
         return None
 
 
-def memory(pid: int) -> Memory:
+def memory(pid: int | str) -> Memory:
     """Its memory; zeros when it has ended."""
     try:
         status = Path(f"/proc/{pid}/status").read_text(errors="replace")

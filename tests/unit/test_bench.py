@@ -14,6 +14,7 @@ from bench.floors import consumed
 from bench.job import JobRun
 from bench.processes import TICK, parse_stat
 from bench.records import MS_PER_HOUR, START, records, values
+from bench.scale import simulate
 from bench.scenarios import SCENARIOS
 from bench.table import table
 from bench.usage import Usage
@@ -156,3 +157,9 @@ def test_nine_of_ten_skewed_records_are_of_one_partition() -> None:
 def test_scenarios_with_the_same_records_share_a_topic_and_no_others_do() -> None:
     made = {(s.size, s.hours, s.partitions, s.skewed) for s in SCENARIOS.values()}
     assert len({s.topic(1000) for s in SCENARIOS.values()}) == len(made)
+
+
+def test_the_simulated_run_goes_through_all_steps() -> None:
+    costs = simulate(3, 2)
+    assert costs.objects == 6
+    assert {"plan.json", "intent.json", "manifest.json", "commit.json", "hours", "progress"} == set(costs.sizes)
