@@ -1,11 +1,12 @@
-"""Checks an archive against its own ledger, once a day.
+"""Tidies an archive and checks it against its own ledger, once a day.
 
 | Task | What it does |
 |---|---|
+| `clean_up` | removes what killed attempts and given-up rebuilds have left, once it is a day old |
 | `audit` | compares documents, objects, proofs and progress with each other, and the ledger with the brokers |
 
-It fails when the archive is damaged; its error names what, and `alerts.on_failure` is told. Nothing is changed but the
-report, `audit.json` in the ledger. Trigger it with `deep` to have every object read.
+It fails when the archive is damaged; its error names what, and `alerts.on_failure` is told. The audit changes
+nothing but the report, `audit.json` in the ledger. Trigger it with `deep` to have every object read.
 """
 
 from airflow.sdk import get_parsing_context

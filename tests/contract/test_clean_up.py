@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from kafka_archiver.config import Archive
 from kafka_archiver.errors import TransientError
 from kafka_archiver.keys import Place, hour_path, object_key, probe_prefix, run_document
 from kafka_archiver.ledger import Ledger
@@ -14,7 +13,6 @@ from kafka_archiver.manifest import ChunkAccount, Commit, Intent, Manifest, Obje
 from kafka_archiver.plan import PartitionPlan, Plan, Settings
 from kafka_archiver.proof import Progress
 from kafka_archiver.steps.clean_up import clean_up, leftovers, remove
-from kafka_archiver.steps.context import Context
 from kafka_archiver.store import Store
 from tests.contract.conftest import OpenStore
 from tests.support.values import FIVE, HOURS, plan
@@ -38,10 +36,6 @@ class Lake:
 
     def __init__(self, store: Store) -> None:
         self.store, self.ledger = store, Ledger(store, "orders")
-        archive = Archive.model_validate(
-            {"archive": "orders", "source": {"topics": ["orders"]}, "store": {"url": "memory://unused"}}
-        )
-        self.context = Context(archive, None, store, self.ledger)  # type: ignore[arg-type]
         self.progress = Progress(archive="orders")
 
     def plan(self, number: int, **changes: Any) -> Plan:
@@ -103,8 +97,8 @@ def test_nothing_is_left_of_sound_runs(lake: Lake) -> None:
     lake.settle(lake.plan(0))
     lake.settle(lake.plan(1))
     before = lake.there()
-    assert leftovers(lake.context, soon()) == []
-    assert clean_up(lake.context, soon()) == []
+    assert leftovers(lake.ledger, soon()) == []
+    assert clean_up(lake.ledger, soon()) == []
     assert lake.there() == before
 
 
@@ -129,9 +123,9 @@ def test_uploads_of_what_is_settled_go_and_no_others(lake: Lake) -> None:
         "orders/date=2026-11-21/notes.txt",
     ):
         lake.upload(foreign)
-    assert leftovers(lake.context, datetime.now(UTC) - timedelta(hours=1)) == []
+    assert leftovers(lake.ledger, datetime.now(UTC) - timedelta(hours=1)) == []
     before = lake.there()
-    remove(lake.context, [item for item in leftovers(lake.context, soon()) if item.kind == "upload"])
+    remove(lake.ledger, [item for item in leftovers(lake.ledger, soon()) if item.kind == "upload"])
     assert before - lake.there() == {f"upload of {stray}" for stray in strays}
 
 
@@ -143,7 +137,7 @@ def test_uploads_of_a_log_that_was_given_up_go(lake: Lake) -> None:
     )
     lake.upload(key(30))
     lake.upload(key(30, generation=1))
-    assert [item.key for item in leftovers(lake.context, soon())] == [key(30)]
+    assert [item.key for item in leftovers(lake.ledger, soon())] == [key(30)]
 
 
 def test_objects_of_a_zombie_and_those_that_a_rebuild_replaced_go(lake: Lake) -> None:
@@ -155,21 +149,21 @@ def test_objects_of_a_zombie_and_those_that_a_rebuild_replaced_go(lake: Lake) ->
     lake.settle(lake.rebuild(0))
     lake.settle(lake.rebuild(1, keep_superseded=True))
     before = lake.there()
-    found = clean_up(lake.context, soon() + timedelta(days=1))
+    found = clean_up(lake.ledger, soon() + timedelta(days=1))
     assert sorted((item.kind, item.key, item.run) for item in found) == [
         ("attempt", dead, "20261121T050000Z"),
         ("superseded", key(0), "20261121T050000Z"),
     ]
     assert before - lake.there() == {dead, key(0)}
-    assert clean_up(lake.context, soon() + timedelta(days=1)) == []
+    assert clean_up(lake.ledger, soon() + timedelta(days=1)) == []
 
 
 def test_old_runs_are_not_looked_at_every_day(lake: Lake) -> None:
     dead = key(0, path=OTHER)
     lake.settle(lake.plan(0), dead)
     lake.store.put(dead, b"of a zombie")
-    assert leftovers(lake.context, soon(), since=soon()) == []
-    assert [item.key for item in leftovers(lake.context, soon(), since=FIVE - timedelta(days=365))] == [dead]
+    assert leftovers(lake.ledger, soon(), since=soon()) == []
+    assert [item.key for item in leftovers(lake.ledger, soon(), since=FIVE - timedelta(days=365))] == [dead]
 
 
 def given_up(lake: Lake) -> tuple[Plan, set[str]]:
@@ -187,8 +181,8 @@ def given_up(lake: Lake) -> tuple[Plan, set[str]]:
 def test_a_rebuild_that_was_given_up_goes_whole(lake: Lake) -> None:
     plan, its = given_up(lake)
     before = lake.there()
-    assert leftovers(lake.context, datetime.now(UTC) - timedelta(hours=1)) == []
-    remove(lake.context, leftovers(lake.context, soon()))
+    assert leftovers(lake.ledger, datetime.now(UTC) - timedelta(hours=1)) == []
+    remove(lake.ledger, leftovers(lake.ledger, soon()))
     assert before - lake.there() == its
     assert plan.run not in lake.ledger.runs()
 
@@ -197,7 +191,7 @@ def test_a_rebuild_at_work_stays(lake: Lake) -> None:
     """It was planned long ago, but its documents are of today: the store's clock counts."""
     lake.settle(lake.plan(0))
     lake.write(lake.rebuild(0, planned_at=FIVE - timedelta(days=365)), manifest=False)
-    assert leftovers(lake.context, datetime.now(UTC) - timedelta(minutes=1)) == []
+    assert leftovers(lake.ledger, datetime.now(UTC) - timedelta(minutes=1)) == []
 
 
 def test_a_committed_rebuild_stays(lake: Lake) -> None:
@@ -210,7 +204,22 @@ def test_a_committed_rebuild_stays(lake: Lake) -> None:
             committed_at=FIVE,
         )
     )  # fmt: skip
-    assert leftovers(lake.context, soon()) == []
+    assert leftovers(lake.ledger, soon()) == []
+
+
+def test_a_rebuild_that_is_committed_while_it_is_found_stays(lake: Lake) -> None:
+    plan, its = given_up(lake)
+    found = leftovers(lake.ledger, soon())
+    manifest = lake.ledger.manifest(plan.run)
+    assert manifest is not None
+    lake.ledger.create_commit(
+        Commit(
+            archive="orders", run=plan.run, revision=1, plan_digest=plan.digest, manifest_digest=manifest.digest,
+            committed_at=FIVE,
+        )
+    )  # fmt: skip
+    remove(lake.ledger, found)
+    assert its < lake.there()
 
 
 class Broken:
@@ -240,12 +249,12 @@ def test_a_crash_anywhere_is_made_good_by_the_next(open_below: OpenStore) -> Non
         lake = Lake(open_below(f"after{changes}"))
         plan, its = given_up(lake)
         before = lake.there()
-        broken = Context(lake.context.archive, lake.context.cluster, Broken(lake.store, changes), lake.ledger)  # type: ignore[arg-type]
+        broken = Ledger(Broken(lake.store, changes), "orders")  # type: ignore[arg-type]
         with pytest.raises(TransientError, match="gone away"):
-            remove(broken, leftovers(lake.context, soon()))
+            remove(broken, leftovers(lake.ledger, soon()))
         # What is left can be found again only with the plan.
         assert run_document("orders", plan.run, "plan") in lake.there()
-        remove(lake.context, leftovers(lake.context, soon()))
+        remove(lake.ledger, leftovers(lake.ledger, soon()))
         assert before - lake.there() == its
 
 
@@ -254,6 +263,6 @@ def test_what_a_killed_doctor_left_goes(lake: Lake) -> None:
     lake.store.put(probe, b"x")
     lake.upload(probe)
     lake.store.put(f"{probe_prefix('returns')}1", b"of another archive")
-    assert leftovers(lake.context, datetime.now(UTC) - timedelta(hours=1)) == []
-    remove(lake.context, leftovers(lake.context, soon()))
+    assert leftovers(lake.ledger, datetime.now(UTC) - timedelta(hours=1)) == []
+    remove(lake.ledger, leftovers(lake.ledger, soon()))
     assert lake.there() == {f"{probe_prefix('returns')}1"}

@@ -114,7 +114,7 @@ class TestDag:
     def test_its_structure(self, archive: MakeArchive) -> None:
         dag = audit_dag(archive("timezone: Europe/Berlin\nalerts: {on_failure: [ops]}\n"), "The text.")
         assert dag.dag_id == "audit_orders"
-        assert dag.task_ids == ["audit"]
+        assert dag.task_ids == ["clean_up", "audit"]
         assert (dag.timetable.expression, str(dag.timetable.timezone)) == ("20 3 * * *", "Europe/Berlin")  # type: ignore[attr-defined]
         assert (dag.catchup, dag.max_active_runs) == (False, 1)
         assert dag.tags == {"archiver", "orders", "audit"}

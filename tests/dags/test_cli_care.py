@@ -11,6 +11,7 @@ import pytest
 
 from kafka_archiver.errors import TransientError
 from kafka_archiver.keys import Place, hour_path, object_key
+from kafka_archiver.orchestration.audit_dags import audit_dag
 from kafka_archiver.proof import Progress
 from kafka_archiver.ranges import Range
 from kafka_archiver.steps.context import Context
@@ -199,6 +200,20 @@ def test_clean_asks_on_a_terminal(
     assert ("Remove 1 upload? [y/N]" in shown.err) is (not words)
     assert lines(shown.out)[0] == f"Leftovers: 1 upload; {'removed' if removed else 'nothing was removed'}"
     assert len(list(context.store.list_uploads(""))) == 1 - removed
+
+
+def test_the_task_removes_what_is_a_day_old(context: Context, own_temporary_directory: Path) -> None:
+    key = leave(context)
+    clean_up = audit_dag(context.archive, "").get_task("clean_up").python_callable  # type: ignore[attr-defined]
+    clean_up()
+    [(found, _, _)] = context.store.list_uploads("")
+    assert found == key
+    (own_temporary_directory / "kafka-archiver-task-1").mkdir()
+    for upload in context.store._bucket.uploads.values():  # type: ignore[attr-defined]
+        upload.began -= timedelta(days=1)
+    clean_up()
+    assert list(context.store.list_uploads("")) == []
+    assert list(own_temporary_directory.iterdir()) == []
 
 
 @pytest.mark.parametrize("text", ["", "1", "d", "-1d", "1y", "1.5h", "999999d"])

@@ -11,6 +11,7 @@ from kafka_archiver.config import Archive
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.orchestration.archives import config_folder, read_archives
 from kafka_archiver.orchestration.callbacks import FailureAlert
+from kafka_archiver.orchestration.cleaning import clean_up_task
 from kafka_archiver.orchestration.connections import endpoints, store_endpoint
 from kafka_archiver.orchestration.dags import default_args, tags
 from kafka_archiver.orchestration.docs import doc_md
@@ -69,7 +70,12 @@ def audit_tasks(archive: Archive) -> list[Any]:
     """The tasks in their order, not yet chained."""
 
     # Imported when it runs: Airflow parses this all day.
-    @task(task_id="audit", doc_md="Fails when the archive is damaged, and says how; the ledger has the whole report.")
+    @task(
+        task_id="audit",
+        # What could not be tidied can be audited all the same.
+        trigger_rule="all_done",
+        doc_md="Fails when the archive is damaged, and says how; the ledger has the whole report.",
+    )
     def audit() -> None:
         from kafka_archiver.steps import auditing as step
         from kafka_archiver.steps.context import Context
@@ -90,7 +96,7 @@ def audit_tasks(archive: Archive) -> list[Any]:
             more = f" … and {len(report.damage) - _NAMED} more: see {key}" if len(report.damage) > _NAMED else ""
             raise IntegrityError(f"{report.summary}. {named}{more}")
 
-    return [audit()]
+    return [clean_up_task(archive), audit()]
 
 
 def _params() -> dict[str, Param]:

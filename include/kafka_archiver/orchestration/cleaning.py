@@ -6,7 +6,7 @@ from typing import Any
 from airflow.sdk import task
 
 from kafka_archiver.config import Archive
-from kafka_archiver.orchestration.connections import endpoints
+from kafka_archiver.orchestration.connections import store_endpoint
 
 # A run that has written nothing for so long was looked at every day since; `airflow archive clean` looks at all.
 WINDOW = timedelta(days=8)
@@ -20,12 +20,13 @@ def clean_up_task(archive: Archive) -> Any:
         doc_md="Removes unfinished uploads and objects that nothing needs any more, once they are a day old.",
     )
     def clean_up() -> None:
-        from kafka_archiver.steps import clean_up as step
-        from kafka_archiver.steps.context import Context
+        from kafka_archiver.ledger import Ledger
+        from kafka_archiver.steps.clean_up import clean_up as step
+        from kafka_archiver.store import open_store
         from kafka_archiver.writer.disk import sweep
 
         now = datetime.now(UTC)
-        step.clean_up(Context.open(archive, endpoints(archive)), now, now - WINDOW)
+        step(Ledger(open_store(archive.store.url, store_endpoint(archive)), archive.archive), now, now - WINDOW)
         sweep(None)
 
     return clean_up()

@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kafka_archiver.config import Archive
+from kafka_archiver.ledger import Ledger
 from kafka_archiver.leftovers import Leftover
 from kafka_archiver.orchestration.cli.consent import agreed
-from kafka_archiver.orchestration.cli.find import ask_each, open_archive
+from kafka_archiver.orchestration.cli.find import ask_each, open_ledger
 from kafka_archiver.orchestration.cli.output import Answer, Table, answering
 from kafka_archiver.steps.clean_up import leftovers, remove
-from kafka_archiver.steps.context import Context
 from kafka_archiver.writer.disk import abandoned, sweep
 
 
@@ -20,16 +20,16 @@ def clean(args: Namespace) -> Answer:
     """Find the leftovers of one archive, or of all, and of this machine; remove them unless it is a dry run."""
     before = datetime.now(UTC) - args.older_than
 
-    def look(archive: Archive) -> tuple[Context, list[Leftover]]:
-        context = open_archive(archive)
-        return context, leftovers(context, before)
+    def look(archive: Archive) -> tuple[Ledger, list[Leftover]]:
+        ledger = open_ledger(archive)
+        return ledger, leftovers(ledger, before)
 
     found, failures = ask_each(args.archive, look)
     rows = list(_rows(found))
     removed = not args.dry_run and (not rows or args.yes or agreed(f"Remove {_count(rows)}?"))
     if removed:
-        for context, items in found:
-            remove(context, items)
+        for ledger, items in found:
+            remove(ledger, items)
         sweep(None)
     title = f"Leftovers: {_count(rows)}; {'removed' if removed else 'nothing was removed'}" if rows else "Leftovers"
     columns = ("archive", "kind", "run", "what")
@@ -37,10 +37,10 @@ def clean(args: Namespace) -> Answer:
     return Answer({"removed": removed, "leftovers": rows}, [table], failures)
 
 
-def _rows(found: Sequence[tuple[Context, list[Leftover]]]) -> Iterator[dict[str, Any]]:
-    for context, items in found:
+def _rows(found: Sequence[tuple[Ledger, list[Leftover]]]) -> Iterator[dict[str, Any]]:
+    for ledger, items in found:
         for kind, key, run, upload_id in items:
-            yield {"archive": context.archive.archive, "kind": kind, "what": key, "run": run, "upload_id": upload_id}
+            yield {"archive": ledger.archive, "kind": kind, "what": key, "run": run, "upload_id": upload_id}
     for directory in abandoned(None):
         yield {"archive": None, "kind": "temporary", "what": str(directory), "run": None, "upload_id": None}
 

@@ -5,9 +5,11 @@ from typing import TypeVar
 
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import ArchiverError, ConfigError
+from kafka_archiver.ledger import Ledger
 from kafka_archiver.orchestration.archives import config_folder, read_archives
-from kafka_archiver.orchestration.connections import endpoints
+from kafka_archiver.orchestration.connections import endpoints, store_endpoint
 from kafka_archiver.steps.context import Context
+from kafka_archiver.store import open_store
 
 Found = TypeVar("Found")
 
@@ -24,6 +26,11 @@ def find_archive(name: str) -> Archive:
 def open_archive(archive: Archive) -> Context:
     """The archive with its connections; nothing is asked of the brokers or the store yet. Raises ConfigError."""
     return Context.open(archive, endpoints(archive))
+
+
+def open_ledger(archive: Archive) -> Ledger:
+    """The archive's ledger, for what has to do without Kafka. Raises ConfigError."""
+    return Ledger(open_store(archive.store.url, store_endpoint(archive)), archive.archive)
 
 
 def ask_each(name: str | None, ask: Callable[[Archive], Found]) -> tuple[list[Found], list[str]]:

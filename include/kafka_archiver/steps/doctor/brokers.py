@@ -9,7 +9,7 @@ from kafka_archiver.policy import beginnings, troubles
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.doctor.check import Check, ok, problem, tried, warning
 from kafka_archiver.steps.doctor.retention import check_retention, check_times
-from kafka_archiver.steps.plan import live_members, survey
+from kafka_archiver.steps.plan import live_members, settled_so_far, survey
 
 GROUP = "group"
 
@@ -36,8 +36,8 @@ def check_brokers(context: Context, interval: Interval, waiting: list[Plan]) -> 
 
 
 def _cluster(context: Context, identity: str, waiting: list[Plan]) -> Iterator[Check]:
-    progress = context.ledger.progress()
-    last = waiting[-1] if waiting else context.ledger.current(progress.runs[-1].partition("+")[0]) if progress else None
+    runs = settled_so_far(context).runs
+    last = waiting[-1] if waiting else context.ledger.plan(runs[-1]) if runs else None
     if last and last.cluster_id != identity:
         yield warning(
             "cluster",

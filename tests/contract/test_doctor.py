@@ -1,0 +1,123 @@
+"""The doctor on a real broker and a real S3 server."""
+
+import uuid
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer
+
+from kafka_archiver.proof import PartitionProgress, Progress
+from kafka_archiver.steps.doctor import Check, examine
+from kafka_archiver.steps.doctor.store import check_store
+from kafka_archiver.store import open_store
+from scripts.stack.kafka import Kafka
+from scripts.stack.s3 import S3
+from tests.support.archiver import Archiver, hour
+from tests.support.topics import DAY, Record, new_topic, produce
+from tests.support.waiting import until
+
+pytestmark = pytest.mark.contract
+
+
+def checks(archiver: Archiver) -> list[Check]:
+    return list(examine(archiver.context, hour(0), datetime.now(UTC)))
+
+
+def troubles(archiver: Archiver) -> list[str]:
+    return [f"{check.name}: {check.found}" for check in checks(archiver) if check.state == "problem"]
+
+
+def test_a_sound_archive(kafka: Kafka, s3: S3, tmp_path: Path) -> None:
+    settings = {"retention_ms": str(7 * 86_400_000), "message_timestamp_after_max_ms": "3600000"}
+    topic = new_topic(kafka.bootstrap_servers, 2, **settings)
+    archiver = Archiver(kafka, s3, tmp_path, [topic])
+    found = {check.name: check for check in checks(archiver)}
+    assert {check.state for check in found.values()} == {"ok"}, found
+    assert "1 broker of cluster " in found["brokers"].found
+    assert "2 partitions" in found[f"topic {topic}"].found
+    assert found[f"retention of {topic}"].found == "records are kept for 7 days, 0:00:00, a run is due every 1:00:00"
+    assert "CreateTime" in found[f"timestamps of {topic}"].found
+    assert found["multipart"].found.endswith("the ETag is as expected")
+    assert list(archiver.context.store.list("")) == []
+    assert list(archiver.context.store.list_uploads("")) == []
+
+
+def test_topics(kafka: Kafka, s3: S3, tmp_path: Path) -> None:
+    compacted = new_topic(kafka.bootstrap_servers, cleanup_policy="compact")
+    short = new_topic(kafka.bootstrap_servers, retention_ms="3600000", retention_bytes="1000000")
+    archiver = Archiver(kafka, s3, tmp_path, [compacted, short, "no-such-topic"])
+    states = {(check.name, check.state) for check in checks(archiver)}
+    assert {
+        ("topic no-such-topic", "problem"),
+        (f"retention of {short}", "problem"),
+        (f"retention of {short}", "warning"),
+        (f"compaction of {compacted}", "warning"),
+    } <= states
+
+
+def test_a_pattern(kafka: Kafka, s3: S3, tmp_path: Path) -> None:
+    tag = uuid.uuid4().hex[:8]
+    new_topic(kafka.bootstrap_servers, name=f"{tag}.a")
+    new_topic(kafka.bootstrap_servers, name=f"{tag}.b")
+    source = {"topics": None, "pattern": rf"{tag}\..*"}
+    [found] = [c for c in checks(Archiver(kafka, s3, tmp_path, [], source=source)) if c.name == "topics"]
+    assert (found.state, found.found) == ("ok", f"source.pattern matches 2: {tag}.a, {tag}.b")
+    [missing] = troubles(Archiver(kafka, s3, tmp_path, [], source={"topics": None, "pattern": f"{tag}"}))
+    assert "matches source.pattern" in missing
+
+
+def test_the_group_against_the_ledger_and_the_log(kafka: Kafka, s3: S3, tmp_path: Path) -> None:
+    topic = new_topic(kafka.bootstrap_servers, 3)
+    produce(kafka.bootstrap_servers, topic, [Record(n % 3, DAY, b"%d" % n) for n in range(30)])
+    archiver = Archiver(kafka, s3, tmp_path, [topic])
+    cluster = archiver.context.cluster
+    [known] = cluster.topics([topic])
+    names = known.names
+    partitions = [
+        PartitionProgress(topic=topic, topic_id=known.id, partition=n, next=5, covered=((0, 5),)) for n in range(3)
+    ]
+    progress = Progress(archive=archiver.archive.archive, partitions=tuple(partitions))
+    archiver.context.ledger.put_progress(progress)
+    cluster.move_group(archiver.archive.group, {names[0]: 5, names[1]: 7})
+    [moved] = troubles(archiver)
+    assert f"stands at 7 in {topic}[1], but the ledger says it is archived up to 5" in moved
+    assert '--conf \'{"policies": {"moved_group": "follow_ledger"}}\'' in moved
+
+    other = partitions[2].model_copy(update={"topic_id": "another"})
+    archiver.context.ledger.put_progress(progress.model_copy(update={"partitions": (*partitions[:2], other)}))
+    cluster.move_group(archiver.archive.group, {names[1]: 5})
+    [recreated] = troubles(archiver)
+    assert f"topic {topic} was deleted and made again: the ledger knows it as another" in recreated
+
+
+def test_members(kafka: Kafka, s3: S3, tmp_path: Path) -> None:
+    topic = new_topic(kafka.bootstrap_servers)
+    archiver = Archiver(kafka, s3, tmp_path, [topic])
+    consumer = Consumer({"bootstrap.servers": kafka.bootstrap_servers, "group.id": archiver.archive.group})
+    consumer.subscribe([topic])
+    try:
+        until(lambda: consumer.poll(0.1) or consumer.assignment())
+        assert any("has live members: rdkafka@127.0.0.1" in trouble for trouble in troubles(archiver))
+    finally:
+        consumer.close()
+
+
+def test_nobody_answers(kafka: Kafka, s3: S3, tmp_path: Path) -> None:
+    archiver = Archiver(kafka, s3, tmp_path, ["any"]).behind(brokers="127.0.0.1:1")
+    archiver.context.cluster.timeout = 2
+    [silent] = troubles(archiver)
+    assert silent.startswith("brokers: no answer from the Kafka brokers at 127.0.0.1:1")
+
+
+def test_a_reader_is_told_what_it_may_not(s3: S3) -> None:
+    options = {
+        "endpoint_url": s3.endpoint_url,
+        "region_name": s3.region,
+        "aws_access_key_id": s3.reader.access_key,
+        "aws_secret_access_key": s3.reader.secret_key,
+    }
+    found = list(check_store(open_store(f"s3://{s3.bucket}/{uuid.uuid4()}", options), "orders"))
+    wrong = {check.name: check.found for check in found if check.state == "problem"}
+    assert {"create-only", "put, get, head, list, delete", "multipart"} <= set(wrong)
+    assert "need s3:PutObject" in wrong["create-only"]
