@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import signal
 import sys
 import time
 from pathlib import Path
@@ -40,6 +41,8 @@ def _arguments() -> argparse.Namespace:
 def main() -> int:
     """Run what was asked for. Returns the exit code: 1 if something is slower than in the saved run."""
     options = _arguments()
+    # Ended from outside, it still ends its services.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     began = time.monotonic()
     saved: dict[str, Any] = json.loads(options.compare.read_text())["scenarios"] if options.compare else {}
     wanted = {name: SCENARIOS[name] for name in options.scenario}
