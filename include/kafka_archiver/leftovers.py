@@ -100,7 +100,7 @@ def _place(key: str) -> Place | None:
         parse_hour_path(folder.removeprefix(prefix))
     except ValueError:
         return None
-    return place if folder.startswith(prefix) else None
+    return place
 
 
 def _own(keys: Iterable[str], places: frozenset[Place]) -> list[str]:

@@ -194,6 +194,14 @@ def test_a_rebuild_at_work_stays(lake: Lake) -> None:
     assert leftovers(lake.ledger, datetime.now(UTC) - timedelta(minutes=1)) == []
 
 
+@pytest.mark.parametrize("manifest", [False, True])
+def test_a_run_that_is_not_finished_stays_however_old(lake: Lake, manifest: bool) -> None:
+    lake.settle(lake.plan(0))
+    lake.write(lake.plan(1), key(10, path=OTHER), manifest=manifest)
+    lake.upload(key(10))
+    assert leftovers(lake.ledger, soon() + timedelta(days=365)) == []
+
+
 def test_a_committed_rebuild_stays(lake: Lake) -> None:
     lake.settle(lake.plan(0))
     plan = lake.rebuild(0)
@@ -223,25 +231,33 @@ def test_a_rebuild_that_is_committed_while_it_is_found_stays(lake: Lake) -> None
 
 
 class Broken:
-    """A store that goes away after some requests that change something."""
+    """A store that refuses some requests that change something."""
 
-    def __init__(self, store: Store, changes: int) -> None:
-        self._store, self._left = store, changes
+    def __init__(self, store: Store, refuses: Callable[[str], bool]) -> None:
+        self._store, self._refuses = store, refuses
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    def _change(self, what: Callable[..., None], *arguments: str) -> None:
-        if not self._left:
-            raise TransientError("gone away")
-        self._left -= 1
-        what(*arguments)
-
     def delete(self, key: str) -> None:
-        self._change(self._store.delete, key)
+        self._change(key, self._store.delete, key)
 
     def abort_upload(self, key: str, upload_id: str) -> None:
-        self._change(self._store.abort_upload, key, upload_id)
+        self._change(key, self._store.abort_upload, key, upload_id)
+
+    def _change(self, key: str, change: Callable[..., None], *arguments: str) -> None:
+        if self._refuses(key):
+            raise TransientError("gone away")
+        change(*arguments)
+
+
+def test_documents_stay_until_all_that_they_name_is_gone(lake: Lake) -> None:
+    plan, its = given_up(lake)
+    [first, *_] = sorted(key for key in its if key.startswith("orders/"))
+    broken = Ledger(Broken(lake.store, lambda key: key == first), "orders")  # type: ignore[arg-type]
+    with pytest.raises(TransientError, match="gone away"):
+        remove(broken, leftovers(lake.ledger, soon()))
+    assert lake.ledger.runs()[plan.run] == {"plan", "intent", "manifest"}
 
 
 def test_a_crash_anywhere_is_made_good_by_the_next(open_below: OpenStore) -> None:
@@ -249,7 +265,8 @@ def test_a_crash_anywhere_is_made_good_by_the_next(open_below: OpenStore) -> Non
         lake = Lake(open_below(f"after{changes}"))
         plan, its = given_up(lake)
         before = lake.there()
-        broken = Ledger(Broken(lake.store, changes), "orders")  # type: ignore[arg-type]
+        left = iter([False] * changes)
+        broken = Ledger(Broken(lake.store, lambda _: next(left, True)), "orders")  # type: ignore[arg-type]  # noqa: B023
         with pytest.raises(TransientError, match="gone away"):
             remove(broken, leftovers(lake.ledger, soon()))
         # What is left can be found again only with the plan.

@@ -72,7 +72,7 @@ def test_only_directories_of_tasks_are_swept(tmp_path: Path) -> None:
     (tmp_path / "kafka-archiver-task-file").touch()
     (tmp_path / "kafka-archiver-else").mkdir()
     before = sorted(tmp_path.rglob("*"))
-    assert sweep(tmp_path) == []
+    assert abandoned(tmp_path) == sweep(tmp_path) == []
     assert sorted(tmp_path.rglob("*")) == before
 
 
