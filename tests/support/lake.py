@@ -72,21 +72,27 @@ class Lake:
                 "policies": self.policies,
             }
         )
+        self.now = FIRST
         self.ledger = Ledger(self.store, self.name)
         self.context = Context(self.archive, self.brokers, self.store, self.ledger)  # type: ignore[arg-type]
 
     def run(self, number: int, origin: Origin = "scheduled", until: str = "settled") -> str:
         """The run of an hour, up to a state (planned, written, committed, settled). Returns its name."""
-        now = hour(number).end + timedelta(minutes=5)
+        now = self._later(hour(number).end + timedelta(minutes=5))
         self._finish(plan(self.context, hour(number), origin, now), now, until)
         return hour(number).id
 
     def rebuild(self, run: str, keep: bool = False, until: str = "settled") -> str:
-        """Rebuild a run, two days later."""
-        now = FIRST + timedelta(days=2)
+        """Rebuild a run, up to a state. Returns the rebuild's name."""
+        now = self._later(FIRST)
         work = rebuild_run(self.context, run, now, keep)
         self._finish(work, now, until)
         return work.runs[0]
+
+    def _later(self, moment: datetime) -> datetime:
+        """That moment, or a later one: time does not go back."""
+        self.now = max(moment, self.now + timedelta(minutes=5))
+        return self.now
 
     def _finish(self, work: Work, now: datetime, until: str) -> None:
         if until == "planned":

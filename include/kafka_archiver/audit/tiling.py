@@ -74,7 +74,7 @@ def check_lost(manifest: Manifest) -> Iterator[Finding]:
             yield warning(
                 "lost",
                 f"{Log(account.chunk.name, account.generation)} {Range(*gone)}",
-                f"offsets that Kafka had dropped before run {manifest.run} read them (policy lost_offsets: record_loss)",
+                f"offsets that Kafka had dropped before run {manifest.run} read them (lost_offsets: record_loss)",
                 "their records",
                 "Nothing brings them back; this is shown in every audit",
             )

@@ -94,7 +94,7 @@ def _check_derived(
         if stored is not None:
             yield from check_hour(archive, hour, stored, given.get(hour, [None]))
             # Without progress nothing is settled: at most the first run had come so far.
-            if any(c.run != first for c in stored.runs):
+            if {stored.changed_by, *(c.run for c in stored.runs)} != {first}:
                 late = hour_document(archive, hour)
     for hour in given.keys() - set(hours):
         yield from check_hour(archive, hour, None, given[hour])
@@ -104,7 +104,7 @@ def _check_derived(
         yield error(
             "progress-missing",
             progress_document(archive),
-            f"nothing, while {late} has records of several runs",
+            f"nothing, while {late} is of a run that followed another",
             "the summary of all settled runs",
             "Restore it from a version or copy of the bucket; else the next run settles every run again",
         )
