@@ -1,0 +1,114 @@
+"""Reading an object through: each kind of fault is found and named, and the checksum is that of the store."""
+
+import gzip
+import hashlib
+import io
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_archiver.audit.content import Parts, check_records
+from kafka_archiver.audit.readers import DAMAGE, Seen, lines
+from kafka_archiver.keys import hour_path
+from kafka_archiver.manifest import ObjectEntry
+from kafka_archiver.ranges import Range
+
+HOUR = 3_600_000
+TIME = 5 * HOUR
+RECORDS = [Seen("orders", 3, offset, TIME + offset) for offset in (10, 11, 13)]
+ENTRY = ObjectEntry(
+    key="k", topic="orders", partition=3, generation=0, chunk_start=10, path=hour_path(5), rows=3, bytes=1,
+    checksum="c", etag="e", first_offset=10, last_offset=13, min_timestamp=TIME + 10, max_timestamp=TIME + 13,
+)  # fmt: skip
+
+
+def faults(records: list[Seen], **entry: Any) -> list[str]:
+    return list(check_records(ENTRY.model_copy(update=entry), Range(10, 20), iter(records)))
+
+
+def test_what_is_as_promised_has_no_fault() -> None:
+    assert faults(RECORDS) == []
+
+
+@pytest.mark.parametrize(
+    ("number", "change", "fault"),
+    [
+        (1, {"offset": 10}, "offset 10 follows 10"),
+        (1, {"topic": "other"}, "offset 11 is of other[3]"),
+        (1, {"partition": 2}, "offset 11 is of orders[2]"),
+        (1, {"timestamp": 6 * HOUR}, "offset 11 has the timestamp 21600000, which is of another hour"),
+        (1, {"timestamp": -1}, "offset 11 has the timestamp -1, which is of another hour"),
+        (2, {"offset": 20}, "offset 20 is not of its chunk [10, 20)"),
+        (2, {"offset": 14}, "it has 14 as last offset"),
+        (0, {"offset": 9}, "offset 9 is not of its chunk [10, 20)"),
+        (0, {"timestamp": TIME}, "it has 18000000 as smallest timestamp"),
+        (2, {"timestamp": TIME + 12}, "it has 18000012 as largest timestamp"),
+    ],
+)
+def test_each_fault_is_named(number: int, change: dict[str, Any], fault: str) -> None:
+    records = list(RECORDS)
+    records[number] = records[number]._replace(**change)
+    assert fault in faults(records)
+
+
+def test_records_that_are_missing_or_too_many() -> None:
+    assert faults([RECORDS[0], RECORDS[2]]) == ["it has 2 rows"]
+    assert faults([*RECORDS[:2], RECORDS[1]._replace(offset=12), RECORDS[2]]) == ["it has 4 rows"]
+    assert "it has None as first offset" in faults([])
+
+
+@given(
+    st.binary(min_size=1, max_size=200),
+    st.integers(1, 50),
+    st.lists(st.tuples(st.integers(0, 220), st.integers(0, 60))),
+)
+def test_parts_are_the_object_however_it_is_read(data: bytes, part: int, reads: list[tuple[int, int]]) -> None:
+    asked: list[int] = []
+
+    def fetch(start: int, length: int) -> bytes:
+        asked.append(length)
+        return data[start : start + length]
+
+    parts = Parts(len(data), part, fetch)
+    file, model = io.BufferedReader(parts, 7), io.BytesIO(data)
+    for at, size in reads:
+        file.seek(at)
+        model.seek(at)
+        assert file.read(size) == model.read(size)
+    slices = [data[at : at + part] for at in range(0, len(data), part)]
+    digest = hashlib.md5(b"".join(hashlib.md5(s).digest() for s in slices))
+    assert parts.checksum() == f"{digest.hexdigest()}-{len(slices)}"
+    assert set(asked) <= {part}
+
+
+def test_an_object_that_ends_too_early_is_damage() -> None:
+    with pytest.raises(EOFError):
+        Parts(10, 5, lambda start, length: b"01234"[start : start + length]).checksum()
+
+
+CODECS: dict[str, Callable[[bytes], bytes]] = {
+    "none": bytes,
+    "gzip": gzip.compress,
+    "zstd": zstandard.ZstdCompressor(write_checksum=True).compress,
+}
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_lines_are_counted(codec: str) -> None:
+    data = b"\n" + b'{"n": 1}\n' * 300_000
+    assert lines(io.BytesIO(CODECS[codec](data)), codec) == 300_001
+    assert lines(io.BytesIO(CODECS[codec](b"")), codec) == 0
+    with pytest.raises(ValueError, match="the last line does not end"):
+        lines(io.BytesIO(CODECS[codec](data[:-1])), codec)
+
+
+@pytest.mark.parametrize("codec", ["gzip", "zstd"])
+def test_a_damaged_stream_is_damage(codec: str) -> None:
+    data = bytearray(CODECS[codec](bytes(range(256)) * 100 + b"\n"))
+    data[len(data) // 2] ^= 0xFF
+    with pytest.raises(DAMAGE):
+        lines(io.BytesIO(bytes(data)), codec)
