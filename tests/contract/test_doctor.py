@@ -36,7 +36,7 @@ def test_a_sound_archive(kafka: Kafka, s3: S3, tmp_path: Path) -> None:
     assert {check.state for check in found.values()} == {"ok"}, found
     assert "1 broker of cluster " in found["brokers"].found
     assert "2 partitions" in found[f"topic {topic}"].found
-    assert found[f"retention of {topic}"].found == "records are kept for 7 days, 0:00:00, a run is due every 1:00:00"
+    assert found[f"retention of {topic}"].found == "records are kept for 7 days, a run is due every 1 hour"
     assert "CreateTime" in found[f"timestamps of {topic}"].found
     assert found["multipart"].found.endswith("the ETag is as expected")
     assert list(archiver.context.store.list("")) == []
@@ -53,7 +53,9 @@ def test_topics(kafka: Kafka, s3: S3, tmp_path: Path) -> None:
         (f"retention of {short}", "problem"),
         (f"retention of {short}", "warning"),
         (f"compaction of {compacted}", "warning"),
+        ("group", "ok"),
     } <= states
+    assert {name for name, state in states if state == "problem"} == {"topic no-such-topic", f"retention of {short}"}
 
 
 def test_a_pattern(kafka: Kafka, s3: S3, tmp_path: Path) -> None:

@@ -8,13 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from kafka_archiver.errors import TransientError
 from kafka_archiver.keys import Place, hour_path, object_key
 from kafka_archiver.orchestration.audit_dags import audit_dag
-from kafka_archiver.proof import Progress
+from kafka_archiver.orchestration.cli.output import render
+from kafka_archiver.orchestration.cli.status import hours_table
+from kafka_archiver.proof import Progress, Verdict
 from kafka_archiver.ranges import Range
 from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.status import HourStatus
 from tests.dags.conftest import AddConnection, Call
 from tests.support.brokers import Brokers
 from tests.support.runs import DAY, P0, P1, lines, run
@@ -84,7 +88,7 @@ def test_warnings_are_no_failure(
         "retention of orders",
         "run 20261120T030000Z",
     } | ({"group"} if found["group"]["state"] == "warning" else set())
-    assert "records are kept for 2:00:00, a run is due every 1:00:00" in found["retention of orders"]["found"]
+    assert "records are kept for 2 hours, a run is due every 1 hour" in found["retention of orders"]["found"]
     assert "it wrote all objects; not settled" in found["run 20261120T030000Z"]["found"]
 
 
@@ -283,13 +287,15 @@ def test_what_was_lost_is_shown_for_ever(call: Call, context: Context, capsys: p
 
 
 def test_what_is_wrong_is_red_on_a_terminal() -> None:
-    from rich.console import Console
-
-    from kafka_archiver.orchestration.cli.output import Red, Table, render
-
-    console = Console(force_terminal=True, color_system="standard", width=100)
+    counts = dict.fromkeys(("rows", "bytes", "objects", "late_rows", "dead_letters"), 0)
+    verdicts: tuple[Verdict, ...] = ("incomplete", "complete")
+    hours = [
+        HourStatus(hour_start=DAY, status=verdict, complete_as_of=None, closed_by=None, **counts)
+        for verdict in verdicts
+    ]
+    console = Console(force_terminal=True, color_system="standard", width=120)
     with console.capture() as capture:
-        render(Table(("status",), [[Red("incomplete")], ["complete"]], None, "7 lost"), console)
-    assert "\x1b[1;31m7 lost" in capture.get()
+        render(hours_table(hours), console)
+    assert "\x1b[1;31m1 of 2 hours are past and incomplete" in capture.get()
     assert "\x1b[31mincomplete" in capture.get()
     assert "\x1b[31mcomplete" not in capture.get()

@@ -23,7 +23,7 @@ def show_status(args: Namespace) -> Answer:
         return status(context), last_hours(context, args.hours, datetime.now(UTC)) if args.hours else None
 
     found, failures = ask_each(args.archive, look)
-    tables = [table for one, hours in found for table in (_table(one), *([_hours(hours)] if hours else []))]
+    tables = [table for one, hours in found for table in (_table(one), *([hours_table(hours)] if hours else []))]
     return Answer([_document(*shown) for shown in found], tables, failures)
 
 
@@ -42,7 +42,8 @@ def _table(one: ArchiveStatus) -> Table:
     return Table(columns, rows, f"{one.archive}: {', '.join(_summary(one))}", lost)
 
 
-def _hours(hours: list[HourStatus]) -> Table:
+def hours_table(hours: list[HourStatus]) -> Table:
+    """Hours for people."""
     columns = ("hour", "status", "rows", "bytes", "objects", "late rows", "dead letters", "complete as of", "closed by")
     rows = [
         (h.hour_start, Red(h.status) if h.status == "incomplete" else h.status, h.rows, h.bytes, h.objects,

@@ -1,6 +1,7 @@
 """The brokers: whether they answer, which topics there are, and what they say of the group and the logs."""
 
 from collections.abc import Generator, Iterator
+from dataclasses import replace
 
 from kafka_archiver.errors import ArchiverError
 from kafka_archiver.intervals import Interval
@@ -32,7 +33,8 @@ def check_brokers(context: Context, interval: Interval, waiting: list[Plan]) -> 
     topics = yield from _topics(context)
     for topic in topics:
         yield from tried(f"settings of {topic}", lambda: _settings(context, topic))  # noqa: B023 - consumed at once
-    yield from tried(GROUP, lambda: _group(context, interval, waiting, bool(topics)))
+    if topics:
+        yield from tried(GROUP, lambda: _group(_with_only(context, topics), interval, waiting))
 
 
 def _cluster(context: Context, identity: str, waiting: list[Plan]) -> Iterator[Check]:
@@ -89,12 +91,19 @@ def _settings(context: Context, topic: str) -> Iterator[Check]:
     yield check_times(topic, settings)
 
 
-def _group(context: Context, interval: Interval, waiting: list[Plan], complete: bool) -> Iterator[Check]:
+def _with_only(context: Context, topics: list[str]) -> Context:
+    """The archive of the topics that are there: a missing one hides nothing of the others."""
+    source = context.archive.source
+    if source.topics is None:
+        return context
+    archive = context.archive.model_copy(update={"source": source.model_copy(update={"topics": tuple(topics)})})
+    return replace(context, archive=archive)
+
+
+def _group(context: Context, interval: Interval, waiting: list[Plan]) -> Iterator[Check]:
     archive = context.archive
     if members := context.cluster.members(archive.group):
         yield problem(GROUP, live_members(archive.group, members))
-    if not complete:
-        return
     seen, known = survey(context, interval, waiting)
     found = list(dict.fromkeys(troubles(archive, seen, known)))
     yield from (problem(GROUP, trouble) for trouble in found)

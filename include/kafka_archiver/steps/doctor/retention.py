@@ -53,9 +53,9 @@ def check_retention(topic: str, settings: Mapping[str, str], schedule: str | Non
 
 def _kept(name: str, topic: str, kept: timedelta, schedule: str | None) -> Check:
     if schedule is None:
-        return ok(name, f"records are kept for {kept}; the archive runs by hand only: run it more often")
+        return ok(name, f"records are kept for {_spelt(kept)}; the archive runs by hand only: run it more often")
     interval = longest_interval(schedule)
-    found = f"records are kept for {kept}, a run is due every {interval}"
+    found = f"records are kept for {_spelt(kept)}, a run is due every {_spelt(interval)}"
     longer = _alter(topic, f"retention.ms={max(interval * 24, timedelta(days=7)) // timedelta(milliseconds=1)}")
     if kept <= interval:
         return problem(
@@ -82,7 +82,17 @@ def check_times(topic: str, settings: Mapping[str, str]) -> Check:
             _alter(topic, f"message.timestamp.after.max.ms={_AHEAD // timedelta(milliseconds=1)}"),
             "keep it, if the producers' clocks can be trusted",
         )
-    return ok(name, f"CreateTime: the producers' clocks say it, at most {timedelta(milliseconds=ahead)} ahead")
+    return ok(name, f"CreateTime: the producers' clocks say it, at most {_spelt(timedelta(milliseconds=ahead))} ahead")
+
+
+def _spelt(time: timedelta) -> str:
+    """In the largest unit that it is a whole number of, down to seconds."""
+    units = {"day": timedelta(days=1), "hour": timedelta(hours=1), "minute": timedelta(minutes=1)}
+    name, unit = next(
+        ((n, u) for n, u in units.items() if time >= u and not time % u), ("second", timedelta(seconds=1))
+    )
+    count = time / unit
+    return f"{count:g} {name}{'s' * (count != 1)}"
 
 
 def _alter(topic: str, setting: str) -> str:
