@@ -18,6 +18,7 @@ from kafka_archiver.orchestration.cli.status import hours_table
 from kafka_archiver.proof import Progress, Verdict
 from kafka_archiver.ranges import Range
 from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.rebuild import rebuild_run
 from kafka_archiver.steps.status import HourStatus
 from tests.dags.conftest import AddConnection, Call
 from tests.support.brokers import Brokers
@@ -284,6 +285,25 @@ def test_what_was_lost_is_shown_for_ever(call: Call, context: Context, capsys: p
     assert lines(capsys.readouterr().out)[1] == "1,234 offsets lost for ever"
     assert call("status", "orders", "-o", "json") == 0
     assert json.loads(capsys.readouterr().out)[0]["lost"] == 1234
+
+
+def test_a_rebuild_that_was_given_up_stops_nobody(
+    call: Call, context: Context, brokers: Brokers, capsys: pytest.CaptureFixture[str]
+) -> None:
+    brokers.settings = SOUND
+    run(context, 2)
+    [made] = rebuild_run(context, "20261120T020000Z", DAY + timedelta(hours=4)).runs
+    assert made == "20261120T020000Z+r1"
+    assert call("status", "orders", "-o", "json") == 0
+    assert json.loads(capsys.readouterr().out)[0]["unfinished"] == []
+    assert call("plan", "orders", "-i", "2026-11-20T03:00:00Z", "-o", "json") == 0
+    assert json.loads(capsys.readouterr().out)["finished_first"] == []
+    assert call("doctor", "orders", "-o", "json") == 0
+    check = checks(capsys)[f"rebuild {made}"]
+    assert "airflow archive rebuild orders --run 20261120T020000Z" in check["choices"][0]
+    assert call("clean", "orders", "--older-than", "0s", "-o", "json") == 0
+    assert [one["run"] for one in json.loads(capsys.readouterr().out)["leftovers"]] == [made]
+    assert made not in context.ledger.runs()
 
 
 def test_what_is_wrong_is_red_on_a_terminal() -> None:

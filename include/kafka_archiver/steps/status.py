@@ -10,6 +10,7 @@ from kafka_archiver.manifest import Commit, Manifest
 from kafka_archiver.proof import HourProof, Verdict
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.plan import unfinished
 
 
 class PartitionStatus(Value):
@@ -61,7 +62,6 @@ def status(context: Context) -> ArchiveStatus:
     starts, ends = cluster.log_starts(names), cluster.log_ends(names, source.isolation)
     progress = context.ledger.progress()
     runs = context.ledger.runs()
-    settled = set(progress.runs) if progress else set()
     last = max((run for run, found in runs.items() if "commit" in found), default=None)
 
     def look(name: TopicPartition) -> PartitionStatus:
@@ -87,7 +87,7 @@ def status(context: Context) -> ArchiveStatus:
         partitions=partitions,
         last_commit=context.ledger.commit(last) if last else None,
         closed_until=progress.closed_until if progress else None,
-        unfinished=tuple(run for run, found in runs.items() if "plan" in found and run not in settled),
+        unfinished=tuple(plan.run for plan in unfinished(context)),
         lost=progress.lost if progress else 0,
     )
 

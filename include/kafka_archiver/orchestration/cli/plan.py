@@ -14,10 +14,9 @@ from kafka_archiver.errors import ConfigError
 from kafka_archiver.intervals import Interval
 from kafka_archiver.orchestration.cli.find import find_archive, open_archive
 from kafka_archiver.orchestration.cli.output import Answer, Table, answering
-from kafka_archiver.orchestration.cli.states import states
 from kafka_archiver.orchestration.schedule import last_interval
 from kafka_archiver.plan import Plan
-from kafka_archiver.steps.plan import propose
+from kafka_archiver.steps.plan import propose, unfinished
 
 
 @answering
@@ -26,9 +25,9 @@ def show_plan(args: Namespace) -> Answer:
     archive, now = find_archive(args.archive), datetime.now(UTC)
     interval = _interval(archive, args.interval_start) if args.interval_start else last_interval(archive, now)
     context = open_archive(archive)
-    existing = context.ledger.plan(interval.id)
+    existing = context.ledger.current(interval.id)
     plan = existing or propose(context, interval, "backfill" if args.backfill else "scheduled", now)
-    first = [run for run, state in states(context.ledger).items() if state != "settled" and run != plan.run]
+    first = [earlier.run for earlier in unfinished(context) if earlier.run != plan.run]
     triggered = [decided for p in plan.partitions for decided in p.decided]
     document = {
         "archive": archive.archive,
