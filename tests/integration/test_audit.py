@@ -1,5 +1,9 @@
 """The audit against a real broker and a real S3 server, of what the native reader archived."""
 
+import json
+import subprocess
+import sys
+import uuid
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -8,15 +12,18 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from kafka_archiver.audit.report import Report
-from kafka_archiver.ranges import TopicPartition
+from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.spark.finish import Choice
 from kafka_archiver.spark.job import ArchiveJob
 from kafka_archiver.steps.auditing import audit
+from kafka_archiver.store import open_store
 from kafka_archiver.writer.result import Limits
 from scripts.stack.kafka import Kafka
+from scripts.stack.paths import ROOT
 from scripts.stack.s3 import S3
 from tests.support.archiver import Archiver, hour
 from tests.support.engine import PlainEngine
+from tests.support.lake import Lake
 from tests.support.topics import DAY, HOUR, Record, delete_records, new_topic, produce
 from tests.support.waiting import until
 
@@ -76,6 +83,41 @@ def test_what_the_brokers_say(kafka: Kafka, s3: S3, tmp_path: Path) -> None:
     assert set(kinds(archiver)) == {"topic-gone"}
     until(lambda: _made(brokers, topic), 30)
     assert set(kinds(archiver)) == {"topic-recreated"}
+
+
+def test_without_airflow_and_without_kafka(s3: S3, tmp_path: Path) -> None:
+    """By somebody who has nothing but the store's address, and who may read it."""
+    name = f"lone-{uuid.uuid4().hex[:8]}"
+    url = f"s3://{s3.bucket}/{name}"
+    owner = {"aws_access_key_id": s3.owner.access_key, "aws_secret_access_key": s3.owner.secret_key}
+    store = open_store(url, {"endpoint_url": s3.endpoint_url, "region_name": s3.region, **owner})
+    lake = Lake(store, {TopicPartition("orders", 0): Range(0, 3)}, name="orders")
+    lake.run(2)
+
+    def ask(*words: str) -> "subprocess.CompletedProcess[str]":
+        environment = {
+            "AWS_ACCESS_KEY_ID": s3.owner.access_key,
+            "AWS_SECRET_ACCESS_KEY": s3.owner.secret_key,
+            "AWS_DEFAULT_REGION": s3.region,
+            "AWS_ENDPOINT_URL": s3.endpoint_url,
+            "PYTHONPATH": str(ROOT / "include"),
+        }
+        command = [sys.executable, "-m", "kafka_archiver.steps.auditing", *words]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=tmp_path)
+
+    done = ask(url, "orders", "--deep")
+    assert done.returncode == 0, done.stderr
+    assert (json.loads(done.stdout)["verdict"], json.loads(done.stdout)["counts"]["read"]) == ("clean", 3)
+    [key, *_] = lake.stored()
+    store.delete(key)
+    done = ask(url, "orders")
+    assert done.returncode == 1
+    assert [f["where"] for f in json.loads(done.stdout)["findings"]] == [key]
+    done = ask(url, "payments")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"no archive 'payments' in {url}: expected its ledger below _ledger/payments/\n"
+    done = ask("ftp://x", "payments")
+    assert (done.returncode, done.stderr) == (1, "store.url: expected s3://bucket/prefix, found 'ftp://x'\n")
 
 
 def _made(brokers: str, topic: str) -> bool:

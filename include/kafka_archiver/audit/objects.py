@@ -86,7 +86,8 @@ def check_objects(listed: Mapping[str, Stored], explained: Explained) -> Iterato
                 key,
                 f"an object of {listed[key]} that no manifest names and no unfinished run may have written",
                 "only what the ledger of an archive explains",
-                "Look who put it there; readers that list the folder read it too",
+                "`airflow archive clean` removes what killed jobs left. Else look who put it there: readers that list "
+                "the folder read it too",
             )
 
 

@@ -1,7 +1,7 @@
 """Deep: every object read from its first byte to its last, by readers that did not write it."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import repeat
 
@@ -13,12 +13,12 @@ from kafka_archiver.errors import DocumentError
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import Manifest, ObjectEntry
 from kafka_archiver.plan import Plan
+from kafka_archiver.steps.auditing.reading import Tell
 from kafka_archiver.store import Store
 
 # Objects read at the same time; each holds one part in memory.
 THREADS = 4
 SECONDS = 5.0
-Tell = Callable[[str], None]
 
 
 class Reading:

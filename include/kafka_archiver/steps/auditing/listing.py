@@ -1,16 +1,14 @@
 """What the store lists below an archive's topics, against what the ledger explains."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 from kafka_archiver.audit.objects import UNEXPLAINED, Explained, Stored, check_objects, may_have_written, of_this_store
 from kafka_archiver.audit.report import Finding, count
 from kafka_archiver.keys import DEAD_LETTER, LEDGER, decode, split_run_document, topic_prefix
 from kafka_archiver.ledger import Ledger
-from kafka_archiver.steps.auditing.reading import Reader
+from kafka_archiver.steps.auditing.reading import Reader, Tell
 from kafka_archiver.store import Store
-
-Tell = Callable[[str], None]
 
 
 def check_listing(

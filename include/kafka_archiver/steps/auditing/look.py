@@ -1,6 +1,6 @@
 """One look at an archive: its documents, its objects, and what they say of each other."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -14,11 +14,10 @@ from kafka_archiver.plan import Plan
 from kafka_archiver.proof import Progress
 from kafka_archiver.steps.auditing.listing import check_listing
 from kafka_archiver.steps.auditing.promises import Promises
-from kafka_archiver.steps.auditing.reading import Reader
+from kafka_archiver.steps.auditing.reading import Reader, Tell
 from kafka_archiver.store import Store
 
 THREADS = 16
-Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)

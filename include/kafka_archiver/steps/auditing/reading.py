@@ -16,6 +16,8 @@ from kafka_archiver.proof import HourProof, Progress
 
 # Documents that are read before it is their turn.
 AHEAD = 32
+# Told how far the audit is, a line at a time.
+Tell = Callable[[str], object]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 

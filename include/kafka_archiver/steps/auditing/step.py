@@ -11,9 +11,10 @@ from kafka_archiver.config import Archive
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.keys import audit_document, ledger_prefix
 from kafka_archiver.ledger import Ledger
-from kafka_archiver.steps.auditing.deep import Reading, Tell
+from kafka_archiver.steps.auditing.deep import Reading
 from kafka_archiver.steps.auditing.live import ask_brokers
 from kafka_archiver.steps.auditing.look import Look, look
+from kafka_archiver.steps.auditing.reading import Tell
 from kafka_archiver.store import Store
 
 log = logging.getLogger(__name__)

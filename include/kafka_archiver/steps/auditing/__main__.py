@@ -1,0 +1,48 @@
+"""The audit without Airflow: python -m kafka_archiver.steps.auditing s3://bucket/prefix ARCHIVE [--deep]
+
+Needs the store's URL and credentials that may read it, as boto3 finds them: AWS_ACCESS_KEY_ID and so on, a profile or
+the role of the machine; AWS_ENDPOINT_URL for a store that is not Amazon's. Prints the report as JSON. Ends with 0 when
+the archive is clean, with 1 when it is damaged, or could not be audited.
+"""
+
+import argparse
+import sys
+from datetime import UTC, datetime
+
+from kafka_archiver.config import Archive
+from kafka_archiver.errors import ArchiverError
+from kafka_archiver.keys import ledger_prefix
+from kafka_archiver.steps.auditing.step import audit
+from kafka_archiver.store import open_store
+
+
+def main() -> int:
+    """Returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m kafka_archiver.steps.auditing", description=__doc__)
+    parser.add_argument("store", help="store.url of the archive: s3://bucket/prefix")
+    parser.add_argument("archive", help="its name")
+    parser.add_argument("--deep", action="store_true", help="also read every object")
+    arguments = parser.parse_args()
+    try:
+        store = open_store(arguments.store, {})
+        if next(store.list(ledger_prefix(arguments.archive)), None) is None:
+            where = ledger_prefix(arguments.archive)
+            return _say(f"no archive {arguments.archive!r} in {store.url}: expected its ledger below {where}")
+        # What topics it has, the ledger knows.
+        archive = Archive.model_validate(
+            {"archive": arguments.archive, "source": {"pattern": ".*"}, "store": {"url": arguments.store}}
+        )
+        report = audit(archive, store, datetime.now(UTC), arguments.deep, tell=_say)
+    except (ArchiverError, ValueError) as error:
+        return _say(str(error))
+    sys.stdout.write(report.to_json().decode())
+    return 1 if report.damage else 0
+
+
+def _say(text: str) -> int:
+    sys.stderr.write(f"{text}\n")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
