@@ -151,6 +151,7 @@ def test_what_cannot_be_rebuilt(
     call: Call,
     settled: Context,
     session: Session,
+    ends: dict[str, str],
     capsys: pytest.CaptureFixture[str],
     words: tuple[str, ...],
     message: str,
@@ -161,7 +162,12 @@ def test_what_cannot_be_rebuilt(
 
 
 def test_what_is_not_settled_or_gone_from_kafka(
-    call: Call, settled: Context, brokers: Brokers, session: Session, capsys: pytest.CaptureFixture[str]
+    call: Call,
+    settled: Context,
+    brokers: Brokers,
+    session: Session,
+    ends: dict[str, str],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     run(settled, 3, until="written")
     assert call("rebuild", "orders", "--run", "last") == 1
@@ -172,7 +178,9 @@ def test_what_is_not_settled_or_gone_from_kafka(
     assert confs(session) == []
 
 
-def test_a_paused_dag(call: Call, settled: Context, session: Session, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_paused_dag(
+    call: Call, settled: Context, session: Session, ends: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
     from airflow.models import DagModel
     from sqlalchemy import update
 
