@@ -13,6 +13,8 @@ from kafka_archiver.writer.commit import abort
 
 # A second Python worker costs a CPU second to start, as much as a hundred thousand records; but these may be large.
 TASK_OFFSETS = 10_000
+# Each chunk may have an object for every hour, whatever its records.
+TASK_CHUNKS = 8
 
 
 def write_natively(
@@ -42,4 +44,5 @@ def write_natively(
 
 def tasks(chunks: Sequence[Chunk]) -> int:
     """How many tasks are worth their cost: one a chunk, fewer when there is little in them."""
-    return min(len(chunks), 1 + sum(chunk.end - chunk.start for chunk in chunks) // TASK_OFFSETS)
+    offsets = sum(chunk.end - chunk.start for chunk in chunks)
+    return min(len(chunks), 1 + offsets // TASK_OFFSETS + len(chunks) // TASK_CHUNKS)

@@ -37,9 +37,10 @@ def close_hours(context: Context, runs: Sequence[str]) -> list[HourProof]:
         with ThreadPoolExecutor(THREADS) as pool:
             proofs = list(pool.map(recompute, hours.keys(), hours.values()))
         opened = [p.hour for p in proofs if p.status == "open" and p.hour is not None]
-        context.ledger.put_progress(progress.after(plan, manifest, opened))
+        # Before the run is settled, or nobody would come back for what a crash leaves.
         if superseded and not plan.keep_superseded:
             _remove(context, superseded)
+        context.ledger.put_progress(progress.after(plan, manifest, opened))
         due |= {p.hour: p for p in proofs if p.status == "complete" and run in (p.closed_by, p.changed_by)}
         _report(run, proofs)
     return [due[hour] for hour in sorted(due, key=lambda h: -1 if h is None else h)]
