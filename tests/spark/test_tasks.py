@@ -6,7 +6,7 @@ import pytest
 
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.plan import Chunk
-from kafka_archiver.spark.native import TASK_OFFSETS, tasks
+from kafka_archiver.spark.native import TASK_CHUNKS, TASK_OFFSETS, tasks
 from scripts.stack.kafka import Kafka
 from scripts.stack.s3 import S3
 from tests.support.archiver import Archiver, hour
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.spark
         ([TASK_OFFSETS - 1], 1),
         ([TASK_OFFSETS], 1),
         ([TASK_OFFSETS // 2] * 4, 3),
-        ([100] * 500, 500 * 100 // TASK_OFFSETS + 1),
+        ([100] * 500, 1 + 500 * 100 // TASK_OFFSETS + 500 // TASK_CHUNKS),
         ([1_000_000] * 8, 8),
     ],
 )
