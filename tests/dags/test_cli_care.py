@@ -12,6 +12,7 @@ from rich.console import Console
 
 from kafka_archiver.errors import TransientError
 from kafka_archiver.keys import Place, hour_path, object_key
+from kafka_archiver.manifest import Intent
 from kafka_archiver.orchestration.audit_dags import audit_dag
 from kafka_archiver.orchestration.cli.output import render
 from kafka_archiver.orchestration.cli.status import hours_table
@@ -207,18 +208,35 @@ def test_clean_asks_on_a_terminal(
     assert len(list(context.store.list_uploads(""))) == 1 - removed
 
 
-def test_the_task_removes_what_is_a_day_old(context: Context, own_temporary_directory: Path) -> None:
+def grow_old(context: Context, days: int) -> None:
+    """All that is in the store is so much older."""
+    bucket = context.store._bucket  # type: ignore[attr-defined]
+    for upload in bucket.uploads.values():
+        upload.began -= timedelta(days=days)
+    for key, (data, stat) in bucket.objects.items():
+        bucket.objects[key] = data, stat._replace(modified=stat.modified - timedelta(days=days))
+
+
+def test_the_task_removes_what_is_a_day_old_and_looks_at_each_run_for_a_week(
+    context: Context, own_temporary_directory: Path
+) -> None:
     key = leave(context)
-    clean_up = audit_dag(context.archive, "").get_task("clean_up").python_callable  # type: ignore[attr-defined]
-    clean_up()
-    [(found, _, _)] = context.store.list_uploads("")
-    assert found == key
+    dead = key.replace("orders+0", "orders+1")
+    context.store.put(dead, b"of a zombie")
+    context.ledger.put_intent(Intent(archive="orders", run="20261120T020000Z", keys=(dead,)))
     (own_temporary_directory / "kafka-archiver-task-1").mkdir()
-    for upload in context.store._bucket.uploads.values():  # type: ignore[attr-defined]
-        upload.began -= timedelta(days=1)
-    clean_up()
-    assert list(context.store.list_uploads("")) == []
-    assert list(own_temporary_directory.iterdir()) == []
+    clean_up = audit_dag(context.archive, "").get_task("clean_up").python_callable  # type: ignore[attr-defined]
+
+    def left() -> tuple[bool, bool]:
+        clean_up()
+        assert list(own_temporary_directory.iterdir()) == []
+        return bool(list(context.store.list_uploads(""))), context.store.head(dead) is not None
+
+    assert left() == (True, True)
+    grow_old(context, days=9)
+    assert left() == (False, True)
+    grow_old(context, days=-8)
+    assert left() == (False, False)
 
 
 @pytest.mark.parametrize("text", ["", "1", "d", "-1d", "1y", "1.5h", "999999d"])
