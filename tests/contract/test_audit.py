@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kafka_archiver.audit.report import Finding
+from kafka_archiver.intervals import to_ms
 from kafka_archiver.keys import hour_document, progress_document, run_document
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.store import Store
@@ -131,6 +132,16 @@ class TestClean:
         lake.run(8)
         lake.run(1, origin="backfill")
         lake.rebuild(hour(1).id)
+        assert lake.audit().findings == ()
+
+    def test_a_backfill_that_comes_late_to_an_hour_that_a_later_interval_closed(self, store: Store) -> None:
+        lake = Lake(store, {P0: Range(0, 6)}, odd={(P0, 2): {"timestamp": to_ms(hour(4).start)}})
+        lake.brokers.group[P0] = 3
+        lake.run(5)
+        lake.run(2, origin="backfill")
+        proof = lake.ledger.hour(lake.brokers.first + 4)
+        assert proof is not None
+        assert proof.late_rows == 1
         assert lake.audit().findings == ()
 
     @pytest.mark.parametrize("until", ["planned", "written", "committed"])
@@ -281,8 +292,11 @@ class TestObjects:
         name = "orders/date=2026-11-20/hour=08/orders+0+0000000000000000000{}.jsonl.gz"
         lake.store.put(name.format(7), b"of the plan")
         assert found(lake) == {}
-        lake.store.put(name.format(8), b"in the middle of a chunk")
-        assert found(lake) == {"unexplained": [name.format(8)]}
+        # In the middle of a chunk; of another generation; of a rebuild.
+        strange = [name.format(place) for place in ("7+g1", "7+r1", "8")]
+        for key in strange:
+            lake.store.put(key, b"x")
+        assert found(lake) == {"unexplained": strange}
 
 
 @IN_MEMORY
