@@ -33,7 +33,7 @@ class Brokers:
         return 3
 
     def topic_settings(self, topics: Iterable[str]) -> dict[str, dict[str, str]]:
-        return {topic: self.settings for topic in topics}
+        return dict.fromkeys(topics, self.settings)
 
     def topics(self, wanted: Any) -> list[Topic]:
         if self.failure:
