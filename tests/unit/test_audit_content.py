@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import io
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -11,11 +12,13 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.audit.content import Parts, check_records
+from kafka_archiver.audit.content import Parts, check_records, read_through
 from kafka_archiver.audit.readers import DAMAGE, Seen, lines
 from kafka_archiver.keys import hour_path
 from kafka_archiver.manifest import ObjectEntry
+from kafka_archiver.plan import Settings
 from kafka_archiver.ranges import Range
+from tests.support.values import plan
 
 HOUR = 3_600_000
 TIME = 5 * HOUR
@@ -112,3 +115,27 @@ def test_a_damaged_stream_is_damage(codec: str) -> None:
     data[len(data) // 2] ^= 0xFF
     with pytest.raises(DAMAGE):
         lines(io.BytesIO(bytes(data)), codec)
+
+
+def test_memory_holds_one_part_whatever_the_size_of_the_object() -> None:
+    part, count = 5 << 20, 20
+    data = (b"x" * 99 + b"\n") * (part // 100 + 2)
+
+    def fetch(start: int, length: int) -> bytes:
+        at = start % 100
+        return data[at : at + min(length, part * count - start)]
+
+    parts = hashlib.md5(b"".join(hashlib.md5(fetch(part * n, part)).digest() for n in range(count))).hexdigest()
+    settings = Settings(codec="none", part_bytes=part)
+    entry = ENTRY.model_copy(
+        update={"bytes": part * count, "rows": part * count // 100, "checksum": f"{parts}-{count}"}
+    )
+    tracemalloc.start()
+    try:
+        found = read_through(entry, plan(settings=settings), fetch)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert found == []
+    # The part that is left, and the one that comes.
+    assert peak < 3 * part

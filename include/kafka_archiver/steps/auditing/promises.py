@@ -33,7 +33,8 @@ class Promises:
 
     def order(self) -> list[Run]:
         """The committed runs in the order in which they have to be taken in: as they were settled."""
-        final = [*self._ordered, *(r for r in self._runs.values() if r.committed and r not in self._ordered)]
+        known = {run.name for run in self._ordered}
+        final = [*self._ordered, *(r for r in self._runs.values() if r.committed and r.name not in known)]
         return sorted(final, key=lambda run: run.name not in self._settled)
 
     def take(self, run: Run, manifest: Manifest | None) -> Iterator[Finding]:
