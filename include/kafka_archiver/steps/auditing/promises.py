@@ -28,7 +28,7 @@ class Promises:
         self.replay = Replay(archive)
         self.broken = settled - {run.name for run in self._ordered}
         self.rows = self.lost = 0
-        # A committed run that lacks a document is explained by its plan as well.
+        # Their objects may be there, or not.
         self.explained.unfinished += [r.plan for r in runs.values() if r.plan and not r.committed]
 
     def order(self) -> list[Run]:
