@@ -117,11 +117,16 @@ class Alerts(_Section):
 
 
 class Spark(_Section):
-    """How the job is submitted. `memory_bytes` bounds what one task holds back before it spills to local disk."""
+    """How the job is submitted.
+
+    `memory_bytes` bounds what one task holds back before it spills to local disk. Up to `driver_records` are written
+    by the driver itself, without Spark's tasks (0: never).
+    """
 
     connection: str = "spark_default"
     conf: dict[str, str | int | bool] = {}
     memory_bytes: Annotated[int, Field(ge=16 << 20)] = 128 << 20
+    driver_records: Annotated[int, Field(ge=0)] = 10_000
 
 
 def _schedule(value: Any) -> Any:
@@ -278,7 +283,10 @@ def parse_archive(text: str, file: str) -> Archive:
     except ConfigError as error:
         raise ConfigError(f"{file}: {error}") from None
     except yaml.YAMLError as error:
-        raise ConfigError(f"{file}: not YAML: {' '.join(str(error).split())}") from error
+        # Its own text quotes the line, which may hold a password.
+        mark = getattr(error, "problem_mark", None)
+        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        raise ConfigError(f"{file}: not YAML: {where}{getattr(error, 'problem', None) or 'cannot be read'}") from None
     if not isinstance(content, dict):
         raise ConfigError(f"{file}: expected a mapping with the keys archive, source and store, found {content!r}")
     try:

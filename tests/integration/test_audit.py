@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient
 
 from kafka_archiver.audit.report import Report
 from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.spark.driver import DriverEngine
 from kafka_archiver.spark.finish import Choice
 from kafka_archiver.spark.job import ArchiveJob
 from kafka_archiver.steps.auditing import audit
@@ -22,7 +23,6 @@ from scripts.stack.kafka import Kafka
 from scripts.stack.paths import ROOT
 from scripts.stack.s3 import S3
 from tests.support.archiver import Archiver, hour
-from tests.support.engine import PlainEngine
 from tests.support.lake import Lake
 from tests.support.topics import DAY, HOUR, Record, delete_records, new_topic, produce
 from tests.support.waiting import until
@@ -33,7 +33,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 def archive(archiver: Archiver, number: int) -> None:
     context = archiver.context
     work = archiver.plan(hour(number))
-    engine = PlainEngine({"bootstrap.servers": archiver.kafka.bootstrap_servers}, context.store, Limits())
+    engine = DriverEngine({"bootstrap.servers": archiver.kafka.bootstrap_servers}, context.store, Limits())
     for run in work.archive:
         ArchiveJob(context.cluster, context.store, context.ledger, engine, Choice()).run(run)
     archiver.finish(work)

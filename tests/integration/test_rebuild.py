@@ -90,7 +90,7 @@ def test_a_rebuild_killed_between_its_removals_is_finished_by_the_next_attempt(a
         return 403 if request.verb == "delete" and request.number == 2 and not done else None
 
     proxy.rule = refuse
-    with proxy.serving(), pytest.raises(Exception, match="403|denied|refused"):
+    with proxy.serving(), pytest.raises(Exception, match=r"403|denied|refused"):
         archiver.behind(proxy).finish(work)
     archiver.finish(work)
     assert archiver.lines() == lines
@@ -128,7 +128,7 @@ def test_records_that_were_compacted_since_are_not_given_up(kafka: Kafka, s3: S3
     )
     archiver.choose()
     work = rebuild_run(archiver.context, hour(0).id, NOW)
-    with pytest.raises(IntegrityError, match="1 records of .* less than were archived"):
+    with pytest.raises(IntegrityError, match=r"1 records of .* less than were archived"):
         archiver.job(plain=True).run(work.archive[0])
     assert archiver.etags() == before
 

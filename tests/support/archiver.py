@@ -18,6 +18,7 @@ from kafka_archiver.intervals import Interval
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.proof import HourProof
+from kafka_archiver.spark.driver import DriverEngine
 from kafka_archiver.spark.engine import SparkEngine
 from kafka_archiver.spark.finish import Choice
 from kafka_archiver.spark.job import ArchiveJob
@@ -31,7 +32,6 @@ from kafka_archiver.writer.result import Limits
 from scripts.stack.kafka import Kafka
 from scripts.stack.paths import BIN, ROOT, SPARK_JARS
 from scripts.stack.s3 import S3
-from tests.support.engine import PlainEngine
 from tests.support.proxy import S3Proxy
 from tests.support.topics import DAY
 
@@ -57,6 +57,8 @@ class Archiver:
     spark_conf: dict[str, str] = field(default_factory=dict)
     proxy: S3Proxy | None = None
     brokers: str | None = None
+    # Small as they are, tests of the job mean Spark's tasks.
+    driver_records: int = 0
 
     def __post_init__(self) -> None:
         name = f"a{uuid.uuid4().hex[:8]}"
@@ -121,7 +123,7 @@ class Archiver:
             self.archive.archive,
             *(part for run in runs for part in ("--run", run)),
             *("--reader", self.archive.source.reader, "--lost-offsets", self.archive.policies.lost_offsets),
-            *("--bad-record", self.archive.policies.bad_record),
+            *("--bad-record", self.archive.policies.bad_record, "--driver-records", str(self.driver_records)),
         ]
 
     def environment(self, **extra: str) -> dict[str, str]:
@@ -168,7 +170,7 @@ class Archiver:
             Cluster(kafka),
             opened,
             Ledger(opened, self.archive.archive),
-            PlainEngine(kafka, opened, limits)
+            DriverEngine(kafka, opened, limits)
             if plain
             else SparkEngine(url, store, kafka, limits, self.archive.source.reader),
             Choice(self.archive.policies.lost_offsets, self.archive.policies.bad_record),

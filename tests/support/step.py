@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 
 from kafka_archiver.config import Archive
 from kafka_archiver.intervals import Interval
+from kafka_archiver.spark.driver import DriverEngine
 from kafka_archiver.spark.finish import Choice
 from kafka_archiver.spark.job import ArchiveJob
 from kafka_archiver.steps.close_hours import close_hours
@@ -20,7 +21,6 @@ from kafka_archiver.steps.context import Context, Endpoints
 from kafka_archiver.steps.plan import plan
 from kafka_archiver.steps.verify import verify
 from kafka_archiver.writer.result import Limits
-from tests.support.engine import PlainEngine
 
 if __name__ == "__main__":
     name, archive, *runs = sys.argv[1:]
@@ -30,7 +30,7 @@ if __name__ == "__main__":
         plan(context, Interval.model_validate_json(runs[0]), "scheduled", datetime.now(UTC))
     elif name == "archive":
         kafka = dict(endpoints.kafka)
-        engine = PlainEngine(kafka, context.store, Limits())
+        engine = DriverEngine(kafka, context.store, Limits())
         job = ArchiveJob(context.cluster, context.store, context.ledger, engine, Choice())
         for run in runs:
             job.run(run)

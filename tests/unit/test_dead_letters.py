@@ -92,5 +92,5 @@ def test_every_format_finds_values_that_are_not_what_decode_says(format_: str) -
 
 def test_the_refusal_names_the_command_for_each_choice() -> None:
     rows = rows_of([(0, b"1", 1), (0, b"two\nlines", 1)])
-    with pytest.raises(BadRecordError, match=r"offset 1: .*policies.bad_record: dead_letter.*policies.bad_record: skip"):
+    with pytest.raises(BadRecordError, match=r"offset 1: .*bad_record: dead_letter`.*policies.bad_record: skip`"):
         write(chunk_of(0, 2), cut(rows, 1), new_store())

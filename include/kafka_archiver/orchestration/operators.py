@@ -70,6 +70,7 @@ class ArchiveOperator(SparkSubmitOperator):
                 *("--store", archive.store.url, "--archive", archive.archive),
                 *each_run,
                 *("--memory-bytes", str(archive.spark.memory_bytes), "--reader", archive.source.reader),
+                *("--driver-records", str(archive.spark.driver_records)),
                 *("--lost-offsets", archive.policies.lost_offsets, "--bad-record", archive.policies.bad_record),
             ],
         )

@@ -3,14 +3,16 @@
 import logging
 import pickle
 from collections.abc import Sequence
-from typing import Literal
+from itertools import count
 
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from kafka_archiver.plan import BadRecord, Chunk, Plan
+from kafka_archiver.spark.engines import Reader
 from kafka_archiver.spark.failures import understand
 from kafka_archiver.spark.native import write_natively
+from kafka_archiver.spark.reading import describe, read_settings
 from kafka_archiver.spark.sink import Collected, Sink
 from kafka_archiver.spark.source import chunks_frame
 from kafka_archiver.store import open_store
@@ -18,9 +20,6 @@ from kafka_archiver.writer.commit import abort
 from kafka_archiver.writer.result import ChunkResult, Limits
 
 log = logging.getLogger(__name__)
-# auto is native as long as no transform is written in Spark.
-Reader = Literal["auto", "spark", "native"]
-
 SESSION = {
     # The size of an Arrow batch is computed anew for every row, at a cost that grows with its rows.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
@@ -49,27 +48,18 @@ class SparkEngine:
         :raises ArchiverError: nothing was written then.
         """
         context = session(plan.archive).sparkContext if self._reader == "spark" else spark_context(plan.archive)
-        done = 0
+        done = count(1)
 
         def report(result: ChunkResult, seconds: float) -> None:
-            nonlocal done
-            done += 1
-            log.info(
-                "chunk %d of %d: %s: %s records in %d objects, %.1f MB, %s records/s",
-                done,
-                len(chunks),
-                result.chunk,
-                f"{result.account.archived:,}",
-                len(result.objects),
-                sum(o.upload.size for o in result.objects) / 1e6,
-                f"{result.account.archived / max(seconds, 1e-6):,.0f}",
-            )
+            log.info("chunk %d of %d: %s", next(done), len(chunks), describe(result, seconds))
 
         collected = context.accumulator([], Collected(report))
         sink = Sink(plan, self._url, self._options, self._limits, bad_record, collected)
         try:
             if self._reader == "spark":
-                frame = chunks_frame(session(plan.archive), chunks, sink.read_settings, self._kafka)
+                frame = chunks_frame(
+                    session(plan.archive), chunks, read_settings(plan.settings, bad_record), self._kafka
+                )
                 rows = frame.mapInArrow(sink.write_frame, "result binary").collect()
                 results = [row["result"] for row in rows]
             else:

@@ -19,6 +19,7 @@ MARK = "kafka-archiver error: "
 _OURS = re.compile(r"^kafka_archiver[\w.]*\.(\w+): (.*?)(?=\n\n|\n\tat |\Z)", re.MULTILINE | re.DOTALL)
 _CAUSE = re.compile(r"^Caused by: (?P<type>[\w.$]+): (?P<text>.*)$", re.MULTILINE)
 _DATA_LOSS = re.compile(r"OffsetOutOfRange|failOnDataLoss|Some data may have been lost", re.IGNORECASE)
+_DAMAGED = re.compile(r"CorruptRecordException|KafkaException: Received exception when fetching|Record is corrupt")
 _KNOWN: dict[str, type[ArchiverError]] = {
     kind.__name__: kind for kind in (PermanentError, TransientError, ConfigError, IntegrityError, PolicyError)
 }
@@ -33,6 +34,8 @@ def understand(error: Exception) -> Exception:
         name, message = found[1], found[2].strip()
         # A name this table does not have is a subclass for one module's use; all of those are permanent.
         return _KNOWN.get(name, PermanentError)(message)
+    if _DAMAGED.search(text):
+        return TransientError("what the brokers sent was damaged on the way (its checksum is wrong)")
     if _DATA_LOSS.search(text):
         return PolicyError(
             "Kafka removed records while they were being read (retention overtook the run); clear the DAG run's task "

@@ -7,6 +7,7 @@ from pyspark import SparkContext
 
 from kafka_archiver.kafka.reader import read_chunk
 from kafka_archiver.plan import Chunk
+from kafka_archiver.spark.reading import read_settings, whole_chunk
 from kafka_archiver.spark.sink import Sink
 from kafka_archiver.store import open_store
 from kafka_archiver.writer.commit import abort
@@ -26,12 +27,14 @@ def write_natively(
     :param properties: librdkafka's client properties.
     """
 
+    settings = read_settings(sink.plan.settings, sink.bad_record)
+
     def write(some: Iterable[Chunk]) -> list[bytes]:
         written: list[bytes] = []
         try:
             for chunk in some:
-                whole = sink.chunk_of(chunk.name, chunk.start)
-                records = read_chunk(properties, sink.plan.group, chunk, sink.read_settings)
+                whole = whole_chunk(sink.plan, chunk.name, chunk.start)
+                records = read_chunk(properties, sink.plan.group, chunk, settings)
                 written.append(sink.write(whole, records))
         except BaseException:
             # The driver learns of a chunk only when its whole task has succeeded.

@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 from pyspark.accumulators import Accumulator, AccumulatorParam
 
 from kafka_archiver.errors import IntegrityError, PermanentError
-from kafka_archiver.plan import BadRecord, Chunk, Plan, Settings
+from kafka_archiver.plan import BadRecord, Chunk, Plan
 from kafka_archiver.ranges import TopicPartition
+from kafka_archiver.spark.reading import whole_chunk
 from kafka_archiver.store import open_store
 from kafka_archiver.writer.chunk import write_chunk
 from kafka_archiver.writer.result import ChunkResult, Limits, WriteJob
@@ -62,11 +63,6 @@ class Sink:
     bad_record: BadRecord
     collected: "Accumulator[list[bytes]]"
 
-    @property
-    def read_settings(self) -> Settings:
-        """What readers have to deliver: a dead letter has all that Kafka had, whatever the objects have."""
-        return self.plan.settings.model_copy(update={"content": "record"} if self.bad_record == "dead_letter" else {})
-
     def write(self, chunk: Chunk, batches: Iterable[pa.RecordBatch]) -> bytes:
         """Write one chunk. Returns the pickled ChunkResult, with the seconds it took."""
         started = time.monotonic()
@@ -91,18 +87,8 @@ class Sink:
         if first is not None:
             name, offset = _place(first)
             records = (_only(batch, name) for batch in chain([first], some))
-            result = self.write(self.chunk_of(name, offset), records)
+            result = self.write(whole_chunk(self.plan, name, offset), records)
             yield pa.RecordBatch.from_pydict({"result": pa.array([result], pa.binary())})
-
-    def chunk_of(self, name: TopicPartition, offset: int) -> Chunk:
-        """The whole chunk that an offset is in.
-
-        :raises IntegrityError: the plan does not have it.
-        """
-        chunk = self.plan.chunk_of(name, offset)
-        if chunk is None:
-            raise IntegrityError(f"offset {offset} of {name} was read, but is not in plan {self.plan.run}")
-        return chunk
 
 
 def _place(batch: pa.RecordBatch, row: int = 0) -> tuple[TopicPartition, int]:

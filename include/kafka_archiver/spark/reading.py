@@ -1,0 +1,31 @@
+"""What all engines have in common. Knows no Spark."""
+
+from kafka_archiver.errors import IntegrityError
+from kafka_archiver.plan import BadRecord, Chunk, Plan, Settings
+from kafka_archiver.ranges import TopicPartition
+from kafka_archiver.writer.result import ChunkResult
+
+
+def read_settings(settings: Settings, bad_record: BadRecord) -> Settings:
+    """What readers have to deliver: a dead letter has all that Kafka had, whatever the objects have."""
+    return settings.model_copy(update={"content": "record"} if bad_record == "dead_letter" else {})
+
+
+def whole_chunk(plan: Plan, name: TopicPartition, offset: int) -> Chunk:
+    """The whole chunk that an offset is in.
+
+    :raises IntegrityError: the plan does not have it.
+    """
+    chunk = plan.chunk_of(name, offset)
+    if chunk is None:
+        raise IntegrityError(f"offset {offset} of {name} was read, but is not in plan {plan.run}")
+    return chunk
+
+
+def describe(result: ChunkResult, seconds: float) -> str:
+    """A chunk that is written, in a few words."""
+    count = result.account.archived
+    return (
+        f"{result.chunk}: {count:,} records in {len(result.objects)} objects, "
+        f"{sum(o.upload.size for o in result.objects) / 1e6:.1f} MB, {count / max(seconds, 1e-6):,.0f} records/s"
+    )
