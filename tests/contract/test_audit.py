@@ -240,6 +240,13 @@ class TestObjects:
         assert found(lake) == {"object-rewritten": [key]}
         assert found(lake, deep=True) == {"object-rewritten": [key], "content-wrong": [key]}
 
+    def test_a_flipped_bit_that_no_reader_stumbles_over(self, store: Store) -> None:
+        lake = lake_of(store, settings={"codec": "none"})
+        lake.run(2)
+        [key, *_] = lake.stored()
+        lake.store.put(key, (lake.store.get(key) or b"").replace(b"n", b"o"))
+        assert found(lake, deep=True) == {"object-rewritten": [key], "content-wrong": [key]}
+
     def test_the_same_bytes_under_another_etag_are_no_damage_once_they_are_read(self, lake: Lake) -> None:
         for key in lake.stored():
             lake.store.put(key, lake.store.get(key) or b"")
