@@ -523,3 +523,16 @@ class TestAtWork:
         report = lake.audit(tell=told.append)
         assert (report.findings, report.counts.runs) == ((), 4)
         assert any("looking again" in line for line in told)
+
+    def test_what_goes_while_we_look_is_no_finding(self, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Somebody cleans up: the ledger does not change by that."""
+        key = "orders/date=2026-11-20/hour=05/left"
+        lake.store.put(key, b"x")
+        real = type(lake.store).list
+
+        def then(self: Store, prefix: str) -> Any:
+            yield from list(real(self, prefix))
+            lake.store.delete(key)
+
+        monkeypatch.setattr(type(lake.store), "list", lambda s, p: then(s, p) if p == "orders/" else real(s, p))
+        assert found(lake) == {}
