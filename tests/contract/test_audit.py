@@ -536,3 +536,17 @@ class TestAtWork:
 
         monkeypatch.setattr(type(lake.store), "list", lambda s, p: then(s, p) if p == "orders/" else real(s, p))
         assert found(lake) == {}
+
+    def test_a_run_that_is_rebuilt_while_it_is_read(self, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+        real, begun = type(lake.store).read, []
+
+        def meanwhile(self: Store, key: str, start: int, length: int) -> bytes | None:
+            if not begun:
+                begun.append(key)
+                lake.rebuild(hour(5).id)
+                lake.rebuild(hour(2).id)
+            return real(self, key, start, length)
+
+        monkeypatch.setattr(type(lake.store), "read", meanwhile)
+        assert found(lake, deep=True) == {}
+        assert begun
