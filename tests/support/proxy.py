@@ -9,6 +9,7 @@ import struct
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Literal, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -43,6 +44,28 @@ def verb_of(method: str, query: str) -> str:
     if "uploads" in found:
         return "start" if method == "POST" else "uploads"
     return "list" if "list-type" in found else method.lower()
+
+
+@dataclass(frozen=True)
+class Hold:
+    """A rule that holds the requests of a verb on such a key until it is let go: then carried out, or refused.
+
+    `came` is set when the first is there; set `gone` to let go of them and of all that follow.
+    """
+
+    verb: str
+    ending: str = ""
+    refused: bool = False
+    came: threading.Event = field(default_factory=threading.Event)
+    gone: threading.Event = field(default_factory=threading.Event)
+
+    def __call__(self, request: Request, done: bool) -> Action:
+        """See `Rule`."""
+        if done or self.gone.is_set() or request.verb != self.verb or not request.key.endswith(self.ending):
+            return None
+        self.came.set()
+        assert self.gone.wait(300)
+        return 503 if self.refused else None
 
 
 class S3Proxy:
