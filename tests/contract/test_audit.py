@@ -159,6 +159,14 @@ class TestClean:
         assert report.findings == ()
         assert report.unfinished == (run,)
 
+    def test_a_rebuild_between_the_commit_of_another_run_and_its_hours(self, lake: Lake) -> None:
+        lake.logs[P0] = Range(0, 9)
+        lake.run(8, until="committed")
+        lake.rebuild(hour(5).id)
+        assert lake.audit().findings == ()
+        lake.run(9)
+        assert lake.audit().damage == ()
+
     def test_a_run_that_was_stopped_between_its_hours_and_the_progress(
         self, lake: Lake, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -433,6 +441,13 @@ class TestDerived:
         assert found(lake) == {"gap": ["orders[1] [7, 9)"], "progress-wrong": [progress_document(lake.name)]}
 
     def test_progress_that_is_gone(self, lake: Lake) -> None:
+        lake.store.delete(progress_document(lake.name))
+        assert found(lake) == {"progress-missing": [progress_document(lake.name)]}
+
+    def test_progress_that_is_gone_after_a_run_without_records(self, store: Store) -> None:
+        lake = lake_of(store)
+        lake.run(2)
+        lake.run(3)
         lake.store.delete(progress_document(lake.name))
         assert found(lake) == {"progress-missing": [progress_document(lake.name)]}
 
