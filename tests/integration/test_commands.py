@@ -1,4 +1,4 @@
-"""The commands against a real Airflow, broker and S3 server. Their intervals are empty: no test here needs Spark."""
+"""The commands against a real Airflow, broker and S3 server; the few records there are, the job's driver writes."""
 
 import json
 import uuid
@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from scripts.stack.kafka import Kafka
+from scripts.stack.s3 import S3
 from tests.support.airflow import Airflow
-from tests.support.topics import new_topic
+from tests.support.topics import DAY, Record, delete_records, new_topic, produce
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -78,3 +79,59 @@ def test_backfill_waits_for_the_scheduler(airflow: Airflow, kafka: Kafka, name: 
     shown = ask(airflow, "show", name, f"{first:%Y%m%dT%H%M%SZ}")
     assert (shown["state"], shown["manifest"]["objects"]) == ("settled", [])
     assert ask(airflow, "plan", name, "--interval-start", second.isoformat())["exists"]
+
+
+def run_command(airflow: Airflow, *words: str) -> tuple[int, str]:
+    """The exit code of `airflow archive …`, and its output."""
+    process = airflow.start_command("archive", *words)
+    output, _ = process.communicate(timeout=300)
+    return process.returncode, output
+
+
+@pytest.fixture
+def by_hand(airflow: Airflow, kafka: Kafka) -> Iterator[str]:
+    """An archive without a schedule, whose topic has ten records."""
+    name = f"x{uuid.uuid4().hex[:8]}"
+    new_topic(kafka.bootstrap_servers, name=f"t-{name}")
+    produce(kafka.bootstrap_servers, f"t-{name}", [Record(0, DAY + n, b"%d" % n) for n in range(10)])
+    airflow.add_archive(
+        name,
+        f"schedule: null\nretries: 0\nsource: {{topics: [t-{name}]}}\n"
+        f"store: {{url: 's3://archive/{name}', chunk_records: 4}}\n",
+    )
+    airflow.pause(f"archive_{name}", False)
+    yield name
+    airflow.remove_archive(name)
+
+
+def test_a_rebuild_the_audit_and_a_choice_for_one_run(airflow: Airflow, kafka: Kafka, s3: S3, by_hand: str) -> None:
+    dag, topic, hour = f"archive_{by_hand}", f"t-{by_hand}", "2026-11-21T00:00:00Z"
+    airflow.trigger(dag)
+    assert set(airflow.wait_for_runs(dag, 1).values()) == {"success"}
+
+    code, output = run_command(airflow, "rebuild", by_hand, "--hour", hour, "--yes")
+    assert code == 0, output
+    keys = [o["key"] for o in ask(airflow, "show", by_hand, "last")["manifest"]["objects"]]
+    assert len(keys) == 3
+    assert all("+r1." in key for key in keys)
+    code, output = run_command(airflow, "audit", by_hand, "--deep", "--live")
+    assert code == 0, output
+
+    produce(kafka.bootstrap_servers, topic, [Record(0, DAY + n, b"%d" % n) for n in range(10, 20)])
+    delete_records(kafka.bootstrap_servers, topic, 13)
+    airflow.trigger(dag)
+    assert sorted(airflow.wait_for_runs(dag, 3).values()) == ["failed", "success", "success"]
+    code, output = run_command(airflow, "doctor", by_hand)
+    assert code == 1
+    assert '{"lost_offsets": "record_loss"}' in " ".join(output.split())
+
+    airflow.trigger(dag, policies={"lost_offsets": "record_loss"})
+    assert sorted(airflow.wait_for_runs(dag, 4).values()) == ["failed", "success", "success", "success"]
+    [status] = ask(airflow, "status", by_hand)
+    assert (status["lost"], status["lag"]) == (3, 0)
+    code, output = run_command(airflow, "rebuild", by_hand, "--hour", hour, "--yes")
+    assert code == 1
+    assert "Kafka has removed everything before 13" in output
+    code, output = run_command(airflow, "audit", by_hand, "--deep", "--live")
+    assert code == 0, output
+    assert "lost" in output
