@@ -22,7 +22,7 @@ def proxy(s3: S3) -> Iterator[S3Proxy]:
         yield serving
 
 
-def test_trouble_without_end_is_for_the_next_attempt_which_finishes_through_faults_of_every_kind(
+def test_case_16_trouble_without_end_is_for_the_next_attempt_which_finishes_through_faults_of_every_kind(
     kafka: Kafka, s3: S3, proxy: S3Proxy, tmp_path: Path
 ) -> None:
     topic = new_topic(kafka.bootstrap_servers)

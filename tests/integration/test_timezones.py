@@ -1,7 +1,7 @@
 """Hours are UTC's, wherever the workers and the driver stand, and whatever a record's timestamp is (cases 7, 8, 15)."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -26,13 +26,19 @@ COPIES = 120
 UNUSABLE = (-1, -2, -HOUR, -DAY, YEAR_9999 + 1, 2**53)
 
 
-def timestamps() -> list[int]:
-    """The first and the last millisecond of many hours, interleaved."""
-    starts = [DAY + h * HOUR for h in range(25)]
-    for change in CHANGES:
-        moment = int(datetime.fromisoformat(change).replace(tzinfo=UTC).timestamp()) * 1000
-        starts += [moment // HOUR * HOUR + h * HOUR for h in range(-2, 3)]
-    return [t for start in starts for t in (start, start - 1)] + [1, YEAR_9999, *UNUSABLE]
+def around(starts: Iterable[int]) -> list[int]:
+    """The first and the last millisecond of hours, interleaved."""
+    return [t for start in starts for t in (start, start - 1)]
+
+
+CASE_7 = around(DAY + h * HOUR for h in range(25))
+CASE_8 = around(
+    int(datetime.fromisoformat(change).replace(tzinfo=UTC).timestamp()) * 1000 // HOUR * HOUR + h * HOUR
+    for change in CHANGES
+    for h in range(-2, 3)
+)
+CASE_15 = [1, YEAR_9999, *UNUSABLE]
+TIMESTAMPS = COPIES * (CASE_7 + CASE_8 + CASE_15)
 
 
 def path_of(timestamp: int) -> str:
@@ -55,7 +61,7 @@ def stored(
 ) -> dict[str, Stored]:
     """The same topic, archived here and on workers in different time zones."""
     topic = new_topic(kafka.bootstrap_servers, 2)
-    values = [Record(n % 2, t, json.dumps({"n": n}).encode()) for n, t in enumerate(COPIES * timestamps())]
+    values = [Record(n % 2, t, json.dumps({"n": n}).encode()) for n, t in enumerate(TIMESTAMPS)]
     produce(kafka.bootstrap_servers, topic, values)
 
     def archive(where: str, reader: str) -> Stored:
@@ -76,19 +82,37 @@ def stored(
     return {f"{reader} on {where}": archive(where, reader) for where, reader in runs}
 
 
-def test_every_record_is_filed_once_and_by_utc(stored: dict[str, Stored]) -> None:
-    expected: dict[str, list[tuple[int, int]]] = {}
-    for n, timestamp in enumerate(COPIES * timestamps()):
-        expected.setdefault(path_of(timestamp), []).append((n, timestamp))
+def check(stored: dict[str, Stored], paths: set[str]) -> None:
+    """Each archive has, below these paths, exactly the records that belong there."""
+    expected: dict[str, list[tuple[int, int]]] = {path: [] for path in paths}
+    for n, timestamp in enumerate(TIMESTAMPS):
+        if (path := path_of(timestamp)) in paths:
+            expected[path].append((n, timestamp))
     for name, run in stored.items():
         found = {
             path: sorted((json.loads(line["value"])["n"], line["timestamp"]) for line in lines)
             for path, lines in run.lines.items()
+            if path in paths
         }
         assert found == expected, name
 
 
-def test_the_bytes_are_the_same_wherever_they_were_written(stored: dict[str, Stored]) -> None:
+def test_case_7_the_first_and_the_last_millisecond_of_an_hour(stored: dict[str, Stored]) -> None:
+    check(stored, set(map(path_of, CASE_7)))
+
+
+def test_case_8_hours_are_utc_where_clocks_change_whatever_the_zone_of_a_worker(stored: dict[str, Stored]) -> None:
+    check(stored, set(map(path_of, CASE_8)))
+
+
+def test_case_15_the_first_and_the_last_time_there_is_and_none(stored: dict[str, Stored]) -> None:
+    check(stored, set(map(path_of, CASE_15)))
+    # That was all.
+    for run in stored.values():
+        assert run.lines.keys() == set(map(path_of, TIMESTAMPS))
+
+
+def test_case_8_the_bytes_are_the_same_wherever_they_were_written(stored: dict[str, Stored]) -> None:
     first, *others = stored.values()
     for other in others:
         assert other.etags == first.etags
@@ -99,7 +123,7 @@ def test_the_bytes_are_the_same_wherever_they_were_written(stored: dict[str, Sto
         assert other.manifest.account == first.manifest.account
 
 
-def test_the_workers_stood_in_different_time_zones(stored: dict[str, Stored], cluster: SparkCluster) -> None:
+def test_case_8_the_workers_stood_in_different_time_zones(stored: dict[str, Stored], cluster: SparkCluster) -> None:
     assert stored
     assert len({*ZONES, DRIVER_ZONE, "UTC"}) == 4
     for worker in cluster.workers:

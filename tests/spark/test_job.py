@@ -239,7 +239,7 @@ def test_an_unfinished_earlier_run_is_finished_first(kafka: Kafka, s3: S3, tmp_p
     assert archiver.plan(hour(2)).runs == (hour(2).id,)
 
 
-def test_a_partition_added_later_is_archived_from_its_first_record(kafka: Kafka, s3: S3, tmp_path: Path) -> None:
+def test_case_12_an_added_partition_is_archived_from_its_first_record(kafka: Kafka, s3: S3, tmp_path: Path) -> None:
     topic = new_topic(kafka.bootstrap_servers)
     archiver = Archiver(kafka, s3, tmp_path, [topic], source={"start": "latest"})
     archiver.run(hour(0))

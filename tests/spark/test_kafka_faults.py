@@ -144,7 +144,7 @@ def test_answers_that_are_always_damaged_are_never_archived(
 
 
 @both_readers
-def test_a_broker_that_is_killed_in_the_middle_and_comes_back(
+def test_case_17_a_broker_that_is_killed_in_the_middle_and_comes_back(
     way: Way, s3: S3, topic: str, undisturbed: dict[str, str], tmp_path: Path, reader: str
 ) -> None:
     archiver = archive(way, s3, topic, tmp_path, reader)

@@ -71,7 +71,7 @@ def proxy(s3: S3) -> Iterator[S3Proxy]:
         pytest.param(READ, ["damage"], True, id="damaged on the way back"),
     ],
 )
-def test_a_passing_fault_of_any_request_is_survived_within_the_run(
+def test_case_16_a_passing_fault_of_any_request_is_survived_within_the_run(
     archiver: Archiver,
     proxy: S3Proxy,
     undisturbed: dict[str, str],
