@@ -77,6 +77,9 @@ class Service(ABC):
 
     def running(self) -> bool:
         """Whether the process that launch() started, here or in another process, is alive."""
+        if self._child is not None:
+            # Its environment says nothing while it becomes another program, as a script that ends in `exec java` does.
+            return self._child.poll() is None
         try:
             process = psutil.Process(int(self.pid_file.read_text()))
             return process.status() != psutil.STATUS_ZOMBIE and process.environ().get(MARK) == str(self.directory)
