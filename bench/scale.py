@@ -24,7 +24,7 @@ from kafka_archiver.manifest import ChunkAccount
 from kafka_archiver.plan import Chunk, Plan
 from kafka_archiver.planning import plan_forward
 from kafka_archiver.policy import Seen, beginnings
-from kafka_archiver.ranges import TopicPartition
+from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.spark.finish import Choice, finish
 from kafka_archiver.steps.close_hours import close_hours
 from kafka_archiver.steps.commit import commit
@@ -100,8 +100,8 @@ def simulate(partitions: int, chunks: int) -> Costs:
     plan = costs.measure("plan: write", lambda: ledger.create_plan(plan))
     plan = costs.measure("plan: read", lambda: ledger.plan(plan.run) or plan)
     results = [_written(chunk, store) for chunk in costs.measure("plan: chunks", lambda: list(plan.chunks()))]
-    starts = {p.name: 0 for p in plan.partitions}
-    costs.measure("finish", lambda: finish(plan, None, results, starts, Choice(), store, ledger))
+    logs = {p.name: Range(p.log_start, p.log_end) for p in plan.partitions}
+    costs.measure("finish", lambda: finish(plan, None, results, logs, Choice(), store, ledger))
     results.clear()
     costs.measure("manifest: read", lambda: ledger.manifest(plan.run))
     costs.measure("verify", lambda: verify(context, [plan.run]))
@@ -122,6 +122,7 @@ def _plan(archive: Archive, partitions: int, end: int) -> Plan:
             committed=None,
             log_start=0,
             log_end=end,
+            high=end,
             interval_start=0,
             interval_end=end,
             passed=end,

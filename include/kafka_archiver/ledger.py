@@ -1,13 +1,14 @@
 """The ledger: an archive's documents on its store.
 
-Plans and commits are written once; manifests, intents, proofs and the progress can be computed again and replace
-what was there.
+Plans, manifests and commits are written once; intents, proofs and the progress can be computed again and replace what
+was there.
 """
 
 from dataclasses import dataclass
 from typing import NoReturn, TypeVar
 
 from kafka_archiver.errors import DocumentError, IntegrityError, TransientError
+from kafka_archiver.intervals import run_id
 from kafka_archiver.keys import (
     hour_document,
     ledger_prefix,
@@ -60,9 +61,11 @@ class Ledger:
         """What a run wrote; None when it has not finished writing."""
         return self._read(Manifest, self._run_key(run, "manifest"), run=run)
 
-    def put_manifest(self, manifest: Manifest) -> None:
-        """Write a run's manifest, replacing an earlier one."""
-        self.store.put(self._run_key(manifest.run, "manifest"), self._bytes(manifest))
+    def create_manifest(self, manifest: Manifest) -> Manifest:
+        """Store a run's manifest where it has none. Returns the one that counts: this, or the one that was first."""
+        if self.store.create(self._run_key(manifest.run, "manifest"), self._bytes(manifest)):
+            return manifest
+        return self.manifest(manifest.run) or self._vanished(manifest.run, "manifest")
 
     def commit(self, run: str) -> Commit | None:
         """The record that a run is final; None when it is not."""
@@ -100,6 +103,14 @@ class Ledger:
         """The plan that counts for an interval: the last revision that is committed, else the run's own."""
         revisions = {split_run(run)[1]: run for run, found in self.runs(interval).items() if "commit" in found}
         return self.plan(revisions[max(revisions)] if revisions else interval)
+
+    def superseded_by(self, run: str) -> str | None:
+        """The revision that is committed in place of a run; None when the run itself counts."""
+        start, revision = split_run(run)
+        for other, found in self.runs(run_id(start)).items():
+            if "commit" in found and split_run(other)[1] > revision:
+                return other
+        return None
 
     def hour(self, hour: int | None) -> HourProof | None:
         """The proof of an hour (whole hours since 1970; None: of the records without a time)."""

@@ -76,6 +76,7 @@ class PartitionPlan(Value):
     `complete_from` is set when a partition begins behind its log's start, or again because its topic was made again:
     the first hour of which the archive has all.
     `closes` says that with this plan every offset is covered that Kafka's time index puts before the interval's end.
+    `anew`: with it begins a generation whose offsets mean other records than those of the generation before.
     `decided`: the policies without which the plan would be another, each with what was found.
     """
 
@@ -91,6 +92,7 @@ class PartitionPlan(Value):
     ranges: tuple[OffsetRange, ...]
     lost: tuple[OffsetRange, ...] = ()
     complete_from: UtcTime | None = None
+    anew: bool = False
     decided: tuple[str, ...] = ()
 
     @property

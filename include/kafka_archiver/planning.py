@@ -6,7 +6,7 @@ from typing import Any
 
 from kafka_archiver.errors import PolicyError
 from kafka_archiver.plan import PartitionPlan
-from kafka_archiver.policy import Beginning, Known, Seen, generation_of, made_again
+from kafka_archiver.policy import Beginning, Known, Seen, generation_of, made_again, truncated
 from kafka_archiver.proof import PartitionProgress
 from kafka_archiver.ranges import Range, TopicPartition, share, subtract
 
@@ -41,7 +41,7 @@ def plan_forward(
     :param known: what settled and planned runs cover already, by partition.
     :param complete_from: of partitions that begin now behind their log's start, or anew.
     """
-    covered = {s.name: _covered(known.get(s.name), starts[s.name].generation) for s in seen}
+    covered = {s.name: _covered(known.get(s.name), starts[s.name]) for s in seen}
     left = {s.name: subtract(Range(max(starts[s.name].start, s.log_start), s.log_end), covered[s.name]) for s in seen}
     granted = share({name: sum(r.size for r in ranges) for name, ranges in left.items()}, limit)
     planned = []
@@ -59,6 +59,7 @@ def plan_forward(
                 closes=whole and end >= state.passed,
                 ranges=ranges,
                 lost=lost,
+                anew=starts[state.name].anew,
                 complete_from=complete_from.get(state.name),
                 decided=starts[state.name].decided,
             )
@@ -79,8 +80,10 @@ def plan_backfill(seen: list[Seen], known: Known) -> list[PartitionPlan]:
                 f"{made_again(state, before)} A backfill does not begin a new generation; run the archive on its "
                 "schedule first (policies.recreated_topic), then backfill"
             )
+        if before and before.next is not None and before.next > state.high:
+            raise PolicyError(truncated(state, before.next))
         generation = before.generation if before else generation_of(state, known)
-        covered = _covered(before, generation)
+        covered = _covered(before, Beginning(0, generation))
         end = state.log_end if state.interval_end is None else state.interval_end
         start = end if state.interval_start is None else max(state.interval_start, state.log_start)
         start = min(start, end)
@@ -103,7 +106,8 @@ def _knows_the_hour(state: Seen, taken: Range, archived: list[Range]) -> bool:
     # A record with a time far ahead hides what comes behind it: then an interval looks empty and is not.
     hidden = not taken.size and bool(subtract(Range(taken.end, state.log_end), archived))
     # What retention removed may have been of this interval.
-    cut = 0 < state.log_start == taken.start and bool(subtract(Range(taken.start - 1, taken.start), archived))
+    before = subtract(Range(0, taken.start), archived)
+    cut = state.log_start == taken.start and bool(before)
     return not hidden and not cut
 
 
@@ -117,8 +121,13 @@ def _as_seen(state: Seen) -> dict[str, Any]:
     }
 
 
-def _covered(known: PartitionProgress | None, generation: int) -> list[Range]:
-    return [Range(*r) for r in known.covered] if known and known.generation == generation else []
+def _covered(known: PartitionProgress | None, start: Beginning) -> list[Range]:
+    """The offsets that are not to be archived again: also those of earlier generations of the same log."""
+    if known is None or start.anew:
+        return []
+    if known.generation == start.generation:
+        return [Range(*r) for r in known.covered + known.earlier]
+    return list(known.left_behind(start.start))
 
 
 def _first(ranges: tuple[Range, ...], count: int) -> tuple[Range, ...]:

@@ -28,6 +28,7 @@ class Seen:
         there is no such record yet.
     :param passed: the offset behind everything that may have a timestamp before the interval's end, records of open
         transactions included: what closes the interval's hours has to reach it.
+    :param high: the high watermark: what lies between it and `log_end` is of open transactions.
     :param begin: where `source.start` points, for an archive that starts now.
     """
 
@@ -39,6 +40,7 @@ class Seen:
     interval_start: int | None
     interval_end: int | None
     passed: int
+    high: int
     begin: int
 
 
@@ -109,11 +111,11 @@ def _beginning(archive: Archive, state: Seen, known: Known, is_new: bool) -> Beg
         # A partition that was added later starts at its first record, whatever source.start says.
         start = state.begin if is_new else state.log_start
     elif remembered is not None and start != remembered:
-        if archive.policies.moved_group == "new_generation" and start <= state.log_end:
+        if archive.policies.moved_group == "new_generation" and start <= state.high:
             generation += 1
         start, decided = _moved_group(archive, state, start, remembered)
-    if start > state.log_end:
-        return _anew(archive, state, generation + 1, _truncated(state, start))
+    if start > state.high:
+        return _anew(archive, state, generation + 1, truncated(state, start))
     if start < state.log_start:
         decided += _lost_offsets(archive, state, start)
     return Beginning(start, generation, decided=decided)
@@ -127,9 +129,10 @@ def made_again(state: Seen, before: PartitionProgress) -> str:
     )
 
 
-def _truncated(state: Seen, start: int) -> str:
+def truncated(state: Seen, start: int) -> str:
+    """What it means that a log ends before the place where the archive stands."""
     return (
-        f"the archive of {state.name} stands at {start}, past the end of the log at {state.log_end}: the topic was "
+        f"the archive of {state.name} stands at {start}, past the end of the log at {state.high}: the topic was "
         "truncated, an unclean leader election lost records, or somebody moved the group too far. Find out which."
     )
 

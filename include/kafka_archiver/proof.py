@@ -9,8 +9,8 @@ from typing import Literal, Self
 from kafka_archiver.documents import Document, UtcTime, Value
 from kafka_archiver.intervals import MS_PER_HOUR, hour_start, to_ms
 from kafka_archiver.manifest import Manifest
-from kafka_archiver.plan import OffsetRange, Plan
-from kafka_archiver.ranges import Range, TopicPartition, merge
+from kafka_archiver.plan import OffsetRange, PartitionPlan, Plan
+from kafka_archiver.ranges import Range, TopicPartition, merge, subtract
 
 
 class ProofObject(Value):
@@ -103,6 +103,7 @@ class PartitionProgress(Value):
     """What settled runs have done with a partition's present generation.
 
     `next`: where the next scheduled run starts, if one ever ran. `lost`: of the offsets covered, those that were lost.
+    `earlier`: what generations before have of the same log, without what the group was wound back over.
     """
 
     topic: str
@@ -112,18 +113,25 @@ class PartitionProgress(Value):
     next: int | None = None
     covered: tuple[OffsetRange, ...] = ()
     lost: tuple[OffsetRange, ...] = ()
+    earlier: tuple[OffsetRange, ...] = ()
 
     @property
     def name(self) -> TopicPartition:
         """The partition's name."""
         return TopicPartition(self.topic, self.partition)
 
+    def left_behind(self, start: int) -> tuple[Range, ...]:
+        """What a generation that begins at `start` in the same log leaves to this one and those before."""
+        again = [Range(start, max(start, self.next or 0))]
+        return merge(left for r in self.covered + self.earlier for left in subtract(Range(*r), again))
+
 
 class Progress(Document):
     """The summary of all settled runs: those committed whose hours have been proved.
 
-    `complete_from`: scheduled runs complete no hour before it, since the archive began in the middle of the log, or
-    lost records. `lost`: how many offsets were lost, ever.
+    `complete_from`: scheduled runs complete no hour before it, since the archive began in the middle of the log.
+    `unsure_until`: nobody completes an hour before it that was not complete already, since records were lost or a log
+    was given up. `lost`: how many offsets were lost, ever.
     `closed_until`: every hour from there on that ends by then is complete. `open_hours`: hours (whole hours since
     1970) that have objects and are not complete yet.
     """
@@ -132,6 +140,7 @@ class Progress(Document):
     version: Literal[1] = 1
     archive: str
     complete_from: UtcTime | None = None
+    unsure_until: UtcTime | None = None
     closed_until: UtcTime | None = None
     open_hours: tuple[int, ...] = ()
     lost: int = 0
@@ -166,17 +175,25 @@ class Progress(Document):
                 next=position,
                 covered=_merged(same.covered if same else (), planned.ranges, planned.lost),
                 lost=_merged(same.lost if same else (), planned.lost, lost.get(planned.name, ())),
+                earlier=_earlier(before, planned),
             )
         is_new = plan.run not in self.runs and plan.supersedes is None
         return type(self)(
             archive=self.archive,
             complete_from=complete_from(self, plan, manifest),
+            unsure_until=unsure_until(self, plan, manifest),
             closed_until=closed_until(self, plan),
             open_hours=tuple(sorted(open_hours)),
             lost=self.lost + (manifest.account["lost"] if manifest and is_new else 0),
             runs=tuple(sorted({*self.runs, plan.run})),
             partitions=tuple(known[name] for name in sorted(known)),
         )
+
+
+def _earlier(before: PartitionProgress | None, planned: PartitionPlan) -> tuple[OffsetRange, ...]:
+    if before is None or planned.anew:
+        return ()
+    return before.earlier if before.generation == planned.generation else before.left_behind(planned.start)
 
 
 def _merged(*lists: Iterable[OffsetRange]) -> tuple[Range, ...]:
@@ -203,22 +220,30 @@ def closed_until(progress: Progress, plan: Plan) -> UtcTime | None:
 
 def complete_from(progress: Progress, plan: Plan, manifest: Manifest | None) -> UtcTime | None:
     """From when on hours can be completed by scheduled runs; None: from the beginning."""
-    known = [progress.complete_from, *(p.complete_from for p in plan.partitions)]
+    begins = (p.complete_from for p in plan.partitions)
+    return max(filter(None, [progress.complete_from, unsure_until(progress, plan, manifest), *begins]), default=None)
+
+
+def unsure_until(progress: Progress, plan: Plan, manifest: Manifest | None) -> UtcTime | None:
+    """Up to when hours may lack records that nobody can bring back; None: none does."""
+    known = [progress.unsure_until, *(p.complete_from for p in plan.partitions if p.anew)]
     if manifest and plan.run not in progress.runs and plan.supersedes is None:
         known += [_whole_after(plan, manifest, name, ranges) for name, ranges in _lost(manifest).items()]
     return max(filter(None, known), default=None)
 
 
 def _whole_after(plan: Plan, manifest: Manifest, name: TopicPartition, lost: list[OffsetRange]) -> UtcTime:
-    """The first hour that cannot lack what was lost: the one after the first record behind the loss.
+    """The first hour that cannot lack what was lost: behind all hours of the first chunk behind the loss.
 
     Nobody knows the times of lost records; by Kafka's order they were no later than what followed them, nor than now.
+    A single record's time may be any.
     """
     end = max(end for _, end in lost)
     behind = [o for o in manifest.objects if (o.topic, o.partition) == name and o.first_offset >= end]
-    first = min(behind, key=lambda o: o.first_offset, default=None)
+    first = min((o.chunk_start for o in behind), default=None)
     now = to_ms(plan.planned_at) // MS_PER_HOUR
-    return hour_start(min(now, now if first is None or first.hour is None else first.hour) + 1)
+    hours = [o.hour for o in behind if o.chunk_start == first and o.hour is not None]
+    return hour_start(min(now, max(hours, default=now)) + 1)
 
 
 def closes(plan: Plan) -> bool:
@@ -247,13 +272,15 @@ def hours_to_prove(
         if progress.closed_until and until
         else range(0)
     )
+    unsure = unsure_until(progress, plan, manifest)
     touched = {o.hour for o in manifest.objects + (superseded.objects if superseded else ())}
     hours: dict[int | None, Verdict] = {}
     for hour in touched | own | set(passed) | set(progress.open_hours):
-        # A backfill takes all of its interval; scheduled runs have all since the archive began, or last lost something.
+        # Scheduled runs have all since the archive began; a backfill takes all of its interval, as far as Kafka has it.
         whole = hour is not None and (since is None or hour * MS_PER_HOUR >= to_ms(since))
+        sure = hour is not None and (unsure is None or hour * MS_PER_HOUR >= to_ms(unsure))
         past = hour in own or (hour is not None and until is not None and (hour + 1) * MS_PER_HOUR <= to_ms(until))
-        if (hour in own and not plan.moves_group and not manifest.account["lost"]) or (whole and past):
+        if (hour in own and not plan.moves_group and sure) or (whole and past):
             hours[hour] = "complete"
         else:
             hours[hour] = "incomplete" if past else "open"

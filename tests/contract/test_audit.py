@@ -376,7 +376,7 @@ class TestDocuments:
         assert manifest is not None
         assert commit is not None
         manifest = manifest.model_copy(update={"run": copy.run, "plan_digest": copy.digest})
-        lake.ledger.put_manifest(manifest)
+        lake.ledger.create_manifest(manifest)
         lake.ledger.create_commit(
             commit.model_copy(update={"run": copy.run, "plan_digest": copy.digest, "manifest_digest": manifest.digest})
         )

@@ -60,7 +60,7 @@ class Lake:
         )  # fmt: skip
         made = Manifest.of(plan, [entry], [ChunkAccount(**chunk.model_dump(), archived=10)])
         if manifest:
-            self.ledger.put_manifest(made)
+            self.ledger.create_manifest(made)
         return made
 
     def settle(self, plan: Plan, *more: str) -> None:

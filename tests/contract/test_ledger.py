@@ -63,7 +63,7 @@ def test_documents_are_read_back_as_they_were_written(ledger: Ledger) -> None:
     assert ledger.create_plan(PLAN) == PLAN == ledger.plan(RUN)
     ledger.put_intent(INTENT)
     assert ledger.intent(RUN) == INTENT
-    ledger.put_manifest(MANIFEST)
+    ledger.create_manifest(MANIFEST)
     assert ledger.manifest(RUN) == MANIFEST
     assert ledger.create_commit(commit()) == commit() == ledger.commit(RUN)
     for hour in (HOUR, None):
@@ -77,7 +77,7 @@ def test_documents_are_read_back_as_they_were_written(ledger: Ledger) -> None:
 def test_documents_are_where_the_format_says(ledger: Ledger, store: Store) -> None:
     ledger.create_plan(PLAN)
     ledger.put_intent(INTENT)
-    ledger.put_manifest(MANIFEST)
+    ledger.create_manifest(MANIFEST)
     ledger.create_commit(commit())
     ledger.put_hour(proof())
     ledger.put_hour(proof(None))
@@ -144,7 +144,7 @@ class TestListings:
     def test_runs_are_listed_oldest_first_with_their_documents(self, ledger: Ledger) -> None:
         for hours in (25, 0, 1):
             ledger.create_plan(plan(start=FIVE + timedelta(hours=hours)))
-        ledger.put_manifest(MANIFEST)
+        ledger.create_manifest(MANIFEST)
         ledger.create_commit(commit())
         assert list(ledger.runs().items()) == [
             (RUN, frozenset({"plan", "manifest", "commit"})),

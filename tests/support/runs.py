@@ -36,7 +36,7 @@ def run(context: Context, number: int, until: str = "settled") -> None:
         )
         for a in accounts
     ]  # fmt: skip
-    context.ledger.put_manifest(Manifest.of(made, objects, accounts))
+    context.ledger.create_manifest(Manifest.of(made, objects, accounts))
     if until != "written":
         commit(context, work.runs, now + timedelta(minutes=1))
     if until == "settled":

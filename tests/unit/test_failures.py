@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_archiver.errors import ConfigError, IntegrityError, PermanentError, PolicyError, TransientError
+from kafka_archiver.errors import ConfigError, IntegrityError, PermanentError, TransientError
 from kafka_archiver.spark.failures import exit_code, one_line, understand
 
 IN_A_TASK = """An exception was thrown from the Python worker. Please see the stack trace below.
@@ -32,8 +32,8 @@ def test_an_error_of_ours_in_a_task_is_ours_again(text: str, kind: type[Exceptio
     assert exit_code(found) == code
 
 
-def test_records_removed_while_they_are_read_are_a_matter_of_policy() -> None:
-    assert isinstance(understand(RuntimeError("x OffsetOutOfRangeException: {orders-0=1}")), PolicyError)
+def test_records_removed_while_they_are_read_are_seen_by_the_next_attempt() -> None:
+    assert isinstance(understand(RuntimeError("x OffsetOutOfRangeException: {orders-0=1}")), TransientError)
 
 
 def test_any_other_error_stays_and_is_shown_by_its_innermost_cause_in_one_line() -> None:

@@ -42,7 +42,7 @@ def seen(**changes: Any) -> Seen:
         "begin": 0,
     } | changes
     end = state["interval_end"]
-    return Seen(**{"passed": state["log_end"] if end is None else end, **state})
+    return Seen(**{"passed": state["log_end"] if end is None else end, "high": state["log_end"], **state})
 
 
 def known(

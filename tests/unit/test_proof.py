@@ -190,8 +190,8 @@ def test_what_is_lost_never_turns_green() -> None:
     one, two = plan(FIVE, hours=3), plan(FIVE + timedelta(hours=3))
     hours: dict[int | None, HourProof] = {}
     progress = settle(Progress(archive="orders"), hours, one, losing(one, HOUR + 1, HOUR + 2))
-    # The record behind the loss is of the second hour: the first two may lack something, the third does not.
-    assert [hours[HOUR + n].status for n in range(3)] == ["incomplete", "incomplete", "complete"]
+    # The chunk behind the loss has records of the last two hours: all three may lack something.
+    assert [hours[HOUR + n].status for n in range(3)] == ["incomplete"] * 3
     assert progress.lost == 8
     assert progress.partitions[0].lost == ((0, 8),)
     progress = settle(progress, hours, two, manifest(two, HOUR))
@@ -205,14 +205,15 @@ def test_a_run_that_lost_everything_leaves_all_hours_until_now_incomplete() -> N
     assert [hours[HOUR + n].status for n in range(2)] == ["incomplete", "incomplete"]
 
 
-def test_a_backfill_that_lost_something_does_not_complete_its_hour_and_one_that_did_not_does() -> None:
+def test_no_backfill_completes_an_hour_that_lost_something() -> None:
     one = plan(origin="backfill")
     hours: dict[int | None, HourProof] = {}
     progress = settle(Progress(archive="orders"), hours, one, losing(one, HOUR))
     assert hours[HOUR].status == "incomplete"
-    two = plan(FIVE - timedelta(minutes=1), origin="backfill").model_copy(update={"interval": one.interval})
+    two = plan(FIVE - timedelta(minutes=1), origin="backfill")
+    two = two.model_copy(update={"interval": one.interval})
     settle(progress, hours, two, manifest(two, HOUR))
-    assert hours[HOUR].status == "complete"
+    assert hours[HOUR].status == "incomplete"
 
 
 def test_a_rebuild_takes_the_place_of_what_it_supersedes() -> None:

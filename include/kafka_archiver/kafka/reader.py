@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from confluent_kafka import KafkaError
 
-from kafka_archiver.errors import PolicyError, TransientError
+from kafka_archiver.errors import TransientError
 from kafka_archiver.formats.base import RECORD, VALUE
 from kafka_archiver.formats.vectors import binaries, int64s
 from kafka_archiver.kafka.failures import translate
@@ -135,9 +135,9 @@ def _inside(messages: list[Any], chunk: Chunk, brokers: str) -> tuple[list[Any],
         elif error.code() == KafkaError._BAD_MSG:
             return wanted, False, error
         elif error.code() == KafkaError._AUTO_OFFSET_RESET:
-            raise PolicyError(
+            raise TransientError(
                 f"Kafka does not have the start of {chunk} any more: retention overtook the run while it was read; "
-                "clear the task `archive` to see which records, and `policies.lost_offsets` decides"
+                "the next attempt sees what is left, and `policies.lost_offsets` decides"
             )
         elif not error.retriable():
             raise translate(error, f"read {chunk}", brokers)

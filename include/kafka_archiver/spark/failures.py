@@ -37,9 +37,9 @@ def understand(error: Exception) -> Exception:
     if _DAMAGED.search(text):
         return TransientError("what the brokers sent was damaged on the way (its checksum is wrong)")
     if _DATA_LOSS.search(text):
-        return PolicyError(
-            "Kafka removed records while they were being read (retention overtook the run); clear the DAG run's task "
-            "`archive` to see which, and `policies.lost_offsets` decides what becomes of them"
+        return TransientError(
+            "Kafka removed records while they were being read (retention overtook the run); the next attempt sees "
+            "what is left, and `policies.lost_offsets` decides what becomes of the rest"
         )
     return error
 

@@ -5,7 +5,7 @@ the intent names, and the next attempt writes the same keys again.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Literal, Self
 
@@ -43,7 +43,7 @@ def finish(
     plan: Plan,
     stored: Manifest | None,
     results: Sequence[ChunkResult],
-    log_starts: dict[TopicPartition, int],
+    logs: Mapping[TopicPartition, Range],
     choice: Choice,
     store: Store,
     ledger: Ledger,
@@ -51,7 +51,7 @@ def finish(
     """Complete the run's objects and write its manifest; a run that has one already is replayed against it.
 
     :param stored: the run's manifest, when the reading began.
-    :param log_starts: where each partition's log starts now, after everything was read.
+    :param logs: what each partition's log has now, after everything was read.
     :raises PolicyError: offsets may have been lost while they were read.
     :raises IntegrityError: a replay does not give what the manifest says, and the store does not have it either; or
         a rebuild has fewer records than what it would replace.
@@ -62,7 +62,7 @@ def finish(
     written = {o.upload.key for result in results for o in result.objects}
     found = {result.chunk: result.account for result in results}
     accounts = [
-        _prove_absence(choice, found.get(chunk) or ChunkAccount.nothing_there(chunk), log_starts, plan.archive)
+        _prove_absence(choice, found.get(chunk) or ChunkAccount.nothing_there(chunk), logs, plan.archive)
         for chunk in plan.chunks()
     ]
     if plan.supersedes:
@@ -77,8 +77,10 @@ def finish(
         log.info("%s: an earlier attempt wrote it, this one has no records for it (compacted since): removed", key)
         store.delete(key)
     manifest = Manifest.of(plan, entries, accounts, asdict(choice))
-    ledger.put_manifest(manifest)
-    return manifest
+    first = ledger.create_manifest(manifest)
+    if first != manifest:
+        log.warning("run %s: another attempt wrote the manifest in the meantime; that one counts", plan.run)
+    return first
 
 
 def _refuse_to_lose(accounts: Sequence[ChunkAccount], earlier: Sequence[str], store: Store) -> None:
@@ -114,19 +116,19 @@ def _absent(accounts: Sequence[ChunkAccount]) -> dict[TopicPartition, int]:
 
 
 def _prove_absence(
-    choice: Choice, account: ChunkAccount, log_starts: dict[TopicPartition, int], archive: str
+    choice: Choice, account: ChunkAccount, logs: Mapping[TopicPartition, Range], archive: str
 ) -> ChunkAccount:
-    """Absence is proven while the log still reaches back to before it; below the log's start it may be loss."""
-    start = log_starts[TopicPartition(account.topic, account.partition)]
+    """Absence is proven for offsets that the log still reaches; outside of it they may be lost."""
+    there = logs[TopicPartition(account.topic, account.partition)]
     absent = [Range(*r) for r in account.absent_ranges]
-    unproven = [gone for r in absent for gone in [Range(r.start, min(r.end, start))] if gone.size]
+    unproven = [gone for r in absent for gone in subtract(r, [there])]
     if not unproven:
         return account
     count = sum(r.size for r in unproven)
     if choice.lost_offsets != "record_loss":
         raise PolicyError(
-            f"{count} offsets of {account.chunk} were not there to be read, and Kafka has removed everything before "
-            f"{start} since the plan was made: they may have held records. To go on and have them shown as lost for "
+            f"{count} offsets of {account.chunk} were not there to be read, and Kafka has only {there} of that log "
+            "now: they may have held records. To go on and have them shown as lost for "
             f"ever: {choose(archive, 'lost_offsets', 'record_loss')} (policies.lost_offsets: fail)"
         )
     proven = [left for r in absent for left in subtract(r, unproven)]

@@ -4,11 +4,12 @@ import logging
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from kafka_archiver.errors import IntegrityError
 from kafka_archiver.intervals import hour_start
 from kafka_archiver.manifest import Manifest
 from kafka_archiver.proof import HourProof, Progress, Verdict, hours_to_prove, prove
 from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.runs import written
+from kafka_archiver.steps.runs import that_count, written
 
 log = logging.getLogger(__name__)
 THREADS = 16
@@ -21,9 +22,14 @@ def close_hours(context: Context, runs: Sequence[str]) -> list[HourProof]:
         an announcement that was lost with a crash is made by the next attempt.
     """
     due: dict[int | None, HourProof] = {}
-    for run in runs:
+    for run in that_count(context, runs):
         progress = context.ledger.progress() or Progress(archive=context.archive.archive)
         plan, manifest = written(context, run)
+        if context.ledger.commit(run) is None:
+            raise IntegrityError(
+                f"run {run} of archive {context.archive.archive} is not committed: expected the task `commit` to have "
+                "done it; clear that task to run it again"
+            )
         superseded = context.ledger.manifest(plan.supersedes) if plan.supersedes else None
         hours = hours_to_prove(progress, plan, manifest, superseded)
 

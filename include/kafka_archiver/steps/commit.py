@@ -10,9 +10,10 @@ from kafka_archiver.manifest import Commit
 from kafka_archiver.plan import Plan
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.plan import settled_so_far
-from kafka_archiver.steps.runs import written
+from kafka_archiver.steps.runs import that_count, written
 
 log = logging.getLogger(__name__)
+FOLLOWS = "moved_group: follow_ledger"
 
 
 def commit(context: Context, runs: Sequence[str], now: datetime) -> None:
@@ -20,7 +21,7 @@ def commit(context: Context, runs: Sequence[str], now: datetime) -> None:
 
     A backfill leaves the group where it is.
     """
-    for run in runs:
+    for run in that_count(context, runs):
         plan, manifest = written(context, run)
         if manifest.plan_digest != plan.digest:
             raise IntegrityError(f"run {run}: the manifest is of another plan; clear the task `archive` of this run")
@@ -62,14 +63,21 @@ def _move_group(context: Context, plan: Plan) -> None:
     ids = context.cluster.topic_ids({p.topic for p in plan.partitions})
     there = [p for p in plan.partitions if ids[p.topic] == p.topic_id]
     before = context.cluster.committed(plan.group, [p.name for p in there])
-    settled = {p.name: p.generation for p in settled_so_far(context).partitions}
+    progress = settled_so_far(context)
     targets = {}
     for partition in there:
-        position, reached = before[partition.name], settled.get(partition.name, 0)
-        # Until the run that begins a generation is settled, the group's offset may be of the log before.
-        begins = partition.generation > reached and position != partition.end
-        if position is None or begins or (partition.generation == reached and position < partition.end):
-            targets[partition.name] = partition.end
+        position, settled = before[partition.name], progress.partition(partition.name)
+        if settled and settled.generation > partition.generation:
+            continue
+        same = settled if settled and settled.generation == partition.generation else None
+        # A replay of an older run must not put the group back to where that run ended.
+        target = max(partition.end, same.next or 0) if same else partition.end
+        # Until the run that begins a generation is settled, the group's offset may be of the log before; and one that
+        # somebody moved by hand goes where the ledger says, when the policy says so.
+        begins = same is None and partition.generation > 0
+        follows = plan.run not in progress.runs and any(FOLLOWS in decided for decided in partition.decided)
+        if position is None or position < target or ((begins or follows) and position != target):
+            targets[partition.name] = target
     context.cluster.move_group(plan.group, targets)
     for name, offset in list(targets.items())[:20]:
         log.info("group %s: %s %s → %s", plan.group, name, "none" if before[name] is None else before[name], offset)

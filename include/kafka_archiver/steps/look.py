@@ -44,6 +44,7 @@ def look(context: Context, interval: Interval, settled: Progress, unfinished: Se
             interval_start=interval_starts[name],
             interval_end=interval_ends[name],
             passed=highs[name] if passed[name] is None else passed[name] or 0,
+            high=highs[name],
             begin=begins[name] or 0,
         )
         for name in names
@@ -77,8 +78,8 @@ def _reached(pending: list[Range], settled: int | None) -> int:
 def refuse_hidden_topics(context: Context, expected: Progress, seen: Sequence[Seen]) -> None:
     """A topic that the pattern matched and the brokers do not show any more: hours would look complete without it."""
     pattern = context.archive.source.pattern
-    visible = {state.name for state in seen}
-    hidden = sorted({p.topic for p in expected.partitions if p.next is not None and p.name not in visible})
+    visible = {state.name.topic for state in seen}
+    hidden = sorted({p.topic for p in expected.partitions if p.next is not None and p.topic not in visible})
     if pattern and (missing := [topic for topic in hidden if re.fullmatch(pattern, topic)]):
         raise PolicyError(
             f"topics {', '.join(missing)} match source.pattern and were archived before, but the brokers do not show "

@@ -76,7 +76,7 @@ def plan(context: Context, interval: Interval, origin: Origin, now: datetime) ->
     to_archive = [p for p in work if p.count and (p is own or context.ledger.commit(p.run) is None)]
     for done in work:
         if not done.count and context.ledger.manifest(done.run) is None:
-            context.ledger.put_manifest(Manifest.of(done, [], []))
+            context.ledger.create_manifest(Manifest.of(done, [], []))
     if not to_archive:
         log.info("nothing to read: Spark is skipped")
     return Work(tuple(p.run for p in work), tuple(p.run for p in to_archive))

@@ -70,6 +70,13 @@ def _plan(context: Context, run: str, now: datetime, keep: bool) -> Plan:
     old = _settled(context, run)
     revision = old.revision + 1
     begun = context.ledger.plan(run_name(old.interval.id, revision))
+    if begun and (begun.keep_superseded, begun.settings) != (keep, context.archive.settings):
+        raise ConfigError(
+            f"run {begun.run} was begun at {isoformat(begun.planned_at)} "
+            f"{'with' if begun.keep_superseded else 'without'} `keep`, under settings of then: it can only go on as it "
+            f"began. Rebuild with the same, or remove it first with `airflow archive clean {begun.archive} "
+            "--older-than 0d`"
+        )
     if begun:
         log.info("run %s was begun at %s: going on with it", begun.run, isoformat(begun.planned_at))
         return begun
@@ -97,6 +104,7 @@ def _as_they_are(context: Context, old: Plan) -> tuple[PartitionPlan, ...]:
     :raises PolicyError: the log does not have them.
     """
     ids = context.cluster.topic_ids({p.topic for p in old.partitions if p.ranges})
+    progress = settled_so_far(context)
     read = [p for p in old.partitions if p.ranges]
     for partition in read:
         if ids[partition.topic] != partition.topic_id:
@@ -104,8 +112,15 @@ def _as_they_are(context: Context, old: Plan) -> tuple[PartitionPlan, ...]:
                 f"run {old.run} cannot be rebuilt: topic {partition.topic} was deleted"
                 f"{' and made again' if ids[partition.topic] else ''} since. What is stored stays as it is"
             )
-    starts = context.cluster.log_starts([p.name for p in read])
+    names = [p.name for p in read]
+    starts, ends = context.cluster.log_starts(names), context.cluster.log_ends(names, "read_uncommitted")
     for partition in read:
+        known = progress.partition(partition.name)
+        if (known and known.generation > partition.generation) or ends[partition.name] < partition.ranges[-1][1]:
+            raise PolicyError(
+                f"run {old.run} cannot be rebuilt: the log of {partition.name} is not the one it was read from any "
+                "more (truncated, or given up for a new generation). What is stored stays as it is"
+            )
         first, start = partition.offset_ranges[0].start, starts[partition.name]
         if first < start:
             raise PolicyError(

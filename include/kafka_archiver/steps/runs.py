@@ -1,9 +1,23 @@
 """The documents of a run that the later steps need."""
 
+import logging
+from collections.abc import Iterator, Sequence
+
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.manifest import Manifest
 from kafka_archiver.plan import Plan
 from kafka_archiver.steps.context import Context
+
+log = logging.getLogger(__name__)
+
+
+def that_count(context: Context, runs: Sequence[str]) -> Iterator[str]:
+    """The runs without those in whose place a rebuild is committed: nobody may bring these back."""
+    for run in runs:
+        if other := context.ledger.superseded_by(run):
+            log.warning("run %s is left alone: %s has taken its place", run, other)
+        else:
+            yield run
 
 
 def written(context: Context, run: str) -> tuple[Plan, Manifest]:

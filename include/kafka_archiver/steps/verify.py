@@ -9,7 +9,7 @@ from kafka_archiver.keys import split_object_key
 from kafka_archiver.manifest import Manifest, ObjectEntry, discrepancies
 from kafka_archiver.plan import Plan
 from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.runs import written
+from kafka_archiver.steps.runs import that_count, written
 from kafka_archiver.store import Store
 
 log = logging.getLogger(__name__)
@@ -21,7 +21,7 @@ def verify(context: Context, runs: Sequence[str]) -> None:
 
     :raises IntegrityError: something is missing, different or unexplained; all of it is listed.
     """
-    for run in runs:
+    for run in that_count(context, runs):
         plan, manifest = written(context, run)
         found = [
             *discrepancies(plan, manifest),

@@ -1,0 +1,248 @@
+"""Histories that once went wrong: what is stored afterwards, what the proofs say, and where the group stands."""
+
+import gzip
+import uuid
+from dataclasses import replace
+
+import pytest
+
+from kafka_archiver.errors import ConfigError, IntegrityError, PolicyError
+from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.steps.close_hours import close_hours
+from kafka_archiver.steps.commit import commit
+from kafka_archiver.steps.plan import plan
+from kafka_archiver.steps.verify import verify
+from kafka_archiver.store.memory import MemoryStore
+from tests.support.lake import Lake, hour
+
+P0, P1 = TopicPartition("orders", 0), TopicPartition("orders", 1)
+
+
+def lake(end: int = 4, start: int = 0, **policies: str) -> Lake:
+    return Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(start, end)}, policies=policies)
+
+
+def tell(of: Lake, number: int) -> tuple[str, int]:
+    proof = of.ledger.hour(of.brokers.first + number)
+    assert proof is not None
+    return proof.status, proof.rows
+
+
+def choose(of: Lake, **policies: str) -> None:
+    of.archive = of.archive.choosing(policies)
+    of.context = replace(of.context, archive=of.archive)
+
+
+def planned(of: Lake, number: int) -> list[tuple[int, int, int, tuple[Range, ...]]]:
+    found = of.ledger.plan(hour(number).id)
+    assert found is not None
+    return [(p.start, p.end, p.generation, p.offset_ranges) for p in found.partitions]
+
+
+def test_a_superseded_run_that_is_cleared_does_not_come_back_beside_its_rebuild() -> None:
+    one = lake()
+    run = one.run(3)
+    one.rebuild(run)
+    before, proof = one.stored(), tell(one, 1)
+    one.job().run(run)
+    verify(one.context, [run])
+    commit(one.context, [run], one.now)
+    assert close_hours(one.context, [run]) == []
+    assert (one.stored(), tell(one, 1)) == (before, proof)
+    assert one.audit().verdict == "clean"
+
+
+def test_a_log_that_was_truncated_is_not_taken_for_the_one_that_a_run_was_read_from() -> None:
+    one = lake(6, recreated_topic="new_generation")
+    run = one.run(6)
+    before = {key: one.store.get(key) for key in one.stored()}
+    one.logs[P0] = Range(0, 3)
+    with pytest.raises(PolicyError, match="is not the one it was read from"):
+        one.rebuild(run)
+    one.run(7)
+    one.logs[P0] = Range(0, 8)
+    for offset in range(3, 8):
+        one.odd[(P0, offset)] = {"value": b'{"other": %d}' % offset}
+    one.run(8)
+    with pytest.raises(PolicyError, match="is not the one it was read from"):
+        one.rebuild(run)
+    assert {key: one.store.get(key) for key in before} == before
+    assert any(b"other" in gzip.decompress(one.store.get(key) or b"") for key in one.stored() if key not in before)
+
+
+@pytest.mark.parametrize("moved_group", ["fail", "new_generation"])
+def test_a_replay_of_an_old_run_puts_an_expired_group_where_the_archive_stands(moved_group: str) -> None:
+    one = lake(moved_group=moved_group)
+    one.run(3)
+    one.logs[P0] = Range(0, 8)
+    one.run(7)
+    one.brokers.group.clear()
+    one.run(3)
+    assert one.brokers.group == {P0: 8}
+    one.logs[P0] = Range(0, 10)
+    one.run(9)
+    assert planned(one, 9) == [(8, 10, 0, (Range(8, 10),))]
+
+
+def test_no_backfill_completes_an_hour_that_lost_records_however_far_retention_went_since() -> None:
+    one = lake(2, lost_offsets="record_loss")
+    one.run(1)
+    one.logs[P0] = Range(6, 10)
+    one.run(9)
+    one.logs[P0] = Range(8, 12)
+    one.run(11)
+    one.run(3, "backfill")
+    assert tell(one, 3) == ("incomplete", 0)
+
+
+def test_no_backfill_completes_an_hour_before_an_archive_that_began_in_the_middle() -> None:
+    one = lake(8)
+    one.brokers.group[P0] = 6
+    one.run(7)
+    one.logs[P0] = Range(7, 10)
+    one.run(9)
+    one.run(3, "backfill")
+    assert one.ledger.hour(one.brokers.first + 3) is None
+
+
+def test_no_backfill_completes_an_hour_of_a_log_that_was_given_up() -> None:
+    one = lake(2, recreated_topic="new_generation")
+    one.run(1)
+    one.brokers.ids["orders"] = "new"
+    one.run(5)
+    one.run(4, "backfill")
+    assert tell(one, 4) == ("incomplete", 0)
+
+
+def test_a_loss_that_a_run_has_just_met_keeps_a_backfill_behind_it_from_completing_its_hour() -> None:
+    one = lake(2, lost_offsets="record_loss")
+    one.run(1)
+    one.logs[P0] = Range(0, 10)
+    one.run(9, until="planned")
+    one.logs[P0] = Range(8, 10)
+    one.run(4, "backfill")
+    assert tell(one, 4) == ("incomplete", 0)
+    progress = one.ledger.progress()
+    assert progress is not None
+    assert progress.lost == 6
+
+
+def test_one_odd_time_behind_a_loss_completes_nothing() -> None:
+    one = lake(2, lost_offsets="record_loss")
+    one.run(1)
+    one.odd[(P0, 6)] = {"timestamp": 0}
+    one.logs[P0] = Range(6, 10)
+    one.run(9)
+    assert [tell(one, n)[0] for n in range(2, 7)] == ["incomplete"] * 5
+
+
+def test_a_choice_to_follow_the_ledger_holds_for_the_runs_after_it() -> None:
+    one = lake()
+    one.run(3)
+    one.logs[P0] = Range(0, 6)
+    one.brokers.group[P0] = 5
+    with pytest.raises(PolicyError, match="somebody moved the group"):
+        one.run(4)
+    one.brokers.group[P0] = 6
+    choose(one, moved_group="follow_ledger")
+    one.logs[P0] = Range(0, 5)
+    one.run(4)
+    assert one.brokers.group == {P0: 5}
+    choose(one, moved_group="fail")
+    one.logs[P0] = Range(0, 8)
+    one.run(5)
+    assert planned(one, 5) == [(5, 8, 0, (Range(5, 8),))]
+
+
+def test_a_rebuild_that_was_begun_goes_on_only_as_it_began() -> None:
+    one = lake()
+    run = one.run(3)
+    one.rebuild(run, until="planned")
+    with pytest.raises(ConfigError, match="can only go on as it began"):
+        one.rebuild(run, keep=True)
+    assert len(one.stored()) == 4
+
+
+def test_what_a_generation_has_of_the_same_log_is_not_archived_again_by_a_backfill() -> None:
+    one = lake(6, moved_group="new_generation")
+    one.run(5)
+    one.logs[P0] = Range(0, 9)
+    one.brokers.group[P0] = 7
+    one.run(8)
+    one.run(2, "backfill")
+    assert tell(one, 2)[1] == 1
+    # A group wound back on purpose archives again what it was wound back over, and nothing else.
+    one.brokers.group[P0] = 8
+    one.run(9)
+    assert planned(one, 9) == [(8, 9, 2, (Range(8, 9),))]
+
+
+@pytest.mark.parametrize("recreated_topic", ["fail", "new_generation"])
+def test_an_open_transaction_is_no_truncation(recreated_topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = lake(moved_group="new_generation", recreated_topic=recreated_topic)
+    one.run(3)
+    one.logs[P0] = Range(0, 9)
+    ends = one.brokers.log_ends
+    monkeypatch.setattr(
+        one.brokers,
+        "log_ends",
+        lambda names, isolation: {
+            n: 7 if isolation == "read_committed" else e for n, e in ends(names, isolation).items()
+        },
+    )
+    one.brokers.group[P0] = 9
+    one.run(8)
+    assert planned(one, 8) == [(9, 9, 1, ())]
+
+
+def test_a_topic_of_a_pattern_made_again_with_fewer_partitions_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = Lake(
+        MemoryStore(uuid.uuid4().hex),
+        {P0: Range(0, 3), P1: Range(0, 3)},
+        policies={"recreated_topic": "new_generation"},
+    )
+    source = one.archive.source.model_copy(update={"topics": None, "pattern": "ord.*"})
+    one.archive = one.archive.model_copy(update={"source": source})
+    one.context = replace(one.context, archive=one.archive)
+    topics = one.brokers.topics
+    monkeypatch.setattr(one.brokers, "topics", lambda _: topics({"orders"}))
+    one.run(3)
+    one.brokers.ids["orders"] = "new"
+    del one.logs[P1]
+    one.logs[P0] = Range(0, 2)
+    one.run(4)
+    choose(one, recreated_topic="fail")
+    one.run(5)
+    report = one.audit(cluster=one.brokers)
+    assert (report.verdict, [f.kind for f in report.findings]) == ("clean", ["topic-recreated"])
+
+
+def test_a_log_truncated_below_what_is_planned_is_lost_only_when_told_to() -> None:
+    one = lake()
+    one.run(3)
+    one.logs[P0] = Range(0, 8)
+    one.run(7, until="planned")
+    one.logs[P0] = Range(0, 6)
+    choose(one, recreated_topic="new_generation")
+    with pytest.raises(PolicyError, match=r"ends at 6 now.*truncated.*record_loss"):
+        one.run(8)
+    choose(one, lost_offsets="record_loss")
+    one.run(8)
+    manifest = one.ledger.manifest(hour(7).id)
+    assert manifest is not None
+    assert (manifest.account["archived"], manifest.account["lost"]) == (2, 2)
+
+
+def test_a_backfill_of_a_truncated_log_does_not_call_new_records_archived() -> None:
+    one = lake(6)
+    one.run(5)
+    one.logs[P0] = Range(0, 3)
+    with pytest.raises(PolicyError, match="past the end of the log at 3"):
+        plan(one.context, hour(1), "backfill", hour(7).end)
+
+
+def test_hours_are_not_proved_by_what_is_not_committed() -> None:
+    one = lake()
+    run = one.run(3, until="written")
+    with pytest.raises(IntegrityError, match="is not committed"):
+        close_hours(one.context, [run])
