@@ -222,10 +222,15 @@ class Commit(Document):
 
 
 class Intent(Document):
-    """The keys that attempts of a run may have made visible before a manifest named them."""
+    """The keys that attempts of a run may have made visible before a manifest named them.
+
+    `objects` and `chunks` are what the manifest of the last attempt would have said, but for the store's own ETags.
+    """
 
     document: Literal["kafka-archiver/intent"] = "kafka-archiver/intent"
     version: Literal[1] = 1
     archive: str
     run: str
     keys: tuple[str, ...]
+    objects: tuple[ObjectEntry, ...] = ()
+    chunks: tuple[ChunkAccount, ...] = ()

@@ -66,3 +66,20 @@ def test_an_object_of_an_earlier_attempt_is_not_replaced_by_less(archiver: Archi
     with pytest.raises(IntegrityError, match="writing the chunk again would lose them"):
         archiver.job().run(work.archive[0])
     assert archiver.etags() == before
+
+
+def test_what_an_earlier_attempt_made_visible_is_kept_when_kafka_has_removed_records_since(archiver: Archiver) -> None:
+    work = archiver.plan(hour(0))
+    archiver.job(plain=True).run(hour(0).id)
+    # What a crash right before manifest.json leaves, for the first chunk; of the second nothing was visible yet.
+    before = archiver.etags()
+    archiver.context.store.delete(f"_ledger/{archiver.archive.archive}/runs/{hour(0).id}/manifest.json")
+    second = max(before)
+    archiver.context.store.delete(second)
+    delete_records(archiver.kafka.bootstrap_servers, archiver.topics[0], 15)
+    archiver.work(work, plain=True)
+    assert archiver.account(hour(0)) == {"archived": 15, "lost": 5}
+    after = archiver.etags()
+    assert after.keys() == before.keys()
+    assert after[min(before)] == before[min(before)]
+    assert list(archiver.context.store.list_uploads("")) == []

@@ -59,7 +59,6 @@ def finish(
     stored = ledger.manifest(plan.run) or stored
     if stored is not None:
         return _replay(plan, stored, results, store)
-    written = {o.upload.key for result in results for o in result.objects}
     found = {result.chunk: result.account for result in results}
     accounts = [
         _prove_absence(choice, found.get(chunk) or ChunkAccount.nothing_there(chunk), logs, plan.archive)
@@ -67,12 +66,26 @@ def finish(
     ]
     if plan.supersedes:
         _refuse_fewer(plan, accounts, ledger.manifest(plan.supersedes))
-    before = ledger.intent(plan.run)
-    earlier = before.keys if before else ()
-    _refuse_to_lose(accounts, earlier, store)
-    stale = set(earlier) - written
-    ledger.put_intent(Intent(archive=plan.archive, run=plan.run, keys=tuple(sorted(written | stale))))
-    entries = complete(results, store)
+    before = ledger.intent(plan.run) or Intent(archive=plan.archive, run=plan.run, keys=())
+    kept = {account.chunk: _whole(account, before, store) for account in accounts if account.lost}
+    adopted = {chunk: some for chunk, some in kept.items() if some}
+    accounts = [adopted[a.chunk][0] if a.chunk in adopted else a for a in accounts]
+    _refuse_to_lose(accounts, before.keys, store)
+    abort([r for r in results if r.chunk in adopted], store)
+    results = [r for r in results if r.chunk not in adopted]
+    entries = [entry for _, some in adopted.values() for entry in some]
+    written = {o.upload.key for result in results for o in result.objects} | {entry.key for entry in entries}
+    stale = set(before.keys) - written
+    ledger.put_intent(
+        Intent(
+            archive=plan.archive,
+            run=plan.run,
+            keys=tuple(sorted(written | stale)),
+            objects=(*entries, *(o.entry(o.upload.checksum) for result in results for o in result.objects)),
+            chunks=tuple(accounts),
+        )
+    )
+    entries += complete(results, store)
     for key in sorted(stale):
         log.info("%s: an earlier attempt wrote it, this one has no records for it (compacted since): removed", key)
         store.delete(key)
@@ -81,6 +94,20 @@ def finish(
     if first != manifest:
         log.warning("run %s: another attempt wrote the manifest in the meantime; that one counts", plan.run)
     return first
+
+
+def _whole(account: ChunkAccount, before: Intent, store: Store) -> tuple[ChunkAccount, tuple[ObjectEntry, ...]] | None:
+    """What an earlier attempt has of a chunk that Kafka has not all of any more, if all of its objects are there."""
+    earlier = next((a for a in before.chunks if a.chunk == account.chunk), None)
+    if earlier is None or earlier.lost >= account.lost:
+        return None
+    place = (account.topic, account.partition, account.start)
+    entries = tuple(o for o in before.objects if (o.topic, o.partition, o.chunk_start) == place)
+    stats = {entry.key: store.head(entry.key) for entry in entries}
+    if any(stat is None or (stat.size, stat.etag) != (e.bytes, e.checksum) for e in entries for stat in [stats[e.key]]):
+        return None
+    log.info("%s: an earlier attempt wrote all of it before Kafka removed some: kept", account.chunk)
+    return earlier, entries
 
 
 def _refuse_to_lose(accounts: Sequence[ChunkAccount], earlier: Sequence[str], store: Store) -> None:
