@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from kafka_archiver.errors import PolicyError
+from kafka_archiver.errors import PolicyError, TransientError
 from kafka_archiver.intervals import LAST_MS, MS_PER_HOUR, Interval, hour_start, to_ms
 from kafka_archiver.plan import PartitionPlan, Plan
 from kafka_archiver.policy import Seen
@@ -31,6 +31,10 @@ def look(context: Context, interval: Interval, settled: Progress, unfinished: Se
         begins = {name: ends[name] if at[name] is None else at[name] for name in names}
     else:
         begins = {**(starts if source.start == "earliest" else ends)}
+    if cluster.topics(source.wanted) != topics:
+        raise TransientError(
+            "a topic was made, deleted or enlarged while its offsets were asked for; the next attempt sees all of it"
+        )
     pending: dict[TopicPartition, list[PartitionPlan]] = {}
     for partition in (p for plan in unfinished if plan.moves_group for p in plan.partitions):
         pending.setdefault(partition.name, []).append(partition)
