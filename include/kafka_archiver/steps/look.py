@@ -32,11 +32,6 @@ def look(context: Context, interval: Interval, settled: Progress, unfinished: Se
     else:
         begins = {**(starts if source.start == "earliest" else ends)}
     if cluster.topics(source.wanted) != topics:
-        # The offsets may be of another log than the ids.
-        raise TransientError(
-            "the archive's topics were changed while their offsets were read; the next attempt sees all"
-        )
-    if cluster.topics(source.wanted) != topics:
         raise TransientError(
             "a topic was made, deleted or enlarged while its offsets were asked for; the next attempt sees all of it"
         )
