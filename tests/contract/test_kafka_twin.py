@@ -1,0 +1,137 @@
+"""The twin of Kafka answers as a real broker does, after the same sequence of records, transactions and operators."""
+
+import random
+import re
+import uuid
+
+import pytest
+
+from kafka_archiver.errors import ArchiverError, PermanentError, PolicyError
+from kafka_archiver.kafka.reader import read_chunk
+from kafka_archiver.plan import Chunk, Settings
+from kafka_archiver.ranges import Range, TopicPartition
+from scripts.stack.kafka import Kafka
+from tests.support.kafka_mirror import ISOLATIONS, KafkaMirror
+from tests.support.kafka_twin import KafkaTwin
+from tests.support.topics import DAY, HOUR, Record
+
+pytestmark = pytest.mark.contract
+
+YEAR_9999 = 253_402_300_799_999
+TIMES = [DAY, DAY - 1, DAY + HOUR, DAY + HOUR - 1, DAY - 2 * HOUR]
+
+
+@pytest.fixture
+def both(kafka: Kafka) -> KafkaMirror:
+    return KafkaMirror(kafka.bootstrap_servers)
+
+
+def twin_of(mirror: KafkaMirror) -> KafkaTwin:
+    """The mirror's answers without the broker."""
+    twin = KafkaTwin(lambda: 0)
+    twin.__dict__.update({name: value for name, value in mirror.__dict__.items() if name in twin.__dict__})
+    return twin
+
+
+def same_answers(both: KafkaMirror, topic: str, group: str) -> None:
+    twin, real = twin_of(both), both.cluster
+    assert twin.topics([topic]) == real.topics([topic])
+    assert twin.topic_ids([topic, f"no-{topic}"]) == real.topic_ids([topic, f"no-{topic}"])
+    names = [name for found in twin.topics([topic]) for name in found.names]
+    assert twin.log_starts(names) == real.log_starts(names)
+    assert twin.committed(group, names) == real.committed(group, names)
+    assert twin.members(group) == real.members(group)
+    for isolation in ISOLATIONS:
+        assert twin.log_ends(names, isolation) == real.log_ends(names, isolation)
+        for time in {t + by for t in (*TIMES, YEAR_9999) for by in (0, 1)}:
+            ours, theirs = twin.offsets_at(names, time, isolation), real.offsets_at(names, time, isolation)
+            for name in names:
+                # A broker looks for a time in one segment alone. Where a log begins in the middle of a segment, what
+                # made it the right one may be gone: then the broker knows no such record, whatever is behind.
+                known = {ours[name], None} if twin.log(name).start else {ours[name]}
+                assert theirs[name] in known, f"{name} {isolation} at {time}"
+    for name in names:
+        log = twin.log(name)
+        end = log.end("read_committed")
+        if log.start < end:
+            chunk = Chunk(topic=topic, partition=name.partition, generation=0, start=log.start, end=end)
+            for isolation in ISOLATIONS:
+                for content in ("value", "record"):
+                    settings = Settings.model_validate({"isolation": isolation, "content": content})
+                    properties = {"bootstrap.servers": both.brokers}
+                    ours = [row for batch in twin.read_chunk(chunk, settings) for row in batch.to_pylist()]
+                    theirs = [r for b in read_chunk(properties, "g", chunk, settings, 20) for r in b.to_pylist()]
+                    assert ours == theirs
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_same_sequence_gives_the_same_answers(both: KafkaMirror, seed: int) -> None:
+    draw = random.Random(seed)
+    topic, group = f"twin-{uuid.uuid4().hex[:8]}", uuid.uuid4().hex
+    both.create_topic(topic, 2)
+    begun: set[str] = set()
+    for step in range(14):
+        transaction = draw.choice([None, None, "x", "y"])
+        records = [
+            Record(draw.randrange(2), draw.choice(TIMES), b"%d" % n, draw.choice([None, b"a"]), [("h", None)] * (n % 2))
+            for n in range(draw.randrange(1, 5))
+        ]
+        both.produce(topic, records, transaction)
+        begun |= {transaction} if transaction else set()
+        if begun and draw.random() < 0.5:
+            both.end_transaction(begun.pop(), draw.random() < 0.5)
+        name = TopicPartition(topic, draw.randrange(2))
+        if step % 5 == 4:
+            both.delete_records(name, draw.randint(both.log(name).start, both.log(name).end("read_committed")))
+        if step % 4 == 3:
+            for kafka in (twin_of(both), both.cluster):
+                kafka.move_group(group, {name: both.log(name).high})
+    same_answers(both, topic, group)
+    for transaction in begun:
+        both.end_transaction(transaction, True)
+    both.add_partition(topic)
+    same_answers(both, topic, group)
+    both.delete_group(group)
+    both.delete_topic(topic)
+    both.create_topic(topic)
+    both.produce(topic, [Record(0, DAY, b"again")])
+    same_answers(both, topic, group)
+
+
+def test_a_topic_that_is_made_again_takes_the_group_offsets_with_it(both: KafkaMirror) -> None:
+    topic, group = f"twin-{uuid.uuid4().hex[:8]}", uuid.uuid4().hex
+    both.create_topic(topic)
+    both.produce(topic, [Record(0, DAY, b"x")])
+    name = TopicPartition(topic, 0)
+    for kafka in (twin_of(both), both.cluster):
+        kafka.move_group(group, {name: 1})
+    before = both.cluster.topics([topic])
+    same_answers(both, topic, group)
+    both.delete_topic(topic)
+    both.create_topic(topic)
+    same_answers(both, topic, group)
+    assert both.cluster.committed(group, [name]) == {name: None}
+    assert both.cluster.topics([topic]) != before
+
+
+def test_a_topic_that_is_not_there_is_the_same_error(both: KafkaMirror) -> None:
+    for kafka in (twin_of(both), both.cluster):
+        with pytest.raises(PermanentError, match="it does not exist"):
+            kafka.topics([f"no-{uuid.uuid4().hex}"])
+        with pytest.raises(PermanentError, match=r"matches source\.pattern"):
+            kafka.topics(re.compile("no-such-topic-at-all"))
+
+
+def test_a_chunk_whose_start_is_gone_is_the_same_error(both: KafkaMirror) -> None:
+    topic = f"twin-{uuid.uuid4().hex[:8]}"
+    both.create_topic(topic)
+    both.produce(topic, [Record(0, DAY, b"x")] * 5)
+    both.delete_records(TopicPartition(topic, 0), 3)
+    chunk, settings = Chunk(topic=topic, partition=0, generation=0, start=0, end=5), Settings()
+    with pytest.raises(PolicyError, match="does not have the start"):
+        list(twin_of(both).read_chunk(chunk, settings))
+    with pytest.raises(ArchiverError, match="does not have the start"):
+        list(read_chunk({"bootstrap.servers": both.brokers}, "g", chunk, settings, 20))
+    name = TopicPartition(topic, 0)
+    first = Range(3, 5)
+    assert twin_of(both).first_timestamp(name, first) == both.cluster.first_timestamp(name, first) == DAY

@@ -1,0 +1,52 @@
+"""What the model test draws: records, policies, settings, and how attempts end."""
+
+from hypothesis import strategies as st
+
+from kafka_archiver.intervals import from_ms
+from tests.support.topics import DAY, HOUR
+
+YEAR_9999 = 253_402_300_799_999
+POLICY_NAMES = ("lost_offsets", "recreated_topic", "missing_group", "moved_group", "bad_record")
+ALL_GOES = "record_loss new_generation resume_from_ledger follow_ledger dead_letter"
+# One word for each policy, in the order of their names.
+POLICIES = st.tuples(
+    st.sampled_from(["record_loss", "fail"]),
+    st.sampled_from(["new_generation", "fail"]),
+    st.sampled_from(["resume_from_ledger", "fail"]),
+    st.sampled_from(["follow_ledger", "new_generation", "fail"]),
+    st.sampled_from(["dead_letter", "skip", "fail"]),
+).map(" ".join)
+FORMATS = st.sampled_from(
+    [
+        {"format": "jsonl", "codec": "none", "content": "record"},
+        {"format": "jsonl", "codec": "none", "content": "value"},
+        {"format": "jsonl", "codec": "gzip", "content": "record"},
+        {"format": "jsonl", "codec": "zstd", "content": "value"},
+        {"format": "avro", "codec": "none", "content": "record"},
+        {"format": "parquet", "codec": "none", "content": "record"},
+    ]
+)
+STORE = st.builds(lambda f, n: {**f, "chunk_records": n}, FORMATS, st.sampled_from([3, 1, 2, 5, 100]))
+SOURCE = st.fixed_dictionaries(
+    {
+        "start": st.sampled_from(["earliest", "earliest", "latest", from_ms(DAY - HOUR).isoformat()]),
+        "isolation": st.sampled_from(["read_committed", "read_committed", "read_uncommitted"]),
+        "max_records_per_run": st.sampled_from([1000, 1000, 7]),
+        "value": st.sampled_from([{"decode": "bytes"}, {"decode": "json"}]),
+    }
+)
+KEYS = st.sampled_from([None, b"a", b"b"])
+VALUES = st.sampled_from(["good", "good", "good", "two lines", "bad", None])
+TIMES = st.one_of(
+    st.integers(-3 * 4, 4).map(lambda quarter: quarter * HOUR // 4),
+    st.sampled_from([0, -1, -HOUR, HOUR, "1970", "9999"]),
+)
+RECORDS = st.lists(st.tuples(st.integers(0, 2), TIMES, KEYS, VALUES), min_size=1, max_size=5)
+# How each attempt ends, and at which of its calls.
+FATES = st.lists(
+    st.tuples(
+        st.sampled_from(["before", "after"] * 4 + ["attempt"] * 2 + ["compact", "retention", "produce", "recreate"]),
+        st.integers(1, 25),
+    ),
+    max_size=2,
+)

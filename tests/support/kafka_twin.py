@@ -1,0 +1,253 @@
+"""The twin of Kafka for tests: what `Cluster` and the native reader answer, and what producers and operators do to it.
+
+It keeps every record that ever was, also of deleted topics: it is the truth that an archive is compared with.
+"""
+
+import itertools
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import pyarrow as pa
+
+from kafka_archiver.errors import PermanentError, PolicyError, TransientError
+from kafka_archiver.formats.base import RECORD, VALUE
+from kafka_archiver.kafka.cluster import Topic
+from kafka_archiver.plan import Chunk, Settings
+from kafka_archiver.ranges import Range, TopicPartition
+from tests.support.topics import Record
+
+BATCH = 3
+_RECORD = pa.schema([RECORD.field(name) for name in RECORD.names if name not in ("topic", "partition")])
+
+
+@dataclass(slots=True)
+class Entry:
+    """What is, or was, at one offset. A control record has no `record`."""
+
+    timestamp: int
+    record: Record | None
+    state: Literal["open", "committed", "aborted"]
+    compacted: bool = False
+
+    def visible(self, isolation: str) -> bool:
+        """Whether a consumer sees it, as long as retention has not removed it."""
+        return self.was_visible(isolation) and not self.compacted
+
+    def was_visible(self, isolation: str) -> bool:
+        """Whether a consumer saw it before it was compacted away."""
+        return self.record is not None and (isolation == "read_uncommitted" or self.state == "committed")
+
+
+@dataclass(eq=False)
+class Log:
+    """One partition of one topic id. The index of an entry is its offset."""
+
+    entries: list[Entry] = field(default_factory=list)
+    start: int = 0
+    deleted: bool = False
+    opened: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def high(self) -> int:
+        """The high watermark."""
+        return len(self.entries)
+
+    def end(self, isolation: str) -> int:
+        """The last stable offset, or the high watermark."""
+        stable = min(self.opened.values(), default=self.high)
+        return max(self.start, stable) if isolation == "read_committed" else self.high
+
+    def first_at(self, milliseconds: int) -> int | None:
+        """The first offset with this timestamp or a later one, control and aborted records included."""
+        for offset in range(self.start, self.high):
+            entry = self.entries[offset]
+            if not entry.compacted and entry.timestamp >= milliseconds:
+                return offset
+        return None
+
+    def gone(self, offset: int) -> bool:
+        """Whether nobody can read it any more, whatever it was."""
+        return self.deleted or offset < self.start
+
+
+class KafkaTwin:
+    """:param clock: milliseconds since 1970, for control records."""
+
+    brokers = "twin"
+
+    def __init__(self, clock: Callable[[], int]) -> None:
+        self.logs: dict[str, list[Log]] = {}
+        """By topic id, all that ever were."""
+        self.groups: dict[str, dict[TopicPartition, int]] = {}
+        self.live: dict[str, list[str]] = {}
+        self._clock = clock
+        self._ids: dict[str, str] = {}
+        self._pending: dict[str, list[Entry]] = {}
+        self._numbers = itertools.count(1)
+
+    # What producers and operators do.
+
+    def create_topic(self, name: str, partitions: int = 1) -> None:
+        assert name not in self._ids
+        self._ids[name] = self._new_id(name)
+        self.logs[self._ids[name]] = [Log() for _ in range(partitions)]
+
+    def _new_id(self, name: str) -> str:
+        return f"{name}#{next(self._numbers)}"
+
+    def delete_topic(self, name: str) -> None:
+        for log in self.logs[self._ids.pop(name)]:
+            log.deleted = True
+            log.opened.clear()
+        for offsets in self.groups.values():
+            for place in [p for p in offsets if p.topic == name]:
+                del offsets[place]
+
+    def add_partition(self, name: str) -> None:
+        self.logs[self._ids[name]].append(Log())
+
+    def produce(self, topic: str, records: Iterable[Record], transaction: str | None = None) -> None:
+        """Append; a transaction stays open until it is ended."""
+        for record in records:
+            log = self.log(TopicPartition(topic, record.partition))
+            if transaction:
+                log.opened.setdefault(transaction, log.high)
+            log.entries.append(Entry(record.timestamp, record, "open" if transaction else "committed"))
+            if transaction:
+                self._pending.setdefault(transaction, []).append(log.entries[-1])
+
+    def end_transaction(self, transaction: str, commit: bool) -> None:
+        """Commit or abort; every partition that it wrote to gets a control record."""
+        for entry in self._pending.pop(transaction, ()):
+            entry.state = "committed" if commit else "aborted"
+        for logs in self.logs.values():
+            for log in logs:
+                if log.opened.pop(transaction, None) is not None:
+                    log.entries.append(Entry(self._clock(), None, "committed"))
+
+    def compact(self, name: TopicPartition, before: int) -> None:
+        """Keep the last record of each key among those before an offset, none without a key."""
+        log = self.log(name)
+        stable = range(log.start, min(before, log.end("read_committed")))
+        last = {
+            self._key(log, offset): offset for offset in stable if log.entries[offset].was_visible("read_committed")
+        }
+        for offset in stable:
+            entry = log.entries[offset]
+            if entry.record is not None and (entry.record.key is None or last.get(entry.record.key) != offset):
+                entry.compacted = True
+
+    @staticmethod
+    def _key(log: Log, offset: int) -> bytes | None:
+        record = log.entries[offset].record
+        return record.key if record else None
+
+    def delete_records(self, name: TopicPartition, before: int) -> None:
+        """Let the log begin at an offset, as retention does."""
+        log = self.log(name)
+        assert before <= log.high
+        log.start = max(log.start, before)
+
+    def reset_group(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
+        """Somebody moves a group by hand."""
+        self.groups.setdefault(group, {}).update(offsets)
+
+    def delete_group(self, group: str) -> None:
+        self.groups.pop(group, None)
+
+    def refresh(self) -> None:
+        """For a twin that is beside a real broker: look what happened there by itself."""
+
+    def log(self, name: TopicPartition) -> Log:
+        """The log of a partition as it is now."""
+        return self.logs[self._ids[name.topic]][name.partition]
+
+    # What a `Cluster` answers.
+
+    def cluster_id(self) -> str:
+        return "twin"
+
+    def topics(self, wanted: Collection[str] | re.Pattern[str]) -> list[Topic]:
+        if isinstance(wanted, re.Pattern):
+            names = sorted(n for n in self._ids if wanted.fullmatch(n) and not n.startswith("__"))
+            if not names:
+                raise PermanentError(f"no topic at {self.brokers} matches source.pattern {wanted.pattern!r}")
+        else:
+            names = sorted(wanted)
+        if missing := [name for name in names if name not in self._ids]:
+            raise PermanentError(f"describe topic {missing[0]}: it does not exist")
+        return [Topic(name, self._ids[name], len(self.logs[self._ids[name]])) for name in names]
+
+    def topic_ids(self, names: Collection[str]) -> dict[str, str | None]:
+        return {name: self._ids.get(name) for name in names}
+
+    def log_starts(self, names: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        return {name: self._known(name).start for name in names}
+
+    def log_ends(self, names: Iterable[TopicPartition], isolation: str) -> dict[TopicPartition, int]:
+        return {name: self._known(name).end(isolation) for name in names}
+
+    def offsets_at(
+        self, names: Iterable[TopicPartition], milliseconds: int, isolation: str
+    ) -> dict[TopicPartition, int | None]:
+        found = {}
+        for name in names:
+            offset = self._known(name).first_at(milliseconds)
+            found[name] = offset if offset is not None and offset < self._known(name).end(isolation) else None
+        return found
+
+    def committed(self, group: str, names: Iterable[TopicPartition]) -> dict[TopicPartition, int | None]:
+        return {name: self.groups.get(group, {}).get(name) for name in names}
+
+    def members(self, group: str) -> list[str]:
+        return sorted(self.live.get(group, []))
+
+    def move_group(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
+        if not offsets:
+            return
+        if self.members(group):
+            raise PermanentError(f"commit offsets of group {group}: the group has live members")
+        for name in offsets:
+            self._known(name)
+        self.reset_group(group, offsets)
+
+    def first_timestamp(self, name: TopicPartition, offsets: Range, seconds: float = 10.0) -> int | None:
+        log = self._known(name)
+        seen = (log.entries[o] for o in range(max(offsets.start, log.start), min(offsets.end, log.high)))
+        return next((e.timestamp for e in seen if e.visible("read_committed")), None)
+
+    def _known(self, name: TopicPartition) -> Log:
+        if name.topic not in self._ids or name.partition >= len(self.logs[self._ids[name.topic]]):
+            raise PermanentError(f"read the watermarks of {name}: it does not exist")
+        return self.log(name)
+
+    # What the native reader gives.
+
+    def read_chunk(self, chunk: Chunk, settings: Settings) -> Iterator[pa.RecordBatch]:
+        """As `kafka.reader.read_chunk`, in small batches."""
+        log = self._known(chunk.name)
+        if not log.start <= chunk.start <= log.high:
+            raise PolicyError(f"Kafka does not have the start of {chunk} any more")
+        wanted = [o for o in range(chunk.start, min(chunk.end, log.high)) if log.entries[o].visible(settings.isolation)]
+        for first in range(0, len(wanted), BATCH):
+            yield _batch([(o, log.entries[o].record) for o in wanted[first : first + BATCH]], settings)
+        if log.end(settings.isolation) < chunk.end:
+            raise TransientError(f"the log of {chunk.name} ends at {log.high}, before the end of {chunk}")
+
+
+def _batch(records: Sequence[tuple[int, Record | None]], settings: Settings) -> pa.RecordBatch:
+    rows = [
+        {
+            "offset": offset,
+            "timestamp": record.timestamp,
+            "timestamp_type": 0,
+            "key": record.key,
+            "value": record.value,
+            "headers": [{"key": k, "value": v} for k, v in record.headers],
+        }
+        for offset, record in records
+        if record is not None
+    ]
+    return pa.RecordBatch.from_pylist(rows, schema=_RECORD if settings.content == "record" else VALUE)

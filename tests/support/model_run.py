@@ -1,0 +1,106 @@
+"""The model for as long as one likes: `python -m tests.support.model_run --minutes 30 [--twins]`.
+
+Prints what was done, and the shortest sequence found for each thing that went wrong; exit code 1 then.
+"""
+
+import argparse
+import functools
+import logging
+import random
+import sys
+import time
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from unittest.mock import patch
+
+from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from kafka_archiver.spark import finish
+from kafka_archiver.steps import close_hours, verify
+from kafka_archiver.writer.commit import complete
+from scripts.stack.kafka import Kafka, KafkaPorts
+from scripts.stack.ports import free_ports
+from scripts.stack.s3 import S3, S3Ports
+from tests.support.model import Model
+from tests.support.worlds import RealWorld
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """No pools, so that a sequence is the same each time."""
+    with (
+        patch.object(finish, "complete", functools.partial(complete, threads=1)),
+        patch.object(verify, "THREADS", 1),
+        patch.object(close_hours, "THREADS", 1),
+    ):
+        yield
+
+
+def run(machine: type[Model], examples: int, steps: int, shrink: bool = True, number: int | None = None) -> None:
+    """Sequences until one fails, which is then made as short as it can be."""
+    phases = (Phase.generate, Phase.shrink) if shrink else (Phase.generate,)
+    chosen = settings(
+        max_examples=examples,
+        stateful_step_count=steps,
+        deadline=None,
+        phases=phases,
+        database=None,
+        report_multiple_bugs=False,
+        suppress_health_check=list(HealthCheck),
+    )
+    if number is not None:
+        machine = seed(number)(type("Model", (machine,), {"statistics": machine.statistics}))
+    with one_thread():
+        run_state_machine_as_test(machine, settings=chosen)
+
+
+def real(kafka: Kafka, s3: S3) -> type[Model]:
+    """The model on real servers."""
+    return type("RealModel", (Model,), {"world_of": staticmethod(lambda _: RealWorld(kafka, s3))})
+
+
+@contextmanager
+def servers(directory: Path) -> Iterator[type[Model]]:
+    """The model on servers of its own."""
+    kafka, s3 = Kafka(directory / "kafka", free_ports(KafkaPorts)), S3(directory / "s3", free_ports(S3Ports))
+    try:
+        kafka.start()
+        s3.start()
+        yield real(kafka, s3)
+    finally:
+        s3.stop(grace=0)
+        kafka.stop(grace=0)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=1.0)
+    parser.add_argument("--steps", type=int, default=25)
+    parser.add_argument("--twins", action="store_true", help="in memory instead of on real servers")
+    parser.add_argument("--no-shrink", action="store_true")
+    parser.add_argument("--seed", type=int)
+    given = parser.parse_args()
+    logging.disable(logging.CRITICAL)
+    number = given.seed or random.SystemRandom().randrange(10**6)
+    with (
+        TemporaryDirectory(prefix="model-") as directory,
+        nullcontext(Model) if given.twins else servers(Path(directory)) as machine,
+    ):
+        end, failures = time.monotonic() + given.minutes * 60, 0
+        while time.monotonic() < end:
+            number += 1
+            try:
+                run(machine, 5, given.steps, not given.no_shrink, number)
+            except Exception:  # noqa: BLE001 - all that goes wrong is to be told
+                failures += 1
+                print(f"seed {number}:", traceback.format_exc(), flush=True)
+            print(f"seed {number}: {failures} failures, {machine.statistics}", flush=True)
+    return failures > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

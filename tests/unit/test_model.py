@@ -1,0 +1,79 @@
+"""The model test on the twins; tests/integration/test_model.py is the same on real servers.
+
+Below it what it has found, as the shortest sequences, and every place at which a run can be killed or overtaken.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.model import ALL_GOES, Model
+from tests.support.model_run import one_thread, run
+
+pytestmark = [pytest.mark.unit, pytest.mark.slow]
+
+STORE = {"format": "jsonl", "codec": "none", "content": "record", "chunk_records": 2}
+SOURCE = {
+    "start": "earliest",
+    "isolation": "read_committed",
+    "max_records_per_run": 1000,
+    "value": {"decode": "bytes"},
+}
+HOUR = 3_600_000
+RECORDS = [(0, 0, b"a", "good"), (1, 0, None, "good"), (0, HOUR, b"a", "two lines"), (0, -HOUR, None, None)]
+# More than a run, or a rebuild of it, makes.
+CALLS = range(1, 60)
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    with one_thread():
+        yield
+
+
+def archive() -> Model:
+    """Two partitions with four records in three hours."""
+    state = Model()
+    state.begin(STORE, SOURCE, [2], "archive")
+    state.produce(0, RECORDS, None)
+    return state
+
+
+def go(state: Model, policies: str = ALL_GOES, fates: list[tuple[str, int]] | None = None, again: bool = True) -> None:
+    state.scheduled(policies, fates or [], again, False, 0)
+
+
+def test_every_committed_record_is_archived_exactly_once_whatever_happens() -> None:
+    run(Model, examples=120, steps=25)
+
+
+@pytest.mark.parametrize("how", ["before", "after", "attempt", "compact", "retention", "produce", "recreate"])
+def test_a_run_may_be_killed_or_overtaken_at_each_of_its_calls(how: str) -> None:
+    for at in CALLS:
+        state = archive()
+        go(state, fates=[(how, at)], again=at % 2 == 0)
+        state.teardown()
+
+
+@pytest.mark.parametrize("how", ["before", "after", "attempt", "compact", "retention", "produce"])
+def test_so_may_a_rebuild(how: str) -> None:
+    for at in CALLS:
+        state = archive()
+        go(state)
+        state.rebuild(0, False, False, ALL_GOES, [(how, at)], at % 2 == 0, at % 3 == 0)
+        state.teardown()
+
+
+def test_a_group_that_was_moved_ahead_is_put_back_when_the_policy_follows_the_ledger() -> None:
+    state = archive()
+    go(state)
+    state.produce(0, RECORDS, None)
+    state.move_group(0, 2)
+    state.produce(0, RECORDS[2:], None)
+    go(state)
+    # Followed once, there is nothing to choose any more.
+    go(state, "fail fail fail fail fail")
+    progress = state.ledger.progress()
+    assert progress
+    assert state.interval(2).id in progress.runs
+    state.teardown()
