@@ -19,6 +19,8 @@ from kafka_archiver.ranges import Range, TopicPartition
 from tests.support.topics import Record
 
 BATCH = 3
+# Offsets in a segment of a log.
+SEGMENT = 4
 _RECORD = pa.schema([RECORD.field(name) for name in RECORD.names if name not in ("topic", "partition")])
 
 
@@ -60,11 +62,17 @@ class Log:
         return max(self.start, stable) if isolation == "read_committed" else self.high
 
     def first_at(self, milliseconds: int) -> int | None:
-        """The first offset with this timestamp or a later one, control and aborted records included."""
-        for offset in range(self.start, self.high):
-            entry = self.entries[offset]
-            if not entry.compacted and entry.timestamp >= milliseconds:
-                return offset
+        """The first offset with this timestamp or a later one, control and aborted records included.
+
+        As a broker looks for it: in the first segment with such a time alone, even if what has it is gone there.
+        """
+        for base in range(0, self.high, SEGMENT):
+            if base + SEGMENT <= self.start:
+                continue
+            there = [o for o in range(base, min(base + SEGMENT, self.high)) if not self.entries[o].compacted]
+            later = [o for o in there if self.entries[o].timestamp >= milliseconds]
+            if later:
+                return next((o for o in later if o >= self.start), None)
         return None
 
     def gone(self, offset: int) -> bool:

@@ -398,7 +398,7 @@ class Model(RuleBasedStateMachine):
 
     def _plan(self, context: Context, make: Callable[[Context], Work], interval: Interval) -> Work:
         seen = self._snapshot()
-        known = set(self.oracle.snapshots)
+        known, moved = set(self.oracle.snapshots), dict(self.moved)
         try:
             return make(context)
         finally:
@@ -407,7 +407,7 @@ class Model(RuleBasedStateMachine):
                     self.oracle.snapshots[run] = [s.afterwards() for s in seen]
                     made = self.ledger.plan(run)
                     assert made is not None
-                    self._check_beginning(made, seen)
+                    self._check_beginning(made, seen, moved)
                     if made.moves_group:
                         self.group_touched = False
             if interval not in self.intervals and interval.id in self.oracle.snapshots:
@@ -420,7 +420,7 @@ class Model(RuleBasedStateMachine):
             for number, log in enumerate(self.twin.logs[topic.id])
         ]
 
-    def _check_beginning(self, made: Plan, seen: Sequence[Snapshot]) -> None:
+    def _check_beginning(self, made: Plan, seen: Sequence[Snapshot], moved: dict[TopicPartition, int]) -> None:
         """A scheduled run starts where the one before ended, or where a policy lets it start."""
         if not made.moves_group:
             return
@@ -441,7 +441,7 @@ class Model(RuleBasedStateMachine):
                 assert {p.topic_id for p in last} == {now.topic_id}, where
                 assert now.start == max(p.end for p in last), f"{where}, the run before ended at {last}"
             else:
-                allowed = {log_start, now.log_start, self.moved.get(now.name)}
+                allowed = {log_start, now.log_start, moved.get(now.name)}
                 assert now.start in allowed, f"{where}, expected one of {allowed}"
 
     def _plans(self) -> dict[str, Plan]:

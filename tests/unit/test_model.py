@@ -77,3 +77,12 @@ def test_a_group_that_was_moved_ahead_is_put_back_when_the_policy_follows_the_le
     assert progress
     assert state.interval(2).id in progress.runs
     state.teardown()
+
+
+def test_an_archive_that_begins_behind_what_an_open_transaction_has_completes_no_hour_of_that() -> None:
+    state = Model()
+    state.begin(STORE, SOURCE, [1], "archive")
+    state.produce(0, [(0, 0, None, "good")] * 3, "x")
+    state.move_group(0, 1)
+    go(state)
+    state.teardown()

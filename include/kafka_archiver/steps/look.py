@@ -103,7 +103,8 @@ def complete_from(context: Context, begins: Mapping[TopicPartition, int]) -> dic
         middle = {name: (low[name] + high[name]) // 2 for name in searched}
         for hour in set(middle.values()):
             names = [name for name in searched if middle[name] == hour]
-            found = context.cluster.offsets_at(names, hour * MS_PER_HOUR, context.archive.source.isolation)
+            # What an open transaction has is before the beginning, too.
+            found = context.cluster.offsets_at(names, hour * MS_PER_HOUR, "read_uncommitted")
             for name, offset in found.items():
                 if offset is None or offset >= begins[name]:
                     high[name] = hour
