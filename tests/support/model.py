@@ -18,7 +18,7 @@ from kafka_archiver.config import Archive
 from kafka_archiver.errors import ArchiverError, IntegrityError, TransientError
 from kafka_archiver.intervals import Interval, from_ms
 from kafka_archiver.ledger import Ledger
-from kafka_archiver.plan import Plan
+from kafka_archiver.plan import PartitionPlan, Plan
 from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.spark.finish import Choice
 from kafka_archiver.spark.job import ArchiveJob
@@ -432,6 +432,8 @@ class Model(RuleBasedStateMachine):
             before = [p for e in earlier for p in e.partitions if p.name == now.name]
             log_start = starts.get((now.topic_id, now.partition), 0)
             if not before:
+                if not earlier and not moved and not self.strange & {"group", "recreated"}:
+                    self._check_first(now, seen)
                 continue
             newest = max(p.generation for p in before)
             last = [p for p in before if p.generation == newest]
@@ -443,6 +445,15 @@ class Model(RuleBasedStateMachine):
             else:
                 allowed = {log_start, now.log_start, moved.get(now.name)}
                 assert now.start in allowed, f"{where}, expected one of {allowed}"
+
+    def _check_first(self, now: PartitionPlan, seen: Sequence[Snapshot]) -> None:
+        """An archive begins where `source.start` says."""
+        [s] = [s for s in seen if (s.topic_id, s.partition) == (now.topic_id, now.partition)]
+        expected = {"earliest": now.log_start, "latest": now.log_end}.get(self.source["start"])
+        if expected is None:
+            expected = min(s.place(self.world.epoch - HOUR), now.log_end)
+        found = f"{now.name} begins at {now.start} with start: {self.source['start']}, expected {expected}"
+        assert now.start == max(expected, now.log_start), found
 
     def _plans(self) -> dict[str, Plan]:
         return {run: p for run in self.ledger.runs() if (p := self.ledger.plan(run))}

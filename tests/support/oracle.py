@@ -94,6 +94,12 @@ class Oracle:
             if not superseded:
                 self._check_run(plan, manifest, stored)
                 fates |= _fates(plan, manifest)
+            if plan.supersedes:
+                now = _fates(plan, manifest)
+                old = _fates(plans[plan.supersedes], manifests[plan.supersedes]).items()
+                assert not (less := [o for o, fate in old if fate == "kept" and now[o] != "kept"]), (
+                    f"{run} lacks {less}"
+                )
         # A run that is not final may have objects, and a rebuild that was given up leaves some.
         pending = {(p.interval.id, p.revision) for run, p in plans.items() if run not in committed}
         for key in stored.keys() - explained:
@@ -157,6 +163,9 @@ class Oracle:
         """The objects of one chunk, by key; checks the chunk's account on the way."""
         settings, bad_record = plan.settings, manifest.policies.get("bad_record", "fail")
         log = self.twin.logs[partition.topic_id][partition.partition]
+        if log.gone(account.start) and bad_record != "fail":
+            # It may have been taken over from an attempt under another policy, when Kafka had lost records of it.
+            bad_record = "dead_letter" if account.dead_lettered else "skip"
         lost = {o for r in account.lost_ranges for o in range(*r)}
         absent = {o for r in account.absent_ranges for o in range(*r)}
         found: dict[str, list[tuple[int, Entry]]] = {}

@@ -86,3 +86,29 @@ def test_an_archive_that_begins_behind_what_an_open_transaction_has_completes_no
     state.move_group(0, 1)
     go(state)
     state.teardown()
+
+
+HIDDEN = "a broker looks for a time in one segment alone; where the log begins in its middle, it may know of none"
+
+
+def hidden() -> Model:
+    """A log that begins in the middle of a segment: what made this the one with later times is gone."""
+    state = Model()
+    state.begin(STORE, {**SOURCE, "start": "a time"}, [1], "archive")
+    state.produce(0, [(0, HOUR, None, "good"), *[(0, -2 * HOUR, None, "good")] * 3, *[(0, 0, None, "good")] * 3], None)
+    state.retention(0, 5)
+    return state
+
+
+@pytest.mark.xfail(strict=True, reason=HIDDEN)
+def test_an_archive_that_starts_at_a_time_begins_there_although_the_time_index_hides_it() -> None:
+    state = hidden()
+    go(state)
+    state.teardown()
+
+
+@pytest.mark.xfail(strict=True, reason=HIDDEN)
+def test_a_backfill_completes_no_hour_that_the_time_index_hides() -> None:
+    state = hidden()
+    state.next_hour = 1
+    state.backfill(1, ALL_GOES, [], True, False)
