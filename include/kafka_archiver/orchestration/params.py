@@ -1,8 +1,16 @@
 """What a person may tell a single DAG run: in the trigger form, or with `airflow dags trigger --conf`."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Self
+
 from airflow.sdk import Param
 
 from kafka_archiver.config import Archive, Policies
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.intervals import run_id
+from kafka_archiver.keys import run_name, split_run
 
 
 def params(archive: Archive) -> dict[str, Param]:
@@ -32,3 +40,36 @@ def params(archive: Archive) -> dict[str, Param]:
             "objects that are replaced stay in the store.",
         ),
     }
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuild:
+    """What the parameter `rebuild` asks for: an hour (its start), or else a run."""
+
+    hour: datetime | None
+    run: str
+    keep: bool
+
+    @classmethod
+    def of(cls, wanted: Mapping[str, Any]) -> Self:
+        """The parameter, checked.
+
+        :raises ConfigError: it names neither an hour nor a run, or both, or something else.
+        """
+        try:
+            if set(wanted) - {"hour", "run", "keep"} or ("hour" in wanted) == ("run" in wanted):
+                raise ValueError("one of `hour` and `run`, and perhaps `keep`")
+            if not isinstance(wanted.get("keep", False), bool):
+                raise ValueError("`keep` as true or false")
+            if "run" in wanted:
+                start, revision = split_run(str(wanted["run"]))
+                return cls(None, run_name(run_id(start), revision), wanted.get("keep", False))
+            hour = datetime.fromisoformat(str(wanted["hour"]))
+            return cls(
+                (hour if hour.tzinfo else hour.replace(tzinfo=UTC)).astimezone(UTC), "", wanted.get("keep", False)
+            )
+        except ValueError as error:
+            raise ConfigError(
+                'in the run\'s `rebuild`: expected {"hour": "2026-11-21T05:00:00Z"} or {"run": "20261121T050000Z"}, '
+                f"found {dict(wanted)} ({error})"
+            ) from None

@@ -13,6 +13,7 @@ from kafka_archiver.orchestration.assets import announce, hours_alias
 from kafka_archiver.orchestration.connections import endpoints
 from kafka_archiver.orchestration.gate import PLAN, runs_in_the_middle
 from kafka_archiver.orchestration.operators import ArchiveOperator, with_params, work_of
+from kafka_archiver.orchestration.params import Rebuild
 from kafka_archiver.orchestration.schedule import interval_of, origin_of
 
 log = logging.getLogger(__name__)
@@ -94,7 +95,7 @@ def _open(archive: Archive) -> Any:
 def _rebuild(archive: Archive, wanted: Mapping[str, Any]) -> Any:
     from kafka_archiver.steps import rebuild as step
 
-    context, now, keep = _open(archive), datetime.now(UTC), bool(wanted.get("keep"))
-    if "hour" in wanted:
-        return step.rebuild_hour(context, datetime.fromisoformat(wanted["hour"]).astimezone(UTC), now, keep)
-    return step.rebuild_run(context, wanted["run"], now, keep)
+    wish, now = Rebuild.of(wanted), datetime.now(UTC)
+    if wish.hour:
+        return step.rebuild_hour(_open(archive), wish.hour, now, wish.keep)
+    return step.rebuild_run(_open(archive), wish.run, now, wish.keep)
