@@ -17,6 +17,7 @@ from kafka_archiver.config import Archive
 from kafka_archiver.intervals import Interval, from_ms
 from kafka_archiver.orchestration.jvm import java_settings
 from kafka_archiver.spark.main import ENDPOINTS
+from kafka_archiver.spark.watchdog import TASK_PID
 from kafka_archiver.steps.commit import commit
 from kafka_archiver.steps.context import Context, Endpoints
 from kafka_archiver.steps.plan import plan
@@ -35,12 +36,14 @@ class JobSettings:
     :param store: keys of the archive's section `store`.
     :param conf: what spark-submit is told besides.
     :param reader: `source.reader`.
+    :param driver_records: `spark.driver_records`; 0, so that small runs show what Spark's tasks cost to start.
     """
 
     cores: int
     store: Mapping[str, str | int]
     conf: Sequence[str]
     reader: str = "auto"
+    driver_records: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +89,7 @@ def archive(services: Services, topic: str, settings: JobSettings) -> JobRun:
     command = [str(BIN / "spark-submit"), "--master", f"local[{settings.cores}]", "--conf", "spark.log.level=WARN"]
     command += [part for pair in settings.conf for part in ("--conf", pair)]
     command += [str(ROOT / "spark_jobs" / "archive.py"), "--store", archive.store.url, "--archive", name]
-    command += ["--reader", settings.reader]
+    command += ["--reader", settings.reader, "--driver-records", str(settings.driver_records)]
     command += [part for run in work.archive for part in ("--run", run)]
     environment = {
         **spark_settings(find_java()),
@@ -94,6 +97,7 @@ def archive(services: Services, topic: str, settings: JobSettings) -> JobRun:
         "SPARK_CONF_DIR": str(conf),
         "TMPDIR": str(services.directory / "tmp"),
         ENDPOINTS: endpoints.to_json(),
+        TASK_PID: str(os.getpid()),
     }
     usage = measured(command, services.directory / f"{topic}.log", environment)
     verify(context, work.runs)
