@@ -246,3 +246,15 @@ def test_hours_are_not_proved_by_what_is_not_committed() -> None:
     run = one.run(3, until="written")
     with pytest.raises(IntegrityError, match="is not committed"):
         close_hours(one.context, [run])
+
+
+def test_a_manifest_that_was_edited_is_not_taken_for_objects_that_are_wrong() -> None:
+    one = lake()
+    run = one.run(3)
+    manifest = one.ledger.manifest(run)
+    assert manifest is not None
+    edited = manifest.objects[0].model_copy(update={"rows": 7})
+    document = manifest.model_copy(update={"objects": (edited, *manifest.objects[1:])})
+    one.store.put(f"_ledger/{one.name}/runs/{run}/manifest.json", document.to_json())
+    with pytest.raises(IntegrityError, match=r"was changed since it was committed.*Restore it"):
+        verify(one.context, [run])

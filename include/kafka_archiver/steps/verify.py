@@ -23,6 +23,13 @@ def verify(context: Context, runs: Sequence[str]) -> None:
     """
     for run in that_count(context, runs):
         plan, manifest = written(context, run)
+        made = context.ledger.commit(run)
+        if made and made.manifest_digest != manifest.digest:
+            raise IntegrityError(
+                f"the manifest of run {run} of archive {context.archive.archive} was changed since it was committed: "
+                f"expected digest {made.manifest_digest[:12]}, found {manifest.digest[:12]}. Restore it from a version "
+                "or copy of the store; writing the run again does not change it"
+            )
         found = [
             *discrepancies(plan, manifest),
             *_objects(context.store, manifest),
