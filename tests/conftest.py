@@ -18,6 +18,7 @@ from scripts.stack.paths import LOCAL
 from scripts.stack.ports import free_ports
 from scripts.stack.process import end
 from scripts.stack.s3 import S3, S3Ports, remove_sockets
+from tests.support.proxy import S3Proxy
 
 # Set before the first test imports Airflow, which would make itself a home in the person's own.
 os.environ["AIRFLOW_HOME"] = str(LOCAL / "test-airflow")
@@ -64,3 +65,10 @@ def s3(stack_directory: Path) -> Iterator[S3]:
         yield server
     finally:
         server.stop(grace=0)
+
+
+@pytest.fixture
+def proxy(s3: S3) -> Iterator[S3Proxy]:
+    """A proxy before the S3 server, whose requests a test can fail, hold or damage."""
+    with S3Proxy(s3.endpoint_url).serving() as serving:
+        yield serving

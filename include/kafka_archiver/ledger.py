@@ -101,16 +101,18 @@ class Ledger:
 
     def current(self, interval: str) -> Plan | None:
         """The plan that counts for an interval: the last revision that is committed, else the run's own."""
-        revisions = {split_run(run)[1]: run for run, found in self.runs(interval).items() if "commit" in found}
-        return self.plan(revisions[max(revisions)] if revisions else interval)
+        return self.plan(self._last_committed(interval) or interval)
 
     def superseded_by(self, run: str) -> str | None:
         """The revision that is committed in place of a run; None when the run itself counts."""
-        start, revision = split_run(run)
-        for other, found in self.runs(run_id(start)).items():
-            if "commit" in found and split_run(other)[1] > revision:
-                return other
-        return None
+        last = self._last_committed(run_id(split_run(run)[0]))
+        return last if last and split_run(last) > split_run(run) else None
+
+    def _last_committed(self, interval: str) -> str | None:
+        """The highest revision of an interval's run that is committed."""
+        return max(
+            (run for run, found in self.runs(interval).items() if "commit" in found), key=split_run, default=None
+        )
 
     def hour(self, hour: int | None) -> HourProof | None:
         """The proof of an hour (whole hours since 1970; None: of the records without a time)."""

@@ -151,6 +151,10 @@ class Progress(Document):
         """What is known of one partition."""
         return next((p for p in self.partitions if p.name == name), None)
 
+    def is_new(self, plan: Plan) -> bool:
+        """Whether it is a run whose offsets are not in here yet: neither one settled before, nor a rebuild."""
+        return plan.run not in self.runs and plan.supersedes is None
+
     def after(self, plan: Plan, manifest: Manifest | None = None, open_hours: Iterable[int] = ()) -> Self:
         """The progress once this run is settled too; settling it again changes nothing.
 
@@ -177,14 +181,14 @@ class Progress(Document):
                 lost=_merged(same.lost if same else (), planned.lost, lost.get(planned.name, ())),
                 earlier=_earlier(before, planned),
             )
-        is_new = plan.run not in self.runs and plan.supersedes is None
+        unsure = unsure_until(self, plan, manifest)
         return type(self)(
             archive=self.archive,
-            complete_from=complete_from(self, plan, manifest),
-            unsure_until=unsure_until(self, plan, manifest),
+            complete_from=complete_from(self, plan, unsure),
+            unsure_until=unsure,
             closed_until=closed_until(self, plan),
             open_hours=tuple(sorted(open_hours)),
-            lost=self.lost + (manifest.account["lost"] if manifest and is_new else 0),
+            lost=self.lost + (manifest.account["lost"] if manifest and self.is_new(plan) else 0),
             runs=tuple(sorted({*self.runs, plan.run})),
             partitions=tuple(known[name] for name in sorted(known)),
         )
@@ -218,16 +222,19 @@ def closed_until(progress: Progress, plan: Plan) -> UtcTime | None:
     return max(filter(None, (progress.closed_until, plan.interval.end)))
 
 
-def complete_from(progress: Progress, plan: Plan, manifest: Manifest | None) -> UtcTime | None:
-    """From when on hours can be completed by scheduled runs; None: from the beginning."""
+def complete_from(progress: Progress, plan: Plan, unsure: UtcTime | None) -> UtcTime | None:
+    """From when on hours can be completed by scheduled runs; None: from the beginning.
+
+    :param unsure: what `unsure_until` says.
+    """
     begins = (p.complete_from for p in plan.partitions)
-    return max(filter(None, [progress.complete_from, unsure_until(progress, plan, manifest), *begins]), default=None)
+    return max(filter(None, [progress.complete_from, unsure, *begins]), default=None)
 
 
 def unsure_until(progress: Progress, plan: Plan, manifest: Manifest | None) -> UtcTime | None:
     """Up to when hours may lack records that nobody can bring back; None: none does."""
     known = [progress.unsure_until, *(p.complete_from for p in plan.partitions if p.anew)]
-    if manifest and plan.run not in progress.runs and plan.supersedes is None:
+    if manifest and progress.is_new(plan):
         known += [_whole_after(plan, manifest, name, ranges) for name, ranges in _lost(manifest).items()]
     return max(filter(None, known), default=None)
 
@@ -264,7 +271,8 @@ def hours_to_prove(
     These are the hours its objects are in, the hours of its interval, whatever was open before and is not any more,
     and the hours of the manifest that it supersedes.
     """
-    until, since = closed_until(progress, plan), complete_from(progress, plan, manifest)
+    unsure = unsure_until(progress, plan, manifest)
+    until, since = closed_until(progress, plan), complete_from(progress, plan, unsure)
     own = set(hours_between(plan.interval.start, plan.interval.end)) if closes(plan) else set()
     # Hours that end in between, also where intervals begin and end in the middle of hours.
     passed = (
@@ -272,7 +280,6 @@ def hours_to_prove(
         if progress.closed_until and until
         else range(0)
     )
-    unsure = unsure_until(progress, plan, manifest)
     touched = {o.hour for o in manifest.objects + (superseded.objects if superseded else ())}
     hours: dict[int | None, Verdict] = {}
     for hour in touched | own | set(passed) | set(progress.open_hours):

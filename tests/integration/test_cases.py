@@ -5,12 +5,11 @@ overtakes a run, and a group that is forgotten. On the real broker and the real 
 import io
 import itertools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import confluent_kafka
 import fastavro
 import pyarrow.parquet as pq
 import pytest
@@ -26,16 +25,10 @@ from scripts.stack.kafka import Kafka
 from scripts.stack.s3 import S3
 from tests.support.archiver import Archiver, hour
 from tests.support.proxy import Hold, S3Proxy
-from tests.support.topics import DAY, HOUR, Record, delete_records, new_topic, produce
+from tests.support.topics import DAY, HOUR, Record, delete_records, first_offset, new_topic, produce
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(300)]
-
-
-@pytest.fixture
-def proxy(s3: S3) -> Iterator[S3Proxy]:
-    with S3Proxy(s3.endpoint_url).serving() as serving:
-        yield serving
 
 
 @pytest.fixture
@@ -186,11 +179,7 @@ def test_case_9_a_tail_of_control_records_or_compacted_away_is_absent_and_not_lo
     def tail_is_compacted_away() -> bool:
         # A segment is rolled, and may be compacted then, when a record is segment.ms younger than its first.
         produce(brokers, compacted, [Record(0, DAY + HOUR + next(turns) * 1000, b"9", b"same")])
-        consumer = confluent_kafka.Consumer({"bootstrap.servers": brokers, "group.id": "look"})
-        consumer.assign([confluent_kafka.TopicPartition(compacted, 0, 5)])
-        [first] = consumer.consume(1, 10)
-        consumer.close()
-        return first.offset() >= 10
+        return first_offset(brokers, compacted, 5) >= 10
 
     until(tail_is_compacted_away, 90, every=0.5)
     archiver.submit(work.archive)

@@ -48,12 +48,6 @@ def quiet(kafka: Kafka, s3: S3, topic: str, tmp_path_factory: pytest.TempPathFac
     return archiver.etags()
 
 
-@pytest.fixture
-def proxy(s3: S3) -> Iterator[S3Proxy]:
-    with S3Proxy(s3.endpoint_url).serving() as serving:
-        yield serving
-
-
 class Held:
     """Holds the parts that come to a proxy, until it is let go."""
 

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -26,12 +25,6 @@ from tests.support.waiting import until
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(400)]
 
 HOURS = 4
-
-
-@pytest.fixture
-def proxy(s3: S3) -> Iterator[S3Proxy]:
-    with S3Proxy(s3.endpoint_url).serving() as serving:
-        yield serving
 
 
 @pytest.fixture

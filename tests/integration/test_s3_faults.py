@@ -1,6 +1,5 @@
 """Case 16 with the real spark-submit: how it ends when the store's trouble does not, and what the next attempt does."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,12 +13,6 @@ from tests.support.s3_faults import JOB, Faults
 from tests.support.topics import DAY, HOUR, Record, new_topic, produce
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(400)]
-
-
-@pytest.fixture
-def proxy(s3: S3) -> Iterator[S3Proxy]:
-    with S3Proxy(s3.endpoint_url).serving() as serving:
-        yield serving
 
 
 def test_case_16_trouble_without_end_is_for_the_next_attempt_which_finishes_through_faults_of_every_kind(

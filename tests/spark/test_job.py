@@ -7,7 +7,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import confluent_kafka
 import fastavro
 import pyarrow.parquet as pq
 import pytest
@@ -22,7 +21,7 @@ from kafka_archiver.ranges import TopicPartition
 from scripts.stack.kafka import Kafka
 from scripts.stack.s3 import S3
 from tests.support.archiver import Archiver, hour
-from tests.support.topics import DAY, HOUR, Record, delete_records, new_topic, produce
+from tests.support.topics import DAY, HOUR, Record, delete_records, first_offset, new_topic, produce
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.usefixtures("spark")]
@@ -153,11 +152,7 @@ def test_aborted_transactions_and_compaction_are_absent_not_lost(kafka: Kafka, s
     def first_offset_is_compacted_away() -> bool:
         # A segment is rolled, and may be compacted then, when a record is segment.ms younger than its first.
         produce(brokers, compacted, [Record(0, DAY + HOUR + next(turns) * 1000, b"9", b"same")])
-        consumer = confluent_kafka.Consumer({"bootstrap.servers": brokers, "group.id": "look"})
-        consumer.assign([confluent_kafka.TopicPartition(compacted, 0, 0)])
-        [first] = consumer.consume(1, 5)
-        consumer.close()
-        return first.offset() > 0
+        return first_offset(brokers, compacted, 0) > 0
 
     until(first_offset_is_compacted_away, 90, every=0.5)
     archiver.run(hour(2))

@@ -5,7 +5,6 @@ so that each kind is proved to recover in the company of the others.
 """
 
 import random
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -52,12 +51,6 @@ def archive(kafka: Kafka, s3: S3, topic: str, directory: Path) -> Archiver:
 @pytest.fixture
 def archiver(kafka: Kafka, s3: S3, topic: str, tmp_path: Path) -> Archiver:
     return archive(kafka, s3, topic, tmp_path)
-
-
-@pytest.fixture
-def proxy(s3: S3) -> Iterator[S3Proxy]:
-    with S3Proxy(s3.endpoint_url).serving() as serving:
-        yield serving
 
 
 @pytest.mark.parametrize(

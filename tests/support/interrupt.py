@@ -80,7 +80,7 @@ class InterruptedEngine:
     fate: Fate
 
     def write(self, plan: Plan, chunks: Sequence[Chunk], bad_record: BadRecord) -> list[ChunkResult]:
-        job = WriteJob(archive=plan.archive, settings=plan.settings, revision=plan.revision, bad_record=bad_record)
+        job = WriteJob.of(plan, bad_record)
         settings = plan.settings.model_copy(update={"content": "record"} if bad_record == "dead_letter" else {})
         results: list[ChunkResult] = []
         try:

@@ -113,7 +113,7 @@ class Lake:
     def write(self, plan: Plan, chunks: Sequence[Chunk], bad_record: BadRecord) -> list[ChunkResult]:
         """The engine."""
         settings = plan.settings
-        job = WriteJob(archive=plan.archive, settings=settings, revision=plan.revision, bad_record=bad_record)
+        job = WriteJob.of(plan, bad_record)
         columns = VALUE.names if settings.content == "value" and bad_record != "dead_letter" else RECORD.names[2:]
         found = []
         for chunk in chunks:

@@ -71,14 +71,20 @@ def _text(name: str, value: bytes | None) -> dict[str, Any]:
         return {f"{name}_base64": base64.b64encode(value).decode()}
 
 
-def as_json(entry: ObjectEntry, offset: int, e: Entry) -> dict[str, Any]:
-    assert e.record is not None
+def _place(entry: ObjectEntry, offset: int, e: Entry) -> dict[str, Any]:
     return {
         "topic": entry.topic,
         "partition": entry.partition,
         "offset": offset,
         "timestamp": e.timestamp,
         "timestamp_type": 0,
+    }
+
+
+def as_json(entry: ObjectEntry, offset: int, e: Entry) -> dict[str, Any]:
+    assert e.record is not None
+    return {
+        **_place(entry, offset, e),
         **_text("key", e.record.key),
         **_text("value", e.record.value),
         "headers": [{"key": k, **_text("value", v)} for k, v in e.record.headers],
@@ -88,11 +94,7 @@ def as_json(entry: ObjectEntry, offset: int, e: Entry) -> dict[str, Any]:
 def as_row(entry: ObjectEntry, offset: int, e: Entry) -> dict[str, Any]:
     assert e.record is not None
     return {
-        "topic": entry.topic,
-        "partition": entry.partition,
-        "offset": offset,
-        "timestamp": e.timestamp,
-        "timestamp_type": 0,
+        **_place(entry, offset, e),
         "key": e.record.key,
         "value": e.record.value,
         "headers": [{"key": k, "value": v} for k, v in e.record.headers],

@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 HOUR = 3_600_000
@@ -72,3 +72,12 @@ def delete_records(brokers: str, topic: str, before: int) -> None:
     admin = AdminClient({"bootstrap.servers": brokers})
     for future in admin.delete_records([TopicPartition(topic, 0, before)]).values():
         future.result(timeout=30)
+
+
+def first_offset(brokers: str, topic: str, start: int) -> int:
+    """The offset of the first record of partition 0 at or behind an offset, whatever compaction has removed."""
+    consumer = Consumer({"bootstrap.servers": brokers, "group.id": "look"})
+    consumer.assign([TopicPartition(topic, 0, start)])
+    [first] = consumer.consume(1, 10)
+    consumer.close()
+    return int(first.offset())

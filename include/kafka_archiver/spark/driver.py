@@ -26,7 +26,7 @@ class DriverEngine:
 
     def write(self, plan: Plan, chunks: Sequence[Chunk], bad_record: BadRecord) -> list[ChunkResult]:
         """Write the chunks' objects, invisible until somebody completes them; nothing is left when one fails."""
-        job = WriteJob(archive=plan.archive, settings=plan.settings, revision=plan.revision, bad_record=bad_record)
+        job = WriteJob.of(plan, bad_record)
         settings = read_settings(plan.settings, bad_record)
         results: list[ChunkResult] = []
         try:

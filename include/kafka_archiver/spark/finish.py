@@ -103,8 +103,7 @@ def _whole(account: ChunkAccount, before: Intent, store: Store) -> tuple[ChunkAc
         return None
     place = (account.topic, account.partition, account.start)
     entries = tuple(o for o in before.objects if (o.topic, o.partition, o.chunk_start) == place)
-    stats = {entry.key: store.head(entry.key) for entry in entries}
-    if any(stat is None or (stat.size, stat.etag) != (e.bytes, e.checksum) for e in entries for stat in [stats[e.key]]):
+    if not all(_is_there(entry, store) for entry in entries):
         return None
     log.info("%s: an earlier attempt wrote all of it before Kafka removed some: kept", account.chunk)
     return earlier, entries
@@ -169,18 +168,19 @@ def _prove_absence(
     )
 
 
+def _is_there(item: ObjectEntry, store: Store) -> bool:
+    stat = store.head(item.key)
+    return stat is not None and (stat.size, stat.etag) == (item.bytes, item.etag)
+
+
 def _replay(plan: Plan, stored: Manifest, results: Sequence[ChunkResult], store: Store) -> Manifest:
     promised = {o.key: o for o in stored.stored}
 
     def as_promised(item: WrittenObject) -> bool:
         return item.upload.key in promised and item.upload.checksum == promised[item.upload.key].checksum
 
-    def is_there(item: ObjectEntry) -> bool:
-        stat = store.head(item.key)
-        return stat is not None and (stat.size, stat.etag) == (item.bytes, item.etag)
-
     # What is there as promised stays: completing it again would only give it another ETag under KMS.
-    there = {item.key for item in stored.stored if is_there(item)}
+    there = {item.key for item in stored.stored if _is_there(item, store)}
     again = _only(results, lambda item: as_promised(item) and item.upload.key not in there)
     abort(_only(results, lambda item: not as_promised(item) or item.upload.key in there), store)
     rewritten = {e.key for e in complete(again, store)}

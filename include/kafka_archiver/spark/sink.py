@@ -66,12 +66,7 @@ class Sink:
     def write(self, chunk: Chunk, batches: Iterable[pa.RecordBatch]) -> bytes:
         """Write one chunk. Returns the pickled ChunkResult, with the seconds it took."""
         started = time.monotonic()
-        job = WriteJob(
-            archive=self.plan.archive,
-            settings=self.plan.settings,
-            revision=self.plan.revision,
-            bad_record=self.bad_record,
-        )
+        job = WriteJob.of(self.plan, self.bad_record)
         result = write_chunk(chunk, batches, job, open_store(self.url, self.options), self.limits)
         pickled = pickle.dumps((result, time.monotonic() - started))
         self.collected.add([pickled])

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from kafka_archiver.manifest import ChunkAccount, ObjectEntry
-from kafka_archiver.plan import BadRecord, Chunk, Settings
+from kafka_archiver.plan import BadRecord, Chunk, Plan, Settings
 from kafka_archiver.store.base import PendingUpload
 
 
@@ -16,6 +17,11 @@ class WriteJob:
     settings: Settings
     revision: int = 0
     bad_record: BadRecord = "fail"
+
+    @classmethod
+    def of(cls, plan: Plan, bad_record: BadRecord) -> Self:
+        """What the chunks of a plan have in common."""
+        return cls(archive=plan.archive, settings=plan.settings, revision=plan.revision, bad_record=bad_record)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
