@@ -4,7 +4,8 @@ It sees what Spark's Kafka source sees, and stops where the chunk ends, whether 
 """
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import confluent_kafka
@@ -19,7 +20,9 @@ from kafka_archiver.kafka.failures import translate
 from kafka_archiver.kafka.java import native_properties
 from kafka_archiver.plan import Chunk, Settings
 
+# A batch: records, and about how many bytes, as far as those before it tell.
 BATCH = 2000
+BATCH_BYTES = 32 << 20
 # Without a record, or word that there is none, for so long, the brokers are asked whether they are there at all …
 PATIENCE_SECONDS = 120.0
 # … and that often: a long stretch of aborted transactions is read in silence.
@@ -72,12 +75,17 @@ def read_chunk(
         consumer.assign([place])
         damaged = silences = 0
         silent_since = time.monotonic()
+        enough = 1
         while True:
             # It waits for as many as it is asked for: one too many at the end of a chunk is a second lost.
-            messages = consumer.consume(min(BATCH, chunk.end - place.offset), timeout=1.0)
+            messages = consumer.consume(min(enough, chunk.end - place.offset), timeout=1.0)
             wanted, ended, damage = _inside(messages, chunk, brokers) if messages else ([], False, None)
             if wanted:
-                yield to_batch(wanted)
+                size = 0
+                for batch in _batches(wanted, to_batch):
+                    size += batch.nbytes
+                    yield batch
+                enough = min(BATCH, 1 + BATCH_BYTES * len(wanted) // size)
                 place.offset = wanted[-1].offset() + 1
                 damaged = silences = 0
                 silent_since = time.monotonic()
@@ -144,22 +152,37 @@ def _inside(messages: list[Any], chunk: Chunk, brokers: str) -> tuple[list[Any],
     return wanted, bool(wanted) and wanted[-1].offset() == chunk.end - 1, None
 
 
+def _batches(messages: list[Any], to_batch: Callable[[list[Any]], pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The messages as one batch, as several where one cannot hold them."""
+    try:
+        whole = to_batch(messages)
+    except OverflowError:
+        half = len(messages) // 2
+        yield from _batches(messages[:half], to_batch)
+        yield from _batches(messages[half:], to_batch)
+    else:
+        yield whole
+
+
 def _value_batch(messages: list[Any]) -> pa.RecordBatch:
-    columns = [_offsets(messages), _timestamps(messages), binaries([m.value() for m in messages])]
+    columns = [
+        _offsets(messages),
+        int64s((m.timestamp()[1] for m in messages), len(messages)),
+        binaries([m.value() for m in messages]),
+    ]
     return pa.RecordBatch.from_arrays(columns, schema=VALUE)
 
 
 def _record_batch(messages: list[Any]) -> pa.RecordBatch:
     # librdkafka counts 0 none, 1 create, 2 append; Kafka itself one less.
-    types = np.fromiter((m.timestamp()[0] - 1 for m in messages), np.int32, len(messages))
-    headers = [[{"key": k, "value": v} for k, v in m.headers() or ()] for m in messages]
+    times = np.array([m.timestamp() for m in messages], np.int64)
     columns = [
         _offsets(messages),
-        _timestamps(messages),
-        pa.array(types),
+        pa.array(times[:, 1]),
+        pa.array((times[:, 0] - 1).astype(np.int32)),
         binaries([m.key() for m in messages]),
         binaries([m.value() for m in messages]),
-        pa.array(headers, _RECORD.field("headers").type),
+        _headers([m.headers() or () for m in messages]),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=_RECORD)
 
@@ -168,5 +191,12 @@ def _offsets(messages: list[Any]) -> pa.Array:
     return int64s((m.offset() for m in messages), len(messages))
 
 
-def _timestamps(messages: list[Any]) -> pa.Array:
-    return int64s((m.timestamp()[1] for m in messages), len(messages))
+def _headers(records: list[Sequence[tuple[str, bytes | None]]]) -> pa.Array:
+    """A list of (key, value) a record, without a Python object more than librdkafka's."""
+    ends = np.zeros(len(records) + 1, np.int32)
+    np.cumsum(np.fromiter(map(len, records), np.int32, len(records)), out=ends[1:])
+    pairs = list(chain.from_iterable(records))
+    parts = [pa.array([key for key, _ in pairs], pa.string()), binaries([value for _, value in pairs])]
+    form = _RECORD.field("headers").type
+    both = pa.StructArray.from_arrays(parts, fields=list(form.value_type))
+    return pa.ListArray.from_arrays(pa.array(ends), both, form)
