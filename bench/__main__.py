@@ -11,9 +11,10 @@ from typing import Any
 from bench.compare import changes
 from bench.figures import Result
 from bench.job import JobSettings
+from bench.profile import Profile
 from bench.runner import Bench
 from bench.scenarios import SCENARIOS
-from bench.services import services
+from bench.services import HOME, services
 from bench.table import table
 from scripts.stack.errors import StackError
 
@@ -30,6 +31,14 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--reader", choices=["auto", "native", "spark"], default="auto", help="how records are read")
     parser.add_argument("--store", nargs="+", default=[], metavar="KEY=VALUE", help="of the archive's section store")
     parser.add_argument("--conf", nargs="+", default=[], metavar="KEY=VALUE", help="for spark-submit")
+    parser.add_argument(
+        "--profile",
+        nargs="?",
+        type=Path,
+        const=HOME / "profiles",
+        metavar="DIRECTORY",
+        help="instead of measuring, sample each job: folded stacks, a flame graph, a summary (.local/bench/profiles)",
+    )
     parser.add_argument("--fresh", action="store_true", help="make the topics anew")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there")
     parser.add_argument(
@@ -60,6 +69,10 @@ def main() -> int:
     results: dict[str, list[Result]] = {name: [] for name in wanted}
     with services(options.fresh, needed) as running:
         bench = Bench(running, settings, options.records, say)
+        if options.profile:
+            for name, scenario in wanted.items():
+                print(bench.profile(name, scenario, Profile(options.profile.resolve(), name.replace(" ", "-"))))
+            return 0
         # Turn by turn, so that a slow spell of the machine meets all scenarios.
         for _ in range(options.repeat):
             for name, scenario in wanted.items():

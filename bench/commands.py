@@ -7,28 +7,34 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from bench.profile import Profile
 from bench.usage import Usage
 from scripts.stack.paths import ROOT
 
 
-def measured(command: Sequence[str], log: Path, environment: Mapping[str, str] | None = None) -> Usage:
+def measured(
+    command: Sequence[str],
+    log: Path,
+    environment: Mapping[str, str] | None = None,
+    profile: Profile | None = None,
+) -> Usage:
     """Run it and wait for all it has started; its output goes to `log`.
 
+    :param profile: sample its Python processes, too.
     :raises RuntimeError: it failed.
     """
     settings = {**os.environ, **(environment or {})}
     # Without its cache of compiled modules every Python process would start at twice the cost.
     settings.pop("PYTHONDONTWRITEBYTECODE", None)
     settings["PYTHONPATH"] = os.pathsep.join(map(str, (ROOT, ROOT / "include")))
-    done = subprocess.run(
-        [sys.executable, "-m", "bench.measure", str(log), *command],
-        env=settings,
-        cwd=log.parent,
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    usage = Usage.from_dict(json.loads(done.stdout))
+    result = log.with_suffix(".json")
+    result.unlink(missing_ok=True)
+    measure = [sys.executable, "-m", "bench.measure", str(result), str(log), "threads" if profile else "processes"]
+    whole = [*(profile.command() if profile else ()), *measure, *command]
+    done = subprocess.run(whole, env=settings, cwd=log.parent, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if not result.exists():
+        raise RuntimeError(f"{whole[0]} ended with code {done.returncode}: {done.stdout.decode(errors='replace')}")
+    usage = Usage.from_dict(json.loads(result.read_text()))
     if usage.code != 0:
         end = "\n  ".join(log.read_text(errors="replace").splitlines()[-20:])
         raise RuntimeError(f"{command[0]} ended with code {usage.code}; the end of {log}:\n  {end}")

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pyarrow.parquet as pq
 
 from bench.commands import measured
+from bench.profile import Profile
 from bench.records import START
 from bench.services import Services
 from bench.usage import Usage
@@ -62,9 +63,10 @@ class JobRun:
         return len(self.keys)
 
 
-def archive(services: Services, topic: str, settings: JobSettings) -> JobRun:
+def archive(services: Services, topic: str, settings: JobSettings, profile: Profile | None = None) -> JobRun:
     """Archive a topic from its beginning.
 
+    :param profile: sample the job.
     :raises ArchiverError: the archive is not whole.
     """
     name = f"bench-{uuid.uuid4().hex[:8]}"
@@ -84,7 +86,7 @@ def archive(services: Services, topic: str, settings: JobSettings) -> JobRun:
     for directory in (conf, services.directory / "tmp"):
         directory.mkdir(exist_ok=True)
     # What `make up` gives to Spark, with other directories.
-    defaults = spark_defaults(sorted(SPARK_JARS.glob("*.jar")), services.directory / "tmp")
+    defaults = spark_defaults(sorted(SPARK_JARS.glob("*.jar")))
     (conf / "spark-defaults.conf").write_text(defaults)
     command = [str(BIN / "spark-submit"), "--master", f"local[{settings.cores}]", "--conf", "spark.log.level=WARN"]
     command += [part for pair in settings.conf for part in ("--conf", pair)]
@@ -93,13 +95,12 @@ def archive(services: Services, topic: str, settings: JobSettings) -> JobRun:
     command += [part for run in work.archive for part in ("--run", run)]
     environment = {
         **spark_settings(find_java()),
-        **java_settings(settings.reader, os.environ),
+        **java_settings(settings.reader, os.environ, services.directory / "tmp"),
         "SPARK_CONF_DIR": str(conf),
-        "TMPDIR": str(services.directory / "tmp"),
         ENDPOINTS: endpoints.to_json(),
         TASK_PID: str(os.getpid()),
     }
-    usage = measured(command, services.directory / f"{topic}.log", environment)
+    usage = measured(command, services.directory / f"{topic}.log", environment, profile)
     verify(context, work.runs)
     commit(context, work.runs, datetime.now(UTC))
     manifest = context.ledger.manifest(work.runs[0])

@@ -13,9 +13,10 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
-from bench.processes import Stat, command, descendants, memory, stat
+from bench.processes import Stat, command, descendants, memory, stat, threads
 from bench.usage import Kind, Usage
 
 _SECONDS = 0.1
@@ -27,7 +28,9 @@ _SET_CHILD_SUBREAPER = 36
 class Account:
     """Each process's latest figures."""
 
-    def __init__(self) -> None:
+    def __init__(self, with_threads: bool = False) -> None:
+        self._with_threads = with_threads
+        self._threads: dict[Kind, dict[int, Stat]] = {}
         self._cpu: dict[int, float] = {}
         self._kinds: dict[int, Kind] = {}
         self._peaks: dict[Kind, int] = {}
@@ -42,6 +45,8 @@ class Account:
             # A process that has ended shows no arguments any more.
             if kind is not None and process.state != "Z":
                 self._kinds[process.pid] = kind
+            if self._with_threads and kind in ("driver", "worker"):
+                self._threads.setdefault(kind, {}).update({thread.pid: thread for thread in threads(process.pid)})
 
     def weigh(self, found: list[Stat]) -> None:
         """Take memory figures."""
@@ -62,8 +67,23 @@ class Account:
             kind = self._kinds.get(pid, "jvm")
             cpu[kind] = cpu.get(kind, 0) + seconds
         return Usage(
-            code=code, wall=wall, cpu=cpu, peak_process=self._peaks, peak_kind=self._shares, peak_total=self._total
+            code=code,
+            wall=wall,
+            cpu=cpu,
+            peak_process=self._peaks,
+            peak_kind=self._shares,
+            peak_total=self._total,
+            threads={kind: _by_name(found.values()) for kind, found in self._threads.items()},
         )
+
+
+def _by_name(found: Iterable[Stat]) -> dict[str, float]:
+    by_name: dict[str, float] = {}
+    for thread in found:
+        # rdk:broker1, rdk:broker-1, …
+        name = thread.name.rstrip("-0123456789")
+        by_name[name] = by_name.get(name, 0) + thread.cpu
+    return by_name
 
 
 def _kind(process: Stat) -> Kind | None:
@@ -76,11 +96,11 @@ def _kind(process: Stat) -> Kind | None:
     return "driver" if "python" in arguments.split(" ")[0] else None
 
 
-def run(arguments: list[str], log: Path) -> Usage:
+def run(arguments: list[str], log: Path, with_threads: bool) -> Usage:
     """The command, to its end and to that of everything it has started."""
     ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1)
     started = time.monotonic()
-    account, code, turn = Account(), -1, 0
+    account, code, turn = Account(with_threads), -1, 0
     with log.open("wb") as output:
         root = subprocess.Popen(arguments, stdout=output, stderr=output, stdin=subprocess.DEVNULL)
     wall = 0.0
@@ -112,4 +132,5 @@ def _ended() -> int | None:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(run(sys.argv[2:], Path(sys.argv[1])).to_dict()))
+    result, log, with_threads, *arguments = sys.argv[1:]
+    Path(result).write_text(json.dumps(run(arguments, Path(log), with_threads == "threads").to_dict()))

@@ -41,6 +41,15 @@ def stat(pid: int) -> Stat | None:
         return None
 
 
+def threads(pid: int) -> list[Stat]:
+    """A line for each thread of a process, with the thread's id in place of the process's; none when it is gone."""
+    try:
+        lines = [(task / "stat").read_text(errors="replace") for task in Path(f"/proc/{pid}/task").iterdir()]
+    except OSError:
+        return []
+    return [parse_stat(line) for line in lines]
+
+
 def memory(pid: int | str) -> Memory:
     """Its memory; zeros when it has ended."""
     try:

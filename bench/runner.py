@@ -7,6 +7,7 @@ from bench.commands import measured
 from bench.figures import Bare, Floors, Result
 from bench.floors import compress_and_put, java_consumer
 from bench.job import JobRun, JobSettings, archive, plain_parquet
+from bench.profile import Profile
 from bench.records import records
 from bench.scenarios import Scenario
 from bench.services import Services
@@ -44,6 +45,12 @@ class Bench:
             plain_bytes=plain_parquet(self._services, run) if floors and is_parquet else None,
         )
 
+    def profile(self, name: str, scenario: Scenario, profile: Profile) -> str:
+        """Sample the job of one. Returns where its time went."""
+        topic = self._fill(name, scenario, self._number)
+        self._say(f"{name}: the job, sampled")
+        return profile.finish(self._archive(scenario, topic, profile).usage)
+
     def _fill(self, name: str, scenario: Scenario, number: int) -> str:
         topic = scenario.topic(number)
         self._say(f"{name}: {number:,} records in {topic} (kept for later runs)")
@@ -51,9 +58,9 @@ class Bench:
         fill(self._services.kafka.bootstrap_servers, topic, scenario.partitions, made, number)
         return topic
 
-    def _archive(self, scenario: Scenario, topic: str) -> JobRun:
+    def _archive(self, scenario: Scenario, topic: str, profile: Profile | None = None) -> JobRun:
         settings = replace(self._settings, store={**scenario.store, **self._settings.store})
-        return archive(self._services, topic, settings)
+        return archive(self._services, topic, settings, profile)
 
     def _bare(self, name: str, scenario: Scenario, topic: str, few: str) -> Bare:
         self._say(f"{name}: the bare program")

@@ -1,7 +1,7 @@
 """What a command has used. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Self
 
 Kind = Literal["jvm", "driver", "worker"]
@@ -15,6 +15,7 @@ class Usage:
     :param peak_process: the largest resident size that one process of a kind ever had.
     :param peak_kind: the most that all processes of a kind held at a time; pages that several share count once.
     :param peak_total: the most that all processes held at a time.
+    :param threads: CPU seconds of the Python processes by kind and by name of thread, if that was asked for.
     """
 
     code: int
@@ -23,6 +24,7 @@ class Usage:
     peak_process: Mapping[Kind, int]
     peak_kind: Mapping[Kind, int]
     peak_total: int
+    threads: Mapping[Kind, Mapping[str, float]] = field(default_factory=dict)
 
     @property
     def total(self) -> float:

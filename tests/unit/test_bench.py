@@ -4,18 +4,22 @@ import json
 from collections import Counter
 from dataclasses import replace
 from itertools import islice
-from typing import Any
+from typing import Any, cast
+from xml.etree import ElementTree
 
 import pytest
 
 from bench.compare import changes
 from bench.figures import Bare, Floors, Result
+from bench.flame import flame_graph
 from bench.floors import consumed
 from bench.job import JobRun
 from bench.processes import TICK, parse_stat
+from bench.profile import summary
 from bench.records import MS_PER_HOUR, START, records, values
 from bench.scale import simulate
 from bench.scenarios import SCENARIOS
+from bench.stacks import by_function, by_part, parse
 from bench.table import table
 from bench.usage import Usage
 
@@ -163,3 +167,51 @@ def test_the_simulated_run_goes_through_all_steps() -> None:
     costs = simulate(3, 2)
     assert costs.objects == 6
     assert {"plan.json", "intent.json", "manifest.json", "commit.json", "hours", "progress"} == set(costs.sizes)
+
+
+WORKER = 'process 1:"python -m bench.measure … /x/spark_jobs/archive.py";process 3:"python -m pyspark.daemon"'
+DRIVER = 'process 1:"python -m bench.measure …";process 2:"python /x/spark_jobs/archive.py --run 1"'
+READ = "read_chunk (kafka_archiver/kafka/reader.py)"
+SAMPLES = f"""\
+process 1:"python -m bench.measure a b spark-submit /x/spark_jobs/archive.py";run (bench/measure.py) 50
+{WORKER};0x7f01 (/usr/lib/libc.so.6);0x7f02 (/usr/lib/libc.so.6);{READ};Consumer_consume (confluent_kafka/cimpl.so) 6
+{WORKER};{READ};_value_batch (kafka_archiver/kafka/reader.py);0x7f03 (/usr/lib/libc.so.6) 3
+{WORKER};Compressed.write (kafka_archiver/formats/compress.py) 8
+{WORKER};Upload._transfer (kafka_archiver/writer/upload.py);send (libc.so.6) 2
+{WORKER};Upload._transfer (kafka_archiver/writer/upload.py);poll (libc.so.6);0x7f04 (/usr/lib/libc.so.6) 90
+{WORKER};Uploads.send (kafka_archiver/writer/upload.py);gc_collect_main (libpython3.11.so.1.0) 1
+{DRIVER};_find_and_load (<frozen importlib._bootstrap>);<module> (kafka_archiver/plan.py) 5
+"""
+
+
+def test_samples_are_of_the_part_that_the_work_was_for() -> None:
+    found = parse(SAMPLES.splitlines())
+    workers = by_part(stack for stack in found if stack.kind == "worker")
+    # What waited, and what measured, is not in it.
+    assert workers == {"consume": 6, "build batches": 3, "compress": 8, "upload": 2, "garbage collection": 1}
+    assert by_part(stack for stack in found if stack.kind == "driver") == {"import": 5}
+    assert by_function(found)["_value_batch (kafka_archiver/kafka/reader.py) → [libc.so.6]"] == 3
+    assert found[0].frames[:2] == ("[libc.so.6]", READ)
+
+
+def test_seconds_of_a_profile_are_those_of_the_kernel() -> None:
+    threads = {"worker": {"python": 4.0, "rdk:broker": 1.5}, "driver": {"python": 2.0}}
+    lines = summary("1200 B", parse(SAMPLES.splitlines()), cast(Any, threads)).splitlines()
+    assert [line.split()[-2:] for line in lines if line.split()[0] in ("compress", "import", "all")] == [
+        ["1.60", "0.00"],
+        ["0.00", "2.00"],
+        ["5.50", "2.00"],
+    ]
+    assert "  thread rdk:broker            1.50     0.00" in lines
+    assert "     1.60 s  40.0%  Compressed.write (kafka_archiver/formats/compress.py)" in lines
+
+
+def test_a_flame_graph_is_as_wide_as_the_time() -> None:
+    drawn = ElementTree.fromstring(flame_graph("a < b", parse(SAMPLES.splitlines())))
+    widths = {
+        group.findtext("{*}title", "").split(":")[0]: float(cast(Any, group.find("{*}rect")).get("width"))
+        for group in drawn.iter("{http://www.w3.org/2000/svg}g")
+    }
+    assert widths["all"] == 1600
+    assert widths["worker"] + widths["driver"] == 1600
+    assert widths["worker"] == 4 * widths["driver"]
