@@ -50,6 +50,11 @@ def same_answers(both: KafkaMirror, topic: str, group: str) -> None:
                 # made it the right one may be gone: then the broker knows no such record, whatever is behind.
                 known = {ours[name], None} if twin.log(name).start else {ours[name]}
                 assert theirs[name] in known, f"{name} {isolation} at {time}"
+    for name, latest in real.latest_times(names).items():
+        # No record that is there is later. (Control records have the clock's time.)
+        log = twin.log(name)
+        there = [e.timestamp for e in log.entries[log.start :] if e.record is not None and not e.compacted]
+        assert max(there, default=-1) <= min(latest, log.latest)
     for name in names:
         log = twin.log(name)
         end = log.end("read_committed")

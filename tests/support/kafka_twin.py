@@ -75,6 +75,12 @@ class Log:
                 return next((o for o in later if o >= self.start), None)
         return None
 
+    @property
+    def latest(self) -> int:
+        """The latest time in the segments that it has, even of what is gone from the first one; -1 for none."""
+        first = self.start // SEGMENT * SEGMENT
+        return max((e.timestamp for e in self.entries[first:] if not e.compacted), default=-1)
+
     def gone(self, offset: int) -> bool:
         """Whether nobody can read it any more, whatever it was."""
         return self.deleted or offset < self.start
@@ -205,6 +211,9 @@ class KafkaTwin:
             offset = self._known(name).first_at(milliseconds)
             found[name] = offset if offset is not None and offset < self._known(name).end(isolation) else None
         return found
+
+    def latest_times(self, names: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        return {name: self._known(name).latest for name in names}
 
     def committed(self, group: str, names: Iterable[TopicPartition]) -> dict[TopicPartition, int | None]:
         return {name: self.groups.get(group, {}).get(name) for name in names}

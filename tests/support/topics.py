@@ -7,6 +7,8 @@ from typing import NamedTuple
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from tests.support.waiting import until
+
 HOUR = 3_600_000
 # 2026-11-21T00:00:00Z
 DAY = 1_795_219_200_000
@@ -31,6 +33,8 @@ def new_topic(brokers: str, partitions: int = 1, name: str | None = None, **conf
     settings = {key.replace("_", "."): value for key, value in config.items()}
     future = admin.create_topics([NewTopic(topic, partitions, 1, config=settings)])[topic]
     future.result(timeout=30)
+    # The controller has it; the broker learns of it a moment later.
+    until(lambda: topic in admin.list_topics(timeout=10).topics)
     return topic
 
 

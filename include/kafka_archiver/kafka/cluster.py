@@ -144,7 +144,19 @@ class Cluster:
         found = self._offsets(names, OffsetSpec.for_timestamp(milliseconds), isolation)
         return {name: offset if offset >= 0 else None for name, offset in found.items()}
 
+    def latest_times(self, names: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """The latest timestamp (ms) that the brokers know in each partition, -1 for none.
+
+        It may be one of a record that was removed, where the log begins in the middle of a segment.
+        """
+        return {name: found.timestamp for name, found in self._found(names, OffsetSpec.max_timestamp()).items()}  # type: ignore[no-untyped-call]
+
     def _offsets(self, names: Iterable[TopicPartition], spec: OffsetSpec, isolation: str) -> dict[TopicPartition, int]:
+        return {name: found.offset for name, found in self._found(names, spec, isolation).items()}
+
+    def _found(
+        self, names: Iterable[TopicPartition], spec: OffsetSpec, isolation: str = "read_uncommitted"
+    ) -> dict[TopicPartition, Any]:
         asked = list(names)
         if not asked:
             return {}
@@ -155,13 +167,13 @@ class Cluster:
             ),
             lambda place: f"read the watermarks of {place.topic}[{place.partition}]",
         )
-        offsets = {name: answer.offset for name, answer in zip(asked, answers, strict=True)}
+        found = dict(zip(asked, answers, strict=True))
         # -1: there is no record at or after this time. Where a connection broke, librdkafka says -1001 and no error.
-        if unknown := sorted(name for name, offset in offsets.items() if offset < -1):
+        if unknown := sorted(name for name, answer in found.items() if answer.offset < -1):
             raise TransientError(
                 f"{self.brokers}: could not read the watermarks of {unknown[0]}: the connection broke before the answer"
             )
-        return offsets
+        return found
 
     def committed(self, group: str, names: Iterable[TopicPartition]) -> dict[TopicPartition, int | None]:
         """The group's committed offsets; None where it has none."""

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from kafka_archiver.errors import PolicyError, TransientError
 from kafka_archiver.intervals import LAST_MS, MS_PER_HOUR, Interval, hour_start, to_ms
+from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.plan import PartitionPlan, Plan
 from kafka_archiver.policy import Seen
 from kafka_archiver.proof import PartitionProgress, Progress
@@ -22,13 +23,17 @@ def look(context: Context, interval: Interval, settled: Progress, unfinished: Se
     committed = cluster.committed(context.archive.group, names)
     starts, ends = cluster.log_starts(names), cluster.log_ends(names, source.isolation)
     interval_starts = cluster.offsets_at(names, to_ms(interval.start), source.isolation)
+    interval_starts |= {name: starts[name] for name in _hidden(cluster, interval_starts, interval.start)}
     interval_ends = cluster.offsets_at(names, to_ms(interval.end), source.isolation)
     # Records of open transactions are behind what may be read, and may belong to the interval all the same.
     passed = cluster.offsets_at(names, to_ms(interval.end), "read_uncommitted")
     highs = cluster.log_ends(names, "read_uncommitted")
     if isinstance(source.start, datetime):
         at = cluster.offsets_at(names, to_ms(source.start), source.isolation)
-        begins = {name: ends[name] if at[name] is None else at[name] for name in names}
+        hidden = _hidden(cluster, at, source.start)
+        begins = {
+            name: starts[name] if name in hidden else ends[name] if at[name] is None else at[name] for name in names
+        }
     else:
         begins = {**(starts if source.start == "earliest" else ends)}
     if cluster.topics(source.wanted) != topics:
@@ -53,6 +58,21 @@ def look(context: Context, interval: Interval, settled: Progress, unfinished: Se
         )
         for name in names
     ]
+
+
+def _hidden(cluster: Cluster, found: Mapping[TopicPartition, int | None], time: datetime) -> set[TopicPartition]:
+    """Where records of a time or later may be, although the brokers know of none.
+
+    A broker looks in the first segment alone whose latest time is late enough. Where `delete_records` let the log
+    begin in its middle, what has that time may be gone, and what comes behind it is hidden.
+
+    :param found: what the brokers answered to `offsets_at` for this time.
+    """
+    nothing = [name for name, offset in found.items() if offset is None]
+    # There may be one, of an open transaction.
+    open_ones = cluster.offsets_at(nothing, to_ms(time), "read_uncommitted")
+    unknown = [name for name in nothing if open_ones[name] is None]
+    return {name for name, latest in cluster.latest_times(unknown).items() if latest >= to_ms(time)}
 
 
 def _position(committed: int | None, pending: list[PartitionPlan], before: PartitionProgress | None) -> int | None:
@@ -99,6 +119,7 @@ def complete_from(context: Context, begins: Mapping[TopicPartition, int]) -> dic
     """
     low = dict.fromkeys(begins, 0)
     high = dict.fromkeys(begins, LAST_MS // MS_PER_HOUR + 1)
+    latest = context.cluster.latest_times(begins)
     while searched := [name for name in begins if low[name] < high[name]]:
         middle = {name: (low[name] + high[name]) // 2 for name in searched}
         for hour in set(middle.values()):
@@ -106,7 +127,8 @@ def complete_from(context: Context, begins: Mapping[TopicPartition, int]) -> dic
             # What an open transaction has is before the beginning, too.
             found = context.cluster.offsets_at(names, hour * MS_PER_HOUR, "read_uncommitted")
             for name, offset in found.items():
-                if offset is None or offset >= begins[name]:
+                # That there is none is believed when no time is late enough: the brokers may not see it (`_hidden`).
+                if latest[name] < hour * MS_PER_HOUR if offset is None else offset >= begins[name]:
                     high[name] = hour
                 else:
                     low[name] = hour + 1
