@@ -113,7 +113,7 @@ def test_an_archive_that_begins_in_the_middle_completes_no_hour_before_it_that_t
     state = Model()
     state.begin(STORE, SOURCE, [1], "archive")
     state.produce(0, [(0, 2 * HOUR, None, "good"), *[(0, 0, None, "good")] * 3, *[(0, HOUR, None, "good")] * 2], None)
-    state.retention(0, 1)
+    state.retention(0, 5)
     state.move_group(0, 5)
     for _ in range(4):
         go(state)
