@@ -51,6 +51,7 @@ class Source(_Section):
     isolation: Literal["read_committed", "read_uncommitted"] = "read_committed"
     reader: Literal["auto", "spark", "native"] = "auto"
     max_records_per_run: Annotated[int, Field(gt=0)] = 50_000_000
+    max_value_bytes: Annotated[int, Field(gt=0)] | None = None
     key: Decode = Decode()
     value: ValueDecode = ValueDecode()
 
@@ -200,6 +201,7 @@ class Archive(_Section):
             codec=self.store.codec or default_codec(self.store.format),
             value_decode=self.source.value.decode,
             null_value=self.policies.null_value,
+            max_value_bytes=self.source.max_value_bytes,
             chunk_records=self.store.chunk_records,
             part_bytes=self.store.part_bytes,
         )

@@ -36,7 +36,7 @@ class PolicyError(PermanentError):
 
 
 class BadRecordError(PermanentError):
-    """Records that the archive's format cannot hold, or whose value is not what `value.decode` says it is.
+    """Records that the archive's format cannot hold, or whose value is too large or not what `value.decode` says.
 
     `records` says why of each offset, in offset order; `offset` and `reason` are the first one's.
     """

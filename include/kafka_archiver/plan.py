@@ -22,7 +22,8 @@ def _proper(pair: tuple[int, int]) -> Range:
     return Range(start, end)
 
 
-# What becomes of a record that the archive's format cannot hold, or whose value is not what `value.decode` says.
+# What becomes of a record that the archive's format cannot hold, or whose value is too large or not what
+# `value.decode` says.
 BadRecord = Literal["fail", "dead_letter", "skip"]
 OffsetRange = Annotated[tuple[int, int], AfterValidator(_proper)]
 # Policies and what they say, in one order, so that equal documents have equal bytes.
@@ -40,6 +41,8 @@ class Settings(Value):
     codec: str = "gzip"
     value_decode: Literal["bytes", "json"] = "bytes"
     null_value: Literal["archive", "skip"] = "archive"
+    # Not written when there is no limit: such a plan has the bytes it always had, and an older release reads it.
+    max_value_bytes: Annotated[int, Field(gt=0)] | None = Field(default=None, exclude_if=lambda limit: limit is None)
     chunk_records: Annotated[int, Field(gt=0)] = 1_000_000
     part_bytes: Annotated[int, Field(ge=5 << 20)] = 8 << 20
     encoding: int = ENCODING

@@ -1,5 +1,6 @@
 """The native reader on a real broker: where it stops, and what it does when it cannot start."""
 
+import hashlib
 import time
 import uuid
 
@@ -7,6 +8,8 @@ import confluent_kafka
 import pytest
 
 from kafka_archiver.errors import TransientError
+from kafka_archiver.formats import vectors
+from kafka_archiver.kafka import reader
 from kafka_archiver.kafka.reader import read_chunk
 from kafka_archiver.plan import Chunk, Settings
 from scripts.stack.kafka import Kafka
@@ -70,3 +73,41 @@ def test_brokers_that_are_gone_are_a_transient_error(kafka: Kafka) -> None:
     with pytest.raises(TransientError, match=r"127\.0\.0\.1:1 within 2 s while reading t\[0\] \[0, 1\)"):
         list(read_chunk({"bootstrap.servers": "127.0.0.1:1"}, "g", chunk, Settings(), patience=2))
     assert time.monotonic() - began < 60
+
+
+@pytest.mark.parametrize("codec", ["none", "zstd", "gzip"])
+def test_a_record_of_more_than_100_mb_is_read(kafka: Kafka, codec: str) -> None:
+    # The largest that a topic can permit while the broker takes requests of 100 MiB, its default.
+    brokers, value = kafka.bootstrap_servers, b"0123456789abcdef" * (104_000_000 // 16)
+    topic = new_topic(brokers, max_message_bytes=str(100 << 20))
+    producer = confluent_kafka.Producer(
+        {"bootstrap.servers": brokers, "message.max.bytes": 1_000_000_000, "compression.type": codec}
+    )
+    for each in (b"before", value, b"behind"):
+        producer.produce(topic, each, partition=0)
+    assert producer.flush(60) == 0
+    chunk = Chunk(topic=topic, partition=0, generation=0, start=0, end=3)
+    # What a connection says about it would only be an endless wait.
+    properties = {"bootstrap.servers": brokers, "receive.message.max.bytes": "100000000"}
+    batches = read_chunk(properties, "g", chunk, Settings(), patience=5)
+    found = [hashlib.md5(v.as_py()).hexdigest() for batch in batches for v in batch.column("value")]
+    assert found == [hashlib.md5(v).hexdigest() for v in (b"before", value, b"behind")]
+
+
+def test_batches_follow_the_size_of_the_records(kafka: Kafka, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "BATCH_BYTES", 100_000)
+    topic = new_topic(kafka.bootstrap_servers)
+    produce(kafka.bootstrap_servers, topic, [Record(0, DAY, bytes(10_000))] * 100 + [Record(0, DAY, b"x")] * 5000)
+    chunk = Chunk(topic=topic, partition=0, generation=0, start=0, end=5100)
+    batches = list(read_chunk({"bootstrap.servers": kafka.bootstrap_servers}, "g", chunk, Settings(), patience=20))
+    assert [n for b in batches for n in b.column("offset").to_pylist()] == list(range(5100))
+    assert max(b.nbytes for b in batches) <= 11 * 10_100
+    assert max(b.num_rows for b in batches) == reader.BATCH
+
+
+def test_what_one_batch_cannot_hold_comes_in_several(kafka: Kafka, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vectors, "MOST", 10)
+    topic = new_topic(kafka.bootstrap_servers)
+    produce(kafka.bootstrap_servers, topic, [Record(0, DAY, b"1234")] * 50)
+    for content in ("value", "record"):
+        assert offsets(kafka, topic, 0, 50, content=content) == list(range(50))

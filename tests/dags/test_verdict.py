@@ -39,6 +39,15 @@ def test_an_unknown_code_is_tried_again_and_says_the_last_exception() -> None:
     )
 
 
+def test_a_jvm_without_memory_is_not_tried_again() -> None:
+    lines = ("26/11/21 ERROR Executor: Exception in task 0.0", "java.lang.OutOfMemoryError: Java heap space")
+    found = error(52, *lines)
+    assert type(found) is PermanentError
+    assert "spark.driver.memory" in str(found)
+    # An executor that died so was replaced, and something else ended the job.
+    assert type(error(1, *lines, "java.io.IOException: no route")) is TransientError
+
+
 @pytest.mark.parametrize("code", [-9, 137])
 def test_a_killed_job_is_said_to_be_killed(code: int) -> None:
     found = error(code)

@@ -36,6 +36,14 @@ def test_records_removed_while_they_are_read_are_seen_by_the_next_attempt() -> N
     assert isinstance(understand(RuntimeError("x OffsetOutOfRangeException: {orders-0=1}")), TransientError)
 
 
+def test_a_jvm_without_memory_is_a_permanent_error_that_names_the_ways_out() -> None:
+    text = "Job aborted: Task 0 in stage 0.0 failed: java.lang.OutOfMemoryError: Java heap space\n\tat org.apache.x.Y"
+    found = understand(RuntimeError(text))
+    assert type(found) is PermanentError
+    assert "memory (java.lang.OutOfMemoryError: Java heap space): " in str(found)
+    assert "`source.reader: native`" in str(found)
+
+
 def test_any_other_error_stays_and_is_shown_by_its_innermost_cause_in_one_line() -> None:
     error = RuntimeError(IN_A_TASK.format(error="ValueError: no"))
     assert understand(error) is error

@@ -35,7 +35,8 @@ VALUE = pa.schema([RECORD.field("offset"), RECORD.field("timestamp"), RECORD.fie
 class Target:
     """What an encoder is told of the object it writes: all that may influence bytes besides the records.
 
-    `value_decode: json` demands that every value is one JSON document (a null value is none and passes).
+    `value_decode: json` demands that every value is one JSON document (a null value is none and passes);
+    `max_value_bytes`, that none is longer.
     """
 
     topic: str
@@ -44,6 +45,7 @@ class Target:
     codec: str
     key: str
     value_decode: Decode = "bytes"
+    max_value_bytes: int | None = None
 
 
 class Encoder(Protocol):

@@ -1,13 +1,15 @@
-"""Whether values are what `source.value.decode` says they are."""
+"""Whether values are what `source.value.decode` and `source.max_value_bytes` say they are."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 import msgspec
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kafka_archiver.errors import BadRecordError
 from kafka_archiver.formats.base import Target
+from kafka_archiver.formats.vectors import int64s
 
 _VALIDATE = msgspec.json.Decoder(msgspec.Raw).decode
 _NOT_JSON = (
@@ -36,15 +38,28 @@ def is_json(value: bytes) -> bool:
 def check_values(batch: pa.RecordBatch, target: Target) -> None:
     """Every encoder's first step.
 
-    :raises BadRecordError: `value_decode` is json, and a value is not one JSON document (a null value is none).
+    :raises BadRecordError: a value is longer than `max_value_bytes`, or `value_decode` is json and it is not one JSON
+        document (a null value is none, and has no length).
     """
+    bad = _too_large(batch, target.max_value_bytes) if target.max_value_bytes is not None else {}
     if target.value_decode == "json":
-        values = batch.column("value").to_pylist()
-        refuse(batch, target, (i for i, v in enumerate(values) if v is not None and not is_json(v)), _NOT_JSON)
+        values = enumerate(batch.column("value").to_pylist())
+        bad |= {i: _NOT_JSON for i, v in values if v is not None and i not in bad and not is_json(v)}
+    refuse(batch, target, bad)
 
 
-def refuse(batch: pa.RecordBatch, target: Target, rows: Iterable[int], reason: str) -> None:
+def _too_large(batch: pa.RecordBatch, limit: int) -> dict[int, str]:
+    lengths = pc.binary_length(batch.column("value"))
+    rows = pc.indices_nonzero(pc.greater(lengths, int64s([limit], 1)[0]))
+    return {
+        row: f"the value has {length:,} bytes, and `source.max_value_bytes` was {limit:,} when the run was planned (a "
+        "higher limit is for later plans)"
+        for row, length in zip(rows.to_pylist(), lengths.take(rows).to_pylist(), strict=True)
+    }
+
+
+def refuse(batch: pa.RecordBatch, target: Target, reasons: Mapping[int, str]) -> None:
     """Raise BadRecordError for these rows, if there are any."""
-    if bad := list(rows):
-        offsets = batch.column("offset").take(pa.array(bad, pa.int64())).to_pylist()
-        raise BadRecordError(target.topic, target.partition, dict.fromkeys(offsets, reason))
+    if reasons:
+        offsets = batch.column("offset").take(pa.array(list(reasons), pa.int64())).to_pylist()
+        raise BadRecordError(target.topic, target.partition, dict(zip(offsets, reasons.values(), strict=True)))

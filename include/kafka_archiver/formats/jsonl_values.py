@@ -26,7 +26,7 @@ def value_lines(batch: pa.RecordBatch, target: Target) -> Buffer:
 
     Newlines inside a JSON value can only be white space between tokens; each becomes a space.
 
-    :raises BadRecordError: a value with a newline is not JSON, or `value_decode` is json and a value is not.
+    :raises BadRecordError: a value with a newline is not JSON, or one is not what `check_values` demands.
     """
     # Large, so that the joined lines cannot be too big for their positions.
     values = batch.column("value").cast(pa.large_binary())
@@ -56,7 +56,7 @@ def _on_one_line_each(text: Bytes, ends: npt.NDArray[np.int64], batch: pa.Record
             line[(line == _NEWLINE) | (line == _RETURN)] = _SPACE
         else:
             bad.append(row)
-    refuse(batch, target, bad, _TWO_LINES)
+    refuse(batch, target, dict.fromkeys(bad, _TWO_LINES))
     return text
 
 

@@ -5,6 +5,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pyarrow as pa
 
+# Positions of type `binary` have 32 bits.
+MOST = 2**31 - 1
+
 
 def int64s(values: Iterable[int], count: int) -> pa.Array:
     """An array of `count` numbers."""
@@ -12,15 +15,26 @@ def int64s(values: Iterable[int], count: int) -> pa.Array:
 
 
 def binaries(values: Sequence[bytes | None]) -> pa.Array:
-    """An array of type `binary`; None is null."""
+    """An array of type `binary`; None is null.
+
+    :raises OverflowError: so many bytes do not fit one.
+    """
     try:
-        data = b"".join(values)  # type: ignore[arg-type]
+        lengths = np.fromiter(map(len, values), np.int64, len(values))  # type: ignore[arg-type]
     except TypeError:
         # Nulls are rare; an array with some is worth an import.
+        _fit(sum(len(value) for value in values if value is not None))
         return pa.array(values, pa.binary())
+    _fit(int(lengths.sum()))
     positions = np.zeros(len(values) + 1, np.int32)
-    np.cumsum(np.fromiter(map(len, values), np.int32, len(values)), out=positions[1:])  # type: ignore[arg-type]
+    np.cumsum(lengths, out=positions[1:], dtype=np.int32)
+    data = b"".join(values)  # type: ignore[arg-type]
     return pa.Array.from_buffers(pa.binary(), len(values), [None, pa.py_buffer(positions), pa.py_buffer(data)])
+
+
+def _fit(size: int) -> None:
+    if size > MOST:
+        raise OverflowError(f"{size:,} bytes in one array")
 
 
 def large_binary(value: bytes) -> pa.Scalar:

@@ -242,6 +242,7 @@ class Cluster:
                 "enable.auto.commit": False,
                 "fetch.wait.max.ms": 50,
                 "enable.partition.eof": True,
+                "receive.message.max.bytes": 2**31 - 1,
                 "log_level": 2,
             }
         )

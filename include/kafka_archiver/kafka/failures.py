@@ -38,6 +38,8 @@ _PERMANENT = {
     KafkaError._SSL: "TLS failed while trying to {what}; correct security.protocol and the ssl.* properties",
     KafkaError.UNKNOWN_MEMBER_ID: "the group has live members, so nobody else may {what}; stop what consumes in it",
     KafkaError.NON_EMPTY_GROUP: "the group has live members, so nobody else may {what}; stop what consumes in it",
+    KafkaError._BAD_COMPRESSION: "could not {what}: a compressed set of records cannot be unpacked. Its checksum is "
+    "right, so its producer made it so, or it unpacks to more than 2 GiB",
     KafkaError._INVALID_ARG: "the client refused to {what}; correct the properties of the Kafka connection",
 }
 

@@ -20,7 +20,7 @@ from kafka_archiver.kafka.failures import translate
 from kafka_archiver.kafka.java import native_properties
 from kafka_archiver.plan import Chunk, Settings
 
-# A batch: records, and about how many bytes, as far as those before it tell.
+# A batch: records, and about how many bytes, as far as the records before it tell.
 BATCH = 2000
 BATCH_BYTES = 32 << 20
 # Without a record, or word that there is none, for so long, the brokers are asked whether they are there at all …
@@ -65,6 +65,9 @@ def read_chunk(
             # An offset that is gone is an error, never a jump.
             "auto.offset.reset": "error",
             "enable.partition.eof": True,
+            # No limit: librdkafka asks for a record above it again and again for ever, and calls one that was
+            # compressed damaged. How much is wanted at a time, fetch.max.bytes says.
+            "receive.message.max.bytes": 2**31 - 1,
             "log_level": 3,
         }
     )
@@ -85,7 +88,7 @@ def read_chunk(
                 for batch in _batches(wanted, to_batch):
                     size += batch.nbytes
                     yield batch
-                enough = min(BATCH, 1 + BATCH_BYTES * len(wanted) // size)
+                enough = min(BATCH, 8 * enough, 1 + BATCH_BYTES * len(wanted) // size)
                 place.offset = wanted[-1].offset() + 1
                 damaged = silences = 0
                 silent_since = time.monotonic()

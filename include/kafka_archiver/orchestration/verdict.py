@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from kafka_archiver.errors import ArchiverError, PermanentError, TransientError
-from kafka_archiver.spark.failures import MARK, PERMANENT_EXIT, TRANSIENT_EXIT
+from kafka_archiver.spark.failures import MARK, OUT_OF_MEMORY_EXIT, PERMANENT_EXIT, TRANSIENT_EXIT, out_of_memory
 
 # In cluster mode spark-submit exits with 1 whatever the job did, and YARN or Kubernetes log the job's own code.
 _LOGGED_CODE = re.compile(r"exit(?:ed with status| ?code:) (\d+)", re.IGNORECASE)
@@ -42,6 +42,8 @@ class Verdict:
             return PermanentError(cause)
         if TRANSIENT_EXIT in codes:
             return TransientError(cause)
+        if OUT_OF_MEMORY_EXIT in codes and (full := out_of_memory(cause)):
+            return full
         if code is not None and (code < 0 or code > 128):
             signal = -code if code < 0 else code - 128
             return TransientError(f"spark-submit was killed by signal {signal} (out of memory, or by hand): {cause}")

@@ -20,6 +20,9 @@ _OURS = re.compile(r"^kafka_archiver[\w.]*\.(\w+): (.*?)(?=\n\n|\n\tat |\Z)", re
 _CAUSE = re.compile(r"^Caused by: (?P<type>[\w.$]+): (?P<text>.*)$", re.MULTILINE)
 _DATA_LOSS = re.compile(r"OffsetOutOfRange|failOnDataLoss|Some data may have been lost", re.IGNORECASE)
 _DAMAGED = re.compile(r"CorruptRecordException|KafkaException: Received exception when fetching|Record is corrupt")
+_NO_MEMORY = re.compile(r"java\.lang\.OutOfMemoryError(?:: [\w ]+)?")
+# What a JVM of Spark's exits with when its memory is full.
+OUT_OF_MEMORY_EXIT = 52
 _KNOWN: dict[str, type[ArchiverError]] = {
     kind.__name__: kind for kind in (PermanentError, TransientError, ConfigError, IntegrityError, PolicyError)
 }
@@ -41,7 +44,17 @@ def understand(error: Exception) -> Exception:
             "Kafka removed records while they were being read (retention overtook the run); the next attempt sees "
             "what is left, and `policies.lost_offsets` decides what becomes of the rest"
         )
-    return error
+    return out_of_memory(text) or error
+
+
+def out_of_memory(text: str) -> PermanentError | None:
+    """What to do when the text says that a JVM's memory was full; None when it does not."""
+    found = _NO_MEMORY.search(text)
+    return found and PermanentError(
+        f"Spark's JVM ran out of memory ({found[0]}): records of many megabytes take several times their size there. "
+        "Set `source.reader: native`, whose records never cross the JVM, or give it more by `spark.conf`: "
+        "spark.executor.memory, and spark.driver.memory where the driver is the executor; then clear the task `archive`"
+    )
 
 
 def exit_code(error: Exception) -> int:

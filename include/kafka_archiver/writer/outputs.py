@@ -108,6 +108,7 @@ class Outputs:
                 codec=settings.codec,
                 key=key,
                 value_decode=settings.value_decode,
+                max_value_bytes=settings.max_value_bytes,
             )
             encoder = chosen.encoder(target)
         self._open[hour] = Output(path, encoder, self._uploads.new(key), settings.part_bytes, self._directory)
