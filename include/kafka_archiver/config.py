@@ -182,7 +182,8 @@ class Archive(_Section):
         try:
             chosen = Policies.model_validate({**self.policies.model_dump(), **policies})
         except ValidationError as error:
-            raise ConfigError("; ".join(f"in the run's `policies`: {line}" for line in _explain(error))) from error
+            wrong = "; ".join(f"in the run's `policies`: {line}" for line in _explain(error))
+            raise ConfigError(f"{wrong} (policies: {', '.join(Policies.model_fields)})") from error
         return self.model_copy(update={"policies": chosen})
 
     @property

@@ -2,7 +2,8 @@
 
 Data:   <topic>/date=2026-11-21/hour=05/<topic>+<partition>+<chunk start, 20 digits>[+g<generation>][+r<revision>].<ext>
         _dead_letter/<topic>/… for the records that the archive's format cannot hold
-Ledger: _ledger/<archive>/runs/<run>/{plan,intent,manifest,commit}.json, …/hours/2026-11-21/05.json
+Ledger: _ledger/_topics/<topic>.json, which archive has a topic here
+        _ledger/<archive>/runs/<run>/{plan,intent,manifest,commit}.json, …/hours/2026-11-21/05.json
 A run is named after the start of its interval, a rebuild of it has its revision behind that: 20261121T050000Z+r1.
 """
 
@@ -165,6 +166,11 @@ def split_hour_document(archive: str, key: str) -> tuple[int | None] | None:
     except ValueError:
         return None
     return (hour,) if key == hour_document(archive, hour) else None
+
+
+def claim_document(topic: str) -> str:
+    """The key of the word that says whose a topic is; no archive's name begins with `_`."""
+    return f"{LEDGER}/_topics/{encode(topic)}.json"
 
 
 def progress_document(archive: str) -> str:

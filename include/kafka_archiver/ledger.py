@@ -10,6 +10,7 @@ from typing import NoReturn, TypeVar
 from kafka_archiver.errors import DocumentError, IntegrityError, TransientError
 from kafka_archiver.intervals import run_id
 from kafka_archiver.keys import (
+    claim_document,
     hour_document,
     ledger_prefix,
     progress_document,
@@ -19,7 +20,7 @@ from kafka_archiver.keys import (
     split_run,
     split_run_document,
 )
-from kafka_archiver.manifest import Commit, Intent, Manifest
+from kafka_archiver.manifest import Claim, Commit, Intent, Manifest
 from kafka_archiver.plan import Plan
 from kafka_archiver.proof import HourProof, Progress
 from kafka_archiver.store import Store
@@ -114,6 +115,19 @@ class Ledger:
             (run for run, found in self.runs(interval).items() if "commit" in found), key=split_run, default=None
         )
 
+    def claim(self, topic: str) -> str:
+        """Take a topic's place in the store. Returns the archive that has it: this one, or the one that was first."""
+        key = claim_document(topic)
+        if self.store.create(key, Claim(archive=self.archive, topic=topic).to_json()):
+            return self.archive
+        return self.claimed(topic) or self._gone(key)
+
+    def claimed(self, topic: str) -> str | None:
+        """Which archive has a topic here; None when none has."""
+        key = claim_document(topic)
+        data = self.store.get(key)
+        return None if data is None else Claim.from_json(data, self._name(key)).archive
+
     def hour(self, hour: int | None) -> HourProof | None:
         """The proof of an hour (whole hours since 1970; None: of the records without a time)."""
         key = hour_document(self.archive, hour)
@@ -171,6 +185,7 @@ class Ledger:
         )
 
     def _vanished(self, run: str, name: str) -> NoReturn:
-        raise TransientError(
-            f"{self._name(self._run_key(run, name))} was there when it was to be written, and is gone now"
-        )
+        self._gone(self._run_key(run, name))
+
+    def _gone(self, key: str) -> NoReturn:
+        raise TransientError(f"{self._name(key)} was there when it was to be written, and is gone now")

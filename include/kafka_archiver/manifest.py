@@ -208,6 +208,15 @@ def _rows_differ(chunks: Iterable[ChunkAccount], fate: str, objects: Iterable[Ob
         yield f"objects of {topic}[{partition}] {start}, a chunk without account"
 
 
+class Claim(Document):
+    """Whose a topic is: two archives that had it in one place would write the same keys."""
+
+    document: Literal["kafka-archiver/claim"] = "kafka-archiver/claim"
+    version: Literal[1] = 1
+    archive: str
+    topic: str
+
+
 class Commit(Document):
     """The record that a run is final. Written once, never changed."""
 

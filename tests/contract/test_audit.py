@@ -83,7 +83,8 @@ class TestClean:
         first.odd[P0, 3] = {"timestamp": (first.brokers.first + 1) * HOUR}
         grown(first, 3, 4)
         assert first.ledger.hour(first.brokers.first + 1).late_rows == 1  # type: ignore[union-attr]
-        # Of the same topic, and of another one.
+        # Of the same topic, whose first archive was given up, and of another one.
+        store.delete("_ledger/_topics/orders.json")
         second = Lake(store, {P0: Range(0, 7), P1: Range(0, 5)}, settings=RECORDS)
         second.brokers.group.update({P0: 4, P1: 4})
         second.run(6)

@@ -8,6 +8,7 @@ import pytest
 
 from kafka_archiver.errors import ConfigError, IntegrityError, PolicyError
 from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.steps.choices import refuse_idle_choices
 from kafka_archiver.steps.close_hours import close_hours
 from kafka_archiver.steps.commit import commit
 from kafka_archiver.steps.plan import plan
@@ -37,6 +38,24 @@ def planned(of: Lake, number: int) -> list[tuple[int, int, int, tuple[Range, ...
     found = of.ledger.plan(hour(number).id)
     assert found is not None
     return [(p.start, p.end, p.generation, p.offset_ranges) for p in found.partitions]
+
+
+def test_a_choice_for_a_run_that_is_final_is_refused_and_says_when_it_will_decide() -> None:
+    one = lake(6)
+    one.run(2, until="written")
+    loss = {"lost_offsets": "record_loss"}
+    # As long as it is not final, it may lose something yet.
+    refuse_idle_choices(one.context, hour(2), loss)
+    one.run(2)
+    with pytest.raises(ConfigError, match=r"decide nothing: .* trigger again when the interval .*03:00:00Z is over"):
+        refuse_idle_choices(one.context, hour(2), loss)
+    refuse_idle_choices(one.context, hour(2), {"lost_offsets": "fail"})
+    one.logs[P0] = Range(5, 9)
+    refuse_idle_choices(one.context, hour(3), loss)
+    choose(one, **loss)
+    one.run(3)
+    # A retry of the run that chose is no mistake.
+    refuse_idle_choices(one.context, hour(3), loss)
 
 
 def test_a_superseded_run_that_is_cleared_does_not_come_back_beside_its_rebuild() -> None:

@@ -168,6 +168,7 @@ def test_plan(call: Call, context: Context, brokers: Brokers, capsys: pytest.Cap
         "offsets": 6,
         "chunks": 4,
         "policies_triggered": [],
+        "next_run_stops_at": [],
         "finished_first": [],
     }
     assert document["interval"] == {"start": "2026-11-20T02:00:00Z", "end": "2026-11-20T03:00:00Z"}
@@ -198,6 +199,18 @@ def test_plan_of_an_interval_that_has_one(
     shown = capsys.readouterr().out
     assert "Planned at 2026-11-20T02:05:00Z already: a run would replay this plan." in shown
     assert "A run would first finish 20261120T020000Z." in shown
+
+
+def test_plan_of_an_interval_that_has_one_says_what_the_next_run_stops_at(
+    call: Call, context: Context, brokers: Brokers, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(context, 2)
+    brokers.logs[P0] = Range(5, 9)
+    assert call("plan", "orders", "-i", "2026-11-20T02:00:00Z", "-o", "json") == 0
+    [ahead] = json.loads(capsys.readouterr().out)["next_run_stops_at"]
+    assert ahead.startswith("2 offsets of orders[0] are gone")
+    assert call("plan", "orders", "-i", "2026-11-20T02:00:00Z") == 0
+    assert "the next run would stop at" in capsys.readouterr().out
 
 
 def test_plan_is_of_the_last_complete_interval(

@@ -55,3 +55,4 @@ def test_a_policy_or_choice_that_there_is_not_is_refused_by_name(archive: MakeAr
         with pytest.raises(ConfigError, match="in the run's `policies`: ") as found:
             with_params(archive(), {"max_records": 1, "policies": policies, "rebuild": None})
         assert told in str(found.value)
+        assert "(policies: lost_offsets, recreated_topic, " in str(found.value)

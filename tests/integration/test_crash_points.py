@@ -44,6 +44,8 @@ def row_of(step: str, request: Request) -> str | None:
     """The number of the table's row that a write is of; None for one that the table does not have."""
     name = request.key.rsplit("/", 1)[-1].removesuffix(".json")
     ledger = "_ledger/" in request.key
+    if "_ledger/_topics/" in request.key:
+        return "0" if (step, request.verb) == ("plan", "put") else None
     known = {
         ("plan", "put", "plan"): "1",
         ("archive", "put", "intent"): "3",

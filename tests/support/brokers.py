@@ -68,5 +68,8 @@ class Brokers:
         offset = max(0, -(-milliseconds // 3_600_000) - self.first)
         return {n: max(offset, self.logs[n].start) if offset < self.logs[n].end else None for n in names}
 
+    def latest_times(self, names: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        return {n: (self.first + self.logs[n].end - 1) * 3_600_000 if self.logs[n].end else -1 for n in names}
+
     def first_timestamp(self, name: TopicPartition, offsets: Range, seconds: float = 10.0) -> int | None:
         return (self.first + offsets.start) * 3_600_000 if offsets.size else None

@@ -36,6 +36,7 @@ def archive_tasks(archive: Archive, job: Path) -> list[Any]:
         doc_md="Waits for its turn, then freezes the offset ranges of the interval before the first byte is read.",
     )
     def plan() -> PokeReturnValue:
+        from kafka_archiver.steps import choices
         from kafka_archiver.steps import plan as step
 
         now = get_current_context()
@@ -46,7 +47,9 @@ def archive_tasks(archive: Archive, job: Path) -> list[Any]:
         if wanted := now["params"]["rebuild"]:
             return PokeReturnValue(is_done=True, xcom_value=_rebuild(archive_now, wanted).to_dict())
         interval, origin = interval_of(archive, now["dag_run"]), origin_of(now["dag_run"])
-        work = step.plan(_open(archive_now), interval, origin, datetime.now(UTC))
+        context = _open(archive_now)
+        choices.refuse_idle_choices(context, interval, now["params"]["policies"])
+        work = step.plan(context, interval, origin, datetime.now(UTC))
         return PokeReturnValue(is_done=True, xcom_value=work.to_dict())
 
     @task(

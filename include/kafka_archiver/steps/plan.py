@@ -12,6 +12,7 @@ from kafka_archiver.plan import PartitionPlan, Plan
 from kafka_archiver.planning import begins_behind, plan_backfill, plan_forward
 from kafka_archiver.policy import Known, Seen, beginnings
 from kafka_archiver.proof import Progress
+from kafka_archiver.steps.claims import claim_topics
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.look import complete_from, look, refuse_hidden_topics
 
@@ -64,7 +65,10 @@ def plan(context: Context, interval: Interval, origin: Origin, now: datetime) ->
     if own:
         log.info("interval %s has a plan of %s already: replaying it", interval, f"{own.planned_at:%Y-%m-%d %H:%M:%S}")
     else:
-        own = context.ledger.create_plan(_propose(context, interval, origin, now, waiting))
+        proposed = _propose(context, interval, origin, now, waiting)
+        known = {partition.topic for partition in settled_so_far(context).partitions}
+        claim_topics(context, {partition.topic for partition in proposed.partitions} - known)
+        own = context.ledger.create_plan(proposed)
         log.info("planned interval %s: %s", interval, describe(own))
         for decided in (d for p in own.partitions for d in p.decided):
             log.warning("%s", decided)

@@ -10,13 +10,15 @@ from airflow.timetables.interval import CronDataIntervalTimetable
 
 from kafka_archiver.config import Archive
 from kafka_archiver.documents import isoformat
-from kafka_archiver.errors import ConfigError
+from kafka_archiver.errors import ArchiverError, ConfigError
 from kafka_archiver.intervals import Interval
 from kafka_archiver.orchestration.cli.find import find_archive, open_archive
 from kafka_archiver.orchestration.cli.output import Answer, Table, answering
 from kafka_archiver.orchestration.schedule import last_interval
 from kafka_archiver.plan import Plan
-from kafka_archiver.steps.plan import propose, unfinished
+from kafka_archiver.policy import troubles
+from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.plan import propose, survey, unfinished
 
 
 @answering
@@ -29,6 +31,7 @@ def show_plan(args: Namespace) -> Answer:
     plan = existing or propose(context, interval, "backfill" if args.backfill else "scheduled", now)
     first = [earlier.run for earlier in unfinished(context) if earlier.run != plan.run]
     triggered = [decided for p in plan.partitions for decided in p.decided]
+    ahead = _troubles_ahead(context, interval) if existing else []
     document = {
         "archive": archive.archive,
         "run": plan.run,
@@ -36,10 +39,23 @@ def show_plan(args: Namespace) -> Answer:
         "offsets": plan.count,
         "chunks": sum(1 for _ in plan.chunks()),
         "policies_triggered": triggered,
+        "next_run_stops_at": ahead,
         "finished_first": first,
         "plan": plan.model_dump(),
     }
-    return Answer(document, list(_tables(plan, existing is not None, triggered, first)))
+    tables = list(_tables(plan, existing is not None, triggered, first))
+    if ahead:
+        tables.append(Table(("the next run would stop at",), [(line,) for line in ahead]))
+    return Answer(document, tables)
+
+
+def _troubles_ahead(context: Context, interval: Interval) -> list[str]:
+    """What a replay says nothing of."""
+    try:
+        seen, known = survey(context, interval, unfinished(context))
+    except ArchiverError as error:
+        return [str(error)]
+    return list(dict.fromkeys(troubles(context.archive, seen, known)))
 
 
 def _interval(archive: Archive, start: datetime) -> Interval:

@@ -7,6 +7,7 @@ from kafka_archiver.errors import ArchiverError
 from kafka_archiver.intervals import Interval
 from kafka_archiver.plan import Plan
 from kafka_archiver.policy import beginnings, troubles
+from kafka_archiver.steps.choices import when
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.doctor.check import Check, ok, problem, tried, warning
 from kafka_archiver.steps.doctor.retention import check_retention, check_times
@@ -18,7 +19,7 @@ GROUP = "group"
 def check_brokers(context: Context, interval: Interval, waiting: list[Plan]) -> Iterator[Check]:
     """Everything about Kafka; where the brokers do not answer, that alone.
 
-    :param interval: any one that has ended.
+    :param interval: the last one that has ended.
     :param waiting: the unfinished runs.
     """
     cluster = context.cluster
@@ -106,7 +107,8 @@ def _group(context: Context, interval: Interval, waiting: list[Plan]) -> Iterato
         yield problem(GROUP, live_members(archive.group, members))
     seen, known = survey(context, interval, waiting)
     found = list(dict.fromkeys(troubles(archive, seen, known)))
-    yield from (problem(GROUP, trouble) for trouble in found)
+    planned = context.ledger.current(interval.id) is not None
+    yield from (problem(GROUP, trouble, *([when(interval)] if planned else [])) for trouble in found)
     recreated = {s.name.topic for s in seen if (p := known.get(s.name)) and p.topic_id != s.topic_id}
     if not found:
         for decided in dict.fromkeys(d for b in beginnings(archive, seen, known).values() for d in b.decided):

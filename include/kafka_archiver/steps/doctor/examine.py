@@ -7,6 +7,7 @@ from kafka_archiver.config import Archive
 from kafka_archiver.errors import ArchiverError
 from kafka_archiver.intervals import Interval
 from kafka_archiver.keys import topic_prefix
+from kafka_archiver.steps.claims import claimed_by
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.doctor.brokers import check_brokers
 from kafka_archiver.steps.doctor.check import Check, ok, problem, tried
@@ -18,11 +19,12 @@ from kafka_archiver.steps.plan import settled_so_far, unfinished
 def examine(context: Context, interval: Interval, now: datetime, others: Iterable[Archive] = ()) -> Iterator[Check]:
     """Everything about the brokers, the store and the ledger. Changes nothing but the store's probes, which go again.
 
-    :param interval: any one that has ended.
+    :param interval: the last one that has ended.
     :param others: the other archives of this Airflow.
     """
     yield from check_store(context.store, context.archive.archive)
     yield from check_neighbours(context.archive, others)
+    yield from tried("neighbours", lambda: check_claims(context))
     try:
         waiting = unfinished(context)
     except ArchiverError as error:
@@ -32,6 +34,14 @@ def examine(context: Context, interval: Interval, now: datetime, others: Iterabl
     archive, ledger = context.archive.archive, context.ledger
     yield from tried("runs", lambda: check_runs(archive, waiting, ledger.runs(), settled_so_far(context), now))
     yield ok("schema registry", "not configured")
+
+
+def check_claims(context: Context) -> Iterator[Check]:
+    """Topics that another archive, perhaps of another Airflow, has in the same place."""
+    for topic in context.archive.source.topics or ():
+        owner = context.ledger.claimed(topic)
+        if owner not in (None, context.archive.archive):
+            yield problem("neighbours", claimed_by(context.store.url, topic, owner), "no run gets a plan")
 
 
 def check_neighbours(archive: Archive, others: Iterable[Archive]) -> Iterator[Check]:

@@ -1,0 +1,34 @@
+"""Policies that a person chose for one DAG run: when they decide something, and when nothing."""
+
+from collections.abc import Mapping
+
+from kafka_archiver.documents import isoformat
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.intervals import Interval
+from kafka_archiver.steps.context import Context
+
+
+def refuse_idle_choices(context: Context, interval: Interval, chosen: Mapping[str, str]) -> None:
+    """Stop a DAG run whose choices would change nothing, and say when they will.
+
+    A choice is made when an interval is planned. A replay of a run that is final makes none.
+
+    :raises ConfigError: the interval's run is committed, and was planned with other choices.
+    """
+    own = context.ledger.current(interval.id)
+    if own is None or context.ledger.commit(own.run) is None:
+        return
+    idle = {policy: choice for policy, choice in chosen.items() if own.policies.get(policy) != choice}
+    if idle:
+        raise ConfigError(
+            f"the run's `policies` {idle} decide nothing: interval {interval} was planned at "
+            f"{isoformat(own.planned_at)} already, and its run {own.run} is final. {when(interval)}"
+        )
+
+
+def when(planned: Interval) -> str:
+    """From when on a choice for one DAG run decides something; `planned` is the last interval, which has a plan."""
+    return (
+        f"The next run meets what there is to decide: choose for it in the YAML now, or trigger again when the "
+        f"interval that begins at {isoformat(planned.end)} is over"
+    )

@@ -1,0 +1,60 @@
+"""Two archives of one topic: each in a place of its own, or the second one waits for a person."""
+
+import uuid
+
+import pytest
+
+from kafka_archiver.errors import DocumentError, PolicyError
+from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.steps.doctor.examine import check_claims
+from kafka_archiver.store import Store
+from kafka_archiver.store.memory import MemoryStore
+from tests.support.lake import Lake
+
+ORDERS, BILLS = TopicPartition("orders", 0), TopicPartition("bills", 0)
+
+
+@pytest.fixture
+def store() -> Store:
+    return MemoryStore(uuid.uuid4().hex)
+
+
+def test_the_second_archive_of_a_topic_in_one_place_is_refused_before_it_writes_anything(store: Store) -> None:
+    first = Lake(store, {ORDERS: Range(0, 2)})
+    run = first.run(2)
+    before = {s.key: s.etag for s in store.list("")}
+    second = Lake(store, {ORDERS: Range(0, 3)})
+    with pytest.raises(PolicyError, match=rf"archive {first.name} has topic orders in the same place, memory://.*keys"):
+        second.run(2)
+    [check] = check_claims(second.context)
+    assert (check.state, first.name in check.found) == ("problem", True)
+    assert {s.key: s.etag for s in store.list("")} == before
+    assert first.audit(deep=True).verdict == "clean"
+    # The way out that the message names.
+    store.delete("_ledger/_topics/orders.json")
+    second.run(2)
+    assert first.ledger.claimed("orders") == second.name
+    assert run in first.ledger.runs()
+
+
+def test_archives_of_different_topics_share_a_place(store: Store) -> None:
+    first, second = Lake(store, {ORDERS: Range(0, 2)}), Lake(store, {BILLS: Range(0, 2)})
+    for lake in (first, second):
+        lake.run(2)
+        assert list(check_claims(lake.context)) == []
+        assert lake.audit(deep=True).verdict == "clean"
+
+
+def test_a_topic_that_is_added_later_is_asked_for_as_well(store: Store) -> None:
+    Lake(store, {BILLS: Range(0, 2)}).run(2)
+    second = Lake(store, {ORDERS: Range(0, 2)})
+    second.run(2)
+    with_bills = Lake(store, {ORDERS: Range(0, 2), BILLS: Range(0, 2)}, name=second.name)
+    with pytest.raises(PolicyError, match="has topic bills in the same place"):
+        with_bills.run(3)
+
+
+def test_a_claim_that_is_damaged_says_so(store: Store) -> None:
+    store.put("_ledger/_topics/orders.json", b"{}")
+    with pytest.raises(DocumentError, match=r"_ledger/_topics/orders.json is not a readable claim document"):
+        Lake(store, {ORDERS: Range(0, 2)}).run(2)
