@@ -47,7 +47,6 @@ def _tables(report: Report) -> Iterator[Table]:
     rows = [
         (Red(f.severity) if f.severity == "error" else f.severity, f.kind, f.where, f.found, f.expected) for f in shown
     ]
-    yield Table(("severity", "kind", "where", "found", "expected"), rows, title)
-    if shown:
-        advice = dict.fromkeys((f.kind, f.what_to_do) for f in shown)
-        yield Table(("kind", "what to do"), list(advice))
+    advice = dict.fromkeys(f"{f.kind}: {f.what_to_do}" for f in shown)
+    below = ["", "what to do", *(f"- {line}" for line in advice)] if shown else []
+    yield Table(("severity", "kind", "where", "found", "expected"), rows, title, below=below)

@@ -5,16 +5,19 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from kafka_archiver.config import Archive
+from kafka_archiver.decode.registry import Registry
 from kafka_archiver.errors import ArchiverError
 from kafka_archiver.orchestration.archives import config_folder, read_archives
 from kafka_archiver.orchestration.cli.find import ask_each, open_archive
 from kafka_archiver.orchestration.cli.output import Answer, Cell, Red, Table, answering
+from kafka_archiver.orchestration.connections import registry_endpoint
 from kafka_archiver.orchestration.lookup import Wanted, find
 from kafka_archiver.orchestration.schedule import last_interval
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.doctor import Check
 from kafka_archiver.steps.doctor import examine as examine_archive
-from kafka_archiver.steps.doctor.check import ok, problem
+from kafka_archiver.steps.doctor.check import ok, problem, tried
+from kafka_archiver.steps.doctor.registry import REGISTRY, check_registry
 from kafka_archiver.steps.doctor.spark import check_submit
 
 
@@ -40,6 +43,12 @@ def _checks(archive: Archive) -> Iterator[Check]:
     yield ok("connections", f"Kafka at {context.cluster.brokers}, {context.store.url}")
     others, _ = read_archives(config_folder())
     yield from examine_archive(context, last_interval(archive, now), now, others.values())
+    yield from tried(REGISTRY, lambda: check_registry(context, _registry(archive)))
+
+
+def _registry(archive: Archive) -> Registry | None:
+    properties = registry_endpoint(archive)
+    return None if properties is None else Registry.of(properties)
 
 
 def _connections(archive: Archive) -> Iterator[Check]:
@@ -69,9 +78,18 @@ def _table(name: str, checks: list[Check]) -> Table:
         [
             check.name,
             Red(check.state) if check.state == "problem" else check.state,
-            "\n".join([check.found, *([f"This means: {check.means}."] if check.means else [])]),
-            "\n".join(check.choices) or None,
+            check.found if check.state == "ok" else "see below",
         ]
         for check in checks
     ]
-    return Table(("check", "state", "found", "what to do"), rows, name)
+    below = [line for check in checks if check.state != "ok" for line in _in_full(check)]
+    return Table(("check", "state", "found"), rows, name, below=below)
+
+
+def _in_full(check: Check) -> Iterator[str]:
+    yield ""
+    yield f"{check.state}: {check.name}"
+    yield f"  {check.found}"
+    if check.means:
+        yield f"  This means: {check.means}."
+    yield from (f"  - {choice}" for choice in check.choices)

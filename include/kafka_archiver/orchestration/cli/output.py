@@ -25,12 +25,16 @@ class Red(str):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table for people: numbers to the right with thousands separated, times in UTC. `alarm`: shown in red."""
+    """A table for people: numbers to the right with thousands separated, times in UTC. `alarm`: shown in red.
+
+    `below`: lines under it that are never folded, so that a command in them can be copied.
+    """
 
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     title: str | None = None
     alarm: str | None = None
+    below: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +114,8 @@ def render(table: Table, console: Any) -> None:
         # As Text: rich would read `orders[a]` as markup.
         grid.add_row(*(Text(_cell(value), style="red" if isinstance(value, Red) else "") for value in row))
     console.print(grid)
+    for line in table.below:
+        console.print(Text(line), soft_wrap=True)
 
 
 def _cell(value: Cell) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
+from kafka_archiver.audit.report import count
 from kafka_archiver.config import Archive
 from kafka_archiver.documents import isoformat
 from kafka_archiver.orchestration.cli.find import ask_each, open_archive
@@ -43,16 +44,18 @@ def _table(one: ArchiveStatus) -> Table:
 
 
 def hours_table(hours: list[HourStatus]) -> Table:
-    """Hours for people."""
+    """Hours for people; those before the archive's first one are only counted."""
+    before = next((number for number, hour in enumerate(hours) if hour.status), len(hours))
     columns = ("hour", "status", "rows", "bytes", "objects", "late rows", "dead letters", "complete as of", "closed by")
     rows = [
         (h.hour_start, Red(h.status) if h.status == "incomplete" else h.status, h.rows, h.bytes, h.objects,
          h.late_rows, h.dead_letters, h.complete_as_of, h.closed_by)
-        for h in hours
+        for h in hours[before:]
     ]  # fmt: skip
     lacking = sum(h.status == "incomplete" for h in hours)
     alarm = f"{lacking} of {len(hours)} hours are past and incomplete: what they lack will not come by itself"
-    return Table(columns, rows, None, alarm if lacking else None)
+    below = [f"{count(before, 'earlier hour')} without a proof: the archive had not begun"] if before else []
+    return Table(columns, rows, None, alarm if lacking else None, below)
 
 
 def _summary(one: ArchiveStatus) -> Iterator[str]:
