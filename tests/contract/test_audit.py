@@ -514,6 +514,11 @@ class TestLive:
         lake.logs[P0] = Range(0, 5)
         assert self.live(lake) == {"beyond-log-end": ("error", "orders[0] [5, 7)")}
 
+    def test_an_open_transaction_is_no_end_of_the_log(self, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+        ends = {"read_committed": {P0: 5, P1: 5}, "read_uncommitted": {P0: 7, P1: 7}}
+        monkeypatch.setattr(lake.brokers, "log_ends", lambda _, isolation: ends[isolation])
+        assert self.live(lake) == {}
+
     def test_retention(self, lake: Lake) -> None:
         lake.logs[P0] = Range(6, 200)
         assert self.live(lake) == {"retention-near": ("warning", "orders[0] [7, 200)")}

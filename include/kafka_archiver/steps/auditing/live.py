@@ -16,7 +16,8 @@ def ask_brokers(archive: Archive, cluster: Cluster, found: Look) -> list[Finding
     known = [p.name for p in progress.partitions if p.next is not None]
     ids = cluster.topic_ids({name.topic for name in known})
     same = [n for n in known if (p := progress.partition(n)) and ids[n.topic] == p.topic_id]
-    starts, ends = cluster.log_starts(same), cluster.log_ends(same, archive.source.isolation)
+    # As planning does: what open transactions have is no end of the log.
+    starts, ends = cluster.log_starts(same), cluster.log_ends(same, "read_uncommitted")
     committed = cluster.committed(archive.group, same)
     seen = [Seen(n, ids[n.topic], starts.get(n, 0), ends.get(n, 0), committed.get(n)) for n in known]
     pending: dict[TopicPartition, set[int]] = {}
