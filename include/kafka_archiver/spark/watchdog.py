@@ -38,9 +38,12 @@ def watch() -> None:
         while True:
             gone = [pid for pid, born in watched.items() if born is None or _born(pid) != born]
             if os.getppid() != parent or gone:
-                sys.stderr.write("kafka-archiver: the process that started this job is gone: ending it\n")
-                sys.stderr.flush()
-                os._exit(EXIT_CODE)
+                try:
+                    sys.stderr.write("kafka-archiver: the process that started this job is gone: ending it\n")
+                    sys.stderr.flush()
+                finally:
+                    # Nobody may be there to read it: then writing fails.
+                    os._exit(EXIT_CODE)
             threading.Event().wait(_SECONDS)
 
     threading.Thread(target=look, name="watchdog", daemon=True).start()
