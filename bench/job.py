@@ -86,7 +86,7 @@ def archive(services: Services, topic: str, settings: JobSettings, profile: Prof
     for directory in (conf, services.directory / "tmp"):
         directory.mkdir(exist_ok=True)
     # What `make up` gives to Spark, with other directories.
-    defaults = spark_defaults(sorted(SPARK_JARS.glob("*.jar")), services.directory / "tmp")
+    defaults = spark_defaults(sorted(SPARK_JARS.glob("*.jar")))
     (conf / "spark-defaults.conf").write_text(defaults)
     command = [str(BIN / "spark-submit"), "--master", f"local[{settings.cores}]", "--conf", "spark.log.level=WARN"]
     command += [part for pair in settings.conf for part in ("--conf", pair)]
@@ -95,9 +95,8 @@ def archive(services: Services, topic: str, settings: JobSettings, profile: Prof
     command += [part for run in work.archive for part in ("--run", run)]
     environment = {
         **spark_settings(find_java()),
-        **java_settings(settings.reader, os.environ),
+        **java_settings(settings.reader, os.environ, services.directory / "tmp"),
         "SPARK_CONF_DIR": str(conf),
-        "TMPDIR": str(services.directory / "tmp"),
         ENDPOINTS: endpoints.to_json(),
         TASK_PID: str(os.getpid()),
     }

@@ -11,7 +11,7 @@ from scripts.stack.choices import Choices
 from scripts.stack.env_sh import env_sh
 from scripts.stack.errors import StackError
 from scripts.stack.java import find_java
-from scripts.stack.paths import BIN, LOCAL, ROOT
+from scripts.stack.paths import BIN, LOCAL, ROOT, TEMPORARY
 from scripts.stack.settings import client_settings, spark_settings
 from scripts.stack.stack import Stack
 
@@ -39,7 +39,9 @@ def up() -> None:
         took = f"ready after {time.monotonic() - begun:.0f} s" if service in missing else "was running, kept"
         _line(service.title, service.address, took)
     clients = client_settings(stack.kafka.bootstrap_servers, stack.s3)
-    script = env_sh({**clients, **stack.airflow.settings(), **spark_settings(java)}, BIN)
+    # Else the JVM of a spark-submit by hand writes below /tmp.
+    spark = {**spark_settings(java), "SPARK_SUBMIT_OPTS": f'"-Djava.io.tmpdir={TEMPORARY}"'}
+    script = env_sh({**clients, **stack.airflow.settings(), **spark}, BIN)
     (LOCAL / "env.sh").write_text(script)
     _line("archives", choices.archives)
     print("Next: . .local/env.sh", flush=True)

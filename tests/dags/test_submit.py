@@ -24,6 +24,7 @@ from tests.dags.conftest import SECRET, AddConnection, MakeArchive, dag_of
 pytestmark = pytest.mark.dags
 GOLDEN = Path(__file__).parent / "golden"
 RUNS = ("20261121T040000Z", "20261121T050000Z")
+NO_LOCK = -1
 
 
 @pytest.fixture(autouse=True)
@@ -74,7 +75,7 @@ def test_the_command_is_the_golden_one(
 ) -> None:
     settings = "{spark.executor.memory: 2g, spark.cores.max: 4, spark.log.level: INFO, spark.speculation: false}"
     orders = archive(f"spark: {{conf: {settings}}}\n")
-    hook = operator(orders).hook(orders, RUNS, tmp_path)
+    hook = operator(orders).hook(orders, RUNS, tmp_path, NO_LOCK)
     command = hook._build_spark_submit_command(str(ROOT / "spark_jobs" / "archive.py"))
     shown = "\n".join(command).replace(str(ROOT), "$ROOT").replace(str(tmp_path), "$FOLDER") + "\n"
     assert shown == (GOLDEN / "spark_submit.txt").read_text()
@@ -95,11 +96,27 @@ def test_the_job_gets_the_endpoints_by_its_environment_and_the_package_by_py_fil
     assert "--run\n20261121T040000Z\n--run\n20261121T050000Z\n" in arguments
     assert SECRET not in arguments + logged(capfd)
     assert SECRET not in str([getattr(task, field) for field in task.template_fields])
-    # Nothing of it is left on this machine.
-    assert not Path(arguments.split("--py-files\n")[1].split("\n")[0]).exists()
+    # Nothing of it is left on this machine, nor of what Java and Python have written.
+    folder = Path(arguments.split("--py-files\n")[1].split("\n")[0]).parent
+    assert environment["TMPDIR"] == str(folder)
+    assert f'"-Djava.io.tmpdir={folder}"' in environment["SPARK_SUBMIT_OPTS"]
+    assert not folder.exists()
 
 
-@pytest.mark.parametrize(("reader", "driver"), [("auto", "-XX:TieredStopAtLevel=1 -Dmine=1"), ("spark", "-Dmine=1")])
+def test_spark_submit_keeps_its_folder_when_the_task_dies_first(
+    archive: MakeArchive, local_connections: None, spark_submit: Path
+) -> None:
+    # Its own lock would not be granted while the task has it, and each lock goes with the process: so it is the task's.
+    (spark_submit / "behave.sh").write_text("readlink /proc/$$/fd/* > open; exit 0")
+    operator(archive()).execute(context())
+    arguments = (spark_submit / "arguments").read_text().splitlines()
+    folder = Path(arguments[arguments.index("--py-files") + 1]).parent
+    assert str(folder) in (spark_submit / "open").read_text().splitlines()
+
+
+@pytest.mark.parametrize(
+    ("reader", "driver"), [("auto", '-XX:TieredStopAtLevel=1 "{place}" -Dmine=1'), ("spark", '"{place}" -Dmine=1')]
+)
 def test_the_jvm_compiles_quickly_where_no_record_passes_it_and_users_options_come_last(
     archive: MakeArchive,
     local_connections: None,
@@ -113,7 +130,7 @@ def test_the_jvm_compiles_quickly_where_no_record_passes_it_and_users_options_co
     source = orders.source.model_copy(update={"reader": reader})
     operator(orders.model_copy(update={"source": source})).execute(context())
     environment = dict(line.split("=", 1) for line in (spark_submit / "environment").read_text().splitlines())
-    assert environment["SPARK_SUBMIT_OPTS"] == driver
+    assert environment["SPARK_SUBMIT_OPTS"] == driver.format(place=f"-Djava.io.tmpdir={environment['TMPDIR']}")
     assert environment["SPARK_LAUNCHER_OPTS"] == "-XX:TieredStopAtLevel=1"
 
 
@@ -232,7 +249,7 @@ def test_java_reads_the_properties_as_they_were_written(
     odd = 'back\\slash "quote" \u00e9 = : #!'
     connection("kafka_default", "kafka", {"bootstrap.servers": "b:1", "sasl.password": odd})
     connection("spark_default", "spark", {"deploy-mode": "cluster"}, host="yarn")
-    operator(archive()).hook(archive(), RUNS, tmp_path)
+    operator(archive()).hook(archive(), RUNS, tmp_path, NO_LOCK)
     program = tmp_path / "Show.java"
     program.write_text(
         "import java.io.*; import java.util.*; class Show { public static void main(String[] a) throws Exception {"
@@ -250,4 +267,4 @@ def test_a_standalone_cluster_cannot_run_a_python_driver(
 ) -> None:
     connection("spark_default", "spark", {"deploy-mode": "cluster"}, host="spark://master", port=7077)
     with pytest.raises(ConfigError, match="set its extra `deploy-mode` to 'client'"):
-        operator(archive()).hook(archive(), RUNS, tmp_path)
+        operator(archive()).hook(archive(), RUNS, tmp_path, NO_LOCK)

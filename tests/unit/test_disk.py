@@ -1,5 +1,6 @@
 """Temporary directories: gone with their task, however it ended, and never under a task that lives."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 from kafka_archiver.errors import TransientError
 from kafka_archiver.writer.disk import abandoned, sweep, working_directory
 from scripts.stack.paths import ROOT
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.unit
 
@@ -25,11 +27,23 @@ with working_directory(Path(sys.argv[1])) as directory:
 """
 
 
+# It has started a program, which lives on when the task is killed, as spark-submit does.
+PARENT = """
+import subprocess, sys
+from pathlib import Path
+from kafka_archiver.writer.disk import held_directory
+with held_directory(Path(sys.argv[1])) as (directory, lock):
+    program = subprocess.Popen(["sleep", "1000"], pass_fds=[lock])
+    print(directory, program.pid, sep="\\n", flush=True)
+    program.wait()
+"""
+
+
 @pytest.fixture
-def task(tmp_path: Path) -> "subprocess.Popen[str]":
+def task(tmp_path: Path, request: pytest.FixtureRequest) -> "subprocess.Popen[str]":
     """A task in a process of its own, in the middle of its work."""
     process = subprocess.Popen(
-        [sys.executable, "-c", TASK, str(tmp_path)],
+        [sys.executable, "-c", getattr(request, "param", TASK), str(tmp_path)],
         stdout=subprocess.PIPE,
         text=True,
         env={"PYTHONPATH": str(ROOT / "include")},
@@ -63,6 +77,22 @@ def test_what_a_killed_task_left_goes_with_the_next(tmp_path: Path, task: "subpr
     assert abandoned(tmp_path) == [left]
     with working_directory(tmp_path) as mine:
         assert list(tmp_path.iterdir()) == [mine]
+
+
+@pytest.mark.parametrize("task", [PARENT], indirect=True, ids=["parent"])
+def test_it_stays_while_a_process_lives_that_has_inherited_the_lock(
+    tmp_path: Path, task: "subprocess.Popen[str]"
+) -> None:
+    assert task.stdout
+    left, program = Path(task.stdout.readline().strip()), int(task.stdout.readline())
+    try:
+        task.send_signal(signal.SIGKILL)
+        task.wait()
+        assert abandoned(tmp_path) == sweep(tmp_path) == []
+    finally:
+        os.kill(program, signal.SIGKILL)
+    until(lambda: sweep(tmp_path) == [left])
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_only_directories_of_tasks_are_swept(tmp_path: Path) -> None:

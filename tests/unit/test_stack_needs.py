@@ -13,7 +13,7 @@ from scripts.stack.checks import find_python, require_disk
 from scripts.stack.errors import StackError
 from scripts.stack.java import find_java
 from scripts.stack.paths import ROOT
-from scripts.stack.spark_conf import LONGEST_SOCKET_DIRECTORY, spark_defaults
+from scripts.stack.spark_conf import spark_defaults
 
 pytestmark = pytest.mark.unit
 
@@ -111,13 +111,7 @@ print({{name.partition(".")[0] for name in sys.modules}} - set(sys.stdlib_module
     assert (ran.stdout, ran.stderr) == ("{'scripts'}\n", "")
 
 
-def test_spark_is_told_another_socket_directory_when_the_checkout_lies_too_deep() -> None:
-    setting = "spark.python.unix.domain.socket.dir"
-    assert setting not in spark_defaults([], Path("/" + "x" * (LONGEST_SOCKET_DIRECTORY - 1)))
-    assert setting in spark_defaults([], Path("/" + "x" * LONGEST_SOCKET_DIRECTORY))
-
-
 def test_jars_below_a_path_with_spaces_reach_spark() -> None:
     assert "spark.jars file:///a%20b/one.jar,file:///a%20b/two.jar\n" in spark_defaults(
-        [Path("/a b/one.jar"), Path("/a b/two.jar")], Path("/tmp")
+        [Path("/a b/one.jar"), Path("/a b/two.jar")]
     )

@@ -16,7 +16,7 @@ from kafka_archiver.orchestration.lookup import Wanted, find
 from kafka_archiver.orchestration.package import build_package
 from kafka_archiver.orchestration.submit import SubmitHook, spark_conf
 from kafka_archiver.steps.plan import Work
-from kafka_archiver.writer.disk import working_directory
+from kafka_archiver.writer.disk import held_directory
 
 
 class ArchiveOperator(SparkSubmitOperator):
@@ -50,17 +50,18 @@ class ArchiveOperator(SparkSubmitOperator):
             raise AirflowSkipException("there are no offsets to read")
         # The hook would go on with a master called yarn.
         find(Wanted(self._conn_id, "spark.connection", ("spark", "yarn", "k8s")))
-        with working_directory(None) as folder:
+        with held_directory(None) as (folder, lock):
             archive = with_params(self._archive, context["params"])
-            self._hook = self.hook(archive, work.archive, folder)
+            self._hook = self.hook(archive, work.archive, folder, lock)
             super().execute(context)
 
-    def hook(self, archive: Archive, runs: Sequence[str], folder: Path) -> SubmitHook:
-        """spark-submit for these runs, with the package in `folder`."""
+    def hook(self, archive: Archive, runs: Sequence[str], folder: Path, lock: int) -> SubmitHook:
+        """spark-submit for these runs, with the package and all that it puts down for a while in `folder`."""
         each_run = [argument for run in runs for argument in ("--run", run)]
         return SubmitHook(
             endpoints(archive),
             folder,
+            lock,
             archive.source.reader,
             conn_id=self._conn_id,
             conf=self.conf,

@@ -25,14 +25,16 @@ class SubmitHook(SparkSubmitHook):
     The provider's `env_vars` would put them on the command line with YARN and Kubernetes, and the command into the
     log; there they go through a properties file that only we can read, and only for a driver on another machine.
 
-    :param folder: for the properties file; not needed any more once the job has ended.
+    :param folder: for the properties file and the job's temporary files; not needed any more once the job has ended.
+    :param lock: on the folder. spark-submit inherits it: should this process die first, the folder stays.
     :param reader: the archive's `source.reader`.
     """
 
-    def __init__(self, endpoints: Endpoints, folder: Path, reader: str, **settings: Any) -> None:
+    def __init__(self, endpoints: Endpoints, folder: Path, lock: int, reader: str, **settings: Any) -> None:
         super().__init__(**settings)
         self._endpoints = endpoints.to_json()
         self._folder = folder
+        self._lock = lock
         self._reader = reader
         self._verdict = Verdict()
         if self._connection["deploy_mode"] == "cluster":
@@ -43,10 +45,10 @@ class SubmitHook(SparkSubmitHook):
 
         :raises ArchiverError: it failed; Permanent- or TransientError with its cause in one line.
         """
-        own = {**os.environ, **java_settings(self._reader, os.environ)}
+        own = {**os.environ, **java_settings(self._reader, os.environ, self._folder)}
         environment = {**own, ENDPOINTS: self._endpoints, TASK_PID: str(os.getpid())}
         try:
-            return super().submit(application, env=environment, **kwargs)
+            return super().submit(application, env=environment, pass_fds=[self._lock], **kwargs)
         except AirflowException:
             # Its message is the whole command and the output again; both are in the log already.
             raise self._verdict.error(self._submit_sp.returncode if self._submit_sp else None) from None

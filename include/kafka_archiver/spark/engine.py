@@ -1,6 +1,7 @@
 """The engine: writes the chunks of a plan in Spark's tasks, by the native reader or by Spark's Kafka source."""
 
 import logging
+import os
 import pickle
 from collections.abc import Sequence
 from itertools import count
@@ -11,6 +12,7 @@ from pyspark.sql import SparkSession
 from kafka_archiver.plan import BadRecord, Chunk, Plan
 from kafka_archiver.spark.engines import Reader
 from kafka_archiver.spark.failures import understand
+from kafka_archiver.spark.local_dirs import local_dirs
 from kafka_archiver.spark.native import write_natively
 from kafka_archiver.spark.reading import describe, read_settings
 from kafka_archiver.spark.sink import Collected, Sink
@@ -74,12 +76,26 @@ class SparkEngine:
 def session(archive: str) -> SparkSession:
     """The Spark session of a job; what spark-submit was told goes before our defaults."""
     builder = SparkSession.builder.appName(f"archive {archive}")
-    told = SparkConf()
-    for key, value in SESSION.items():
+    told = _told()
+    settings = SESSION if _room_for_sockets(told) else {**SESSION, "spark.python.unix.domain.socket.enabled": "false"}
+    for key, value in settings.items():
         builder = builder.config(key, str(told.get(key, value)))
-    return builder.getOrCreate()
+    return builder.config(map=dict(local_dirs(told))).getOrCreate()
 
 
 def spark_context(archive: str) -> SparkContext:
     """Spark without SQL: all that the native reader needs, and a fraction of a session's start."""
-    return SparkContext.getOrCreate(SparkConf().setAppName(f"archive {archive}"))
+    told = _told()
+    return SparkContext.getOrCreate(told.setAll(list(local_dirs(told).items())).setAppName(f"archive {archive}"))
+
+
+def _told() -> SparkConf:
+    """What spark-submit was told. Before Python is connected to its JVM it would seem to be nothing."""
+    SparkContext._ensure_initialized()
+    return SparkConf()
+
+
+def _room_for_sockets(told: SparkConf) -> bool:
+    """Whether a socket's path can be below the temporary directory: it may have 107 bytes, of which Spark adds 42."""
+    place = SparkContext._jvm.java.lang.System.getProperty("java.io.tmpdir")  # type: ignore[union-attr]
+    return told.contains("spark.python.unix.domain.socket.dir") or len(os.fsencode(place)) <= 65

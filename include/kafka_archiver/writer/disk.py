@@ -19,11 +19,18 @@ def working_directory(parent: Path | None) -> Iterator[Path]:
 
     A task that was killed removes nothing, so each new one first removes what the dead have left in `parent`.
     """
+    with held_directory(parent) as (directory, _):
+        yield directory
+
+
+@contextmanager
+def held_directory(parent: Path | None) -> Iterator[tuple[Path, int]]:
+    """The same, with the lock on it: nobody sweeps the directory while a process lives that has inherited the lock."""
     sweep(parent)
     with disk(parent):
         directory, lock = _locked(parent)
     try:
-        yield directory
+        yield directory, lock
     finally:
         shutil.rmtree(directory, ignore_errors=True)
         os.close(lock)

@@ -1,0 +1,55 @@
+"""What a job puts on the local disk goes with it, or with the next if it was killed; never under one that lives."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from scripts.stack.kafka import Kafka
+from scripts.stack.s3 import S3
+from tests.support.archiver import Archiver, hour
+from tests.support.proxy import Hold, S3Proxy
+from tests.support.topics import DAY, HOUR, Record, new_topic, produce
+
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(300)]
+
+
+def test_what_spark_left_of_a_killed_job_goes_with_the_next_and_nothing_of_one_that_is_alive(
+    kafka: Kafka, s3: S3, proxy: S3Proxy, tmp_path: Path
+) -> None:
+    topic = new_topic(kafka.bootstrap_servers)
+    produce(kafka.bootstrap_servers, topic, [Record(0, DAY + n * HOUR // 10, b"%d" % n) for n in range(10)])
+    place = tmp_path / "chosen" / "by a person"
+    archiver = Archiver(kafka, s3, tmp_path, [topic], proxy=proxy, spark_conf={"spark.local.dir": str(place)})
+    work = archiver.plan(hour(0))
+
+    def found() -> dict[Path, set[str]]:
+        """What Spark has in each directory at the place that was chosen."""
+        return {d: {p.name.split("-")[0] for p in d.iterdir()} for d in place.iterdir()}
+
+    proxy.rule = held = Hold("part")
+    killed = archiver.start(work.archive)
+    assert held.came.wait(100)
+    os.killpg(killed.pid, signal.SIGKILL)
+    killed.communicate(timeout=30)
+    held.gone.set()
+    [left] = found()
+    assert found() == {left: {"blockmgr", "spark"}}
+    assert list(left.rglob("userFiles-*/kafka-clients-*.jar"))
+
+    proxy.rule = held = Hold("part")
+    alive = archiver.start(work.archive)
+    try:
+        assert held.came.wait(100)
+        [mine] = found()
+        assert mine != left
+        proxy.rule = lambda _, __: None
+        archiver.submit(work.archive)
+        assert found() == {mine: {"blockmgr", "spark"}}
+    finally:
+        held.gone.set()
+        output, _ = alive.communicate(timeout=100)
+    assert alive.returncode == 0, output[-3000:]
+    assert found() == {}
+    archiver.finish(work)
