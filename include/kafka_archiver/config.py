@@ -20,7 +20,7 @@ from kafka_archiver.plan import BadRecord, Settings
 
 # Known to the design, not to this version: an error that says so beats "unknown key".
 PLANNED = {
-    "source.registry", "transform", "schema_evolution", "alerts.max_age", "alerts.max_lag_records",
+    "transform", "schema_evolution", "alerts.max_age", "alerts.max_lag_records",
 }  # fmt: skip
 
 
@@ -54,6 +54,7 @@ class Source(_Section):
     max_value_bytes: Annotated[int, Field(gt=0)] | None = None
     key: Decode = Decode()
     value: ValueDecode = ValueDecode()
+    registry: str | dict[str, str | int | bool] | None = None
 
     @property
     def wanted(self) -> tuple[str, ...] | re.Pattern[str]:

@@ -4,7 +4,9 @@ import json
 import re
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
+from airflow.sdk import Connection
 from airflow.sdk.log import mask_secret
 
 from kafka_archiver.config import Archive
@@ -21,7 +23,7 @@ _NOT_OURS = re.compile(
     r"|(compression|queue\.buffering|sticky\.partitioning)\..*|(delivery|message|request)\.timeout\.ms|partitioner"
     r"|(error|throttle|stats|log)_cb|on_(commit|delivery)|dr_(msg_)?cb|default\.topic\.config|plugin\.library\.paths"
 )
-_SECRET = re.compile(r"password|secret|token|jaas|key\.pem|oauthbearer\.config|external_id", re.IGNORECASE)
+_SECRET = re.compile(r"password|secret|token|jaas|key\.pem|oauthbearer\.config|external_id|user\.info", re.IGNORECASE)
 
 
 def endpoints(archive: Archive) -> Endpoints:
@@ -35,6 +37,39 @@ def endpoints(archive: Archive) -> Endpoints:
 def store_endpoint(archive: Archive) -> dict[str, str]:
     """The store's part of `endpoints`, for what has to do without Kafka."""
     return _hidden(_store(archive.store.aws))
+
+
+def registry_endpoint(archive: Archive) -> dict[str, str] | None:
+    """Where the archive's schema registry is, in the words of Confluent's clients; None when it names none.
+
+    :raises ConfigError: the connection is missing, of another type or incomplete.
+    """
+    source = archive.source.registry
+    if source is None:
+        return None
+    if not isinstance(source, str):
+        found = {name: _text(value) for name, value in source.items()}
+    else:
+        wanted = Wanted(source, "source.registry", ("http",))
+        found = _registry(find(wanted), str(wanted))
+    # Beside the whole of it, which is what a log would not show.
+    _, _, password = found.get("basic.auth.user.info", "").partition(":")
+    if password:
+        mask_secret(password)
+    return _hidden(found)
+
+
+def _registry(connection: Connection, where: str) -> dict[str, str]:
+    host = connection.host or ""
+    address = urlsplit(host if "://" in host else f"{connection.schema or 'http'}://{host}")
+    if not address.hostname:
+        raise ConfigError(f"{where} has no host; expected one like https://registry.example.com")
+    # A port of its own goes behind the host, before the path that the API may have.
+    port = f":{connection.port}" if connection.port else ""
+    found = {"url": address._replace(netloc=f"{address.netloc}{port}").geturl()}
+    if connection.login or connection.password:
+        found["basic.auth.user.info"] = f"{connection.login or ''}:{connection.password or ''}"
+    return {**found, **{name: _text(value) for name, value in connection.extra_dejson.items()}}
 
 
 def _hidden(found: dict[str, str]) -> dict[str, str]:

@@ -10,7 +10,7 @@ from kafka_archiver.keys import topic_prefix
 from kafka_archiver.steps.claims import claimed_by
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.doctor.brokers import check_brokers
-from kafka_archiver.steps.doctor.check import Check, ok, problem, tried
+from kafka_archiver.steps.doctor.check import Check, problem, tried
 from kafka_archiver.steps.doctor.runs import check_runs
 from kafka_archiver.steps.doctor.store import check_store
 from kafka_archiver.steps.plan import settled_so_far, unfinished
@@ -33,7 +33,6 @@ def examine(context: Context, interval: Interval, now: datetime, others: Iterabl
     yield from check_brokers(context, interval, waiting)
     archive, ledger = context.archive.archive, context.ledger
     yield from tried("runs", lambda: check_runs(archive, waiting, ledger.runs(), settled_so_far(context), now))
-    yield ok("schema registry", "not configured")
 
 
 def check_claims(context: Context) -> Iterator[Check]:

@@ -1,0 +1,170 @@
+"""A schema registry with Confluent's API: whether it answers, and which schemas it has.
+
+The only import of the HTTP client.
+"""
+
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import httpx
+
+from kafka_archiver.errors import ArchiverError, ConfigError, PermanentError, TransientError
+
+TIMEOUT_SECONDS = 10.0
+# Byte 0, then the schema's id in four bytes, before what is encoded with it.
+_MAGIC, _FRAME = b"\0", 5
+_PROPERTIES = (
+    "url", "basic.auth.user.info", "ssl.ca.location", "ssl.certificate.location", "ssl.key.location",
+    "ssl.key.password",
+)  # fmt: skip
+_NO_SCHEMA = 40403
+
+
+class Schema(NamedTuple):
+    """A schema as the registry has it. `kind`: AVRO, JSON or PROTOBUF."""
+
+    kind: str
+    text: str
+
+
+def schema_id(data: bytes) -> int | None:
+    """The id of the schema that framed bytes begin with; None when they are not framed, by their looks."""
+    return int.from_bytes(data[1:_FRAME]) if data[:1] == _MAGIC and len(data) >= _FRAME else None
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """One schema registry. Every question has a deadline.
+
+    :param url: where its API begins, without credentials.
+    """
+
+    url: str
+    _client: httpx.Client
+
+    @classmethod
+    def of(cls, properties: Mapping[str, str], timeout: float = TIMEOUT_SECONDS) -> "Registry":
+        """From properties named as in Confluent's clients; asks nothing yet. `timeout`: seconds.
+
+        :raises ConfigError: a property is missing, wrong or not known.
+        """
+        if unknown := sorted(set(properties) - set(_PROPERTIES)):
+            raise ConfigError(f"source.registry: expected {', '.join(_PROPERTIES)}; found {', '.join(unknown)}")
+        url = properties.get("url", "").rstrip("/")
+        _require_plain(url)
+        user, colon, password = properties.get("basic.auth.user.info", "").partition(":")
+        if user and not colon:
+            raise ConfigError("source.registry: `basic.auth.user.info` has no colon; expected user:password")
+        auth = httpx.BasicAuth(user, password) if colon else None
+        return cls(url, httpx.Client(auth=auth, timeout=timeout, verify=_trust(properties)))
+
+    def compatibility(self) -> str:
+        """What the registry demands of a new version of any schema: NONE, BACKWARD, FULL, …
+
+        :raises TransientError: it does not answer, or not now.
+        :raises PermanentError: it refuses us, or is no registry.
+        """
+        _, answer = self._get("config")
+        return str(self._field(answer, "compatibilityLevel"))
+
+    def schema(self, number: int) -> Schema | None:
+        """The schema with this id; None when the registry has none. Raises as `compatibility` does."""
+        found, answer = self._get(f"schemas/ids/{number}", missing=_NO_SCHEMA)
+        return Schema(answer.get("schemaType", "AVRO"), self._field(answer, "schema")) if found else None
+
+    def _get(self, path: str, missing: int | None = None) -> tuple[bool, dict[str, Any]]:
+        """Whether it is there, and the answer.
+
+        :param missing: the registry's own code for what is not there.
+        """
+        try:
+            response = self._client.get(f"{self.url}/{path}", headers={"Accept": "application/json"})
+        except httpx.TransportError as error:
+            raise self._unanswered(error) from error
+        try:
+            answer = response.json()
+        except ValueError:
+            answer = None
+        if response.is_success and isinstance(answer, dict):
+            return True, answer
+        if missing and response.status_code == 404 and isinstance(answer, dict) and answer.get("error_code") == missing:
+            return False, answer
+        raise self._refused(response.status_code)
+
+    def _field(self, answer: Mapping[str, Any], name: str) -> Any:
+        if name not in answer:
+            raise self._strange(f"its answer has no `{name}`")
+        return answer[name]
+
+    def _refused(self, status: int) -> ArchiverError:
+        if status in (401, 403):
+            return PermanentError(
+                f"the schema registry at {self.url} refused the credentials (HTTP {status}); correct login and "
+                "password of the connection, or `basic.auth.user.info`, in source.registry"
+                if self._client.auth
+                else f"the schema registry at {self.url} wants credentials (HTTP {status}); give the connection login "
+                "and password, or `basic.auth.user.info`, in source.registry"
+            )
+        if status == 429 or status >= 500:
+            return TransientError(f"the schema registry at {self.url} does not work at the moment (HTTP {status})")
+        return self._strange(f"HTTP {status}")
+
+    def _strange(self, found: str) -> PermanentError:
+        return PermanentError(
+            f"what answers at {self.url} is no schema registry ({found}); expected the address where Confluent's API "
+            "begins, as in https://registry:8081 or https://apicurio/apis/ccompat/v7"
+        )
+
+    def _unanswered(self, error: httpx.TransportError) -> ArchiverError:
+        if tls := _tls_error(error):
+            return PermanentError(
+                f"TLS with the schema registry at {self.url} failed ({tls.reason or tls}); give its authority in "
+                "`ssl.ca.location`, or correct the address in source.registry"
+            )
+        if isinstance(error, httpx.RemoteProtocolError | httpx.UnsupportedProtocol):
+            return self._strange("not HTTP, or HTTPS where the address says http")
+        late = f" within {self._client.timeout.read:.0f} s" if isinstance(error, httpx.TimeoutException) else ""
+        return TransientError(
+            f"no answer from the schema registry at {self.url}{late}; check that it runs and that this machine "
+            f"reaches it ({type(error).__name__}: {error})"
+        )
+
+
+def _require_plain(url: str) -> None:
+    try:
+        parts = urlsplit(url)
+        right = parts.scheme in ("http", "https") and parts.hostname and not parts.query and parts.port != 0
+    except ValueError:
+        right = False
+    # The address is not shown: it may hold a password.
+    if not right or "," in url:
+        raise ConfigError("source.registry: `url` is missing or none; expected one like https://registry:8081")
+    if "@" in parts.netloc:
+        raise ConfigError("source.registry: the `url` has credentials; put them in `basic.auth.user.info`")
+
+
+def _trust(properties: Mapping[str, str]) -> ssl.SSLContext | bool:
+    authority, certificate = properties.get("ssl.ca.location"), properties.get("ssl.certificate.location")
+    if not authority and not certificate:
+        return True
+    try:
+        context = ssl.create_default_context(cafile=authority)
+        if certificate:
+            key, password = properties.get("ssl.key.location"), properties.get("ssl.key.password", "")
+            # Never asks a terminal for the password.
+            context.load_cert_chain(certificate, key, password)
+    except OSError as error:
+        raise ConfigError(
+            "source.registry: `ssl.ca.location`, `ssl.certificate.location` or `ssl.key.location` cannot be read as "
+            f"PEM: {error}"
+        ) from error
+    return context
+
+
+def _tls_error(error: BaseException | None) -> ssl.SSLError | None:
+    while error is not None and not isinstance(error, ssl.SSLError):
+        error = error.__cause__ or error.__context__
+    return error

@@ -1,0 +1,83 @@
+"""The schema registry: whether it answers, and has the schemas of the newest records."""
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+
+from kafka_archiver.decode.registry import Registry, schema_id
+from kafka_archiver.errors import ArchiverError
+from kafka_archiver.kafka.cluster import Topic
+from kafka_archiver.kafka.reader import read_chunk
+from kafka_archiver.plan import Chunk, Settings
+from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.doctor.check import Check, ok, problem, tried, warning
+
+REGISTRY = "schema registry"
+# Looked at: so many topics, and of each so many partitions with so many offsets.
+TOPICS, PARTITIONS, OFFSETS = 20, 3, 5
+_PATIENCE_SECONDS = 5.0
+
+
+def check_registry(context: Context, registry: Registry | None) -> Iterator[Check]:
+    """Everything about the registry that the archive names, if it names one."""
+    if registry is None:
+        yield ok(REGISTRY, "not configured")
+        return
+    try:
+        level = registry.compatibility()
+    except ArchiverError as error:
+        means = "runs do without it, but what was encoded with its schemas can be read with them alone"
+        yield problem(REGISTRY, str(error), means)
+        return
+    yield ok(REGISTRY, f"{registry.url} answers; compatibility level {level}")
+    topics = list(_topics(context))
+    for topic in topics[:TOPICS]:
+        yield from tried(f"schemas of {topic.name}", lambda: [_schemas(context, registry, topic)])  # noqa: B023 - consumed at once
+    if len(topics) > TOPICS:
+        yield ok("schemas", f"only the first {TOPICS} of {len(topics)} topics were looked at")
+
+
+def _topics(context: Context) -> Iterator[Topic]:
+    wanted = context.archive.source.wanted
+    for some in [wanted] if isinstance(wanted, re.Pattern) else [[name] for name in wanted]:
+        # The checks of the brokers have said what is wrong.
+        with suppress(ArchiverError):
+            yield from context.cluster.topics(some)
+
+
+def _schemas(context: Context, registry: Registry, topic: Topic) -> Check:
+    name = f"schemas of {topic.name}"
+    found: dict[int, str] = {}
+    for place, value in _newest(context, topic):
+        number = schema_id(value)
+        if number is not None:
+            found.setdefault(number, place)
+    if not found:
+        return ok(name, "no schema's id in its newest records")
+    schemas = {number: registry.schema(number) for number in sorted(found)}
+    if missing := [number for number, schema in schemas.items() if schema is None]:
+        return warning(
+            name,
+            f"the value of {found[missing[0]]} begins like one with schema {missing[0]}, which {registry.url} does "
+            "not have",
+            "the archive keeps the value as it is, but without that schema nobody can decode it",
+            "name the registry that its producer uses in `source.registry`",
+            "bring the schema back under its id (the registry's import mode, or its topic `_schemas`)",
+            "nothing, if these values are not made by a registry's serializer: they only begin like it",
+        )
+    shown = ", ".join(f"{number} ({schema.kind})" for number, schema in schemas.items() if schema)
+    return ok(name, f"the schemas of its newest records are there: {shown}")
+
+
+def _newest(context: Context, topic: Topic) -> Iterable[tuple[str, bytes]]:
+    """The values of a topic's newest records, each with its place."""
+    cluster, isolation = context.cluster, context.archive.source.isolation
+    starts, ends = cluster.log_starts(topic.names), cluster.log_ends(topic.names, isolation)
+    for partition in [n for n in topic.names if ends[n] > starts[n]][:PARTITIONS]:
+        start, end = max(starts[partition], ends[partition] - OFFSETS), ends[partition]
+        chunk = Chunk(topic=topic.name, partition=partition.partition, generation=0, start=start, end=end)
+        settings = Settings(isolation=isolation)
+        for batch in read_chunk(cluster.properties, context.archive.group, chunk, settings, _PATIENCE_SECONDS):
+            for offset, value in zip(batch.column("offset"), batch.column("value"), strict=True):
+                if value.is_valid:
+                    yield f"{partition} offset {offset}", value.as_py()
