@@ -36,9 +36,11 @@ def main() -> None:
         fill(running.kafka.bootstrap_servers, topic, scenario.partitions, made, TINY)
         settings = JobSettings(cores=2, store={}, conf=[])
         by_driver = replace(settings, driver_records=Spark().driver_records)
+        without = replace(settings, conf=["spark.driver.defaultJavaOptions=-XX:-UsePerfData -XX:+UseSerialGC"])
         commands: dict[str, Callable[[], Usage]] = {
             "as the DAG submits it: the driver writes": lambda: archive(running, topic, by_driver).usage,
             "driver_records: 0: Spark's tasks write": lambda: archive(running, topic, settings).usage,
+            "the same without a class-data archive": lambda: archive(running, topic, without).usage,
             "a plain Spark session's first job": lambda: _plain(running),
         }
         found: dict[str, list[Usage]] = {name: [] for name in commands}
@@ -58,7 +60,11 @@ def _plain(running: Services) -> Usage:
     program = running.directory / "plain.py"
     program.write_text(_PLAIN)
     command = [str(BIN / "spark-submit"), "--master", "local[2]", "--conf", "spark.log.level=WARN", str(program)]
-    environment = {**spark_settings(find_java()), "TMPDIR": str(running.directory), "PATH": os.environ["PATH"]}
+    # Without any settings of ours.
+    conf = running.directory / "no-conf"
+    conf.mkdir(exist_ok=True)
+    directories = {"SPARK_CONF_DIR": str(conf), "TMPDIR": str(running.directory), "PATH": os.environ["PATH"]}
+    environment = {**spark_settings(find_java()), **directories}
     return measured(command, running.directory / "plain.log", environment)
 
 

@@ -24,6 +24,7 @@ from kafka_archiver.steps.context import Context, Endpoints
 from kafka_archiver.steps.plan import plan
 from kafka_archiver.steps.verify import verify
 from kafka_archiver.store import open_store
+from scripts.stack.class_data import class_data
 from scripts.stack.java import find_java
 from scripts.stack.paths import BIN, ROOT, SPARK_JARS
 from scripts.stack.settings import spark_settings
@@ -86,7 +87,7 @@ def archive(services: Services, topic: str, settings: JobSettings, profile: Prof
     for directory in (conf, services.directory / "tmp"):
         directory.mkdir(exist_ok=True)
     # What `make up` gives to Spark, with other directories.
-    defaults = spark_defaults(sorted(SPARK_JARS.glob("*.jar")))
+    defaults = spark_defaults(sorted(SPARK_JARS.glob("*.jar")), class_data(find_java()))
     (conf / "spark-defaults.conf").write_text(defaults)
     command = [str(BIN / "spark-submit"), "--master", f"local[{settings.cores}]", "--conf", "spark.log.level=WARN"]
     command += [part for pair in settings.conf for part in ("--conf", pair)]

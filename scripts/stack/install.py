@@ -17,6 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from scripts.stack.checks import find_python, require_disk
+from scripts.stack.class_data import make_class_data
 from scripts.stack.errors import StackError
 from scripts.stack.jars import fetch_jars
 from scripts.stack.java import find_java
@@ -41,6 +42,7 @@ def install() -> None:
             _step("Python packages", lambda: _packages(python, log))
             stamp.write_text(wanted)
         _step("Jars of Kafka and Spark", lambda: fetch_jars(java, log))
+        _step("Class data of Spark", lambda: make_class_data(java, log))
 
 
 def _fingerprint() -> str:
