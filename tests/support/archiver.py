@@ -57,6 +57,8 @@ class Archiver:
     spark_conf: dict[str, str] = field(default_factory=dict)
     proxy: S3Proxy | None = None
     brokers: str | None = None
+    # The client's properties beside, or instead of, the address of the brokers.
+    client: dict[str, str] = field(default_factory=dict)
     # Small as they are, tests of the job mean Spark's tasks.
     driver_records: int = 0
 
@@ -85,7 +87,7 @@ class Archiver:
 
     def _endpoints(self, endpoint_url: str) -> Endpoints:
         return Endpoints(
-            {"bootstrap.servers": self.brokers or self.kafka.bootstrap_servers},
+            {"bootstrap.servers": self.brokers or self.kafka.bootstrap_servers, **self.client},
             {
                 "endpoint_url": endpoint_url,
                 "region_name": self.s3.region,

@@ -11,7 +11,9 @@ from confluent_kafka import ConsumerGroupTopicPartitions, IsolationLevel, KafkaE
 from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec  # type: ignore[attr-defined]
 
 from kafka_archiver.errors import ConfigError, PermanentError, TransientError
-from kafka_archiver.kafka.failures import ask, translate
+from kafka_archiver.kafka.asking import ask
+from kafka_archiver.kafka.complaints import Complaints
+from kafka_archiver.kafka.failures import translate
 from kafka_archiver.kafka.java import native_properties
 from kafka_archiver.ranges import Range, TopicPartition
 
@@ -40,25 +42,26 @@ class Cluster:
         self.properties = native_properties(properties)
         self.brokers = properties["bootstrap.servers"]
         self.timeout = timeout
+        self._complaints = Complaints(self.brokers)
 
     @cached_property
     def _admin(self) -> AdminClient:
+        settings: dict[str, Any] = {
+            "socket.connection.setup.timeout.ms": 10_000,
+            # librdkafka asks by the leader that it remembers, and does not look again when a broker that was
+            # restarted says that this is out of date.
+            "metadata.max.age.ms": 1000,
+            **self.properties,
+            "error_cb": self._complaints,
+            "log_level": 2,
+        }
         try:
-            return AdminClient(
-                {
-                    "socket.connection.setup.timeout.ms": 10_000,
-                    # librdkafka asks by the leader that it remembers, and does not look again when a broker that was
-                    # restarted says that this is out of date.
-                    "metadata.max.age.ms": 1000,
-                    **self.properties,
-                    "log_level": 2,
-                }
-            )
+            return AdminClient(settings)
         except KafkaException as error:
             raise translate(error.args[0], "start a client", self.brokers) from error
 
     def _ask(self, start: "Callable[[], Mapping[Name, Future[Any]]]", what: Callable[[Name], str]) -> list[Any]:
-        return ask(start, what, self.brokers, self.timeout)
+        return ask(start, what, self._admin, self._complaints, self.timeout)
 
     def cluster_id(self) -> str:
         """The cluster's own id."""
@@ -120,7 +123,8 @@ class Cluster:
         try:
             known = self._admin.list_topics(timeout=self.timeout).topics
         except KafkaException as error:
-            raise translate(error.args[0], "list topics", self.brokers) from error
+            self._admin.poll(0)
+            raise self._complaints.translate(error.args[0], "list topics") from error
         names = sorted(n for n in known if pattern.fullmatch(n) and not n.startswith("__"))
         if not names:
             raise PermanentError(

@@ -16,6 +16,7 @@ from confluent_kafka import KafkaError
 from kafka_archiver.errors import TransientError
 from kafka_archiver.formats.base import RECORD, VALUE
 from kafka_archiver.formats.vectors import binaries, int64s
+from kafka_archiver.kafka.complaints import Complaints
 from kafka_archiver.kafka.failures import translate
 from kafka_archiver.kafka.java import native_properties
 from kafka_archiver.plan import Chunk, Settings
@@ -50,8 +51,10 @@ def read_chunk(
     :param group: whose rights to use; nothing is committed, and the group is not joined.
     :param patience: seconds without any progress until the brokers have to give a sign of life.
     :raises PolicyError: Kafka does not have the chunk's start any more.
+    :raises PermanentError: the brokers refuse the credentials.
     :raises TransientError: the brokers do not answer, the log ends before the chunk does, or what comes is damaged.
     """
+    complaints = Complaints(properties["bootstrap.servers"])
     consumer = confluent_kafka.Consumer(
         {
             **_TUNING,
@@ -68,6 +71,7 @@ def read_chunk(
             # No limit: librdkafka asks for a record above it again and again for ever, and calls one that was
             # compressed damaged. How much is wanted at a time, fetch.max.bytes says.
             "receive.message.max.bytes": 2**31 - 1,
+            "error_cb": complaints,
             "log_level": 3,
         }
     )
@@ -92,6 +96,7 @@ def read_chunk(
                 place.offset = wanted[-1].offset() + 1
                 damaged = silences = 0
                 silent_since = time.monotonic()
+                complaints.forget()
             if ended:
                 return
             if damage:
@@ -100,6 +105,8 @@ def read_chunk(
                     raise translate(damage, f"read {chunk}", brokers)
                 # librdkafka would go on behind the damaged set.
                 consumer.assign([place])
+            elif refusal := complaints.refusal(time.monotonic() - silent_since):
+                raise complaints.translate(refusal, f"read {chunk}")
             elif time.monotonic() > silent_since + patience:
                 silences += 1
                 _require_life(consumer, chunk, brokers, silences, patience)

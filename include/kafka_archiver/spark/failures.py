@@ -23,6 +23,8 @@ _DAMAGED = re.compile(r"CorruptRecordException|KafkaException: Received exceptio
 _NO_MEMORY = re.compile(r"java\.lang\.OutOfMemoryError(?:: [\w ]+)?")
 # What a JVM of Spark's exits with when its memory is full.
 OUT_OF_MEMORY_EXIT = 52
+# By a broker, or by the identity provider that has the tokens. librdkafka is asked before, so it is seldom seen.
+_REFUSED = re.compile(r"(?:Sasl|Ssl)AuthenticationException: .*|The response code 4\d\d .* token endpoint response")
 _KNOWN: dict[str, type[ArchiverError]] = {
     kind.__name__: kind for kind in (PermanentError, TransientError, ConfigError, IntegrityError, PolicyError)
 }
@@ -37,6 +39,8 @@ def understand(error: Exception) -> Exception:
         name, message = found[1], found[2].strip()
         # A name this table does not have is a subclass for one module's use; all of those are permanent.
         return _KNOWN.get(name, PermanentError)(message)
+    if refused := _REFUSED.search(text):
+        return PermanentError(f"Spark's Kafka client was refused: {refused[0]}; correct the Kafka connection")
     if _DAMAGED.search(text):
         return TransientError("what the brokers sent was damaged on the way (its checksum is wrong)")
     if _DATA_LOSS.search(text):

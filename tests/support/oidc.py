@@ -1,0 +1,98 @@
+"""An identity provider: gives signed tokens to a client that knows its secret, and the key to check them with."""
+
+import base64
+import json
+import ssl
+import threading
+import time
+import urllib.parse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from scripts.stack.ports import HOST
+
+AUDIENCE, KEY_ID = "kafka", "key-1"
+
+
+@dataclass
+class IdentityProvider:
+    """OAuth 2.0's client credentials over HTTPS; RS256 tokens for `AUDIENCE`.
+
+    :param certificate: its key and certificate, one PEM file.
+    """
+
+    certificate: Path
+    client: str
+    secret: str
+    asked: list[dict[str, str]] = field(default_factory=list)
+    """Each request for a token: what its form had."""
+
+    @contextmanager
+    def serving(self) -> Iterator["IdentityProvider"]:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.certificate)
+        with ThreadingHTTPServer((HOST, 0), type("Handler", (_Handler,), {"provider": self})) as server:
+            server.socket = context.wrap_socket(server.socket, server_side=True)
+            self.url = f"https://{HOST}:{server.server_port}"
+            thread = threading.Thread(target=server.serve_forever, daemon=True)
+            thread.start()
+            try:
+                yield self
+            finally:
+                server.shutdown()
+                thread.join()
+
+    @cached_property
+    def _key(self) -> rsa.RSAPrivateKey:
+        return rsa.generate_private_key(public_exponent=65537, key_size=2048)
+
+    def keys(self) -> dict[str, Any]:
+        """What brokers check the tokens with (a JWKS)."""
+        public = jwt.algorithms.RSAAlgorithm.to_jwk(self._key.public_key(), as_dict=True)
+        return {"keys": [{**public, "kid": KEY_ID, "alg": "RS256", "use": "sig"}]}
+
+    def answer(self, authorization: str, form: dict[str, str]) -> tuple[int, dict[str, Any]]:
+        """The status and the document of a request for a token."""
+        known = base64.b64encode(f"{self.client}:{self.secret}".encode()).decode()
+        if authorization != f"Basic {known}":
+            return 401, {"error": "invalid_client", "error_description": "no such client, or another secret"}
+        if form.get("grant_type") != "client_credentials":
+            return 400, {"error": "unsupported_grant_type"}
+        now = int(time.time())
+        claims = {"sub": self.client, "aud": AUDIENCE, "iat": now, "exp": now + 300}
+        if "scope" in form:
+            claims["scope"] = form["scope"]
+        token = jwt.encode(claims, self._key, algorithm="RS256", headers={"kid": KEY_ID})
+        return 200, {"access_token": token, "token_type": "Bearer", "expires_in": 300}
+
+
+class _Handler(BaseHTTPRequestHandler):
+    provider: IdentityProvider
+
+    def do_GET(self) -> None:
+        self._send(200, self.provider.keys())
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        form = dict(urllib.parse.parse_qsl(body))
+        self.provider.asked.append(form)
+        self._send(*self.provider.answer(self.headers.get("Authorization", ""), form))
+
+    def _send(self, status: int, document: dict[str, Any]) -> None:
+        data = json.dumps(document).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
