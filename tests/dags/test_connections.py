@@ -91,6 +91,26 @@ def test_a_python_callback_cannot_travel_to_spark() -> None:
         kafka_properties({"bootstrap.servers": "b:1", "oauth_cb": "m.f"}, "x")
 
 
+@pytest.mark.parametrize("reader", ["native", "spark"])
+def test_what_java_cannot_do_is_refused_before_anything_is_planned(
+    archive: MakeArchive, local_connections: None, connection: AddConnection, reader: str
+) -> None:
+    azure = {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.oauthbearer.method": "oidc",
+        "sasl.oauthbearer.metadata.authentication.type": "azure_imds",
+    }
+    connection("kafka_default", "kafka", {"bootstrap.servers": "b:1", **azure})
+    orders = archive()
+    orders = orders.model_copy(update={"source": orders.source.model_copy(update={"reader": reader})})
+    if reader == "spark":
+        with pytest.raises(ConfigError, match=r"OAUTHBEARER.*found no client\.id, no client\.secret"):
+            endpoints(orders)
+    else:
+        assert endpoints(orders).kafka == {"bootstrap.servers": "b:1", **azure}
+
+
 def test_an_empty_aws_connection_leaves_the_credentials_to_boto3(
     archive: MakeArchive, local_connections: None, connection: AddConnection
 ) -> None:
@@ -208,9 +228,13 @@ def test_secrets_are_kept_out_of_logs(
 ) -> None:
     masker: SecretsMasker = _secrets_masker()
     odd = 'pem with "quotes" and\nlines'
-    connection("kafka_default", "kafka", {"bootstrap.servers": "broker:9092", "ssl.key.pem": odd})
+    oauth = {
+        "sasl.oauthbearer.client.secret": "s-ec-ret",
+        "sasl.oauthbearer.assertion.private.key.passphrase": "phra-se",
+    }
+    connection("kafka_default", "kafka", {"bootstrap.servers": "broker:9092", "ssl.key.pem": odd, **oauth})
     found = endpoints(archive())
-    assert masker.redact(f"error: {odd}!") == "error: ***!"
+    assert masker.redact(f"error: {odd}! s-ec-ret, phra-se") == "error: ***! ***, ***"
     shown = str(masker.redact(found.to_json()))
     assert SECRET not in shown
     assert "quotes" not in shown

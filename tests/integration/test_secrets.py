@@ -34,6 +34,7 @@ KAFKA_SECRETS = {
     "sasl.username": "archiver",
     "sasl.password": f"\"Kafka'{MARK}\\12",
     "ssl.key.password": f"Key{MARK}34",
+    "sasl.oauthbearer.client.secret": f"Client{MARK}56",
 }
 UI = ("/environment/", "/jobs/", "/stages/", "/executors/", "/SQL/", "/SQL/execution/?id=0", "/api/v1/applications")
 OF_AN_APPLICATION = ("environment", "jobs", "stages?details=true", "allexecutors", "sql?details=true")
@@ -107,7 +108,7 @@ def told(
     told: Told = {}
     with S3Proxy(s3.endpoint_url).serving() as proxy, arguments_seen() as arguments:
         add_connections(airflow, name, kafka, s3, proxy)
-        in_yaml = {"bootstrap.servers": kafka.bootstrap_servers, "sasl.password": f"Yaml{MARK}56"}
+        in_yaml = {"bootstrap.servers": kafka.bootstrap_servers, "sasl.password": f"Yaml{MARK}78"}
         failing = {
             f"{name}b": yaml(topic, name, source={"kafka": f"nobody_{name}"}),
             f"{name}s": yaml(topic, name, store={"aws": f"wrong_{name}"}),
@@ -152,7 +153,7 @@ def add_connections(airflow: Airflow, name: str, kafka: Kafka, s3: S3, proxy: S3
     nobody = {**brokers, "bootstrap.servers": f"{HOST}:9", "security.protocol": "SASL_PLAINTEXT"}
     airflow.add_connection(f"nobody_{name}", "kafka", extra=nobody)
     extra = {"endpoint_url": proxy.endpoint_url, "region_name": s3.region}
-    for kind, password in (("aws", s3.owner.secret_key), ("wrong", f"S3{MARK}78")):
+    for kind, password in (("aws", s3.owner.secret_key), ("wrong", f"S3{MARK}90")):
         airflow.add_connection(f"{kind}_{name}", "aws", login=s3.owner.access_key, password=password, extra=extra)
 
 

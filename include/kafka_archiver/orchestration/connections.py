@@ -11,6 +11,7 @@ from airflow.sdk.log import mask_secret
 
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import ConfigError
+from kafka_archiver.kafka.java import java_properties
 from kafka_archiver.orchestration.lookup import Wanted, find
 from kafka_archiver.steps.context import Endpoints
 from kafka_archiver.store.options import S3Options
@@ -23,15 +24,21 @@ _NOT_OURS = re.compile(
     r"|(compression|queue\.buffering|sticky\.partitioning)\..*|(delivery|message|request)\.timeout\.ms|partitioner"
     r"|(error|throttle|stats|log)_cb|on_(commit|delivery)|dr_(msg_)?cb|default\.topic\.config|plugin\.library\.paths"
 )
-_SECRET = re.compile(r"password|secret|token|jaas|key\.pem|oauthbearer\.config|external_id|user\.info", re.IGNORECASE)
+_SECRET = re.compile(
+    r"pass(word|phrase)|secret|token|jaas|key\.pem|oauthbearer\.config|external_id|user\.info", re.IGNORECASE
+)
 
 
 def endpoints(archive: Archive) -> Endpoints:
     """Where the archive's brokers and store are, and who we are to them. What is secret in it is kept out of logs.
 
-    :raises ConfigError: a connection is missing, of another type or incomplete.
+    :raises ConfigError: a connection is missing, of another type or incomplete, or not for the archive's reader.
     """
-    return Endpoints(kafka=_hidden(_kafka(archive.source.kafka)), store=store_endpoint(archive))
+    kafka = _hidden(_kafka(archive.source.kafka))
+    if archive.source.reader == "spark":
+        # Before anything is planned, and not when Spark begins to read.
+        java_properties(kafka)
+    return Endpoints(kafka=kafka, store=store_endpoint(archive))
 
 
 def store_endpoint(archive: Archive) -> dict[str, str]:
