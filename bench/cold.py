@@ -9,7 +9,6 @@ from dataclasses import replace
 from bench.commands import measured
 from bench.job import JobSettings, archive
 from bench.records import records
-from bench.runner import TINY
 from bench.scenarios import Scenario
 from bench.services import Services, services
 from bench.topics import fill
@@ -19,6 +18,8 @@ from scripts.stack.java import find_java
 from scripts.stack.paths import BIN
 from scripts.stack.settings import spark_settings
 
+# A plan this small takes as long as starting does.
+TINY = 1000
 _PLAIN = """from pyspark.sql import SparkSession
 SparkSession.builder.getOrCreate().range(1000).count()
 """

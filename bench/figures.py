@@ -54,7 +54,8 @@ class Result:
     plain_bytes: int | None = None
 
     def _per_million(self, seconds: float) -> float:
-        return seconds / self.run.records * MILLION
+        """Of what is left when start-up, with its few records, is taken off."""
+        return seconds / max(1, self.run.records - self.tiny.records) * MILLION
 
     @property
     def jvm(self) -> float:
@@ -96,10 +97,23 @@ class Result:
         return (self.run.usage.wall - self.tiny.usage.wall) * self.cores / cpu if cpu > 0 else None
 
     @property
+    def idle(self) -> float | None:
+        """Wall time as a multiple of all the machine's CPU time ÷ its cores, broker and store included."""
+        cpu = self.run.usage.machine - self.tiny.usage.machine
+        wall = self.run.usage.wall - self.tiny.usage.wall
+        return wall * self.run.usage.machine_cores / cpu if cpu > 0 else None
+
+    @property
+    def others(self) -> float:
+        """CPU seconds per million records of whatever else ran: the broker and the store."""
+        run, tiny = self.run.usage, self.tiny.usage
+        return self._per_million(run.machine - run.total - tiny.machine + tiny.total)
+
+    @property
     def rate(self) -> float | None:
         """Records a second, start-up apart; None when the machine was too busy to tell."""
         seconds = self.run.usage.wall - self.tiny.usage.wall
-        return self.run.records / seconds if seconds > 0 else None
+        return (self.run.records - self.tiny.records) / seconds if seconds > 0 else None
 
     @property
     def ratio(self) -> float | None:
@@ -128,6 +142,7 @@ class Result:
                 "workers": self.workers,
                 "total": self.total,
             },
+            "others_cpu_seconds_per_million": self.others,
             "bare_cpu_seconds_per_million": self.bare_total,
             "ratio_to_bare": self.to_bare,
             "plain_parquet_bytes": self.plain_bytes,

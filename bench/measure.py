@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from bench.processes import Stat, command, descendants, memory, stat, threads
+from bench.processes import Stat, busy, command, descendants, memory, stat, threads
 from bench.usage import Kind, Usage
 
 _SECONDS = 0.1
@@ -60,7 +60,7 @@ class Account:
             self._shares[kind] = max(share, self._shares.get(kind, 0))
         self._total = max(self._total, sum(now.values()))
 
-    def usage(self, code: int, wall: float) -> Usage:
+    def usage(self, code: int, wall: float, machine: float) -> Usage:
         """All of it."""
         cpu: dict[Kind, float] = {}
         for pid, seconds in self._cpu.items():
@@ -73,6 +73,8 @@ class Account:
             peak_process=self._peaks,
             peak_kind=self._shares,
             peak_total=self._total,
+            machine=machine,
+            machine_cores=os.cpu_count() or 1,
             threads={kind: _by_name(found.values()) for kind, found in self._threads.items()},
         )
 
@@ -99,11 +101,11 @@ def _kind(process: Stat) -> Kind | None:
 def run(arguments: list[str], log: Path, with_threads: bool) -> Usage:
     """The command, to its end and to that of everything it has started."""
     ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1)
-    started = time.monotonic()
+    started, idle = time.monotonic(), busy()
     account, code, turn = Account(with_threads), -1, 0
     with log.open("wb") as output:
         root = subprocess.Popen(arguments, stdout=output, stderr=output, stdin=subprocess.DEVNULL)
-    wall = 0.0
+    wall = machine = 0.0
     while True:
         found = descendants(os.getpid())
         account.see(found)
@@ -117,9 +119,9 @@ def run(arguments: list[str], log: Path, with_threads: bool) -> Usage:
             _, status = os.waitpid(ended, 0)
             if ended == root.pid:
                 code, wall = os.waitstatus_to_exitcode(status), time.monotonic() - started
-                root.returncode = code
+                root.returncode, machine = code, busy() - idle
         if not descendants(os.getpid()):
-            return account.usage(code, wall)
+            return account.usage(code, wall, machine)
         time.sleep(_SECONDS)
 
 

@@ -41,6 +41,12 @@ def stat(pid: int) -> Stat | None:
         return None
 
 
+def busy() -> float:
+    """CPU seconds of all cores since the machine started, but for those in which it waited."""
+    user, nice, system, _, _, irq, softirq, *_ = map(int, Path("/proc/stat").read_text().split("\n")[0].split()[1:])
+    return (user + nice + system + irq + softirq) * TICK
+
+
 def threads(pid: int) -> list[Stat]:
     """A line for each thread of a process, with the thread's id in place of the process's; none when it is gone."""
     try:

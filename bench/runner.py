@@ -15,8 +15,8 @@ from bench.topics import fill
 from bench.usage import Usage
 from scripts.stack.paths import BIN
 
-# A plan this small takes as long as starting does.
-TINY = 1000
+# So many records take two tasks, and so as many Python workers as the run has: starting them is start-up.
+FEW = 10_000
 Say = Callable[[str], None]
 
 
@@ -31,7 +31,7 @@ class Bench:
         """Measure one. Floors are measured once for each topic, start-up and the bare program each time."""
         topic = self._fill(name, scenario, self._number)
         # Start-up is the same whatever the records are like.
-        few = self._fill(name, Scenario(size=scenario.size), TINY)
+        few = self._fill(name, Scenario(size=scenario.size), FEW)
         is_parquet = scenario.store.get("format") == "parquet"
         self._say(f"{name}: start-up, then the job")
         tiny, run = self._archive(scenario, few), self._archive(scenario, topic)
@@ -82,7 +82,7 @@ class Bench:
     def _floors_of(self, scenario: Scenario, topic: str, few: str) -> Floors:
         if topic not in self._floors:
             self._say(f"{topic}: floor 1, a plain Java consumer")
-            consume = java_consumer(self._services, topic, self._number) - java_consumer(self._services, few, TINY)
+            consume = java_consumer(self._services, topic, self._number) - java_consumer(self._services, few, FEW)
             self._say(f"{topic}: floor 2, gzip and PUT")
             written, _ = compress_and_put(self._services, topic, scenario.partitions)
             self._floors[topic] = Floors(consume=consume, compress_and_put=written)

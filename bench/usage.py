@@ -15,6 +15,8 @@ class Usage:
     :param peak_process: the largest resident size that one process of a kind ever had.
     :param peak_kind: the most that all processes of a kind held at a time; pages that several share count once.
     :param peak_total: the most that all processes held at a time.
+    :param machine: CPU seconds of everything on the machine while the command ran, broker and store included.
+    :param machine_cores: how many cores it has.
     :param threads: CPU seconds of the Python processes by kind and by name of thread, if that was asked for.
     """
 
@@ -24,6 +26,8 @@ class Usage:
     peak_process: Mapping[Kind, int]
     peak_kind: Mapping[Kind, int]
     peak_total: int
+    machine: float = 0.0
+    machine_cores: int = 1
     threads: Mapping[Kind, Mapping[str, float]] = field(default_factory=dict)
 
     @property

@@ -39,6 +39,8 @@ def _run(jvm: float, worker: float, wall: float, records: int = 2_000_000) -> Jo
         peak_process={"jvm": 800 << 20, "worker": 200 << 20},
         peak_kind={"jvm": 800 << 20, "worker": 300 << 20},
         peak_total=1100 << 20,
+        machine=2 * (jvm + 2.0 + worker),
+        machine_cores=2,
     )
     return JobRun(records=records, size=1_000_000, usage=usage, keys=("a", "b", "c", "d"))
 
@@ -46,7 +48,7 @@ def _run(jvm: float, worker: float, wall: float, records: int = 2_000_000) -> Jo
 RESULT = Result(
     name="1200 B",
     run=_run(jvm=40.0, worker=12.0, wall=50.0),
-    tiny=_run(jvm=20.0, worker=2.0, wall=10.0, records=1000),
+    tiny=_run(jvm=20.0, worker=2.0, wall=10.0, records=0),
     cores=2,
     floors=Floors(consume=6.0, compress_and_put=9.0),
     bare=Bare(run=_run(jvm=0.0, worker=21.0, wall=9.0).usage, tiny=_run(jvm=0.0, worker=1.0, wall=1.0).usage),
@@ -60,6 +62,9 @@ def test_start_up_is_taken_off_and_figures_are_per_million() -> None:
     assert (RESULT.bare_total, RESULT.to_bare) == (10.0, 1.5)
     # 40 seconds of two cores for 30 seconds of CPU.
     assert RESULT.waiting == pytest.approx(80 / 30)
+    # Of the machine's 60 CPU seconds the job has 30.
+    assert RESULT.idle == pytest.approx(40 * 2 / 60)
+    assert RESULT.others == pytest.approx(15)
     assert RESULT.memory_per_core == 550 << 20
 
 
