@@ -42,7 +42,9 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(complaints, "PATIENCE", 0.5)
 
 
-@pytest.mark.parametrize("connection", ["OAUTHBEARER", "OAUTHBEARER in other words", "PLAIN", "SCRAM", "TLS"])
+@pytest.mark.parametrize(
+    "connection", ["OAUTHBEARER", "OAUTHBEARER in other words", "PLAIN", "SCRAM", "TLS", "TLS in other words"]
+)
 def test_one_connection_serves_both_readers(
     guarded: Guarded, s3: S3, topic: str, tmp_path: Path, connection: str
 ) -> None:

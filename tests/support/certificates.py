@@ -8,6 +8,7 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import pkcs12
 from cryptography.x509.oid import NameOID
 
 from scripts.stack.ports import HOST
@@ -36,6 +37,20 @@ class Authority:
                 serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
             )
             + certificate.public_bytes(serialization.Encoding.PEM)
+        )
+        return file
+
+    def sign_pkcs12(self, who: str, password: str) -> Path:
+        """The same, in one file that only the password opens."""
+        pem = self.sign(who).read_bytes()
+        key = serialization.load_pem_private_key(pem, None)
+        assert isinstance(key, ec.EllipticCurvePrivateKey)
+        file = self.directory / f"{who}.p12"
+        encryption = serialization.BestAvailableEncryption(password.encode())
+        file.write_bytes(
+            pkcs12.serialize_key_and_certificates(
+                who.encode(), key, x509.load_pem_x509_certificate(pem), None, encryption
+            )
         )
         return file
 

@@ -138,4 +138,13 @@ def _connections(more: GuardedPorts, authority: Authority, provider: IdentityPro
             "ssl.certificate.pem": f"-----BEGIN CERTIFICATE-----{certificate}",
             "ssl.key.pem": key,
         },
+        "TLS in other words": {
+            # The certificate has no such name.
+            "bootstrap.servers": f"localhost:{more.mutual}",
+            "ssl.endpoint.identification.algorithm": "none",
+            "security.protocol": "SSL",
+            "ssl.ca.pem": authority.file.read_text(),
+            "ssl.keystore.location": str(authority.sign_pkcs12("other-client", SECRET)),
+            "ssl.keystore.password": SECRET,
+        },
     }
