@@ -80,6 +80,8 @@ def test_what_java_cannot_do_of_oauthbearer_says_what_is_expected() -> None:
     given = {name: value for name, value in OIDC.items() if "secret" not in name and "method" not in name}
     with pytest.raises(ConfigError, match=r"`sasl.oauthbearer.method` oidc.*found method 'default', no client.secret"):
         java_properties(given)
+    with pytest.raises(ConfigError, match=r"found no token\.endpoint\.url"):
+        java_properties({name: value for name, value in OIDC.items() if "token" not in name})
     with pytest.raises(ConfigError, match=r"found grant\.type 'jwt-bearer'") as caught:
         java_properties({**OIDC, "sasl.oauthbearer.grant.type": "jwt-bearer"})
     assert 'a"b' not in str(caught.value)
