@@ -10,8 +10,10 @@ import gc
 import sys
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TypeVar, cast
 
 from bench.processes import memory
@@ -36,6 +38,7 @@ from kafka_archiver.writer.result import ChunkResult, WrittenObject
 
 SIZES = ((50, 100), (500, 100), (500, 1000))
 _CHUNK = 1000
+_FORGET_PEAK = Path("/proc/self/clear_refs")
 _START = datetime(2026, 11, 21, tzinfo=UTC)
 _INTERVAL = Interval(start=_START, end=_START + timedelta(hours=1))
 _FIRST_MS = int(_START.timestamp() * 1000)
@@ -60,13 +63,13 @@ class _Group:
 
 @dataclass
 class Costs:
-    """CPU seconds by part, bytes of documents, and the most memory this process ever had."""
+    """CPU seconds by part, the most memory this process had in it, and bytes of documents."""
 
     partitions: int
     chunks: int
     seconds: dict[str, float] = field(default_factory=dict)
+    peaks: dict[str, int] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
-    peak: int = 0
 
     @property
     def objects(self) -> int:
@@ -74,11 +77,13 @@ class Costs:
         return self.partitions * self.chunks
 
     def measure(self, part: str, work: Callable[[], Done]) -> Done:
-        """Run it, and note its CPU time, that of its threads included."""
+        """Run it, and note its CPU time, that of its threads included, and its memory."""
         gc.collect()
+        _FORGET_PEAK.write_text("5")
         began = time.process_time()
         done = work()
         self.seconds[part] = time.process_time() - began
+        self.peaks[part] = memory("self").peak
         return done
 
 
@@ -110,7 +115,6 @@ def simulate(partitions: int, chunks: int) -> Costs:
     for stat in store.list("_ledger/"):
         name = stat.key.rsplit("/", 1)[1] if "/runs/" in stat.key else "hours" if "/hours/" in stat.key else "progress"
         costs.sizes[name] = costs.sizes.get(name, 0) + stat.size
-    costs.peak = memory("self").peak
     return costs
 
 
@@ -164,17 +168,13 @@ def _written(chunk: Chunk, store: Store) -> ChunkResult:
 
 
 def table(costs: list[Costs]) -> str:
-    """A column a size; behind each figure, in microseconds or bytes, what it is a object."""
+    """A column a size; behind each figure, in microseconds or bytes, what it is an object, and the peak of memory."""
     rows: list[list[str]] = [["partitions × chunks", *(f"{c.partitions} × {c.chunks}" for c in costs)]]
     rows += [
-        [f"{part}, CPU s", *(_each(c.seconds[part], 1e6 / c.objects, ".2f", "µs") for c in costs)]
+        [f"{part}, CPU s", *(f"{_each(c.seconds[part], c, 'µs')} {c.peaks[part] >> 20:6,} MiB" for c in costs)]
         for part in costs[0].seconds
     ]
-    rows += [
-        [f"{name}, MB", *(_each(c.sizes[name] / 1e6, 1e6 / c.objects, ".2f", "B") for c in costs)]
-        for name in costs[0].sizes
-    ]
-    rows.append(["peak MiB of this process", *(f"{c.peak / (1 << 20):,.0f}" for c in costs)])
+    rows += [[f"{name}, MB", *(_each(c.sizes[name] / 1e6, c, "B") for c in costs)] for name in costs[0].sizes]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join([title.ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(cells, widths[1:], strict=True))])
@@ -182,16 +182,17 @@ def table(costs: list[Costs]) -> str:
     )
 
 
-def _each(value: float, factor: float, form: str, unit: str) -> str:
-    return f"{value:{form}} ({value * factor:,.1f} {unit})"
+def _each(value: float, costs: Costs, unit: str) -> str:
+    return f"{value:.2f} ({value * 1e6 / costs.objects:.1f} {unit})"
 
 
 def main(arguments: list[str]) -> None:
-    """Print the table; the sizes come in ascending order, so that each one's peak is its own."""
+    """Print the table; each size has a process of its own, so that its memory is its own."""
     parser = argparse.ArgumentParser(prog="python -m bench.scale", description="Cost of a run beside its records.")
     parser.add_argument("sizes", nargs="*", metavar="PARTITIONSxCHUNKS", help="default: 50x100 500x100 500x1000")
     wanted = [tuple(map(int, size.split("x"))) for size in parser.parse_args(arguments).sizes] or list(SIZES)
-    print(table([simulate(*size) for size in wanted]))
+    with ProcessPoolExecutor(1, max_tasks_per_child=1) as pool:
+        print(table(list(pool.map(simulate, *zip(*wanted, strict=True)))))
 
 
 if __name__ == "__main__":

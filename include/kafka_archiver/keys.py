@@ -9,6 +9,7 @@ A run is named after the start of its interval, a rebuild of it has its revision
 
 import re
 from datetime import datetime
+from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
@@ -58,6 +59,7 @@ def hour_path(hour: int | None) -> str:
     return f"date={start.year:04d}-{start:%m-%d}/hour={start:%H}"
 
 
+@lru_cache(maxsize=4096)
 def parse_hour_path(path: str) -> int | None:
     """The hour that `hour_path` wrote.
 

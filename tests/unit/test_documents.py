@@ -1,5 +1,6 @@
 """Documents: the same value is the same bytes, and what is not a document is told by a sentence."""
 
+import json
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
@@ -54,6 +55,18 @@ def test_documents_come_back_from_their_bytes(run: tuple[Plan, Manifest]) -> Non
         assert again == document
         assert again.to_json() == document.to_json()
         assert again.digest == document.digest
+
+
+@given(runs())
+def test_documents_have_the_bytes_that_pythons_own_encoder_makes(run: tuple[Plan, Manifest]) -> None:
+    for document in run:
+        assert document.to_json() == json.dumps(document.model_dump(), indent=2, ensure_ascii=False).encode() + b"\n"
+
+
+@pytest.mark.parametrize("text", ["\x00\x1f\x7f\"\\/\b\f\n\r\t", "ä € 😀 \u2028\u2029\ufeff", ""])
+def test_every_character_is_written_as_by_pythons_own_encoder(text: str) -> None:
+    document = COMMIT.model_copy(update={"archive": text})
+    assert document.to_json() == json.dumps(document.model_dump(), indent=2, ensure_ascii=False).encode() + b"\n"
 
 
 @given(plans(), plans())

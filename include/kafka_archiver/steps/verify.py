@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.keys import split_object_key
@@ -11,6 +10,7 @@ from kafka_archiver.plan import Plan
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.runs import that_count, written
 from kafka_archiver.store import Store
+from kafka_archiver.writer.threads import each
 
 log = logging.getLogger(__name__)
 THREADS = 16
@@ -64,8 +64,7 @@ def _objects(store: Store, manifest: Manifest) -> Iterator[str]:
             )
         return None
 
-    with ThreadPoolExecutor(THREADS) as pool:
-        yield from filter(None, pool.map(check, manifest.stored))
+    yield from filter(None, each(check, manifest.stored, THREADS))
 
 
 def _strangers(store: Store, plan: Plan, manifest: Manifest) -> Iterator[str]:
