@@ -19,6 +19,7 @@ from scripts.stack.ports import free_ports
 from scripts.stack.process import end
 from scripts.stack.s3 import S3, S3Ports, remove_sockets
 from tests.support.proxy import S3Proxy
+from tests.support.registry import RegistryPorts, RegistryServer
 
 # Set before the first test imports Airflow, which would make itself a home in the person's own.
 os.environ["AIRFLOW_HOME"] = str(LOCAL / "test-airflow")
@@ -60,6 +61,17 @@ def kafka(stack_directory: Path) -> Iterator[Kafka]:
 def s3(stack_directory: Path) -> Iterator[S3]:
     """A real S3 server with the bucket `archive`. Objects outlive a test: give each test a prefix of its own."""
     server = S3(stack_directory / "s3", free_ports(S3Ports))
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop(grace=0)
+
+
+@pytest.fixture(scope="session")
+def registry(stack_directory: Path) -> Iterator[RegistryServer]:
+    """A real schema registry; half a minute to start, and more the first time. Mark its tests `slow`."""
+    server = RegistryServer(stack_directory / "registry", free_ports(RegistryPorts))
     try:
         server.start()
         yield server

@@ -23,17 +23,25 @@ def fetch_jars(java: Java, log: Path) -> None:
     stamp = target / "ivy.xml"
     if stamp.exists() and stamp.read_bytes() == MODULES.read_bytes():
         return
+    retrieve(java, MODULES, SETTINGS, ["jar", "bundle"], target, log)
+    shutil.copy(MODULES, stamp)
+
+
+def retrieve(java: Java, modules: Path, settings: Path, types: list[str], target: Path, log: Path) -> None:
+    """Fills a folder, which is made anew, with the artifacts of these types that an ivy.xml asks for.
+
+    :raises StackError: one could not be had; with the end of the log.
+    """
     ivy = next((SPARK_HOME / "jars").glob("ivy-*.jar"), None)
     if ivy is None:
         raise StackError(f"no ivy-*.jar in {SPARK_HOME / 'jars'}: pyspark is not whole; remove .venv and try again")
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     jvm = [str(java.executable), "-XX:-UsePerfData", f"-Djava.io.tmpdir={LOCAL}", "-jar", str(ivy)]
-    wanted = ["-settings", str(SETTINGS), "-ivy", str(MODULES), "-types", "jar", "bundle"]
+    wanted = ["-settings", str(settings), "-ivy", str(modules), "-types", *types]
     layout = ["-retrieve", "[conf]/[artifact]-[revision].[ext]"]
     with log.open("ab") as output:
         fetched = subprocess.run([*jvm, *wanted, *layout], cwd=target, stdout=output, stderr=output, check=False)
     if fetched.returncode != 0:
         end = "\n  ".join(log.read_text(errors="replace").splitlines()[-20:])
-        raise StackError(f"the jars of Kafka and Spark could not be fetched; the end of {log}:\n  {end}")
-    shutil.copy(MODULES, stamp)
+        raise StackError(f"what {modules.name} names could not be fetched; the end of {log}:\n  {end}")

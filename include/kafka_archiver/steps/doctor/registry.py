@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 
 from kafka_archiver.decode.registry import Registry, schema_id
-from kafka_archiver.errors import ArchiverError
+from kafka_archiver.errors import ArchiverError, TransientError
 from kafka_archiver.kafka.cluster import Topic
 from kafka_archiver.kafka.reader import read_chunk
 from kafka_archiver.plan import Chunk, Settings
@@ -41,8 +40,12 @@ def _topics(context: Context) -> Iterator[Topic]:
     wanted = context.archive.source.wanted
     for some in [wanted] if isinstance(wanted, re.Pattern) else [[name] for name in wanted]:
         # The checks of the brokers have said what is wrong.
-        with suppress(ArchiverError):
+        try:
             yield from context.cluster.topics(some)
+        except TransientError:
+            return
+        except ArchiverError:
+            continue
 
 
 def _schemas(context: Context, registry: Registry, topic: Topic) -> Check:

@@ -1,0 +1,124 @@
+"""A real schema registry: what the client says of it, and what the doctor makes of it beside a real broker."""
+
+from pathlib import Path
+
+import pytest
+
+from kafka_archiver.decode.registry import Registry
+from kafka_archiver.errors import PermanentError, TransientError
+from kafka_archiver.kafka.cluster import Topic
+from kafka_archiver.steps.doctor.check import Check
+from kafka_archiver.steps.doctor.registry import check_registry
+from scripts.stack.kafka import Kafka
+from scripts.stack.ports import HOST
+from scripts.stack.s3 import S3
+from tests.support.archiver import Archiver
+from tests.support.certificates import Authority
+from tests.support.registry import RegistryServer
+from tests.support.registry_guard import guarding
+from tests.support.topics import DAY, Record, new_topic, produce
+
+pytestmark = [pytest.mark.contract, pytest.mark.slow, pytest.mark.timeout(300)]
+
+ORDER = {"type": "record", "name": "Order", "fields": [{"name": "n", "type": "int"}]}
+USER = "reader:hunter2"
+
+
+def framed(number: int, payload: bytes = b"\x02") -> bytes:
+    return b"\0" + number.to_bytes(4) + payload
+
+
+def test_it_answers_with_its_level_and_its_schemas(registry: RegistryServer) -> None:
+    number = registry.register("level-value", ORDER)
+    client = Registry.of({"url": registry.url + "/"})
+    for level in ("BACKWARD", "NONE"):
+        registry.demand(level)
+        assert client.compatibility() == level
+    found = client.schema(number)
+    assert found is not None
+    assert found.kind == "AVRO"
+    assert '"Order"' in found.text
+    assert client.schema(123_456_789) is None
+
+
+def test_what_is_no_registry_or_does_not_answer(registry: RegistryServer, kafka: Kafka) -> None:
+    # The front page of the same server; no page at all; a broker; nobody.
+    for url in (registry.host_url, f"{registry.host_url}/health", f"http://{kafka.bootstrap_servers}"):
+        with pytest.raises((PermanentError, TransientError)) as caught:
+            Registry.of({"url": url}, timeout=5).compatibility()
+        assert f"at {url}" in str(caught.value)
+    with pytest.raises(TransientError, match=r"no answer from the schema registry at http://127\.0\.0\.1:1; check"):
+        Registry.of({"url": f"http://{HOST}:1"}).compatibility()
+
+
+def test_credentials(registry: RegistryServer) -> None:
+    with guarding(registry.url, USER) as url:
+        assert Registry.of({"url": url, "basic.auth.user.info": USER}).compatibility()
+        with pytest.raises(PermanentError, match=r"refused the credentials \(HTTP 401\)") as caught:
+            Registry.of({"url": url, "basic.auth.user.info": f"{USER}3"}).compatibility()
+        assert "hunter2" not in str(caught.value)
+        with pytest.raises(PermanentError, match=r"wants credentials \(HTTP 401\)"):
+            Registry.of({"url": url}).compatibility()
+
+
+def test_tls(registry: RegistryServer, tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    with guarding(registry.url, USER, authority.sign("registry")) as url:
+        properties = {"url": url, "basic.auth.user.info": USER}
+        assert Registry.of({**properties, "ssl.ca.location": str(authority.file)}).compatibility()
+        with pytest.raises(
+            PermanentError, match=r"TLS with .* failed \(CERTIFICATE_VERIFY_FAILED\).*`ssl.ca.location`"
+        ):
+            Registry.of(properties).compatibility()
+    with pytest.raises(PermanentError, match=r"TLS with .* failed"):
+        Registry.of({"url": registry.url.replace("http", "https")}).compatibility()
+
+
+def checks(archiver: Archiver, registry: Registry | None) -> dict[str, Check]:
+    return {check.name: check for check in check_registry(archiver.context, registry)}
+
+
+def test_the_doctor_looks_for_the_schemas_of_the_newest_records(
+    kafka: Kafka, s3: S3, registry: RegistryServer, tmp_path: Path
+) -> None:
+    number, brokers = registry.register("doctor-value", ORDER), kafka.bootstrap_servers
+    known, unknown, plain, empty = (new_topic(brokers, 2) for _ in range(4))
+    # Old records have an id that nobody knows any more; keys may be numbers, which begin with 0 too.
+    old = [Record(1, DAY, framed(999_999_999))] * 5
+    produce(brokers, known, [*old, *[Record(1, DAY, framed(number), (77).to_bytes(8)), Record(1, DAY, None)] * 3])
+    produce(brokers, unknown, [Record(0, DAY, framed(number)), Record(0, DAY, framed(987_654_321))], "commit")
+    produce(brokers, plain, [Record(0, DAY, b'{"n": 1}'), Record(1, DAY, b"\0\0\0\1")])
+    archiver = Archiver(kafka, s3, tmp_path, [known, unknown, plain, empty, "no-such-topic"])
+    found = checks(archiver, Registry.of({"url": registry.url}))
+    assert {name: check.state for name, check in found.items()} == {
+        "schema registry": "ok",
+        f"schemas of {known}": "ok",
+        f"schemas of {unknown}": "warning",
+        f"schemas of {plain}": "ok",
+        f"schemas of {empty}": "ok",
+    }
+    assert f"{registry.url} answers; compatibility level " in found["schema registry"].found
+    assert found[f"schemas of {known}"].found.endswith(f"are there: {number} (AVRO)")
+    assert f"{unknown}[0] offset 1 begins like one with schema 987654321" in found[f"schemas of {unknown}"].found
+    assert found[f"schemas of {plain}"].found == "no schema's id in its newest records"
+
+
+def test_silent_brokers_are_asked_once(kafka: Kafka, s3: S3, registry: RegistryServer, tmp_path: Path) -> None:
+    archiver = Archiver(kafka, s3, tmp_path, ["one", "two"]).behind(brokers=f"{HOST}:1")
+    asked: list[object] = []
+
+    def silent(wanted: object) -> list[Topic]:
+        asked.append(wanted)
+        raise TransientError("no answer")
+
+    archiver.context.cluster.topics = silent  # type: ignore[method-assign, assignment]
+    assert list(checks(archiver, Registry.of({"url": registry.url}))) == ["schema registry"]
+    assert asked == [["one"]]
+
+
+def test_the_doctor_without_a_registry_and_with_one_that_is_gone(kafka: Kafka, s3: S3, tmp_path: Path) -> None:
+    archiver = Archiver(kafka, s3, tmp_path, ["any"])
+    assert checks(archiver, None)["schema registry"].found == "not configured"
+    [gone] = checks(archiver, Registry.of({"url": f"http://{HOST}:1"})).values()
+    assert (gone.name, gone.state) == ("schema registry", "problem")
+    assert "runs do without it" in gone.means
