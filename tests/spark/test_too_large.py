@@ -1,12 +1,15 @@
 """`source.max_value_bytes` on real services: both readers, and any batches, give the same objects and dead letters."""
 
 import random
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from kafka_archiver.errors import PermanentError
 from kafka_archiver.kafka import reader
+from kafka_archiver.steps.rebuild import rebuild_run
 from scripts.stack.kafka import Kafka
 from scripts.stack.s3 import S3
 from tests.support.archiver import Archiver, hour
@@ -61,3 +64,9 @@ def test_a_run_keeps_the_limit_it_was_planned_with_and_the_message_s_command_set
     archiver.choose(bad_record="dead_letter")
     archiver.work(work, plain=True)
     assert archiver.account(hour(1)) == {"archived": 1, "dead_lettered": 1}
+    # As docs/OPERATING.md has it: a rebuild, by a higher limit, has such records among the others.
+    archiver.context = replace(archiver.context, archive=archiver.archive)
+    archiver.work(rebuild_run(archiver.context, hour(1).id, datetime.now(UTC)), plain=True)
+    [key] = archiver.objects()
+    assert key.endswith("+r1.jsonl.gz")
+    assert list(archiver.lines().values()) == [[1, 22_222_222_222]]
