@@ -1,6 +1,7 @@
 """Case 11 and its kin on a real broker: the same offsets come to mean other records, or are wanted a second time."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -8,9 +9,10 @@ from confluent_kafka.admin import AdminClient
 
 from kafka_archiver.errors import PolicyError
 from kafka_archiver.ranges import TopicPartition
+from kafka_archiver.spark.failures import PERMANENT_EXIT
 from scripts.stack.kafka import Kafka
 from scripts.stack.s3 import S3
-from tests.support.archiver import Archiver, hour
+from tests.support.archiver import SMALL, Archiver, hour
 from tests.support.topics import DAY, HOUR, Record, new_topic, produce
 from tests.support.waiting import until
 
@@ -22,7 +24,7 @@ def archiver(kafka: Kafka, s3: S3, tmp_path: Path) -> Archiver:
     topic = new_topic(kafka.bootstrap_servers, 2)
     records = [Record(n % 2, DAY + n * HOUR // 20, b"%d" % n) for n in range(20)]
     produce(kafka.bootstrap_servers, topic, records)
-    return Archiver(kafka, s3, tmp_path, [topic], {"chunk_records": 4})
+    return Archiver(kafka, s3, tmp_path, [topic], {"chunk_records": 4}, driver_records=SMALL)
 
 
 def make_again(archiver: Archiver, first: int, count: int) -> None:
@@ -45,6 +47,7 @@ def group(archiver: Archiver, partitions: int) -> list[int | None]:
     return list(archiver.context.cluster.committed(archiver.archive.group, names).values())
 
 
+@pytest.mark.slow
 def test_case_11_a_topic_deleted_and_made_again_begins_a_new_generation(archiver: Archiver) -> None:
     archiver.run(hour(0), plain=True)
     before = archiver.etags()
@@ -54,7 +57,7 @@ def test_case_11_a_topic_deleted_and_made_again_begins_a_new_generation(archiver
     with pytest.raises(PolicyError, match="does not begin a new generation"):
         archiver.plan(hour(1), "backfill")
     archiver.choose(recreated_topic="new_generation")
-    proofs = archiver.run(hour(1), plain=True)
+    proofs = archiver.submitted(archiver.plan(hour(1)))
     assert before.items() <= archiver.etags().items()
     new = set(archiver.objects()) - set(before)
     assert all("+g1.jsonl.gz" in key for key in new)
@@ -76,13 +79,17 @@ def test_case_11_a_topic_deleted_and_made_again_begins_a_new_generation(archiver
     assert group(archiver, 3) == [11, 10, 10]
 
 
-def test_a_topic_made_again_while_a_run_is_unfinished_loses_that_run_only_when_told_to(archiver: Archiver) -> None:
+@pytest.mark.slow
+def test_case_11_a_topic_made_again_while_a_run_is_unfinished_loses_that_run_only_when_told_to(
+    archiver: Archiver,
+) -> None:
     work = archiver.plan(hour(0))
     make_again(archiver, 100, 6)
-    with pytest.raises(PolicyError, match=r"was deleted and made again since run .* was planned.*record_loss"):
-        archiver.job(plain=True).run(work.archive[0])
+    told = archiver.submit(work.archive, expect=PERMANENT_EXIT).splitlines()[-1]
+    assert re.search(r"PolicyError: .*was deleted and made again since run .* was planned.*record_loss", told)
+    assert archiver.objects() == {}
     archiver.choose(lost_offsets="record_loss", recreated_topic="new_generation")
-    archiver.run(hour(1), plain=True)
+    archiver.submitted(archiver.plan(hour(1)))
     assert archiver.account(hour(0)) == {"lost": 20}
     assert values(archiver) == [*range(100, 106)]
     assert group(archiver, 3) == [2, 2, 2]

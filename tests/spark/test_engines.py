@@ -1,6 +1,5 @@
 """The engine that fits a run: Spark's tasks, or the driver itself for a few records; the same bytes either way."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -59,7 +58,7 @@ def test_the_driver_gives_the_bytes_that_spark_s_tasks_give_and_starts_no_spark(
     spark = Archiver(kafka, s3, tmp_path, [topic], settings)
     driver = Archiver(kafka, s3, tmp_path, [topic], settings, driver_records=60)
     spark.submit(spark.plan(hour(3)).archive)
-    output = driver.submit(driver.plan(hour(3)).archive, KAFKA_ARCHIVER_TASK_PID=str(os.getpid()))
+    output = driver.submit(driver.plan(hour(3)).archive)
     assert driver.etags() == spark.etags()
     assert "SparkContext" not in output
     assert output.count("records in") == len(list(range(0, 30, 7))) * 2 + 1, "a line a chunk, and one for the run"

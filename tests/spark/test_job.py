@@ -20,7 +20,7 @@ from kafka_archiver.keys import hour_path
 from kafka_archiver.ranges import TopicPartition
 from scripts.stack.kafka import Kafka
 from scripts.stack.s3 import S3
-from tests.support.archiver import Archiver, hour
+from tests.support.archiver import SMALL, Archiver, hour
 from tests.support.topics import DAY, HOUR, Record, delete_records, first_offset, new_topic, produce
 from tests.support.waiting import until
 
@@ -236,13 +236,13 @@ def test_an_unfinished_earlier_run_is_finished_first(kafka: Kafka, s3: S3, tmp_p
 
 def test_case_12_an_added_partition_is_archived_from_its_first_record(kafka: Kafka, s3: S3, tmp_path: Path) -> None:
     topic = new_topic(kafka.bootstrap_servers)
-    archiver = Archiver(kafka, s3, tmp_path, [topic], source={"start": "latest"})
+    archiver = Archiver(kafka, s3, tmp_path, [topic], source={"start": "latest"}, driver_records=SMALL)
     archiver.run(hour(0))
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
     admin.create_partitions([NewPartitions(topic, 2)])[topic].result(30)
     until(lambda: len(admin.list_topics(topic, timeout=10).topics[topic].partitions) == 2)
     produce(kafka.bootstrap_servers, topic, [Record(1, DAY, b"1")])
-    archiver.run(hour(1))
+    archiver.submitted(archiver.plan(hour(1)))
     assert archiver.lines() == {"date=2026-11-21/hour=00": [1]}
 
 

@@ -17,11 +17,13 @@ from kafka_archiver.config import Archive
 from kafka_archiver.intervals import Interval
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.ledger import Ledger
+from kafka_archiver.orchestration.jvm import java_settings
 from kafka_archiver.proof import HourProof
 from kafka_archiver.spark.driver import DriverEngine
 from kafka_archiver.spark.engine import SparkEngine
 from kafka_archiver.spark.finish import Choice
 from kafka_archiver.spark.job import ArchiveJob
+from kafka_archiver.spark.watchdog import TASK_PID
 from kafka_archiver.steps.close_hours import close_hours
 from kafka_archiver.steps.commit import commit
 from kafka_archiver.steps.context import Context, Endpoints
@@ -35,6 +37,8 @@ from scripts.stack.s3 import S3
 from tests.support.proxy import S3Proxy
 from tests.support.topics import DAY
 
+# Fewer records the driver writes itself, by default.
+SMALL = 10_000
 FIRST = datetime.fromtimestamp(DAY / 1000, UTC)
 
 
@@ -59,7 +63,7 @@ class Archiver:
     brokers: str | None = None
     # The client's properties beside, or instead of, the address of the brokers.
     client: dict[str, str] = field(default_factory=dict)
-    # Small as they are, tests of the job mean Spark's tasks.
+    # Small as they are, tests of the job mean Spark's tasks. Where any job will do, SMALL is cheaper.
     driver_records: int = 0
 
     def __post_init__(self) -> None:
@@ -129,8 +133,11 @@ class Archiver:
         ]
 
     def environment(self, **extra: str) -> dict[str, str]:
+        """As the task `archive` makes it."""
         return {
             **os.environ,
+            **java_settings(self.archive.source.reader, os.environ, self.directory),
+            TASK_PID: str(os.getpid()),
             "KAFKA_ARCHIVER_ENDPOINTS": self._outside().to_json(),
             "PYSPARK_PYTHON": sys.executable,
             "PYSPARK_DRIVER_PYTHON": sys.executable,
@@ -184,6 +191,11 @@ class Archiver:
         output, _ = process.communicate(timeout=240)
         assert process.returncode == expect, output[-5000:]
         return output
+
+    def submitted(self, work: Work) -> list[HourProof]:
+        """What follows the plan, its job by spark-submit."""
+        self.submit(work.archive)
+        return self.finish(work)
 
     def finish(self, work: Work) -> list[HourProof]:
         verify(self.context, work.runs)

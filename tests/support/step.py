@@ -1,6 +1,6 @@
 """One step in a process of its own, so that a test can kill it: python -m tests.support.step NAME ARCHIVE RUN…
 
-NAME is plan (RUN is an interval as JSON then), archive (without Spark), verify, commit or close_hours.
+NAME is plan (RUN is an interval as JSON then), verify, commit or close_hours.
 
 ARCHIVE is the archive as JSON; the endpoints are in KAFKA_ARCHIVER_ENDPOINTS, as for the Spark job.
 """
@@ -12,15 +12,11 @@ from datetime import UTC, datetime
 
 from kafka_archiver.config import Archive
 from kafka_archiver.intervals import Interval
-from kafka_archiver.spark.driver import DriverEngine
-from kafka_archiver.spark.finish import Choice
-from kafka_archiver.spark.job import ArchiveJob
 from kafka_archiver.steps.close_hours import close_hours
 from kafka_archiver.steps.commit import commit
 from kafka_archiver.steps.context import Context, Endpoints
 from kafka_archiver.steps.plan import plan
 from kafka_archiver.steps.verify import verify
-from kafka_archiver.writer.result import Limits
 
 if __name__ == "__main__":
     name, archive, *runs = sys.argv[1:]
@@ -28,12 +24,6 @@ if __name__ == "__main__":
     context = Context.open(Archive.model_validate(json.loads(archive)), endpoints)
     if name == "plan":
         plan(context, Interval.model_validate_json(runs[0]), "scheduled", datetime.now(UTC))
-    elif name == "archive":
-        kafka = dict(endpoints.kafka)
-        engine = DriverEngine(kafka, context.store, Limits())
-        job = ArchiveJob(context.cluster, context.store, context.ledger, engine, Choice())
-        for run in runs:
-            job.run(run)
     elif name == "verify":
         verify(context, runs)
     elif name == "commit":
