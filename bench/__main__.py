@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from bench.cluster import cluster
 from bench.compare import changes
 from bench.figures import Result
 from bench.job import JobSettings
@@ -27,7 +28,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--scenario", choices=list(SCENARIOS), nargs="+", default=list(SCENARIOS), help="default: all")
     parser.add_argument("--repeat", type=int, default=1, metavar="N", help="run each N times; the table has medians")
     parser.add_argument("--no-floors", action="store_true", help="leave the floors and the bare program out")
-    parser.add_argument("--cores", type=int, default=2, help="of Spark, in one JVM")
+    parser.add_argument("--cores", type=int, default=2, help="of Spark, in the driver's JVM")
+    parser.add_argument("--workers", type=int, default=0, help="instead: a standalone cluster of so many, a core each")
     parser.add_argument("--reader", choices=["auto", "native", "spark"], default="auto", help="how records are read")
     parser.add_argument("--store", nargs="+", default=[], metavar="KEY=VALUE", help="of the archive's section store")
     parser.add_argument("--conf", nargs="+", default=[], metavar="KEY=VALUE", help="for spark-submit")
@@ -44,7 +46,10 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--compare", type=Path, metavar="FILE", help="what --json wrote before: say what takes more CPU; exit code 1"
     )
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.profile and options.workers:
+        parser.error("--profile samples what spark-submit starts; with --workers, others start the executors")
+    return options
 
 
 def main() -> int:
@@ -65,9 +70,15 @@ def main() -> int:
         print(f"[{time.monotonic() - began:5.0f} s] {what}", file=sys.stderr, flush=True)
 
     store = dict(pair.split("=", 1) for pair in options.store)
-    settings = JobSettings(cores=options.cores, store=store, conf=options.conf, reader=options.reader)
     results: dict[str, list[Result]] = {name: [] for name in wanted}
-    with services(options.fresh, needed) as running:
+    with services(options.fresh, needed) as running, cluster(options.workers) as spark:
+        settings = JobSettings(
+            cores=options.workers or options.cores,
+            store=store,
+            conf=options.conf,
+            reader=options.reader,
+            cluster=spark,
+        )
         bench = Bench(running, settings, options.records, say)
         if options.profile:
             for name, scenario in wanted.items():

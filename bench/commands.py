@@ -17,10 +17,12 @@ def measured(
     log: Path,
     environment: Mapping[str, str] | None = None,
     profile: Profile | None = None,
+    others: Sequence[int] = (),
 ) -> Usage:
     """Run it and wait for all it has started; its output goes to `log`.
 
     :param profile: sample its Python processes, too.
+    :param others: processes that work for it: whatever they start in the meantime counts.
     :raises RuntimeError: it failed.
     """
     settings = {**os.environ, **(environment or {})}
@@ -29,7 +31,8 @@ def measured(
     settings["PYTHONPATH"] = os.pathsep.join(map(str, (ROOT, ROOT / "include")))
     result = log.with_suffix(".json")
     result.unlink(missing_ok=True)
-    measure = [sys.executable, "-m", "bench.measure", str(result), str(log), "threads" if profile else "processes"]
+    options = ["--threads"] * bool(profile) + (["--others", *map(str, others), "--"] if others else [])
+    measure = [sys.executable, "-m", "bench.measure", *options, str(result), str(log)]
     whole = [*(profile.command() if profile else ()), *measure, *command]
     done = subprocess.run(whole, env=settings, cwd=log.parent, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if not result.exists():

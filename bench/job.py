@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 import pyarrow.parquet as pq
 
+from bench.cluster import Cluster
 from bench.commands import measured
 from bench.profile import Profile
 from bench.records import START
@@ -38,6 +39,7 @@ class JobSettings:
     :param store: keys of the archive's section `store`.
     :param conf: what spark-submit is told besides.
     :param reader: `source.reader`.
+    :param cluster: where Spark's tasks run; None: in the driver's JVM.
     :param driver_records: `spark.driver_records`; 0, so that small runs show what Spark's tasks cost to start.
     """
 
@@ -46,6 +48,7 @@ class JobSettings:
     conf: Sequence[str]
     reader: str = "auto"
     driver_records: int = 0
+    cluster: Cluster | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,8 +92,11 @@ def archive(services: Services, topic: str, settings: JobSettings, profile: Prof
     # What `make up` gives to Spark, with other directories.
     defaults = spark_defaults(sorted(SPARK_JARS.glob("*.jar")), class_data(find_java()))
     (conf / "spark-defaults.conf").write_text(defaults)
-    command = [str(BIN / "spark-submit"), "--master", f"local[{settings.cores}]", "--conf", "spark.log.level=WARN"]
-    command += [part for pair in settings.conf for part in ("--conf", pair)]
+    cluster = settings.cluster
+    master = cluster.address if cluster else f"local[{settings.cores}]"
+    command = [str(BIN / "spark-submit"), "--master", master, "--conf", "spark.log.level=WARN"]
+    pairs = [f"{name}={value}" for name, value in cluster.conf.items()] if cluster else []
+    command += [part for pair in (*pairs, *settings.conf) for part in ("--conf", pair)]
     command += [str(ROOT / "spark_jobs" / "archive.py"), "--store", archive.store.url, "--archive", name]
     command += ["--reader", settings.reader, "--driver-records", str(settings.driver_records)]
     command += [part for run in work.archive for part in ("--run", run)]
@@ -101,7 +107,9 @@ def archive(services: Services, topic: str, settings: JobSettings, profile: Prof
         ENDPOINTS: endpoints.to_json(),
         TASK_PID: str(os.getpid()),
     }
-    usage = measured(command, services.directory / f"{topic}.log", environment, profile)
+    usage = measured(
+        command, services.directory / f"{topic}.log", environment, profile, cluster.pids if cluster else ()
+    )
     verify(context, work.runs)
     commit(context, work.runs, datetime.now(UTC))
     manifest = context.ledger.manifest(work.runs[0])

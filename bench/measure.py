@@ -7,13 +7,14 @@ waited for, which gives the exact sum for the JVM. What is missed of a Python wo
 tenth of a second, and by then it has been idle since the job's action ended.
 """
 
+import argparse
 import ctypes
 import json
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from bench.processes import Stat, busy, command, descendants, memory, stat, threads
@@ -98,8 +99,11 @@ def _kind(process: Stat) -> Kind | None:
     return "driver" if "python" in arguments.split(" ")[0] else None
 
 
-def run(arguments: list[str], log: Path, with_threads: bool) -> Usage:
-    """The command, to its end and to that of everything it has started."""
+def run(arguments: list[str], log: Path, with_threads: bool, others: Sequence[int]) -> Usage:
+    """The command, to its end and to that of everything it has started.
+
+    :param others: processes that are not counted, but whatever they start in the meantime is.
+    """
     ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1)
     started, idle = time.monotonic(), busy()
     account, code, turn = Account(with_threads), -1, 0
@@ -107,7 +111,7 @@ def run(arguments: list[str], log: Path, with_threads: bool) -> Usage:
         root = subprocess.Popen(arguments, stdout=output, stderr=output, stdin=subprocess.DEVNULL)
     wall = machine = 0.0
     while True:
-        found = descendants(os.getpid())
+        found = descendants(os.getpid(), *others)
         account.see(found)
         if turn % _MEMORY_EVERY == 0:
             account.weigh(found)
@@ -134,5 +138,12 @@ def _ended() -> int | None:
 
 
 if __name__ == "__main__":
-    result, log, with_threads, *arguments = sys.argv[1:]
-    Path(result).write_text(json.dumps(run(arguments, Path(log), with_threads == "threads").to_dict()))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--threads", action="store_true")
+    parser.add_argument("--others", type=int, nargs="*", default=[])
+    parser.add_argument("result", type=Path)
+    parser.add_argument("log", type=Path)
+    parser.add_argument("command", nargs=argparse.REMAINDER)
+    options = parser.parse_args()
+    usage = run(options.command, options.log, options.threads, options.others)
+    options.result.write_text(json.dumps(usage.to_dict()))

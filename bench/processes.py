@@ -81,11 +81,11 @@ def command(pid: int) -> str:
         return ""
 
 
-def descendants(root: int) -> list[Stat]:
-    """All processes below `root`."""
+def descendants(*roots: int) -> list[Stat]:
+    """All processes below the roots."""
     found = {s.pid: s for s in map(stat, [int(p.name) for p in Path("/proc").iterdir() if p.name.isdigit()]) if s}
     below: list[Stat] = []
-    level = {root}
+    level = set(roots)
     while level:
         children = [s for s in found.values() if s.parent in level]
         below += children
