@@ -12,7 +12,6 @@ import ctypes
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
