@@ -1,11 +1,14 @@
 """Which engine writes a run. Imports Spark only for those that need it."""
 
+import os
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from kafka_archiver.plan import BadRecord, Chunk, Plan
 from kafka_archiver.spark.driver import DriverEngine
+from kafka_archiver.spark.unpacked import unpacked
 from kafka_archiver.store import open_store
 from kafka_archiver.writer.result import ChunkResult, Limits
 
@@ -36,6 +39,7 @@ class Engines:
         if self.reader == "auto" and sum(c.end - c.start for c in chunks) <= self.driver_records:
             engine = DriverEngine(self.kafka, open_store(self.url, self.options), self.limits)
             return engine.write(plan, chunks, bad_record)
+        sys.path[:] = unpacked(sys.path, os.environ.get("SPARK_HOME", ""))
         from kafka_archiver.spark.engine import SparkEngine
 
         spark = SparkEngine(self.url, self.options, self.kafka, self.limits, self.reader)
