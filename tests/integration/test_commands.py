@@ -1,6 +1,8 @@
 """The commands against a real Airflow, broker and S3 server; the few records there are, the job's driver writes."""
 
 import json
+import re
+import shlex
 import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -9,9 +11,11 @@ from typing import Any
 import pytest
 
 from scripts.stack.kafka import Kafka
+from scripts.stack.paths import ROOT
 from scripts.stack.s3 import S3
 from tests.support.airflow import Airflow
 from tests.support.topics import DAY, Record, delete_records, new_topic, produce
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -135,3 +139,30 @@ def test_a_rebuild_the_audit_and_a_choice_for_one_run(airflow: Airflow, kafka: K
     code, output = run_command(airflow, "audit", by_hand, "--deep", "--live")
     assert code == 0, output
     assert "lost" in output
+
+
+def test_a_deleted_object_is_written_again_when_its_task_is_cleared_as_the_docs_say(
+    airflow: Airflow, kafka: Kafka, s3: S3, name: str
+) -> None:
+    dag, topic, store = f"archive_{name}", f"t-{name}", s3.client()
+    [command] = re.findall(r"`airflow (tasks clear .*)`", (ROOT / "docs" / "OPERATING.md").read_text())
+    new_topic(kafka.bootstrap_servers, name=topic)
+    produce(kafka.bootstrap_servers, topic, [Record(0, DAY, b"1")])
+    airflow.pause(dag, False)
+    airflow.wait_for_runs(dag, 1)
+    # An hour may end meanwhile, and bring a second run.
+    first = min(airflow.runs(dag), key=lambda found: str(found["data_interval_start"]))
+    run, start = first["dag_run_id"], first["data_interval_start"]
+    [key] = [o["key"] for o in ask(airflow, "show", name, start)["manifest"]["objects"]]
+    before = store.get_object(Bucket=s3.bucket, Key=f"{name}/{key}")["Body"].read()
+    store.delete_object(Bucket=s3.bucket, Key=f"{name}/{key}")
+    code, output = run_command(airflow, "audit", name)
+    assert (code, "object-missing" in output) == (1, True)
+
+    words = shlex.split(command.replace("archive_orders", dag).replace("2026-11-21T05:00", start))
+    airflow.command(*words)
+    until(lambda: {t.task: t.attempt for t in airflow.tasks(dag, run)}["archive"] == 2)
+    assert airflow.wait_for_runs(dag, 1)[run] == "success"
+    assert store.get_object(Bucket=s3.bucket, Key=f"{name}/{key}")["Body"].read() == before
+    code, output = run_command(airflow, "audit", name, "--deep")
+    assert code == 0, output
