@@ -22,6 +22,8 @@ SparkContext.getOrCreate().parallelize([1], 1).mapPartitions(list).collect()
 """
 # Java warns on standard output, of a stale archive at each start.
 _SILENT = "-Xlog:cds*=off"
+# And without files in /tmp.
+_QUICK = "-XX:-UsePerfData -XX:TieredStopAtLevel=1"
 
 
 def driver_class_path(spark: Path) -> str:
@@ -57,8 +59,9 @@ def make(file: Path, spark: Path) -> None:
             "PYSPARK_PYTHON": sys.executable,
             "PYSPARK_DRIVER_PYTHON": sys.executable,
             "TMPDIR": name,
+            "SPARK_LAUNCHER_OPTS": _QUICK,
         }
-        quick = f'-XX:-UsePerfData -XX:TieredStopAtLevel=1 "-Djava.io.tmpdir={name}" {_SILENT}'
+        quick = f'{_QUICK} "-Djava.io.tmpdir={name}" {_SILENT}'
         local = {"spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1", "spark.local.dir": name}
         conf = {**local, "spark.driver.extraClassPath": driver_class_path(spark)}
         command = [str(spark / "bin" / "spark-submit"), "--master", "local[1]"]
