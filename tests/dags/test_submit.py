@@ -151,7 +151,8 @@ def test_nothing_to_read_skips_spark(archive: MakeArchive, local_connections: No
     [
         (f"echo '{MARK}PolicyError: 5 offsets are gone'; exit 64", PermanentError, "^PolicyError: 5 offsets are gone$"),
         (f"echo '{MARK}TransientError: no answer'; exit 75", TransientError, "^TransientError: no answer$"),
-        ("echo java.lang.OutOfMemoryError: heap >&2; exit 52", TransientError, "code 52: java.lang.OutOfMemoryError"),
+        ("echo java.lang.InternalError: disk >&2; exit 1", TransientError, "code 1: java.lang.InternalError: disk"),
+        ("echo java.lang.OutOfMemoryError: heap >&2; exit 52", PermanentError, "OutOfMemoryError: heap.*native"),
         ("kill -9 $$", TransientError, "killed by signal 9"),
     ],
 )
