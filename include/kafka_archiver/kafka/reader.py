@@ -3,8 +3,10 @@
 It sees what Spark's Kafka source sees, and stops where the chunk ends, whether a record is there or not.
 """
 
+import gc
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from itertools import chain
 from typing import Any
 
@@ -78,7 +80,7 @@ def read_chunk(
     to_batch = _record_batch if settings.content == "record" else _value_batch
     brokers = properties["bootstrap.servers"]
     place = confluent_kafka.TopicPartition(chunk.topic, chunk.partition, chunk.start)
-    try:
+    with _seldom_collecting(), closing(consumer):
         consumer.assign([place])
         damaged = silences = 0
         silent_since = time.monotonic()
@@ -111,8 +113,20 @@ def read_chunk(
                 silences += 1
                 _require_life(consumer, chunk, brokers, silences, patience)
                 silent_since = time.monotonic()
+
+
+@contextmanager
+def _seldom_collecting() -> Iterator[None]:
+    """Look for cycles less often: thousands of messages at a time make Python look all the time, and they have none.
+
+    A third of the CPU at 140 bytes a record.
+    """
+    before = gc.get_threshold()
+    gc.set_threshold(100_000, 20, 100)
+    try:
+        yield
     finally:
-        consumer.close()
+        gc.set_threshold(*before)
 
 
 def _require_life(
