@@ -43,7 +43,8 @@ def copy(topic: str, partitions: list[int], bucket: str) -> None:
         consumer.assign([TopicPartition(topic, partition, position)])
         files: dict[int, tuple[Any, list[bytes]]] = {}
         while position < end:
-            messages = consumer.consume(_BATCH, timeout=1)
+            # No more than there are, or it would wait a second at each partition's end.
+            messages = consumer.consume(min(_BATCH, end - position), timeout=1)
             if not messages:
                 continue
             position = (messages[-1].offset() or 0) + 1

@@ -7,8 +7,8 @@ from html import escape
 from bench.stacks import OTHER, Stack
 
 _WIDTH, _ROW, _LETTER, _TOP = 1600, 16, 6.6, 44
-# What is narrower is left out: a quarter of a pixel.
-_LEAST = 0.25
+# What is narrower, in pixels, is left out.
+_LEAST = 2.0
 COLORS = {
     "garbage collection": "#555555",
     "import": "#c9b18b",
