@@ -37,6 +37,28 @@ def test_the_second_archive_of_a_topic_in_one_place_is_refused_before_it_writes_
     assert run in first.ledger.runs()
 
 
+def test_an_archive_that_is_refused_takes_nothing_from_others(store: Store) -> None:
+    Lake(store, {ORDERS: Range(0, 2)}).run(2)
+    greedy = Lake(store, {BILLS: Range(0, 2), ORDERS: Range(0, 2)})
+    with pytest.raises(PolicyError, match="has topic orders in the same place"):
+        greedy.run(2)
+    assert greedy.ledger.claimed("bills") is None
+
+
+def test_an_archive_whose_claim_is_gone_takes_it_again_or_learns_whose_it_is(store: Store) -> None:
+    first = Lake(store, {ORDERS: Range(0, 2)})
+    first.run(2)
+    store.delete("_ledger/_topics/orders.json")
+    first.logs[ORDERS] = Range(0, 3)
+    first.run(3)
+    assert first.ledger.claimed("orders") == first.name
+    store.delete("_ledger/_topics/orders.json")
+    second = Lake(store, {ORDERS: Range(2, 3)})
+    second.run(2, until="planned")
+    with pytest.raises(PolicyError, match=f"archive {second.name} has topic orders"):
+        first.run(4)
+
+
 def test_archives_of_different_topics_share_a_place(store: Store) -> None:
     first, second = Lake(store, {ORDERS: Range(0, 2)}), Lake(store, {BILLS: Range(0, 2)})
     for lake in (first, second):

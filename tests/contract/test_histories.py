@@ -56,6 +56,19 @@ def test_a_choice_for_a_run_that_is_final_is_refused_and_says_when_it_will_decid
     one.run(3)
     # A retry of the run that chose is no mistake.
     refuse_idle_choices(one.context, hour(3), loss)
+    # Neither is a choice for a run that waits to be finished.
+    one.run(1, "backfill", until="planned")
+    refuse_idle_choices(one.context, hour(3), {"bad_record": "dead_letter"})
+
+
+def test_what_was_chosen_while_a_run_was_read_is_no_idle_choice_either() -> None:
+    one = lake(6)
+    one.run(2, until="planned")
+    choose(one, bad_record="skip")
+    one.run(2)
+    refuse_idle_choices(one.context, hour(2), {"bad_record": "skip"})
+    with pytest.raises(ConfigError, match="decide nothing"):
+        refuse_idle_choices(one.context, hour(2), {"bad_record": "fail"})
 
 
 def test_a_superseded_run_that_is_cleared_does_not_come_back_beside_its_rebuild() -> None:

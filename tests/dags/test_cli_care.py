@@ -280,7 +280,7 @@ def test_the_last_hours(call: Call, context: Context, brokers: Brokers, capsys: 
         "| 20261120T020000Z",
         "2026-11-20T04:00:00Z | -          |    0 |     0 |       0 |         0 |            0 | -                    "
         "| -",
-        "1 earlier hour without a proof: the archive had not begun",
+        "1 earlier hour without a proof",
     ]
     assert call("status", "orders", "-o", "json", "--hours") == 0
     [found] = json.loads(capsys.readouterr().out)

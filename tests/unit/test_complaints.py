@@ -6,6 +6,9 @@ from confluent_kafka import KafkaError
 from kafka_archiver.errors import PermanentError, TransientError
 from kafka_archiver.kafka.complaints import PATIENCE, Complaints
 
+BROKEN = KafkaError(
+    KafkaError._AUTHENTICATION, "SASL PLAIN mechanism handshake failed: Local: Broker transport failure"
+)
 WRONG = KafkaError(KafkaError._AUTHENTICATION, "SASL authentication error: Invalid username or password")
 GONE = KafkaError(KafkaError._TRANSPORT, "Connect to b:9092 failed: Connection refused")
 ALL_GONE = KafkaError(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down")
@@ -29,6 +32,11 @@ def test_a_refusal_counts_once_nobody_has_answered_for_a_while() -> None:
 
 def test_a_broker_that_is_gone_refuses_nobody() -> None:
     assert of(GONE, ALL_GONE).refusal(99) is None
+
+
+def test_a_connection_that_breaks_in_the_handshake_is_no_refusal() -> None:
+    assert of(BROKEN).refusal(99) is None
+    assert isinstance(of(BROKEN).translate(SILENCE, "x"), TransientError)
 
 
 def test_a_complaint_says_why_there_is_no_answer_and_nothing_of_other_errors() -> None:

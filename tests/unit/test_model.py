@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.support.kafka_twin import KafkaTwin
 from tests.support.model import ALL_GOES, Model
 from tests.support.model_run import one_thread, run
 
@@ -107,6 +108,19 @@ def test_a_backfill_completes_no_hour_that_the_time_index_hides() -> None:
     state = hidden()
     state.next_hour = 1
     state.backfill(1, ALL_GOES, [], True, False)
+
+
+@pytest.mark.parametrize("backfill", [False, True])
+def test_so_it_is_while_the_brokers_keep_the_latest_time_back(backfill: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    # That of a record that is not replicated yet.
+    monkeypatch.setattr(KafkaTwin, "latest_times", lambda _, names: dict.fromkeys(names, -1))
+    state = hidden()
+    if backfill:
+        state.next_hour = 1
+        state.backfill(1, ALL_GOES, [], True, False)
+    else:
+        go(state)
+    state.teardown()
 
 
 def test_an_archive_that_begins_in_the_middle_completes_no_hour_before_it_that_the_time_index_hides() -> None:

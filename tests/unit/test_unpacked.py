@@ -9,15 +9,26 @@ from kafka_archiver.spark.unpacked import unpacked
 pytestmark = pytest.mark.unit
 
 
-@pytest.mark.parametrize(("home", "folder"), [("site-packages/pyspark", "site-packages"), ("spark", "spark/python")])
-def test_the_folder_takes_the_place_of_the_zip(home: str, folder: str, tmp_path: Path) -> None:
-    spark = tmp_path / home
-    path = ["/job", str(spark / "python" / "lib" / "pyspark.zip"), str(spark / "python" / "lib" / "py4j.zip"), "/usr"]
+def install(folder: Path) -> None:
+    (folder / "core").mkdir(parents=True)
+    (folder / "core" / "context.py").touch()
+
+
+def test_a_downloads_folder_takes_the_place_of_its_zip(tmp_path: Path) -> None:
+    spark = tmp_path / "spark"
+    path = ["/job", str(spark / "python/lib/pyspark.zip"), str(spark / "python/lib/py4j.zip"), "/usr"]
     assert unpacked(path, str(spark)) == path
-    context = tmp_path / folder / "pyspark" / "core" / "context.py"
-    context.parent.mkdir(parents=True)
-    context.touch()
-    assert unpacked(path, str(spark)) == [path[0], str(tmp_path / folder), *path[2:]]
+    install(spark / "python/pyspark")
+    assert unpacked(path, str(spark)) == [path[0], str(spark / "python"), *path[2:]]
+
+
+def test_where_pip_installed_it_the_zip_is_left_out_and_no_other_environment_comes_first(tmp_path: Path) -> None:
+    packages = tmp_path / "site-packages"
+    spark = packages / "pyspark"
+    install(spark)
+    path = ["/job", str(spark / "python/lib/pyspark.zip"), "/usr", str(packages)]
+    assert unpacked(path, str(spark)) == ["/job", "/usr", str(packages)]
+    assert unpacked(path[:-1], str(spark)) == path[:-1]
 
 
 def test_without_spark_the_path_stays() -> None:

@@ -84,6 +84,8 @@ class Registry:
             response = self._client.get(f"{self.url}/{path}", headers={"Accept": "application/json"})
         except httpx.TransportError as error:
             raise self._unanswered(error) from error
+        except (httpx.InvalidURL, UnicodeError) as error:
+            raise ConfigError(f"source.registry: {self.url} is no address: {error}") from error
         try:
             answer = response.json()
         except ValueError:

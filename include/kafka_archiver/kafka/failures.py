@@ -24,6 +24,8 @@ _PERMANENT = {
 }
 
 _NO_TOKEN = "Failed to acquire SASL OAUTHBEARER token: "
+# The connection broke before the broker saw a password: librdkafka calls that a refusal, too.
+_UNHEARD = "mechanism handshake failed: Local:"
 # OAuth 2.0's words for what asking again does not change (RFC 6749, 5.2).
 _REFUSED = re.compile(r'"error"\s*:\s*"(invalid_|unauthorized_client|unsupported_|access_denied)')
 
@@ -37,6 +39,8 @@ def translate(error: KafkaError, what: str, brokers: str) -> ArchiverError:
     code = error.code()
     if code == KafkaError._AUTHENTICATION and error.str().startswith(_NO_TOKEN):
         return _no_token(error.str().removeprefix(_NO_TOKEN), what, brokers)
+    if code == KafkaError._AUTHENTICATION and _UNHEARD in error.str():
+        code = KafkaError._TRANSPORT
     if code in _PERMANENT:
         return PermanentError(f"{brokers}: {_PERMANENT[code].format(what=what)} ({error.str()})")
     if code in (KafkaError._TRANSPORT, KafkaError._TIMED_OUT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE):

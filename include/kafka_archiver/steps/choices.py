@@ -6,19 +6,23 @@ from kafka_archiver.documents import isoformat
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.intervals import Interval
 from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.plan import unfinished
 
 
 def refuse_idle_choices(context: Context, interval: Interval, chosen: Mapping[str, str]) -> None:
     """Stop a DAG run whose choices would change nothing, and say when they will.
 
-    A choice is made when an interval is planned. A replay of a run that is final makes none.
+    A choice is made when an interval is planned, or read. A replay of a run that is final makes none, unless runs
+    that are not finished come first.
 
     :raises ConfigError: the interval's run is committed, and was planned with other choices.
     """
     own = context.ledger.current(interval.id)
-    if own is None or context.ledger.commit(own.run) is None:
+    if own is None or context.ledger.commit(own.run) is None or unfinished(context):
         return
-    idle = {policy: choice for policy, choice in chosen.items() if own.policies.get(policy) != choice}
+    manifest = context.ledger.manifest(own.run)
+    decided = {**own.policies, **(manifest.policies if manifest else {})}
+    idle = {policy: choice for policy, choice in chosen.items() if decided.get(policy) != choice}
     if idle:
         raise ConfigError(
             f"the run's `policies` {idle} decide nothing: interval {interval} was planned at "

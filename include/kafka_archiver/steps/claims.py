@@ -1,6 +1,6 @@
 """Whose a topic is: of two archives that had it in one place, each would overwrite the other's objects."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from kafka_archiver.errors import PolicyError
 from kafka_archiver.keys import claim_document
@@ -11,19 +11,28 @@ _REQUESTS = 16
 
 
 def claim_topics(context: Context, topics: Iterable[str]) -> None:
-    """Take these topics for the archive.
+    """Take these topics for the archive, all or, but for a race, none.
+
+    With every plan, since a claim may be gone, or somebody else's by now.
 
     :raises PolicyError: another archive has one of them in the same place.
     """
     wanted = sorted(topics)
-    for topic, owner in zip(wanted, each(context.ledger.claim, wanted, _REQUESTS), strict=True):
-        if owner != context.archive.archive:
-            raise PolicyError(claimed_by(context.store.url, topic, owner))
+    owners = dict(zip(wanted, each(context.ledger.claimed, wanted, _REQUESTS), strict=True))
+    _require_own(context, owners)
+    free = [topic for topic in wanted if owners[topic] is None]
+    _require_own(context, dict(zip(free, each(context.ledger.claim, free, _REQUESTS), strict=True)))
+
+
+def _require_own(context: Context, owners: Mapping[str, str | None]) -> None:
+    for topic, owner in owners.items():
+        if owner not in (None, context.archive.archive):
+            raise PolicyError(claimed_by(context.store.url, topic, str(owner)))
 
 
 def claimed_by(url: str, topic: str, owner: str) -> str:
     """What it means that a topic is another archive's."""
     return (
         f"archive {owner} has topic {topic} in the same place, {url}: both would write the same keys. Give one of "
-        f"them another `store.url`; if {owner} is gone for good, delete {url}/{claim_document(topic)}"
+        f"them another `store.url`; if {owner} is gone for good, or never ran, delete {url}/{claim_document(topic)}"
     )

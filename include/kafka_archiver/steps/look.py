@@ -1,7 +1,7 @@
 """What the brokers say of an archive's partitions at planning."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from kafka_archiver.errors import PolicyError, TransientError
@@ -72,7 +72,19 @@ def _hidden(cluster: Cluster, found: Mapping[TopicPartition, int | None], time: 
     # There may be one, of an open transaction.
     open_ones = cluster.offsets_at(nothing, to_ms(time), "read_uncommitted")
     unknown = [name for name in nothing if open_ones[name] is None]
-    return {name for name, latest in cluster.latest_times(unknown).items() if latest >= to_ms(time)}
+    latest = _latest(cluster, unknown, LAST_MS)
+    return {name for name in unknown if latest[name] >= to_ms(time)}
+
+
+def _latest(cluster: Cluster, names: Collection[TopicPartition], at_worst: int) -> dict[TopicPartition, int]:
+    """The latest timestamp of each log; -1 for an empty one.
+
+    :param at_worst: what is said where the brokers do not: they keep it back while its record is not replicated.
+    """
+    latest = cluster.latest_times(names)
+    silent = [name for name in names if latest[name] < 0]
+    starts, highs = cluster.log_starts(silent), cluster.log_ends(silent, "read_uncommitted")
+    return latest | {name: at_worst for name in silent if starts[name] < highs[name]}
 
 
 def _position(committed: int | None, pending: list[PartitionPlan], before: PartitionProgress | None) -> int | None:
@@ -112,14 +124,16 @@ def refuse_hidden_topics(context: Context, expected: Progress, seen: Sequence[Se
         )
 
 
-def complete_from(context: Context, begins: Mapping[TopicPartition, int]) -> dict[TopicPartition, datetime]:
+def complete_from(
+    context: Context, begins: Mapping[TopicPartition, int], now: datetime
+) -> dict[TopicPartition, datetime]:
     """The first hour of each partition with no record before an offset, as Kafka's time index says.
 
     It is the first hour at whose start the first offset is not before that offset.
     """
     low = dict.fromkeys(begins, 0)
     high = dict.fromkeys(begins, LAST_MS // MS_PER_HOUR + 1)
-    latest = context.cluster.latest_times(begins)
+    latest = _latest(context.cluster, begins, to_ms(now))
     while searched := [name for name in begins if low[name] < high[name]]:
         middle = {name: (low[name] + high[name]) // 2 for name in searched}
         for hour in set(middle.values()):

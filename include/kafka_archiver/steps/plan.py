@@ -66,8 +66,7 @@ def plan(context: Context, interval: Interval, origin: Origin, now: datetime) ->
         log.info("interval %s has a plan of %s already: replaying it", interval, f"{own.planned_at:%Y-%m-%d %H:%M:%S}")
     else:
         proposed = _propose(context, interval, origin, now, waiting)
-        known = {partition.topic for partition in settled_so_far(context).partitions}
-        claim_topics(context, {partition.topic for partition in proposed.partitions} - known)
+        claim_topics(context, {partition.topic for partition in proposed.partitions})
         own = context.ledger.create_plan(proposed)
         log.info("planned interval %s: %s", interval, describe(own))
         for decided in (d for p in own.partitions for d in p.decided):
@@ -165,5 +164,5 @@ def _forward(context: Context, seen: list[Seen], known: Known, now: datetime) ->
     starts = beginnings(context.archive, seen, known)
     # Nobody knows what was in a log that was given up: the hours until now may lack some of it.
     anew = {name: hour_start(to_ms(now) // MS_PER_HOUR + 1) for name, start in starts.items() if start.anew}
-    whole_from = complete_from(context, begins_behind(seen, known, starts)) | anew
+    whole_from = complete_from(context, begins_behind(seen, known, starts), now) | anew
     return plan_forward(context.archive.source.max_records_per_run, seen, known, starts, whole_from)

@@ -44,8 +44,8 @@ def _table(one: ArchiveStatus) -> Table:
 
 
 def hours_table(hours: list[HourStatus]) -> Table:
-    """Hours for people; those before the archive's first one are only counted."""
-    before = next((number for number, hour in enumerate(hours) if hour.status), len(hours))
+    """Hours for people; those before the first one with a proof, if there is any, are only counted."""
+    before = next((number for number, hour in enumerate(hours) if hour.status), 0)
     columns = ("hour", "status", "rows", "bytes", "objects", "late rows", "dead letters", "complete as of", "closed by")
     rows = [
         (h.hour_start, Red(h.status) if h.status == "incomplete" else h.status, h.rows, h.bytes, h.objects,
@@ -54,7 +54,7 @@ def hours_table(hours: list[HourStatus]) -> Table:
     ]  # fmt: skip
     lacking = sum(h.status == "incomplete" for h in hours)
     alarm = f"{lacking} of {len(hours)} hours are past and incomplete: what they lack will not come by itself"
-    below = [f"{count(before, 'earlier hour')} without a proof: the archive had not begun"] if before else []
+    below = [f"{count(before, 'earlier hour')} without a proof"] if before else []
     return Table(columns, rows, None, alarm if lacking else None, below)
 
 
