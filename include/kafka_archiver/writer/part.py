@@ -4,6 +4,7 @@ import tempfile
 from io import BufferedRandom
 from pathlib import Path
 
+from kafka_archiver.errors import IntegrityError
 from kafka_archiver.writer.disk import disk
 
 
@@ -12,18 +13,17 @@ class PartBuffer:
 
     def __init__(self, directory: Path) -> None:
         self.size = 0
+        self.held = 0
+        """The bytes of it that are in memory."""
         self._directory = directory
-        self._memory = bytearray()
+        # Joined once, at the end: to let one buffer grow costs more than all that is done with it.
+        self._memory: list[memoryview] = []
         self._file: BufferedRandom | None = None
 
-    @property
-    def held(self) -> int:
-        """The bytes of it that are in memory."""
-        return len(self._memory)
-
     def add(self, data: memoryview) -> None:
-        """Append bytes."""
-        self._memory += data
+        """Append bytes, which nobody may change later."""
+        self._memory.append(data)
+        self.held += len(data)
         self.size += len(data)
 
     def spill(self) -> None:
@@ -32,20 +32,19 @@ class PartBuffer:
             if self._file is None:
                 # Without a name from the first moment on, so that not even a killed process leaves it behind.
                 self._file = tempfile.TemporaryFile(dir=self._directory)  # noqa: SIM115
-            self._file.write(self._memory)
-        self._memory = bytearray()
+            self._file.writelines(self._memory)
+        self._memory, self.held = [], 0
 
-    def take(self) -> memoryview:
+    def take(self) -> bytes:
         """All its bytes. It is of no use afterwards."""
+        memory, self._memory, self.held = self._memory, [], 0
         if self._file is None:
-            return memoryview(self._memory)
-        whole = memoryview(bytearray(self.size))
+            return b"".join(memory)
         with disk(self._directory), self._file as file:
             file.seek(0)
-            count = file.readinto(whole[: self.size - len(self._memory)])
-        # Refuses to be of another length, should the file have been read short.
-        whole[count:] = self._memory
-        self._memory = bytearray()
+            whole = b"".join([file.read(), *memory])
+        if len(whole) != self.size:
+            raise IntegrityError(f"{self.size} bytes of a part were put on local disk, {len(whole)} came back")
         return whole
 
     def close(self) -> None:
