@@ -12,7 +12,7 @@ from kafka_archiver.ranges import Range, TopicPartition, overlaps
 
 Offset = Annotated[int, Field(ge=0)]
 # Raised when an encoder's bytes change, so that a plan made by older code is refused instead of rewritten differently.
-ENCODING = 1
+ENCODING = 2
 
 
 def _proper(pair: tuple[int, int]) -> Range:

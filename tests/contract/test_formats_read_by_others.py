@@ -113,15 +113,26 @@ class TestJsonLines:
         header = Case("jsonl", "gzip", "value").encode([batch(ODD[:1])])[:10]
         assert header.hex() == "1f8b08000000000000ff"
 
-    def test_zstd_is_one_frame_with_a_checksum(self) -> None:
-        data = Case("jsonl", "zstd", "value").encode(
-            [batch([Row(i, 0, value=MEGABYTE.replace(b"\n", b"")) for i in range(5)])]
-        )
-        assert zstandard.get_frame_parameters(data).has_checksum
-        whole = zstandard.ZstdDecompressor().decompressobj()
-        whole.decompress(data)
-        assert whole.eof
-        assert not whole.unused_data
+    def test_zstd_is_frames_of_8_mebibytes_with_checksums(self, tmp_path: Path) -> None:
+        line = b'{"s":"%s"}' % (b"ab c" * (1 << 18))
+        data = Case("jsonl", "zstd", "value").encode([batch([Row(i, 0, value=line) for i in range(20)])])
+        (tmp_path / "x.jsonl.zst").write_bytes(data)
+        sizes = []
+        while data:
+            assert zstandard.get_frame_parameters(data).has_checksum
+            frame = zstandard.ZstdDecompressor().decompressobj()
+            sizes.append(len(frame.decompress(data)))
+            assert frame.eof
+            data = frame.unused_data
+        whole = 20 * (len(line) + 1)
+        assert sizes == [8 << 20] * (whole // (8 << 20)) + [whole % (8 << 20)]
+        assert len(sizes) > 2
+        # Those who know nothing of frames read through them.
+        with pa.input_stream(tmp_path / "x.jsonl.zst", compression="zstd") as stream:
+            assert stream.read().count(b"\n") == 20
+        path = tmp_path / "x.jsonl.zst"
+        found = duckdb.sql(f"select count(*) from read_json('{path}', maximum_object_size=4000000)")
+        assert found.fetchall() == [(20,)]
 
 
 class TestAvro:

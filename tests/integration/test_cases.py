@@ -110,8 +110,8 @@ def test_case_5_code_that_writes_other_bytes_refuses_an_older_plan(
     archiver: Archiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     work = archiver.plan(hour(0))
-    monkeypatch.setattr(job_module, "ENCODING", 2)
-    told = f"run {hour(0).id} was planned for encoding 1, this code writes 2: it would not give the same bytes"
+    monkeypatch.setattr(job_module, "ENCODING", 3)
+    told = f"run {hour(0).id} was planned for encoding 2, this code writes 3: it would not give the same bytes"
     with pytest.raises(PermanentError, match=told):
         archiver.job(plain=True).run(work.archive[0])
     assert archiver.objects() == {}

@@ -109,7 +109,7 @@ def parse(data: bytes, key: str, plan: Plan) -> list[Any]:
     if key.endswith(".gz"):
         data = gzip.decompress(data)
     elif key.endswith(".zst"):
-        data = zstandard.ZstdDecompressor().stream_reader(io.BytesIO(data)).read()
+        data = zstandard.ZstdDecompressor().stream_reader(io.BytesIO(data), read_across_frames=True).read()
     lines = data.split(b"\n")
     assert lines.pop() == b"", f"{key} does not end in a newline"
     whole = key.startswith("_dead_letter/") or plan.settings.content == "record"

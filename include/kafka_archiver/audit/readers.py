@@ -67,7 +67,7 @@ def _stream(file: BinaryIO, codec: str) -> BinaryIO:
     if codec == "gzip":
         return gzip.open(file)  # type: ignore[return-value]
     if codec == "zstd":
-        return zstandard.ZstdDecompressor().stream_reader(file)
+        return zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
     return file
 
 

@@ -20,6 +20,8 @@ SLICE = 256 << 10
 GZIP_LEVEL = 2
 # A window of 1 MiB (level 3 has 2) keeps the state of an open object at 2.5 MB; the output is as small.
 ZSTD = zstandard.ZstdCompressionParameters.from_level(3, window_log=20, write_checksum=True)
+# Of the stream, in slices: frames of 8 MiB can be read side by side, and the first without the rest.
+FRAME = 32
 _GZIP_FORMAT = 16 + zlib.MAX_WBITS
 _READ = 1 << 20
 
@@ -31,8 +33,29 @@ class _Compressor(Protocol):
 
 _COMPRESSORS: dict[str, Callable[[], _Compressor]] = {
     "gzip": lambda: isal_zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, _GZIP_FORMAT),
-    "zstd": lambda: zstandard.ZstdCompressor(compression_params=ZSTD).compressobj(),
+    "zstd": lambda: _ZstdFrames(),
 }
+
+
+class _ZstdFrames:
+    """One frame behind the other, each of `FRAME` slices, the last one of what is left."""
+
+    def __init__(self) -> None:
+        self._maker = zstandard.ZstdCompressor(compression_params=ZSTD)
+        self._frame = self._maker.compressobj()
+        self._slices = 0
+
+    def compress(self, data: Buffer) -> bytes:
+        """A slice of the stream in, what is ready out."""
+        ended = b""
+        if self._slices == FRAME:
+            ended, self._slices, self._frame = self._frame.flush(), 0, self._maker.compressobj()
+        self._slices += 1
+        return ended + self._frame.compress(data)
+
+    def flush(self) -> bytes:
+        """The rest."""
+        return self._frame.flush()
 
 
 class Plain:
@@ -50,7 +73,7 @@ class Plain:
 
 
 class Compressed:
-    """A stream that is stored as one gzip member or one zstd frame."""
+    """A stream that is stored as one gzip member or as zstd frames."""
 
     def __init__(self, codec: str) -> None:
         self._compressor = _COMPRESSORS[codec]()
@@ -79,7 +102,8 @@ class Compressed:
 
     def finish(self) -> list[Buffer]:
         """The rest."""
-        return [self._compressor.compress(self._tail) + self._compressor.flush()]
+        rest = self._compressor.compress(self._tail) if self._tail else b""
+        return [rest + self._compressor.flush()]
 
 
 def compressed(codec: str) -> Plain | Compressed:
@@ -92,16 +116,34 @@ def decompressed(codec: str, source: BinaryIO) -> Iterator[bytes]:
 
     :raises IntegrityError: `source` is not exactly one whole stream of the codec.
     """
+    if codec == "zstd":
+        yield from _frames(source)
+        return
     if codec == "none":
         yield from iter(lambda: source.read(_READ), b"")
         return
-    decompressor = zlib.decompressobj(_GZIP_FORMAT) if codec == "gzip" else zstandard.ZstdDecompressor().decompressobj()
+    decompressor = zlib.decompressobj(_GZIP_FORMAT)
     try:
         while not decompressor.eof and (piece := source.read(_READ)):
             yield decompressor.decompress(piece)
-    except (zlib.error, zstandard.ZstdError) as error:
-        raise IntegrityError(f"damaged {codec} data: {error}") from error
+    except zlib.error as error:
+        raise IntegrityError(f"damaged gzip data: {error}") from error
     if not decompressor.eof:
-        raise IntegrityError(f"the {codec} data end too early")
+        raise IntegrityError("the gzip data end too early")
     if decompressor.unused_data or source.read(1):
-        raise IntegrityError(f"something follows the {codec} data")
+        raise IntegrityError("something follows the gzip data")
+
+
+def _frames(source: BinaryIO) -> Iterator[bytes]:
+    maker = zstandard.ZstdDecompressor()
+    frame, data = maker.decompressobj(), b""
+    try:
+        while data := data or source.read(_READ):
+            if frame.eof:
+                frame = maker.decompressobj()
+            yield frame.decompress(data)
+            data = frame.unused_data
+    except zstandard.ZstdError as error:
+        raise IntegrityError(f"damaged zstd data: {error}") from error
+    if not frame.eof:
+        raise IntegrityError("the zstd data end too early")
