@@ -7,9 +7,10 @@ import pytest
 from kafka_archiver.errors import DocumentError, PolicyError
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.steps.doctor.examine import check_claims
+from kafka_archiver.steps.plan import propose
 from kafka_archiver.store import Store
 from kafka_archiver.store.memory import MemoryStore
-from tests.support.lake import Lake
+from tests.support.lake import Lake, hour
 
 ORDERS, BILLS = TopicPartition("orders", 0), TopicPartition("bills", 0)
 
@@ -24,6 +25,8 @@ def test_the_second_archive_of_a_topic_in_one_place_is_refused_before_it_writes_
     run = first.run(2)
     before = {s.key: s.etag for s in store.list("")}
     second = Lake(store, {ORDERS: Range(0, 3)})
+    with pytest.raises(PolicyError, match="has topic orders in the same place"):
+        propose(second.context, hour(2), "scheduled", hour(2).end)
     with pytest.raises(PolicyError, match=rf"archive {first.name} has topic orders in the same place, memory://.*keys"):
         second.run(2)
     [check] = check_claims(second.context)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_archiver.config import parse_archive
+from kafka_archiver.config import Archive, parse_archive
 from kafka_archiver.keys import probe_prefix
 from kafka_archiver.proof import Progress
 from kafka_archiver.steps.doctor.check import Check
@@ -189,3 +189,16 @@ def test_two_archives_in_one_place() -> None:
     assert list(check_neighbours(mine, others)) == []  # type: ignore[arg-type]
     [check] = check_neighbours(mine, [*others, archive("d", "orders", "s3://lake/x/")])  # type: ignore[arg-type, list-item]
     assert "archive d has the same topics" in check.found
+
+
+def test_two_archives_in_one_group() -> None:
+    def archive(name: str, source: str) -> Archive:
+        text = f"archive: {name}\nsource: {{{source}}}\nstore: {{url: 's3://lake/{name}'}}\n"
+        return parse_archive(text, name)
+
+    mine = archive("a", "topics: [orders], group: g")
+    apart = ["topics: [orders]", "topics: [orders], group: g, kafka: other", "topics: [returns], group: g"]
+    assert list(check_neighbours(mine, [mine, *(archive("b", source) for source in apart)])) == []
+    for source in ("topics: [returns, orders], group: g", "pattern: 'o.*', group: g"):
+        [check] = check_neighbours(mine, [archive("b", source)])
+        assert "archive b keeps its position in the same group, g," in check.found

@@ -17,14 +17,23 @@ def claim_topics(context: Context, topics: Iterable[str]) -> None:
 
     :raises PolicyError: another archive has one of them in the same place.
     """
+    owners = require_own(context, topics)
+    free = [topic for topic, owner in owners.items() if owner is None]
+    _compare(context, dict(zip(free, each(context.ledger.claim, free, _REQUESTS), strict=True)))
+
+
+def require_own(context: Context, topics: Iterable[str]) -> dict[str, str | None]:
+    """Whose these topics are: this archive's, or nobody's yet. Writes nothing.
+
+    :raises PolicyError: another archive has one of them in the same place.
+    """
     wanted = sorted(topics)
     owners = dict(zip(wanted, each(context.ledger.claimed, wanted, _REQUESTS), strict=True))
-    _require_own(context, owners)
-    free = [topic for topic in wanted if owners[topic] is None]
-    _require_own(context, dict(zip(free, each(context.ledger.claim, free, _REQUESTS), strict=True)))
+    _compare(context, owners)
+    return owners
 
 
-def _require_own(context: Context, owners: Mapping[str, str | None]) -> None:
+def _compare(context: Context, owners: Mapping[str, str | None]) -> None:
     for topic, owner in owners.items():
         if owner not in (None, context.archive.archive):
             raise PolicyError(claimed_by(context.store.url, topic, str(owner)))

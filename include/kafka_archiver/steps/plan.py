@@ -12,7 +12,7 @@ from kafka_archiver.plan import PartitionPlan, Plan
 from kafka_archiver.planning import begins_behind, plan_backfill, plan_forward
 from kafka_archiver.policy import Known, Seen, beginnings
 from kafka_archiver.proof import Progress
-from kafka_archiver.steps.claims import claim_topics
+from kafka_archiver.steps.claims import claim_topics, require_own
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.look import complete_from, look, refuse_hidden_topics
 
@@ -90,7 +90,9 @@ def propose(context: Context, interval: Interval, origin: Origin, now: datetime)
 
     :raises PolicyError: the brokers' state needs a person's decision.
     """
-    return _propose(context, interval, origin, now, unfinished(context))
+    proposed = _propose(context, interval, origin, now, unfinished(context))
+    require_own(context, {partition.topic for partition in proposed.partitions})
+    return proposed
 
 
 def describe(plan: Plan) -> str:

@@ -23,8 +23,9 @@ def examine(context: Context, interval: Interval, now: datetime, others: Iterabl
     :param others: the other archives of this Airflow.
     """
     yield from check_store(context.store, context.archive.archive)
-    yield from check_neighbours(context.archive, others)
-    yield from tried("neighbours", lambda: check_claims(context))
+    neighbours = list(check_neighbours(context.archive, others))
+    # Those of the same Airflow are known by name already.
+    yield from neighbours or tried("neighbours", lambda: check_claims(context))
     try:
         waiting = unfinished(context)
     except ArchiverError as error:
@@ -44,7 +45,7 @@ def check_claims(context: Context) -> Iterator[Check]:
 
 
 def check_neighbours(archive: Archive, others: Iterable[Archive]) -> Iterator[Check]:
-    """Two archives of one topic in one place would write the same keys."""
+    """Two archives of one topic: in one place they write the same keys, in one group they move each other's position."""
     mine = {f"{archive.store.url.rstrip('/')}/{topic_prefix(topic)}" for topic in archive.source.topics or ()}
     for other in others:
         theirs = {f"{other.store.url.rstrip('/')}/{topic_prefix(topic)}" for topic in other.source.topics or ()}
@@ -55,3 +56,17 @@ def check_neighbours(archive: Archive, others: Iterable[Archive]) -> Iterator[Ch
                 "both write the same keys, and each takes the other's objects for strangers",
                 "another `store.url` for one of them",
             )
+        if other.archive != archive.archive and _share_offsets(archive, other):
+            yield problem(
+                "neighbours",
+                f"archive {other.archive} keeps its position in the same group, {archive.group}, for the same topics",
+                "each takes for archived what only the other has",
+                "leave `source.group` out in one of them (then it is archiver-<archive>), or another name",
+            )
+
+
+def _share_offsets(one: Archive, other: Archive) -> bool:
+    # A pattern may match anything.
+    topics = [archive.source.topics for archive in (one, other)]
+    common = None in topics or set(topics[0] or ()) & set(topics[1] or ())
+    return one.group == other.group and one.source.kafka == other.source.kafka and bool(common)
