@@ -45,7 +45,7 @@ def check_claims(context: Context) -> Iterator[Check]:
 
 
 def check_neighbours(archive: Archive, others: Iterable[Archive]) -> Iterator[Check]:
-    """Two archives of one topic: in one place they write the same keys, in one group they move each other's position."""
+    """Archives of one topic: in one place they write the same keys, in one group they move each other's position."""
     mine = {f"{archive.store.url.rstrip('/')}/{topic_prefix(topic)}" for topic in archive.source.topics or ()}
     for other in others:
         theirs = {f"{other.store.url.rstrip('/')}/{topic_prefix(topic)}" for topic in other.source.topics or ()}
