@@ -173,10 +173,10 @@ def test_connections_that_break_while_a_run_is_planned_and_committed(
     """A break is survived by asking again, or is for the next attempt; it is never taken for an answer."""
     archiver = archive(way, s3, topic, tmp_path, "native")
 
-    def attempt() -> Archiver:
+    def attempt(timeout: float = 3) -> Archiver:
         """With clients of its own: the others wait longer and longer before they connect again."""
         beyond = archiver.behind(brokers=way.proxy.brokers)
-        beyond.context.cluster.timeout = 3
+        beyond.context.cluster.timeout = timeout
         return beyond
 
     for api in (OFFSET_FETCH, LIST_OFFSETS):
@@ -186,7 +186,7 @@ def test_connections_that_break_while_a_run_is_planned_and_committed(
         assert way.proxy.pass_on() >= 1, api
         assert archiver.context.ledger.plan(hour(3).id) is None
     way.proxy.reset([OFFSET_FETCH], last=1)
-    work = attempt().plan(hour(3))
+    work = attempt(15).plan(hour(3))
     way.proxy.pass_on()
     for run in work.archive:
         attempt().job().run(run)
@@ -197,7 +197,7 @@ def test_connections_that_break_while_a_run_is_planned_and_committed(
         assert way.proxy.pass_on() >= 1, api
         assert archiver.context.ledger.commit(hour(3).id) is not None
     way.proxy.reset([OFFSET_COMMIT], last=1)
-    attempt().finish(work)
+    attempt(15).finish(work)
     assert archiver.etags() == undisturbed
     partitions = [TopicPartition(topic, n) for n in range(2)]
     ends = archiver.context.cluster.committed(archiver.archive.group, partitions)

@@ -119,6 +119,8 @@ def test_an_audit_is_clean_until_something_is_removed_or_edited(
     of_unfinished = tuple(f"/{run}/" for run in report.unfinished)
     promised = history.promised()
     keys = [k for k in keys if k in promised or (k.startswith("_ledger/") and not any(u in k for u in of_unfinished))]
+    # Claims are no part of an archive: the next plan takes one again that is gone, and refuses one that is not its own.
+    keys = [k for k in keys if not k.startswith("_ledger/_topics/")]
     key = data.draw(st.sampled_from(keys))
     stored = history.lake.store.get(key) or b""
     if data.draw(st.booleans()):
