@@ -9,6 +9,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import psutil
 import pytest
@@ -20,6 +21,8 @@ from scripts.stack.process import end
 from scripts.stack.s3 import S3, S3Ports, remove_sockets
 from tests.support.proxy import S3Proxy
 from tests.support.registry import RegistryPorts, RegistryServer
+
+Server = TypeVar("Server", Kafka, S3, RegistryServer)
 
 # Set before the first test imports Airflow, which would make itself a home in the person's own.
 os.environ["AIRFLOW_HOME"] = str(LOCAL / "test-airflow")
@@ -46,37 +49,30 @@ def _discard(directory: Path) -> None:
     shutil.rmtree(directory)
 
 
+def _running(server: Server) -> Iterator[Server]:
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop(grace=0)
+
+
 @pytest.fixture(scope="session")
 def kafka(stack_directory: Path) -> Iterator[Kafka]:
     """A real broker. Topics outlive a test: give each test names of its own."""
-    broker = Kafka(stack_directory / "kafka", free_ports(KafkaPorts))
-    try:
-        broker.start()
-        yield broker
-    finally:
-        broker.stop(grace=0)
+    yield from _running(Kafka(stack_directory / "kafka", free_ports(KafkaPorts)))
 
 
 @pytest.fixture(scope="session")
 def s3(stack_directory: Path) -> Iterator[S3]:
     """A real S3 server with the bucket `archive`. Objects outlive a test: give each test a prefix of its own."""
-    server = S3(stack_directory / "s3", free_ports(S3Ports))
-    try:
-        server.start()
-        yield server
-    finally:
-        server.stop(grace=0)
+    yield from _running(S3(stack_directory / "s3", free_ports(S3Ports)))
 
 
 @pytest.fixture(scope="session")
 def registry(stack_directory: Path) -> Iterator[RegistryServer]:
     """A real schema registry; half a minute to start, and more the first time. Mark its tests `slow`."""
-    server = RegistryServer(stack_directory / "registry", free_ports(RegistryPorts))
-    try:
-        server.start()
-        yield server
-    finally:
-        server.stop(grace=0)
+    yield from _running(RegistryServer(stack_directory / "registry", free_ports(RegistryPorts)))
 
 
 @pytest.fixture

@@ -75,7 +75,7 @@ def beginnings(archive: Archive, seen: list[Seen], known: Known) -> dict[TopicPa
 
 
 def troubles(archive: Archive, seen: list[Seen], known: Known) -> list[str]:
-    """Everything about which a policy says `fail`, a message each."""
+    """Everything about which a policy says `fail`, a message each; each once."""
     found = []
     is_new = _is_new(seen, known)
     for state in seen:
@@ -83,7 +83,7 @@ def troubles(archive: Archive, seen: list[Seen], known: Known) -> list[str]:
             _beginning(archive, state, known, is_new)
         except PolicyError as error:
             found.append(str(error))
-    return found
+    return list(dict.fromkeys(found))
 
 
 def _is_new(seen: list[Seen], known: Known) -> bool:

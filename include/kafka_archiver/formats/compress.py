@@ -31,12 +31,6 @@ class _Compressor(Protocol):
     def flush(self) -> bytes: ...
 
 
-_COMPRESSORS: dict[str, Callable[[], _Compressor]] = {
-    "gzip": lambda: isal_zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, _GZIP_FORMAT),
-    "zstd": lambda: _ZstdFrames(),
-}
-
-
 class _ZstdFrames:
     """One frame behind the other, each of `FRAME` slices, the last one of what is left."""
 
@@ -56,6 +50,12 @@ class _ZstdFrames:
     def flush(self) -> bytes:
         """The rest."""
         return self._frame.flush()
+
+
+_COMPRESSORS: dict[str, Callable[[], _Compressor]] = {
+    "gzip": lambda: isal_zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, _GZIP_FORMAT),
+    "zstd": _ZstdFrames,
+}
 
 
 class Plain:

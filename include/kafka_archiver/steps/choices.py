@@ -17,6 +17,8 @@ def refuse_idle_choices(context: Context, interval: Interval, chosen: Mapping[st
 
     :raises ConfigError: the interval's run is committed, and was planned with other choices.
     """
+    if not chosen:
+        return
     own = context.ledger.current(interval.id)
     if own is None or context.ledger.commit(own.run) is None or unfinished(context):
         return

@@ -27,16 +27,29 @@ def require_own(context: Context, topics: Iterable[str]) -> dict[str, str | None
 
     :raises PolicyError: another archive has one of them in the same place.
     """
-    wanted = sorted(topics)
-    owners = dict(zip(wanted, each(context.ledger.claimed, wanted, _REQUESTS), strict=True))
+    owners = owners_of(context, topics)
     _compare(context, owners)
     return owners
 
 
+def owners_of(context: Context, topics: Iterable[str]) -> dict[str, str | None]:
+    """Which archive has each topic in this place; None: none."""
+    wanted = sorted(topics)
+    return dict(zip(wanted, each(context.ledger.claimed, wanted, _REQUESTS), strict=True))
+
+
+def foreign(context: Context, owners: Mapping[str, str | None]) -> dict[str, str]:
+    """Those of the topics that are another archive's, with what that means."""
+    return {
+        topic: claimed_by(context.store.url, topic, owner)
+        for topic, owner in owners.items()
+        if owner is not None and owner != context.archive.archive
+    }
+
+
 def _compare(context: Context, owners: Mapping[str, str | None]) -> None:
-    for topic, owner in owners.items():
-        if owner not in (None, context.archive.archive):
-            raise PolicyError(claimed_by(context.store.url, topic, str(owner)))
+    for said in foreign(context, owners).values():
+        raise PolicyError(said)
 
 
 def claimed_by(url: str, topic: str, owner: str) -> str:

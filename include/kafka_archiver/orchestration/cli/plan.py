@@ -29,9 +29,10 @@ def show_plan(args: Namespace) -> Answer:
     context = open_archive(archive)
     existing = context.ledger.current(interval.id)
     plan = existing or propose(context, interval, "backfill" if args.backfill else "scheduled", now)
-    first = [earlier.run for earlier in unfinished(context) if earlier.run != plan.run]
+    waiting = unfinished(context)
+    first = [earlier.run for earlier in waiting if earlier.run != plan.run]
     triggered = [decided for p in plan.partitions for decided in p.decided]
-    ahead = _troubles_ahead(context, interval) if existing else []
+    ahead = _troubles_ahead(context, interval, waiting) if existing else []
     document = {
         "archive": archive.archive,
         "run": plan.run,
@@ -49,13 +50,13 @@ def show_plan(args: Namespace) -> Answer:
     return Answer(document, tables)
 
 
-def _troubles_ahead(context: Context, interval: Interval) -> list[str]:
+def _troubles_ahead(context: Context, interval: Interval, waiting: list[Plan]) -> list[str]:
     """What a replay says nothing of."""
     try:
-        seen, known = survey(context, interval, unfinished(context))
+        seen, known = survey(context, interval, waiting)
     except ArchiverError as error:
         return [str(error)]
-    return list(dict.fromkeys(troubles(context.archive, seen, known)))
+    return troubles(context.archive, seen, known)
 
 
 def _interval(archive: Archive, start: datetime) -> Interval:

@@ -106,7 +106,7 @@ def _group(context: Context, interval: Interval, waiting: list[Plan]) -> Iterato
     if members := context.cluster.members(archive.group):
         yield problem(GROUP, live_members(archive.group, members))
     seen, known = survey(context, interval, waiting)
-    found = list(dict.fromkeys(troubles(archive, seen, known)))
+    found = troubles(archive, seen, known)
     planned = context.ledger.current(interval.id) is not None
     yield from (problem(GROUP, trouble, *([when(interval)] if planned else [])) for trouble in found)
     recreated = {s.name.topic for s in seen if (p := known.get(s.name)) and p.topic_id != s.topic_id}

@@ -7,7 +7,7 @@ from kafka_archiver.config import Archive
 from kafka_archiver.errors import ArchiverError
 from kafka_archiver.intervals import Interval
 from kafka_archiver.keys import topic_prefix
-from kafka_archiver.steps.claims import claimed_by
+from kafka_archiver.steps.claims import foreign, owners_of
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.doctor.brokers import check_brokers
 from kafka_archiver.steps.doctor.check import Check, problem, tried
@@ -38,25 +38,23 @@ def examine(context: Context, interval: Interval, now: datetime, others: Iterabl
 
 def check_claims(context: Context) -> Iterator[Check]:
     """Topics that another archive, perhaps of another Airflow, has in the same place."""
-    for topic in context.archive.source.topics or ():
-        owner = context.ledger.claimed(topic)
-        if owner not in (None, context.archive.archive):
-            yield problem("neighbours", claimed_by(context.store.url, topic, owner), "no run gets a plan")
+    for said in foreign(context, owners_of(context, context.archive.source.topics or ())).values():
+        yield problem("neighbours", said, "no run gets a plan")
 
 
 def check_neighbours(archive: Archive, others: Iterable[Archive]) -> Iterator[Check]:
     """Archives of one topic: in one place they write the same keys, in one group they move each other's position."""
     mine = {f"{archive.store.url.rstrip('/')}/{topic_prefix(topic)}" for topic in archive.source.topics or ()}
-    for other in others:
+    for other in (other for other in others if other.archive != archive.archive):
         theirs = {f"{other.store.url.rstrip('/')}/{topic_prefix(topic)}" for topic in other.source.topics or ()}
-        if other.archive != archive.archive and (shared := sorted(mine & theirs)):
+        if shared := sorted(mine & theirs):
             yield problem(
                 "neighbours",
                 f"archive {other.archive} has the same topics in the same place: {', '.join(shared)}",
                 "both write the same keys, and each takes the other's objects for strangers",
                 "another `store.url` for one of them",
             )
-        if other.archive != archive.archive and _share_offsets(archive, other):
+        if _share_offsets(archive, other):
             yield problem(
                 "neighbours",
                 f"archive {other.archive} keeps its position in the same group, {archive.group}, for the same topics",
