@@ -3,14 +3,17 @@
 import hashlib
 import time
 import uuid
+from dataclasses import dataclass
 
 import confluent_kafka
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from kafka_archiver.errors import TransientError
 from kafka_archiver.formats import vectors
 from kafka_archiver.kafka import reader
-from kafka_archiver.kafka.reader import read_chunk
+from kafka_archiver.kafka.reader import read_chunk, read_chunks
 from kafka_archiver.plan import Chunk, Settings
 from scripts.stack.kafka import Kafka
 from tests.support.topics import DAY, Record, delete_records, new_topic, produce
@@ -18,10 +21,10 @@ from tests.support.topics import DAY, Record, delete_records, new_topic, produce
 pytestmark = pytest.mark.contract
 
 
-def offsets(kafka: Kafka, topic: str, start: int, end: int, **settings: str) -> list[int]:
+def offsets(kafka: Kafka, topic: str, start: int, end: int, **chosen: str) -> list[int]:
     chunk = Chunk(topic=topic, partition=0, generation=0, start=start, end=end)
     properties = {"bootstrap.servers": kafka.bootstrap_servers}
-    batches = read_chunk(properties, "g", chunk, Settings.model_validate(settings), patience=20)
+    batches = read_chunk(properties, "g", chunk, Settings.model_validate(chosen), patience=20)
     return [offset for batch in batches for offset in batch.column("offset").to_pylist()]
 
 
@@ -30,6 +33,54 @@ def test_it_reads_exactly_the_chunk(kafka: Kafka) -> None:
     produce(kafka.bootstrap_servers, topic, [Record(0, DAY, b"x")] * 5000)
     for start, end in ((0, 5000), (0, 1), (10, 4000), (4999, 5000)):
         assert offsets(kafka, topic, start, end) == list(range(start, end))
+
+
+@dataclass(repr=False)
+class Mixed:
+    """A topic with plain, committed and aborted records in its three partitions, and those that are to be read."""
+
+    topic: str
+    ends: list[int]
+    records: list[dict[int, bytes]]
+
+    def chunk(self, partition: int, start: int, end: int) -> Chunk:
+        return Chunk(topic=self.topic, partition=partition, generation=0, start=start, end=end)
+
+
+@pytest.fixture(scope="module")
+def mixed(kafka: Kafka) -> Mixed:
+    brokers = kafka.bootstrap_servers
+    counts = [50, 350, 650]
+    # A transaction's marker takes an offset too.
+    made = Mixed(new_topic(brokers, 3), [6 * count + 4 for count in counts], [])
+    for turn in range(6):
+        records = [Record(p, DAY, b"%d-%d-%d" % (turn, p, n)) for p, count in enumerate(counts) for n in range(count)]
+        produce(brokers, made.topic, records, [None, "commit", "abort"][turn % 3])
+    for partition, end in enumerate(made.ends):
+        batches = read_chunk({"bootstrap.servers": brokers}, "g", made.chunk(partition, 0, end), Settings())
+        made.records.append({row["offset"]: row["value"] for batch in batches for row in batch.to_pylist()})
+    assert [len(some) for some in made.records] == [4 * count for count in counts]
+    return made
+
+
+@given(data=st.data())
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_one_consumer_reads_chunks_in_any_order_and_gives_each_its_own(
+    kafka: Kafka, mixed: Mixed, data: st.DataObject
+) -> None:
+    """Most chunks are near the end of a log: that end is known while the next chunk begins, and must not end it."""
+    chunks = []
+    for partition in data.draw(st.lists(st.integers(0, 2), min_size=1, max_size=12), label="partitions"):
+        start = data.draw(st.integers(0, mixed.ends[partition] - 1))
+        chunks.append(mixed.chunk(partition, start, data.draw(st.integers(start + 1, mixed.ends[partition]))))
+    found = []
+    for chunk, batches in read_chunks({"bootstrap.servers": kafka.bootstrap_servers}, "g", chunks, Settings(), 20):
+        rows = [row for batch in batches for row in batch.to_pylist()]
+        wanted = {o: value for o, value in mixed.records[chunk.partition].items() if chunk.start <= o < chunk.end}
+        assert {row["offset"]: row["value"] for row in rows} == wanted
+        assert len(rows) == len(wanted)
+        found.append(chunk)
+    assert found == chunks
 
 
 def test_it_stops_at_the_end_of_a_chunk_without_a_record_there(kafka: Kafka) -> None:

@@ -3,10 +3,12 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.plan import Chunk
-from kafka_archiver.spark.native import TASK_CHUNKS, TASK_OFFSETS, tasks
+from kafka_archiver.spark.native import CHUNK_COST, LARGEST_TASK, share
 from scripts.stack.kafka import Kafka
 from scripts.stack.s3 import S3
 from tests.support.archiver import Archiver, hour
@@ -15,23 +17,39 @@ from tests.support.topics import DAY, Record, new_topic, produce
 pytestmark = pytest.mark.spark
 
 
+def chunks_of(sizes: list[int]) -> list[Chunk]:
+    return [Chunk(topic="t", partition=p, start=7, end=7 + size, generation=0) for p, size in enumerate(sizes)]
+
+
 @pytest.mark.parametrize(
-    ("sizes", "expected"),
+    ("sizes", "cores", "expected"),
     [
-        ([1], 1),
-        ([250] * 4, 1),
-        ([TASK_OFFSETS - 1], 1),
-        ([TASK_OFFSETS], 1),
-        ([TASK_OFFSETS // 2] * 4, 3),
-        ([100] * 500, 1 + 500 * 100 // TASK_OFFSETS + 500 // TASK_CHUNKS),
-        ([1_000_000] * 8, 8),
+        ([1], 2, [1]),
+        ([250] * 4, 2, [2, 2]),
+        # What bench.runner.FEW counts on: start-up is that of two workers.
+        ([2_500] * 4, 2, [2, 2]),
+        ([1_000_000] * 8, 2, [1] * 8),
+        ([2_000] * 500, 2, [15] * 33 + [5]),
+        ([2_000] * 500, 64, [2] * 250),
+        ([10, 10, 10, 10, 500_000, 10], 2, [1, 4, 1]),
     ],
 )
-def test_a_task_for_each_chunk_of_any_size_and_few_for_many_small_ones(sizes: list[int], expected: int) -> None:
-    assert (
-        tasks([Chunk(topic="t", partition=p, start=0, end=size, generation=0) for p, size in enumerate(sizes)])
-        == expected
-    )
+def test_a_task_for_each_large_chunk_and_few_for_many_small_ones(
+    sizes: list[int], cores: int, expected: list[int]
+) -> None:
+    assert [len(task) for task in share(chunks_of(sizes), cores)] == expected
+
+
+@given(st.lists(st.integers(1, 300_000), min_size=1, max_size=60), st.integers(1, 64))
+def test_every_chunk_is_in_one_task_and_no_large_one_waits_for_others(sizes: list[int], cores: int) -> None:
+    chunks = chunks_of(sizes)
+    tasks = share(chunks, cores)
+    assert sorted((chunk for task in tasks for chunk in task), key=lambda chunk: chunk.partition) == chunks
+    for task in tasks:
+        *others, _ = [CHUNK_COST + chunk.end - chunk.start for chunk in task]
+        assert sum(others) < LARGEST_TASK
+    weights = [sum(CHUNK_COST + chunk.end - chunk.start for chunk in task) for task in tasks]
+    assert weights == sorted(weights, reverse=True)
 
 
 @pytest.mark.timeout(120)

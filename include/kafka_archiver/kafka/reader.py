@@ -1,11 +1,11 @@
-"""The native reader: one chunk straight from the brokers through librdkafka, as Arrow batches.
+"""The native reader: chunks straight from the brokers through librdkafka, as Arrow batches.
 
 It sees what Spark's Kafka source sees, and stops where the chunk ends, whether a record is there or not.
 """
 
 import gc
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from itertools import chain
 from typing import Any
@@ -33,35 +33,44 @@ PATIENCES = 10
 # How often a set of records that arrives damaged is read again.
 DAMAGED_TRIES = 3
 _TUNING = {
-    "queued.max.messages.kbytes": 65536,
-    "fetch.message.max.bytes": 4 << 20,
+    # Little ahead: what is fetched behind a chunk's end is dropped, and what waits long has left the CPU's caches.
+    "queued.max.messages.kbytes": 8 << 10,
+    "fetch.message.max.bytes": 2 << 20,
     "fetch.max.bytes": 64 << 20,
-    "fetch.wait.max.ms": 50,
+    # The next chunk waits for the fetch under way, and at the end of a log there is nothing to wait for.
+    "fetch.wait.max.ms": 10,
     # librdkafka's default of a second makes a reader that outruns the fetcher wait for it most of the time.
     "fetch.queue.backoff.ms": 5,
     "check.crcs": True,
 }
+ToBatch = Callable[[list[Any]], pa.RecordBatch]
 _RECORD = pa.schema([RECORD.field(name) for name in RECORD.names if name not in ("topic", "partition")])
 
 
-def read_chunk(
-    properties: Mapping[str, str], group: str, chunk: Chunk, settings: Settings, patience: float = PATIENCE_SECONDS
-) -> Iterator[pa.RecordBatch]:
-    """The records of a chunk in offset order: the columns of `VALUE`, or of `RECORD` without topic and partition.
+def read_chunks(
+    properties: Mapping[str, str],
+    group: str,
+    chunks: Sequence[Chunk],
+    settings: Settings,
+    patience: float = PATIENCE_SECONDS,
+) -> Generator[tuple[Chunk, Iterator[pa.RecordBatch]], None, None]:
+    """Each chunk with its records in offset order: the columns of `VALUE`, or of `RECORD` without topic and partition.
+
+    One consumer reads them all, so a chunk's records have to be taken before the next chunk.
 
     :param properties: librdkafka's client properties.
     :param group: whose rights to use; nothing is committed, and the group is not joined.
     :param patience: seconds without any progress until the brokers have to give a sign of life.
-    :raises PolicyError: Kafka does not have the chunk's start any more.
+    :raises PolicyError: Kafka does not have a chunk's start any more.
     :raises PermanentError: the brokers refuse the credentials.
-    :raises TransientError: the brokers do not answer, the log ends before the chunk does, or what comes is damaged.
+    :raises TransientError: the brokers do not answer, the log ends before a chunk does, or what comes is damaged.
     """
     complaints = Complaints(properties["bootstrap.servers"])
     consumer = confluent_kafka.Consumer(
         {
             **_TUNING,
-            # Not much is fetched that is behind the chunk's end.
-            "queued.min.messages": min(100_000, max(1, chunk.end - chunk.start)),
+            # Not much is fetched that is behind a chunk's end.
+            "queued.min.messages": min(100_000, max((chunk.end - chunk.start for chunk in chunks), default=1)),
             **native_properties(properties),
             "group.id": group,
             "isolation.level": settings.isolation,
@@ -78,41 +87,58 @@ def read_chunk(
         }
     )
     to_batch = _record_batch if settings.content == "record" else _value_batch
-    brokers = properties["bootstrap.servers"]
-    place = confluent_kafka.TopicPartition(chunk.topic, chunk.partition, chunk.start)
     with _seldom_collecting(), closing(consumer):
-        consumer.assign([place])
-        damaged = silences = 0
-        silent_since = time.monotonic()
-        enough = 1
-        while True:
-            # It waits for as many as it is asked for: one too many at the end of a chunk is a second lost.
-            messages = consumer.consume(min(enough, chunk.end - place.offset), timeout=1.0)
-            wanted, ended, damage = _inside(messages, chunk, brokers) if messages else ([], False, None)
-            if wanted:
-                size = 0
-                for batch in _batches(wanted, to_batch):
-                    size += batch.nbytes
-                    yield batch
-                enough = min(BATCH, 8 * enough, 1 + BATCH_BYTES * len(wanted) // size)
-                place.offset = wanted[-1].offset() + 1
-                damaged = silences = 0
-                silent_since = time.monotonic()
-                complaints.forget()
-            if ended:
-                return
-            if damage:
-                damaged += 1
-                if damaged == DAMAGED_TRIES:
-                    raise translate(damage, f"read {chunk}", brokers)
-                # librdkafka would go on behind the damaged set.
-                consumer.assign([place])
-            elif refusal := complaints.refusal(time.monotonic() - silent_since):
-                raise complaints.translate(refusal, f"read {chunk}")
-            elif time.monotonic() > silent_since + patience:
-                silences += 1
-                _require_life(consumer, chunk, brokers, silences, patience)
-                silent_since = time.monotonic()
+        for chunk in chunks:
+            yield chunk, _read(consumer, chunk, to_batch, complaints, patience)
+
+
+def read_chunk(
+    properties: Mapping[str, str], group: str, chunk: Chunk, settings: Settings, patience: float = PATIENCE_SECONDS
+) -> Iterator[pa.RecordBatch]:
+    """The records of one chunk, as `read_chunks` gives them."""
+    for _, batches in read_chunks(properties, group, [chunk], settings, patience):
+        yield from batches
+
+
+def _read(
+    consumer: confluent_kafka.Consumer, chunk: Chunk, to_batch: ToBatch, complaints: Complaints, patience: float
+) -> Iterator[pa.RecordBatch]:
+    brokers = complaints.brokers
+    place = confluent_kafka.TopicPartition(chunk.topic, chunk.partition, chunk.start)
+    # From here on librdkafka gives nothing that it had fetched for the chunk before.
+    consumer.assign([place])
+    complaints.forget()
+    damaged = silences = 0
+    silent_since = time.monotonic()
+    enough = 1
+    while True:
+        # It waits for as many as it is asked for: one too many at the end of a chunk is a second lost.
+        messages = consumer.consume(min(enough, chunk.end - place.offset), timeout=1.0)
+        wanted, ended, damage = _inside(messages, chunk, brokers) if messages else ([], False, None)
+        if wanted:
+            size = 0
+            for batch in _batches(wanted, to_batch):
+                size += batch.nbytes
+                yield batch
+            enough = min(BATCH, 8 * enough, 1 + BATCH_BYTES * len(wanted) // size)
+            place.offset = wanted[-1].offset() + 1
+            damaged = silences = 0
+            silent_since = time.monotonic()
+            complaints.forget()
+        if ended:
+            return
+        if damage:
+            damaged += 1
+            if damaged == DAMAGED_TRIES:
+                raise translate(damage, f"read {chunk}", brokers)
+            # librdkafka would go on behind the damaged set.
+            consumer.assign([place])
+        elif refusal := complaints.refusal(time.monotonic() - silent_since):
+            raise complaints.translate(refusal, f"read {chunk}")
+        elif time.monotonic() > silent_since + patience:
+            silences += 1
+            _require_life(consumer, chunk, brokers, silences, patience)
+            silent_since = time.monotonic()
 
 
 @contextmanager
@@ -176,7 +202,7 @@ def _inside(messages: list[Any], chunk: Chunk, brokers: str) -> tuple[list[Any],
     return wanted, bool(wanted) and wanted[-1].offset() == chunk.end - 1, None
 
 
-def _batches(messages: list[Any], to_batch: Callable[[list[Any]], pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _batches(messages: list[Any], to_batch: ToBatch) -> Iterator[pa.RecordBatch]:
     """The messages as one batch, as several where one cannot hold them."""
     try:
         whole = to_batch(messages)

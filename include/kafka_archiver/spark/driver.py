@@ -3,9 +3,10 @@
 import logging
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 
-from kafka_archiver.kafka.reader import read_chunk
+from kafka_archiver.kafka.reader import read_chunks
 from kafka_archiver.plan import BadRecord, Chunk, Plan
 from kafka_archiver.spark.reading import describe, read_settings, whole_chunk
 from kafka_archiver.store import Store
@@ -30,12 +31,15 @@ class DriverEngine:
         settings = read_settings(plan.settings, bad_record)
         results: list[ChunkResult] = []
         try:
-            for number, chunk in enumerate(chunks, 1):
+            with closing(read_chunks(self.kafka, plan.group, chunks, settings)) as reads:
                 started = time.monotonic()
-                batches = read_chunk(self.kafka, plan.group, chunk, settings)
-                result = write_chunk(whole_chunk(plan, chunk.name, chunk.start), batches, job, self.store, self.limits)
-                results.append(result)
-                log.info("chunk %d of %d: %s", number, len(chunks), describe(result, time.monotonic() - started))
+                for number, (chunk, batches) in enumerate(reads, 1):
+                    whole = whole_chunk(plan, chunk.name, chunk.start)
+                    result = write_chunk(whole, batches, job, self.store, self.limits)
+                    results.append(result)
+                    ended = time.monotonic()
+                    log.info("chunk %d of %d: %s", number, len(chunks), describe(result, ended - started))
+                    started = ended
         except BaseException:
             abort(results, self.store)
             raise

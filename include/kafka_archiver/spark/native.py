@@ -1,21 +1,24 @@
-"""The native reader as a Spark job: a task for each chunk, whose records never cross the JVM."""
+"""The native reader as a Spark job: tasks of one large or many small chunks, whose records never cross the JVM."""
 
 import pickle
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 
 from pyspark import SparkContext
 
-from kafka_archiver.kafka.reader import read_chunk
+from kafka_archiver.kafka.reader import read_chunks
 from kafka_archiver.plan import Chunk
 from kafka_archiver.spark.reading import read_settings, whole_chunk
 from kafka_archiver.spark.sink import Sink
 from kafka_archiver.store import open_store
 from kafka_archiver.writer.commit import abort
 
-# A second Python worker costs a CPU second to start, as much as a hundred thousand records; but these may be large.
-TASK_OFFSETS = 10_000
-# Each chunk may have an object for every hour, whatever its records.
-TASK_CHUNKS = 8
+# What a chunk costs beside its offsets, in offsets: the requests for its objects, however few the records.
+CHUNK_COST = 5_000
+# So much makes a task. A second Python worker costs a CPU second to start, as much as a hundred thousand records; but
+# these may be large, so a few tasks for each core come first.
+SMALLEST_TASK, LARGEST_TASK = 10_000, 100_000
+TASKS_A_CORE = 8
 
 
 def write_natively(
@@ -26,26 +29,40 @@ def write_natively(
     :param chunks: each from where the log still has it.
     :param properties: librdkafka's client properties.
     """
-
     settings = read_settings(sink.plan.settings, sink.bad_record)
 
-    def write(some: Iterable[Chunk]) -> list[bytes]:
+    def write(tasks: Iterable[list[Chunk]]) -> list[bytes]:
+        [some] = tasks
         written: list[bytes] = []
         try:
-            for chunk in some:
-                whole = whole_chunk(sink.plan, chunk.name, chunk.start)
-                records = read_chunk(properties, sink.plan.group, chunk, settings)
-                written.append(sink.write(whole, records))
+            with closing(read_chunks(properties, sink.plan.group, some, settings)) as reads:
+                for chunk, records in reads:
+                    whole = whole_chunk(sink.plan, chunk.name, chunk.start)
+                    written.append(sink.write(whole, records))
         except BaseException:
             # The driver learns of a chunk only when its whole task has succeeded.
             abort([pickle.loads(item)[0] for item in written], open_store(sink.url, sink.options))
             raise
         return written
 
-    return context.parallelize(chunks, tasks(chunks)).mapPartitions(write).collect()
+    tasks = share(chunks, context.defaultParallelism)
+    return context.parallelize(tasks, len(tasks)).mapPartitions(write).collect()
 
 
-def tasks(chunks: Sequence[Chunk]) -> int:
-    """How many tasks are worth their cost: one a chunk, fewer when there is little in them."""
-    offsets = sum(chunk.end - chunk.start for chunk in chunks)
-    return min(len(chunks), 1 + offsets // TASK_OFFSETS + len(chunks) // TASK_CHUNKS)
+def share(chunks: Sequence[Chunk], cores: int) -> list[list[Chunk]]:
+    """The chunks of each task, the largest task first: one large chunk, or consecutive small ones."""
+    whole = sum(map(_cost, chunks))
+    enough = min(LARGEST_TASK, max(SMALLEST_TASK, whole // (TASKS_A_CORE * cores)))
+    tasks: list[list[Chunk]] = []
+    room = 0
+    for chunk in chunks:
+        if room <= 0 or _cost(chunk) >= enough:
+            tasks.append([])
+            room = enough
+        tasks[-1].append(chunk)
+        room -= _cost(chunk)
+    return sorted(tasks, key=lambda task: -sum(map(_cost, task)))
+
+
+def _cost(chunk: Chunk) -> int:
+    return CHUNK_COST + chunk.end - chunk.start
