@@ -67,13 +67,15 @@ def find_job(name: str) -> psutil.Process:
 @pytest.fixture(scope="module")
 def told_by_scheduler(airflow: Airflow, kafka: Kafka, s3: S3) -> Iterator[dict[str, Any]]:
     """A scheduled run, whose job is killed once, and two backfill runs that Airflow is asked for meanwhile."""
-    name = f"x{uuid.uuid4().hex[:8]}"
+    # An hour that ends meanwhile would be one more run.
+    until(lambda: datetime.now(UTC).minute < 56, seconds=300)
+    name, now = f"x{uuid.uuid4().hex[:8]}", this_hour()
     topic = new_topic(kafka.bootstrap_servers, 2)
     produce(kafka.bootstrap_servers, topic, records(hours=4, each=500))
     dag = airflow.add_archive(name, yaml(topic, name))
     airflow.pause(dag, False)
     until(lambda: any(t.task == "plan" and t.state == "success" for t in airflow.tasks(dag)), seconds=120, every=0.5)
-    since, until_ = (f"{this_hour() - timedelta(hours=h):%Y-%m-%dT%H:%M}" for h in (4, 3))
+    since, until_ = (f"{now - timedelta(hours=h):%Y-%m-%dT%H:%M}" for h in (4, 3))
     backfill = airflow.start_command("dags", "backfill", dag, "-s", since, "-e", until_, "--max-active-runs", "2")
     # As the kernel does when memory runs out.
     find_job(name).kill()
@@ -83,6 +85,7 @@ def told_by_scheduler(airflow: Airflow, kafka: Kafka, s3: S3) -> Iterator[dict[s
     runs = {run["dag_run_id"]: run["run_type"] for run in airflow.runs(dag)}
     yield {
         "name": name,
+        "now": now,
         "topic": topic,
         "dag": dag,
         "states": states,
@@ -147,7 +150,7 @@ def test_each_closed_hour_is_announced_once_as_an_asset_event(
     assert {e["name"] for e in events} == {f"archive_{name}_hours"}
     assert {e["uri"] for e in events} == {f"s3://archive/{name}/_ledger/{name}/hours"}
     hours = sorted(e["extra"]["hour"] for e in events)
-    assert hours == [f"{this_hour() - timedelta(hours=h):%Y-%m-%dT%H:00:00Z}" for h in (4, 3, 2, 1)]
+    assert hours == [f"{told_by_scheduler['now'] - timedelta(hours=h):%Y-%m-%dT%H:00:00Z}" for h in (4, 3, 2, 1)]
     assert {(e["extra"]["status"], e["extra"]["rows"]) for e in events} == {("complete", 500)}
 
 

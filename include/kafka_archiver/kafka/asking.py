@@ -1,10 +1,11 @@
-"""Asking the brokers, and listening meanwhile to what the client says of itself."""
+"""Asking the brokers through an admin client, and listening meanwhile to what it says of itself."""
 
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
-from typing import NoReturn, TypeVar
+from functools import cached_property
+from typing import Any, NoReturn, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
@@ -12,6 +13,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_aft
 
 from kafka_archiver.errors import TransientError
 from kafka_archiver.kafka.complaints import Complaints
+from kafka_archiver.kafka.failures import translate
 
 Name = TypeVar("Name")
 Result = TypeVar("Result")
@@ -36,71 +38,106 @@ class _StartingError(Exception):
     """The brokers are electing, loading or starting; they will answer in a moment."""
 
 
-def ask(
-    start: "Callable[[], Mapping[Name, Future[Result]]]",
-    what: Callable[[Name], str],
-    client: AdminClient,
-    complaints: Complaints,
-    timeout: float,
-) -> list[Result]:
-    """What the admin client's futures hold, in order; asked again while a coordinator is being elected or loaded.
+class Asking:
+    """An admin client and its complaints; made when first wanted, and anew when its connection broke.
 
-    :param complaints: the client's `error_cb`.
-    :param timeout: seconds for each question, and for asking again.
-    :raises TransientError, PermanentError: the first failure.
+    :param properties: librdkafka's client properties.
     """
-    again = Retrying(
-        retry=retry_if_exception_type(_StartingError),
-        stop=stop_after_delay(timeout),
-        wait=wait_random_exponential(multiplier=0.1, max=2),
-        retry_error_callback=_give_up,
-    )
-    return again(_ask, start, what, client, complaints, timeout)
+
+    def __init__(self, properties: Mapping[str, str]) -> None:
+        self._properties = properties
+        self._complaints = Complaints(properties["bootstrap.servers"])
+
+    @cached_property
+    def _client(self) -> AdminClient:
+        settings: dict[str, Any] = {
+            "socket.connection.setup.timeout.ms": 10_000,
+            # librdkafka asks by the leader that it remembers, and does not look again when a broker that was
+            # restarted says that this is out of date.
+            "metadata.max.age.ms": 1000,
+            **self._properties,
+            "error_cb": self._complaints,
+            "log_level": 2,
+        }
+        try:
+            return AdminClient(settings)
+        except KafkaException as error:
+            raise translate(error.args[0], "start a client", self._complaints.brokers) from error
+
+    def topics(self, timeout: float) -> list[str]:
+        """The names of all topics."""
+        try:
+            return list(self._client.list_topics(timeout=timeout).topics)
+        except KafkaException as error:
+            self._client.poll(0)
+            raise self._complaints.translate(error.args[0], "list topics") from error
+
+    def ask(
+        self,
+        start: "Callable[[AdminClient], Mapping[Name, Future[Result]]]",
+        what: Callable[[Name], str],
+        timeout: float,
+    ) -> list[Result]:
+        """What the client's futures hold, in order; asked again while a coordinator is being elected or loaded.
+
+        :param start: asks the client.
+        :param what: what is asked of this name, for example "read the watermarks of orders[3]".
+        :param timeout: seconds for each question, and for asking again.
+        :raises TransientError, PermanentError: the first failure.
+        """
+        again = Retrying(
+            retry=retry_if_exception_type(_StartingError),
+            stop=stop_after_delay(timeout),
+            wait=wait_random_exponential(multiplier=0.1, max=2),
+            retry_error_callback=_give_up,
+        )
+        return again(self._ask, start, what, timeout)
+
+    def _ask(
+        self,
+        start: "Callable[[AdminClient], Mapping[Name, Future[Result]]]",
+        what: Callable[[Name], str],
+        timeout: float,
+    ) -> list[Result]:
+        held = []
+        for name, future in start(self._client).items():
+            try:
+                held.append(self._wait(future, timeout))
+            except KafkaException as error:
+                code = error.args[0].code()
+                failure = self._complaints.translate(error.args[0], what(name))
+                failure.__cause__ = error
+                if code == KafkaError._TRANSPORT:
+                    # This one would hear nothing of a coordinator any more, however often it is asked.
+                    del self._client
+                if code in _STARTING:
+                    raise _StartingError from failure
+                raise failure from error
+            except FutureTimeout as error:
+                raise TransientError(
+                    f"no answer from the Kafka brokers at {self._complaints.brokers} within {timeout:.0f} s while "
+                    f"trying to {what(name)}"
+                ) from error
+        return held
+
+    def _wait(self, future: "Future[Result]", timeout: float) -> Result:
+        asked = time.monotonic()
+        while True:
+            try:
+                answer = future.result(timeout=min(timeout, LISTEN_SECONDS))
+            except (FutureTimeout, KafkaException) as error:
+                self._client.poll(0)
+                silence = time.monotonic() - asked
+                if refusal := self._complaints.refusal(silence):
+                    raise KafkaException(refusal) from error
+                if isinstance(error, KafkaException) or silence > timeout:
+                    raise
+            else:
+                self._client.poll(0)
+                self._complaints.forget()
+                return answer
 
 
 def _give_up(state: RetryCallState) -> NoReturn:
     error = state.outcome.exception() if state.outcome else None
     raise (error.__cause__ if error else None) or TransientError("the brokers did not answer")
-
-
-def _ask(
-    start: "Callable[[], Mapping[Name, Future[Result]]]",
-    what: Callable[[Name], str],
-    client: AdminClient,
-    complaints: Complaints,
-    timeout: float,
-) -> list[Result]:
-    held = []
-    for name, future in start().items():
-        try:
-            held.append(_wait(future, client, complaints, timeout))
-        except KafkaException as error:
-            failure = complaints.translate(error.args[0], what(name))
-            failure.__cause__ = error
-            if error.args[0].code() in _STARTING:
-                raise _StartingError from failure
-            raise failure from error
-        except FutureTimeout as error:
-            raise TransientError(
-                f"no answer from the Kafka brokers at {complaints.brokers} within {timeout:.0f} s while trying to "
-                f"{what(name)}"
-            ) from error
-    return held
-
-
-def _wait(future: "Future[Result]", client: AdminClient, complaints: Complaints, timeout: float) -> Result:
-    asked = time.monotonic()
-    while True:
-        try:
-            answer = future.result(timeout=min(timeout, LISTEN_SECONDS))
-        except (FutureTimeout, KafkaException) as error:
-            client.poll(0)
-            silence = time.monotonic() - asked
-            if refusal := complaints.refusal(silence):
-                raise KafkaException(refusal) from error
-            if isinstance(error, KafkaException) or silence > timeout:
-                raise
-        else:
-            client.poll(0)
-            complaints.forget()
-            return answer

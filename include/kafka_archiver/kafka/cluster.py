@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Future
-from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 import confluent_kafka
@@ -11,8 +10,7 @@ from confluent_kafka import ConsumerGroupTopicPartitions, IsolationLevel, KafkaE
 from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec  # type: ignore[attr-defined]
 
 from kafka_archiver.errors import ConfigError, PermanentError, TransientError
-from kafka_archiver.kafka.asking import ask
-from kafka_archiver.kafka.complaints import Complaints
+from kafka_archiver.kafka.asking import Asking
 from kafka_archiver.kafka.failures import translate
 from kafka_archiver.kafka.java import native_properties
 from kafka_archiver.ranges import Range, TopicPartition
@@ -42,26 +40,12 @@ class Cluster:
         self.properties = native_properties(properties)
         self.brokers = properties["bootstrap.servers"]
         self.timeout = timeout
-        self._complaints = Complaints(self.brokers)
+        self._asking = Asking(self.properties)
 
-    @cached_property
-    def _admin(self) -> AdminClient:
-        settings: dict[str, Any] = {
-            "socket.connection.setup.timeout.ms": 10_000,
-            # librdkafka asks by the leader that it remembers, and does not look again when a broker that was
-            # restarted says that this is out of date.
-            "metadata.max.age.ms": 1000,
-            **self.properties,
-            "error_cb": self._complaints,
-            "log_level": 2,
-        }
-        try:
-            return AdminClient(settings)
-        except KafkaException as error:
-            raise translate(error.args[0], "start a client", self.brokers) from error
-
-    def _ask(self, start: "Callable[[], Mapping[Name, Future[Any]]]", what: Callable[[Name], str]) -> list[Any]:
-        return ask(start, what, self._admin, self._complaints, self.timeout)
+    def _ask(
+        self, start: "Callable[[AdminClient], Mapping[Name, Future[Any]]]", what: Callable[[Name], str]
+    ) -> list[Any]:
+        return self._asking.ask(start, what, self.timeout)
 
     def cluster_id(self) -> str:
         """The cluster's own id."""
@@ -73,7 +57,7 @@ class Cluster:
 
     def _description(self) -> Any:
         [answer] = self._ask(
-            lambda: {"": self._admin.describe_cluster(request_timeout=self.timeout)}, lambda _: "describe the cluster"
+            lambda admin: {"": admin.describe_cluster(request_timeout=self.timeout)}, lambda _: "describe the cluster"
         )
         return answer
 
@@ -85,7 +69,7 @@ class Cluster:
         names = list(topics)
         resources = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in names]
         answers = self._ask(
-            lambda: self._admin.describe_configs(resources, request_timeout=self.timeout),
+            lambda admin: admin.describe_configs(resources, request_timeout=self.timeout),
             lambda resource: f"describe the settings of topic {resource.name}",
         )
         return {
@@ -100,7 +84,7 @@ class Cluster:
         """
         names = self._matching(wanted) if isinstance(wanted, re.Pattern) else sorted(wanted)
         described = self._ask(
-            lambda: self._admin.describe_topics(TopicCollection(names), request_timeout=self.timeout),
+            lambda admin: admin.describe_topics(TopicCollection(names), request_timeout=self.timeout),
             lambda name: f"describe topic {name}",
         )
         return [Topic(t.name, str(t.topic_id), len(t.partitions)) for t in described]
@@ -120,11 +104,7 @@ class Cluster:
         return {name: identity for each in names for name, identity in self.topic_ids([each]).items()}
 
     def _matching(self, pattern: re.Pattern[str]) -> list[str]:
-        try:
-            known = self._admin.list_topics(timeout=self.timeout).topics
-        except KafkaException as error:
-            self._admin.poll(0)
-            raise self._complaints.translate(error.args[0], "list topics") from error
+        known = self._asking.topics(self.timeout)
         names = sorted(n for n in known if pattern.fullmatch(n) and not n.startswith("__"))
         if not names:
             raise PermanentError(
@@ -166,7 +146,7 @@ class Cluster:
             return {}
         wanted = {confluent_kafka.TopicPartition(n.topic, n.partition): spec for n in asked}
         answers = self._ask(
-            lambda: self._admin.list_offsets(
+            lambda admin: admin.list_offsets(
                 wanted, isolation_level=IsolationLevel[isolation.upper()], request_timeout=self.timeout
             ),
             lambda place: f"read the watermarks of {place.topic}[{place.partition}]",
@@ -185,7 +165,7 @@ class Cluster:
         if not asked:
             return {}
         [answer] = self._ask(
-            lambda: self._admin.list_consumer_group_offsets(
+            lambda admin: admin.list_consumer_group_offsets(
                 [ConsumerGroupTopicPartitions(group, asked)], request_timeout=self.timeout
             ),
             lambda name: f"read the offsets of group {name}",
@@ -202,7 +182,7 @@ class Cluster:
         """The clients that are live in the group, as client@host; empty for a group that does not exist."""
         try:
             [found] = self._ask(
-                lambda: self._admin.describe_consumer_groups([group], request_timeout=self.timeout),
+                lambda admin: admin.describe_consumer_groups([group], request_timeout=self.timeout),
                 lambda name: f"describe group {name}",
             )
         except TransientError as error:
@@ -221,7 +201,7 @@ class Cluster:
             return
         request = [confluent_kafka.TopicPartition(n.topic, n.partition, offset) for n, offset in offsets.items()]
         [answer] = self._ask(
-            lambda: self._admin.alter_consumer_group_offsets(
+            lambda admin: admin.alter_consumer_group_offsets(
                 [ConsumerGroupTopicPartitions(group, request)], request_timeout=self.timeout
             ),
             lambda name: f"commit offsets of group {name}",
