@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 import confluent_kafka
@@ -43,6 +44,8 @@ _TUNING = {
     "fetch.queue.backoff.ms": 5,
     "check.crcs": True,
 }
+# Its stubs know no type of a record that was consumed.
+Message: Any = confluent_kafka.Message
 ToBatch = Callable[[list[Any]], pa.RecordBatch]
 _RECORD = pa.schema([RECORD.field(name) for name in RECORD.names if name not in ("topic", "partition")])
 
@@ -180,7 +183,7 @@ def _inside(messages: list[Any], chunk: Chunk, brokers: str) -> tuple[list[Any],
     """The messages of the chunk before any damage; whether its end has been reached, by a later record or by the end
     of the log; and the damage."""
     last = messages[-1]
-    if last.error() is None and last.offset() < chunk.end - 1 and all(m.error() is None for m in messages):
+    if not any(map(Message.error, messages)) and last.offset() < chunk.end - 1:
         return messages, False, None
     wanted = []
     for message in messages:
@@ -215,30 +218,31 @@ def _batches(messages: list[Any], to_batch: ToBatch) -> Iterator[pa.RecordBatch]
 
 
 def _value_batch(messages: list[Any]) -> pa.RecordBatch:
+    # Methods of the class, mapped: a third less than a generator for each.
     columns = [
         _offsets(messages),
-        int64s((m.timestamp()[1] for m in messages), len(messages)),
-        binaries([m.value() for m in messages]),
+        int64s(map(itemgetter(1), map(Message.timestamp, messages)), len(messages)),
+        binaries(list(map(Message.value, messages))),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=VALUE)
 
 
 def _record_batch(messages: list[Any]) -> pa.RecordBatch:
     # librdkafka counts 0 none, 1 create, 2 append; Kafka itself one less.
-    times = np.array([m.timestamp() for m in messages], np.int64)
+    both = np.fromiter(chain.from_iterable(map(Message.timestamp, messages)), np.int64, 2 * len(messages))
     columns = [
         _offsets(messages),
-        pa.array(times[:, 1]),
-        pa.array((times[:, 0] - 1).astype(np.int32)),
-        binaries([m.key() for m in messages]),
-        binaries([m.value() for m in messages]),
-        _headers([m.headers() or () for m in messages]),
+        pa.array(both[1::2]),
+        pa.array((both[::2] - 1).astype(np.int32)),
+        binaries(list(map(Message.key, messages))),
+        binaries(list(map(Message.value, messages))),
+        _headers([headers or () for headers in map(Message.headers, messages)]),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=_RECORD)
 
 
 def _offsets(messages: list[Any]) -> pa.Array:
-    return int64s((m.offset() for m in messages), len(messages))
+    return int64s(map(Message.offset, messages), len(messages))
 
 
 def _headers(records: list[Sequence[tuple[str, bytes | None]]]) -> pa.Array:
