@@ -43,6 +43,7 @@ class Result:
     :param floors: None where they say nothing (formats other than JSON lines with gzip).
     :param bare: None if it was not run.
     :param plain_bytes: Parquet: what pyarrow makes of the same tables with its own settings for zstd.
+    :param zlib_ratio: gzip: its bytes as a multiple of what zlib's level 6 makes.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Result:
     floors: Floors | None = None
     bare: Bare | None = None
     plain_bytes: int | None = None
+    zlib_ratio: float | None = None
 
     def _per_million(self, seconds: float) -> float:
         """Of what is left when start-up, with its few records, is taken off."""
@@ -146,6 +148,7 @@ class Result:
             "bare_cpu_seconds_per_million": self.bare_total,
             "ratio_to_bare": self.to_bare,
             "plain_parquet_bytes": self.plain_bytes,
+            "ratio_to_zlib_6": self.zlib_ratio,
             "floors_cpu_seconds_per_million": None
             if floors is None
             else {

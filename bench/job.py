@@ -3,6 +3,7 @@
 import io
 import os
 import uuid
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -16,6 +17,7 @@ from bench.records import START
 from bench.services import Services
 from bench.usage import Usage
 from kafka_archiver.config import Archive
+from kafka_archiver.formats.compress import compressed
 from kafka_archiver.intervals import Interval, from_ms
 from kafka_archiver.orchestration.jvm import java_settings
 from kafka_archiver.spark.main import ENDPOINTS
@@ -30,6 +32,10 @@ from scripts.stack.java import find_java
 from scripts.stack.paths import BIN, ROOT, SPARK_JARS
 from scripts.stack.settings import spark_settings
 from scripts.stack.spark_conf import spark_defaults
+
+# Stored bytes that are compared with zlib's, which takes 25 seconds a GB.
+SAMPLE = 16 << 20
+_GZIP = 16 + zlib.MAX_WBITS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +137,14 @@ def plain_parquet(services: Services, run: JobRun) -> int:
         pq.write_table(pq.read_table(io.BytesIO(store.get(key) or b"")), written, compression="zstd")
         size += len(written.getbuffer())
     return size
+
+
+def beside_zlib(services: Services, run: JobRun) -> float:
+    """The bytes of gzip as a multiple of what zlib makes at level 6 of the same lines: the first of an object."""
+    stored = open_store(run.url, _endpoints(services).store).read(run.keys[0], 0, SAMPLE) or b""
+    lines = zlib.decompressobj(_GZIP).decompress(stored)
+    ours = compressed("gzip")
+    return sum(map(len, [*ours.write(lines), *ours.finish()])) / len(zlib.compress(lines, 6, _GZIP))
 
 
 def _endpoints(services: Services) -> Endpoints:

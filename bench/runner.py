@@ -6,7 +6,7 @@ from dataclasses import replace
 from bench.commands import measured
 from bench.figures import Bare, Floors, Result
 from bench.floors import compress_and_put, java_consumer
-from bench.job import JobRun, JobSettings, archive, plain_parquet
+from bench.job import JobRun, JobSettings, archive, beside_zlib, plain_parquet
 from bench.profile import Profile
 from bench.records import records
 from bench.scenarios import Scenario
@@ -42,6 +42,7 @@ class Bench:
             cores=self._settings.cores,
             floors=self._floors_of(scenario, topic, few) if floors and scenario.is_lines else None,
             bare=self._bare(name, scenario, topic, few) if floors else None,
+            zlib_ratio=beside_zlib(self._services, run) if floors and scenario.is_lines else None,
             plain_bytes=plain_parquet(self._services, run) if floors and is_parquet else None,
         )
 

@@ -43,6 +43,7 @@ _ROWS: list[tuple[str, Figure, str]] = [
     ("peak MiB a core, all processes", lambda r: r.memory_per_core / _MIB, ",.0f"),
     ("objects", lambda r: r.run.objects, ",.0f"),
     ("MB stored", lambda r: r.run.size / 1e6, ",.1f"),
+    ("gzip / zlib level 6, bytes", lambda r: r.zlib_ratio, ".3f"),
     ("MB of pyarrow's own Parquet", lambda r: None if r.plain_bytes is None else r.plain_bytes / 1e6, ",.1f"),
 ]
 
