@@ -83,6 +83,19 @@ def test_one_consumer_reads_chunks_in_any_order_and_gives_each_its_own(
     assert found == chunks
 
 
+def test_another_topic_is_not_waited_for(kafka: Kafka) -> None:
+    topics = [new_topic(kafka.bootstrap_servers) for _ in range(12)]
+    for topic in topics:
+        produce(kafka.bootstrap_servers, topic, [Record(0, DAY, topic.encode())] * 20)
+    chunks = [Chunk(topic=topic, partition=0, generation=0, start=0, end=20) for topic in topics]
+    began = time.monotonic()
+    reads = read_chunks({"bootstrap.servers": kafka.bootstrap_servers}, "g", chunks, Settings(), 20)
+    found = [{v.as_py() for batch in batches for v in batch.column("value")} for _, batches in reads]
+    assert found == [{topic.encode()} for topic in topics]
+    # A consumer that is given one topic after the other takes a second for each.
+    assert time.monotonic() - began < len(topics) - 2
+
+
 def test_it_stops_at_the_end_of_a_chunk_without_a_record_there(kafka: Kafka) -> None:
     brokers = kafka.bootstrap_servers
     topic = new_topic(brokers)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.plan import Chunk
-from kafka_archiver.spark.native import CHUNK_COST, LARGEST_TASK, share
+from kafka_archiver.spark.native import LARGEST_TASK, SMALLEST_TASK, _cost, share
 from scripts.stack.kafka import Kafka
 from scripts.stack.s3 import S3
 from tests.support.archiver import Archiver, hour
@@ -25,13 +25,13 @@ def chunks_of(sizes: list[int]) -> list[Chunk]:
     ("sizes", "cores", "expected"),
     [
         ([1], 2, [1]),
-        ([250] * 4, 2, [2, 2]),
+        ([250] * 4, 2, [4]),
         # What bench.runner.FEW counts on: start-up is that of two workers.
-        ([2_500] * 4, 2, [2, 2]),
+        ([2_500] * 4, 2, [3, 1]),
         ([1_000_000] * 8, 2, [1] * 8),
-        ([2_000] * 500, 2, [15] * 33 + [5]),
-        ([2_000] * 500, 64, [2] * 250),
-        ([10, 10, 10, 10, 500_000, 10], 2, [1, 4, 1]),
+        ([2_000] * 500, 2, [25] * 20),
+        ([2_000] * 500, 64, [3] * 166 + [2]),
+        ([10, 500_000, 10, 500_000, 10], 2, [1, 1, 3]),
     ],
 )
 def test_a_task_for_each_large_chunk_and_few_for_many_small_ones(
@@ -45,10 +45,11 @@ def test_every_chunk_is_in_one_task_and_no_large_one_waits_for_others(sizes: lis
     chunks = chunks_of(sizes)
     tasks = share(chunks, cores)
     assert sorted((chunk for task in tasks for chunk in task), key=lambda chunk: chunk.partition) == chunks
-    for task in tasks:
-        *others, _ = [CHUNK_COST + chunk.end - chunk.start for chunk in task]
-        assert sum(others) < LARGEST_TASK
-    weights = [sum(CHUNK_COST + chunk.end - chunk.start for chunk in task) for task in tasks]
+    assert all(len(task) == 1 for task in tasks if any(_cost(chunk) >= LARGEST_TASK for chunk in task))
+    # Without its last one a task of small chunks is not full, or that one would be in another.
+    assert all(sum(map(_cost, task[:-1])) < LARGEST_TASK for task in tasks)
+    assert len([task for task in tasks if sum(map(_cost, task)) < SMALLEST_TASK]) <= 1
+    weights = [sum(map(_cost, task)) for task in tasks]
     assert weights == sorted(weights, reverse=True)
 
 
@@ -64,6 +65,7 @@ def test_a_task_that_fails_at_its_second_chunk_leaves_nothing_of_its_first(
     assert plan is not None
     (chunk,) = plan.chunks()
     unplanned = chunk.model_copy(update={"start": chunk.end, "end": chunk.end + 1})
+    assert share([chunk, unplanned], 2) == [[chunk, unplanned]]
     with pytest.raises(IntegrityError, match="is not in plan"):
         archiver.job().engine.write(plan, [chunk, unplanned], "fail")
     assert list(archiver.context.store.list_uploads("")) == []

@@ -7,7 +7,7 @@ import gc
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from itertools import chain
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from confluent_kafka import KafkaError
 
-from kafka_archiver.errors import TransientError
+from kafka_archiver.errors import IntegrityError, TransientError
 from kafka_archiver.formats.base import RECORD, VALUE
 from kafka_archiver.formats.vectors import binaries, int64s
 from kafka_archiver.kafka.complaints import Complaints
@@ -59,40 +59,50 @@ def read_chunks(
 ) -> Generator[tuple[Chunk, Iterator[pa.RecordBatch]], None, None]:
     """Each chunk with its records in offset order: the columns of `VALUE`, or of `RECORD` without topic and partition.
 
-    One consumer reads them all, so a chunk's records have to be taken before the next chunk.
+    A consumer a topic, so a chunk's records have to be taken before the next chunk.
 
     :param properties: librdkafka's client properties.
     :param group: whose rights to use; nothing is committed, and the group is not joined.
+    :param chunks: those of one topic one behind the other.
     :param patience: seconds without any progress until the brokers have to give a sign of life.
-    :raises PolicyError: Kafka does not have a chunk's start any more.
     :raises PermanentError: the brokers refuse the credentials.
-    :raises TransientError: the brokers do not answer, the log ends before a chunk does, or what comes is damaged.
+    :raises TransientError: the brokers do not answer, do not have a chunk's start any more, the log ends before a chunk
+        does, or what comes is damaged.
     """
     complaints = Complaints(properties["bootstrap.servers"])
-    consumer = confluent_kafka.Consumer(
-        {
-            **_TUNING,
-            # Not much is fetched that is behind a chunk's end.
-            "queued.min.messages": min(100_000, max((chunk.end - chunk.start for chunk in chunks), default=1)),
-            **native_properties(properties),
-            "group.id": group,
-            "isolation.level": settings.isolation,
-            "enable.auto.commit": False,
-            "enable.auto.offset.store": False,
-            # An offset that is gone is an error, never a jump.
-            "auto.offset.reset": "error",
-            "enable.partition.eof": True,
-            # No limit: librdkafka asks for a record above it again and again for ever, and calls one that was
-            # compressed damaged. How much is wanted at a time, fetch.max.bytes says.
-            "receive.message.max.bytes": 2**31 - 1,
-            "error_cb": complaints,
-            "log_level": 3,
-        }
-    )
     to_batch = _record_batch if settings.content == "record" else _value_batch
-    with _seldom_collecting(), closing(consumer):
-        for chunk in chunks:
-            yield chunk, _read(consumer, chunk, to_batch, complaints, patience)
+    # A consumer that is given another topic than its first learns of it by a timer, a second later.
+    for _, of_topic in groupby(chunks, key=lambda chunk: chunk.topic):
+        some = list(of_topic)
+        config = _config(properties, group, some, settings)
+        with (
+            _seldom_collecting(),
+            closing(confluent_kafka.Consumer({**config, "error_cb": complaints})) as consumer,
+        ):
+            for chunk in some:
+                yield chunk, _read(consumer, chunk, to_batch, complaints, patience)
+
+
+def _config(
+    properties: Mapping[str, str], group: str, chunks: Sequence[Chunk], settings: Settings
+) -> dict[str, str | int | bool]:
+    return {
+        **_TUNING,
+        # Not much is fetched that is behind a chunk's end.
+        "queued.min.messages": min(100_000, max(chunk.end - chunk.start for chunk in chunks)),
+        **native_properties(properties),
+        "group.id": group,
+        "isolation.level": settings.isolation,
+        "enable.auto.commit": False,
+        "enable.auto.offset.store": False,
+        # An offset that is gone is an error, never a jump.
+        "auto.offset.reset": "error",
+        "enable.partition.eof": True,
+        # No limit: librdkafka asks for a record above it again and again for ever, and calls one that was
+        # compressed damaged. How much is wanted at a time, fetch.max.bytes says.
+        "receive.message.max.bytes": 2**31 - 1,
+        "log_level": 3,
+    }
 
 
 def read_chunk(
@@ -108,7 +118,7 @@ def _read(
 ) -> Iterator[pa.RecordBatch]:
     brokers = complaints.brokers
     place = confluent_kafka.TopicPartition(chunk.topic, chunk.partition, chunk.start)
-    # From here on librdkafka gives nothing that it had fetched for the chunk before.
+    # From here on librdkafka gives no record that it had fetched for the chunk before, and no end of its log.
     consumer.assign([place])
     complaints.forget()
     damaged = silences = 0
@@ -119,6 +129,7 @@ def _read(
         messages = consumer.consume(min(enough, chunk.end - place.offset), timeout=1.0)
         wanted, ended, damage = _inside(messages, chunk, brokers) if messages else ([], False, None)
         if wanted:
+            _require_place(wanted, chunk)
             size = 0
             for batch in _batches(wanted, to_batch):
                 size += batch.nbytes
@@ -196,6 +207,9 @@ def _inside(messages: list[Any], chunk: Chunk, brokers: str) -> tuple[list[Any],
         elif error.code() == KafkaError._BAD_MSG:
             return wanted, False, error
         elif error.code() == KafkaError._AUTO_OFFSET_RESET:
+            # It may be about what was fetched behind this chunk, or behind the chunk before.
+            if message.partition() != chunk.partition or message.offset() >= chunk.end:
+                continue
             raise TransientError(
                 f"Kafka does not have the start of {chunk} any more: retention overtook the run while it was read; "
                 "the next attempt sees what is left, and `policies.lost_offsets` decides"
@@ -203,6 +217,16 @@ def _inside(messages: list[Any], chunk: Chunk, brokers: str) -> tuple[list[Any],
         elif not error.retriable():
             raise translate(error, f"read {chunk}", brokers)
     return wanted, bool(wanted) and wanted[-1].offset() == chunk.end - 1, None
+
+
+def _require_place(messages: list[Any], chunk: Chunk) -> None:
+    """:raises IntegrityError: librdkafka gave records of another partition, which would be archived as this one's."""
+    for message in (messages[0], messages[-1]):
+        if (message.topic(), message.partition()) != chunk.name:
+            raise IntegrityError(
+                f"a record of {message.topic()}[{message.partition()}] came while reading {chunk}. Nothing of this "
+                "chunk is stored; this is a fault of the reader, please report it."
+            )
 
 
 def _batches(messages: list[Any], to_batch: ToBatch) -> Iterator[pa.RecordBatch]:

@@ -14,7 +14,7 @@ from kafka_archiver.store import open_store
 from kafka_archiver.writer.commit import abort
 
 # What a chunk costs beside its offsets, in offsets: the requests for its objects, however few the records.
-CHUNK_COST = 5_000
+CHUNK_COST = 2_000
 # So much makes a task. A second Python worker costs a CPU second to start, as much as a hundred thousand records; but
 # these may be large, so a few tasks for each core come first.
 SMALLEST_TASK, LARGEST_TASK = 10_000, 100_000
@@ -31,8 +31,8 @@ def write_natively(
     """
     settings = read_settings(sink.plan.settings, sink.bad_record)
 
-    def write(tasks: Iterable[list[Chunk]]) -> list[bytes]:
-        [some] = tasks
+    def write(task: Iterable[list[Chunk]]) -> list[bytes]:
+        [some] = task
         written: list[bytes] = []
         try:
             with closing(read_chunks(properties, sink.plan.group, some, settings)) as reads:
@@ -50,17 +50,21 @@ def write_natively(
 
 
 def share(chunks: Sequence[Chunk], cores: int) -> list[list[Chunk]]:
-    """The chunks of each task, the largest task first: one large chunk, or consecutive small ones."""
-    whole = sum(map(_cost, chunks))
-    enough = min(LARGEST_TASK, max(SMALLEST_TASK, whole // (TASKS_A_CORE * cores)))
-    tasks: list[list[Chunk]] = []
+    """The chunks of each task, the largest task first: one large chunk, or small ones in their order.
+
+    :param cores: how many tasks Spark runs at a time, as far as it knows; it learns of a cluster's executors late.
+    """
+    total = sum(map(_cost, chunks))
+    enough = min(LARGEST_TASK, max(SMALLEST_TASK, total // (TASKS_A_CORE * cores)))
+    tasks = [[chunk] for chunk in chunks if _cost(chunk) >= enough]
     room = 0
     for chunk in chunks:
-        if room <= 0 or _cost(chunk) >= enough:
-            tasks.append([])
-            room = enough
-        tasks[-1].append(chunk)
-        room -= _cost(chunk)
+        if _cost(chunk) < enough:
+            if room <= 0:
+                tasks.append([])
+                room = enough
+            tasks[-1].append(chunk)
+            room -= _cost(chunk)
     return sorted(tasks, key=lambda task: -sum(map(_cost, task)))
 
 
