@@ -91,9 +91,9 @@ class Asking:
             wait=wait_random_exponential(multiplier=0.1, max=2),
             retry_error_callback=_give_up,
         )
-        return again(self._ask, start, what, timeout)
+        return again(self._once, start, what, timeout)
 
-    def _ask(
+    def _once(
         self,
         start: "Callable[[AdminClient], Mapping[Name, Future[Result]]]",
         what: Callable[[Name], str],
