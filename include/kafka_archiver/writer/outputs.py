@@ -1,9 +1,10 @@
 """All objects of one chunk: which are open, and what has to leave memory."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from kafka_archiver.errors import BadRecordError
@@ -116,22 +117,26 @@ class Outputs:
     def _encode(self, hour: int, batch: pa.RecordBatch) -> None:
         output = self._open[hour]
         before = output.held
-        try:
-            output.write(batch)
-        except BadRecordError as error:
-            if self._job.bad_record == "fail" or self._dead_letter:
-                raise error.saying(_choices(self._job.archive)) from error
-            good = self._reject(batch, error.records)
-            if good.num_rows:
-                self._encode(hour, good)
-            return
+        reasons: dict[int, str] = {}
+        good = batch
+        while good.num_rows:
+            try:
+                output.write(good)
+                break
+            except BadRecordError as error:
+                if self._job.bad_record == "fail" or self._dead_letter:
+                    raise error.saying(_choices(self._job.archive)) from error
+                # What is bad for another reason is found only among the rest.
+                reasons.update(error.records)
+                good = batch.filter(pa.array(~_among(batch, reasons)))
+        if reasons:
+            self._reject(batch, reasons)
         self._held += output.held - before
         if self._held > self._limits.memory_bytes:
             self._make_room()
 
-    def _reject(self, batch: pa.RecordBatch, reasons: Mapping[int, str]) -> pa.RecordBatch:
-        """Give away the records at these offsets. Returns the others."""
-        bad = np.isin(column(batch, "offset"), list(reasons))
+    def _reject(self, batch: pa.RecordBatch, reasons: Mapping[int, str]) -> None:
+        """Give away the records at these offsets: all at once, for dead letters are in offset order too."""
         if self._job.bad_record == "dead_letter":
             if self._dead_letters is None:
                 # Files of its own: what waits has the same names in both.
@@ -141,12 +146,11 @@ class Outputs:
                 self._dead_letters = Outputs(
                     self._chunk, self._job, self._limits, self._uploads, directory, dead_letter=True
                 )
-            rows = batch.filter(pa.array(bad))
+            rows = batch.filter(pa.array(_among(batch, reasons)))
             errors = pa.array([reasons[offset] for offset in rows.column("offset").to_pylist()], pa.string())
             self._dead_letters.write(None, rows.append_column(dead_letter.ERROR, errors))
         else:
-            self.skipped += int(bad.sum())
-        return batch.filter(pa.array(~bad))
+            self.skipped += len(reasons)
 
     def _finish_all(self) -> None:
         for output in self._open.values():
@@ -174,6 +178,11 @@ class Outputs:
                 output.part.spill()
             self._held -= size
         self._held = sum(output.held for output in self._open.values())
+
+
+def _among(batch: pa.RecordBatch, offsets: Iterable[int]) -> npt.NDArray[np.bool_]:
+    """Which records are those at these offsets."""
+    return np.isin(column(batch, "offset"), list(offsets))
 
 
 def _choices(archive: str) -> str:
