@@ -13,7 +13,7 @@ from bench.compare import changes
 from bench.figures import Result
 from bench.job import JobSettings
 from bench.profile import Profile
-from bench.runner import Bench
+from bench.runner import FEW, Bench
 from bench.scenarios import SCENARIOS
 from bench.services import HOME, services
 from bench.table import table
@@ -24,7 +24,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m bench", description="Measure the archive job beside the floors and a bare program."
     )
-    parser.add_argument("--records", type=int, default=1_000_000, help="a scenario (default 1,000,000)")
+    parser.add_argument("--records", type=int, default=1_000_000, help="in each scenario (default 1,000,000)")
     parser.add_argument("--scenario", choices=list(SCENARIOS), nargs="+", default=list(SCENARIOS), help="default: all")
     parser.add_argument("--repeat", type=int, default=1, metavar="N", help="run each N times; the table has medians")
     parser.add_argument("--no-floors", action="store_true", help="leave the floors and the bare program out")
@@ -47,6 +47,21 @@ def _arguments() -> argparse.Namespace:
         "--compare", type=Path, metavar="FILE", help="what --json wrote before: say what takes more CPU; exit code 1"
     )
     options = parser.parse_args()
+    least = {"records": FEW + 1, "repeat": 1, "cores": 1, "workers": 0}
+    for name, number in least.items():
+        if getattr(options, name) < number:
+            parser.error(f"--{name}: expected {number:,} or more, found {getattr(options, name):,}")
+    for pair in (*options.store, *options.conf):
+        if "=" not in pair:
+            parser.error(f"expected KEY=VALUE, found {pair!r}")
+    if options.json and not options.json.resolve().parent.is_dir():
+        parser.error(f"--json: there is no directory {options.json.resolve().parent}")
+    options.saved = {}
+    if options.compare:
+        try:
+            options.saved = json.loads(options.compare.read_text())["scenarios"]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            parser.error(f"--compare {options.compare}: expected what --json wrote, found {error!r}")
     if options.profile and options.workers:
         parser.error("--profile samples what spark-submit starts; with --workers, others start the executors")
     return options
@@ -58,7 +73,7 @@ def main() -> int:
     # Ended from outside, it still ends its services.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     began = time.monotonic()
-    saved: dict[str, Any] = json.loads(options.compare.read_text())["scenarios"] if options.compare else {}
+    saved: dict[str, Any] = options.saved
     wanted = {name: SCENARIOS[name] for name in options.scenario}
     topics = {scenario.topic(0): scenario for scenario in wanted.values()}
     # Topics as they are, objects smaller, of each run, and temporary files.
