@@ -5,6 +5,7 @@ import json
 import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +21,57 @@ from bench.table import table
 from scripts.stack.errors import StackError
 
 
+def _at_least(least: int) -> Callable[[str], int]:
+    def number(text: str) -> int:
+        if not (text.lstrip("-").isdecimal() and int(text) >= least):
+            raise argparse.ArgumentTypeError(f"expected a number, {least:,} or more, found {text!r}")
+        return int(text)
+
+    return number
+
+
+def _pair(text: str) -> str:
+    if "=" not in text:
+        raise argparse.ArgumentTypeError(f"expected KEY=VALUE, found {text!r}")
+    return text
+
+
+def _new_file(text: str) -> Path:
+    directory = Path(text).resolve().parent
+    if not directory.is_dir():
+        raise argparse.ArgumentTypeError(f"there is no directory {directory}")
+    return Path(text)
+
+
+def _saved(text: str) -> dict[str, Any]:
+    try:
+        scenarios: dict[str, Any] = json.loads(Path(text).read_text())["scenarios"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise argparse.ArgumentTypeError(f"{text}: expected what --json wrote, found {error!r}") from error
+    return scenarios
+
+
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m bench", description="Measure the archive job beside the floors and a bare program."
     )
-    parser.add_argument("--records", type=int, default=1_000_000, help="in each scenario (default 1,000,000)")
+    parser.add_argument(
+        "--records", type=_at_least(FEW + 1), default=1_000_000, help="in each scenario (default 1,000,000)"
+    )
     parser.add_argument("--scenario", choices=list(SCENARIOS), nargs="+", default=list(SCENARIOS), help="default: all")
-    parser.add_argument("--repeat", type=int, default=1, metavar="N", help="run each N times; the table has medians")
+    parser.add_argument(
+        "--repeat", type=_at_least(1), default=1, metavar="N", help="run each N times; the table has medians"
+    )
     parser.add_argument("--no-floors", action="store_true", help="leave the floors and the bare program out")
-    parser.add_argument("--cores", type=int, default=2, help="of Spark, in the driver's JVM")
-    parser.add_argument("--workers", type=int, default=0, help="instead: a standalone cluster of so many, a core each")
+    parser.add_argument("--cores", type=_at_least(1), default=2, help="of Spark, in the driver's JVM")
+    parser.add_argument(
+        "--workers", type=_at_least(0), default=0, help="instead: a standalone cluster of so many, a core each"
+    )
     parser.add_argument("--reader", choices=["auto", "native", "spark"], default="auto", help="how records are read")
-    parser.add_argument("--store", nargs="+", default=[], metavar="KEY=VALUE", help="of the archive's section store")
-    parser.add_argument("--conf", nargs="+", default=[], metavar="KEY=VALUE", help="for spark-submit")
+    parser.add_argument(
+        "--store", type=_pair, nargs="+", default=[], metavar="KEY=VALUE", help="of the archive's section store"
+    )
+    parser.add_argument("--conf", type=_pair, nargs="+", default=[], metavar="KEY=VALUE", help="for spark-submit")
     parser.add_argument(
         "--profile",
         nargs="?",
@@ -42,26 +81,15 @@ def _arguments() -> argparse.Namespace:
         help="instead of measuring, sample each job: folded stacks, a flame graph, a summary (.local/bench/profiles)",
     )
     parser.add_argument("--fresh", action="store_true", help="make the topics anew")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there")
+    parser.add_argument("--json", type=_new_file, metavar="FILE", help="write all figures there")
     parser.add_argument(
-        "--compare", type=Path, metavar="FILE", help="what --json wrote before: say what takes more CPU; exit code 1"
+        "--compare",
+        type=_saved,
+        default={},
+        metavar="FILE",
+        help="what --json wrote before: say what takes more CPU; exit code 1",
     )
     options = parser.parse_args()
-    least = {"records": FEW + 1, "repeat": 1, "cores": 1, "workers": 0}
-    for name, number in least.items():
-        if getattr(options, name) < number:
-            parser.error(f"--{name}: expected {number:,} or more, found {getattr(options, name):,}")
-    for pair in (*options.store, *options.conf):
-        if "=" not in pair:
-            parser.error(f"expected KEY=VALUE, found {pair!r}")
-    if options.json and not options.json.resolve().parent.is_dir():
-        parser.error(f"--json: there is no directory {options.json.resolve().parent}")
-    options.saved = {}
-    if options.compare:
-        try:
-            options.saved = json.loads(options.compare.read_text())["scenarios"]
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            parser.error(f"--compare {options.compare}: expected what --json wrote, found {error!r}")
     if options.profile and options.workers:
         parser.error("--profile samples what spark-submit starts; with --workers, others start the executors")
     return options
@@ -73,7 +101,6 @@ def main() -> int:
     # Ended from outside, it still ends its services.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     began = time.monotonic()
-    saved: dict[str, Any] = options.saved
     wanted = {name: SCENARIOS[name] for name in options.scenario}
     topics = {scenario.topic(0): scenario for scenario in wanted.values()}
     # Topics as they are, objects smaller, of each run, and temporary files.
@@ -109,7 +136,7 @@ def main() -> int:
         options.json.write_text(json.dumps({"scenarios": now}, indent=2) + "\n")
     if not options.compare:
         return 0
-    found = changes(saved, now)
+    found = changes(options.compare, now)
     print("\n".join(["", *map(str, found)]))
     return int(any(change.slower for change in found))
 

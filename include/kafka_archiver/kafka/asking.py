@@ -17,6 +17,8 @@ from kafka_archiver.kafka.failures import translate
 
 Name = TypeVar("Name")
 Result = TypeVar("Result")
+# Asks the client something of each name.
+Start = Callable[[AdminClient], Mapping[Name, Future[Result]]]
 
 LISTEN_SECONDS = 0.1
 _STARTING = {
@@ -72,15 +74,9 @@ class Asking:
             self._client.poll(0)
             raise self._complaints.translate(error.args[0], "list topics") from error
 
-    def ask(
-        self,
-        start: "Callable[[AdminClient], Mapping[Name, Future[Result]]]",
-        what: Callable[[Name], str],
-        timeout: float,
-    ) -> list[Result]:
+    def ask(self, start: Start[Name, Result], what: Callable[[Name], str], timeout: float) -> list[Result]:
         """What the client's futures hold, in order; asked again while a coordinator is being elected or loaded.
 
-        :param start: asks the client.
         :param what: what is asked of this name, for example "read the watermarks of orders[3]".
         :param timeout: seconds for each question, and for asking again.
         :raises TransientError, PermanentError: the first failure.
@@ -93,12 +89,7 @@ class Asking:
         )
         return again(self._once, start, what, timeout)
 
-    def _once(
-        self,
-        start: "Callable[[AdminClient], Mapping[Name, Future[Result]]]",
-        what: Callable[[Name], str],
-        timeout: float,
-    ) -> list[Result]:
+    def _once(self, start: Start[Name, Result], what: Callable[[Name], str], timeout: float) -> list[Result]:
         held = []
         for name, future in start(self._client).items():
             try:
@@ -120,7 +111,7 @@ class Asking:
                 ) from error
         return held
 
-    def _wait(self, future: "Future[Result]", timeout: float) -> Result:
+    def _wait(self, future: Future[Result], timeout: float) -> Result:
         asked = time.monotonic()
         while True:
             try:

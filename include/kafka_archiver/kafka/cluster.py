@@ -2,20 +2,17 @@
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from concurrent.futures import Future
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import confluent_kafka
 from confluent_kafka import ConsumerGroupTopicPartitions, IsolationLevel, KafkaError, KafkaException, TopicCollection
-from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec  # type: ignore[attr-defined]
+from confluent_kafka.admin import ConfigResource, OffsetSpec  # type: ignore[attr-defined]
 
 from kafka_archiver.errors import ConfigError, PermanentError, TransientError
-from kafka_archiver.kafka.asking import Asking
+from kafka_archiver.kafka.asking import Asking, Name, Start
 from kafka_archiver.kafka.failures import translate
 from kafka_archiver.kafka.java import native_properties
 from kafka_archiver.ranges import Range, TopicPartition
-
-Name = TypeVar("Name")
 
 
 class Topic(NamedTuple):
@@ -42,9 +39,7 @@ class Cluster:
         self.timeout = timeout
         self._asking = Asking(self.properties)
 
-    def _ask(
-        self, start: "Callable[[AdminClient], Mapping[Name, Future[Any]]]", what: Callable[[Name], str]
-    ) -> list[Any]:
+    def _ask(self, start: Start[Name, Any], what: Callable[[Name], str]) -> list[Any]:
         return self._asking.ask(start, what, self.timeout)
 
     def cluster_id(self) -> str:

@@ -32,14 +32,12 @@ class DriverEngine:
         results: list[ChunkResult] = []
         try:
             with closing(read_chunks(self.kafka, plan.group, chunks, settings)) as reads:
-                started = time.monotonic()
                 for number, (chunk, batches) in enumerate(reads, 1):
+                    started = time.monotonic()
                     whole = whole_chunk(plan, chunk.name, chunk.start)
                     result = write_chunk(whole, batches, job, self.store, self.limits)
                     results.append(result)
-                    ended = time.monotonic()
-                    log.info("chunk %d of %d: %s", number, len(chunks), describe(result, ended - started))
-                    started = ended
+                    log.info("chunk %d of %d: %s", number, len(chunks), describe(result, time.monotonic() - started))
         except BaseException:
             abort(results, self.store)
             raise
