@@ -136,11 +136,14 @@ def test_answers_that_are_always_damaged_are_never_archived(
         beyond.run(hour(3))
     assert exit_code(caught.value) in (TRANSIENT_EXIT, UNKNOWN_EXIT)
     assert archiver.objects() == {}
-    # Of the chunks of the task that were whole nothing waits either.
-    assert list(archiver.context.store.list_uploads("")) == []
+    if reader == "native":
+        # Of the chunks of the task that were whole nothing waits either. Where Spark's own reader fails, Spark may kill
+        # the Python worker before it has thrown away what it had sent: that goes with the run's commit.
+        assert list(archiver.context.store.list_uploads("")) == []
     way.proxy.pass_on()
     beyond.run(hour(3))
     assert archiver.etags() == undisturbed
+    assert list(archiver.context.store.list_uploads("")) == []
 
 
 @both_readers
