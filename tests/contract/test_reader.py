@@ -83,6 +83,18 @@ def test_one_consumer_reads_chunks_in_any_order_and_gives_each_its_own(
     assert found == chunks
 
 
+def test_records_that_will_not_come_are_not_waited_for(kafka: Kafka, mixed: Mixed) -> None:
+    # The last offset of each log is that of a transaction's marker.
+    chunks = [mixed.chunk(p, start, mixed.ends[p]) for p in range(3) for start in (0, mixed.ends[p] // 2) * 2]
+    began = time.monotonic()
+    reads = read_chunks({"bootstrap.servers": kafka.bootstrap_servers}, "g", chunks, Settings(), 20)
+    assert sum(batch.num_rows for _, batches in reads for batch in batches) == 2 * sum(
+        len(some) + sum(offset >= mixed.ends[p] // 2 for offset in some) for p, some in enumerate(mixed.records)
+    )
+    # librdkafka's consumer waits for as many as it is asked for: a second for each chunk.
+    assert time.monotonic() - began < len(chunks) - 2
+
+
 def test_another_topic_is_not_waited_for(kafka: Kafka) -> None:
     topics = [new_topic(kafka.bootstrap_servers) for _ in range(12)]
     for topic in topics:

@@ -31,6 +31,8 @@ BATCH_BYTES = 32 << 20
 PATIENCE_SECONDS = 120.0
 # … and that often: a long stretch of aborted transactions is read in silence.
 PATIENCES = 10
+# How long a message is waited for before those that have come are looked at.
+PAUSE_SECONDS = 0.02
 # How often a set of records that arrives damaged is read again.
 DAMAGED_TRIES = 3
 _TUNING = {
@@ -125,8 +127,7 @@ def _read(
     silent_since = time.monotonic()
     enough = 1
     while True:
-        # It waits for as many as it is asked for: one too many at the end of a chunk is a second lost.
-        messages = consumer.consume(min(enough, chunk.end - place.offset), timeout=1.0)
+        messages = _take(consumer, min(enough, chunk.end - place.offset))
         wanted, ended, damage = _inside(messages, chunk, brokers) if messages else ([], False, None)
         if wanted:
             _require_place(wanted, chunk)
@@ -153,6 +154,20 @@ def _read(
             silences += 1
             _require_life(consumer, chunk, brokers, silences, patience)
             silent_since = time.monotonic()
+
+
+def _take(consumer: confluent_kafka.Consumer, number: int) -> list[Any]:
+    """So many messages; fewer at a pause, at the log's end, or after a message that is an error.
+
+    librdkafka waits for as many as it is asked for, and a chunk may have fewer records than offsets.
+    """
+    messages: list[Any] = []
+    while len(messages) < number:
+        some = consumer.consume(number - len(messages), timeout=PAUSE_SECONDS)
+        messages += some
+        if not some or some[-1].error():
+            break
+    return messages
 
 
 @contextmanager
