@@ -130,10 +130,11 @@ def main() -> int:
         for _ in range(options.repeat):
             for name, scenario in wanted.items():
                 results[name].append(bench.run(name, scenario, not options.no_floors))
+                # After each, so that a sitting that breaks off leaves what it has measured.
+                now = {name: [run.to_dict() for run in runs] for name, runs in results.items() if runs}
+                if options.json:
+                    options.json.write_text(json.dumps({"scenarios": now}, indent=2) + "\n")
     print(table(results))
-    now = {name: [run.to_dict() for run in runs] for name, runs in results.items()}
-    if options.json:
-        options.json.write_text(json.dumps({"scenarios": now}, indent=2) + "\n")
     if not options.compare:
         return 0
     found = changes(options.compare, now)

@@ -84,7 +84,7 @@ class Bench:
         if topic not in self._floors:
             self._say(f"{topic}: floor 1, a plain Java consumer")
             consume = java_consumer(self._services, topic, self._number) - java_consumer(self._services, few, FEW)
-            self._say(f"{topic}: floor 2, gzip and PUT")
+            self._say(f"{topic}: floor 2, gzip and PUT, {scenario.partitions} partitions one after the other")
             written, _ = compress_and_put(self._services, topic, scenario.partitions)
             self._floors[topic] = Floors(consume=consume, compress_and_put=written)
         return self._floors[topic]

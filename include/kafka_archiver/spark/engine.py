@@ -10,11 +10,10 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from kafka_archiver.plan import BadRecord, Chunk, Plan
-from kafka_archiver.spark.engines import Reader
 from kafka_archiver.spark.failures import understand
 from kafka_archiver.spark.local_dirs import local_dirs
 from kafka_archiver.spark.native import write_natively
-from kafka_archiver.spark.reading import describe, read_settings
+from kafka_archiver.spark.reading import Reader, describe, read_settings
 from kafka_archiver.spark.sink import Collected, Sink
 from kafka_archiver.spark.source import chunks_frame
 from kafka_archiver.store import open_store

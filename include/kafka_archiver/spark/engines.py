@@ -4,16 +4,13 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from kafka_archiver.plan import BadRecord, Chunk, Plan
 from kafka_archiver.spark.driver import DriverEngine
+from kafka_archiver.spark.reading import Reader
 from kafka_archiver.spark.unpacked import unpacked
 from kafka_archiver.store import open_store
 from kafka_archiver.writer.result import ChunkResult, Limits
-
-# auto is native as long as no transform is written in Spark.
-Reader = Literal["auto", "spark", "native"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,14 @@
 """What all engines have in common. Knows no Spark."""
 
+from typing import Literal
+
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.plan import BadRecord, Chunk, Plan, Settings
 from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.writer.result import ChunkResult
+
+# auto is native as long as no transform is written in Spark.
+Reader = Literal["auto", "spark", "native"]
 
 
 def read_settings(settings: Settings, bad_record: BadRecord) -> Settings:
