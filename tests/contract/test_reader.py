@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafka_archiver.errors import TransientError
+from kafka_archiver.errors import PermanentError, TransientError
 from kafka_archiver.formats import vectors
 from kafka_archiver.kafka import reader
 from kafka_archiver.kafka.reader import read_chunk, read_chunks
@@ -81,6 +81,20 @@ def test_one_consumer_reads_chunks_in_any_order_and_gives_each_its_own(
         assert len(rows) == len(wanted)
         found.append(chunk)
     assert found == chunks
+
+
+def test_a_connection_that_producers_of_large_records_share(kafka: Kafka) -> None:
+    topic = new_topic(kafka.bootstrap_servers)
+    produce(kafka.bootstrap_servers, topic, [Record(0, DAY, b"x")])
+    chunk = Chunk(topic=topic, partition=0, generation=0, start=0, end=1)
+    properties = {"bootstrap.servers": kafka.bootstrap_servers, "message.max.bytes": "900000000"}
+    assert sum(batch.num_rows for batch in read_chunk(properties, "g", chunk, Settings())) == 1
+
+
+def test_properties_that_librdkafka_refuses_are_nobodys_to_try_again() -> None:
+    chunk = Chunk(topic="t", partition=0, generation=0, start=0, end=1)
+    with pytest.raises(PermanentError, match=r"properties of the Kafka connection .*queued\.min\.messages"):
+        list(read_chunk({"bootstrap.servers": "127.0.0.1:1", "queued.min.messages": "0"}, "g", chunk, Settings()))
 
 
 def test_records_that_will_not_come_are_not_waited_for(kafka: Kafka, mixed: Mixed) -> None:

@@ -13,6 +13,8 @@ import pyarrow as pa
 import pytest
 
 from kafka_archiver.store.base import Part
+from kafka_archiver.writer.output import Output
+from kafka_archiver.writer.part import PartBuffer
 from kafka_archiver.writer.result import Limits
 from tests.support.chunks import HOUR, chunk_of, new_store, write
 
@@ -91,6 +93,34 @@ def test_memory_does_not_grow_with_open_hours(format_: str, codec: str, content:
     output = subprocess.run(command, env=environment, cwd=root, check=True, capture_output=True, text=True).stdout
     # 120 MB go through, and all of them would be in buffers of open objects.
     assert int(output) <= LIMITS.memory_bytes + BESIDES
+
+
+class Given:
+    """An encoder that gives what it was told to, and an upload that takes it."""
+
+    pending = 0
+
+    def __init__(self, buffer: bytearray) -> None:
+        self._buffer = buffer
+        self.sent: list[bytes] = []
+
+    def write(self, batch: pa.RecordBatch) -> list[bytearray]:
+        return [self._buffer]
+
+    def send(self, part: PartBuffer) -> None:
+        self.sent.append(part.take())
+
+
+def test_what_waits_for_the_next_part_does_not_keep_what_was_sent(tmp_path: Path) -> None:
+    large = bytearray(range(250))
+    given: Any = Given(large)
+    output = Output("p", given, given, 100, tmp_path)
+    output.write(pa.RecordBatch.from_pydict({"offset": [0], "timestamp": [0]}))
+    assert given.sent == [bytes(range(100)), bytes(range(100, 200))]
+    assert output.held == 50
+    # It can not as long as anybody has a view of it.
+    large.clear()
+    assert output.part.take() == bytes(range(200, 250))
 
 
 if __name__ == "__main__":

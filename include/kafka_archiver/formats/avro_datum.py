@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_archiver.formats.cuts import Int64s
+from kafka_archiver.formats.vectors import Int64s
 
 _BITS = 7
 # The smallest numbers that take one byte more than the last.

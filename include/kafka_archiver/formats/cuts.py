@@ -1,9 +1,8 @@
 """Where blocks and row groups end: decided record by record, so that no cut of the records into batches matters."""
 
 import numpy as np
-import numpy.typing as npt
 
-Int64s = npt.NDArray[np.int64]
+from kafka_archiver.formats.vectors import Int64s
 
 
 def cuts(sizes: Int64s, held: int, limit: int) -> list[int]:

@@ -15,11 +15,12 @@ import pyarrow.parquet as pq
 
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.formats.base import RECORD, Buffer, Content, Target
-from kafka_archiver.formats.cuts import Int64s, cuts
+from kafka_archiver.formats.cuts import cuts
 from kafka_archiver.formats.decoding import check_values
 from kafka_archiver.formats.held import HeldRows
 from kafka_archiver.formats.parquet_file import SCHEMA, RowGroups
 from kafka_archiver.formats.records import COLUMNS, normalised
+from kafka_archiver.formats.vectors import Int64s
 
 # Of the records in memory: 27,000 of 1.2 KB or 160,000 of 140 B. Encoding one takes about as much again.
 _ROW_GROUP = 32 << 20

@@ -3,15 +3,22 @@
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+Int64s = npt.NDArray[np.int64]
 # Positions of type `binary` have 32 bits.
 MOST = 2**31 - 1
 
 
 def int64s(values: Iterable[int], count: int) -> pa.Array:
     """An array of `count` numbers."""
-    return pa.Array.from_buffers(pa.int64(), count, [None, pa.py_buffer(np.fromiter(values, np.int64, count))])
+    return vector(np.fromiter(values, np.int64, count))
+
+
+def vector(numbers: Int64s) -> pa.Array:
+    """An array of numbers."""
+    return pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(np.ascontiguousarray(numbers))])
 
 
 def binaries(values: Sequence[bytes | None]) -> pa.Array:

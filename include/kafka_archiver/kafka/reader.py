@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 from confluent_kafka import KafkaError
 
-from kafka_archiver.errors import IntegrityError, TransientError
+from kafka_archiver.errors import IntegrityError, PermanentError, TransientError
 from kafka_archiver.formats.base import RECORD, VALUE
-from kafka_archiver.formats.vectors import binaries, int64s
+from kafka_archiver.formats.vectors import Int64s, binaries, int64s, vector
 from kafka_archiver.kafka.complaints import Complaints
 from kafka_archiver.kafka.failures import translate
 from kafka_archiver.kafka.java import native_properties
@@ -39,7 +39,8 @@ _TUNING = {
     # Little ahead: what is fetched behind a chunk's end is dropped, and what waits long has left the CPU's caches.
     "queued.max.messages.kbytes": 8 << 10,
     "fetch.message.max.bytes": 2 << 20,
-    "fetch.max.bytes": 64 << 20,
+    # librdkafka asks for twice as much after each answer without a record (of an aborted transaction, say), up to this.
+    "fetch.max.bytes": 16 << 20,
     # The next chunk waits for the fetch under way, and at the end of a log there is nothing to wait for.
     "fetch.wait.max.ms": 10,
     # librdkafka's default of a second makes a reader that outruns the fetcher wait for it most of the time.
@@ -48,6 +49,9 @@ _TUNING = {
 }
 # Its stubs know no type of a record that was consumed.
 Message: Any = confluent_kafka.Message
+# Behind a chunk's end these say that there is nothing more before it: a record, the log's end, or a set of records with
+# the right checksum, and so the right offset.
+_NOTHING_BEFORE = (None, KafkaError._PARTITION_EOF, KafkaError._BAD_COMPRESSION)
 ToBatch = Callable[[list[Any]], pa.RecordBatch]
 _RECORD = pa.schema([RECORD.field(name) for name in RECORD.names if name not in ("topic", "partition")])
 
@@ -67,7 +71,8 @@ def read_chunks(
     :param group: whose rights to use; nothing is committed, and the group is not joined.
     :param chunks: those of one topic one behind the other.
     :param patience: seconds without any progress until the brokers have to give a sign of life.
-    :raises PermanentError: the brokers refuse the credentials.
+    :raises PermanentError: the brokers refuse the credentials, librdkafka the properties, or a header has no key that
+        it can give.
     :raises TransientError: the brokers do not answer, do not have a chunk's start any more, the log ends before a chunk
         does, or what comes is damaged.
     """
@@ -77,12 +82,16 @@ def read_chunks(
     for _, of_topic in groupby(chunks, key=lambda chunk: chunk.topic):
         some = list(of_topic)
         config = _config(properties, group, some, settings)
-        with (
-            _seldom_collecting(),
-            closing(confluent_kafka.Consumer({**config, "error_cb": complaints})) as consumer,
-        ):
+        with _seldom_collecting(), closing(_consumer(config, complaints)) as consumer:
             for chunk in some:
                 yield chunk, _read(consumer, chunk, to_batch, complaints, patience)
+
+
+def _consumer(config: Mapping[str, Any], complaints: Complaints) -> confluent_kafka.Consumer:
+    try:
+        return confluent_kafka.Consumer({**config, "error_cb": complaints})
+    except confluent_kafka.KafkaException as error:
+        raise translate(error.args[0], "start a consumer", complaints.brokers) from error
 
 
 def _config(
@@ -92,7 +101,8 @@ def _config(
         **_TUNING,
         # Not much is fetched that is behind a chunk's end.
         "queued.min.messages": min(100_000, max(chunk.end - chunk.start for chunk in chunks)),
-        **native_properties(properties),
+        # A producer's, who may share the connection: no consumer of less is made.
+        **{name: value for name, value in native_properties(properties).items() if name != "message.max.bytes"},
         "group.id": group,
         "isolation.level": settings.isolation,
         "enable.auto.commit": False,
@@ -128,7 +138,7 @@ def _read(
     enough = 1
     while True:
         messages = _take(consumer, min(enough, chunk.end - place.offset))
-        wanted, ended, damage = _inside(messages, chunk, brokers) if messages else ([], False, None)
+        wanted, ended, again = _inside(messages, chunk, brokers) if messages else ([], False, None)
         if wanted:
             _require_place(wanted, chunk)
             size = 0
@@ -142,13 +152,13 @@ def _read(
             complaints.forget()
         if ended:
             return
-        if damage:
-            damaged += 1
+        if again:
+            damaged += again.code() == KafkaError._BAD_MSG
             if damaged == DAMAGED_TRIES:
-                raise translate(damage, f"read {chunk}", brokers)
-            # librdkafka would go on behind the damaged set.
+                raise translate(again, f"read {chunk}", brokers)
+            # librdkafka would go on behind the damaged set, or not at all.
             consumer.assign([place])
-        elif refusal := complaints.refusal(time.monotonic() - silent_since):
+        if refusal := complaints.refusal(time.monotonic() - silent_since):
             raise complaints.translate(refusal, f"read {chunk}")
         elif time.monotonic() > silent_since + patience:
             silences += 1
@@ -157,14 +167,16 @@ def _read(
 
 
 def _take(consumer: confluent_kafka.Consumer, number: int) -> list[Any]:
-    """So many messages; fewer at a pause, at the log's end, or after a message that is an error.
+    """So many messages; fewer at a pause, at the log's end, after a message that is an error, or when they are large.
 
     librdkafka waits for as many as it is asked for, and a chunk may have fewer records than offsets.
     """
     messages: list[Any] = []
-    while len(messages) < number:
+    size = 0
+    while len(messages) < number and size < BATCH_BYTES:
         some = consumer.consume(number - len(messages), timeout=PAUSE_SECONDS)
         messages += some
+        size += sum(map(len, some))
         if not some or some[-1].error():
             break
     return messages
@@ -206,25 +218,33 @@ def _require_life(
 
 
 def _inside(messages: list[Any], chunk: Chunk, brokers: str) -> tuple[list[Any], bool, KafkaError | None]:
-    """The messages of the chunk before any damage; whether its end has been reached, by a later record or by the end
-    of the log; and the damage."""
+    """The messages of the chunk up to where librdkafka has to begin again; whether the chunk's end has been reached, by
+    a later record or by the end of the log; and why to begin again: records that came damaged, or are gone behind the
+    chunk."""
     last = messages[-1]
     if not any(map(Message.error, messages)) and last.offset() < chunk.end - 1:
         return messages, False, None
     wanted = []
     for message in messages:
         error = message.error()
-        if error is None and message.offset() < chunk.end:
+        code = None if error is None else error.code()
+        if code is None and message.offset() < chunk.end:
             wanted.append(message)
-        elif error is None or error.code() == KafkaError._PARTITION_EOF:
-            if message.offset() >= chunk.end:
-                return wanted, True, None
-        elif error.code() == KafkaError._BAD_MSG:
+        elif wanted and wanted[-1].offset() == chunk.end - 1:
+            # Whatever else it is, it is about what is behind the chunk.
+            break
+        elif code in _NOTHING_BEFORE and (message.offset() or 0) >= chunk.end:
+            return wanted, True, None
+        elif code == KafkaError._PARTITION_EOF:
+            continue
+        elif code == KafkaError._BAD_MSG:
             return wanted, False, error
-        elif error.code() == KafkaError._AUTO_OFFSET_RESET:
-            # It may be about what was fetched behind this chunk, or behind the chunk before.
-            if message.partition() != chunk.partition or message.offset() >= chunk.end:
+        elif code == KafkaError._AUTO_OFFSET_RESET:
+            if message.partition() != chunk.partition:
                 continue
+            if message.offset() >= chunk.end:
+                # What was fetched behind this chunk, or behind the chunk before, is gone. librdkafka has stopped there.
+                return wanted, False, error
             raise TransientError(
                 f"Kafka does not have the start of {chunk} any more: retention overtook the run while it was read; "
                 "the next attempt sees what is left, and `policies.lost_offsets` decides"
@@ -258,30 +278,50 @@ def _batches(messages: list[Any], to_batch: ToBatch) -> Iterator[pa.RecordBatch]
 
 def _value_batch(messages: list[Any]) -> pa.RecordBatch:
     # Methods of the class, mapped: a third less than a generator for each.
-    columns = [
-        _offsets(messages),
-        int64s(map(itemgetter(1), map(Message.timestamp, messages)), len(messages)),
-        binaries(list(map(Message.value, messages))),
-    ]
+    times = np.fromiter(map(itemgetter(1), map(Message.timestamp, messages)), np.int64, len(messages))
+    if not times.all():
+        times = _no_zeros(times, np.fromiter(map(itemgetter(0), map(Message.timestamp, messages)), np.int64))
+    columns = [_offsets(messages), vector(times), binaries(list(map(Message.value, messages)))]
     return pa.RecordBatch.from_arrays(columns, schema=VALUE)
 
 
 def _record_batch(messages: list[Any]) -> pa.RecordBatch:
     # librdkafka counts 0 none, 1 create, 2 append; Kafka itself one less.
     both = np.fromiter(chain.from_iterable(map(Message.timestamp, messages)), np.int64, 2 * len(messages))
+    types, times = both[::2], both[1::2]
     columns = [
         _offsets(messages),
-        pa.array(both[1::2]),
-        pa.array((both[::2] - 1).astype(np.int32)),
+        vector(_no_zeros(times, types)),
+        pa.array((types - 1).astype(np.int32)),
         binaries(list(map(Message.key, messages))),
         binaries(list(map(Message.value, messages))),
-        _headers([headers or () for headers in map(Message.headers, messages)]),
+        _headers(_pairs(messages)),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=_RECORD)
 
 
 def _offsets(messages: list[Any]) -> pa.Array:
     return int64s(map(Message.offset, messages), len(messages))
+
+
+def _no_zeros(times: Int64s, types: Int64s) -> Int64s:
+    """Kafka says -1 of a record without a time (of message format 0), librdkafka 0."""
+    return np.where(types == confluent_kafka.TIMESTAMP_NOT_AVAILABLE, -1, times)
+
+
+def _pairs(messages: list[Any]) -> list[Sequence[tuple[str, bytes | None]]]:
+    """:raises PermanentError: a header's key is no text."""
+    try:
+        return [headers or () for headers in map(Message.headers, messages)]
+    except (SystemError, UnicodeDecodeError):
+        if len(messages) > 1:
+            for message in messages:
+                _pairs([message])
+        topic, partition, offset = messages[0].topic(), messages[0].partition(), messages[0].offset()
+        raise PermanentError(
+            f"{topic}[{partition}] offset {offset} has a header whose key is not UTF-8, which the native reader cannot "
+            "read; set `source.reader: spark`, which puts U+FFFD for what is none, and clear the task `archive`"
+        ) from None
 
 
 def _headers(records: list[Sequence[tuple[str, bytes | None]]]) -> pa.Array:

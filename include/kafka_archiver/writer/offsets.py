@@ -3,8 +3,8 @@
 import numpy as np
 
 from kafka_archiver.errors import IntegrityError
+from kafka_archiver.formats.vectors import Int64s
 from kafka_archiver.plan import Chunk
-from kafka_archiver.writer.split import Int64s
 
 
 class OffsetTally:

@@ -64,13 +64,15 @@ class Output:
     def _put(self, buffers: Iterable[Buffer]) -> None:
         for buffer in buffers:
             data = memoryview(buffer).cast("B")
-            self._bytes += len(data)
+            whole = len(data)
+            self._bytes += whole
             # Parts are cut at fixed places, whatever the encoder gives at a time: their MD5s are the checksum.
             while len(data) >= (room := self._part_bytes - self.part.size):
                 self.part.add(data[:room])
                 data = data[room:]
                 self._send()
-            self.part.add(data)
+            # What waits for the next part must not keep all that was sent in memory.
+            self.part.add(data if len(data) == whole else memoryview(bytes(data)))
 
     def written(self, chunk: Chunk) -> WrittenObject:
         """The object, once all its parts have arrived."""

@@ -4,12 +4,11 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from kafka_archiver.formats.vectors import Int64s
 from kafka_archiver.intervals import LAST_MS, MS_PER_HOUR
 
-Int64s = npt.NDArray[np.int64]
 # The hour of records without a usable timestamp, where `intervals.hour_of` says None.
 NO_HOUR = -1
 # Batches of one hour: what goes on as it is, and how much is made of those that are smaller.
@@ -44,10 +43,14 @@ def by_hour(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Int64s, Int64s]:
 
 
 def joined(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:
-    """The same records in batches of at least `size` bytes, the last one smaller."""
+    """The same records in batches of at least `size` bytes; smaller are the last one, and one before a large one."""
     held: list[pa.RecordBatch] = []
     held_bytes = 0
     for batch in batches:
+        if held and batch.nbytes >= size:
+            # Together they might be more than one array can hold.
+            yield pa.concat_batches(held)
+            held, held_bytes = [], 0
         held.append(batch)
         held_bytes += batch.nbytes
         if held_bytes >= size:

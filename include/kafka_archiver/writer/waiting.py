@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from kafka_archiver.formats.vectors import Int64s
 from kafka_archiver.writer.disk import disk
-from kafka_archiver.writer.split import Int64s, by_hour
+from kafka_archiver.writer.split import by_hour
 
 
 class _Run(NamedTuple):
@@ -35,6 +36,9 @@ class Waiting:
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Take records."""
+        if self._held and batch.nbytes >= self._run_bytes:
+            # Together they might be more than one array can hold.
+            self._store()
         self._held.append(batch)
         self._held_bytes += batch.nbytes
         if self._held_bytes >= self._run_bytes:
