@@ -14,6 +14,9 @@ from kafka_archiver.kafka.failures import translate
 from kafka_archiver.kafka.java import native_properties
 from kafka_archiver.ranges import Range, TopicPartition
 
+# How often watermarks are asked for where a connection breaks before the answer.
+_TRIES = 2
+
 
 class Topic(NamedTuple):
     """A topic as it is now; `id` changes when it is deleted and made again."""
@@ -140,19 +143,23 @@ class Cluster:
         if not asked:
             return {}
         wanted = {confluent_kafka.TopicPartition(n.topic, n.partition): spec for n in asked}
-        answers = self._ask(
-            lambda admin: admin.list_offsets(
-                wanted, isolation_level=IsolationLevel[isolation.upper()], request_timeout=self.timeout
-            ),
-            lambda place: f"read the watermarks of {place.topic}[{place.partition}]",
-        )
-        found = dict(zip(asked, answers, strict=True))
-        # -1: there is no record at or after this time. Where a connection broke, librdkafka says -1001 and no error.
-        if unknown := sorted(name for name, answer in found.items() if answer.offset < -1):
-            raise TransientError(
-                f"{self.brokers}: could not read the watermarks of {unknown[0]}: the connection broke before the answer"
+        unknown: list[TopicPartition] = []
+        for _ in range(_TRIES):
+            answers = self._ask(
+                lambda admin: admin.list_offsets(
+                    wanted, isolation_level=IsolationLevel[isolation.upper()], request_timeout=self.timeout
+                ),
+                lambda place: f"read the watermarks of {place.topic}[{place.partition}]",
             )
-        return found
+            found = dict(zip(asked, answers, strict=True))
+            # -1: there is no record at or after this time. Where a connection broke, librdkafka waits for the answer
+            # for all of the time, and then says -1001 and no error.
+            unknown = sorted(name for name, answer in found.items() if answer.offset < -1)
+            if not unknown:
+                return found
+        raise TransientError(
+            f"{self.brokers}: could not read the watermarks of {unknown[0]}: the connection broke before the answer"
+        )
 
     def committed(self, group: str, names: Iterable[TopicPartition]) -> dict[TopicPartition, int | None]:
         """The group's committed offsets; None where it has none."""
