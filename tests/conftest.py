@@ -1,12 +1,14 @@
 """Real services for the tests: one broker and one S3 server a session, started by the first test that asks.
 
-They run on free ports below .local/test/<pid of pytest>; see scripts/stack for what they can do.
+They run on free ports below .local/test/<pid of pytest>; see scripts/stack for what they can do. `make test` runs two
+sessions side by side (pytest-xdist), each with services of its own.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeVar
@@ -25,8 +27,28 @@ from tests.support.registry import RegistryPorts, RegistryServer
 Server = TypeVar("Server", Kafka, S3, RegistryServer)
 
 # Set before the first test imports Airflow, which would make itself a home in the person's own.
-os.environ["AIRFLOW_HOME"] = str(LOCAL / "test-airflow")
+os.environ["AIRFLOW_HOME"] = str(LOCAL / "test-airflow" / os.environ.get("PYTEST_XDIST_WORKER", ""))
 os.environ["AIRFLOW__CORE__LOAD_EXAMPLES"] = "False"
+
+
+# What takes long to start is started in one session only; what has the most tests that wait goes first.
+_STARTED_ONCE = ("airflow", "spark", "spark_cluster", "registry")
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for the groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Side by side are tests of different services, and else of different files: one session runs a whole group."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return
+    groups: dict[str, list[pytest.Item]] = {service: [] for service in _STARTED_ONCE}
+    for item in items:
+        fixtures = getattr(item, "fixturenames", ())
+        group = next((service for service in _STARTED_ONCE if service in fixtures), str(item.path))
+        item.add_marker(pytest.mark.xdist_group(group))
+        groups.setdefault(group, []).append(item)
+    # A short group at the end leaves no session without work for long.
+    slow_first = sorted(groups.values(), key=lambda group: all(not i.get_closest_marker("slow") for i in group))
+    items[:] = [item for group in slow_first for item in group]
 
 
 @pytest.fixture(scope="session")
@@ -43,10 +65,18 @@ def stack_directory() -> Iterator[Path]:
     _discard(directory)
 
 
+@pytest.fixture(scope="session")
+def sockets() -> Iterator[str]:
+    """Where Spark makes its sockets: their paths would be too long below this session's directory."""
+    with tempfile.TemporaryDirectory(prefix="spark-", dir="/tmp") as directory:
+        yield directory
+
+
 def _discard(directory: Path) -> None:
     end(directory, grace=0)
     remove_sockets(directory / "s3")
-    shutil.rmtree(directory)
+    # Another session may be at it, too.
+    shutil.rmtree(directory, ignore_errors=True)
 
 
 def _running(server: Server) -> Iterator[Server]:

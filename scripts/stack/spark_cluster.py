@@ -74,7 +74,8 @@ class Master(_Daemon):
         def why_not() -> str | None:
             try:
                 self.workers()
-            except OSError as error:
+            # Its web server runs before the page is there, and answers with another one.
+            except (OSError, ValueError) as error:
                 return str(error)
             return None
 

@@ -39,9 +39,9 @@ def airflow(stack_directory: Path, kafka: Kafka, s3: S3) -> Iterator[Airflow]:
 
 
 @pytest.fixture(scope="session")
-def spark_cluster(stack_directory: Path) -> Iterator[SparkCluster]:
+def spark_cluster(stack_directory: Path, sockets: str) -> Iterator[SparkCluster]:
     """A Spark standalone cluster of one master and two workers in different time zones."""
-    with SparkCluster(stack_directory / "spark").running() as running:
+    with SparkCluster(stack_directory / "spark", sockets).running() as running:
         yield running
 
 

@@ -13,7 +13,7 @@ from scripts.stack.paths import SPARK_JARS
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def spark(tmp_path_factory: pytest.TempPathFactory, sockets: str) -> Iterator[SparkSession]:
     """A real Spark, local, with the Kafka source."""
     place: Path = tmp_path_factory.mktemp("spark")
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -27,7 +27,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.local.dir": str(place),
         "spark.sql.warehouse.dir": str(place / "warehouse"),
         "spark.driver.defaultJavaOptions": f"-Djava.io.tmpdir={place}",
-        "spark.python.unix.domain.socket.dir": "/tmp",
+        "spark.python.unix.domain.socket.dir": sockets,
         "spark.log.level": "ERROR",
     }.items():
         builder = builder.config(key, value)

@@ -24,10 +24,11 @@ DRIVER_ZONE = "Asia/Kathmandu"
 
 
 class SparkCluster:
-    """Start with `running`."""
+    """Start with `running`. `sockets`: a short path, for those between Spark's JVMs and its Pythons."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, sockets: str) -> None:
         self.directory = directory
+        self.sockets = sockets
         self.master = Master(directory / "master")
         self.workers = [Worker(directory / f"worker{n}", zone, self.master) for n, zone in enumerate(ZONES)]
         self.python = directory / "python" / "bin" / "python"
@@ -80,8 +81,7 @@ class ClusterArchiver(Archiver):
         conf = {
             "spark.executor.memory": "600m",
             "spark.executor.defaultJavaOptions": java,
-            # The path of a socket below a test's directory would be too long.
-            "spark.python.unix.domain.socket.dir": "/tmp",
+            "spark.python.unix.domain.socket.dir": self.cluster.sockets,
             # Nothing begins before both executors are there.
             "spark.cores.max": "2",
             "spark.scheduler.minRegisteredResourcesRatio": "1",
