@@ -24,7 +24,7 @@ demo: install ## Archive a believable stream hourly, kill the job once, backfill
 	@$(VENV)/python -m scripts.demo
 
 test: install ## Run all tests, on real services of their own
-	@$(VENV)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
+	@$(VENV)/python -m pytest
 
 bench: install ## Measure records per second, CPU and memory, beside the floors
 	@$(VENV)/python -m bench

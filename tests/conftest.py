@@ -1,7 +1,6 @@
 """Real services for the tests: one broker and one S3 server a session, started by the first test that asks.
 
-They run on free ports below .local/test/<pid of pytest>; see scripts/stack for what they can do. `make test` runs two
-sessions side by side (pytest-xdist), each with services of its own.
+They run on free ports below .local/test/<pid of pytest>; see scripts/stack for what they can do.
 """
 
 from __future__ import annotations
@@ -27,28 +26,8 @@ from tests.support.registry import RegistryPorts, RegistryServer
 Server = TypeVar("Server", Kafka, S3, RegistryServer)
 
 # Set before the first test imports Airflow, which would make itself a home in the person's own.
-os.environ["AIRFLOW_HOME"] = str(LOCAL / "test-airflow" / os.environ.get("PYTEST_XDIST_WORKER", ""))
+os.environ["AIRFLOW_HOME"] = str(LOCAL / "test-airflow")
 os.environ["AIRFLOW__CORE__LOAD_EXAMPLES"] = "False"
-
-
-# What takes long to start is started in one session only; what has the most tests that wait goes first.
-_STARTED_ONCE = ("airflow", "spark", "spark_cluster", "registry")
-
-
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Side by side are tests of different services, and else of different files: one session runs a whole group."""
-    if "PYTEST_XDIST_WORKER" not in os.environ:
-        return
-    groups: dict[str, list[pytest.Item]] = {service: [] for service in _STARTED_ONCE}
-    for item in items:
-        fixtures = getattr(item, "fixturenames", ())
-        group = next((service for service in _STARTED_ONCE if service in fixtures), str(item.path))
-        item.add_marker(pytest.mark.xdist_group(group))
-        groups.setdefault(group, []).append(item)
-    # A short group at the end leaves no session without work for long.
-    slow_first = sorted(groups.values(), key=lambda group: all(not i.get_closest_marker("slow") for i in group))
-    items[:] = [item for group in slow_first for item in group]
 
 
 @pytest.fixture(scope="session")
@@ -75,8 +54,7 @@ def sockets() -> Iterator[str]:
 def _discard(directory: Path) -> None:
     end(directory, grace=0)
     remove_sockets(directory / "s3")
-    # Another session may be at it, too.
-    shutil.rmtree(directory, ignore_errors=True)
+    shutil.rmtree(directory)
 
 
 def _running(server: Server) -> Iterator[Server]:
