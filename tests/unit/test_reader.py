@@ -4,7 +4,7 @@ import pytest
 from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_NOT_AVAILABLE, KafkaError, Message
 
 from kafka_archiver.errors import IntegrityError, PermanentError, TransientError
-from kafka_archiver.kafka import reader
+from kafka_archiver.kafka import messages, reader
 from kafka_archiver.plan import Chunk
 
 CHUNK = Chunk(topic="t", partition=1, generation=0, start=0, end=10)
@@ -61,8 +61,8 @@ def test_large_records_behind_small_ones_make_no_large_batch() -> None:
 def test_a_record_without_a_time_has_the_time_that_kafka_says() -> None:
     """librdkafka says 0, which is an hour of 1970."""
     times = [(TIMESTAMP_NOT_AVAILABLE, 0), (TIMESTAMP_CREATE_TIME, 0), (TIMESTAMP_CREATE_TIME, 5)]
-    messages = [Message(offset=n, value=b"v", timestamp=time) for n, time in enumerate(times)]
-    for batch in (reader._value_batch(messages), reader._record_batch(messages)):
+    some = [Message(offset=n, value=b"v", timestamp=time) for n, time in enumerate(times)]
+    for batch in (messages.value_batch(some), messages.record_batch(some)):
         assert batch.column("timestamp").to_pylist() == [-1, 0, 5]
 
 
@@ -81,11 +81,11 @@ def test_a_header_without_a_readable_key_is_named(monkeypatch: pytest.MonkeyPatc
         def headers(self, message: Message) -> object:
             return message.headers()
 
-    monkeypatch.setattr(reader, "Message", Known())
-    messages = [Message(topic="t", partition=1, offset=n, value=b"v") for n in range(3)]
-    messages.insert(2, Odd(topic="t", partition=1, offset=7, value=b"v"))
+    monkeypatch.setattr(messages, "Message", Known())
+    some = [Message(topic="t", partition=1, offset=n, value=b"v") for n in range(3)]
+    some.insert(2, Odd(topic="t", partition=1, offset=7, value=b"v"))
     with pytest.raises(PermanentError, match=r"t\[1\] offset 7 has a header whose key is not UTF-8"):
-        reader._record_batch(messages)
+        messages.record_batch(some)
 
 
 def test_what_is_gone_of_the_chunk_itself_is_an_error() -> None:

@@ -90,6 +90,6 @@ def _scalar(value: bytes) -> pa.Scalar:
     return pa.scalar(value, pa.large_binary())
 
 
-def _binaries(positions: npt.NDArray[np.int64], data: pa.Buffer | npt.NDArray[np.uint8]) -> pa.LargeBinaryArray:
+def _binaries(positions: Int64s, data: pa.Buffer | npt.NDArray[np.uint8]) -> pa.LargeBinaryArray:
     buffers = [None, pa.py_buffer(positions.astype(np.int64)), pa.py_buffer(data)]
     return pa.Array.from_buffers(pa.large_binary(), len(positions) - 1, buffers)

@@ -5,23 +5,20 @@ It sees what Spark's Kafka source sees, and stops where the chunk ends, whether 
 
 import gc
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from itertools import chain, groupby
-from operator import itemgetter
+from itertools import groupby
 from typing import Any
 
 import confluent_kafka
-import numpy as np
 import pyarrow as pa
 from confluent_kafka import KafkaError
 
-from kafka_archiver.errors import IntegrityError, PermanentError, TransientError
-from kafka_archiver.formats.base import RECORD, VALUE
-from kafka_archiver.formats.vectors import Int64s, binaries, int64s, vector
+from kafka_archiver.errors import IntegrityError, TransientError
 from kafka_archiver.kafka.complaints import Complaints
 from kafka_archiver.kafka.failures import translate
 from kafka_archiver.kafka.java import native_properties
+from kafka_archiver.kafka.messages import Message, ToBatch, record_batch, to_batches, value_batch
 from kafka_archiver.plan import Chunk, Settings
 
 # A batch: records, and about how many bytes, as far as the records before it tell.
@@ -47,13 +44,9 @@ _TUNING = {
     "fetch.queue.backoff.ms": 5,
     "check.crcs": True,
 }
-# Its stubs know no type of a record that was consumed.
-Message: Any = confluent_kafka.Message
 # Behind a chunk's end these say that there is nothing more before it: a record, the log's end, or a set of records with
 # the right checksum, and so the right offset.
 _NOTHING_BEFORE = (None, KafkaError._PARTITION_EOF, KafkaError._BAD_COMPRESSION)
-ToBatch = Callable[[list[Any]], pa.RecordBatch]
-_RECORD = pa.schema([RECORD.field(name) for name in RECORD.names if name not in ("topic", "partition")])
 
 
 def read_chunks(
@@ -77,7 +70,7 @@ def read_chunks(
         does, or what comes is damaged.
     """
     complaints = Complaints(properties["bootstrap.servers"])
-    to_batch = _record_batch if settings.content == "record" else _value_batch
+    to_batch = record_batch if settings.content == "record" else value_batch
     # A consumer that is given another topic than its first learns of it by a timer, a second later.
     for _, of_topic in groupby(chunks, key=lambda chunk: chunk.topic):
         some = list(of_topic)
@@ -142,7 +135,7 @@ def _read(
         if wanted:
             _require_place(wanted, chunk)
             size = 0
-            for batch in _batches(wanted, to_batch):
+            for batch in to_batches(wanted, to_batch):
                 size += batch.nbytes
                 yield batch
             enough = min(BATCH, 8 * enough, 1 + BATCH_BYTES * len(wanted) // size)
@@ -262,74 +255,3 @@ def _require_place(messages: list[Any], chunk: Chunk) -> None:
                 f"a record of {message.topic()}[{message.partition()}] came while reading {chunk}. Nothing of this "
                 "chunk is stored; this is a fault of the reader, please report it."
             )
-
-
-def _batches(messages: list[Any], to_batch: ToBatch) -> Iterator[pa.RecordBatch]:
-    """The messages as one batch, as several where one cannot hold them."""
-    try:
-        whole = to_batch(messages)
-    except OverflowError:
-        half = len(messages) // 2
-        yield from _batches(messages[:half], to_batch)
-        yield from _batches(messages[half:], to_batch)
-    else:
-        yield whole
-
-
-def _value_batch(messages: list[Any]) -> pa.RecordBatch:
-    # Methods of the class, mapped: a third less than a generator for each.
-    times = np.fromiter(map(itemgetter(1), map(Message.timestamp, messages)), np.int64, len(messages))
-    if not times.all():
-        times = _no_zeros(times, np.fromiter(map(itemgetter(0), map(Message.timestamp, messages)), np.int64))
-    columns = [_offsets(messages), vector(times), binaries(list(map(Message.value, messages)))]
-    return pa.RecordBatch.from_arrays(columns, schema=VALUE)
-
-
-def _record_batch(messages: list[Any]) -> pa.RecordBatch:
-    # librdkafka counts 0 none, 1 create, 2 append; Kafka itself one less.
-    both = np.fromiter(chain.from_iterable(map(Message.timestamp, messages)), np.int64, 2 * len(messages))
-    types, times = both[::2], both[1::2]
-    columns = [
-        _offsets(messages),
-        vector(_no_zeros(times, types)),
-        pa.array((types - 1).astype(np.int32)),
-        binaries(list(map(Message.key, messages))),
-        binaries(list(map(Message.value, messages))),
-        _headers(_pairs(messages)),
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=_RECORD)
-
-
-def _offsets(messages: list[Any]) -> pa.Array:
-    return int64s(map(Message.offset, messages), len(messages))
-
-
-def _no_zeros(times: Int64s, types: Int64s) -> Int64s:
-    """Kafka says -1 of a record without a time (of message format 0), librdkafka 0."""
-    return np.where(types == confluent_kafka.TIMESTAMP_NOT_AVAILABLE, -1, times)
-
-
-def _pairs(messages: list[Any]) -> list[Sequence[tuple[str, bytes | None]]]:
-    """:raises PermanentError: a header's key is no text."""
-    try:
-        return [headers or () for headers in map(Message.headers, messages)]
-    except (SystemError, UnicodeDecodeError):
-        if len(messages) > 1:
-            for message in messages:
-                _pairs([message])
-        topic, partition, offset = messages[0].topic(), messages[0].partition(), messages[0].offset()
-        raise PermanentError(
-            f"{topic}[{partition}] offset {offset} has a header whose key is not UTF-8, which the native reader cannot "
-            "read; set `source.reader: spark`, which puts U+FFFD for what is none, and clear the task `archive`"
-        ) from None
-
-
-def _headers(records: list[Sequence[tuple[str, bytes | None]]]) -> pa.Array:
-    """A list of (key, value) a record, without a Python object more than librdkafka's."""
-    ends = np.zeros(len(records) + 1, np.int32)
-    np.cumsum(np.fromiter(map(len, records), np.int32, len(records)), out=ends[1:])
-    pairs = list(chain.from_iterable(records))
-    parts = [pa.array([key for key, _ in pairs], pa.string()), binaries([value for _, value in pairs])]
-    form = _RECORD.field("headers").type
-    both = pa.StructArray.from_arrays(parts, fields=list(form.value_type))
-    return pa.ListArray.from_arrays(pa.array(ends), both, form)
