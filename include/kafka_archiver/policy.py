@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from kafka_archiver.advice import choose
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import PolicyError
 from kafka_archiver.proof import PartitionProgress
@@ -54,14 +55,6 @@ class Beginning(NamedTuple):
     generation: int
     anew: bool = False
     decided: tuple[str, ...] = ()
-
-
-def choose(archive: str, policy: str, choice: str) -> str:
-    """How to choose: the command for once, the setting for always."""
-    conf = f'{{"policies": {{"{policy}": "{choice}"}}}}'
-    return (
-        f"once with `airflow dags trigger archive_{archive} --conf '{conf}'`, always with `policies.{policy}: {choice}`"
-    )
 
 
 def beginnings(archive: Archive, seen: list[Seen], known: Known) -> dict[TopicPartition, Beginning]:

@@ -131,6 +131,48 @@ class TestCreate:
                 store.delete("k")
 
 
+class TestReplace:
+    def test_a_version_is_replaced_once(self, store: Store) -> None:
+        store.put("k", b"first")
+        first = store.version("k")
+        assert first is not None
+        assert first.data == b"first"
+        assert store.replace("k", b"second", first.etag) is True
+        assert store.replace("k", b"third", first.etag) is False
+        second = store.version("k")
+        assert second is not None
+        assert second.data == b"second"
+        assert store.replace("k", b"third", second.etag) is True
+        assert store.get("k") == b"third"
+
+    def test_what_is_gone_is_not_replaced(self, store: Store) -> None:
+        etag = store.put("k", b"first")
+        store.delete("k")
+        assert store.replace("k", b"second", etag) is False
+        assert store.get("k") is None
+        assert store.version("k") is None
+
+    def test_of_sixteen_racing_writers_exactly_one_wins_and_its_bytes_are_stored(self, store: Store) -> None:
+        start = Barrier(16)
+
+        def race(number: int, etag: str) -> bool:
+            start.wait()
+            return store.replace("k", f"writer {number}".encode(), etag)
+
+        with ThreadPoolExecutor(16) as pool:
+            for lap in range(2):
+                etag = store.put("k", f"lap {lap}".encode())
+                won = list(pool.map(race, range(16), [etag] * 16))
+                assert won.count(True) == 1, f"lap {lap}"
+                assert store.get("k") == f"writer {won.index(True)}".encode()
+
+
+def test_the_store_knows_what_time_it_is(store: Store) -> None:
+    before = datetime.now(UTC) - timedelta(seconds=2)
+    assert before <= store.now() <= datetime.now(UTC) + timedelta(seconds=2)
+    assert store.now().utcoffset() == timedelta(0)
+
+
 class TestList:
     def test_a_prefix_is_any_beginning_of_a_key(self, store: Store) -> None:
         for key in ("a/1", "a/2", "ab", "b"):

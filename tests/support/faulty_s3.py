@@ -52,8 +52,8 @@ def refuse(status: int, code: str, message: str = "told to") -> Fault:
 
 
 class FaultyS3:
-    """:ivar requests: the operations asked for, by the name of boto's method ("create" for a conditional put).
-    :ivar ignores_conditions: as old servers do, write whatever If-None-Match says.
+    """:ivar requests: the operations asked for, by the name of boto's method ("create" and "replace" for conditional puts).
+    :ivar ignores_conditions: as old servers do, write whatever If-None-Match and If-Match say.
     """
 
     def __init__(self) -> None:
@@ -106,9 +106,9 @@ class _Handler(BaseHTTPRequestHandler):
         query = {name: values[0] for name, values in parse_qs(url.query, keep_blank_values=True).items()}
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         key = unquote(url.path).removeprefix(f"/{BUCKET}").removeprefix("/")
-        operation = _operation(
-            self.command, key, query, "If-None-Match" in self.headers and not state.ignores_conditions, body
-        )
+        conditions = {"create": "If-None-Match", "replace": "If-Match"}
+        condition = next((name for name, header in conditions.items() if header in self.headers), "put_object")
+        operation = _operation(self.command, key, query, "put_object" if state.ignores_conditions else condition, body)
         state.requests.append(operation)
         state.headers.append(dict(self.headers))
         state.bodies.append(body)
@@ -173,6 +173,10 @@ class _Handler(BaseHTTPRequestHandler):
                 return {"ETag": f'"{store.put(key, body)}"'}, b""
             case "create":
                 if not store.create(key, body):
+                    raise FileExistsError
+                return {"ETag": f'"{hashlib.md5(body).hexdigest()}"'}, b""
+            case "replace":
+                if not store.replace(key, body, self.headers["If-Match"].strip('"')):
                     raise FileExistsError
                 return {"ETag": f'"{hashlib.md5(body).hexdigest()}"'}, b""
             case "get_object" | "head_object":
@@ -251,7 +255,7 @@ class _Closed:
     def close(self) -> None: ...
 
 
-def _operation(method: str, key: str, query: dict[str, str], create: bool, body: bytes) -> str:
+def _operation(method: str, key: str, query: dict[str, str], put: str, body: bytes) -> str:
     if b"Action=AssumeRole" in body:
         return "AssumeRole"
     if "uploadId" in query:
@@ -265,7 +269,7 @@ def _operation(method: str, key: str, query: dict[str, str], create: bool, body:
     if "list-type" in query:
         return "list_objects_v2"
     if method == "PUT":
-        return "create" if create else "put_object"
+        return put
     return f"{method.lower()}_{'object' if key else 'bucket'}"
 
 

@@ -1,6 +1,8 @@
 """The S3 store against a server, on real sockets, that fails and then works: what is tried again, what comes out."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from hashlib import md5 as _md5
 
 import pytest
 
@@ -15,6 +17,10 @@ pytestmark = pytest.mark.unit
 KEY, DATA = "a/key", b"some bytes"
 
 
+def md5(data: bytes) -> str:
+    return _md5(data).hexdigest()
+
+
 def _prepare(store: S3Store) -> PendingUpload:
     store.put("there", DATA)
     upload_id = store.start_upload(KEY)
@@ -24,6 +30,7 @@ def _prepare(store: S3Store) -> PendingUpload:
 # What each operation does, given the upload that was prepared, and whether it came out right.
 OPERATIONS: dict[str, Callable[[S3Store, PendingUpload], bool]] = {
     "create": lambda s, _: s.create(KEY, DATA) is True and s.get(KEY) == DATA,
+    "replace": lambda s, _: s.replace("there", b"other", md5(DATA)) is True and s.get("there") == b"other",
     "put_object": lambda s, _: bool(s.put(KEY, DATA)) and s.get(KEY) == DATA,
     "upload_part": lambda s, u: s.upload_part(KEY, u.upload_id, 1, DATA) == u.parts[0],
     "complete_multipart_upload": lambda s, u: s.complete_upload(*u) == u.checksum and s.get(KEY) == DATA,
@@ -32,6 +39,7 @@ OPERATIONS: dict[str, Callable[[S3Store, PendingUpload], bool]] = {
     "list_objects_v2": lambda s, _: [stat.key for stat in s.list("")] == ["there"],
     "create_multipart_upload": lambda s, _: bool(s.start_upload(KEY)),
     "abort_multipart_upload": lambda s, u: s.abort_upload(KEY, u.upload_id) is None,
+    "head_bucket": lambda s, _: abs(s.now() - datetime.now(UTC)) < timedelta(minutes=1),
     "delete_object": lambda s, _: s.delete("there") is None and s.get("there") is None,
 }
 FAULTS = {
@@ -53,8 +61,8 @@ def test_what_fails_twice_and_then_works_has_worked(
     asked = server.requests.count(operation)
     server.fail(operation, fault, fault)
     assert OPERATIONS[operation](store, prepared)
-    # These two can be done only once: the second try is told that they are done.
-    once = operation in ("create", "complete_multipart_upload") and fault.kind == "lose"
+    # These can be done only once: the second try is told that they are done.
+    once = operation in ("create", "replace", "complete_multipart_upload") and fault.kind == "lose"
     assert server.requests.count(operation) - asked == (2 if once else 3)
     assert waits == pytest.approx([0.2] if once else [0.2, 0.4])
 
@@ -67,7 +75,7 @@ def test_some_refusals_are_the_network_s_fault(server: FaultyS3, store: S3Store,
 
 
 @pytest.mark.parametrize(
-    "operation", ["create", "put_object", "upload_part", "complete_multipart_upload", "get_object"]
+    "operation", ["create", "replace", "put_object", "upload_part", "complete_multipart_upload", "get_object"]
 )
 def test_an_answer_that_does_not_come_is_asked_for_again(server: FaultyS3, connect: OpenFaulty, operation: str) -> None:
     prepared = _prepare(connect())
@@ -122,13 +130,30 @@ class TestCreate:
 
     def test_a_document_that_arrived_damaged_is_an_integrity_error(self, server: FaultyS3, store: S3Store) -> None:
         server.fail("create", Fault("swallow"))
-        with pytest.raises(IntegrityError, match="a/key was created just now, but does not hold what was sent"):
+        with pytest.raises(IntegrityError, match="a/key was written just now, but does not hold what was sent"):
             store.create(KEY, DATA)
 
     def test_an_etag_that_is_no_md5_is_settled_by_reading(self, server: FaultyS3, store: S3Store) -> None:
         server.fail("create", Fault("odd"))
         assert store.create(KEY, DATA) is True
         assert server.requests == ["create", "get_object"]
+
+
+class TestReplace:
+    def test_after_a_lost_answer_the_stored_bytes_say_that_it_was_us(self, server: FaultyS3, store: S3Store) -> None:
+        etag = store.put(KEY, b"before")
+        server.fail("replace", Fault("lose"))
+        assert store.replace(KEY, DATA, etag) is True
+        assert store.get(KEY) == DATA
+
+    def test_after_a_reset_the_stored_bytes_say_that_it_was_somebody_else(
+        self, server: FaultyS3, store: S3Store
+    ) -> None:
+        etag = store.put(KEY, b"before")
+        server.store.put(KEY, b"somebody else's")
+        server.fail("replace", Fault("reset"))
+        assert store.replace(KEY, DATA, etag) is False
+        assert server.store.get(KEY) == b"somebody else's"
 
 
 class TestDamage:

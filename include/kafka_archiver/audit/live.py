@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from kafka_archiver.advice import choose
 from kafka_archiver.audit.report import Finding, Severity, error, warning
 from kafka_archiver.config import Archive
-from kafka_archiver.policy import choose
 from kafka_archiver.proof import PartitionProgress, Progress
 from kafka_archiver.ranges import Range, TopicPartition
 

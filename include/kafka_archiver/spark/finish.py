@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Literal, Self
 
+from kafka_archiver.advice import choose
 from kafka_archiver.errors import IntegrityError, PolicyError
 from kafka_archiver.keys import split_object_key
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import ChunkAccount, Intent, Manifest, ObjectEntry
 from kafka_archiver.plan import BadRecord, Plan
-from kafka_archiver.policy import choose
 from kafka_archiver.ranges import Range, TopicPartition, merge, subtract
 from kafka_archiver.store import Store
 from kafka_archiver.writer.commit import abort, complete

@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from kafka_archiver.advice import choose
 from kafka_archiver.errors import ArchiverError, PermanentError, PolicyError, TransientError
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import Manifest
 from kafka_archiver.plan import ENCODING, BadRecord, Chunk, Plan
-from kafka_archiver.policy import choose
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.spark.finish import Choice, finish
 from kafka_archiver.store import Store

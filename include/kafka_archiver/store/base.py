@@ -20,6 +20,13 @@ class Stat(NamedTuple):
     modified: datetime
 
 
+class Version(NamedTuple):
+    """An object's bytes, and the ETag that stands for them in `Store.replace`."""
+
+    data: bytes
+    etag: str
+
+
 class Part(NamedTuple):
     """One uploaded part: the store's ETag of it, and the MD5 (hex) and size computed before it was sent."""
 
@@ -83,6 +90,18 @@ class Store(Protocol):
         A retried request that the store had already carried out still answers True: when the store says
         "exists" after an attempt whose answer was lost, the stored bytes decide.
         """
+
+    def version(self, key: str) -> Version | None:
+        """The object's bytes with their ETag; None when there is no such object."""
+
+    def replace(self, key: str, data: bytes, etag: str) -> bool:
+        """Write an object only while it is the version of this ETag. False, and nothing written, when it is not.
+
+        Answers a retried request as `create` does.
+        """
+
+    def now(self) -> datetime:
+        """What time it is by the store's clock, UTC, to the second."""
 
     def list(self, prefix: str) -> Iterator[Stat]:
         """All objects whose key starts with `prefix`, each once, in the server's order.

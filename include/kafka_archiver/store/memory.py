@@ -3,12 +3,12 @@
 import hashlib
 import threading
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from kafka_archiver.errors import PermanentError
-from kafka_archiver.store.base import MIN_PART, Part, PendingUpload, Stat, upload_gone
+from kafka_archiver.store.base import MIN_PART, Part, PendingUpload, Stat, Version, upload_gone
 
 
 @dataclass(slots=True)
@@ -25,9 +25,10 @@ class _Bucket:
     objects: dict[str, tuple[bytes, Stat]] = field(default_factory=dict)
     uploads: dict[str, _Upload] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock)
+    clock: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
 
     def write(self, key: str, data: bytes, etag: str) -> str:
-        self.objects[key] = (data, Stat(key, len(data), etag, datetime.now(UTC)))
+        self.objects[key] = (data, Stat(key, len(data), etag, self.clock()))
         return etag
 
 
@@ -40,13 +41,15 @@ def _md5(data: bytes) -> str:
 
 
 class MemoryStore:
-    """Objects in this process. All stores of one `name` see the same ones."""
+    """Objects in this process. All stores of one `name` see the same ones, and have the same clock."""
 
-    def __init__(self, name: str, prefix: str = "") -> None:
+    def __init__(self, name: str, prefix: str = "", clock: Callable[[], datetime] | None = None) -> None:
         self.url = f"memory://{name}/{prefix}".rstrip("/")
         self._prefix = f"{prefix}/" if prefix else ""
         with _buckets_lock:
             self._bucket = _buckets.setdefault(name, _Bucket())
+        if clock is not None:
+            self._bucket.clock = clock
 
     def __repr__(self) -> str:
         return f"MemoryStore({self.url!r})"
@@ -76,6 +79,22 @@ class MemoryStore:
             self.put(key, data)
             return True
 
+    def version(self, key: str) -> Version | None:
+        with self._bucket.lock:
+            found = self._bucket.objects.get(self._prefix + key)
+        return Version(found[0], found[1].etag) if found else None
+
+    def replace(self, key: str, data: bytes, etag: str) -> bool:
+        with self._bucket.lock:
+            stat = self.head(key)
+            if stat is None or stat.etag != etag:
+                return False
+            self.put(key, data)
+            return True
+
+    def now(self) -> datetime:
+        return self._bucket.clock().replace(microsecond=0)
+
     def list(self, prefix: str) -> Iterator[Stat]:
         with self._bucket.lock:
             found = [
@@ -93,7 +112,7 @@ class MemoryStore:
     def start_upload(self, key: str) -> str:
         upload_id = uuid.uuid4().hex
         with self._bucket.lock:
-            self._bucket.uploads[upload_id] = _Upload(self._prefix + key, datetime.now(UTC))
+            self._bucket.uploads[upload_id] = _Upload(self._prefix + key, self._bucket.clock())
         return upload_id
 
     def upload_part(self, key: str, upload_id: str, number: int, data: bytes | memoryview) -> Part:

@@ -9,10 +9,11 @@ import functools
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 
-from kafka_archiver.errors import IntegrityError, TransientError
-from kafka_archiver.store.base import Part, PendingUpload, Stat, upload_gone
+from kafka_archiver.errors import IntegrityError, PermanentError, TransientError
+from kafka_archiver.store.base import Part, PendingUpload, Stat, Version, upload_gone
 from kafka_archiver.store.options import S3Options
 from kafka_archiver.store.retry import Backoff
 from kafka_archiver.store.s3_client import Timeouts, connect
@@ -43,7 +44,8 @@ class S3Store:
         return f"S3Store({self.url!r} at {self._place.endpoint!r})"
 
     def get(self, key: str) -> bytes | None:
-        return self._backoff.run(lambda: self._read(key))
+        found = self.version(key)
+        return found and found.data
 
     def read(self, key: str, start: int, length: int) -> bytes | None:
         wanted = f"bytes={start}-{start + length - 1}"
@@ -66,26 +68,19 @@ class S3Store:
         return _etag(self._send("put_object", key, data, _md5(data)))
 
     def create(self, key: str, data: bytes) -> bool:
-        md5, tries = _md5(data), 0
+        return self._put_if(key, data, IfNoneMatch="*")
 
-        def attempt() -> Answer:
-            nonlocal tries
-            tries += 1
-            return self._write("put_object", key, data, md5, "PreconditionFailed", IfNoneMatch="*")
+    def version(self, key: str) -> Version | None:
+        return self._backoff.run(lambda: self._read(key))
 
-        answer = self._backoff.run(attempt)
-        if answer and not _differs(answer, md5):
-            return True
-        if not answer and tries == 1:
-            return False
-        # "Exists" after a try whose answer was lost: that try may have made it.
-        same = self.get(key) == data
-        if answer and not same:
-            # Not replaced: others may have read it already, and must not work by another document than we.
-            raise IntegrityError(
-                f"{self.url}: {key} was created just now, but does not hold what was sent; delete it and try again"
-            )
-        return same
+    def replace(self, key: str, data: bytes, etag: str) -> bool:
+        return self._put_if(key, data, IfMatch=f'"{etag}"')
+
+    def now(self) -> datetime:
+        date = self._ask("head_bucket", "")["ResponseMetadata"]["HTTPHeaders"].get("date")
+        if not date:
+            raise PermanentError(f"{self._place.endpoint} answers without a `Date` header; HTTP asks for one")
+        return parsedate_to_datetime(date).astimezone(UTC)
 
     def list(self, prefix: str) -> Iterator[Stat]:
         for page in self._pages("list_objects_v2", prefix, {"ContinuationToken": "NextContinuationToken"}):
@@ -147,7 +142,31 @@ class S3Store:
             if not following:
                 raise TransientError(f"{self.url}: the listing of {prefix} broke off without saying where it goes on")
 
-    def _read(self, key: str) -> bytes | None:
+    def _put_if(self, key: str, data: bytes, **condition: str) -> bool:
+        """Write an object if the condition holds; where an answer was lost, what is stored tells."""
+        md5, tries = _md5(data), 0
+
+        def attempt() -> Answer:
+            nonlocal tries
+            tries += 1
+            # No such key: there is nothing that could be the version asked for.
+            return self._write("put_object", key, data, md5, "PreconditionFailed", "NoSuchKey", **condition)
+
+        answer = self._backoff.run(attempt)
+        if answer and not _differs(answer, md5):
+            return True
+        if not answer and tries == 1:
+            return False
+        # Refused after a try whose answer was lost: that try may have written it.
+        same = self.get(key) == data
+        if answer and not same:
+            # Not replaced: others may have read it already, and must not work by another document than we.
+            raise IntegrityError(
+                f"{self.url}: {key} was written just now, but does not hold what was sent; delete it and try again"
+            )
+        return same
+
+    def _read(self, key: str) -> Version | None:
         """One try at an object's bytes."""
         answer = self._request("get_object", key, "NoSuchKey", Key=self._prefix + key)
         if not answer:
@@ -157,7 +176,7 @@ class S3Store:
             raise TransientError(
                 f"{self.url}: the {len(data)} bytes read of {key} do not have its ETag {_etag(answer)}"
             )
-        return data
+        return Version(data, _etag(answer))
 
     def _send(self, operation: str, key: str, data: bytes, md5: bytes, *absent: str, **more: object) -> Answer:
         """Send bytes until the store's MD5 of them is ours."""

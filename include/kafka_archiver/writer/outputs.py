@@ -7,13 +7,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from kafka_archiver.advice import choose
 from kafka_archiver.errors import BadRecordError
 from kafka_archiver.formats import dead_letter
 from kafka_archiver.formats.base import Encoder, Target
 from kafka_archiver.formats.registry import get_format
 from kafka_archiver.keys import Place, hour_path, object_key
 from kafka_archiver.plan import Chunk
-from kafka_archiver.policy import choose
 from kafka_archiver.writer.disk import disk
 from kafka_archiver.writer.output import Output
 from kafka_archiver.writer.result import Limits, WriteJob, WrittenObject
