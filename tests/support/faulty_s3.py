@@ -52,7 +52,7 @@ def refuse(status: int, code: str, message: str = "told to") -> Fault:
 
 
 class FaultyS3:
-    """:ivar requests: the operations asked for, by the name of boto's method ("create" and "replace" for conditional puts).
+    """:ivar requests: the operations asked for, by the name of boto's method; "create", "replace": a conditional put.
     :ivar ignores_conditions: as old servers do, write whatever If-None-Match and If-Match say.
     """
 
