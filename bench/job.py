@@ -6,7 +6,7 @@ import uuid
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pyarrow.parquet as pq
 
@@ -91,7 +91,7 @@ def archive(services: Services, topic: str, settings: JobSettings, profile: Prof
     context = Context.open(archive, endpoints)
     first = from_ms(START)
     interval = Interval(start=first, end=first + timedelta(hours=1))
-    work = plan(context, interval, "scheduled", datetime.now(UTC))
+    work = plan(context, interval, "scheduled")
     conf = services.directory / "spark-conf"
     for directory in (conf, services.directory / "tmp"):
         directory.mkdir(exist_ok=True)
@@ -117,7 +117,7 @@ def archive(services: Services, topic: str, settings: JobSettings, profile: Prof
         command, services.directory / f"{topic}.log", environment, profile, cluster.pids if cluster else ()
     )
     verify(context, work.runs)
-    commit(context, work.runs, datetime.now(UTC))
+    commit(context, work.runs)
     manifest = context.ledger.manifest(work.runs[0])
     assert manifest is not None
     return JobRun(

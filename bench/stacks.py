@@ -16,7 +16,7 @@ _FOLDERS = re.compile(r"\((?:\S*/(?:site-packages|lib/python3\.\d+|include)/)(?=
 PARTS: dict[str, re.Pattern[str]] = {
     "garbage collection": re.compile(r"gc_collect"),
     "import": re.compile(r"_find_and_load|importlib"),
-    "checksum": re.compile(r"store/s3\.py.*;.*(_hashlib|hashlib|libcrypto|[Mm][Dd]5)"),
+    "checksum": re.compile(r"kafka_archiver/checksum\.py|store/s3_sums\.py|store/.*(hashlib|libcrypto|[Mm][Dd]5)"),
     "upload": re.compile(r"writer/upload\.py|kafka_archiver/store/|botocore/|writer/(disk|part|waiting)\.py"),
     "compress": re.compile(r"isal|libz\.|zstd|ZSTD|igzip|[Ss]nappy|cramjam|formats/compress\.py"),
     "build batches": re.compile(r"_batch \(kafka_archiver/kafka/|formats/vectors\.py"),

@@ -7,21 +7,25 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import psutil
 import pytest
 
 from scripts.stack.kafka import Kafka, KafkaPorts
-from scripts.stack.paths import LOCAL
+from scripts.stack.paths import LOCAL, SPARK_JARS
 from scripts.stack.ports import free_ports
 from scripts.stack.process import end
 from scripts.stack.s3 import S3, S3Ports, remove_sockets
 from tests.support.proxy import S3Proxy
 from tests.support.registry import RegistryPorts, RegistryServer
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 Server = TypeVar("Server", Kafka, S3, RegistryServer)
 
@@ -88,3 +92,31 @@ def proxy(s3: S3) -> Iterator[S3Proxy]:
     """A proxy before the S3 server, whose requests a test can fail, hold or damage."""
     with S3Proxy(s3.endpoint_url).serving() as serving:
         yield serving
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory, sockets: str) -> Iterator[SparkSession]:
+    """A real Spark, local, with the Kafka source: one for all tests that need no process of their own."""
+    from pyspark.sql import SparkSession
+
+    from kafka_archiver.spark.engine import SESSION
+
+    place: Path = tmp_path_factory.mktemp("spark")
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    builder = SparkSession.builder.master("local[2]").appName("tests")
+    for key, value in {
+        **SESSION,
+        "spark.jars": ",".join(map(str, sorted(SPARK_JARS.glob("*.jar")))),
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.local.dir": str(place),
+        "spark.sql.warehouse.dir": str(place / "warehouse"),
+        "spark.driver.defaultJavaOptions": f"-Djava.io.tmpdir={place}",
+        "spark.python.unix.domain.socket.dir": sockets,
+        "spark.log.level": "ERROR",
+    }.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    yield session
+    session.stop()

@@ -6,6 +6,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -16,7 +17,19 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from kafka_archiver.documents import UtcTime
 from kafka_archiver.errors import ConfigError
+from kafka_archiver.intervals import duration
 from kafka_archiver.plan import BadRecord, Settings
+from kafka_archiver.properties import (
+    SECRET,
+    ConnectionId,
+    ConnectionOrProperties,
+    Properties,
+    kubernetes_name,
+    no_secret_arguments,
+    store_url,
+    without_credentials,
+)
+from kafka_archiver.secrets import GIVEN, key_name
 
 # Known to the design, not to this version: an error that says so beats "unknown key".
 PLANNED = {
@@ -26,6 +39,11 @@ PLANNED = {
 
 class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        """Without the properties that it is given: some are secrets."""
+        for name, value in super().__repr_args__():
+            yield name, GIVEN if isinstance(value, dict) else value
 
 
 class Decode(_Section):
@@ -43,18 +61,22 @@ class ValueDecode(_Section):
 class Source(_Section):
     """What is archived, and how it is read."""
 
-    kafka: str | dict[str, str | int | float | bool] = "kafka_default"
+    kafka: ConnectionOrProperties = "kafka_default"
     topics: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     pattern: str | None = None
     group: str | None = None
     start: Literal["earliest", "latest"] | UtcTime = "earliest"
     isolation: Literal["read_committed", "read_uncommitted"] = "read_committed"
     reader: Literal["auto", "spark", "native"] = "auto"
+    # Seconds that planning waits for open transactions.
+    settle: Annotated[float, Field(ge=0, le=3600)] = 30
     max_records_per_run: Annotated[int, Field(gt=0)] = 50_000_000
     max_value_bytes: Annotated[int, Field(gt=0)] | None = None
     key: Decode = Decode()
     value: ValueDecode = ValueDecode()
-    registry: str | dict[str, str | int | bool] | None = None
+    registry: Annotated[
+        ConnectionOrProperties | None, BeforeValidator(without_credentials("url", "https://registry:8081"))
+    ] = None
 
     @property
     def wanted(self) -> tuple[str, ...] | re.Pattern[str]:
@@ -75,23 +97,39 @@ class Source(_Section):
         return self
 
 
+def _disorder(value: Any) -> timedelta | None:
+    expected = "expected a time of a second to a week, like 30s, 5m or 1h"
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise ValueError(expected)
+    try:
+        found = duration(value)
+    except ValueError:
+        raise ValueError(expected) from None
+    if not timedelta(seconds=1) <= found <= timedelta(weeks=1):
+        raise ValueError(expected)
+    return found
+
+
 class Timestamp(_Section):
-    """Which time files a record."""
+    """Which time files a record.
+
+    `max_disorder`: no record of a partition is that much older than an earlier one, which lets a backfill prove its
+    hours alone.
+    """
 
     from_: Annotated[Literal["record"], Field(alias="from")] = "record"
-
-
-def _store_url(value: str) -> str:
-    if not re.fullmatch(r"(s3|memory)://[^/]+(/.*)?", value):
-        raise ValueError("s3://bucket/prefix")
-    return value
+    max_disorder: Annotated[timedelta | None, BeforeValidator(_disorder)] = None
 
 
 class StoreSection(_Section):
     """Where and how objects are written."""
 
-    url: Annotated[str, AfterValidator(_store_url)]
-    aws: str | dict[str, str | int | bool] = "aws_default"
+    url: Annotated[str, BeforeValidator(store_url)]
+    aws: Annotated[ConnectionOrProperties, BeforeValidator(without_credentials("endpoint_url", "http://host:port"))] = (
+        "aws_default"
+    )
     layout: Literal["hourly"] = "hourly"
     format: str = "jsonl"
     content: Literal["value", "record"] = "value"
@@ -115,32 +153,35 @@ class Policies(_Section):
 class Alerts(_Section):
     """Whom to tell: names of Airflow connections (types http and smtp)."""
 
-    on_failure: tuple[str, ...] = ()
+    on_failure: tuple[ConnectionId, ...] = ()
 
 
 class Spark(_Section):
     """How the job is submitted.
 
     `memory_bytes` bounds what one task holds back before it spills to local disk. Up to `driver_records` are written
-    by the driver itself, without Spark's tasks (0: never).
+    by the driver itself, without Spark's tasks (0: never). On Kubernetes, in deploy mode `cluster`, the driver has
+    the endpoints from the Secret named `kubernetes_secret`.
     """
 
-    connection: str = "spark_default"
-    conf: dict[str, str | int | bool] = {}
+    connection: ConnectionId = "spark_default"
+    conf: Annotated[Properties, AfterValidator(no_secret_arguments)] = {}
     memory_bytes: Annotated[int, Field(ge=16 << 20)] = 128 << 20
     driver_records: Annotated[int, Field(ge=0)] = 10_000
+    kubernetes_secret: Annotated[str, BeforeValidator(kubernetes_name)] | None = None
 
 
 def _schedule(value: Any) -> Any:
     if value is not None and (not isinstance(value, str) or not _fires(value)):
-        raise ValueError('expected a cron expression like "0 * * * *", or "@hourly", or null')
+        raise ValueError('expected a cron expression of five fields like "0 * * * *", or "@hourly", or null')
     return value
 
 
 def _fires(expression: str) -> bool:
     """Whether it is a schedule, and one that comes round: Airflow would stop at the others, for every archive."""
-    # R stands for a random value, which would be another at each look; a seventh field for years that end.
-    if not croniter.is_valid(expression) or re.search(r"\bR\b", expression) or len(expression.split()) > 6:
+    # R stands for a random value, which would be another at each look; a sixth field for seconds, a seventh for years.
+    fields = 1 if expression.startswith("@") else 5
+    if not croniter.is_valid(expression) or re.search(r"\bR\b", expression) or len(expression.split()) != fields:
         return False
     try:
         croniter(expression).get_next()
@@ -184,7 +225,7 @@ class Archive(_Section):
             chosen = Policies.model_validate({**self.policies.model_dump(), **policies})
         except ValidationError as error:
             wrong = "; ".join(f"in the run's `policies`: {line}" for line in _explain(error))
-            raise ConfigError(f"{wrong} (policies: {', '.join(Policies.model_fields)})") from error
+            raise ConfigError(f"{wrong} (policies: {', '.join(Policies.model_fields)})") from None
         return self.model_copy(update={"policies": chosen})
 
     @property
@@ -227,7 +268,7 @@ class _Loader(yaml.SafeLoader):
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
             if key in seen:
-                raise ConfigError(f"line {key_node.start_mark.line + 1}: key `{key}` is given twice")
+                raise ConfigError(f"line {key_node.start_mark.line + 1}: key `{key_name(key)}` is given twice")
             seen.add(key)
         return super().construct_mapping(node, deep)
 
@@ -238,7 +279,7 @@ def _explain(error: ValidationError) -> Iterator[str]:
     found: dict[str, str] = {}
     for fault in error.errors():
         # pydantic names the branch of a union it tried; a reader of the YAML knows only its keys.
-        where = ".".join(str(p) for p in fault["loc"] if not _is_branch(str(p)))
+        where = ".".join(key_name(p) for p in fault["loc"] if not _is_branch(str(p)))
         if fault["type"] == "extra_forbidden":
             yield (
                 f"`{where}` is part of the design but not of this version; remove it"
@@ -249,7 +290,7 @@ def _explain(error: ValidationError) -> Iterator[str]:
             yield f"`{where}` is required"
         else:
             expected.setdefault(where or "archive", []).append(_expectation(fault["type"], fault["msg"]))
-            found[where or "archive"] = "" if isinstance(fault["input"], dict) else f"; found {fault['input']!r}"
+            found[where or "archive"] = _found(fault["type"], fault["input"])
     for where, expectations in expected.items():
         yield f"`{where}`: expected {' or '.join(dict.fromkeys(expectations))}{found[where]}"
 
@@ -267,6 +308,32 @@ _PLAIN = {
 }
 
 
+def _found(kind: str, value: Any) -> str:
+    """The end of an error: what was found, or only of what kind it is where it may be a secret."""
+    if kind == "value_error" and isinstance(value, dict):
+        # Of keys that do not go together, which the message names.
+        return ""
+    if isinstance(value, bool | int | float | str) and kind not in (SECRET, "model_type"):
+        return f"; found {value!r}"
+    return f"; found {kind_of(value)}"
+
+
+def kind_of(value: Any) -> str:
+    """What kind of YAML it is, in words."""
+    return _KINDS.get(type(value), "something else")
+
+
+_KINDS = {
+    dict: "a mapping",
+    list: "a list",
+    str: "text that is not shown, since it may hold a secret",
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    type(None): "nothing",
+}
+
+
 def _expectation(kind: str, message: str) -> str:
     message = message.removeprefix("Value error, ").removeprefix("expected ")
     return _PLAIN.get(kind) or message.removeprefix("Input should be ").removeprefix("String should ")
@@ -274,6 +341,11 @@ def _expectation(kind: str, message: str) -> str:
 
 def _is_branch(part: str) -> bool:
     return "[" in part or part in ("str", "datetime")
+
+
+_QUOTED = re.compile(r"""(['"])(.*?)\1""", re.DOTALL)
+# The words and signs of YAML itself.
+_OF_YAML = re.compile(r"<[a-z ]+>|[][{},:?-]")
 
 
 def parse_archive(text: str, file: str) -> Archive:
@@ -286,24 +358,32 @@ def parse_archive(text: str, file: str) -> Archive:
         content = yaml.load(text, Loader=_Loader)
     except ConfigError as error:
         raise ConfigError(f"{file}: {error}") from None
-    except yaml.YAMLError as error:
-        # Its own text quotes the line, which may hold a password.
-        mark = getattr(error, "problem_mark", None)
-        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        raise ConfigError(f"{file}: not YAML: {where}{getattr(error, 'problem', None) or 'cannot be read'}") from None
+    except Exception as error:  # noqa: BLE001 - a value can fail in any way, and one file must not stop the others
+        raise ConfigError(f"{file}: not YAML: {_problem(error)}") from None
     if not isinstance(content, dict):
-        raise ConfigError(f"{file}: expected a mapping with the keys archive, source and store, found {content!r}")
+        found = kind_of(content)
+        raise ConfigError(f"{file}: expected a mapping with the keys archive, source and store; found {found}")
     try:
         return Archive.model_validate(content)
     except ValidationError as error:
-        raise ConfigError("\n".join(f"{file}: {line}" for line in dict.fromkeys(_explain(error)))) from error
+        raise ConfigError("\n".join(f"{file}: {line}" for line in dict.fromkeys(_explain(error)))) from None
+
+
+def _problem(error: Exception) -> str:
+    """Where it is and what it is, without what the error quotes: it may be a password."""
+    mark = getattr(error, "problem_mark", None)
+    where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+    problem = getattr(error, "problem", None) or "a value cannot be read"
+    return where + _QUOTED.sub(lambda found: found[0] if _OF_YAML.fullmatch(found[2]) else "…", problem)
 
 
 def load_archive(path: Path) -> Archive:
     """The archive in one YAML file. Raises ConfigError."""
     try:
         return parse_archive(path.read_text(encoding="utf-8"), str(path))
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path}: cannot be read: it is not UTF-8") from None
+    except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
 
 

@@ -32,7 +32,24 @@ class IntegrityError(PermanentError):
 
 
 class PolicyError(PermanentError):
-    """The brokers' state needs a decision that the archive's policies leave to a person."""
+    """The brokers' state needs a decision that the archive's policies leave to a person.
+
+    `policy`: which one decides, if it is one; `where`: the partition; `choice`: with which it goes on. The message is
+    what was `found`, and `advice`; `choices` has the command of each choice, that which goes on first.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        policy: str = "",
+        where: str = "",
+        choice: str = "",
+        advice: str = "",
+        choices: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__(f"{message} {advice}".rstrip())
+        self.policy, self.where, self.choice = policy, where, choice
+        self.found, self.advice, self.choices = message, advice, choices
 
 
 class BadRecordError(PermanentError):
@@ -50,10 +67,6 @@ class BadRecordError(PermanentError):
             f"{topic}[{partition}] offset {self.offset}: {self.reason}{more}{'. ' * bool(choices)}{choices}"
         )
         self._arguments = (topic, partition, self.records, choices)
-
-    def saying(self, choices: str) -> "BadRecordError":
-        """The same, with what can be chosen."""
-        return BadRecordError(*self._arguments[:3], choices)
 
     def __reduce__(self) -> tuple[type["BadRecordError"], tuple[str, int, Mapping[int, str], str]]:
         # Raised in a Spark task, caught in the driver: the default would pickle the message alone.

@@ -45,6 +45,18 @@ def parse_run_id(text: str) -> datetime:
     return start
 
 
+def duration(text: str) -> timedelta:
+    """A number and a unit: 90s, 30m, 12h, 1d or 2w.
+
+    :raises ValueError: it is neither.
+    """
+    seconds = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}.get(text[-1:])
+    # More digits would be more weeks than dates can go back.
+    if seconds is None or not text[:-1].isdecimal() or len(text) > 6:
+        raise ValueError(f"expected a time like 90s, 30m, 12h, 1d or 2w, found {text!r}")
+    return timedelta(seconds=int(text[:-1]) * seconds)
+
+
 def to_ms(moment: datetime) -> int:
     """Milliseconds since 1970 (exact; a float would not be)."""
     return (moment - _EPOCH) // timedelta(milliseconds=1)
@@ -63,6 +75,16 @@ def hour_of(timestamp_ms: int) -> int | None:
     return timestamp_ms // MS_PER_HOUR if 0 <= timestamp_ms <= LAST_MS else None
 
 
+def to_hour(moment: datetime) -> int:
+    """The hour (whole hours since 1970) in which a moment lies."""
+    return to_ms(moment) // MS_PER_HOUR
+
+
 def hour_start(hour: int) -> datetime:
     """The first instant of an hour."""
     return from_ms(hour * MS_PER_HOUR)
+
+
+def hours_between(start: datetime, end: datetime) -> range:
+    """The whole hours inside `[start, end)`."""
+    return range(-(-to_ms(start) // MS_PER_HOUR), to_hour(end))

@@ -3,7 +3,8 @@
 Data:   <topic>/date=2026-11-21/hour=05/<topic>+<partition>+<chunk start, 20 digits>[+g<generation>][+r<revision>].<ext>
         _dead_letter/<topic>/… for the records that the archive's format cannot hold
 Ledger: _ledger/_topics/<topic>.json, which archive has a topic here
-        _ledger/<archive>/runs/<run>/{plan,intent,manifest,commit}.json, …/hours/2026-11-21/05.json
+        _ledger/<archive>/line/<number, 12 digits>.json, the plans in their order
+        _ledger/<archive>/runs/<run>/{plan,intent,manifest,commit,settled}.json, …/hours/2026-11-21/05[+<page>].json
 A run is named after the start of its interval, a rebuild of it has its revision behind that: 20261121T050000Z+r1.
 """
 
@@ -133,7 +134,7 @@ def run_prefix(archive: str) -> str:
 
 
 def run_document(archive: str, run: str, name: str) -> str:
-    """The key of a run's document; `name` is plan, intent, manifest or commit."""
+    """The key of a run's document; `name` is plan, intent, manifest, commit or settled."""
     return f"{run_prefix(archive)}{run}/{name}.json"
 
 
@@ -150,24 +151,39 @@ def split_run_document(archive: str, key: str) -> tuple[str, str] | None:
     return run, document.removesuffix(".json")
 
 
-def hour_document(archive: str, hour: int | None) -> str:
-    """The key of an hour's proof: hours/2026-11-21/05.json below the archive's ledger."""
+def line_document(archive: str, number: int) -> str:
+    """The key of the plan that stands at this place of the archive's line; 12 digits."""
+    return f"{ledger_prefix(archive)}line/{number:012d}.json"
+
+
+def split_line_document(archive: str, key: str) -> int | None:
+    """The place in the line that `line_document` wrote; None for any other key."""
+    digits = key.removeprefix(f"{ledger_prefix(archive)}line/").removesuffix(".json")
+    return int(digits) if digits.isdecimal() and key == line_document(archive, int(digits)) else None
+
+
+def hour_document(archive: str, hour: int | None, page: int | None = None) -> str:
+    """The key of an hour's proof: hours/2026-11-21/05.json below the archive's ledger.
+
+    :param page: the number of one of its pages, from 0: hours/2026-11-21/05+000000.json.
+    """
+    suffix = ".json" if page is None else f"+{page:06d}.json"
     if hour is None:
-        return f"{ledger_prefix(archive)}hours/{NO_TIME}.json"
+        return f"{ledger_prefix(archive)}hours/{NO_TIME}{suffix}"
     start = hour_start(hour)
-    return f"{ledger_prefix(archive)}hours/{start.year:04d}-{start:%m-%d}/{start:%H}.json"
+    return f"{ledger_prefix(archive)}hours/{start.year:04d}-{start:%m-%d}/{start:%H}{suffix}"
 
 
-def split_hour_document(archive: str, key: str) -> tuple[int | None] | None:
-    """The hour that `hour_document` wrote, alone in a tuple since it may be None; None for any other key."""
-    if key == hour_document(archive, None):
-        return (None,)
-    day, _, name = key.removeprefix(f"{ledger_prefix(archive)}hours/").partition("/")
+def split_hour_document(archive: str, key: str) -> tuple[int | None, int | None] | None:
+    """The hour and the page that `hour_document` wrote, either of which may be None; None for any other key."""
+    name, _, digits = key.removesuffix(".json").partition("+")
+    page = int(digits) if digits.isdecimal() else None
+    day, _, start = name.removeprefix(f"{ledger_prefix(archive)}hours/").partition("/")
     try:
-        hour = parse_hour_path(f"date={day}/hour={name.removesuffix('.json')}")
+        hour = None if day == NO_TIME else parse_hour_path(f"date={day}/hour={start}")
     except ValueError:
         return None
-    return (hour,) if key == hour_document(archive, hour) else None
+    return (hour, page) if key == hour_document(archive, hour, page) else None
 
 
 def claim_document(topic: str) -> str:

@@ -1,31 +1,43 @@
 """The ledger: an archive's documents on its store.
 
-Plans, manifests and commits are written once; intents, proofs and the progress can be computed again and replace what
-was there.
+The plans stand in one line, each created where nothing is; ends of runs and manifests are written once; intents, proofs
+and the progress replace what was read, and nothing else.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NoReturn, TypeVar
+from typing import Generic, NamedTuple, NoReturn, TypeVar
 
+from kafka_archiver.advice import repair
 from kafka_archiver.errors import DocumentError, IntegrityError, TransientError
-from kafka_archiver.intervals import run_id
+from kafka_archiver.intervals import run_id, to_hour
 from kafka_archiver.keys import (
     claim_document,
     hour_document,
     ledger_prefix,
+    line_document,
     progress_document,
     run_document,
+    run_name,
     run_prefix,
     split_hour_document,
     split_run,
     split_run_document,
 )
-from kafka_archiver.manifest import Claim, Commit, Intent, Manifest
+from kafka_archiver.manifest import Claim, Commit, Intent, Manifest, Settled
 from kafka_archiver.plan import Plan
-from kafka_archiver.proof import HourProof, Progress
+from kafka_archiver.progress import Progress
+from kafka_archiver.proof import Contribution, HourPage, HourProof, counting
 from kafka_archiver.store import Store
 
-AnyDocument = TypeVar("AnyDocument", Plan, Intent, Manifest, Commit, HourProof, Progress)
+AnyDocument = TypeVar("AnyDocument", Plan, Intent, Manifest, Commit, Settled, HourProof, HourPage, Progress)
+
+
+class Stored(NamedTuple, Generic[AnyDocument]):
+    """A document as it was read, and its place in time: only while it is still the same may it be replaced."""
+
+    document: AnyDocument | None
+    etag: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,57 +52,127 @@ class Ledger:
     store: Store
     archive: str
 
+    # The line.
+
+    def planned(self, number: int) -> Plan | None:
+        """The plan at this place of the line; None when nobody has come so far."""
+        key = line_document(self.archive, number)
+        plan = self._read(Plan, key)
+        if plan and plan.number != number:
+            raise self._foreign(key, "number", plan.number, number)
+        return plan
+
+    def following(self, number: int) -> Iterator[Plan]:
+        """The plans behind this place of the line, one request each."""
+        while plan := self.planned(number + 1):
+            yield plan
+            number = plan.number
+
+    def append(self, plan: Plan) -> bool:
+        """Put a plan at its place of the line. False when that has been taken meanwhile."""
+        return self.store.create(line_document(self.archive, plan.number), self._bytes(plan))
+
+    # Runs.
+
     def plan(self, run: str) -> Plan | None:
-        """The plan of a run; None when it has none."""
+        """The plan of a run; None when it has none, or nobody has gone on with it yet."""
         return self._read(Plan, self._run_key(run, "plan"), run=run)
 
-    def create_plan(self, plan: Plan) -> Plan:
-        """Store a run's plan where it has none. Returns the plan that counts: this one, or the one that was first."""
-        if self.store.create(self._run_key(plan.run, "plan"), self._bytes(plan)):
-            return plan
-        return self.plan(plan.run) or self._vanished(plan.run, "plan")
+    def file_plan(self, plan: Plan) -> None:
+        """Write a plan of the line beside the other documents of its run, if it is not there."""
+        if not self.store.create(self._run_key(plan.run, "plan"), self._bytes(plan)):
+            known = self.plan(plan.run) or self._gone(self._run_key(plan.run, "plan"))
+            if known != plan:
+                raise IntegrityError(
+                    f"{self._name(self._run_key(plan.run, 'plan'))} is not the plan at place {plan.number} of the "
+                    "line: somebody wrote it. Restore it from that one"
+                )
 
-    def intent(self, run: str) -> Intent | None:
-        """The keys that attempts of a run may have made visible."""
-        return self._read(Intent, self._run_key(run, "intent"), run=run)
+    def intent(self, run: str) -> Stored[Intent]:
+        """What attempts of a run may have made visible."""
+        return self._version(Intent, self._run_key(run, "intent"), run)
 
-    def put_intent(self, intent: Intent) -> None:
-        """Write a run's intent, replacing an earlier one."""
-        self.store.put(self._run_key(intent.run, "intent"), self._bytes(intent))
+    def put_intent(self, intent: Intent, before: Stored[Intent]) -> Stored[Intent] | None:
+        """Write a run's intent in place of the one that was read. None when another attempt was faster."""
+        key, data = self._run_key(intent.run, "intent"), self._bytes(intent)
+        if not self._replace(key, data, before):
+            return None
+        now = self.store.version(key)
+        # By its bytes: of half a million objects a second document would be gigabytes.
+        return Stored(intent, now.etag) if now and now.data == data else None
 
     def manifest(self, run: str) -> Manifest | None:
         """What a run wrote; None when it has not finished writing."""
         return self._read(Manifest, self._run_key(run, "manifest"), run=run)
 
+    def sound_manifest(self, run: str, made: Commit | None = None) -> Manifest | None:
+        """What a run wrote: of a final run as it was committed, of another one as it stands, None when it has none.
+
+        :param made: how the run ended, where that has been read.
+        :raises IntegrityError: the manifest of a final run is gone, or is not the one that was committed.
+        """
+        made, manifest = made or self.commit(run), self.manifest(run)
+        if made and made.outcome == "committed" and (manifest is None or manifest.digest != made.manifest_digest):
+            raise IntegrityError(
+                f"the manifest of run {run} of archive {self.archive} is "
+                f"{'gone' if manifest is None else 'not the one that was committed'} "
+                f"({(made.manifest_digest or '')[:12]}): {repair(self.archive)} restores it where the run's other "
+                "documents have all of it; else restore it from a version or copy of the store"
+            )
+        return manifest
+
     def create_manifest(self, manifest: Manifest) -> Manifest:
         """Store a run's manifest where it has none. Returns the one that counts: this, or the one that was first."""
-        if self.store.create(self._run_key(manifest.run, "manifest"), self._bytes(manifest)):
+        key = self._run_key(manifest.run, "manifest")
+        if self.store.create(key, self._bytes(manifest)):
             return manifest
-        return self.manifest(manifest.run) or self._vanished(manifest.run, "manifest")
+        return self.manifest(manifest.run) or self._gone(key)
 
     def commit(self, run: str) -> Commit | None:
-        """The record that a run is final; None when it is not."""
+        """How a run ended; None when it has not."""
         return self._read(Commit, self._run_key(run, "commit"), run=run)
 
     def create_commit(self, commit: Commit) -> Commit:
-        """Make a run final. Returns the commit that counts: this one, or the one that was first.
-
-        :raises IntegrityError: the run is committed already with another manifest.
-        """
+        """End a run. Returns the end that counts: this one, or the one that was first."""
         key = self._run_key(commit.run, "commit")
         if self.store.create(key, self._bytes(commit)):
             return commit
-        first = self.commit(commit.run) or self._vanished(commit.run, "commit")
-        if first.manifest_digest != commit.manifest_digest:
-            raise IntegrityError(
-                f"{self._name(key)} commits manifest {first.manifest_digest[:12]}, this attempt wrote "
-                f"{commit.manifest_digest[:12]}: a run that is final must not change. "
-                "`airflow archive show` lists what the committed manifest promises"
-            )
-        return first
+        return self.commit(commit.run) or self._gone(key)
+
+    def settled(self, run: str) -> Settled | None:
+        """What settling a run did; None when it is not settled."""
+        return self._read(Settled, self._run_key(run, "settled"), run=run)
+
+    def create_settled(self, settled: Settled) -> None:
+        """Write what settling a run does, if nobody has."""
+        self.store.create(self._run_key(settled.run, "settled"), self._bytes(settled))
+
+    def last_committed(self, interval: str) -> str | None:
+        """The highest revision of an interval's run that is committed; None: none is."""
+        found, revision = None, 0
+        # A further revision is not worked on before the one before it has ended.
+        while made := self.commit(run_name(interval, revision)):
+            found = made.run if made.outcome == "committed" else found
+            revision += 1
+        return found
+
+    def current(self, interval: str) -> Plan | None:
+        """The plan that counts for an interval: the last revision that is committed, else the run's own."""
+        return self.plan(self.last_committed(interval) or interval)
+
+    def written_as(self, plan: Plan) -> Plan:
+        """The plan by which a run's objects were written: what a repair names, the run that it repairs has written."""
+        while plan.origin == "repair":
+            plan = self.plan(plan.supersedes or "") or self._gone(self._run_key(plan.supersedes or "", "plan"))
+        return plan
+
+    def superseded_by(self, run: str) -> str | None:
+        """The revision that is committed in place of a run; None when the run itself counts."""
+        last = self.last_committed(run_id(split_run(run)[0]))
+        return last if last and split_run(last) > split_run(run) else None
 
     def runs(self, interval: str = "") -> dict[str, frozenset[str]]:
-        """Every run, oldest first, with the names of its documents (plan, intent, manifest, commit).
+        """Every run, oldest interval first, with the names of its documents. Lists the store: for reports only.
 
         :param interval: only the revisions of this interval's run.
         """
@@ -100,20 +182,7 @@ class Ledger:
                 found.setdefault(place[0], set()).add(place[1])
         return {run: frozenset(found[run]) for run in sorted(found, key=split_run)}
 
-    def current(self, interval: str) -> Plan | None:
-        """The plan that counts for an interval: the last revision that is committed, else the run's own."""
-        return self.plan(self._last_committed(interval) or interval)
-
-    def superseded_by(self, run: str) -> str | None:
-        """The revision that is committed in place of a run; None when the run itself counts."""
-        last = self._last_committed(run_id(split_run(run)[0]))
-        return last if last and split_run(last) > split_run(run) else None
-
-    def _last_committed(self, interval: str) -> str | None:
-        """The highest revision of an interval's run that is committed."""
-        return max(
-            (run for run, found in self.runs(interval).items() if "commit" in found), key=split_run, default=None
-        )
+    # Topics.
 
     def claim(self, topic: str) -> str:
         """Take a topic's place in the store. Returns the archive that has it: this one, or the one that was first."""
@@ -128,31 +197,74 @@ class Ledger:
         data = self.store.get(key)
         return None if data is None else Claim.from_json(data, self._name(key)).archive
 
+    # What is derived.
+
     def hour(self, hour: int | None) -> HourProof | None:
         """The proof of an hour (whole hours since 1970; None: of the records without a time)."""
-        key = hour_document(self.archive, hour)
-        proof = self._read(HourProof, key)
-        if proof and proof.hour != hour:
-            raise self._foreign(key, "hour_start", proof.hour_start, f"hour {hour}")
-        return proof
+        return self.stored_hour(hour).document
 
-    def put_hour(self, proof: HourProof) -> None:
-        """Write an hour's proof, replacing an earlier one."""
-        self.store.put(hour_document(self.archive, proof.hour), self._bytes(proof))
+    def stored_hour(self, hour: int | None) -> Stored[HourProof]:
+        """The same, to be replaced."""
+        key = hour_document(self.archive, hour)
+        found = self._version(HourProof, key)
+        if found.document and found.document.hour != hour:
+            raise self._foreign(key, "hour_start", found.document.hour_start, f"hour {hour}")
+        return found
+
+    def put_hour(self, proof: HourProof, before: Stored[HourProof]) -> bool:
+        """Write an hour's proof in place of the one that was read. False when somebody else was faster."""
+        return self._replace(hour_document(self.archive, proof.hour), self._bytes(proof), before)
+
+    def page(self, proof: HourProof, number: int) -> HourPage:
+        """One of a proof's pages.
+
+        :raises IntegrityError: it is not there.
+        """
+        key = hour_document(self.archive, proof.hour, number)
+        page = self._read(HourPage, key)
+        if page is None:
+            raise IntegrityError(f"{self._name(key)} is gone: restore it from a version or copy of the bucket")
+        if (page.hour_start, page.page) != (proof.hour_start, number):
+            raise self._foreign(key, "page", f"{page.page} of {page.hour_start}", f"{number} of {proof.hour_start}")
+        return page
+
+    def put_page(self, page: HourPage, before: Stored[HourProof]) -> bool:
+        """Write a page that the proof which was read does not name yet. False when somebody else was faster."""
+        hour = None if page.hour_start is None else to_hour(page.hour_start)
+        key, data = hour_document(self.archive, hour, page.page), self._bytes(page)
+        if self.store.create(key, data):
+            return True
+        there = self.store.version(key)
+        if there is None or there.data == data:
+            return there is not None
+        # Of a proof that was computed again since. In this order: whoever names a page has written the proof before.
+        now = self.store.version(hour_document(self.archive, hour))
+        return (now and now.etag) == before.etag and self.store.replace(key, data, there.etag)
+
+    def contributions(self, proof: HourProof) -> tuple[Contribution, ...]:
+        """What the runs that count have added to an hour, in the order of the line, one request a page."""
+        return counting(proof, (self.page(proof, number) for number in range(len(proof.pages))))
 
     def hours(self) -> tuple[int | None, ...]:
-        """The hours that have a proof, oldest first; None, for the records without a time, last."""
+        """The hours that have a proof, oldest first; None, for the records without a time, last. Lists the store."""
         listed = self.store.list(f"{ledger_prefix(self.archive)}hours/")
-        found = [place[0] for stat in listed if (place := split_hour_document(self.archive, stat.key))]
+        places = (split_hour_document(self.archive, stat.key) for stat in listed)
+        found = {place[0] for place in places if place and place[1] is None}
         return tuple(sorted(found, key=lambda hour: (hour is None, hour)))
 
     def progress(self) -> Progress | None:
         """The summary of all settled runs; None before the first."""
-        return self._read(Progress, progress_document(self.archive))
+        return self.stored_progress().document
 
-    def put_progress(self, progress: Progress) -> None:
-        """Write the summary, replacing an earlier one."""
-        self.store.put(progress_document(self.archive), self._bytes(progress))
+    def stored_progress(self) -> Stored[Progress]:
+        """The same, to be replaced."""
+        return self._version(Progress, progress_document(self.archive))
+
+    def put_progress(self, progress: Progress, before: Stored[Progress]) -> bool:
+        """Write the summary in place of the one that was read. False when somebody else was faster."""
+        return self._replace(progress_document(self.archive), self._bytes(progress), before)
+
+    # How documents are read and written.
 
     def _run_key(self, run: str, name: str) -> str:
         return run_document(self.archive, run, name)
@@ -168,24 +280,27 @@ class Ledger:
         return document.to_json()
 
     def _read(self, kind: type[AnyDocument], key: str, run: str | None = None) -> AnyDocument | None:
-        data = self.store.get(key)
-        if data is None:
-            return None
-        document = kind.from_json(data, self._name(key))
+        return self._version(kind, key, run).document
+
+    def _version(self, kind: type[AnyDocument], key: str, run: str | None = None) -> Stored[AnyDocument]:
+        found = self.store.version(key)
+        if found is None:
+            return Stored(None, None)
+        document = kind.from_json(found.data, self._name(key))
         if document.archive != self.archive:
             raise self._foreign(key, "archive", document.archive, self.archive)
-        if isinstance(document, Plan | Intent | Manifest | Commit) and document.run != run:
-            raise self._foreign(key, "run", document.run, run)
-        return document
+        if run is not None and (found_run := getattr(document, "run", None)) != run:
+            raise self._foreign(key, "run", found_run, run)
+        return Stored(document, found.etag)
+
+    def _replace(self, key: str, data: bytes, before: Stored[AnyDocument]) -> bool:
+        return self.store.create(key, data) if before.etag is None else self.store.replace(key, data, before.etag)
 
     def _foreign(self, key: str, field: str, found: object, expected: object) -> DocumentError:
         return DocumentError(
             f"{self._name(key)} is not the document its key promises: found {field} {found}, expected {expected}. "
             "It was copied or moved there; restore the right one from a backup of the store"
         )
-
-    def _vanished(self, run: str, name: str) -> NoReturn:
-        self._gone(self._run_key(run, name))
 
     def _gone(self, key: str) -> NoReturn:
         raise TransientError(f"{self._name(key)} was there when it was to be written, and is gone now")

@@ -4,23 +4,23 @@ Nothing is a leftover that a run at work may still need, that a manifest which c
 archive's: archives may share a store.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Literal, NamedTuple
 
-from kafka_archiver.keys import Place, is_dead_letter, parse_hour_path, run_document, split_object_key, topic_prefix
-from kafka_archiver.manifest import Intent, Manifest
+from kafka_archiver.keys import Place, is_dead_letter, parse_hour_path, split_object_key, topic_prefix
+from kafka_archiver.manifest import Intent, Manifest, Outcome
 from kafka_archiver.plan import Plan
-from kafka_archiver.proof import Progress
+from kafka_archiver.progress import Progress
 from kafka_archiver.ranges import Range, TopicPartition
 
-# upload: begun and never completed. rebuild: of a revision that was given up. superseded: replaced by a rebuild.
+# upload: begun and never completed. rebuild: of one that was given up. superseded: replaced by another run.
 # attempt: written by an attempt whose manifest does not count. probe: of a doctor that was killed.
 Kind = Literal["upload", "rebuild", "superseded", "attempt", "probe"]
 
 
 class Leftover(NamedTuple):
-    """Something to remove: an object or a document, or, with `upload_id`, an upload."""
+    """Something to remove: an object, or, with `upload_id`, an upload."""
 
     kind: Kind
     key: str
@@ -44,7 +44,7 @@ def stray_uploads(
     settled = {p.name: p for p in progress.partitions}
 
     def stray(upload: Upload) -> bool:
-        place = _place(upload.key)
+        place = place_of(upload.key)
         if place is None or place in in_use or upload.began >= before:
             return False
         known = settled.get(TopicPartition(place.topic, place.partition))
@@ -56,41 +56,24 @@ def stray_uploads(
     return [Leftover("upload", u.key, None, u.upload_id) for u in uploads if stray(u)]
 
 
-def is_abandoned(plan: Plan, documents: Mapping[str, datetime], uploads: Iterable[Upload], before: datetime) -> bool:
-    """Whether a rebuild was given up: it is not committed, and nothing of it has moved since that moment.
-
-    :param documents: its run's documents, and when the store got each.
-    """
-    places = plan.places()
-    moved = [*documents.values(), *(u.began for u in uploads if _place(u.key) in places)]
-    return plan.supersedes is not None and "commit" not in documents and all(moment < before for moment in moved)
-
-
-def of_abandoned(
-    plan: Plan, documents: Iterable[str], intent: Intent | None, uploads: Iterable[Upload]
+def of_ended(
+    plan: Plan, outcome: Outcome, manifest: Manifest | None, intent: Intent | None, superseded: Manifest | None
 ) -> list[Leftover]:
-    """Everything of a rebuild that was given up, the plan last: until then, what is left can be found again."""
-    places = plan.places()
-    sent = [Leftover("rebuild", u.key, plan.run, u.upload_id) for u in uploads if _place(u.key) in places]
-    objects = [Leftover("rebuild", key, plan.run) for key in _own(intent.keys if intent else (), places)]
-    names = sorted(documents, key=lambda name: (name == "plan", name == "intent", name))
-    return [*sent, *objects, *(Leftover("rebuild", run_document(plan.archive, plan.run, n), plan.run) for n in names)]
+    """What a run that has ended may have left: objects that no manifest names, and those that it replaced.
 
-
-def of_settled(plan: Plan, manifest: Manifest, intent: Intent | None, superseded: Manifest | None) -> list[Leftover]:
-    """What a settled run may have left: objects of attempts that its manifest does not name, and those it replaced.
-
-    They need not be there. Parameters: documents of the run; `superseded`: the manifest of the run it supersedes.
+    They need not be there. Parameters: how the run ended, and its documents; `superseded`: the manifest of the run in
+    whose place it came.
     """
-    promised = {o.key for o in manifest.stored}
+    promised = {o.key for o in manifest.stored} if manifest and outcome == "committed" else set()
+    kind: Kind = "attempt" if outcome == "committed" else "rebuild" if outcome == "given_up" else "superseded"
     keys = _own(intent.keys if intent else (), plan.places())
-    found = [Leftover("attempt", key, plan.run) for key in keys if key not in promised]
-    if superseded and not plan.keep_superseded:
+    found = [Leftover(kind, key, plan.run) for key in keys if key not in promised]
+    if superseded and outcome == "committed" and not plan.keep_superseded:
         found += [Leftover("superseded", o.key, superseded.run) for o in superseded.stored if o.key not in promised]
     return found
 
 
-def _place(key: str) -> Place | None:
+def place_of(key: str) -> Place | None:
     """What an object's name says, if the object is where we put such objects: another archive may live further down."""
     place = split_object_key(key)
     if place is None:
@@ -104,4 +87,4 @@ def _place(key: str) -> Place | None:
 
 
 def _own(keys: Iterable[str], places: frozenset[Place]) -> list[str]:
-    return [key for key in keys if _place(key) in places]
+    return [key for key in keys if place_of(key) in places]

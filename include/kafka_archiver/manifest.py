@@ -1,14 +1,15 @@
 """The manifest: what a run wrote, and the account of every offset of its plan. Pure."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
 from kafka_archiver.documents import Document, UtcTime, Value
+from kafka_archiver.gaps import Gaps, OffsetRange, count, merged, outside, pack, unpack
 from kafka_archiver.keys import is_dead_letter, parse_hour_path
-from kafka_archiver.plan import Choices, Chunk, OffsetRange, Plan
-from kafka_archiver.ranges import Range, merge
+from kafka_archiver.plan import Choices, Chunk, Plan
+from kafka_archiver.ranges import Range
 
 Count = Annotated[int, Field(ge=0)]
 FATES = ("archived", "filtered", "dead_lettered", "absent", "lost")
@@ -17,9 +18,8 @@ FATES = ("archived", "filtered", "dead_lettered", "absent", "lost")
 class ObjectEntry(Value):
     """One object of a run.
 
-    `checksum` is the MD5 of the MD5s of its parts (all but the last of the plan's `part_bytes`), a dash and the
-    number of parts: what S3 gives as ETag of a multipart upload, computed here. `etag` is what the store said.
-    Timestamps are the smallest and largest of its records, in milliseconds since 1970.
+    `checksum` is `crc32:` and the CRC-32 of its bytes in eight hexadecimal digits, computed before they were sent;
+    `etag` is what the store said. Timestamps are the smallest and largest of its records, in milliseconds since 1970.
     """
 
     key: str
@@ -43,11 +43,24 @@ class ObjectEntry(Value):
         return parse_hour_path(self.path)
 
 
+class Witness(Value):
+    """The last record that was seen of a chunk, by which its log is known again: offset, time and value.
+
+    `value`: the CRC-32 of its bytes in hex, null for a null value.
+    """
+
+    offset: int
+    timestamp: int
+    value: str | None
+
+
 class ChunkAccount(Value):
     """What became of every offset of one chunk; the five counts add up to its length.
 
     `absent_ranges` lists the offsets at which Kafka has no record (compacted away, aborted, or a control record),
-    `lost_ranges` those whose records, if there were any, Kafka had dropped before they could be read.
+    `lost_ranges` those whose records, if there were any, Kafka had dropped before they could be read. Offsets of lost
+    objects count as lost and are in no range. `disorder`: by how many milliseconds a record is older than an earlier
+    one of the chunk, at most.
     """
 
     topic: str
@@ -60,27 +73,31 @@ class ChunkAccount(Value):
     dead_lettered: Count = 0
     absent: Count = 0
     lost: Count = 0
-    absent_ranges: tuple[OffsetRange, ...] = ()
-    lost_ranges: tuple[OffsetRange, ...] = ()
+    absent_ranges: Gaps = ()
+    lost_ranges: Gaps = ()
+    last: Witness | None = None
+    disorder: Count = 0
 
     @model_validator(mode="after")
     def _adds_up(self) -> Self:
         counted = sum(getattr(self, fate) for fate in FATES)
         if counted != self.end - self.start:
             raise ValueError(f"{self.chunk} has {self.end - self.start} offsets but {counted} are accounted for")
-        for fate, count, ranges in (("absent", self.absent, self.absent_ranges), ("lost", self.lost, self.lost_ranges)):
-            # Most chunks have neither, and a run may have half a million.
-            if count or ranges:
-                self._lists(fate, count, ranges)
+        # Most chunks have neither, and a run may have half a million.
+        if (self.absent or self.absent_ranges) and self._listed("absent", self.absent_ranges) != self.absent:
+            raise ValueError(f"{self.chunk}: the absent ranges are not the {self.absent} absent offsets")
+        if self.lost_ranges and self._listed("lost", self.lost_ranges) > self.lost:
+            raise ValueError(f"{self.chunk}: the lost ranges are more than the {self.lost} lost offsets")
         return self
 
-    def _lists(self, fate: str, count: int, ranges: tuple[OffsetRange, ...]) -> None:
-        listed = tuple(Range(*r) for r in ranges)
-        if sum(r.size for r in listed) != count or any(r.start < self.start or r.end > self.end for r in listed):
-            raise ValueError(f"{self.chunk}: the {fate} ranges are not the {count} {fate} offsets")
-        if listed != merge(listed):
-            # The same account has one form, else a replay would seem to give another manifest.
-            raise ValueError(f"{self.chunk}: the {fate} ranges are not sorted, or could be fewer")
+    def _listed(self, fate: str, gaps: Gaps) -> int:
+        """How many offsets are listed."""
+        rows = unpack(self.start, self.end, gaps)
+        inside = not len(rows) or (rows[0, 0] >= self.start and rows[-1, 1] <= self.end)
+        # The same account has one form, else a replay would seem to give another manifest.
+        if not inside or (rows[1:, 0] <= rows[:-1, 1]).any() or pack(self.start, self.end, rows) != gaps:
+            raise ValueError(f"{self.chunk}: the {fate} ranges are outside, not sorted, or could be fewer")
+        return count(rows)
 
     @classmethod
     def nothing_there(cls, chunk: Chunk) -> Self:
@@ -91,6 +108,27 @@ class ChunkAccount(Value):
     def all_lost(cls, chunk: Chunk) -> Self:
         """The account of offsets that Kafka dropped before they were planned."""
         return cls(**chunk.model_dump(), lost=chunk.range.size, lost_ranges=((chunk.start, chunk.end),))
+
+    def losing(self, there: Range) -> Self:
+        """The same account where the log has only `there` now: what is absent outside of it counts as lost."""
+        kept, gone = outside(unpack(self.start, self.end, self.absent_ranges), there)
+        if not len(gone):
+            return self
+        lost = merged(gone, unpack(self.start, self.end, self.lost_ranges))
+        return self.model_copy(
+            update={
+                "absent": self.absent - count(gone),
+                "lost": self.lost + count(gone),
+                "absent_ranges": pack(self.start, self.end, kept),
+                "lost_ranges": pack(self.start, self.end, lost),
+            }
+        )
+
+    @property
+    def lost_until(self) -> int | None:
+        """Where the last of the lost ranges ends; None when there is none."""
+        rows = unpack(self.start, self.end, self.lost_ranges)
+        return int(rows[-1, 1]) if len(rows) else None
 
     @property
     def chunk(self) -> Chunk:
@@ -124,7 +162,8 @@ class Manifest(Document):
     """What one run wrote. The same plan and records give the same manifest, byte for byte.
 
     `dead_letters` are the objects of records that the archive's format cannot hold, `policies` those that decided
-    while the run was read (they may have been changed since it was planned).
+    while the run was read (they may have been changed since it was planned). `lost_objects` were written once and
+    nobody can bring them back: their rows count as lost.
     """
 
     document: Literal["kafka-archiver/manifest"] = "kafka-archiver/manifest"
@@ -137,6 +176,7 @@ class Manifest(Document):
     account: Annotated[dict[str, Count], AfterValidator(_complete)]
     objects: tuple[ObjectEntry, ...]
     dead_letters: tuple[ObjectEntry, ...] = ()
+    lost_objects: tuple[ObjectEntry, ...] = ()
     chunks: tuple[ChunkAccount, ...]
 
     @classmethod
@@ -190,22 +230,34 @@ def discrepancies(plan: Plan, manifest: Manifest) -> list[str]:
         found.append("a chunk is accounted for twice")
     if manifest.account != totals(manifest.chunks):
         found.append(f"the account says {manifest.account}, its chunks add up to {totals(manifest.chunks)}")
+    if (lost := {o.key for o in manifest.lost_objects}) != set(plan.lost_objects):
+        found.append(f"the lost objects {sorted(lost)} are not those of the plan: {sorted(plan.lost_objects)}")
     for fate, objects in (("archived", manifest.objects), ("dead_lettered", manifest.dead_letters)):
-        found += _rows_differ(manifest.chunks, fate, objects)
+        rows = _rows(objects)
+        for account in manifest.chunks:
+            held = rows.pop(_place(account), 0)
+            if held != getattr(account, fate):
+                found.append(f"{account.chunk}: {getattr(account, fate)} offsets {fate}, its objects hold {held} rows")
+        found += [f"objects of {topic}[{n}] {start}, a chunk without account" for topic, n, start in rows]
+    lost_rows = _rows(manifest.lost_objects)
+    for account in manifest.chunks:
+        listed = count(unpack(account.start, account.end, account.lost_ranges)) if account.lost_ranges else 0
+        if account.lost != listed + lost_rows.get(_place(account), 0):
+            found.append(f"{account.chunk}: {account.lost} offsets lost, its ranges and lost objects have others")
     return found
 
 
-def _rows_differ(chunks: Iterable[ChunkAccount], fate: str, objects: Iterable[ObjectEntry]) -> Iterator[str]:
-    stored: dict[tuple[str, int, int], int] = {}
+def _rows(objects: Iterable[ObjectEntry]) -> dict[tuple[str, int, int], int]:
+    """How many rows the objects of each chunk hold."""
+    held: dict[tuple[str, int, int], int] = {}
     for item in objects:
         place = (item.topic, item.partition, item.chunk_start)
-        stored[place] = stored.get(place, 0) + item.rows
-    for account in chunks:
-        rows = stored.pop((account.topic, account.partition, account.start), 0)
-        if rows != getattr(account, fate):
-            yield f"{account.chunk}: {getattr(account, fate)} offsets {fate}, but its objects hold {rows} rows"
-    for topic, partition, start in sorted(stored):
-        yield f"objects of {topic}[{partition}] {start}, a chunk without account"
+        held[place] = held.get(place, 0) + item.rows
+    return held
+
+
+def _place(account: ChunkAccount) -> tuple[str, int, int]:
+    return account.topic, account.partition, account.start
 
 
 class Claim(Document):
@@ -217,29 +269,68 @@ class Claim(Document):
     topic: str
 
 
+# committed: the run is final. replaced: it never was, and a further revision has its offsets. given_up: a rebuild that
+# never was.
+Outcome = Literal["committed", "replaced", "given_up"]
+
+
 class Commit(Document):
-    """The record that a run is final. Written once, never changed."""
+    """How a run ended. Written once, never changed.
+
+    A run that was replaced or given up has no `manifest_digest`; `by` is the run that ended it.
+    """
 
     document: Literal["kafka-archiver/commit"] = "kafka-archiver/commit"
     version: Literal[1] = 1
     archive: str
     run: str
     revision: int = 0
+    outcome: Outcome = "committed"
+    by: str | None = None
     plan_digest: str
-    manifest_digest: str
+    manifest_digest: str | None
     committed_at: UtcTime
+
+    @model_validator(mode="after")
+    def _one_end(self) -> Self:
+        committed = self.outcome == "committed"
+        if (committed, not committed) != (self.manifest_digest is not None, self.by is not None):
+            raise ValueError("a run that is committed has a manifest, one that was ended otherwise says by which run")
+        return self
 
 
 class Intent(Document):
-    """The keys that attempts of a run may have made visible before a manifest named them.
+    """What the attempts of a run may have made visible before a manifest says it.
 
-    `objects` and `chunks` are what the manifest of the last attempt would have said, but for the store's own ETags.
+    The attempt that wrote it last may complete its uploads; whoever comes after must take its place first, under the
+    next number, and then nothing of the one before is completed any more. `done`: all objects are visible, and
+    `objects` and `chunks` are what the manifest says. `closed`: another run has come in place of this one, and nothing
+    of it is completed any more. `keys`: of all attempts.
     """
 
     document: Literal["kafka-archiver/intent"] = "kafka-archiver/intent"
     version: Literal[1] = 1
     archive: str
     run: str
+    attempt: Annotated[int, Field(ge=1)]
+    done: bool = False
+    closed: bool = False
+    policies: Choices = Field(default_factory=dict)
     keys: tuple[str, ...]
     objects: tuple[ObjectEntry, ...] = ()
     chunks: tuple[ChunkAccount, ...] = ()
+
+
+class Settled(Document):
+    """What settling a run did: the hours that it closed, and those complete ones that it changed. Derived.
+
+    Whole hours since 1970, as ranges; what it added to the records without a time is in neither.
+    """
+
+    document: Literal["kafka-archiver/settled"] = "kafka-archiver/settled"
+    version: Literal[1] = 1
+    archive: str
+    run: str
+    number: int
+    closed: tuple[OffsetRange, ...] = ()
+    changed: tuple[OffsetRange, ...] = ()

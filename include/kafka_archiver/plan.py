@@ -6,26 +6,19 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from kafka_archiver.documents import Document, UtcTime, Value
+from kafka_archiver.gaps import OffsetRange
 from kafka_archiver.intervals import Interval
 from kafka_archiver.keys import Place, run_name
 from kafka_archiver.ranges import Range, TopicPartition, overlaps
 
 Offset = Annotated[int, Field(ge=0)]
 # Raised when an encoder's bytes change, so that a plan made by older code is refused instead of rewritten differently.
-ENCODING = 2
-
-
-def _proper(pair: tuple[int, int]) -> Range:
-    start, end = pair
-    if not 0 <= start < end:
-        raise ValueError(f"an offset range needs 0 <= start < end, got [{start}, {end})")
-    return Range(start, end)
+ENCODING = 3
 
 
 # What becomes of a record that the archive's format cannot hold, or whose value is too large or not what
 # `value.decode` says.
 BadRecord = Literal["fail", "dead_letter", "skip"]
-OffsetRange = Annotated[tuple[int, int], AfterValidator(_proper)]
 # Policies and what they say, in one order, so that equal documents have equal bytes.
 Choices = Annotated[dict[str, str], AfterValidator(lambda policies: dict(sorted(policies.items())))]
 
@@ -76,9 +69,10 @@ class PartitionPlan(Value):
 
     `start` and `end` are the group's position before and after the run; `ranges` are the offsets in between that no
     earlier plan covers; `lost` the offsets that Kafka had dropped before they were planned (policy record_loss).
-    `complete_from` is set when a partition begins behind its log's start, or again because its topic was made again:
-    the first hour of which the archive has all.
-    `closes` says that with this plan every offset is covered that Kafka's time index puts before the interval's end.
+    `log_start` and `log_end` bound what could be read, `high` is the high watermark; it is null in a rebuild, which
+    proves no hour. `leader_epoch` is that of the log's end, null where the brokers give none.
+    `cut`: the log ended before what an earlier planner had seen, and no run has: what was between is gone.
+    `older`, `older_than`: offsets that no plan has, and that all have a time before that by Kafka's time index.
     `anew`: with it begins a generation whose offsets mean other records than those of the generation before.
     `decided`: the policies without which the plan would be another, each with what was found.
     """
@@ -91,10 +85,14 @@ class PartitionPlan(Value):
     end: Offset
     log_start: Offset
     log_end: Offset
-    closes: bool
+    high: Offset | None = None
+    leader_epoch: int | None = None
+    # Not written where nothing was cut: such a plan has the bytes it always had, and an older release reads it.
+    cut: bool = Field(default=False, exclude_if=lambda cut: not cut)
     ranges: tuple[OffsetRange, ...]
     lost: tuple[OffsetRange, ...] = ()
-    complete_from: UtcTime | None = None
+    older: tuple[OffsetRange, ...] = ()
+    older_than: UtcTime | None = None
     anew: bool = False
     decided: tuple[str, ...] = ()
 
@@ -127,19 +125,30 @@ def _disjoint(partitions: tuple[PartitionPlan, ...]) -> tuple[PartitionPlan, ...
 class Plan(Document):
     """The frozen plan of one interval.
 
-    A rebuild is a further revision of it: the same offsets under new keys. Once committed it `supersedes` a run,
-    whose objects are removed then, or kept (`keep_superseded`).
+    The plans of an archive stand in one line: `number` is its place there, from 1, without gaps. `planned_at` is the
+    earlier of the planner's clock and the store's, before the high watermarks were read, `at_latest` the later one,
+    null where they agree.
+    A rebuild is a further revision of a run: the same offsets under new keys, with settings of its own. Once committed
+    it `supersedes` the run, whose objects are removed then, or kept (`keep_superseded`). Where that run was not final
+    yet, the rebuild `takes_over`: nobody else has its offsets. A repair is a revision that reads nothing: it keeps the
+    objects of the run that it supersedes but for `lost_objects`, which nobody can bring back.
+    `max_disorder_ms`: what a backfill assumes of the order of times, to prove its hours alone.
     """
 
     document: Literal["kafka-archiver/plan"] = "kafka-archiver/plan"
     version: Literal[1] = 1
     archive: str
+    number: Annotated[int, Field(ge=1)]
     interval: Interval
     revision: Annotated[int, Field(ge=0)] = 0
     supersedes: str | None = None
     keep_superseded: bool = False
-    origin: Literal["scheduled", "backfill", "rebuild"]
+    takes_over: bool = False
+    lost_objects: tuple[str, ...] = ()
+    origin: Literal["scheduled", "backfill", "rebuild", "repair"]
+    max_disorder_ms: Annotated[int, Field(gt=0)] | None = None
     planned_at: UtcTime
+    at_latest: UtcTime | None = None
     cluster_id: str
     group: str
     settings: Settings

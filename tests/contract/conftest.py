@@ -1,4 +1,6 @@
-"""The stores every contract is tested on: the twin in memory, and the real S3 server."""
+"""The stores every contract is tested on: the twin in memory, with every kind of ETags and checksums, and the real S3
+server.
+"""
 
 import uuid
 from collections.abc import Callable
@@ -6,15 +8,18 @@ from collections.abc import Callable
 import pytest
 
 from kafka_archiver.store import Store, open_store
+from kafka_archiver.store.memory import MemoryStore
 
 OpenStore = Callable[[str], Store]
 
 
-@pytest.fixture(params=["memory", "s3"])
+@pytest.fixture(params=["memory", "memory, foreign ETags", "memory, no checksums", "memory, neither", "s3"])
 def open_below(request: pytest.FixtureRequest) -> OpenStore:
     """Opens stores whose URLs share a place of this test's own: `open_below("x")` is below `open_below("")`."""
     test = uuid.uuid4().hex
-    if request.param == "memory":
+    if request.param.startswith("memory"):
+        foreign = request.param.endswith(("foreign ETags", "neither"))
+        MemoryStore(test, foreign_etags=foreign, checksums=not request.param.endswith(("no checksums", "neither")))
         return lambda prefix: open_store(f"memory://{test}/{prefix}", {})
     server = request.getfixturevalue("s3")
     options = {

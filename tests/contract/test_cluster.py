@@ -8,8 +8,9 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from kafka_archiver.errors import ConfigError, PermanentError, TransientError
-from kafka_archiver.kafka.cluster import Cluster
-from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.kafka.cluster import Cluster, LogEnd, Position
+from kafka_archiver.kafka.first import FirstRecord, crc32
+from kafka_archiver.ranges import TopicPartition
 from scripts.stack.kafka import Kafka
 from tests.support.topics import DAY, HOUR, Record, delete_records, new_topic, produce
 from tests.support.waiting import until
@@ -71,7 +72,36 @@ def test_offsets_at_a_time_are_the_first_at_or_after_it(cluster: Cluster) -> Non
     produce(cluster.brokers, name, [Record(0, DAY + i * HOUR, b"x") for i in (0, 2, 1, 3)])
     for hour, expected in ((0, 0), (1, 1), (2, 1), (3, 3), (4, None)):
         assert cluster.offsets_at([partition], DAY + hour * HOUR, "read_committed") == {partition: expected}
-    assert cluster.first_timestamp(partition, Range(2, 4)) == DAY + HOUR
+
+
+def test_first_records_are_those_at_or_behind_an_offset_aborted_ones_too(cluster: Cluster) -> None:
+    name = new_topic(cluster.brokers, 3)
+    zero, one, two = (TopicPartition(name, number) for number in range(3))
+    values = (b"a", None, b"")
+    produce(cluster.brokers, name, [Record(0, DAY + i * HOUR, value) for i, value in enumerate(values)])
+    produce(cluster.brokers, name, [Record(1, DAY, b"aborted")], transaction="abort")
+    for offset, value in enumerate(values):
+        found = cluster.first_records({zero: offset})
+        assert found == {zero: FirstRecord(offset, DAY + offset * HOUR, 0, crc32(value))}
+    delete_records(cluster.brokers, name, 1)
+    assert cluster.first_records({zero: 1, one: 0, two: 0}) == {
+        zero: FirstRecord(1, DAY + HOUR, 0, None),
+        one: FirstRecord(0, DAY, 0, crc32(b"aborted")),
+        two: None,
+    }
+    # Behind the end, and before the start: nothing to be found there.
+    assert cluster.first_records({zero: 3, one: 2}) == {zero: None, one: None}
+    assert cluster.first_records({}) == {}
+
+
+def test_high_watermarks_come_with_the_leader_s_epoch(cluster: Cluster) -> None:
+    name = new_topic(cluster.brokers, 2)
+    zero, one = TopicPartition(name, 0), TopicPartition(name, 1)
+    produce(cluster.brokers, name, [Record(0, DAY, b"x")] * 2)
+    produce(cluster.brokers, name, [Record(0, DAY, b"x")], transaction="abort")
+    found = cluster.high_watermarks([zero, one])
+    assert found[zero] == LogEnd(4, 0)
+    assert found[one].offset == 0
 
 
 def test_the_log_starts_where_records_were_deleted_up_to(cluster: Cluster) -> None:
@@ -88,6 +118,13 @@ def test_a_group_is_moved_and_read_back(cluster: Cluster) -> None:
     assert cluster.committed(group, [zero, one]) == {zero: None, one: None}
     cluster.move_group(group, {zero: 7})
     assert cluster.committed(group, [zero, one]) == {zero: 7, one: None}
+    assert cluster.positions(group, [zero, one]) == {zero: Position(7, ""), one: None}
+    cluster.move_group(group, {zero: 5, one: 0}, "who put it there")
+    assert cluster.positions(group, [zero, one]) == {
+        zero: Position(5, "who put it there"),
+        one: Position(0, "who put it there"),
+    }
+    assert cluster.committed(group, [zero, one]) == {zero: 5, one: 0}
 
 
 def test_a_group_with_live_members_is_seen_and_not_moved(cluster: Cluster) -> None:

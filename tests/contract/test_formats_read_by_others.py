@@ -7,7 +7,7 @@ from base64 import b64decode
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import fastavro
@@ -22,8 +22,21 @@ from kafka_archiver.formats.registry import get_format
 from tests.support.chunks import Row, batch, read_parquet
 from tests.support.formats import CASES, MEGABYTE, ODD, RECORD_CASES, Case, expected, fit_for
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 pytestmark = pytest.mark.contract
 
+# Line breaks where JSON may have them, and bytes that are none for readers of text.
+LINES = [
+    b'{"a":\r1}',
+    b"\r[\r\n1,\n\r2]\r",
+    b'{"a":2}\r\n',
+    b"",
+    b"\x0b\x0c\x1c\x1d\x85",
+    "\u2028\u2029\x85".encode(),
+    b'"\\r\\n"',
+]
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DECOMPRESS: dict[str, Callable[[bytes], bytes]] = {
     "none": bytes,
@@ -108,6 +121,31 @@ class TestJsonLines:
         ) as f:
             table = pyarrow.json.read_json(f)
         assert table.column("offset" if case.content == "record" else "n").to_pylist() == list(range(5000))
+
+    @of(CASES, "jsonl")
+    def test_readers_of_text_see_a_line_a_record(self, case: Case, tmp_path: Path) -> None:
+        rows = [*fit_for(case, ODD), *(Row(100 + n, 0, value=value) for n, value in enumerate(LINES))]
+        whole = stored(case, rows, tmp_path)
+        plain = DECOMPRESS[case.codec](Path(whole).read_bytes())
+        # Python's files have universal newlines by default: \n, \r and \r\n.
+        assert len(list(io.TextIOWrapper(io.BytesIO(plain), "utf-8", "replace"))) == len(rows)
+        assert plain.count(b"\n") == len(rows)
+        assert b"\r" not in plain
+
+    @pytest.mark.spark
+    @of(CASES, "jsonl")
+    def test_spark_sees_a_row_a_record(self, case: Case, tmp_path: Path, spark: "SparkSession") -> None:
+        rows = [*fit_for(case, ODD), *(Row(100 + n, 0, value=value) for n, value in enumerate(LINES))]
+        whole = stored(case, rows, tmp_path)
+        # Of zstd Hadoop wants a native library, which PySpark does not bring.
+        if case.codec == "zstd":
+            plain = tmp_path / "plain.jsonl"
+            plain.write_bytes(DECOMPRESS["zstd"](Path(whole).read_bytes()))
+            whole = str(plain)
+        assert spark.read.text(whole).count() == len(rows)
+        if case.content == "record":
+            offsets = spark.read.schema("offset long").json(whole).collect()
+            assert [row["offset"] for row in offsets] == [row.offset for row in rows]
 
     def test_gzip_has_no_time_and_no_system(self) -> None:
         header = Case("jsonl", "gzip", "value").encode([batch(ODD[:1])])[:10]

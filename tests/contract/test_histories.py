@@ -7,10 +7,12 @@ from dataclasses import replace
 import pytest
 
 from kafka_archiver.errors import ConfigError, IntegrityError, PolicyError
+from kafka_archiver.keys import line_document
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.steps.choices import refuse_idle_choices
 from kafka_archiver.steps.close_hours import close_hours
 from kafka_archiver.steps.commit import commit
+from kafka_archiver.steps.history import last_runs
 from kafka_archiver.steps.plan import plan
 from kafka_archiver.steps.verify import verify
 from kafka_archiver.store.memory import MemoryStore
@@ -47,7 +49,7 @@ def test_a_choice_for_a_run_that_is_final_is_refused_and_says_when_it_will_decid
     # As long as it is not final, it may lose something yet.
     refuse_idle_choices(one.context, hour(2), loss)
     one.run(2)
-    with pytest.raises(ConfigError, match=r"decide nothing: .* trigger again when the interval .*03:00:00Z is over"):
+    with pytest.raises(ConfigError, match=r"decide nothing: .*02:00:00Z replays its plan\. Trigger .* without a date"):
         refuse_idle_choices(one.context, hour(2), loss)
     refuse_idle_choices(one.context, hour(2), {"lost_offsets": "fail"})
     one.logs[P0] = Range(5, 9)
@@ -78,7 +80,7 @@ def test_a_superseded_run_that_is_cleared_does_not_come_back_beside_its_rebuild(
     before, proof = one.stored(), tell(one, 1)
     one.job().run(run)
     verify(one.context, [run])
-    commit(one.context, [run], one.now)
+    commit(one.context, [run])
     assert close_hours(one.context, [run]) == []
     assert (one.stored(), tell(one, 1)) == (before, proof)
     assert one.audit().verdict == "clean"
@@ -134,7 +136,7 @@ def test_no_backfill_completes_an_hour_before_an_archive_that_began_in_the_middl
     one.logs[P0] = Range(7, 10)
     one.run(9)
     one.run(3, "backfill")
-    assert one.ledger.hour(one.brokers.first + 3) is None
+    assert tell(one, 3) == ("incomplete", 0)
 
 
 def test_no_backfill_completes_an_hour_of_a_log_that_was_given_up() -> None:
@@ -186,13 +188,17 @@ def test_a_choice_to_follow_the_ledger_holds_for_the_runs_after_it() -> None:
     assert planned(one, 5) == [(5, 8, 0, (Range(5, 8),))]
 
 
-def test_a_rebuild_that_was_begun_goes_on_only_as_it_began() -> None:
+def test_a_rebuild_that_was_begun_goes_on_or_is_given_up_for_one_with_other_wishes() -> None:
     one = lake()
     run = one.run(3)
-    one.rebuild(run, until="planned")
-    with pytest.raises(ConfigError, match="can only go on as it began"):
-        one.rebuild(run, keep=True)
-    assert len(one.stored()) == 4
+    begun = one.rebuild(run, until="planned")
+    assert one.rebuild(run, until="planned") == begun
+    other = one.rebuild(run, keep=True)
+    assert (begun, other) == (f"{run}+r1", f"{run}+r2")
+    ended = one.ledger.commit(begun)
+    assert ended
+    assert (ended.outcome, ended.by) == ("given_up", "the next run")
+    assert len(one.stored()) == 8
 
 
 def test_what_a_generation_has_of_the_same_log_is_not_archived_again_by_a_backfill() -> None:
@@ -246,7 +252,7 @@ def test_a_topic_of_a_pattern_made_again_with_fewer_partitions_goes_on(monkeypat
     choose(one, recreated_topic="fail")
     one.run(5)
     report = one.audit(cluster=one.brokers)
-    assert (report.verdict, [f.kind for f in report.findings]) == ("clean", ["topic-recreated"])
+    assert (report.verdict, [f.kind for f in report.findings]) == ("clean", ["topic-gone"])
 
 
 def test_a_log_truncated_below_what_is_planned_is_lost_only_when_told_to() -> None:
@@ -270,7 +276,7 @@ def test_a_backfill_of_a_truncated_log_does_not_call_new_records_archived() -> N
     one.run(5)
     one.logs[P0] = Range(0, 3)
     with pytest.raises(PolicyError, match="past the end of the log at 3"):
-        plan(one.context, hour(1), "backfill", hour(7).end)
+        plan(one.context, hour(1), "backfill")
 
 
 def test_hours_are_not_proved_by_what_is_not_committed() -> None:
@@ -288,5 +294,14 @@ def test_a_manifest_that_was_edited_is_not_taken_for_objects_that_are_wrong() ->
     edited = manifest.objects[0].model_copy(update={"rows": 7})
     document = manifest.model_copy(update={"objects": (edited, *manifest.objects[1:])})
     one.store.put(f"_ledger/{one.name}/runs/{run}/manifest.json", document.to_json())
-    with pytest.raises(IntegrityError, match=r"was changed since it was committed.*Restore it"):
+    with pytest.raises(IntegrityError, match=r"is not the one that was committed .*restore it"):
         verify(one.context, [run])
+
+
+def test_a_plan_that_was_deleted_is_named_with_the_command_that_says_what_else_is_missing() -> None:
+    one = lake(6)
+    for number in (1, 2, 3):
+        one.run(number)
+    one.store.delete(line_document(one.name, 2))
+    with pytest.raises(ConfigError, match=f"place 2 of .* is empty: .*`airflow archive audit {one.name}` says what"):
+        last_runs(one.ledger, 3)

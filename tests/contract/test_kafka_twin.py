@@ -9,7 +9,7 @@ import pytest
 from kafka_archiver.errors import ArchiverError, PermanentError, PolicyError
 from kafka_archiver.kafka.reader import read_chunk
 from kafka_archiver.plan import Chunk, Settings
-from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.ranges import TopicPartition
 from scripts.stack.kafka import Kafka
 from tests.support.kafka_mirror import ISOLATIONS, KafkaMirror
 from tests.support.kafka_twin import KafkaTwin
@@ -23,7 +23,7 @@ TIMES = [DAY, DAY - 1, DAY + HOUR, DAY + HOUR - 1, DAY - 2 * HOUR]
 
 @pytest.fixture
 def both(kafka: Kafka) -> KafkaMirror:
-    return KafkaMirror(kafka.bootstrap_servers)
+    return KafkaMirror(kafka.bootstrap_servers, lambda: 0)
 
 
 def twin_of(mirror: KafkaMirror) -> KafkaTwin:
@@ -39,8 +39,16 @@ def same_answers(both: KafkaMirror, topic: str, group: str) -> None:
     assert twin.topic_ids([topic, f"no-{topic}"]) == real.topic_ids([topic, f"no-{topic}"])
     names = [name for found in twin.topics([topic]) for name in found.names]
     assert twin.log_starts(names) == real.log_starts(names)
-    assert twin.committed(group, names) == real.committed(group, names)
+    assert twin.positions(group, names) == real.positions(group, names)
     assert twin.members(group) == real.members(group)
+    ends = twin.high_watermarks(names)
+    assert ends == real.high_watermarks(names)
+    assert real.truncated(ends) == twin.truncated(ends) == dict.fromkeys(names)
+    for start in range(0, 12, 3):
+        places = {name: start for name in names if twin.log_starts([name])[name] <= start <= ends[name].offset}
+        ours, theirs = twin.first_records(places), real.first_records(places)
+        for name in places:
+            assert ours[name] == theirs[name], f"{name} at {start}"
     for isolation in ISOLATIONS:
         assert twin.log_ends(names, isolation) == real.log_ends(names, isolation)
         for time in {t + by for t in (*TIMES, YEAR_9999) for by in (0, 1)}:
@@ -61,6 +69,8 @@ def same_answers(both: KafkaMirror, topic: str, group: str) -> None:
         assert max(there, default=-1) <= min(latest, log.latest)
     for name in names:
         log = twin.log(name)
+        for offset in range(log.start, log.high + 1):
+            assert twin.first_records({name: offset}) == real.first_records({name: offset})
         end = log.end("read_committed")
         if log.start < end:
             chunk = Chunk(topic=topic, partition=name.partition, generation=0, start=log.start, end=end)
@@ -93,8 +103,9 @@ def test_the_same_sequence_gives_the_same_answers(both: KafkaMirror, seed: int) 
         if step % 5 == 4:
             both.delete_records(name, draw.randint(both.log(name).start, both.log(name).end("read_committed")))
         if step % 4 == 3:
+            stamp = draw.choice(["", "kafka-archiver a #1"])
             for kafka in (twin_of(both), both.cluster):
-                kafka.move_group(group, {name: both.log(name).high})
+                kafka.move_group(group, {name: both.log(name).high}, stamp)
     same_answers(both, topic, group)
     for transaction in begun:
         both.end_transaction(transaction, True)
@@ -141,6 +152,3 @@ def test_a_chunk_whose_start_is_gone_is_the_same_error(both: KafkaMirror) -> Non
         list(twin_of(both).read_chunk(chunk, settings))
     with pytest.raises(ArchiverError, match="does not have the start"):
         list(read_chunk({"bootstrap.servers": both.brokers}, "g", chunk, settings, 20))
-    name = TopicPartition(topic, 0)
-    first = Range(3, 5)
-    assert twin_of(both).first_timestamp(name, first) == both.cluster.first_timestamp(name, first) == DAY

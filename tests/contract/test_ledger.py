@@ -11,12 +11,13 @@ import pytest
 from kafka_archiver.documents import Document
 from kafka_archiver.errors import DocumentError, IntegrityError, TransientError
 from kafka_archiver.intervals import Interval
-from kafka_archiver.keys import hour_document, progress_document, run_document
-from kafka_archiver.ledger import Ledger
-from kafka_archiver.manifest import Commit, Intent, Manifest
-from kafka_archiver.plan import Plan
-from kafka_archiver.proof import HourProof, Progress, prove
+from kafka_archiver.keys import hour_document, line_document, progress_document, run_document
+from kafka_archiver.ledger import Ledger, Stored
+from kafka_archiver.manifest import Commit, Intent, Manifest, Settled
+from kafka_archiver.progress import Progress
+from kafka_archiver.proof import Contribution, HourPage, HourProof, Judgement, ProofObject, prove
 from kafka_archiver.store import Stat, Store
+from kafka_archiver.store.base import Version
 from tests.support.values import FIVE, plan
 
 pytestmark = pytest.mark.contract
@@ -24,7 +25,9 @@ pytestmark = pytest.mark.contract
 RUN = "20261121T050000Z"
 PLAN = plan()
 MANIFEST = Manifest.of(PLAN, [], [])
-INTENT = Intent(archive="orders", run=RUN, keys=("orders/a",))
+INTENT = Intent(archive="orders", run=RUN, attempt=1, keys=("orders/a",))
+SETTLED = Settled(archive="orders", run=RUN, number=1)
+NOTHING: Stored[Any] = Stored(None, None)
 HOUR = 498_677
 
 
@@ -44,14 +47,31 @@ def commit(manifest_digest: str = MANIFEST.digest, minute: int = 0) -> Commit:
 
 
 def proof(hour: int | None = HOUR) -> HourProof:
-    return prove(hour, None, PLAN, MANIFEST, "complete")
+    return prove(hour, None, PLAN, MANIFEST, Judgement("complete", FIVE))
+
+
+def page(number: int = 0, hour: int | None = HOUR) -> HourPage:
+    start = proof(hour).hour_start
+    added = ProofObject(key="orders/a", rows=1, bytes=1, checksum="c")
+    run = Contribution(number=1, run=RUN, late=False, rows=1, objects=(added,))
+    return HourPage(archive="orders", hour_start=start, page=number, runs=(run,))
+
+
+def paged(*numbers: int) -> HourProof:
+    """A proof that says that these are the last runs of its pages."""
+    return proof().model_copy(update={"pages": numbers})
 
 
 def test_an_empty_ledger_has_nothing(ledger: Ledger) -> None:
     assert ledger.plan(RUN) is None
-    assert ledger.intent(RUN) is None
+    assert ledger.planned(1) is None
+    assert list(ledger.following(0)) == []
+    assert ledger.intent(RUN) == NOTHING
     assert ledger.manifest(RUN) is None
     assert ledger.commit(RUN) is None
+    assert ledger.settled(RUN) is None
+    assert ledger.last_committed(RUN) is None
+    assert ledger.current(RUN) is None
     assert ledger.hour(HOUR) is None
     assert ledger.hour(None) is None
     assert ledger.progress() is None
@@ -60,56 +80,107 @@ def test_an_empty_ledger_has_nothing(ledger: Ledger) -> None:
 
 
 def test_documents_are_read_back_as_they_were_written(ledger: Ledger) -> None:
-    assert ledger.create_plan(PLAN) == PLAN == ledger.plan(RUN)
-    ledger.put_intent(INTENT)
-    assert ledger.intent(RUN) == INTENT
+    assert ledger.append(PLAN)
+    assert ledger.planned(1) == PLAN
+    ledger.file_plan(PLAN)
+    assert ledger.plan(RUN) == PLAN
+    ledger.put_intent(INTENT, NOTHING)
+    assert ledger.intent(RUN).document == INTENT
     ledger.create_manifest(MANIFEST)
     assert ledger.manifest(RUN) == MANIFEST
     assert ledger.create_commit(commit()) == commit() == ledger.commit(RUN)
+    ledger.create_settled(SETTLED)
+    assert ledger.settled(RUN) == SETTLED
     for hour in (HOUR, None):
-        ledger.put_hour(proof(hour))
+        assert ledger.put_hour(proof(hour), NOTHING)
         assert ledger.hour(hour) == proof(hour)
+    assert ledger.put_page(page(), NOTHING)
+    assert ledger.page(paged(1), 0) == page()
     progress = Progress(archive="orders").after(PLAN)
-    ledger.put_progress(progress)
+    assert ledger.put_progress(progress, NOTHING)
     assert ledger.progress() == progress
 
 
 def test_documents_are_where_the_format_says(ledger: Ledger, store: Store) -> None:
-    ledger.create_plan(PLAN)
-    ledger.put_intent(INTENT)
+    ledger.append(PLAN)
+    ledger.file_plan(PLAN)
+    ledger.put_intent(INTENT, NOTHING)
     ledger.create_manifest(MANIFEST)
     ledger.create_commit(commit())
-    ledger.put_hour(proof())
-    ledger.put_hour(proof(None))
-    ledger.put_progress(Progress(archive="orders"))
+    ledger.create_settled(SETTLED)
+    ledger.put_page(page(), NOTHING)
+    ledger.put_page(page(1, None), NOTHING)
+    ledger.put_hour(proof(), NOTHING)
+    ledger.put_hour(proof(None), NOTHING)
+    ledger.put_progress(Progress(archive="orders"), NOTHING)
     assert sorted(stat.key.removeprefix("_ledger/orders/") for stat in store.list("")) == [
+        "hours/2026-11-21/05+000000.json",
         "hours/2026-11-21/05.json",
+        "hours/__HIVE_DEFAULT_PARTITION__+000001.json",
         "hours/__HIVE_DEFAULT_PARTITION__.json",
+        "line/000000000001.json",
         "progress.json",
         "runs/20261121T050000Z/commit.json",
         "runs/20261121T050000Z/intent.json",
         "runs/20261121T050000Z/manifest.json",
         "runs/20261121T050000Z/plan.json",
+        "runs/20261121T050000Z/settled.json",
     ]
 
 
-class TestPlans:
-    def test_the_first_plan_of_a_run_counts_for_everybody(self, ledger: Ledger) -> None:
-        assert ledger.create_plan(PLAN) == PLAN
-        assert ledger.create_plan(plan(group="another")) == PLAN
-        assert ledger.plan(RUN) == PLAN
+class TestTheLine:
+    def test_a_place_is_taken_once_whatever_the_intervals(self, ledger: Ledger) -> None:
+        assert ledger.append(PLAN)
+        assert not ledger.append(plan(start=FIVE + timedelta(hours=1)))
+        assert ledger.planned(1) == PLAN
 
-    def test_racing_planners_all_get_the_plan_that_was_first(self, ledger: Ledger) -> None:
+    def test_of_racing_planners_one_wins_and_all_others_know(self, ledger: Ledger) -> None:
         start = Barrier(8)
 
-        def race(number: int) -> Plan:
+        def race(number: int) -> bool:
             start.wait()
-            return ledger.create_plan(plan(group=f"planner {number}"))
+            return ledger.append(plan(start=FIVE + timedelta(hours=number)))
 
         with ThreadPoolExecutor(8) as pool:
-            winners = set(map(Plan.to_json, pool.map(race, range(8))))
-        assert (stored := ledger.plan(RUN)) is not None
-        assert winners == {stored.to_json()}
+            won = [number for number, first in enumerate(pool.map(race, range(8))) if first]
+        assert [ledger.planned(1)] == [plan(start=FIVE + timedelta(hours=number)) for number in won]
+
+    def test_it_is_read_from_any_place_in_order_and_without_a_listing(self, store: Store) -> None:
+        line = [plan(number=number, start=FIVE + timedelta(hours=-number)) for number in (1, 2, 3)]
+        ledger = Ledger(store, "orders")
+        for one in line:
+            ledger.append(one)
+
+        class WithoutLists:
+            url, version = store.url, store.version
+
+        blind = Ledger(WithoutLists(), "orders")  # type: ignore[arg-type]
+        assert list(blind.following(0)) == line
+        assert list(blind.following(2)) == line[2:]
+        assert list(blind.following(3)) == []
+
+    def test_a_plan_at_another_s_place_is_refused(self, ledger: Ledger, store: Store) -> None:
+        store.put(line_document("orders", 2), PLAN.to_json())
+        with pytest.raises(
+            DocumentError, match=r"000000000002\.json is not the document .* found number 1, expected 2"
+        ):
+            ledger.planned(2)
+
+
+class TestPlans:
+    def test_the_copy_beside_a_run_is_written_once(self, ledger: Ledger, store: Store) -> None:
+        ledger.file_plan(PLAN)
+        before = store.head(run_document("orders", RUN, "plan"))
+        ledger.file_plan(PLAN)
+        assert store.head(run_document("orders", RUN, "plan")) == before
+
+    def test_a_copy_that_is_another_plan_is_an_integrity_error(self, ledger: Ledger) -> None:
+        ledger.file_plan(plan(group="another"))
+        with pytest.raises(
+            IntegrityError, match=r"plan\.json is not the plan at place 1 of the line: somebody wrote it"
+        ):
+            ledger.file_plan(PLAN)
+        assert ledger.plan(RUN) == plan(group="another")
 
     def test_a_plan_that_vanishes_between_two_looks_is_a_transient_error(self, store: Store) -> None:
         class Vanishing:
@@ -118,32 +189,134 @@ class TestPlans:
             def create(self, key: str, data: bytes) -> bool:
                 return False
 
-            def get(self, key: str) -> bytes | None:
+            def version(self, key: str) -> Version | None:
                 return None
 
         with pytest.raises(TransientError, match=r"plan\.json was there when it was to be written, and is gone now"):
-            Ledger(Vanishing(), "orders").create_plan(PLAN)  # type: ignore[arg-type]
+            Ledger(Vanishing(), "orders").file_plan(PLAN)  # type: ignore[arg-type]
 
 
-class TestCommits:
-    def test_committing_again_returns_the_first_commit(self, ledger: Ledger) -> None:
+class TestIntents:
+    def test_an_attempt_takes_the_intent_from_the_one_before_and_no_other(self, ledger: Ledger) -> None:
+        first = ledger.put_intent(INTENT, NOTHING)
+        assert first is not None
+        assert first.document == INTENT
+        second = ledger.put_intent(INTENT.model_copy(update={"attempt": 2}), first)
+        assert second is not None
+        # Whoever read it before the second one took it is too late, with whatever it says.
+        for late in (NOTHING, first):
+            assert ledger.put_intent(INTENT.model_copy(update={"attempt": 3}), late) is None
+        assert ledger.intent(RUN) == second
+
+    def test_of_racing_attempts_one_takes_it(self, ledger: Ledger) -> None:
+        before, start = ledger.put_intent(INTENT, NOTHING), Barrier(8)
+        assert before is not None
+
+        def race(number: int) -> Stored[Intent] | None:
+            start.wait()
+            return ledger.put_intent(INTENT.model_copy(update={"attempt": 2, "keys": (f"orders/{number}",)}), before)
+
+        with ThreadPoolExecutor(8) as pool:
+            [winner] = [taken for taken in pool.map(race, range(8)) if taken]
+        assert ledger.intent(RUN) == winner
+
+
+class TestEnds:
+    def test_ending_a_run_again_returns_the_first_end(self, ledger: Ledger) -> None:
         first = ledger.create_commit(commit(minute=1))
         assert ledger.create_commit(commit(minute=2)) == first
-        assert ledger.commit(RUN) == first
+        # That it is of another manifest is for whoever asked to say.
+        assert ledger.create_commit(commit(manifest_digest="b" * 64)) == first
+        given_up = Commit(
+            archive="orders", run=RUN, outcome="given_up", by="x", plan_digest="p", manifest_digest=None,
+            committed_at=FIVE,
+        )  # fmt: skip
+        assert ledger.create_commit(given_up) == first == ledger.commit(RUN)
 
-    def test_committing_another_manifest_is_an_integrity_error(self, ledger: Ledger) -> None:
-        ledger.create_commit(commit(manifest_digest="a" * 64))
-        expected = r"commit\.json commits manifest aaaaaaaaaaaa, this attempt wrote bbbbbbbbbbbb"
-        with pytest.raises(IntegrityError, match=expected):
-            ledger.create_commit(commit(manifest_digest="b" * 64))
-        assert (stored := ledger.commit(RUN)) is not None
-        assert stored.manifest_digest == "a" * 64
+    def test_a_manifest_is_written_once(self, ledger: Ledger) -> None:
+        other = MANIFEST.model_copy(update={"plan_digest": "other"})
+        assert ledger.create_manifest(MANIFEST) == MANIFEST
+        assert ledger.create_manifest(other) == MANIFEST == ledger.manifest(RUN)
+
+    def test_the_last_committed_revision_counts_whatever_was_given_up(self, ledger: Ledger) -> None:
+        ends = {0: "committed", 1: "given_up", 2: "committed", 3: "given_up"}
+        for revision, outcome in ends.items():
+            made = plan(number=revision + 1, revision=revision, supersedes=RUN if revision else None, origin="rebuild")
+            ledger.file_plan(made)
+            committed = outcome == "committed"
+            ledger.create_commit(
+                Commit.model_validate(
+                    {
+                        "archive": "orders", "run": made.run, "revision": revision, "outcome": outcome,
+                        "by": None if committed else "x", "plan_digest": made.digest,
+                        "manifest_digest": "m" if committed else None, "committed_at": FIVE,
+                    }
+                )
+            )  # fmt: skip
+        assert ledger.last_committed(RUN) == f"{RUN}+r2"
+        assert ledger.superseded_by(RUN) == ledger.superseded_by(f"{RUN}+r1") == f"{RUN}+r2"
+        assert ledger.superseded_by(f"{RUN}+r2") is None
+        assert ledger.superseded_by(f"{RUN}+r3") is None
+        current = ledger.current(RUN)
+        assert current is not None
+        assert current.revision == 2
+
+
+class TestDerived:
+    def test_a_proof_is_replaced_only_by_who_read_it(self, ledger: Ledger) -> None:
+        assert ledger.put_hour(proof(), NOTHING)
+        read = ledger.stored_hour(HOUR)
+        assert ledger.put_hour(proof().model_copy(update={"rows": 1}), read)
+        for late in (NOTHING, read):
+            assert not ledger.put_hour(proof().model_copy(update={"rows": 2}), late)
+        assert (stored := ledger.hour(HOUR)) is not None
+        assert stored.rows == 1
+
+    def test_progress_is_replaced_only_by_who_read_it(self, ledger: Ledger) -> None:
+        progress = Progress(archive="orders")
+        assert ledger.put_progress(progress, NOTHING)
+        read = ledger.stored_progress()
+        assert ledger.put_progress(progress.after(PLAN), read)
+        for late in (NOTHING, read):
+            assert not ledger.put_progress(progress, late)
+        assert ledger.progress() == progress.after(PLAN)
+
+    def test_contributions_are_those_of_the_pages_and_of_the_proof_but_for_what_was_replaced(
+        self, ledger: Ledger
+    ) -> None:
+        ledger.put_page(page(), NOTHING)
+        [first] = page().runs
+        second = first.model_copy(update={"number": 2, "run": "second"})
+        whole = paged(1).model_copy(update={"runs": (second,)})
+        assert ledger.contributions(whole) == (first, second)
+        assert ledger.contributions(whole.model_copy(update={"replaced": (RUN,)})) == (second,)
+
+    def test_a_page_that_no_proof_names_any_more_is_replaced_but_only_for_the_proof_that_was_read(
+        self, ledger: Ledger
+    ) -> None:
+        old, new = page(), page().model_copy(update={"runs": ()})
+        read = ledger.stored_hour(HOUR)
+        assert ledger.put_page(old, read)
+        assert ledger.put_page(new, read)
+        assert ledger.page(paged(1), 0) == new
+        assert ledger.put_hour(proof(), read)
+        assert not ledger.put_page(old, read)
+        assert ledger.page(paged(1), 0) == new
+
+    def test_a_page_that_is_gone_is_an_integrity_error(self, ledger: Ledger) -> None:
+        with pytest.raises(IntegrityError, match=r"05\+000000\.json is gone: restore it"):
+            ledger.contributions(paged(1))
+
+    def test_a_page_of_another_number_is_refused(self, ledger: Ledger, store: Store) -> None:
+        store.put(hour_document("orders", HOUR, 0), page(1).to_json())
+        with pytest.raises(DocumentError, match=r"found page 1 of .*, expected 0 of"):
+            ledger.contributions(paged(1))
 
 
 class TestListings:
     def test_runs_are_listed_oldest_first_with_their_documents(self, ledger: Ledger) -> None:
         for hours in (25, 0, 1):
-            ledger.create_plan(plan(start=FIVE + timedelta(hours=hours)))
+            ledger.file_plan(plan(start=FIVE + timedelta(hours=hours)))
         ledger.create_manifest(MANIFEST)
         ledger.create_commit(commit())
         assert list(ledger.runs().items()) == [
@@ -163,15 +336,16 @@ class TestListings:
 
         ledger = Ledger(store, "orders")
         for hours in (1, 0):
-            ledger.create_plan(plan(start=FIVE + timedelta(hours=hours)))
-            ledger.put_hour(proof(HOUR + hours))
+            ledger.file_plan(plan(start=FIVE + timedelta(hours=hours)))
+            ledger.put_hour(proof(HOUR + hours), NOTHING)
         backwards = Ledger(Backwards(), "orders")  # type: ignore[arg-type]
         assert list(backwards.runs()) == [RUN, "20261121T060000Z"]
         assert backwards.hours() == (HOUR, HOUR + 1)
 
-    def test_hours_are_listed_oldest_first_and_the_timeless_last(self, ledger: Ledger) -> None:
+    def test_hours_are_listed_once_oldest_first_and_the_timeless_last(self, ledger: Ledger) -> None:
         for hour in (None, 498_700, 0, 2_000_000):
-            ledger.put_hour(proof(hour))
+            ledger.put_hour(proof(hour), NOTHING)
+            ledger.put_page(page(0, hour), NOTHING)
         assert ledger.hours() == (0, 498_700, 2_000_000, None)
 
     def test_what_is_no_document_of_this_archive_is_not_listed(self, ledger: Ledger, store: Store) -> None:
@@ -187,10 +361,13 @@ class TestListings:
         assert ledger.hours() == ()
 
     def test_archives_on_one_store_do_not_see_each_other(self, store: Store) -> None:
-        Ledger(store, "orders").create_plan(PLAN)
+        ours = Ledger(store, "orders")
+        ours.append(PLAN)
+        ours.file_plan(PLAN)
         for other in ("orders2", "order", "runs", "orders/runs"):
             assert Ledger(store, other).runs() == {}
             assert Ledger(store, other).plan(RUN) is None
+            assert Ledger(store, other).planned(1) is None
 
 
 class TestForeignDocuments:
@@ -203,8 +380,9 @@ class TestForeignDocuments:
             (INTENT, lambda ledger: ledger.intent("20261121T060000Z")),
             (MANIFEST, lambda ledger: ledger.manifest("20261121T060000Z")),
             (commit(), lambda ledger: ledger.commit("20261121T060000Z")),
+            (SETTLED, lambda ledger: ledger.settled("20261121T060000Z")),
         ],
-        ids=["plan", "intent", "manifest", "commit"],
+        ids=["plan", "intent", "manifest", "commit", "settled"],
     )
     def test_a_document_of_another_run_is_refused(
         self, ledger: Ledger, store: Store, document: Any, read: Callable[[Ledger], object]
@@ -218,12 +396,13 @@ class TestForeignDocuments:
     @pytest.mark.parametrize(
         ("key", "document", "read"),
         [
+            (line_document("mine", 1), PLAN, lambda ledger: ledger.planned(1)),
             (run_document("mine", RUN, "plan"), PLAN, lambda ledger: ledger.plan(RUN)),
             (run_document("mine", RUN, "commit"), commit(), lambda ledger: ledger.commit(RUN)),
             (hour_document("mine", HOUR), proof(), lambda ledger: ledger.hour(HOUR)),
             (progress_document("mine"), Progress(archive="orders"), lambda ledger: ledger.progress()),
         ],
-        ids=["plan", "commit", "hour", "progress"],
+        ids=["line", "plan", "commit", "hour", "progress"],
     )
     def test_a_document_of_another_archive_is_refused(
         self, store: Store, key: str, document: Document, read: Callable[[Ledger], object]
@@ -245,14 +424,19 @@ class TestForeignDocuments:
     def test_a_damaged_plan_is_named_and_never_planned_again(self, ledger: Ledger, store: Store) -> None:
         store.put(run_document("orders", RUN, "plan"), PLAN.to_json()[:-40])
         with pytest.raises(DocumentError, match=f"{store.url}/_ledger/orders/runs/{RUN}/plan.json is not a readable"):
-            ledger.create_plan(PLAN)
+            ledger.file_plan(PLAN)
+        store.put(line_document("orders", 1), PLAN.to_json()[:-40])
+        assert not ledger.append(PLAN)
+        with pytest.raises(DocumentError, match=f"{store.url}/_ledger/orders/line/000000000001.json is not a readable"):
+            ledger.planned(1)
 
     def test_a_document_is_never_written_to_another_archive_s_ledger(self, store: Store) -> None:
         with pytest.raises(DocumentError, match="archive 'orders' does not belong in the ledger of 'mine'"):
-            Ledger(store, "mine").create_plan(PLAN)
+            Ledger(store, "mine").append(PLAN)
         assert list(store.list("")) == []
 
 
 def test_an_interval_given_in_another_zone_is_the_same_run(ledger: Ledger) -> None:
     local = Interval.model_validate({"start": "2026-11-21T06:00:00+01:00", "end": "2026-11-21T07:00:00+01:00"})
-    assert ledger.create_plan(plan(interval=local)) == PLAN == ledger.plan(RUN)
+    ledger.file_plan(plan(interval=local))
+    assert ledger.plan(RUN) == PLAN

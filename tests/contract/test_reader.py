@@ -1,9 +1,14 @@
 """The native reader on a real broker: where it stops, and what it does when it cannot start."""
 
 import hashlib
+import os
+import random
+import subprocess
+import sys
 import time
 import uuid
 from dataclasses import dataclass
+from pathlib import Path
 
 import confluent_kafka
 import pytest
@@ -16,7 +21,9 @@ from kafka_archiver.kafka import reader
 from kafka_archiver.kafka.reader import read_chunk, read_chunks
 from kafka_archiver.plan import Chunk, Settings
 from scripts.stack.kafka import Kafka
-from tests.support.topics import DAY, Record, delete_records, new_topic, produce
+from scripts.stack.paths import ROOT
+from tests.support.topics import DAY, Record, delete_records, new_topic, produce, produce_raw
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.contract
 
@@ -184,15 +191,68 @@ def test_a_record_of_more_than_100_mb_is_read(kafka: Kafka, codec: str) -> None:
     assert found == [hashlib.md5(v).hexdigest() for v in (b"before", value, b"behind")]
 
 
-def test_batches_follow_the_size_of_the_records(kafka: Kafka, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("content", ["value", "record"])
+@pytest.mark.parametrize("large", ["value", "key", "headers"])
+def test_batches_follow_the_size_of_the_records(
+    kafka: Kafka, monkeypatch: pytest.MonkeyPatch, large: str, content: str
+) -> None:
     monkeypatch.setattr(reader, "BATCH_BYTES", 100_000)
+    monkeypatch.setattr(reader, "ROUND", 20)
     topic = new_topic(kafka.bootstrap_servers)
-    produce(kafka.bootstrap_servers, topic, [Record(0, DAY, bytes(10_000))] * 100 + [Record(0, DAY, b"x")] * 5000)
-    chunk = Chunk(topic=topic, partition=0, generation=0, start=0, end=5100)
-    batches = list(read_chunk({"bootstrap.servers": kafka.bootstrap_servers}, "g", chunk, Settings(), patience=20))
-    assert [n for b in batches for n in b.column("offset").to_pylist()] == list(range(5100))
-    assert max(b.nbytes for b in batches) <= 11 * 10_100
+    small, much = Record(0, DAY, b"x"), bytes(10_000)
+    big = small._replace(**{large: [("h", much)] if large == "headers" else much})
+    # Large ones behind small ones, and the other way round.
+    produce(kafka.bootstrap_servers, topic, [big] * 100 + [small] * 5000 + [big] * 100)
+    chunk = Chunk(topic=topic, partition=0, generation=0, start=0, end=5200)
+    settings = Settings.model_validate({"content": content})
+    batches = list(read_chunk({"bootstrap.servers": kafka.bootstrap_servers}, "g", chunk, settings, patience=20))
+    assert [n for b in batches for n in b.column("offset").to_pylist()] == list(range(5200))
+    # Of those that may be large one round more than fits.
+    most = [b.num_rows for b in batches if int(b.column("offset")[-1].as_py()) in (*range(100), *range(5180, 5200))]
+    assert max(most) <= 10 + 2 * reader.ROUND
+    if content == "record" or large == "value":
+        assert max(b.nbytes for b in batches) <= (12 + 2 * reader.ROUND) * 10_100
     assert max(b.num_rows for b in batches) == reader.BATCH
+
+
+def test_a_consumer_does_not_fetch_many_records_ahead_whose_keys_and_headers_nobody_counts(kafka: Kafka) -> None:
+    """librdkafka holds its queue to the bytes of values, and to a number of records."""
+    topic = new_topic(kafka.bootstrap_servers)
+    padding = random.Random(3).randbytes(2000)
+    produce(kafka.bootstrap_servers, topic, [Record(0, DAY, b"x", headers=[("h", padding)])] * 60_000)
+    process = subprocess.run(
+        [sys.executable, __file__, kafka.bootstrap_servers, topic, "60000"],
+        env=os.environ | {"PYTHONPATH": f"{ROOT / 'include'}:{ROOT}"},
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    # All of them are 120 MB, and as much again where librdkafka makes headers of them.
+    assert int(process.stdout) < 60 << 20
+
+
+@pytest.mark.parametrize("content", ["value", "record"])
+def test_a_record_with_a_header_that_cannot_be_read_is_given_with_all_else_and_says_so(
+    kafka: Kafka, content: str
+) -> None:
+    """confluent_kafka fails once, and then gives a list that ends the process of whoever looks into it."""
+    brokers = kafka.bootstrap_servers
+    topic = new_topic(brokers)
+    good, none = (b"good", b"1"), (b"b\xff", b"2")
+    for number, headers in enumerate([[good], [good, none, good], [none, none], [], [good]]):
+        produce_raw(brokers, topic, 0, DAY + number, b"%d" % number, headers)
+    chunk = Chunk(topic=topic, partition=0, generation=0, start=0, end=5)
+    settings = Settings.model_validate({"content": content})
+    read = read_chunk({"bootstrap.servers": brokers}, "g", chunk, settings, patience=20)
+    rows = [row for batch in read for row in batch.to_pylist()]
+    assert [(row["offset"], row["timestamp"], row["value"]) for row in rows] == [
+        (n, DAY + n, b"%d" % n) for n in range(5)
+    ]
+    if content == "record":
+        assert [len(row["headers"]) for row in rows] == [1, 0, 0, 0, 1]
+        assert [n for n, row in enumerate(rows) if row.get("unread")] == [1, 2]
+        assert {row["unread"]["column"] for row in rows[1:3]} == {"headers"}
 
 
 def test_what_one_batch_cannot_hold_comes_in_several(kafka: Kafka, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,3 +261,27 @@ def test_what_one_batch_cannot_hold_comes_in_several(kafka: Kafka, monkeypatch: 
     produce(kafka.bootstrap_servers, topic, [Record(0, DAY, b"1234")] * 50)
     for content in ("value", "record"):
         assert offsets(kafka, topic, 0, 50, content=content) == list(range(50))
+
+
+def held_while_waiting(brokers: str, topic: str, end: int) -> int:
+    """The bytes that a reader takes while nobody takes its records, until it takes no more."""
+
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGESIZE")
+
+    before = resident()
+    chunk = Chunk(topic=topic, partition=0, generation=0, start=0, end=end)
+    batches = read_chunk({"bootstrap.servers": brokers}, "g", chunk, Settings(content="value"), patience=20)
+    next(batches)
+    seen = [0]
+
+    def settled() -> bool:
+        seen.append(resident())
+        return len(seen) > 20 and seen[-1] == seen[-20]
+
+    until(settled)
+    return resident() - before
+
+
+if __name__ == "__main__":
+    print(held_while_waiting(*sys.argv[1:3], int(sys.argv[3])))

@@ -75,7 +75,7 @@ def test_tls(registry: RegistryServer, tmp_path: Path) -> None:
 
 
 def checks(archiver: Archiver, registry: Registry | None) -> dict[str, Check]:
-    return {check.name: check for check in check_registry(archiver.context, registry)}
+    return {check.name: check for check in check_registry(archiver.archive, archiver.context.cluster, registry)}
 
 
 def test_the_doctor_looks_for_the_schemas_of_the_newest_records(

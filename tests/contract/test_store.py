@@ -1,15 +1,23 @@
 """What every store promises."""
 
 import hashlib
+import pickle
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from tempfile import TemporaryFile
 from threading import Barrier
 
 import pytest
 
+from kafka_archiver.checksum import crc32
 from kafka_archiver.errors import PermanentError, TransientError
 from kafka_archiver.store import Part, PendingUpload, Store
-from kafka_archiver.store.base import MIN_PART
+from kafka_archiver.store.base import MAX_PARTS, MIN_PART
+from kafka_archiver.store.compare import compare
+from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.store.retry import Backoff
+from kafka_archiver.store.s3 import S3Store
 from tests.contract.conftest import OpenStore
 
 pytestmark = pytest.mark.contract
@@ -34,22 +42,41 @@ def keys(store: Store, prefix: str = "") -> list[str]:
     return [stat.key for stat in store.list(prefix)]
 
 
+def send(store: Store, begun: PendingUpload, slices: list[bytes]) -> PendingUpload:
+    parts = [store.upload_part(begun, n, data, crc32(data)) for n, data in enumerate(slices, start=1)]
+    return begun._replace(parts=tuple(parts))
+
+
 def upload(store: Store, key: str, slices: list[bytes] = SLICES) -> PendingUpload:
-    upload_id = store.start_upload(key)
-    parts = [store.upload_part(key, upload_id, n, data) for n, data in enumerate(slices, start=1)]
-    return PendingUpload(key, upload_id, tuple(parts))
+    return send(store, store.start_upload(key), slices)
+
+
+def impatient(store: Store) -> Store:
+    """The same store, which tries once."""
+    if isinstance(store, S3Store):
+        store._backoff = Backoff(tries=1)
+    return store
+
+
+def foreign_etags(store: Store) -> bool:
+    return isinstance(store, MemoryStore) and store._bucket.foreign_etags
+
+
+def checksums(store: Store) -> bool:
+    return not isinstance(store, MemoryStore) or store._bucket.checksums
 
 
 class TestObjects:
     def test_what_was_put_is_read_back(self, store: Store) -> None:
-        assert store.put("a/b", b"content") == md5(b"content")
+        etag = store.put("a/b", b"content")
+        assert etag == md5(b"content") or foreign_etags(store)
         assert store.get("a/b") == b"content"
 
     def test_an_empty_object_is_an_object(self, store: Store) -> None:
         store.put("empty", b"")
         assert store.get("empty") == b""
         assert (stat := store.head("empty")) is not None
-        assert (stat.size, stat.etag) == (0, md5(b""))
+        assert stat.size == 0
 
     def test_put_replaces_what_was_there(self, store: Store) -> None:
         store.put("k", b"first, and longer")
@@ -68,15 +95,16 @@ class TestObjects:
 
     def test_head_and_list_say_the_same(self, store: Store) -> None:
         before = datetime.now(UTC) - timedelta(seconds=2)
-        store.put("k", b"12345")
+        etag = store.put("k", b"12345")
         stat = store.head("k")
         assert stat is not None
-        assert (stat.key, stat.size, stat.etag) == ("k", 5, md5(b"12345"))
+        assert (stat.key, stat.size, stat.etag) == ("k", 5, etag)
+        assert stat.checksum == (f"crc32:{zlib.crc32(b'12345'):08x}" if checksums(store) else None)
         assert stat.modified.utcoffset() == timedelta(0)
         assert before <= stat.modified <= datetime.now(UTC) + timedelta(seconds=2)
         [listed] = store.list("")
         # A server may know fractions of a second that it has no place for in a header.
-        assert listed._replace(modified=stat.modified) == stat
+        assert listed._replace(modified=stat.modified) == stat._replace(checksum=None)
         assert listed.modified.utcoffset() == timedelta(0)
 
     def test_delete_removes_the_object_and_may_be_repeated(self, store: Store) -> None:
@@ -95,7 +123,7 @@ class TestObjects:
         assert keys(store) == [key]
         pending = upload(store, key, [b"part"])
         assert [u[:2] for u in store.list_uploads("")] == [(key, pending.upload_id)]
-        store.complete_upload(*pending)
+        store.complete_upload(pending)
         assert store.get(key) == b"part"
         store.delete(key)
         assert keys(store) == []
@@ -213,54 +241,96 @@ class TestUploads:
         assert store.get("k") is None
         assert store.head("k") is None
         assert keys(store) == []
-        store.complete_upload(*pending)
+        store.complete_upload(pending)
         assert store.get("k") == b"".join(SLICES)
         assert keys(store) == ["k"]
 
-    def test_the_etag_of_three_parts_is_the_checksum_computed_before_sending(self, store: Store) -> None:
+    def test_the_checksum_is_that_of_the_bytes_wherever_they_are_cut(self, store: Store) -> None:
+        pending = upload(store, "k")
+        assert pending.checksum == f"crc32:{zlib.crc32(b''.join(SLICES)):08x}"
+        etag = store.complete_upload(pending)
+        assert (stat := store.head("k")) is not None
+        assert (stat.etag, stat.size) == (etag, pending.size)
+        assert stat.checksum == (pending.checksum if checksums(store) else None)
+
+    def test_the_etag_of_three_parts_is_known_where_etags_are_md5s(self, store: Store) -> None:
         pending = upload(store, "k")
         digests = b"".join(hashlib.md5(data).digest() for data in SLICES)
-        assert pending.checksum == f"{md5(digests)}-3"
-        assert store.complete_upload(*pending) == pending.checksum
-        assert (stat := store.head("k")) is not None
-        assert (stat.etag, stat.size) == (pending.checksum, pending.size)
+        expected = f"{md5(digests)}-3"
+        assert (pending.md5_etag == expected) != foreign_etags(store)
+        assert (store.complete_upload(pending) == expected) != foreign_etags(store)
 
-    def test_a_part_is_the_store_s_etag_and_our_md5_and_size(self, store: Store) -> None:
-        upload_id = store.start_upload("k")
-        assert store.upload_part("k", upload_id, 1, memoryview(b"-data-")[1:5]) == Part(md5(b"data"), md5(b"data"), 4)
+    def test_a_part_is_the_store_s_etag_and_our_crc_and_size(self, store: Store) -> None:
+        part = store.upload_part(store.start_upload("k"), 1, b"data", crc32(b"data"))
+        assert part[1:] == (zlib.crc32(b"data"), 4)
+        assert (part.etag == md5(b"data")) != foreign_etags(store)
+
+    def test_a_part_may_come_from_a_file(self, store: Store) -> None:
+        begun = store.start_upload("k")
+        with TemporaryFile() as file:
+            file.write(SLICES[1])
+            part = store.upload_part(begun, 1, file, crc32(SLICES[1]))
+        assert part.size == len(SLICES[1])
+        store.complete_upload(begun._replace(parts=(part,)))
+        assert store.get("k") == SLICES[1]
+
+    def test_the_store_says_whether_it_checks_parts(self, store: Store) -> None:
+        assert store.start_upload("k").checked == checksums(store)
+
+    def test_an_upload_survives_pickling(self, store: Store) -> None:
+        pending = upload(store, "k", [b"x"])
+        assert pickle.loads(pickle.dumps(pending)) == pending
+
+    def test_a_part_that_is_not_what_it_was_is_refused(self, store: Store) -> None:
+        with pytest.raises(TransientError):
+            impatient(store).upload_part(store.start_upload("k"), 1, b"data", crc32(b"date"))
+
+    def test_parts_that_do_not_make_the_whole_are_refused(self, store: Store) -> None:
+        pending = upload(store, "k", [b"x"])
+        other = pending._replace(parts=(pending.parts[0]._replace(crc32=crc32(b"y")),))
+        if pending.checked:
+            with pytest.raises(TransientError):
+                impatient(store).complete_upload(other)
+            assert store.head("k") is None
+
+    def test_parts_are_numbered_from_1_to_10_000(self, store: Store) -> None:
+        begun = store.start_upload("k")
+        store.upload_part(begun, MAX_PARTS, b"last", crc32(b"last"))
+        for number in (0, MAX_PARTS + 1):
+            with pytest.raises(PermanentError, match="part"):
+                store.upload_part(begun, number, b"none", crc32(b"none"))
 
     def test_completing_replaces_what_was_there(self, store: Store) -> None:
         store.put("k", b"old")
         pending = upload(store, "k")
         assert store.get("k") == b"old"
-        store.complete_upload(*pending)
+        store.complete_upload(pending)
         assert store.get("k") == b"".join(SLICES)
 
     def test_a_part_sent_again_replaces_the_first(self, store: Store) -> None:
-        upload_id = store.start_upload("k")
-        store.upload_part("k", upload_id, 1, b"first")
-        again = store.upload_part("k", upload_id, 1, b"second")
-        store.complete_upload("k", upload_id, [again])
+        begun = store.start_upload("k")
+        send(store, begun, [b"first"])
+        store.complete_upload(send(store, begun, [b"second"]))
         assert store.get("k") == b"second"
 
     def test_completing_again_succeeds_while_the_object_has_these_parts(self, store: Store) -> None:
         pending = upload(store, "k")
-        first = store.complete_upload(*pending)
-        assert store.complete_upload(*pending) == first
+        first = store.complete_upload(pending)
+        assert store.complete_upload(pending) == first
         assert store.get("k") == b"".join(SLICES)
 
     def test_a_small_part_before_the_last_is_refused_at_completion(self, store: Store) -> None:
         pending = upload(store, "k", [b"small", b"last"])
         with pytest.raises(PermanentError, match="smaller than 5 MiB"):
-            store.complete_upload(*pending)
+            store.complete_upload(pending)
         assert store.get("k") is None
 
     def test_completing_with_a_part_that_was_not_sent_is_refused(self, store: Store) -> None:
         pending = upload(store, "k", [SLICES[0]])
-        other = Part(etag=md5(b"other"), md5=md5(b"other"), size=5)
+        other = Part(md5(b"other"), crc32(b"other"), 5)
         for parts in [(other,), (*pending.parts, other)]:
             with pytest.raises(PermanentError, match="does not have these parts"):
-                store.complete_upload("k", pending.upload_id, parts)
+                store.complete_upload(pending._replace(parts=parts))
         assert store.get("k") is None
 
     def test_an_aborted_upload_cannot_go_on(self, store: Store) -> None:
@@ -268,14 +338,14 @@ class TestUploads:
         pending = upload(store, "k")
         store.abort_upload("k", pending.upload_id)
         with pytest.raises(TransientError, match="the upload of k is gone"):
-            store.complete_upload(*pending)
+            store.complete_upload(pending)
         with pytest.raises(TransientError, match="the upload of k is gone"):
-            store.upload_part("k", pending.upload_id, 1, b"late")
+            store.upload_part(pending, 1, b"late", crc32(b"late"))
         assert store.get("k") == b"something else"
 
     def test_aborting_may_be_repeated_and_leaves_a_completed_object_alone(self, store: Store) -> None:
         pending = upload(store, "k")
-        store.complete_upload(*pending)
+        store.complete_upload(pending)
         store.abort_upload("k", pending.upload_id)
         store.abort_upload("k", pending.upload_id)
         assert store.get("k") == b"".join(SLICES)
@@ -286,12 +356,52 @@ class TestUploads:
         assert {u[:2] for u in found} == {(p.key, p.upload_id) for p in pending[:3]}
         assert all(abs(began - datetime.now(UTC)) < timedelta(minutes=1) for _, _, began in found)
         store.abort_upload(pending[0].key, pending[0].upload_id)
-        store.complete_upload(*pending[1])
+        store.complete_upload(pending[1])
         assert [u[:2] for u in store.list_uploads("u/")] == [("u/b", pending[2].upload_id)]
 
     def test_two_uploads_of_one_key_do_not_mix(self, store: Store) -> None:
         first, second = upload(store, "k", [b"first"]), upload(store, "k", [b"second"])
-        store.complete_upload(*second)
+        store.complete_upload(second)
         assert store.get("k") == b"second"
-        store.complete_upload(*first)
+        store.complete_upload(first)
         assert store.get("k") == b"first"
+
+
+class TestCompare:
+    def test_an_object_that_is_as_it_should_be(self, store: Store) -> None:
+        pending = upload(store, "k")
+        etag = store.complete_upload(pending)
+        known = compare(store, "k", pending.size, pending.checksum, etag)
+        assert (known.same, known.by) == (True, "checksum" if checksums(store) else "etag")
+        assert known.stat == store.head("k")
+        # After a crash nobody knows what the store said.
+        crashed = compare(store, "k", pending.size, pending.checksum, pending.md5_etag)
+        assert (crashed.same, crashed.by) == (
+            True,
+            "checksum" if checksums(store) else "bytes" if foreign_etags(store) else "etag",
+        )
+        unknown = compare(store, "k", pending.size, pending.checksum)
+        assert (unknown.same, unknown.by) == (True, "checksum" if checksums(store) else "bytes")
+
+    def test_an_object_that_was_written_again_with_the_same_bytes(self, store: Store) -> None:
+        first = store.complete_upload(upload(store, "k"))
+        pending = upload(store, "k")
+        assert (store.complete_upload(pending) != first) == foreign_etags(store)
+        assert compare(store, "k", pending.size, pending.checksum, first).same
+
+    def test_an_object_with_other_bytes(self, store: Store) -> None:
+        data = b"0" * (9 << 20)
+        pending = upload(store, "k", [data])
+        etag = store.complete_upload(pending)
+        for place in (0, 5 << 20, len(data) - 1):
+            store.complete_upload(upload(store, "k", [data[:place] + b"1" + data[place + 1 :]]))
+            found = compare(store, "k", pending.size, pending.checksum, etag)
+            assert (found.same, found.by) == (False, "checksum" if checksums(store) else "bytes")
+            assert str(found).startswith("9437184 bytes with checksum crc32:")
+
+    def test_an_object_of_another_size_or_none(self, store: Store) -> None:
+        etag = store.put("k", b"data")
+        found = compare(store, "k", 5, f"crc32:{crc32(b'data'):08x}", etag)
+        assert (found.same, found.by, str(found)) == (False, "size", "4 bytes")
+        none = compare(store, "missing", 4, f"crc32:{crc32(b'data'):08x}", etag)
+        assert (none.same, none.by, str(none)) == (False, "nothing", "nothing")

@@ -2,31 +2,41 @@
 
 import json
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from airflow.dag_processing.dagbag import DagBag
 from airflow.sdk import DAG
+from airflow.sdk.bases.operator import ExecutorSafeguard
 
 from kafka_archiver.config import Archive, parse_archive
 from kafka_archiver.intervals import to_ms
 from kafka_archiver.orchestration.archives import read_archives
 from kafka_archiver.orchestration.connections import endpoints
-from kafka_archiver.orchestration.dags import archive_dag
+from kafka_archiver.orchestration.dags import archive_dag, dag_id
+from kafka_archiver.orchestration.operators import ArchiveOperator
 from kafka_archiver.ranges import Range
 from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.facts import Facts
+from kafka_archiver.steps.plan import Work
 from scripts.stack.paths import ROOT
 from tests.support.brokers import Brokers
+from tests.support.metadata import metadata_database, register_dags
 from tests.support.runs import DAY, P0, P1
 
 DAGS = ROOT / "dags"
 MINIMAL = "archive: {name}\nsource: {{topics: [{name}]}}\nstore: {{url: 's3://bucket/lake'}}\n"
 SECRET = "hunter2-hunter2"
+RUN = "20261121T050000Z"
 
 AddConnection = Callable[..., None]
 MakeArchive = Callable[..., Archive]
 Call = Callable[..., int]
+Session = Callable[[], Any]
 
 
 @pytest.fixture
@@ -80,6 +90,39 @@ def dag_of(archive: Archive) -> DAG:
 
 
 @pytest.fixture
+def may_execute(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Airflow lets nobody but itself execute an operator."""
+    monkeypatch.setattr(ExecutorSafeguard, "test_mode", True)
+
+
+@pytest.fixture
+def kubernetes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The provider wants a client to be installed; a submission that waits for its end does not use it."""
+    monkeypatch.setattr("airflow.providers.apache.spark.hooks.spark_submit.kube_client", object(), raising=False)
+
+
+def operator_of(archive: Archive) -> ArchiveOperator:
+    """The task `archive`."""
+    task = dag_of(archive).get_task("archive")
+    assert isinstance(task, ArchiveOperator)
+    return task
+
+
+def context_of(archive: tuple[str, ...] = (RUN,), policies: dict[str, str] | None = None) -> Any:
+    """What Airflow hands to it, after a `plan` that found these runs to archive."""
+    work = Work(runs=archive or (RUN,), archive=archive).to_dict()
+    ti = SimpleNamespace(xcom_pull=lambda task_ids: work if task_ids == "plan" else None)
+    return {"ti": ti, "params": {"max_records": 1_000, "policies": policies or {}, "rebuild": None, "repair": None}}
+
+
+def logged(capfd: pytest.CaptureFixture[str]) -> str:
+    """What Airflow logged: outside of tasks it writes to standard output."""
+    text = capfd.readouterr().out
+    assert "Spark-Submit cmd: spark-submit --master" in text
+    return text
+
+
+@pytest.fixture
 def call() -> Call:
     """Calls `airflow archive` as Airflow's parser does. Returns the exit code."""
     from airflow.cli.cli_parser import get_parser
@@ -110,11 +153,103 @@ def orders(archives: Path, tmp_path: Path) -> Path:
 def brokers(monkeypatch: pytest.MonkeyPatch, local_connections: None) -> Brokers:
     """One record an hour in each of two partitions; three hours so far."""
     answers = Brokers({P0: Range(0, 3), P1: Range(0, 3)}, first=to_ms(DAY) // 3_600_000)
-    monkeypatch.setattr("kafka_archiver.steps.context.Cluster", answers)
+    for module in ("steps.context", "orchestration.cli.doctor"):
+        monkeypatch.setattr(f"kafka_archiver.{module}.Cluster", answers)
     return answers
+
+
+@pytest.fixture
+def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An Airflow that has the archive's DAG and nothing to say of it; of others tells test_condition.py."""
+    for command in ("status", "doctor"):
+        monkeypatch.setattr(
+            f"kafka_archiver.orchestration.cli.{command}.facts_of", lambda archive, _: Facts(dag_id=dag_id(archive))
+        )
 
 
 @pytest.fixture
 def context(orders: Path, brokers: Brokers) -> Context:
     found, _ = read_archives(orders.parent)
     return Context.open(found["orders"], endpoints(found["orders"]))
+
+
+STARTED = """
+from airflow.sdk import DAG, CronDataIntervalTimetable, Param
+from airflow.providers.standard.operators.empty import EmptyOperator
+hourly = CronDataIntervalTimetable("0 * * * *", timezone="UTC")
+params = {"rebuild": Param(None, type=["null", "object"]), "repair": Param(None, type=["null", "array"])}
+with DAG("archive_orders", schedule=hourly, params=params):
+    EmptyOperator(task_id="plan") >> EmptyOperator(task_id="archive")
+"""
+
+
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A metadata database with a DAG archive_orders, for what starts runs of it."""
+    folder = tmp_path_factory.mktemp("airflow")
+    (folder / "dags").mkdir()
+    (folder / "dags" / "dags.py").write_text(STARTED)
+    with metadata_database(folder):
+        register_dags(folder / "dags")
+        yield
+
+
+@pytest.fixture
+def session(started: None) -> Session:
+    """Opens sessions on the database: a live scheduler, a DAG that may run, and no runs."""
+    from airflow.jobs.job import Job
+    from airflow.models import DagModel, DagRun
+    from airflow.utils.session import create_session
+    from sqlalchemy import delete, update
+
+    with create_session() as clean:
+        for table in (DagRun, Job):
+            clean.execute(delete(table))
+        clean.execute(update(DagModel).values(is_paused=False, is_stale=False))
+        clean.add(Job(job_type="SchedulerJob", state="running", latest_heartbeat=datetime.now(UTC)))
+    return create_session
+
+
+@pytest.fixture
+def ends(session: Session, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """How each task ends, one at each look; then the run does."""
+    from airflow.models import DagRun
+    from airflow.models.taskinstance import TaskInstance
+    from sqlalchemy import select
+
+    from kafka_archiver.orchestration.cli import start
+
+    told = {"plan": "success", "archive": "success"}
+    waiting = iter(range(100))
+
+    def tick(_: float) -> None:
+        assert next(waiting) < 50, "nothing comes to an end"
+        with session() as opened:
+            left = {ti.task_id: ti for ti in opened.scalars(select(TaskInstance).where(TaskInstance.state.is_(None)))}
+            found = opened.scalars(select(DagRun).where(DagRun.state == "queued")).one()
+            if following := left.get("plan") or left.get("archive"):
+                following.state = told[following.task_id]
+                following.end_date = datetime.now(UTC)
+                following.start_date = following.end_date - timedelta(seconds=7)
+            else:
+                found.state = "failed" if "failed" in told.values() else "success"
+
+    monkeypatch.setattr(start, "follow", partial(start.follow, pause=tick))
+    return told
+
+
+def confs(session: Session) -> list[Any]:
+    """What the runs were told, in their order."""
+    from airflow.models import DagRun
+    from sqlalchemy import select
+
+    with session() as opened:
+        return [found.conf for found in opened.scalars(select(DagRun).order_by(DagRun.id))]
+
+
+def pause(session: Session) -> None:
+    from airflow.models import DagModel
+    from sqlalchemy import update
+
+    with session() as opened:
+        opened.execute(update(DagModel).values(is_paused=True))

@@ -1,38 +1,72 @@
 """Asset events of closed hours. That Airflow makes one of each is in tests/integration/test_scheduler.py."""
 
-from datetime import UTC, datetime
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from airflow.sdk.execution_time.context import OutletEventAccessors
 from airflow.sdk.execution_time.task_runner import _serialize_outlet_events
 
+from kafka_archiver.config import Archive
 from kafka_archiver.orchestration.assets import announce, hours_alias
 from kafka_archiver.proof import Contribution, HourProof, ProofObject
+from kafka_archiver.steps.close_hours import Changed
 from tests.dags.conftest import MakeArchive
 
 pytestmark = pytest.mark.dags
+COMMITTED = datetime(2026, 11, 21, 6, 5, tzinfo=UTC)
 
 
-def proof(hour: int, rows: int, late_rows: int = 0) -> HourProof:
+class Told:
+    """The events that Airflow has of an alias, oldest first; narrowed as its accessor does."""
+
+    def __init__(self, *events: tuple[datetime, str]) -> None:
+        self.events = events
+
+    def after(self, moment: str) -> "Told":
+        return Told(*(e for e in self.events if e[0] >= datetime.fromisoformat(moment)))
+
+    def limit(self, count: int) -> "Told":
+        return Told(*self.events[:count])
+
+    def __iter__(self) -> Iterator[Any]:
+        return (SimpleNamespace(extra={"event": event}) for _, event in self.events)
+
+
+def changed(hour: int, rows: int, late_rows: int = 0, run: str = "r") -> Changed:
     objects = tuple(ProofObject(key=f"k{n}", rows=rows, bytes=1, checksum="c") for n in range(3))
-    return HourProof(
+    proof = HourProof(
         archive="orders",
         hour_start=datetime(2026, 11, 21, hour, tzinfo=UTC),
+        number=1,
         status="complete",
         changed_by="r",
         rows=rows,
         bytes=3,
+        objects=len(objects),
         late_rows=late_rows,
-        runs=(Contribution(run="r", late=False, rows=rows, objects=objects),),
+        runs=(Contribution(number=1, run="r", late=False, rows=rows, objects=objects),),
     )
+    return Changed(run, COMMITTED, proof)
+
+
+def events(archive: Archive, found: list[Changed], told: Told | None = None) -> list[dict[str, Any]]:
+    outlets: Any = OutletEventAccessors()
+    inlets = {hours_alias(archive): told or Told()}
+    count = announce(archive, found, {"inlet_events": inlets, "outlet_events": outlets})
+    made: list[Any] = list(_serialize_outlet_events(outlets))
+    assert count == len(made)
+    return made
 
 
 def test_each_hour_is_an_event_of_its_own(archive: MakeArchive) -> None:
-    events = OutletEventAccessors()
-    announce(archive(), [proof(4, 10), proof(5, 20, late_rows=2)], events)
-    found = list(_serialize_outlet_events(events))
+    found = events(archive(), [changed(4, 10), changed(5, 20, late_rows=2)])
     assert [e["extra"] for e in found] == [
         {
+            "event": f"2026-11-21T0{hour}:00:00Z r",
+            "run": "r",
             "archive": "orders",
             "hour": f"2026-11-21T0{hour}:00:00Z",
             "status": "complete",
@@ -51,8 +85,25 @@ def test_each_hour_is_an_event_of_its_own(archive: MakeArchive) -> None:
         }
 
 
-def test_no_hour_is_no_event(archive: MakeArchive) -> None:
-    events = OutletEventAccessors()
-    announce(archive(), [], events)
-    assert list(_serialize_outlet_events(events)) == []
+def test_what_was_told_is_not_told_again_and_what_a_crash_swallowed_is(archive: MakeArchive) -> None:
+    told = Told((COMMITTED + timedelta(minutes=1), "2026-11-21T04:00:00Z r"))
+    [found] = events(archive(), [changed(4, 10), changed(5, 20)], told)
+    assert found["extra"]["event"] == "2026-11-21T05:00:00Z r"
+
+
+def test_an_hour_that_another_run_changes_is_told_again(archive: MakeArchive) -> None:
+    told = Told((COMMITTED, "2026-11-21T04:00:00Z r"))
+    [found] = events(archive(), [changed(4, 12, late_rows=2, run="s")], told)
+    assert (found["extra"]["event"], found["extra"]["late_rows"]) == ("2026-11-21T04:00:00Z s", 2)
+
+
+def test_airflow_s_clock_may_be_behind_the_one_that_committed(archive: MakeArchive) -> None:
+    told = Told((COMMITTED - timedelta(minutes=9), "2026-11-21T04:00:00Z r"))
+    assert events(archive(), [changed(4, 10)], told) == []
+
+
+def test_no_hour_is_no_event_and_no_question(archive: MakeArchive) -> None:
+    outlets: Any = OutletEventAccessors()
+    assert announce(archive(), [], {"outlet_events": outlets}) == 0
+    assert list(_serialize_outlet_events(outlets)) == []
     assert hours_alias(archive()).name == "archive_orders_hours"

@@ -152,7 +152,8 @@ class TestDag:
         """Run the task. Returns what it pushed, even when it fails."""
         pushed: dict[str, Any] = {}
         ti = type("ti", (), {"xcom_push": staticmethod(pushed.__setitem__)})
-        context = {"params": {"deep": False, "live": False, **params}, "ti": ti}
+        run = type("run", (), {"conf": params})
+        context = {"params": {"deep": False, "live": False, **params}, "ti": ti, "dag_run": run}
         monkeypatch.setattr(audit_dags, "get_current_context", lambda: context)
         archives, _ = read_archives(audit_dags.config_folder())
         try:

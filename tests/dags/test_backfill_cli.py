@@ -21,6 +21,8 @@ from airflow.providers.standard.operators.empty import EmptyOperator
 hourly = CronDataIntervalTimetable("0 * * * *", timezone="UTC")
 with DAG("archive_t", schedule=hourly, max_active_runs=1):
     EmptyOperator(task_id="one")
+with DAG("one_by_one", schedule=hourly, max_active_runs=5, default_args={"max_active_tis_per_dag": 1}):
+    EmptyOperator(task_id="a")
 with DAG("wide", schedule=hourly, max_active_runs=5):
     EmptyOperator(task_id="one", depends_on_past=True)
 with DAG("moments", schedule="@hourly"):
@@ -193,6 +195,20 @@ def test_says_how_each_run_ends_and_fails_when_one_fails(
     assert backfills(session)[0].completed_at is not None
 
 
+def test_a_failed_run_says_why_and_where_its_log_is(
+    backfill: Command, scheduler: Scheduler, session: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scheduler.ends[at(1)] = "failed"
+    scheduler.causes[at(1)] = "PolicyError: 5 offsets of orders[0] are gone"
+    assert backfill("-s", "2026-11-20", "-e", "2026-11-20T01:00", "archive_t") == 1
+    run_id = "backfill__2026-11-20T02%3A00%3A00%2B00%3A00"
+    _, _, ended, why, log, _ = capsys.readouterr().out.splitlines()
+    assert ended.startswith("2/2  2026-11-20T01:00:00Z  failed")
+    assert why == "    one: PolicyError: 5 offsets of orders[0] are gone"
+    assert log.startswith("    log: http")
+    assert log.endswith(f"/dags/archive_t/runs/{run_id}/tasks/one")
+
+
 def test_existing_runs_stay_unless_told_otherwise(
     backfill: Command, scheduler: Scheduler, session: Session, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -238,6 +254,13 @@ def test_max_active_runs_is_the_dags(backfill: Command, session: Session) -> Non
     assert backfill("-s", "2026-11-20T01:00", "--max-active-runs", "3", "archive_t") == 0
     assert backfill("-s", "2026-11-20", "--reset-dagruns", "wide") == 0
     assert [item.max_active_runs for item in backfills(session)] == [1, 3, 5]
+
+
+def test_runs_whose_tasks_wait_for_each_other_begin_one_by_one(backfill: Command, session: Session) -> None:
+    """As those of an archive: side by side they would go on in any order."""
+    assert backfill("-s", "2026-11-20", "one_by_one") == 0
+    assert backfill("-s", "2026-11-20T01:00", "--max-active-runs", "3", "one_by_one") == 0
+    assert [item.max_active_runs for item in backfills(session)] == [1, 3]
 
 
 def test_a_paused_dag_is_refused(backfill: Command, session: Session, capsys: pytest.CaptureFixture[str]) -> None:

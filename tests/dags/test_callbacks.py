@@ -5,26 +5,29 @@ import socket
 import threading
 import uuid
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from kafka_archiver.config import Archive
-from kafka_archiver.errors import IntegrityError, PermanentError
+from kafka_archiver.errors import IntegrityError, PermanentError, TransientError
 from kafka_archiver.intervals import Interval
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.orchestration import alert as alert_module
 from kafka_archiver.orchestration import callbacks
 from kafka_archiver.orchestration.callbacks import FailureAlert
+from kafka_archiver.orchestration.cause import CAUSE, leave_cause
 from kafka_archiver.plan import PartitionPlan, Plan
+from kafka_archiver.progress import Progress
 from kafka_archiver.steps.context import Context
 from kafka_archiver.store import open_store
-from tests.dags.conftest import SECRET, AddConnection, MakeArchive
+from tests.dags.conftest import SECRET, AddConnection, MakeArchive, dag_of
 from tests.support.receivers import MailServer, Webhook, text_of
 
 pytestmark = pytest.mark.dags
+HOUR = timedelta(hours=1)
 START, END = datetime(2026, 11, 21, 5, tzinfo=UTC), datetime(2026, 11, 21, 6, tzinfo=UTC)
 LOG_URL = "http://airflow/dags/archive_orders/runs/r/tasks/verify?try_number=2"
 
@@ -61,18 +64,25 @@ class Task:
     def __init__(self, task_id: str = "verify", try_number: int = 2) -> None:
         self.task_id, self.try_number = task_id, try_number
         self.xcoms: dict[str, Any] = {}
+        # What `plan` of the DAG run has found.
+        self.work: dict[str, Any] | None = None
 
     def xcom_push(self, key: str, value: Any) -> None:
         self.xcoms[key] = value
 
     def xcom_pull(self, task_ids: str, key: str, map_indexes: int) -> Any:
-        assert (task_ids, map_indexes) == (self.task_id, -1)
+        assert map_indexes == -1
+        if (task_ids, key) == ("plan", "return_value"):
+            return self.work
+        assert task_ids == self.task_id
         return self.xcoms.get(key)
 
 
 def failed(error: BaseException | None = None, task: Task | None = None) -> dict[str, Any]:
     """What Airflow hands to a failure callback in the task's own process."""
-    run = SimpleNamespace(data_interval_start=START, data_interval_end=END, run_after=END, run_type="scheduled")
+    run = SimpleNamespace(
+        data_interval_start=START, data_interval_end=END, run_after=END, run_type="scheduled", conf={}
+    )
     return {"ti": task or Task(), "dag_run": run, "exception": error}
 
 
@@ -81,15 +91,17 @@ def afterwards(context: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in context.items() if name != "exception"}
 
 
-def plan_in(archive: Archive) -> None:
+def plan_in(archive: Archive, number: int = 1, start: datetime = START) -> None:
     partition = PartitionPlan(
-        topic="orders", topic_id="t", partition=0, start=100, end=250, log_start=0, log_end=250, closes=True,
+        topic="orders", topic_id="t", partition=0, start=100, end=250, log_start=0, log_end=250,
         ranges=((100, 250),),
     )  # fmt: skip
-    Ledger(open_store(archive.store.url, {}), archive.archive).create_plan(
+    Ledger(open_store(archive.store.url, {}), archive.archive).file_plan(
         Plan(
-            archive=archive.archive, interval=Interval(start=START, end=END), origin="scheduled", planned_at=END,
-            cluster_id="c", group=archive.group, settings=archive.settings, policies={}, partitions=(partition,),
+            archive=archive.archive, number=number, interval=Interval(start=start, end=start + HOUR),
+            origin="scheduled", planned_at=END,
+            cluster_id="c", group=archive.group, settings=archive.settings, policies={},
+            partitions=(partition,),
         )
     )  # fmt: skip
 
@@ -119,6 +131,7 @@ def test_a_webhook_gets_what_failed_which_interval_and_ranges_why_and_where_to_l
         "task": "verify",
         "attempt": 2,
         "attempts": 4,
+        "run": "20261121T050000Z",
         "interval_start": "2026-11-21T05:00:00Z",
         "interval_end": "2026-11-21T06:00:00Z",
         "planned": "150 offsets of 1 partitions: orders[0] [100, 250)",
@@ -187,16 +200,31 @@ def test_channels_that_are_down_hide_neither_the_others_nor_themselves(
     assert "airflow connections add missing --conn-type http" in errors[6]
 
 
+def test_no_log_repeats_what_makes_the_address_of_a_webhook_secret(
+    told: Any, connection: AddConnection, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        place = f"127.0.0.1:{free.getsockname()[1]}"
+        connection("refused", "http", host=f"http://u:Geheim0@{place}/hooks/Geheim1 é?token=Geheim2 é")
+        FailureAlert(told("refused")).task_failed(failed(ValueError("x")))
+    [error] = [r.getMessage() for r in caplog.records if r.levelname == "ERROR" and "refused" in r.getMessage()]
+    assert "Connection refused" in error
+    printed = capfd.readouterr()
+    assert "Geheim" not in caplog.text + printed.out + printed.err
+
+
 def test_a_store_that_does_not_answer_does_not_hold_up_the_alert(
     told: Any, connection: AddConnection, webhook: Webhook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add_webhook(connection, "ops", webhook)
     answer = threading.Event()
 
-    def plan(_: str) -> None:
+    def progress() -> None:
         answer.wait()
+        raise TransientError("at last")
 
-    ledger = SimpleNamespace(plan=plan)
+    ledger = SimpleNamespace(progress=progress)
     monkeypatch.setattr(Context, "open", lambda *_: SimpleNamespace(ledger=ledger))
     monkeypatch.setattr(alert_module, "LEDGER_SECONDS", 0.2)
     try:
@@ -256,3 +284,63 @@ def test_a_long_cause_is_cut(told: Any, connection: AddConnection, webhook: Webh
     add_webhook(connection, "ops", webhook)
     FailureAlert(told("ops")).task_failed(failed(ValueError("word " * 10_000)))
     assert len(webhook.documents[0]["cause"]) < 1100
+
+
+def test_an_alert_is_about_the_run_at_work_and_not_about_the_dag_run_that_came_to_it(
+    told: Any, connection: AddConnection, webhook: Webhook
+) -> None:
+    """The DAG run of six o'clock finishes that of four first, which is what failed."""
+    archive = told("ops")
+    plan_in(archive, 1, START - HOUR)
+    plan_in(archive, 2)
+    add_webhook(connection, "ops", webhook)
+    context = failed(IntegrityError("x"), Task("archive"))
+    context["ti"].work = {"runs": ["20261121T040000Z", "20261121T050000Z"], "archive": ["20261121T050000Z"]}
+    FailureAlert(archive).task_failed(context)
+    ledger = Ledger(open_store(archive.store.url, {}), archive.archive)
+    assert ledger.put_progress(Progress(archive=archive.archive, settled=1), ledger.stored_progress())
+    FailureAlert(archive).task_failed(context)
+    first, second = webhook.documents
+    assert (first["run"], first["interval_start"]) == ("20261121T040000Z", "2026-11-21T04:00:00Z")
+    assert "task archive failed, interval 2026-11-21 04:00 to 2026-11-21 05:00 UTC" in first["text"]
+    assert "DAG archive_orders, DAG run scheduled__x" in first["text"]
+    assert (second["run"], second["interval_start"]) == ("20261121T050000Z", "2026-11-21T05:00:00Z")
+
+
+def test_an_audit_s_alert_is_about_no_interval(told: Any, connection: AddConnection, webhook: Webhook) -> None:
+    archive = told("ops")
+    plan_in(archive)
+    add_webhook(connection, "ops", webhook)
+    FailureAlert(archive, archives=False).task_failed(failed(IntegrityError("1 error"), Task("audit")))
+    [document] = webhook.documents
+    assert [document[name] for name in ("run", "interval_start", "interval_end", "planned")] == [None] * 4
+    assert document["text"].startswith("Archive orders: task audit failed\nIntegrityError: 1 error\nAttempt")
+
+
+def test_a_rebuild_that_cannot_be_planned_is_about_no_interval_of_the_schedule(
+    told: Any, connection: AddConnection, webhook: Webhook
+) -> None:
+    archive = told("ops")
+    plan_in(archive)
+    add_webhook(connection, "ops", webhook)
+    context = failed(PermanentError("cannot be rebuilt"), Task("plan"))
+    context["dag_run"].conf = {"rebuild": {"run": "20261120T050000Z"}}
+    FailureAlert(archive).task_failed(context)
+    assert webhook.documents[0]["planned"] is webhook.documents[0]["interval_start"] is None
+
+
+def test_the_cause_is_left_where_commands_and_people_look(
+    told: Any, connection: AddConnection, webhook: Webhook, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Airflow has opened a group of lines by then, which its UI folds away."""
+    add_webhook(connection, "ops", webhook)
+    context = failed(IntegrityError(f"2 objects are missing\nlake/a {SECRET}"))
+    for callback in dag_of(told("ops")).get_task("verify").on_failure_callback:
+        callback(context)
+    cause = "IntegrityError: 2 objects are missing lake/a ***"
+    assert [record.getMessage() for record in caplog.records][-2:] == ["::endgroup::", cause]
+    assert caplog.records[-1].levelname == "ERROR"
+    assert context["ti"].xcoms[CAUSE]["cause"] == cause
+    caplog.clear()
+    leave_cause(afterwards(context))
+    assert caplog.records == []

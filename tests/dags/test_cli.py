@@ -14,7 +14,7 @@ from tests.dags.conftest import Call
 from tests.support.brokers import Brokers
 from tests.support.runs import P0, P1, lines, run
 
-pytestmark = pytest.mark.dags
+pytestmark = [pytest.mark.dags, pytest.mark.usefixtures("quiet")]
 
 
 def test_list(call: Call, orders: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -102,6 +102,15 @@ def test_status(call: Call, context: Context, brokers: Brokers, capsys: pytest.C
         "closed_until": "2026-11-20T03:00:00Z",
         "unfinished": ["20261120T030000Z"],
         "lost": 0,
+        "troubles": [
+            {
+                "name": "unfinished run",
+                "severity": "warning",
+                "found": "run 20261120T030000Z, planned at 2026-11-20T04:05:00Z, is not finished, and nobody is at "
+                "work on it; the next run finishes it first",
+                "do": ["airflow dags trigger archive_orders"],
+            }
+        ],
         "partitions": [
             {
                 "topic": "orders",
@@ -133,6 +142,9 @@ def test_status(call: Call, context: Context, brokers: Brokers, capsys: pytest.C
         "=======+===========+===========+=============+===========+=========+=====+=====================",
         "orders |         0 |         3 |           3 |         0 |       5 |   2 | 2026-11-20T03:00:00Z",
         "orders |         1 |         3 |           3 |         0 |       3 |   0 | -",
+        "warning: unfinished run: run 20261120T030000Z, planned at 2026-11-20T04:05:00Z, is not finished, and nobody "
+        "is at work on it; the next run finishes it first",
+        "  - airflow dags trigger archive_orders",
     ]
 
 
@@ -179,10 +191,10 @@ def test_plan(call: Call, context: Context, brokers: Brokers, capsys: pytest.Cap
     assert lines(capsys.readouterr().out) == [
         "orders: interval [2026-11-20 02:00:00, 2026-11-20 03:00:00) UTC, run 20261120T020000Z, "
         "backfill: 2 offsets in 2 chunks",
-        "topic  | partition | ranges | offsets | lost | log start | log end | closes",
-        "=======+===========+========+=========+======+===========+=========+=======",
-        "orders |         0 | [2, 3) |       1 |    0 |         0 |       3 | yes",
-        "orders |         1 | [2, 3) |       1 |    0 |         0 |       3 | yes",
+        "topic  | partition | ranges | offsets | lost | log start | log end",
+        "=======+===========+========+=========+======+===========+========",
+        "orders |         0 | [2, 3) |       1 |    0 |         0 |       3",
+        "orders |         1 | [2, 3) |       1 |    0 |         0 |       3",
     ]
 
 
@@ -275,6 +287,7 @@ def test_runs(call: Call, context: Context, brokers: Brokers, capsys: pytest.Cap
     assert json.loads(capsys.readouterr().out) == [
         {
             "run": "20261120T050000Z",
+            "number": 4,
             "interval_start": "2026-11-20T05:00:00Z",
             "interval_end": "2026-11-20T06:00:00Z",
             "origin": "scheduled",
@@ -329,7 +342,7 @@ def test_show(call: Call, context: Context, capsys: pytest.CaptureFixture[str]) 
     [
         (
             ["show", "orders", "20261120T090000Z"],
-            "Archive orders has no run 20261120T090000Z; its last ones: 20261120T02",
+            "Archive orders has no run 20261120T090000Z. Its last ones: 20261120T02",
         ),
         (["show", "orders", "yesterday"], "RUN: expected a time like 2026-11-21T05:00:00Z, found 'yesterday'"),
         (["show", "nobody", "last"], "No archive 'nobody' in "),

@@ -10,22 +10,26 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from kafka_archiver.errors import TransientError
+from kafka_archiver.checksum import crc32
+from kafka_archiver.errors import PermanentError, TransientError
 from kafka_archiver.keys import Place, hour_path, object_key
+from kafka_archiver.ledger import Stored
 from kafka_archiver.manifest import Intent
 from kafka_archiver.orchestration.audit_dags import audit_dag
 from kafka_archiver.orchestration.cli.output import render
 from kafka_archiver.orchestration.cli.status import hours_table
-from kafka_archiver.proof import Progress, Verdict
+from kafka_archiver.progress import Progress
+from kafka_archiver.proof import Verdict
 from kafka_archiver.ranges import Range
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.rebuild import rebuild_run
 from kafka_archiver.steps.status import HourStatus
+from kafka_archiver.store.memory import MemoryStore
 from tests.dags.conftest import AddConnection, Call
 from tests.support.brokers import Brokers
 from tests.support.runs import DAY, P0, P1, lines, run
 
-pytestmark = pytest.mark.dags
+pytestmark = [pytest.mark.dags, pytest.mark.usefixtures("quiet")]
 
 SOUND = {"retention.ms": "604800000", "message.timestamp.after.max.ms": "3600000"}
 
@@ -65,9 +69,10 @@ def test_a_sound_archive(call: Call, context: Context, brokers: Brokers, capsys:
     found = checks(capsys)
     assert {name: check["state"] for name, check in found.items()} == dict.fromkeys(
         [
-            "connection spark_default", "spark-submit", "java", "connections", "store", "create-only",
-            "put, get, head, list, delete", "clocks", "multipart", "brokers", "topic orders", "retention of orders",
-            "timestamps of orders", "group", "topic ids", "runs", "schema registry",
+            "connection spark_default", "secrets", "spark-submit", "java",
+            "connection kafka_default", "connection aws_default", "store", "create-only",
+            "replace-only", "put, get, head, list, delete", "clocks", "multipart", "brokers", "topic orders",
+            "retention of orders", "timestamps of orders", "group", "topic ids", "runs", "schema registry",
         ],
         "ok",
     )  # fmt: skip
@@ -83,15 +88,15 @@ def test_warnings_are_no_failure(
 ) -> None:
     run(context, 2)
     run(context, 3, until="written")
-    brokers.settings, brokers.group = {**SOUND, "retention.ms": "7200000"}, {P0: 3}
+    brokers.settings = {**SOUND, "retention.ms": "7200000"}
     assert call("doctor", "orders", "-o", "json") == 0
     found = checks(capsys)
     assert {name for name, check in found.items() if check["state"] != "ok"} == {
         "retention of orders",
-        "run 20261120T030000Z",
-    } | ({"group"} if found["group"]["state"] == "warning" else set())
+        "unfinished run",
+    }
     assert "records are kept for 2 hours, a run is due every 1 hour" in found["retention of orders"]["found"]
-    assert "it wrote all objects; not settled" in found["run 20261120T030000Z"]["found"]
+    assert found["unfinished run"]["found"].startswith("run 20261120T030000Z, planned at 2026-11-20T04:05:00Z, is not")
 
 
 def test_every_problem_has_its_message_and_its_commands(
@@ -106,12 +111,16 @@ def test_every_problem_has_its_message_and_its_commands(
     shown = capsys.readouterr()
     assert shown.err == "orders: 3 problems\n"
     found = [c for c in json.loads(shown.out)[0]["checks"] if c["state"] == "problem"]
-    members, lost, moved = (check["found"] for check in found)
-    assert "live members: nosy@10.0.0.1" in members
-    assert "2 offsets of orders[0] are gone" in lost
-    assert 'airflow dags trigger archive_orders --conf \'{"policies": {"lost_offsets": "record_loss"}}\'' in lost
-    assert "stands at 1 in orders[1]" in moved
-    assert "--reset-offsets --to-offset 3 --execute" in moved
+    members, lost, moved = found
+    assert [check["name"] for check in found] == ["group in use", "lost offsets", "moved group"]
+    assert "live members: nosy@10.0.0.1" in members["found"]
+    assert "2 offsets of orders[0] are gone" in lost["found"]
+    trigger = "airflow dags trigger archive_orders --conf "
+    both = trigger + '\'{"policies": {"lost_offsets": "record_loss", "moved_group": "follow_ledger"}}\''
+    assert lost["choices"] == [both]
+    assert "stands at 1 in orders[1]" in moved["found"]
+    assert moved["choices"][0] == both
+    assert "--reset-offsets --to-offset 3 --execute" in moved["choices"][1]
 
 
 def test_brokers_that_do_not_answer(
@@ -144,22 +153,83 @@ def test_a_missing_topic_and_a_missing_connection(
     assert "airflow connections add spark_default" in found["connection spark_default"]["found"]
 
 
-def test_nothing_but_connections_without_the_brokers_connection(
+def test_a_driver_on_kubernetes_without_a_secret_is_found_before_a_run_is_planned(
+    call: Call,
+    context: Context,
+    brokers: Brokers,
+    connection: AddConnection,
+    orders: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    connection("spark_default", "spark", {"deploy-mode": "cluster"}, host="k8s://https://cluster", port=443)
+    assert call("doctor", "orders", "-o", "json") == 1
+    assert "kubectl create secret generic archive-orders" in checks(capsys)["secrets"]["found"]
+    with orders.open("a") as file:
+        file.write("spark: {kubernetes_secret: archive-orders}\n")
+    call("doctor", "orders", "-o", "json")
+    assert checks(capsys)["secrets"]["state"] == "ok"
+
+
+def test_every_missing_connection_is_named_with_the_command_that_adds_it(
     call: Call, orders: Path, connection: AddConnection, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    connection("aws_default", "aws", {})
-    connection("spark_default", "spark", host="local[2]")
+    with orders.open("a") as file:
+        file.write("alerts: {on_failure: [hook]}\n")
     assert call("doctor", "orders", "-o", "json") == 1
     found = checks(capsys)
-    assert "there is no Airflow connection 'kafka_default'" in found["connections"]["found"]
+    for name in ("kafka_default", "aws_default", "spark_default", "hook"):
+        assert f"airflow connections add {name} --conn-type" in found[f"connection {name}"]["found"]
     assert "brokers" not in found
+    assert "store" not in found
+
+
+def test_without_the_brokers_connection_the_store_is_tried(
+    call: Call,
+    context: Context,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.delenv("AIRFLOW_CONN_KAFKA_DEFAULT")
+    assert call("doctor", "orders", "-o", "json") == 1
+    found = checks(capsys)
+    assert found["multipart"]["state"] == "ok"
+    assert "brokers" not in found
+
+
+@pytest.mark.parametrize("missing", [True, False])
+def test_with_a_wrong_store_the_brokers_are_tried(
+    call: Call,
+    context: Context,
+    brokers: Brokers,
+    orders: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    missing: bool,
+) -> None:
+    """A connection that is missing, or one that leads to what is no store."""
+    brokers.settings = {**SOUND, "retention.ms": "7200000"}
+    if missing:
+        monkeypatch.delenv("AIRFLOW_CONN_AWS_DEFAULT")
+    else:
+
+        def refuse(*_: object) -> None:
+            raise PermanentError("there is no bucket of that name")
+
+        monkeypatch.setattr(MemoryStore, "list", refuse)
+        monkeypatch.setattr(MemoryStore, "version", refuse)
+    assert call("doctor", "orders", "-o", "json") == 1
+    found = checks(capsys)
+    assert found["brokers"]["state"] == found["topic orders"]["state"] == "ok"
+    assert found["retention of orders"]["state"] == "warning"
+    problems = {name for name, check in found.items() if check["state"] == "problem"}
+    assert problems == ({"connection aws_default"} if missing else {"store", "ledger"})
 
 
 def leave(context: Context) -> str:
     """An upload of a killed attempt, of offsets that are settled."""
     run(context, 2)
     key = object_key(Place("orders", 0, 0), hour_path(498_650), ".jsonl.gz")
-    context.store.upload_part(key, context.store.start_upload(key), 1, b"sent")
+    context.store.upload_part(context.store.start_upload(key), 1, b"sent", crc32(b"sent"))
     return key
 
 
@@ -210,35 +280,40 @@ def test_clean_asks_on_a_terminal(
     assert len(list(context.store.list_uploads(""))) == 1 - removed
 
 
-def grow_old(context: Context, days: int) -> None:
-    """All that is in the store is so much older."""
-    bucket = context.store._bucket  # type: ignore[attr-defined]
-    for upload in bucket.uploads.values():
-        upload.began -= timedelta(days=days)
-    for key, (data, stat) in bucket.objects.items():
-        bucket.objects[key] = data, stat._replace(modified=stat.modified - timedelta(days=days))
+class Clock(datetime):
+    """It is always `moment`."""
+
+    moment = DAY
+
+    @classmethod
+    def now(cls, tz: Any = None) -> datetime:
+        return cls.moment
 
 
 def test_the_task_removes_what_is_a_day_old_and_looks_at_each_run_for_a_week(
-    context: Context, own_temporary_directory: Path
+    context: Context, own_temporary_directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("kafka_archiver.orchestration.cleaning.datetime", Clock)
+    # The store's clock, too.
+    MemoryStore(context.store.url.removeprefix("memory://").partition("/")[0], clock=lambda: Clock.moment)
+    monkeypatch.setattr(Clock, "moment", DAY + timedelta(hours=4))
     key = leave(context)
     dead = key.replace("orders+0", "orders+1")
     context.store.put(dead, b"of a zombie")
-    context.ledger.put_intent(Intent(archive="orders", run="20261120T020000Z", keys=(dead,)))
+    intent = Intent(archive="orders", run="20261120T020000Z", attempt=1, keys=(dead,))
+    assert context.ledger.put_intent(intent, Stored(None, None))
     (own_temporary_directory / "kafka-archiver-task-1").mkdir()
     clean_up = audit_dag(context.archive, "").get_task("clean_up").python_callable  # type: ignore[attr-defined]
 
-    def left() -> tuple[bool, bool]:
+    def left(days: int) -> tuple[bool, bool]:
+        monkeypatch.setattr(Clock, "moment", DAY + timedelta(days=days, hours=4))
         clean_up()
         assert list(own_temporary_directory.iterdir()) == []
         return bool(list(context.store.list_uploads(""))), context.store.head(dead) is not None
 
-    assert left() == (True, True)
-    grow_old(context, days=9)
-    assert left() == (False, True)
-    grow_old(context, days=-8)
-    assert left() == (False, False)
+    assert left(days=0) == (True, True)
+    assert left(days=9) == (False, True)
+    assert left(days=2) == (False, False)
 
 
 @pytest.mark.parametrize("text", ["", "1", "d", "-1d", "1y", "1.5h", "999999d"])
@@ -251,12 +326,7 @@ def test_a_wrong_duration(call: Call, context: Context, capsys: pytest.CaptureFi
 @pytest.fixture
 def four(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is twenty past four on the day of the runs."""
-
-    class Clock(datetime):
-        @classmethod
-        def now(cls, tz: Any = None) -> datetime:
-            return DAY + timedelta(hours=4, minutes=20)
-
+    monkeypatch.setattr(Clock, "moment", DAY + timedelta(hours=4, minutes=20))
     monkeypatch.setattr("kafka_archiver.orchestration.cli.status.datetime", Clock)
 
 
@@ -265,7 +335,8 @@ def test_the_last_hours(call: Call, context: Context, brokers: Brokers, capsys: 
     run(context, 2)
     proof = context.ledger.hour(498_650)
     assert proof is not None
-    context.ledger.put_hour(proof.model_copy(update={"hour_start": DAY + timedelta(hours=3), "status": "incomplete"}))
+    gone = {"hour_start": DAY + timedelta(hours=3), "status": "incomplete", "reason": "a log began later"}
+    assert context.ledger.put_hour(proof.model_copy(update=gone), Stored(None, None))
     assert call("status", "orders", "--hours", "4") == 0
     table = lines(capsys.readouterr().out)
     assert table[6:] == [
@@ -295,41 +366,58 @@ def test_the_last_hours(call: Call, context: Context, brokers: Brokers, capsys: 
         "dead_letters": 0,
         "complete_as_of": "2026-11-20T03:05:00Z",
         "closed_by": "20261120T020000Z",
+        "reason": None,
     }
+    assert found["hours"][-2]["reason"] == "a log began later"
 
 
 def test_what_was_lost_is_shown_for_ever(call: Call, context: Context, capsys: pytest.CaptureFixture[str]) -> None:
-    context.ledger.put_progress(Progress(archive="orders", lost=1234))
+    assert context.ledger.put_progress(Progress(archive="orders", lost=1234), Stored(None, None))
     assert call("status", "orders") == 0
     assert lines(capsys.readouterr().out)[1] == "1,234 offsets lost for ever"
     assert call("status", "orders", "-o", "json") == 0
     assert json.loads(capsys.readouterr().out)[0]["lost"] == 1234
 
 
-def test_a_rebuild_that_was_given_up_stops_nobody(
+def test_a_rebuild_that_nobody_finishes_stops_nobody(
     call: Call, context: Context, brokers: Brokers, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """The next run gives it up; then what it has written goes, and that it was is on record."""
     brokers.settings = SOUND
     run(context, 2)
-    [made] = rebuild_run(context, "20261120T020000Z", DAY + timedelta(hours=4)).runs
+    [made] = rebuild_run(context, "20261120T020000Z").runs
     assert made == "20261120T020000Z+r1"
+    written = object_key(Place("orders", 0, 0, revision=1), hour_path(498_650), ".jsonl.gz")
+    context.store.put(written, b"of the rebuild")
+    intent = Intent(archive="orders", run=made, attempt=1, keys=(written,))
+    assert context.ledger.put_intent(intent, Stored(None, None))
     assert call("status", "orders", "-o", "json") == 0
     assert json.loads(capsys.readouterr().out)[0]["unfinished"] == []
     assert call("plan", "orders", "-i", "2026-11-20T03:00:00Z", "-o", "json") == 0
     assert json.loads(capsys.readouterr().out)["finished_first"] == []
     assert call("doctor", "orders", "-o", "json") == 0
-    check = checks(capsys)[f"rebuild {made}"]
+    check = checks(capsys)["unfinished rebuild"]
+    assert made in check["found"]
     assert "airflow archive rebuild orders --run 20261120T020000Z" in check["choices"][0]
-    assert call("clean", "orders", "--older-than", "0s", "-o", "json") == 0
-    assert [one["run"] for one in json.loads(capsys.readouterr().out)["leftovers"]] == [made]
-    assert made not in context.ledger.runs()
+    clean = ("clean", "orders", "--older-than", "0s", "-o", "json")
+    assert call(*clean) == 0
+    assert json.loads(capsys.readouterr().out)["leftovers"] == []
+    run(context, 3)
+    assert call("runs", "orders", "-o", "json") == 0
+    states = {one["run"]: one["state"] for one in json.loads(capsys.readouterr().out)}
+    assert states == {"20261120T020000Z": "settled", made: "given_up", "20261120T030000Z": "settled"}
+    assert call(*clean) == 0
+    assert [(one["kind"], one["run"]) for one in json.loads(capsys.readouterr().out)["leftovers"]] == [
+        ("rebuild", made)
+    ]
+    assert context.store.head(written) is None
 
 
 def test_what_is_wrong_is_red_on_a_terminal() -> None:
     counts = dict.fromkeys(("rows", "bytes", "objects", "late_rows", "dead_letters"), 0)
     verdicts: tuple[Verdict, ...] = ("incomplete", "complete")
     hours = [
-        HourStatus(hour_start=DAY, status=verdict, complete_as_of=None, closed_by=None, **counts)
+        HourStatus(hour_start=DAY, status=verdict, complete_as_of=None, closed_by=None, reason=None, **counts)
         for verdict in verdicts
     ]
     console = Console(force_terminal=True, color_system="standard", width=120)

@@ -1,17 +1,34 @@
 """What a person tells a single run, right and wrong."""
 
-from datetime import UTC, datetime
+import uuid
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from kafka_archiver.errors import ConfigError
+from kafka_archiver.orchestration import audit_dags, tasks
+from kafka_archiver.orchestration.audit_dags import audit_dag
 from kafka_archiver.orchestration.operators import with_params
-from kafka_archiver.orchestration.params import Rebuild
-from tests.dags.conftest import MakeArchive
+from kafka_archiver.orchestration.params import Rebuild, params, require_known
+from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.store.memory import MemoryStore
+from tests.dags.conftest import MakeArchive, dag_of
+from tests.support.lake import Lake, hour
 
 pytestmark = pytest.mark.dags
+P0, P1 = TopicPartition("orders", 0), TopicPartition("orders", 1)
 FIVE = datetime(2026, 11, 21, 5, tzinfo=UTC)
+
+
+@pytest.fixture
+def lake() -> Lake:
+    """An archive whose last interval has run."""
+    lake = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(0, 3), P1: Range(0, 3)})
+    lake.run(2)
+    return lake
 
 
 @pytest.mark.parametrize(
@@ -53,6 +70,75 @@ def test_a_policy_or_choice_that_there_is_not_is_refused_by_name(archive: MakeAr
         ({"lost_offsets": "ignore"}, "`lost_offsets`: expected 'fail' or 'record_loss'; found 'ignore'"),
     ):
         with pytest.raises(ConfigError, match="in the run's `policies`: ") as found:
-            with_params(archive(), {"max_records": 1, "policies": policies, "rebuild": None})
+            with_params(archive(), {"max_records": 1, "policies": policies, "rebuild": None, "repair": None})
         assert told in str(found.value)
         assert "(policies: lost_offsets, recreated_topic, " in str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("conf", "told"),
+    [
+        ({"polices": {"lost_offsets": "record_loss"}}, "`polices` (did you mean `policies`?)"),
+        ({"max_record": 5, "rebuild": None, "repair": None}, "`max_record` (did you mean `max_records`?)"),
+        ({"lost_offsets": "record_loss"}, "`lost_offsets` is not"),
+        ({"Rebuild": {}, "x": 1}, "`Rebuild` (did you mean `rebuild`?), `x` are not"),
+    ],
+)
+def test_a_key_that_a_run_is_given_and_nobody_reads_is_refused_by_name(
+    archive: MakeArchive, conf: dict[str, Any], told: str
+) -> None:
+    known = params(archive())
+    with pytest.raises(ConfigError, match=r"of this DAG run's conf; there are max_records, policies, rebuild") as found:
+        require_known(conf, known)
+    assert told in str(found.value)
+
+
+def test_the_keys_of_the_trigger_form_are_known(archive: MakeArchive) -> None:
+    known = params(archive())
+    for conf in ({}, None, dict.fromkeys(known), {"policies": {}}):
+        require_known(conf, known)
+
+
+def test_both_dags_look_at_the_keys_before_they_do_anything(
+    archive: MakeArchive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is no connection here: whatever else they did first would fail otherwise."""
+    given = {"dag_run": SimpleNamespace(conf={"deap": True}), "params": {}}
+    for module, dag, task in (
+        (tasks, dag_of(archive()), "plan"),
+        (audit_dags, audit_dag(archive(), ""), "audit"),
+    ):
+        monkeypatch.setattr(module, "get_current_context", lambda: given)
+        with pytest.raises(ConfigError, match=r"`deap`.* is not a key of this DAG run's conf"):
+            dag.get_task(task).python_callable()  # type: ignore[attr-defined]
+
+
+def test_the_command_of_a_policy_s_error_is_valid_also_when_the_last_interval_has_a_plan(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A trigger without a date plans what there is; only one of the interval that is archived would decide nothing."""
+    loss = {"lost_offsets": "record_loss"}
+    lake.logs[P0] = Range(5, 8)
+    lake.now += timedelta(minutes=5)
+    last = hour(2)
+    run = SimpleNamespace(
+        conf={"policies": loss}, run_type="manual", logical_date=None, run_after=lake.now, start_date=lake.now,
+        data_interval_start=None, data_interval_end=None,
+    )  # fmt: skip
+    monkeypatch.setattr(tasks, "_open", lambda archive: replace(lake.context, archive=archive))
+    monkeypatch.setattr(tasks, "runs_in_the_middle", lambda _: 0)
+    given = {
+        "dag_run": run,
+        "ti": None,
+        "params": {"max_records": 100, "policies": loss, "rebuild": None, "repair": None},
+    }
+    monkeypatch.setattr(tasks, "get_current_context", lambda: given)
+    plan: Any = dag_of(lake.archive).get_task("plan")
+    with_a_date = {"data_interval_start": last.start, "data_interval_end": last.end, "logical_date": last.start}
+    vars(run).update(with_a_date)
+    with pytest.raises(ConfigError, match=r"decide nothing: .* Trigger the DAG without a date"):
+        plan.python_callable()
+    vars(run).update(dict.fromkeys(with_a_date))
+    assert plan.python_callable().is_done
+    planned = list(lake.ledger.following(0))[-1]
+    assert [p.lost for p in planned.partitions] == [((3, 5),), ()]

@@ -1,6 +1,5 @@
 """The DAG of an archive: tasks, order, limits, schedule, documentation."""
 
-import json
 from datetime import timedelta
 from typing import Any
 
@@ -10,7 +9,9 @@ from airflow.sdk.exceptions import AirflowException
 from airflow.serialization.serialized_objects import DagSerialization
 
 from kafka_archiver.errors import ConfigError, IntegrityError, PermanentError, PolicyError, TransientError
-from tests.dags.conftest import SECRET, MakeArchive, dag_of
+from kafka_archiver.orchestration.callbacks import FailureAlert
+from kafka_archiver.orchestration.cause import leave_cause
+from tests.dags.conftest import MakeArchive, dag_of
 
 pytestmark = pytest.mark.dags
 TASKS = ["plan", "archive", "verify", "commit", "close_hours"]
@@ -30,9 +31,10 @@ def test_a_skipped_archive_leads_on_and_a_failed_one_does_not(archive: MakeArchi
     assert rules == dict.fromkeys(TASKS, "all_success") | {"verify": "none_failed"}
 
 
-def test_no_two_runs_at_a_time(archive: MakeArchive) -> None:
+def test_runs_wait_for_each_other_at_their_plan_and_not_for_a_place(archive: MakeArchive) -> None:
+    """One that was started with a date to come has a place until then: the only one would be the others' end."""
     dag = dag_of(archive())
-    assert dag.max_active_runs == 1
+    assert dag.max_active_runs == 16
     assert {task.max_active_tis_per_dag for task in dag.tasks} == {1}
     # Waiting must not hold a worker.
     assert dag.get_task("plan").mode == "reschedule"
@@ -60,39 +62,20 @@ def test_a_topic_may_have_a_longer_name_than_a_tag(archive: MakeArchive) -> None
 
 
 def test_the_documentation_lists_every_setting(archive: MakeArchive) -> None:
-    text = dag_of(archive("policies: {lost_offsets: record_loss}\nspark: {conf: {a.b: 'x|y'}}\n")).doc_md or ""
+    text = dag_of(archive("policies: {lost_offsets: record_loss}\nowner: x|y\n")).doc_md or ""
     assert text.startswith("The text.")
     assert "| `policies.lost_offsets` | `record_loss` |" in text
     assert "| `source.topics` | `orders` |" in text
     assert "| `timestamp.from` | `record` |" in text
-    assert "| `spark.conf` | `a.b=x∣y` |" in text
+    assert "| `spark.conf` | — |" in text
+    assert "| `owner` | `x∣y` |" in text
     assert "`s3://bucket/lake/_ledger/orders/`" in text
     assert "`archive_orders_hours`" in text
 
 
-def test_nothing_that_airflow_stores_or_shows_holds_a_secret_of_the_yaml(archive: MakeArchive) -> None:
-    made = archive("""
-alerts: {on_failure: [ops]}
-""")
-    with_secrets = made.model_copy(
-        update={
-            "source": made.source.model_copy(
-                update={"kafka": {"bootstrap.servers": "broker:9092", "sasl.password": SECRET}}
-            ),
-            "store": made.store.model_copy(
-                update={"aws": {"endpoint_url": "http://s3", "aws_secret_access_key": SECRET}}
-            ),
-        }
-    )
-    dag = dag_of(with_secrets)
-    assert SECRET not in json.dumps(DagSerialization.to_dict(dag), default=str)
-    assert "| `source.kafka.bootstrap.servers` | `broker:9092` |" in (dag.doc_md or "")
-    assert "| `source.kafka.sasl.password` | `(given)` |" in (dag.doc_md or "")
-
-
 def test_the_scheduler_reads_back_what_the_dag_says(archive: MakeArchive) -> None:
     read: Any = DagSerialization.from_dict(DagSerialization.to_dict(dag_of(archive())))
-    assert read.max_active_runs == 1
+    assert read.max_active_runs == 16
     assert read.catchup is False
     for task in TASKS:
         assert read.get_task(task).max_active_tis_per_dag == 1
@@ -132,11 +115,15 @@ def test_a_run_may_be_given_another_limit(archive: MakeArchive) -> None:
         param.resolve(0)
 
 
-def test_only_archives_with_alerts_have_failure_callbacks(archive: MakeArchive) -> None:
+def test_only_archives_with_alerts_tell_of_failures_and_all_leave_the_cause_at_the_end_of_the_log(
+    archive: MakeArchive,
+) -> None:
     quiet, loud = dag_of(archive()), dag_of(archive("alerts: {on_failure: [ops]}\n"))
-    assert not any(task.on_failure_callback for task in quiet.tasks)
+    assert all(task.on_failure_callback == [leave_cause] for task in quiet.tasks)
     assert not quiet.on_failure_callback
-    assert all(task.on_failure_callback for task in loud.tasks)
+    for task in loud.tasks:
+        told, left = task.on_failure_callback
+        assert (told.__func__, left) == (FailureAlert.task_failed, leave_cause)
     assert loud.on_failure_callback
     # A retry is no news.
-    assert not any(task.on_retry_callback for task in loud.tasks)
+    assert all(task.on_retry_callback == [leave_cause] for task in [*quiet.tasks, *loud.tasks])

@@ -2,34 +2,35 @@
 
 import json
 import os
-import subprocess
+from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from airflow.sdk.bases.operator import ExecutorSafeguard
+from airflow.sdk._shared.secrets_masker import SecretsMasker, _secrets_masker
 from airflow.sdk.exceptions import AirflowSkipException
 
+from kafka_archiver.config import Archive
 from kafka_archiver.errors import ConfigError, PermanentError, TransientError
-from kafka_archiver.orchestration.operators import ArchiveOperator
-from kafka_archiver.orchestration.submit import ENDPOINTS
+from kafka_archiver.orchestration.connections import endpoints
+from kafka_archiver.orchestration.handover import ENDPOINTS
+from kafka_archiver.orchestration.submit import SubmitHook
 from kafka_archiver.spark.failures import MARK
 from kafka_archiver.spark.watchdog import TASK_PID
+from kafka_archiver.steps.context import Endpoints
 from kafka_archiver.steps.plan import Work
-from scripts.stack.java import find_java
 from scripts.stack.paths import ROOT
-from tests.dags.conftest import SECRET, AddConnection, MakeArchive, dag_of
+from tests.dags.conftest import RUN, SECRET, AddConnection, MakeArchive, context_of, logged, operator_of
 
-pytestmark = pytest.mark.dags
+pytestmark = [pytest.mark.dags, pytest.mark.usefixtures("may_execute")]
 GOLDEN = Path(__file__).parent / "golden"
-RUNS = ("20261121T040000Z", "20261121T050000Z")
 NO_LOCK = -1
-
-
-@pytest.fixture(autouse=True)
-def _may_execute(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ExecutorSafeguard, "test_mode", True)
+CONF = (
+    "{spark.executor.memory: 2g, spark.log.level: INFO, spark.speculation: false, spark.app.x: '{{APP_ID}}', "
+    f"spark.hadoop.fs.s3a.secret.key: {SECRET}}}"
+)
 
 
 @pytest.fixture
@@ -51,51 +52,47 @@ def spark_submit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def operator(archive: Any) -> ArchiveOperator:
-    task = dag_of(archive).get_task("archive")
-    assert isinstance(task, ArchiveOperator)
-    return task
-
-
-def context(archive: tuple[str, ...] = RUNS, policies: dict[str, str] | None = None) -> Any:
-    work = Work(runs=RUNS, archive=archive).to_dict()
-    ti = SimpleNamespace(xcom_pull=lambda task_ids: work if task_ids == "plan" else None)
-    return {"ti": ti, "params": {"max_records": 1_000, "policies": policies or {}, "rebuild": None}}
-
-
-def logged(capfd: pytest.CaptureFixture[str]) -> str:
-    """What Airflow logged: outside of tasks it writes to standard output."""
-    text = capfd.readouterr().out
-    assert "Spark-Submit cmd: spark-submit --master" in text
-    return text
-
-
-def test_the_command_is_the_golden_one(
+def test_the_command_and_the_properties_are_the_golden_ones(
     archive: MakeArchive, local_connections: None, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    settings = "{spark.executor.memory: 2g, spark.cores.max: 4, spark.log.level: INFO, spark.speculation: false}"
-    orders = archive(f"spark: {{conf: {settings}}}\n")
-    hook = operator(orders).hook(orders, RUNS, tmp_path, NO_LOCK)
-    command = hook._build_spark_submit_command(str(ROOT / "spark_jobs" / "archive.py"))
-    shown = "\n".join(command).replace(str(ROOT), "$ROOT").replace(str(tmp_path), "$FOLDER") + "\n"
-    assert shown == (GOLDEN / "spark_submit.txt").read_text()
-    assert SECRET not in shown + logged(capfd)
+    orders = archive(f"spark: {{conf: {CONF}}}\n")
+    hook = operator_of(orders).hook(orders, RUN, tmp_path, NO_LOCK)
+    assert rendered(hook, tmp_path) == (GOLDEN / "client.txt").read_text()
+    assert SECRET not in logged(capfd)
+
+
+def test_secrets_among_sparks_settings_are_kept_out_of_logs(
+    archive: MakeArchive, local_connections: None, tmp_path: Path
+) -> None:
+    masker: SecretsMasker = _secrets_masker()
+    orders = archive("spark: {conf: {spark.hadoop.fs.s3a.secret.key: swordfish9}}\n")
+    operator_of(orders).hook(orders, RUN, tmp_path, NO_LOCK)
+    assert masker.redact("it was swordfish9") == "it was ***"
+
+
+def rendered(hook: SubmitHook, folder: Path) -> str:
+    """The command and its properties file."""
+    command = "\n".join(hook._build_spark_submit_command(str(ROOT / "spark_jobs" / "archive.py")))
+    file = folder / "spark.properties"
+    assert file.stat().st_mode & 0o777 == 0o600
+    shown = command.replace(str(ROOT), "$ROOT").replace(str(folder), "$FOLDER")
+    assert SECRET not in shown
+    return f"{shown}\n\nspark.properties:\n{file.read_text()}"
 
 
 def test_the_job_gets_the_endpoints_by_its_environment_and_the_package_by_py_files(
     archive: MakeArchive, local_connections: None, spark_submit: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    task = operator(archive())
-    task.execute(context())
+    task = operator_of(archive())
+    task.execute(context_of())
     environment = dict(line.split("=", 1) for line in (spark_submit / "environment").read_text().splitlines())
     assert json.loads(environment[ENDPOINTS])["kafka"]["sasl.password"] == SECRET
     # With it the driver notices when the task is gone.
     assert environment[TASK_PID] == str(os.getpid())
     assert (spark_submit / "package.zip").stat().st_size > 10_000
     arguments = (spark_submit / "arguments").read_text()
-    assert "--run\n20261121T040000Z\n--run\n20261121T050000Z\n" in arguments
+    assert f"--run\n{RUN}\n" in arguments
     assert SECRET not in arguments + logged(capfd)
-    assert SECRET not in str([getattr(task, field) for field in task.template_fields])
     # Nothing of it is left on this machine, nor of what Java and Python have written.
     folder = Path(arguments.split("--py-files\n")[1].split("\n")[0]).parent
     assert environment["TMPDIR"] == str(folder)
@@ -108,7 +105,7 @@ def test_spark_submit_keeps_its_folder_when_the_task_dies_first(
 ) -> None:
     # Its own lock would not be granted while the task has it, and each lock goes with the process: so it is the task's.
     (spark_submit / "behave.sh").write_text("readlink /proc/$$/fd/* > open; exit 0")
-    operator(archive()).execute(context())
+    operator_of(archive()).execute(context_of())
     arguments = (spark_submit / "arguments").read_text().splitlines()
     folder = Path(arguments[arguments.index("--py-files") + 1]).parent
     assert str(folder) in (spark_submit / "open").read_text().splitlines()
@@ -128,10 +125,30 @@ def test_the_jvm_compiles_quickly_where_no_record_passes_it_and_users_options_co
     monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-Dmine=1")
     orders = archive()
     source = orders.source.model_copy(update={"reader": reader})
-    operator(orders.model_copy(update={"source": source})).execute(context())
+    operator_of(orders.model_copy(update={"source": source})).execute(context_of())
     environment = dict(line.split("=", 1) for line in (spark_submit / "environment").read_text().splitlines())
     assert environment["SPARK_SUBMIT_OPTS"] == driver.format(place=f"-Djava.io.tmpdir={environment['TMPDIR']}")
     assert environment["SPARK_LAUNCHER_OPTS"] == "-XX:TieredStopAtLevel=1"
+
+
+def test_each_run_has_a_job_of_its_own_with_a_folder_of_its_own(
+    archive: MakeArchive, local_connections: None, spark_submit: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is between two of them is in tests/contract/test_backlog.py."""
+    runs = ("20261121T030000Z", "20261121T040000Z", RUN)
+    (spark_submit / "behave.sh").write_text("cat arguments >> all; exit 0")
+
+    def one_after_the_other(_: Any, work: Work, submit: Callable[[str], None]) -> None:
+        for run in work.archive:
+            submit(run)
+
+    monkeypatch.setattr("kafka_archiver.steps.backlog.archive_runs", one_after_the_other)
+    operator_of(archive()).execute(context_of(runs))
+    words = (spark_submit / "all").read_text().splitlines()
+    assert [word for before, word in pairwise(words) if before == "--run"] == list(runs)
+    folders = {word for before, word in pairwise(words) if before == "--py-files"}
+    assert len(folders) == 3
+    assert not any(Path(folder).parent.exists() for folder in folders)
 
 
 def test_the_job_knows_the_variable_by_the_same_name() -> None:
@@ -142,7 +159,7 @@ def test_the_job_knows_the_variable_by_the_same_name() -> None:
 
 def test_nothing_to_read_skips_spark(archive: MakeArchive, local_connections: None, spark_submit: Path) -> None:
     with pytest.raises(AirflowSkipException, match="no offsets to read"):
-        operator(archive()).execute(context(archive=()))
+        operator_of(archive()).execute(context_of(archive=()))
     assert not (spark_submit / "arguments").exists()
 
 
@@ -166,7 +183,7 @@ def test_a_failed_job_fails_the_task_with_its_own_cause(
 ) -> None:
     (spark_submit / "behave.sh").write_text(behaviour)
     with pytest.raises(kind, match=message) as caught:
-        operator(archive()).execute(context())
+        operator_of(archive()).execute(context_of())
     assert type(caught.value) is kind
     # The provider's own error, with the whole command and output, would be shown before ours.
     assert caught.value.__suppress_context__
@@ -176,7 +193,7 @@ def test_the_jobs_lines_are_in_the_log(
     archive: MakeArchive, local_connections: None, spark_submit: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (spark_submit / "behave.sh").write_text("echo chunk 1 of 2; echo warned >&2; exit 0")
-    operator(archive()).execute(context())
+    operator_of(archive()).execute(context_of())
     log = logged(capfd)
     assert "chunk 1 of 2" in log
     assert "warned" in log
@@ -187,80 +204,118 @@ def test_a_machine_without_spark_says_so(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ConfigError, match="spark-submit is not on the PATH of this Airflow worker"):
-        operator(archive()).execute(context())
+        operator_of(archive()).execute(context_of())
 
 
 def test_a_missing_spark_connection_is_no_yarn(
     archive: MakeArchive, connection: AddConnection, spark_submit: Path
 ) -> None:
     with pytest.raises(ConfigError, match=r"there is no Airflow connection 'cluster' \(spark.connection\)"):
-        operator(archive("spark: {connection: cluster}\n")).execute(context())
+        operator_of(archive("spark: {connection: cluster}\n")).execute(context_of())
     assert not (spark_submit / "arguments").exists()
 
 
 def test_without_a_plan_there_is_nothing_to_submit(archive: MakeArchive) -> None:
-    with pytest.raises(PermanentError, match="the task `plan` of this DAG run has no result"):
-        operator(archive()).execute({"ti": SimpleNamespace(xcom_pull=lambda task_ids: None)})
+    with pytest.raises(PermanentError, match=r"task `plan` .* has no result.*`airflow dags trigger archive_t`"):
+        operator_of(archive()).execute({"ti": SimpleNamespace(dag_id="archive_t", xcom_pull=lambda task_ids: None)})
+
+
+YARN = {"host": "yarn"}
+KUBERNETES = {"host": "k8s://https://cluster", "port": 443}
 
 
 @pytest.fixture
-def kubernetes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The provider wants a client to be installed; a submission that waits for its end does not use it."""
-    monkeypatch.setattr("airflow.providers.apache.spark.hooks.spark_submit.kube_client", object(), raising=False)
+def cluster(
+    local_connections: None, connection: AddConnection, kubernetes: None, tmp_path: Path
+) -> Callable[..., SubmitHook]:
+    """Makes the hook of an archive whose driver runs on another machine."""
+
+    def make(archive: Archive, master: dict[str, Any], mode: str = "cluster") -> SubmitHook:
+        connection("spark_default", "spark", {"deploy-mode": mode}, **master)
+        return operator_of(archive).hook(archive, RUN, tmp_path, NO_LOCK)
+
+    return make
+
+
+def test_yarn_ships_the_endpoints_as_a_file_that_only_we_can_read(
+    archive: MakeArchive, cluster: Callable[..., SubmitHook], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    made = archive(f"spark: {{conf: {CONF.replace('spark.app.x', 'spark.files: /their/file, spark.app.x')}}}\n")
+    hook = cluster(made, YARN)
+    assert rendered(hook, tmp_path) == (GOLDEN / "yarn.txt").read_text()
+    file = tmp_path / "endpoints.json"
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert Endpoints.from_json(file.read_text()) == endpoints(made)
+    assert SECRET not in logged(capfd)
+
+
+def test_kubernetes_is_told_the_name_of_a_secret_alone(
+    archive: MakeArchive, cluster: Callable[..., SubmitHook], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    conf = "{spark.kubernetes.container.image: spark, spark.kubernetes.driver.secretKeyRef.AWS_SECRET: s3:secret}"
+    hook = cluster(archive(f"spark: {{kubernetes_secret: orders-endpoints, conf: {conf}}}\n"), KUBERNETES)
+    found = rendered(hook, tmp_path)
+    assert found == (GOLDEN / "kubernetes.txt").read_text()
+    assert SECRET not in found + logged(capfd)
+    assert [f.name for f in tmp_path.iterdir() if SECRET in f.read_text(errors="ignore")] == []
+
+
+def test_kubernetes_without_a_secret_is_told_nothing_and_says_what_to_prepare(
+    archive: MakeArchive, cluster: Callable[..., SubmitHook]
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        cluster(archive(), KUBERNETES)
+    message = str(caught.value)
+    assert "everybody who may look at the driver's pod or at ConfigMaps could read them" in message
+    assert "kubectl create secret generic archive-orders --from-file=endpoints=endpoints.json" in message
+    assert "spark: {kubernetes_secret: archive-orders}" in message
+    assert SECRET not in message
 
 
 @pytest.mark.parametrize(
-    ("master", "setting"),
+    ("master", "mode", "conf", "where"),
     [
-        ({"host": "yarn"}, f"spark.yarn.appMasterEnv.{ENDPOINTS}"),
-        ({"host": "k8s://https://cluster", "port": 443}, f"spark.kubernetes.driverEnv.{ENDPOINTS}"),
+        (KUBERNETES, "cluster", "spark.hadoop.fs.s3a.secret.key: x", "a ConfigMap"),
+        (KUBERNETES, "client", "spark.executorEnv.AWS_SECRET_ACCESS_KEY: x", "the specifications of pods"),
+        (YARN, "cluster", "spark.yarn.appMasterEnv.MY_PASSWORD: x", "launch_container.sh"),
+        (YARN, "client", "spark.executorEnv.MY_TOKEN: x", "launch_container.sh"),
     ],
 )
-def test_a_driver_on_another_machine_gets_the_endpoints_by_a_file_that_only_we_can_read(
-    archive: MakeArchive,
-    local_connections: None,
-    connection: AddConnection,
-    spark_submit: Path,
-    kubernetes: None,
-    capfd: pytest.CaptureFixture[str],
-    master: dict[str, Any],
-    setting: str,
+def test_what_yarn_and_kubernetes_would_show_of_sparks_settings_is_refused(
+    archive: MakeArchive, cluster: Callable[..., SubmitHook], master: dict[str, Any], mode: str, conf: str, where: str
 ) -> None:
-    odd = 'back\\slash "quote" \u00e9'
-    connection("kafka_default", "kafka", {"bootstrap.servers": "b:1", "sasl.password": odd})
-    connection("spark_default", "spark", {"deploy-mode": "cluster"}, **master)
-    (spark_submit / "behave.sh").write_text("echo 'exit code: 0'; exit 0")
-    operator(archive()).execute(context())
-    arguments = (spark_submit / "arguments").read_text()
-    assert "--deploy-mode\ncluster\n" in arguments
-    # Else a properties file would replace spark-defaults.conf.
-    assert "--load-spark-defaults\n" in arguments
-    log = logged(capfd)
-    assert not [word for word in ("slash", "quote", SECRET) if word in arguments + log]
-    properties = spark_submit / "properties"
-    assert properties.stat().st_mode & 0o777 == 0o600
-    lines = dict(line.split("=", 1) for line in properties.read_text().splitlines())
-    assert json.loads(lines[setting].replace("\\\\", "\\"))["kafka"]["sasl.password"] == odd
-    assert "kafka_archiver_endpoints" in lines["spark.redaction.regex"]
+    made = archive(f"spark: {{kubernetes_secret: orders, conf: {{{conf}}}}}\n")
+    with pytest.raises(ConfigError, match=f"`{conf.split(':')[0]}` of spark.conf would be readable in .*{where}"):
+        cluster(made, master, mode)
 
 
-def test_java_reads_the_properties_as_they_were_written(
-    archive: MakeArchive, local_connections: None, connection: AddConnection, tmp_path: Path
+@pytest.mark.parametrize(
+    ("master", "conf"),
+    [
+        # The file with Spark's settings is as private as that with the endpoints.
+        (YARN, "spark.hadoop.fs.s3a.secret.key: x"),
+        (KUBERNETES, "spark.kubernetes.executor.secretKeyRef.PASSWORD: name:key"),
+        (KUBERNETES, "spark.kubernetes.driver.secrets.password: /etc/secrets"),
+        (KUBERNETES, "spark.hadoop.hadoop.security.credential.provider.path: jceks://x"),
+        (KUBERNETES, "spark.hadoop.fs.s3a.aws.credentials.provider: x"),
+        (KUBERNETES, "spark.security.credentials.hive.enabled: false"),
+    ],
+)
+def test_what_only_sounds_secret_or_stays_private_is_taken(
+    archive: MakeArchive, cluster: Callable[..., SubmitHook], master: dict[str, Any], conf: str
 ) -> None:
-    odd = 'back\\slash "quote" \u00e9 = : #!'
-    connection("kafka_default", "kafka", {"bootstrap.servers": "b:1", "sasl.password": odd})
-    connection("spark_default", "spark", {"deploy-mode": "cluster"}, host="yarn")
-    operator(archive()).hook(archive(), RUNS, tmp_path, NO_LOCK)
-    program = tmp_path / "Show.java"
-    program.write_text(
-        "import java.io.*; import java.util.*; class Show { public static void main(String[] a) throws Exception {"
-        ' Properties p = new Properties(); p.load(new InputStreamReader(new FileInputStream(a[0]), "UTF-8"));'
-        f' System.out.print(p.getProperty("spark.yarn.appMasterEnv.{ENDPOINTS}")); }} }}'
-    )
-    shown = subprocess.run(
-        [find_java().executable, program, tmp_path / "endpoints.properties"], capture_output=True, text=True, check=True
-    )
-    assert json.loads(shown.stdout)["kafka"]["sasl.password"] == odd
+    cluster(archive(f"spark: {{kubernetes_secret: orders, conf: {{{conf}}}}}\n"), master)
+
+
+def test_where_the_driver_runs_is_the_connections_alone(
+    archive: MakeArchive, cluster: Callable[..., SubmitHook], connection: AddConnection, tmp_path: Path
+) -> None:
+    # Spark would take it from there too, after we have looked whether others can read what it is told.
+    with pytest.raises(ConfigError, match=r"`spark\.submit\.deployMode` .* `deploy-mode` in the extra"):
+        cluster(archive("spark: {conf: {spark.submit.deployMode: cluster}}\n"), YARN, "client")
+    connection("spark_default", "spark", {}, **YARN)
+    hook = operator_of(archive()).hook(archive(), RUN, tmp_path, NO_LOCK)
+    assert "\n--deploy-mode\nclient\n" in rendered(hook, tmp_path)
 
 
 def test_a_standalone_cluster_cannot_run_a_python_driver(
@@ -268,4 +323,4 @@ def test_a_standalone_cluster_cannot_run_a_python_driver(
 ) -> None:
     connection("spark_default", "spark", {"deploy-mode": "cluster"}, host="spark://master", port=7077)
     with pytest.raises(ConfigError, match="set its extra `deploy-mode` to 'client'"):
-        operator(archive()).hook(archive(), RUNS, tmp_path, NO_LOCK)
+        operator_of(archive()).hook(archive(), RUN, tmp_path, NO_LOCK)

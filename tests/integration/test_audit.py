@@ -41,7 +41,7 @@ def archive(archiver: Archiver, number: int) -> None:
 
 def audited(archiver: Archiver) -> Report:
     context = archiver.context
-    return audit(context.archive, context.store, datetime.now(UTC), deep=True, cluster=context.cluster)
+    return audit(context.archive, context.ledger.store, datetime.now(UTC), deep=True, cluster=context.cluster)
 
 
 def kinds(archiver: Archiver) -> dict[str, str]:
@@ -75,7 +75,9 @@ def test_what_the_brokers_say(kafka: Kafka, s3: S3, tmp_path: Path) -> None:
     delete_records(brokers, topic, end)
     assert kinds(archiver) == {"retention-near": f"{first} [{end}, {end + 9})"}
     delete_records(brokers, topic, end + 5)
-    assert kinds(archiver) == {"retention-passed": f"{first} [{end}, {end + 5})"}
+    [passed] = audited(archiver).findings
+    assert (passed.kind, passed.where) == ("retention-passed", str(first))
+    assert f"5 offsets of {first} are gone: the archive stands at {end}" in passed.found
 
     admin = AdminClient({"bootstrap.servers": brokers})
     admin.delete_topics([topic])[topic].result(timeout=30)

@@ -27,7 +27,9 @@ def test_the_dag_that_audits(airflow: Airflow, kafka: Kafka, s3: S3) -> None:
             "aws_secret_access_key": s3.owner.secret_key,
         },
     )
-    airflow.pause(airflow.add_archive(name, f"source: {{topics: [{topic}]}}\nstore: {{url: '{store.url}'}}\n"))
+    # With a schedule its audit of the night would come beside ours.
+    settings = f"schedule: null\nsource: {{topics: [{topic}]}}\nstore: {{url: '{store.url}'}}\n"
+    airflow.pause(airflow.add_archive(name, settings))
     dag = f"audit_{name}"
     until(lambda: airflow.request("GET", f"/dags/{dag}", missing_ok=True), seconds=60, every=0.5)
     airflow.pause(dag, False)

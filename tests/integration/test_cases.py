@@ -18,14 +18,14 @@ from confluent_kafka.admin import AdminClient
 
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import PermanentError, PolicyError
-from kafka_archiver.proof import Progress
+from kafka_archiver.progress import Progress
 from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.spark import job as job_module
 from kafka_archiver.spark.failures import PERMANENT_EXIT, TRANSIENT_EXIT
 from scripts.stack.kafka import Kafka
 from scripts.stack.s3 import S3
 from tests.support.archiver import SMALL, Archiver, hour
-from tests.support.proxy import Hold, S3Proxy
+from tests.support.proxy import Hold, Request, S3Proxy
 from tests.support.topics import DAY, HOUR, Record, delete_records, first_offset, new_topic, produce
 from tests.support.waiting import until
 
@@ -85,7 +85,15 @@ def test_case_5_a_second_attempt_under_another_yaml_writes_what_the_plan_says(
     archiver: Archiver, proxy: S3Proxy
 ) -> None:
     work = archiver.plan(hour(0))
-    proxy.rule = lambda request, _: 403 if request.key.endswith("manifest.json") and request.verb == "put" else None
+    intents = itertools.count()
+
+    def refuse_the_second_intent(request: Request, done: bool) -> int | None:
+        """That all is visible: without it another attempt writes all of it again."""
+        if done or request.verb != "put" or not request.key.endswith("intent.json"):
+            return None
+        return 403 if next(intents) else None
+
+    proxy.rule = refuse_the_second_intent
     with pytest.raises(PermanentError):
         archiver.job(plain=True).run(work.archive[0])
     before = archiver.etags()
@@ -110,8 +118,8 @@ def test_case_5_code_that_writes_other_bytes_refuses_an_older_plan(
     archiver: Archiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     work = archiver.plan(hour(0))
-    monkeypatch.setattr(job_module, "ENCODING", 3)
-    told = f"run {hour(0).id} was planned for encoding 2, this code writes 3: it would not give the same bytes"
+    monkeypatch.setattr(job_module, "ENCODING", 4)
+    told = f"run {hour(0).id} was planned for encoding 3, this code writes 4: it would not give the same bytes"
     with pytest.raises(PermanentError, match=told):
         archiver.job(plain=True).run(work.archive[0])
     assert archiver.objects() == {}

@@ -5,7 +5,7 @@ import re
 import shlex
 import uuid
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -14,6 +14,7 @@ from scripts.stack.kafka import Kafka
 from scripts.stack.paths import ROOT
 from scripts.stack.s3 import S3
 from tests.support.airflow import Airflow
+from tests.support.schedules import quiet_hours
 from tests.support.topics import DAY, Record, delete_records, new_topic, produce
 from tests.support.waiting import until
 
@@ -24,8 +25,10 @@ pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(600
 def name(airflow: Airflow) -> Iterator[str]:
     """An archive of a topic that does not exist yet; its DAG is paused."""
     name = f"x{uuid.uuid4().hex[:8]}"
+    schedule, _ = quiet_hours()
     dag = airflow.add_archive(
-        name, f"source: {{topics: [t-{name}]}}\nstore: {{url: 's3://archive/{name}'}}\nretries: 0\n"
+        name,
+        f"schedule: {schedule}\nsource: {{topics: [t-{name}]}}\nstore: {{url: 's3://archive/{name}'}}\nretries: 0\n",
     )
     airflow.pause(dag)
     yield name
@@ -44,8 +47,8 @@ def ask(airflow: Airflow, *words: str) -> Any:
 
 
 def test_backfill_waits_for_the_scheduler(airflow: Airflow, kafka: Kafka, name: str) -> None:
-    now = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
-    first, second = (now - timedelta(hours=hours) for hours in (5, 4))
+    last = datetime.fromisoformat(airflow.request("GET", f"/dags/archive_{name}")["next_dagrun_data_interval_end"])
+    first, second = (last - timedelta(hours=hours) for hours in (5, 4))
     one = ("-s", first.isoformat())
     both = ("-s", first.isoformat(), "-e", second.isoformat())
 
@@ -58,11 +61,15 @@ def test_backfill_waits_for_the_scheduler(airflow: Airflow, kafka: Kafka, name: 
     code, output = backfill(airflow, name, *one)
     assert code == 1
     assert f"1/1  {first:%Y-%m-%dT%H:%M:%SZ}  failed" in output[1]
-    assert output[2].endswith(" has ended: 1 failed.")
+    # What failed, why, and where to read on.
+    assert re.match(rf"    plan: \S+ could not describe topic t-{name}: it does not exist", output[2])
+    assert output[3].startswith(f"    log: {airflow.url}/dags/archive_{name}/runs/")
+    assert output[4].endswith(" has ended: 1 failed.")
 
     new_topic(kafka.bootstrap_servers, name=f"t-{name}")
     # Right after the first: Airflow itself would still take that one for active.
-    code, output = backfill(airflow, name, *both, "--rerun-failed-tasks", "--run-backwards")
+    options = ("--rerun-failed-tasks", "--run-backwards", "--max-active-runs", "1")
+    code, output = backfill(airflow, name, *both, *options)
     assert code == 0, output
     assert [line.split()[:3] for line in output[1:3]] == [
         ["1/2", f"{second:%Y-%m-%dT%H:%M:%SZ}", "success"],
@@ -78,11 +85,23 @@ def test_backfill_waits_for_the_scheduler(airflow: Airflow, kafka: Kafka, name: 
     for start in first, second:
         run = runs[f"{start:%Y-%m-%dT%H:%M:%SZ}"]
         assert (run["origin"], run["state"], run["offsets"]) == ("backfill", "settled", 0)
-    [status] = ask(airflow, "status", name)
+    # The run of the schedule met no topic, and no other one of the schedule has succeeded since.
+    code, output = run_command(airflow, "status", name)
+    assert code == 0 or "failed for good" in output
+    status = status_of(airflow, name)
     assert (status["lag"], status["unfinished"], len(status["partitions"])) == (0, [], 1)
     shown = ask(airflow, "show", name, f"{first:%Y%m%dT%H%M%SZ}")
     assert (shown["state"], shown["manifest"]["objects"]) == ("settled", [])
     assert ask(airflow, "plan", name, "--interval-start", second.isoformat())["exists"]
+
+
+def status_of(airflow: Airflow, name: str) -> Any:
+    """What `status` says, whatever is wrong."""
+    process = airflow.start_command("archive", "status", name, "--output", "json")
+    output, _ = process.communicate(timeout=300)
+    # What it says on stderr comes last.
+    [status], _ = json.JSONDecoder().raw_decode(output[output.index("[\n") :])
+    return status
 
 
 def run_command(airflow: Airflow, *words: str) -> tuple[int, str]:
@@ -128,17 +147,74 @@ def test_a_rebuild_the_audit_and_a_choice_for_one_run(airflow: Airflow, kafka: K
     code, output = run_command(airflow, "doctor", by_hand)
     assert code == 1
     assert '{"lost_offsets": "record_loss"}' in " ".join(output.split())
+    troubles = {one["name"]: one["found"] for one in status_of(airflow, by_hand)["troubles"]}
+    assert set(troubles) == {"lost offsets", "failed for good"}
+    # As the task itself has noted it.
+    assert " failed in task plan: 3 offsets of " in troubles["failed for good"]
 
     airflow.trigger(dag, policies={"lost_offsets": "record_loss"})
     assert sorted(airflow.wait_for_runs(dag, 4).values()) == ["failed", "success", "success", "success"]
     [status] = ask(airflow, "status", by_hand)
-    assert (status["lost"], status["lag"]) == (3, 0)
+    assert (status["lost"], status["lag"], status["troubles"]) == (3, 0, [])
     code, output = run_command(airflow, "rebuild", by_hand, "--hour", hour, "--yes")
     assert code == 1
     assert "Kafka has removed everything before 13" in output
     code, output = run_command(airflow, "audit", by_hand, "--deep", "--live")
     assert code == 0, output
     assert "lost" in output
+
+
+def test_a_repair_writes_again_what_kafka_has_and_puts_the_rest_on_record(
+    airflow: Airflow, kafka: Kafka, s3: S3, by_hand: str
+) -> None:
+    dag, store = f"archive_{by_hand}", s3.client()
+
+    def stored() -> dict[str, bytes]:
+        found = store.list_objects_v2(Bucket=s3.bucket, Prefix=f"{by_hand}/")["Contents"]
+        return {o["Key"]: store.get_object(Bucket=s3.bucket, Key=o["Key"])["Body"].read() for o in found}
+
+    def planned() -> list[tuple[str, str]]:
+        return [(a["action"], a["what"]) for a in ask(airflow, "repair", by_hand, "--dry-run")["actions"]]
+
+    airflow.trigger(dag)
+    assert list(airflow.wait_for_runs(dag, 1).values()) == ["success"]
+    before = stored()
+    first, second, _ = sorted(key for key in before if key.endswith(".jsonl.gz"))
+    progress = f"{by_hand}/_ledger/{by_hand}/progress.json"
+    store.delete_object(Bucket=s3.bucket, Key=second)
+    store.put_object(Bucket=s3.bucket, Key=progress, Body=b"{")
+    damaged = stored()
+    code, output = run_command(airflow, "audit", by_hand)
+    assert (code, f"airflow archive repair {by_hand}" in output) == (1, True)
+    assert planned() == [
+        ("write again", second.removeprefix(f"{by_hand}/")),
+        ("compute", progress.removeprefix(f"{by_hand}/")),
+    ]
+    assert stored() == damaged, "a dry run changes nothing"
+    code, output = run_command(airflow, "repair", by_hand, "--yes")
+    assert (code, f"Repair of {by_hand}: done" in output) == (0, True), output
+    # The intent alone says that somebody was at work again.
+    assert [key for key, data in stored().items() if before.get(key) != data and not key.endswith("/intent.json")] == []
+    assert list(airflow.wait_for_runs(dag, 2).values()) == ["success"] * 2
+    code, output = run_command(airflow, "audit", by_hand, "--deep", "--live")
+    assert (code, "nothing to report" in output) == (0, True)
+
+    store.delete_object(Bucket=s3.bucket, Key=first)
+    delete_records(kafka.bootstrap_servers, f"t-{by_hand}", 4)
+    assert planned() == [("lost", first.removeprefix(f"{by_hand}/"))]
+    code, output = run_command(airflow, "repair", by_hand, "--yes")
+    assert (code, "1 object of run" in output) == (0, True), output
+    now = stored()
+    assert {key for key in now if key.endswith(".jsonl.gz")} == {key for key in before if key.endswith(".jsonl.gz")} - {
+        first
+    }
+    code, output = run_command(airflow, "audit", by_hand, "--deep", "--live")
+    assert (code, "4 offsets lost for ever" in output) == (0, True)
+    proof = json.loads(now[f"{by_hand}/_ledger/{by_hand}/hours/2026-11-21/00.json"])
+    assert (proof["status"], proof["reason"]) == ("incomplete", "objects with 4 rows are gone for good")
+    # Nothing has to be told to the next run.
+    airflow.trigger(dag)
+    assert list(airflow.wait_for_runs(dag, 3).values()) == ["success"] * 3
 
 
 def test_a_deleted_object_is_written_again_when_its_task_is_cleared_as_the_docs_say(
@@ -150,8 +226,7 @@ def test_a_deleted_object_is_written_again_when_its_task_is_cleared_as_the_docs_
     produce(kafka.bootstrap_servers, topic, [Record(0, DAY, b"1")])
     airflow.pause(dag, False)
     airflow.wait_for_runs(dag, 1)
-    # An hour may end meanwhile, and bring a second run.
-    first = min(airflow.runs(dag), key=lambda found: str(found["data_interval_start"]))
+    [first] = airflow.runs(dag)
     run, start = first["dag_run_id"], first["data_interval_start"]
     [key] = [o["key"] for o in ask(airflow, "show", name, start)["manifest"]["objects"]]
     before = store.get_object(Bucket=s3.bucket, Key=f"{name}/{key}")["Body"].read()

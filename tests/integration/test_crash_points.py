@@ -11,14 +11,14 @@ import re
 import signal
 import subprocess
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 import psutil
 import pytest
 
+from kafka_archiver.intervals import to_hour
 from kafka_archiver.proof import HourProof
 from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.steps.commit import commit
@@ -33,7 +33,6 @@ from tests.support.topics import DAY, HOUR, Record, new_topic, produce
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(600)]
 WRITES = ("start", "part", "complete", "abort", "put", "delete")
-NOW = datetime(2026, 11, 22, tzinfo=UTC)
 
 
 def rows() -> dict[str, str]:
@@ -44,29 +43,38 @@ def rows() -> dict[str, str]:
 
 
 def row_of(step: str, request: Request) -> str | None:
-    """The number of the table's row that a write is of; None for one that the table does not have."""
+    """The number of the table's row that a write is of; None for one that the table does not have.
+
+    :param request: its number says how often the same was written before.
+    """
     name = request.key.rsplit("/", 1)[-1].removesuffix(".json")
-    ledger = "_ledger/" in request.key
-    if "_ledger/_topics/" in request.key:
-        return "0" if (step, request.verb) == ("plan", "put") else None
-    known = {
-        ("plan", "put", "plan"): "1",
-        ("archive", "put", "intent"): "3",
-        ("archive", "put", "manifest"): "5",
-        ("commit", "put", "commit"): "6",
-        ("close_hours", "put", "progress"): "10",
-    }
-    if ledger and "/hours/" in request.key:
-        return "8" if (step, request.verb) == ("close_hours", "put") else None
-    if ledger:
-        return known.get((step, request.verb, name))
+    step = "plan" if step == "rebuild" else step
+    if "_ledger/" not in request.key:
+        return {
+            ("archive", "start"): "4",
+            ("archive", "part"): "4",
+            ("archive", "complete"): "6",
+            ("close_hours", "delete"): "13",
+        }.get((step, request.verb))
+    if request.verb != "put":
+        return None
+    for folder, owner, row in (
+        ("_ledger/_topics/", "plan", "0"),
+        ("/line/", "plan", "1"),
+        ("/hours/", "close_hours", "11"),
+    ):
+        if folder in request.key:
+            return row if step == owner else None
     return {
-        ("archive", "start"): "2",
-        ("archive", "part"): "2",
-        ("archive", "complete"): "4",
-        ("commit", "abort"): "6",
-        ("close_hours", "delete"): "9",
-    }.get((step, request.verb))
+        ("plan", "plan"): "2",
+        ("plan", "commit"): "3",
+        ("archive", "intent"): "5" if request.number == 0 else "7",
+        ("archive", "manifest"): "8",
+        ("commit", "commit"): "9",
+        ("close_hours", "intent"): "12",
+        ("close_hours", "settled"): "14",
+        ("close_hours", "progress"): "15",
+    }.get((step, name))
 
 
 @dataclass
@@ -86,6 +94,7 @@ class Watched:
         :param kill: kill it at this write (from 0), before the server sees it, or after it has answered.
         """
         writes: list[Request] = []
+        answered: set[int] = set()
         process: subprocess.Popen[str] | None = None
         family: list[psutil.Process] = []
         lock = threading.Lock()
@@ -94,12 +103,14 @@ class Watched:
             if request.verb not in WRITES:
                 return None
             with lock:
-                # Several come at a time, and a client may ask again.
-                known = [(w.verb, w.key) for w in writes]
-                if (request.verb, request.key) not in known:
-                    writes.append(request)
-                    known.append((request.verb, request.key))
-                place = known.index((request.verb, request.key))
+                # Several come at a time, and a client may ask again; what was answered and comes again is another.
+                same = [n for n, w in enumerate(writes) if (w.verb, w.key) == (request.verb, request.key)]
+                if not done and not set(same) - answered:
+                    writes.append(request._replace(number=len(same)))
+                    same.append(len(writes) - 1)
+                place = same[-1]
+                if done:
+                    answered.add(place)
             if kill == (place, done) and process:
                 family.extend(psutil.Process(process.pid).children(recursive=True))
                 self.kill(process.pid, signal.SIGKILL)
@@ -133,7 +144,14 @@ def watched(kafka: Kafka, s3: S3, proxy: S3Proxy, tmp_path: Path, topic: str) ->
     return lambda kill: Watched(Archiver(kafka, s3, tmp_path, [topic], proxy=proxy, driver_records=SMALL), proxy, kill)
 
 
+# Hours from here on close by the real clock: more of them when the test takes longer.
+OVER = to_hour(hour(3).start)
 STEPS = ("plan", "archive", "verify", "commit", "close_hours")
+
+
+def kills(points: list[Request]) -> list[tuple[int, bool]]:
+    """Right before every write of a step, and right after the last."""
+    return [*((n, False) for n in range(len(points))), *([(len(points) - 1, True)] if points else [])]
 
 
 def result(archiver: Archiver) -> tuple[object, ...]:
@@ -143,11 +161,16 @@ def result(archiver: Archiver) -> tuple[object, ...]:
     manifests = [ledger.manifest(run) for run in ledger.runs()]
     return (
         archiver.etags(),
-        [_without_times(proof) for hour in ledger.hours() if (proof := ledger.hour(hour))],
+        [_without_times(proof) for h in ledger.hours() if h and h < OVER and (proof := ledger.hour(h))],
         [manifest and manifest.chunks for manifest in manifests],
+        [done and (_early(done.closed), done.changed) for done in map(ledger.settled, ledger.runs())],
         archiver.context.cluster.committed(archiver.archive.group, names),
         list(archiver.context.store.list_uploads("")),
     )
+
+
+def _early(hours: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    return [(start, min(end, OVER)) for start, end in hours if start < OVER]
 
 
 def _without_times(proof: HourProof) -> HourProof:
@@ -160,14 +183,14 @@ def test_a_kill_between_any_two_writes_of_a_run_changes_nothing(watched: Watch) 
     points = {step: undisturbed.step(step, work) for step in STEPS}
     assert points["verify"] == []
     met = {row_of(step, request) for step, requests in points.items() for request in requests}
-    # 7 is the group in Kafka, between the last write of `commit` and the first of `close_hours`; 9 is a rebuild's.
-    assert met == set(rows()) - {"7", "9"}, points
+    # 10 is the group in Kafka, between the last write of `commit` and the first of `close_hours`;
+    # the others are a rebuild's.
+    assert met == set(rows()) - {"3", "10", "12", "13"}, points
     undisturbed.archiver.run(hour(2), plain=True)
     expected = result(undisturbed.archiver)
-    assert expected[3] == {TopicPartition(undisturbed.archiver.topics[0], 0): 10}
+    assert expected[4] == {TopicPartition(undisturbed.archiver.topics[0], 0): 10}
     for number, step in enumerate(STEPS):
-        count = len(points[step])
-        for kill in [*((n, False) for n in range(count)), *([(count - 1, True)] if count else [])]:
+        for kill in kills(points[step]):
             killed = watched(os.killpg)
             archiver = killed.archiver
             if number:
@@ -175,7 +198,7 @@ def test_a_kill_between_any_two_writes_of_a_run_changes_nothing(watched: Watch) 
             if number > STEPS.index("archive"):
                 archiver.job(plain=True).run(hour(1).id)
             if step == "close_hours":
-                commit(archiver.context, work.runs, NOW)
+                commit(archiver.context, work.runs)
             killed.step(step, work, kill)
             if step == "plan":
                 archiver.run(hour(1), plain=True)
@@ -184,33 +207,45 @@ def test_a_kill_between_any_two_writes_of_a_run_changes_nothing(watched: Watch) 
             assert result(archiver) == expected, (step, kill)
 
 
-def test_a_kill_between_any_two_writes_of_a_rebuild_changes_nothing(watched: Watch) -> None:
-    def settled() -> Watched:
+REBUILD = ("rebuild", *STEPS[1:])
+
+
+@pytest.mark.parametrize("final", [True, False], ids=["of a run that is final", "that takes over"])
+def test_a_kill_between_any_two_writes_of_a_rebuild_changes_nothing(watched: Watch, final: bool) -> None:
+    def begun() -> Watched:
         one = watched(os.kill)
-        one.archiver.run(hour(1), plain=True)
+        if final:
+            one.archiver.run(hour(1), plain=True)
+        else:
+            # All its objects are visible, and somebody found out that they are not what was wanted.
+            one.archiver.plan(hour(1))
+            one.archiver.job(plain=True).run(hour(1).id)
         return one
 
-    undisturbed = settled()
-    work = rebuild_run(undisturbed.archiver.context, hour(1).id, NOW)
-    points = {step: undisturbed.step(step, work) for step in STEPS[1:]}
+    undisturbed = begun()
+    run = f"{hour(1).id}+r1"
+    work = Work((run,), (run,))
+    points = {"rebuild": undisturbed.step("rebuild", Work((hour(1).id,), ()))}
+    points |= {step: undisturbed.step(step, work) for step in STEPS[1:]}
     met = {row_of(step, request) for step, requests in points.items() for request in requests}
-    assert met == set(rows()) - {"0", "1", "7"}, points
+    assert met == set(rows()) - {"0", "10"} - ({"3"} if final else set()), points
     undisturbed.archiver.run(hour(2), plain=True)
     expected = result(undisturbed.archiver)
     assert all("+r1." in key for key in undisturbed.archiver.objects())
-    for step in STEPS[1:]:
-        count = len(points[step])
-        for kill in [*((n, False) for n in range(count)), *([(count - 1, True)] if count else [])]:
-            killed = settled()
+    # How objects and the commit are written is the same.
+    for step in REBUILD if final else ("rebuild", "close_hours"):
+        for kill in kills(points[step]):
+            killed = begun()
             archiver = killed.archiver
-            work = rebuild_run(archiver.context, hour(1).id, NOW)
-            if step != "archive":
-                archiver.job(plain=True).run(work.runs[0])
+            if step != "rebuild":
+                rebuild_run(archiver.context, hour(1).id)
+            if step in REBUILD[2:]:
+                archiver.job(plain=True).run(run)
             if step == "close_hours":
-                commit(archiver.context, work.runs, NOW)
-            killed.step(step, work, kill)
-            if archiver.context.ledger.commit(work.runs[0]) is None:
-                archiver.work(rebuild_run(archiver.context, hour(1).id, NOW), plain=True)
+                commit(archiver.context, work.runs)
+            killed.step(step, work if step != "rebuild" else Work((hour(1).id,), ()), kill)
+            if archiver.context.ledger.commit(run) is None:
+                archiver.work(rebuild_run(archiver.context, hour(1).id), plain=True)
             # What was committed is finished by whichever run comes next.
             archiver.run(hour(2), plain=True)
             assert result(archiver) == expected, (step, kill)

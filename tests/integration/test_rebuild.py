@@ -1,11 +1,12 @@
 """A rebuild replaces what it read again, whole, and never loses what only the archive still has."""
 
-from datetime import UTC, datetime
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from kafka_archiver.errors import ConfigError, IntegrityError, PolicyError
+from kafka_archiver.steps.clean_up import leftovers, remove
 from kafka_archiver.steps.rebuild import rebuild_hour, rebuild_run
 from scripts.stack.kafka import Kafka
 from scripts.stack.s3 import S3
@@ -14,7 +15,6 @@ from tests.support.proxy import Request, S3Proxy
 from tests.support.topics import DAY, HOUR, Record, delete_records, new_topic, produce
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
-NOW = datetime(2026, 11, 22, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def test_an_hour_is_rebuilt_with_every_run_that_has_a_part_of_it(archiver: Archi
     ledger, cluster = archiver.context.ledger, archiver.context.cluster
     old = ledger.hour(int(DAY // HOUR))
     assert old is not None
-    work = rebuild_hour(archiver.context, hour(0).start, NOW)
+    work = rebuild_hour(archiver.context, hour(0).start)
     assert work.runs == (f"{hour(1).id}+r1", f"{hour(2).id}+r1")
     job = archiver.job(plain=True)
     for run in work.archive:
@@ -59,30 +59,48 @@ def test_an_hour_is_rebuilt_with_every_run_that_has_a_part_of_it(archiver: Archi
     assert archiver.etags() == etags
     assert archiver.plan(hour(3)).runs == (hour(3).id,)
     assert cluster.members(archiver.archive.group) == []
-    archiver.work(rebuild_run(archiver.context, hour(1).id, NOW), plain=True)
+    archiver.work(rebuild_run(archiver.context, hour(1).id), plain=True)
     assert any("+r2.jsonl.gz" in key for key in archiver.objects())
     assert archiver.lines() == lines
 
 
 def test_what_is_superseded_is_kept_by_choice(archiver: Archiver) -> None:
     before = archiver.etags()
-    archiver.work(rebuild_run(archiver.context, hour(1).id, NOW, keep=True), plain=True)
+    archiver.work(rebuild_run(archiver.context, hour(1).id, keep=True), plain=True)
     assert before.items() < archiver.etags().items()
 
 
-def test_a_rebuild_that_was_stopped_goes_on_and_nobody_else_waits_for_it(archiver: Archiver) -> None:
-    first = rebuild_run(archiver.context, hour(1).id, NOW)
-    assert archiver.plan(hour(3)).runs == (hour(3).id,)
-    archiver.run(hour(3), plain=True)
-    again = rebuild_run(archiver.context, hour(1).id, NOW)
+def test_a_rebuild_that_was_stopped_goes_on(archiver: Archiver) -> None:
+    first = rebuild_run(archiver.context, hour(1).id)
+    again = rebuild_run(archiver.context, hour(1).id)
     assert again == first
     archiver.work(again, plain=True)
-    assert rebuild_run(archiver.context, hour(1).id, NOW).runs == (f"{hour(1).id}+r2",)
+    assert rebuild_run(archiver.context, hour(1).id).runs == (f"{hour(1).id}+r2",)
+
+
+def test_a_rebuild_that_was_stopped_is_given_up_by_the_next_run(archiver: Archiver) -> None:
+    lines = archiver.lines()
+    first = rebuild_run(archiver.context, hour(1).id)
+    archiver.job(plain=True).run(first.archive[0])
+    assert archiver.plan(hour(3)).runs == (hour(3).id,)
+    archiver.run(hour(3), plain=True)
+    made = archiver.context.ledger.commit(first.runs[-1])
+    assert made
+    assert made.outcome == "given_up"
+    # Who goes on with it changes nothing any more.
+    archiver.finish(first)
+    again = rebuild_run(archiver.context, hour(1).id)
+    assert again.runs == (f"{hour(1).id}+r2",)
+    archiver.work(again, plain=True)
+    left = leftovers(archiver.context.ledger, archiver.now[0] + timedelta(minutes=1))
+    assert {key for key in archiver.objects() if "+r1." in key} == {item.key for item in left}
+    remove(archiver.context.ledger, left)
+    assert archiver.lines() == lines
 
 
 def test_a_rebuild_killed_between_its_removals_is_finished_by_the_next_attempt(archiver: Archiver, s3: S3) -> None:
     lines = archiver.lines()
-    work = rebuild_run(archiver.context, hour(1).id, NOW)
+    work = rebuild_run(archiver.context, hour(1).id)
     archiver.job(plain=True).run(work.archive[0])
     proxy = S3Proxy(s3.endpoint_url)
 
@@ -99,7 +117,7 @@ def test_a_rebuild_killed_between_its_removals_is_finished_by_the_next_attempt(a
 
 def test_a_run_that_kafka_does_not_have_any_more_stays_as_it_is(archiver: Archiver) -> None:
     before = archiver.etags()
-    work = rebuild_run(archiver.context, hour(1).id, NOW)
+    work = rebuild_run(archiver.context, hour(1).id)
     delete_records(archiver.kafka.bootstrap_servers, archiver.topics[0], 3)
     archiver.choose(lost_offsets="record_loss")
     with pytest.raises(PolicyError, match=r"cannot be rebuilt; what it stored stays as it is"):
@@ -110,7 +128,7 @@ def test_a_run_that_kafka_does_not_have_any_more_stays_as_it_is(archiver: Archiv
 def test_a_rebuild_of_what_kafka_does_not_have_any_more_is_not_begun(archiver: Archiver) -> None:
     delete_records(archiver.kafka.bootstrap_servers, archiver.topics[0], 3)
     with pytest.raises(PolicyError, match=r"from offset 0, but Kafka has removed everything before 3"):
-        rebuild_run(archiver.context, hour(1).id, NOW)
+        rebuild_run(archiver.context, hour(1).id)
     assert archiver.context.ledger.runs(hour(1).id).keys() == {hour(1).id}
 
 
@@ -127,18 +145,32 @@ def test_records_that_were_compacted_since_are_not_given_up(kafka: Kafka, s3: S3
         update={"source": archiver.archive.source.model_copy(update={"isolation": "read_committed"})}
     )
     archiver.choose()
-    work = rebuild_run(archiver.context, hour(0).id, NOW)
+    work = rebuild_run(archiver.context, hour(0).id)
     with pytest.raises(IntegrityError, match=r"1 records of .* less than were archived"):
         archiver.job(plain=True).run(work.archive[0])
     assert archiver.etags() == before
 
 
-def test_what_is_not_there_or_not_settled_cannot_be_rebuilt(archiver: Archiver) -> None:
+def test_what_is_not_there_cannot_be_rebuilt(archiver: Archiver) -> None:
     with pytest.raises(ConfigError, match="has no records of hour 2026-11-21T09:00:00Z"):
-        rebuild_hour(archiver.context, hour(9).start, NOW)
+        rebuild_hour(archiver.context, hour(9).start)
     with pytest.raises(ConfigError, match="does not exist"):
-        rebuild_run(archiver.context, hour(9).id, NOW)
+        rebuild_run(archiver.context, hour(9).id)
+
+
+def test_a_run_that_is_not_final_is_taken_over_by_its_rebuild(archiver: Archiver) -> None:
+    before, lines = archiver.etags(), archiver.lines()
     produce(archiver.kafka.bootstrap_servers, archiver.topics[0], [Record(0, DAY + 3 * HOUR, b"9")])
-    archiver.plan(hour(3))
-    with pytest.raises(ConfigError, match="is not settled yet"):
-        rebuild_run(archiver.context, hour(3).id, NOW)
+    planned = archiver.plan(hour(3))
+    archiver.job(plain=True).run(planned.archive[0])
+    archiver.work(rebuild_run(archiver.context, hour(3).id), plain=True)
+    made = archiver.context.ledger.commit(hour(3).id)
+    assert made
+    assert (made.outcome, made.by) == ("replaced", f"{hour(3).id}+r1")
+    assert archiver.lines() == lines | {"date=2026-11-21/hour=03": [9]}
+    # Whoever is still at work on the run that was replaced is harmless.
+    archiver.finish(planned)
+    now = archiver.etags()
+    assert before.items() <= now.items()
+    assert [key.rpartition("+")[2] for key in now if key not in before] == ["r1.jsonl.gz"]
+    assert archiver.plan(hour(4)).runs == (hour(4).id,)

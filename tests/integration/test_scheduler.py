@@ -14,6 +14,7 @@ from scripts.stack.kafka import Kafka
 from scripts.stack.s3 import S3
 from tests.support.airflow import Airflow, spans
 from tests.support.receivers import MailServer, Webhook, text_of
+from tests.support.schedules import quiet_hours
 from tests.support.topics import HOUR, Record, new_topic, produce
 from tests.support.waiting import until
 
@@ -34,9 +35,9 @@ def this_hour() -> datetime:
     return datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
 
 
-def records(hours: int, each: int) -> Iterator[Record]:
-    """`each` records in each of the `hours` before this one, on two partitions."""
-    first = int(this_hour().timestamp() * 1000) - hours * HOUR
+def records(now: datetime, hours: int, each: int) -> Iterator[Record]:
+    """`each` records in each of the `hours` before `now`, on two partitions."""
+    first = int(now.timestamp() * 1000) - hours * HOUR
     for number in range(hours * each):
         yield Record(number % 2, first + number * HOUR // each, b'{"n": %d}' % number)
 
@@ -67,15 +68,14 @@ def find_job(name: str) -> psutil.Process:
 @pytest.fixture(scope="module")
 def told_by_scheduler(airflow: Airflow, kafka: Kafka, s3: S3) -> Iterator[dict[str, Any]]:
     """A scheduled run, whose job is killed once, and two backfill runs that Airflow is asked for meanwhile."""
-    # An hour that ends meanwhile would be one more run.
-    until(lambda: datetime.now(UTC).minute < 56, seconds=300)
-    name, now = f"x{uuid.uuid4().hex[:8]}", this_hour()
+    (schedule, last), now = quiet_hours(), this_hour()
+    name = f"x{uuid.uuid4().hex[:8]}"
     topic = new_topic(kafka.bootstrap_servers, 2)
-    produce(kafka.bootstrap_servers, topic, records(hours=4, each=500))
-    dag = airflow.add_archive(name, yaml(topic, name))
+    produce(kafka.bootstrap_servers, topic, records(now, hours=4, each=500))
+    dag = airflow.add_archive(name, yaml(topic, name, f"schedule: {schedule}\n"))
     airflow.pause(dag, False)
     until(lambda: any(t.task == "plan" and t.state == "success" for t in airflow.tasks(dag)), seconds=120, every=0.5)
-    since, until_ = (f"{now - timedelta(hours=h):%Y-%m-%dT%H:%M}" for h in (4, 3))
+    since, until_ = (f"{last - timedelta(hours=h):%Y-%m-%dT%H:%M}" for h in (4, 3))
     backfill = airflow.start_command("dags", "backfill", dag, "-s", since, "-e", until_, "--max-active-runs", "2")
     # As the kernel does when memory runs out.
     find_job(name).kill()
@@ -119,7 +119,7 @@ def test_a_killed_job_is_tried_again(airflow: Airflow, told_by_scheduler: dict[s
     dag, run = told_by_scheduler["dag"], told_by_scheduler["scheduled"]
     attempts = {t.task: t.attempt for t in told_by_scheduler["tasks"] if t.run_id == run}
     assert attempts == dict.fromkeys(TASKS, 1) | {"archive": 2}
-    assert "spark-submit was killed by signal 9" in airflow.log(dag, run, "archive", attempt=1)
+    assert airflow.last_line(dag, run, "archive", attempt=1).startswith("spark-submit was killed by signal 9")
 
 
 def test_with_nothing_left_to_read_spark_is_skipped_and_the_rest_is_not(told_by_scheduler: dict[str, Any]) -> None:
@@ -188,6 +188,7 @@ def test_a_failure_for_good_is_told_once_and_blocks_nobody(airflow: Airflow, kaf
     log = airflow.log(dag, failed, "plan")
     assert f"the alert could not be sent by connection dead_{name}" in log
     assert cause in log
+    assert cause in airflow.last_line(dag, failed, "plan")
     states = {t.task: (t.state, t.attempt) for t in airflow.tasks(dag, failed)}
     assert states == {"plan": ("failed", 1)} | dict.fromkeys(TASKS[1:], ("upstream_failed", 0))
 
@@ -204,6 +205,8 @@ def test_a_job_that_fails_for_good_says_why(airflow: Airflow, kafka: Kafka, name
         assert airflow.wait_for_runs(dag, 1) == {run: "failed"}
         [document] = until(lambda: webhook.documents)
     assert f"{topic}[0] offset 1: " in document["cause"]
+    assert airflow.last_line(dag, run, "archive") == document["cause"]
+    assert document["run"] in airflow.log(dag, run, "archive")
     assert (document["task"], document["attempt"]) == ("archive", 1)
     assert document["planned"] == f"2 offsets of 1 partitions: {topic}[0] [0, 2)"
     states = {t.task: t.state for t in airflow.tasks(dag)}

@@ -1,14 +1,18 @@
-"""Nobody can read a secret: not in logs, the metadata database, arguments, Spark's UI or event log, nor the store.
+"""Nobody can read a secret: not in logs, the metadata database, the REST API, arguments, files, alerts, Spark's UI or
+event log, nor the store.
 
-One archive under a real Airflow, whose job fails once and then succeeds, and three that cannot reach what they need.
+One archive under a real Airflow, with a secret in every mapping that its YAML has, whose job fails once and then
+succeeds; three that cannot reach what they need; and files that are no archives.
 """
 
 import json
+import re
 import sqlite3
 import threading
+import urllib.parse
 import urllib.request
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -16,11 +20,14 @@ from typing import Any
 import pytest
 
 from scripts.stack.kafka import Kafka
+from scripts.stack.paths import TEMPORARY
 from scripts.stack.ports import HOST, free_ports
 from scripts.stack.s3 import S3
 from scripts.stack.spark_cluster import DaemonPorts
 from tests.support.airflow import Airflow
+from tests.support.places import mappings, with_value
 from tests.support.proxy import Request, S3Proxy
+from tests.support.receivers import Webhook
 from tests.support.topics import HOUR, Record, new_topic, produce
 from tests.support.waiting import until
 
@@ -76,25 +83,115 @@ def web_ui(port: int) -> str:
     return "\n".join([*map(read, UI), *(read(f"{about}/{what}") for what in OF_AN_APPLICATION)])
 
 
+def files_with_secrets(home: Path, s3: S3) -> str:
+    """The files of Airflow and of jobs that have one, with what their folder and they themselves let others do.
+
+    Not the database, which has the connections: `metadata` looks into it.
+    """
+    found = []
+    for file in (f for root in (home, TEMPORARY) for f in root.rglob("*") if not f.name.startswith("airflow.db")):
+        # Some go meanwhile.
+        with suppress(OSError):
+            text = file.read_bytes() if file.is_file() else b""
+            if MARK.encode() in text or s3.owner.secret_key.encode() in text:
+                found.append(f"{file.parent.stat().st_mode & 0o777:o} {file.stat().st_mode & 0o777:o} {file.name}")
+    return "\n".join(found)
+
+
+def look_at_job(ui: int, home: Path, s3: S3) -> Told:
+    return {"web UI": web_ui(ui), "files of the job": files_with_secrets(home, s3)}
+
+
+def rest_api(airflow: Airflow, dags: Iterable[str]) -> str:
+    """What every address of the REST API says that can be asked about these DAGs, their runs and their tasks."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(f"{airflow.url}/openapi.json", timeout=30) as answer:
+        paths = [path for path, methods in json.load(answer)["paths"].items() if "get" in methods]
+    # Connections are where secrets belong, and the log of events has them as they were made; one address logs us out,
+    # one waits for the end of a run.
+    paths = [p.removeprefix("/api/v2") for p in paths if not re.search("/connections|/auth/|/eventLogs|/wait$", p)]
+    asked: dict[str, None] = {}
+    for dag in dags:
+        for task in (t for t in airflow.tasks(dag) if t.attempt):
+            known = {
+                "dag_id": dag,
+                "dag_run_id": task.run_id,
+                "run_id": task.run_id,
+                "task_id": task.task,
+                "map_index": "-1",
+                "try_number": "1",
+                "task_try_number": "1",
+                "dag_version": "1",
+                "version_number": "1",
+            }
+            for path in paths:
+                if set(re.findall(r"{(\w+)}", path)) <= set(known):
+                    asked[path.format(**known)] = None
+    said = []
+    for path in asked:
+        try:
+            said.append(f"{path}: {airflow.request('GET', urllib.parse.quote(path, safe='/~'))}")
+        except (AssertionError, ValueError) as error:
+            said.append(f"{path}: {error}")
+    return "\n".join(said)
+
+
 def metadata(database: Path) -> str:
     """All that the database has, but the connections themselves."""
     with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
         tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         assert {"connection", "xcom", "rendered_task_instance_fields", "serialized_dag"} <= set(tables)
         rows = {t: connection.execute(f'SELECT * FROM "{t}"').fetchall() for t in tables if t != "connection"}
+    # Airflow notes who made a connection, and with what but its password.
+    rows["log"] = [row for row in rows["log"] if "post_connection" not in row]
     return "\n".join(f"{table}: {row}" for table, found in rows.items() for row in found)
 
 
 def yaml(topic: str, name: str, **changes: Any) -> str:
-    """An archive's YAML, a line a section. :param changes: of `source` and `store`, and `spark`."""
-    sections = {
+    """An archive's YAML, a line a section. :param changes: by key, with two underscores for the dot."""
+    sections: dict[str, Any] = {
         "schedule": None,
         "retries": 0,
-        "source": {"topics": [topic], "kafka": f"kafka_{name}", "reader": "spark", **changes.get("source", {})},
-        "store": {"url": f"s3://archive/{name}", "aws": f"aws_{name}", **changes.get("store", {})},
-        "spark": {"conf": changes.get("conf", {})},
+        "source": {"topics": [topic], "kafka": f"kafka_{name}", "reader": "spark"},
+        "store": {"url": f"s3://archive/{name}", "aws": f"aws_{name}"},
+        "alerts": {"on_failure": [f"hook_{name}", f"gone_{name}"]},
     }
+    for key, value in changes.items():
+        sections = with_value(sections, tuple(key.split("__")), value)
     return "".join(f"{key}: {json.dumps(value)}\n" for key, value in sections.items())
+
+
+def secrets_everywhere(kafka: Kafka, s3: S3, proxy: S3Proxy, conf: dict[str, Any]) -> dict[str, Any]:
+    """What to put into each mapping of the YAML, so that the archive works and each holds secrets."""
+    found = {
+        "source.kafka": {"bootstrap.servers": kafka.bootstrap_servers, **KAFKA_SECRETS},
+        "source.registry": {"url": f"http://{HOST}:9", "basic.auth.user.info": f"user:Registry{MARK}", "other": MARK},
+        "store.aws": {
+            "endpoint_url": proxy.endpoint_url,
+            "region_name": s3.region,
+            "aws_access_key_id": s3.owner.access_key,
+            "aws_secret_access_key": s3.owner.secret_key,
+        },
+        "spark.conf": {
+            **conf,
+            "spark.hadoop.fs.s3a.secret.key": f"Hadoop{MARK}",
+            "spark.hadoop.harmless": f"Hadoop{MARK}",
+            "spark.metrics.conf.*.sink.nobody.harmless": f"Metrics{MARK}",
+            "spark.app.harmless": f"App{MARK}",
+            "spark.app.braces": "{{APP_ID}}",
+        },
+    }
+    assert set(found) == set(mappings()), "a new mapping of the YAML: put secrets into it"
+    return {key.replace(".", "__"): value for key, value in found.items()}
+
+
+def no_archives(topic: str, name: str) -> dict[str, str]:
+    """Files with secrets and mistakes, by the name of the file."""
+    wrong = {key.replace(".", "__"): {"some.password": [MARK]} for key in mappings()}
+    texts = [yaml(topic, name, **{key: value}) for key, value in wrong.items()]
+    texts += [yaml(topic, name, store__url=f"s3://key:{MARK}@bucket"), yaml(topic, name, store__aws=[MARK])]
+    texts += [yaml(topic, name, alerts__on_failure=[f"https://host/{MARK}"]), f"source: [{MARK}\n", f"!!int {MARK}\n"]
+    return {f"{name}w{number}": text for number, text in enumerate(texts)}
 
 
 @pytest.fixture(scope="module")
@@ -105,15 +202,10 @@ def told(
     name, events, ui = f"s{uuid.uuid4().hex[:8]}", tmp_path_factory.mktemp("events"), free_ports(DaemonPorts).web
     topic = new_topic(kafka.bootstrap_servers)
     produce(kafka.bootstrap_servers, topic, [Record(0, n * HOUR, b"%d" % n) for n in range(1, 4)])
+    home = stack_directory / "airflow"
     told: Told = {}
-    with S3Proxy(s3.endpoint_url).serving() as proxy, arguments_seen() as arguments:
-        add_connections(airflow, name, kafka, s3, proxy)
-        in_yaml = {"bootstrap.servers": kafka.bootstrap_servers, "sasl.password": f"Yaml{MARK}78"}
-        failing = {
-            f"{name}b": yaml(topic, name, source={"kafka": f"nobody_{name}"}),
-            f"{name}s": yaml(topic, name, store={"aws": f"wrong_{name}"}),
-            f"{name}u": yaml(topic, name, source={"kafka": in_yaml}, store={"url": "s3://no-such-bucket/x"}),
-        }
+    with S3Proxy(s3.endpoint_url).serving() as proxy, Webhook() as hook, arguments_seen() as arguments:
+        add_connections(airflow, name, kafka, s3, proxy, hook)
         conf = {
             "spark.eventLog.enabled": True,
             "spark.eventLog.compress": False,
@@ -122,32 +214,51 @@ def told(
             "spark.ui.port": ui,
             "spark.log.level": "INFO",
         }
+        given = secrets_everywhere(kafka, s3, proxy, conf)
+        archives = {
+            f"{name}b": yaml(topic, name, source__kafka=f"nobody_{name}"),
+            f"{name}s": yaml(topic, name, store__aws=f"wrong_{name}"),
+            f"{name}u": yaml(topic, name, source__kafka=given["source__kafka"], store__url="s3://no-such-bucket/x"),
+            name: yaml(topic, name, **given),
+        }
+        *failing, _ = archives
+        wrong = no_archives(topic, name)
         try:
-            for archive, text in {**failing, name: yaml(topic, name, conf=conf)}.items():
+            for file, text in wrong.items():
+                (airflow.archives / f"{file}.yaml").write_text(text)
+            for archive, text in archives.items():
                 airflow.pause(airflow.add_archive(archive, text), False)
             for archive in failing:
                 airflow.trigger(f"archive_{archive}")
-            told["web UI"] = run_twice(airflow, f"archive_{name}", proxy, ui)
+            told |= run_twice(airflow, f"archive_{name}", proxy, lambda: look_at_job(ui, home, s3))
             for archive in failing:
                 assert set(airflow.wait_for_runs(f"archive_{archive}", 1).values()) == {"failed"}, archive
-            for archive in (name, *failing):
+            for archive in archives:
                 told[f"logs of {archive}"] = logs(airflow, f"archive_{archive}")
+            told["REST API"] = rest_api(airflow, [f"archive_{archive}" for archive in archives])
+            told["import errors"] = json.dumps(airflow.import_errors())
+            assert all(file in told["import errors"] for file in wrong)
         finally:
-            for archive in (name, *failing):
+            for file in wrong:
+                (airflow.archives / f"{file}.yaml").unlink(missing_ok=True)
+            for archive in archives:
                 with suppress(AssertionError, FileNotFoundError):
                     airflow.remove_archive(archive)
         told["arguments"] = "\n".join(arguments)
+        told["alerts"] = json.dumps(hook.documents)
     told["event log"] = "\n".join(f.read_text() for f in events.rglob("*") if f.is_file())
-    told["metadata"] = metadata(stack_directory / "airflow" / "airflow.db")
-    for file in (stack_directory / "airflow").rglob("*.log"):
+    told["metadata"] = metadata(home / "airflow.db")
+    told["files afterwards"] = files_with_secrets(home, s3)
+    for file in home.rglob("*.log"):
         told[str(file)] = file.read_text(errors="replace")
     client = s3.client()
     for item in client.list_objects_v2(Bucket=s3.bucket, Prefix=f"{name}/")["Contents"]:
         told[item["Key"]] = client.get_object(Bucket=s3.bucket, Key=item["Key"])["Body"].read().decode("latin-1")
+    until(lambda: not airflow.import_errors(), seconds=60, every=0.5)
     return told
 
 
-def add_connections(airflow: Airflow, name: str, kafka: Kafka, s3: S3, proxy: S3Proxy) -> None:
+def add_connections(airflow: Airflow, name: str, kafka: Kafka, s3: S3, proxy: S3Proxy, hook: Webhook) -> None:
     brokers = {"bootstrap.servers": kafka.bootstrap_servers, **KAFKA_SECRETS}
     airflow.add_connection(f"kafka_{name}", "kafka", extra=brokers)
     nobody = {**brokers, "bootstrap.servers": f"{HOST}:9", "security.protocol": "SASL_PLAINTEXT"}
@@ -155,10 +266,13 @@ def add_connections(airflow: Airflow, name: str, kafka: Kafka, s3: S3, proxy: S3
     extra = {"endpoint_url": proxy.endpoint_url, "region_name": s3.region}
     for kind, password in (("aws", s3.owner.secret_key), ("wrong", f"S3{MARK}90")):
         airflow.add_connection(f"{kind}_{name}", "aws", login=s3.owner.access_key, password=password, extra=extra)
+    # Who knows such an address may post to it.
+    for kind, port in (("hook", hook.port), ("gone", 9)):
+        airflow.add_connection(f"{kind}_{name}", "http", host=f"http://{HOST}:{port}/hooks/{MARK}?token=Token{MARK}")
 
 
-def run_twice(airflow: Airflow, dag: str, proxy: S3Proxy, ui: int) -> str:
-    """A run whose job is refused by the store while we look at its web UI, and one that finishes it."""
+def run_twice(airflow: Airflow, dag: str, proxy: S3Proxy, look: Callable[[], Told]) -> Told:
+    """A run whose job is refused by the store while we look at it, and one that finishes it."""
     looked = threading.Event()
 
     def refuse(request: Request, _: bool) -> int | None:
@@ -171,7 +285,7 @@ def run_twice(airflow: Airflow, dag: str, proxy: S3Proxy, ui: int) -> str:
     try:
         failed = airflow.trigger(dag)
         until(lambda: any(r.verb == "start" for r in proxy.seen), 200)
-        shown = web_ui(ui)
+        shown = look()
     finally:
         looked.set()
     assert airflow.wait_for_runs(dag, 1) == {failed: "failed"}
@@ -207,3 +321,20 @@ def test_we_looked_at_the_right_places(told: Told) -> None:
     assert "SparkListenerSQLExecutionStart" in told["event log"]
     assert "max_records" in told["metadata"]
     assert any(where.endswith("commit.json") for where in told)
+    # In the documentation, in Spark's UI and in its event log by their names.
+    for name in ("spark.app.harmless", "spark.hadoop.harmless", "spark.app.braces"):
+        assert f"| `spark.conf.{name}` | `(given)` |" in told["REST API"], name
+        assert name in told["web UI"]
+        assert name in told["event log"]
+    assert "*********(redacted)" in told["web UI"]
+    for part in ("/dagSources/", "/importErrors", "/xcomEntries", "/logs/1", "/taskInstances/archive", "/details"):
+        assert part in told["REST API"], part
+    assert "`spark.conf.some.password`: expected text" in told["import errors"]
+    # The failed runs have been told of, and each log says that one of the two could not be reached.
+    assert len(json.loads(told["alerts"])) == 4
+    assert everything.count("the alert could not be sent by connection gone_") >= 4
+
+
+def test_the_one_file_that_has_secrets_is_its_owners_alone_and_goes_with_the_job(told: Told) -> None:
+    assert told["files of the job"] == "700 600 spark.properties"
+    assert told["files afterwards"] == ""

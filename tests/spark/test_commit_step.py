@@ -1,12 +1,13 @@
-"""The commit: what it does to the group, and to what killed attempts left."""
+"""What killed attempts left is thrown away before the run is final, and the commit never moves the group back."""
 
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from kafka_archiver.checksum import crc32
 from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.steps.commit import commit
+from kafka_archiver.steps.verify import verify
 from scripts.stack.kafka import Kafka
 from scripts.stack.s3 import S3
 from tests.support.archiver import Archiver, hour
@@ -27,11 +28,12 @@ def test_the_group_never_moves_back_and_leftovers_of_this_run_alone_are_thrown_a
     [key] = archiver.objects()
     foreign = key.replace("+00000000000000000000", "+00000000000000000020")
     for unfinished in (key, foreign):
-        store.upload_part(unfinished, store.start_upload(unfinished), 1, b"of a killed attempt")
+        store.upload_part(store.start_upload(unfinished), 1, b"sent", crc32(b"sent"))
     partition = TopicPartition(topic, 0)
     cluster.move_group(group, {partition: 25})
     before = archiver.etags()
-    commit(archiver.context, work.runs, datetime.now(UTC))
+    verify(archiver.context, work.runs)
+    commit(archiver.context, work.runs)
     assert cluster.committed(group, [partition]) == {partition: 25}
     assert [uploaded for uploaded, _, _ in store.list_uploads("")] == [foreign]
     assert archiver.etags() == before

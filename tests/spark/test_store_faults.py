@@ -21,7 +21,7 @@ from tests.support.topics import DAY, HOUR, Record, new_topic, produce
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.usefixtures("spark")]
 
 WRITES = [kind for kind in RUN if kind.startswith("put ")]
-READ = ["get plan.json", "get manifest.json"]
+READ = ["get line", "get plan.json", "get manifest.json"]
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from scripts.stack.airflow import FOREIGN
 from scripts.stack.paths import BIN
+from tests.support.schedules import require_quiet
 from tests.support.waiting import until
 
 DONE = ("success", "failed")
@@ -51,6 +52,8 @@ class Airflow:
         (self.archives / f"{name}.yaml").unlink()
 
     def pause(self, dag: str, paused: bool = True) -> None:
+        if not paused:
+            require_quiet(dag, self.request("GET", f"/dags/{dag}")["timetable_summary"])
         self.request("PATCH", f"/dags/{dag}", {"is_paused": paused})
 
     def add_connection(self, conn_id: str, conn_type: str, **fields: Any) -> None:
@@ -87,10 +90,26 @@ class Airflow:
         ]
 
     def log(self, dag: str, run_id: str, task: str, attempt: int = 1) -> str:
-        """The task's log as the UI shows it."""
+        """The task's log, all of it."""
+        return "\n".join(json.dumps(line, ensure_ascii=False) for line in self._lines(dag, run_id, task, attempt))
+
+    def last_line(self, dag: str, run_id: str, task: str, attempt: int = 1) -> str:
+        """The last line of the task's log as the UI shows it: it folds groups, and has the frames below an error."""
+        groups, last = 0, ""
+        for line in self._lines(dag, run_id, task, attempt):
+            event = line["event"]
+            if "::group::" in event:
+                groups += 1
+            elif "::endgroup::" in event:
+                groups = max(0, groups - 1)
+            elif not groups:
+                frames = [frame["filename"] for error in line.get("error_detail") or () for frame in error["frames"]]
+                last = [event, *frames][-1]
+        return last
+
+    def _lines(self, dag: str, run_id: str, task: str, attempt: int) -> list[dict[str, Any]]:
         path = f"/dags/{dag}/dagRuns/{_quote(run_id)}/taskInstances/{task}/logs/{attempt}"
-        lines = self.request("GET", path, full_content="true")["content"]
-        return "\n".join(json.dumps(line, ensure_ascii=False) for line in lines)
+        return list(self.request("GET", path, full_content="true")["content"])
 
     def rendered(self, dag: str, run_id: str, task: str) -> dict[str, Any]:
         """The rendered template fields as the UI shows them."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka_archiver.config import Archive
-from kafka_archiver.intervals import Interval
+from kafka_archiver.intervals import Interval, to_ms
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.orchestration.jvm import java_settings
@@ -24,6 +24,7 @@ from kafka_archiver.spark.engine import SparkEngine
 from kafka_archiver.spark.finish import Choice
 from kafka_archiver.spark.job import ArchiveJob
 from kafka_archiver.spark.watchdog import TASK_PID
+from kafka_archiver.steps.backlog import archive_runs
 from kafka_archiver.steps.close_hours import close_hours
 from kafka_archiver.steps.commit import commit
 from kafka_archiver.steps.context import Context, Endpoints
@@ -36,6 +37,7 @@ from scripts.stack.paths import BIN, ROOT, SPARK_JARS
 from scripts.stack.s3 import S3
 from tests.support.proxy import S3Proxy
 from tests.support.topics import DAY
+from tests.support.worlds import Clocked
 
 # Fewer records the driver writes itself, by default.
 SMALL = 10_000
@@ -49,7 +51,10 @@ def hour(number: int) -> Interval:
 
 @dataclass
 class Archiver:
-    """One archive of some topics, below a prefix of its own."""
+    """One archive of some topics, below a prefix of its own.
+
+    By its clock, and the store's, it is a minute past the last interval that was planned.
+    """
 
     kafka: Kafka
     s3: S3
@@ -65,6 +70,8 @@ class Archiver:
     client: dict[str, str] = field(default_factory=dict)
     # Small as they are, tests of the job mean Spark's tasks. Where any job will do, SMALL is cheaper.
     driver_records: int = 0
+    # Of those that are `behind` something, too.
+    now: list[datetime] = field(default_factory=lambda: [FIRST])
 
     def __post_init__(self) -> None:
         name = f"a{uuid.uuid4().hex[:8]}"
@@ -76,13 +83,18 @@ class Archiver:
                 "policies": self.policies,
             }
         )
-        self.context = Context.open(self.archive, self._endpoints(self.s3.endpoint_url))
+        self.context = self._open(self._endpoints(self.s3.endpoint_url))
+
+    def _open(self, endpoints: Endpoints) -> Context:
+        context, now = Context.open(self.archive, endpoints), self.now
+        store: Any = Clocked(context.store, lambda: to_ms(now[0]))
+        return replace(context, clock=lambda: now[0], store=store)
 
     def behind(self, proxy: S3Proxy | None = None, brokers: str | None = None) -> "Archiver":
         """The same archive; its job and its steps, in this process too, go through the proxies."""
         other = copy.copy(self)
         other.proxy, other.brokers = proxy or self.proxy, brokers or self.brokers
-        other.context = Context.open(self.archive, other._outside())
+        other.context = other._open(other._outside())
         return other
 
     def _outside(self) -> Endpoints:
@@ -101,7 +113,8 @@ class Archiver:
         )
 
     def plan(self, interval: Interval, origin: Origin = "scheduled") -> Work:
-        return plan(self.context, interval, origin, interval.end + timedelta(minutes=1))
+        self.now[0] = max(self.now[0], interval.end + timedelta(minutes=1))
+        return plan(self.context, interval, origin)
 
     def command(self, runs: Iterable[str]) -> list[str]:
         """The spark-submit command of the task `archive`."""
@@ -199,8 +212,8 @@ class Archiver:
 
     def finish(self, work: Work) -> list[HourProof]:
         verify(self.context, work.runs)
-        commit(self.context, work.runs, datetime.now(UTC))
-        return close_hours(self.context, work.runs)
+        commit(self.context, work.runs)
+        return [changed.proof for changed in close_hours(self.context, work.runs)]
 
     def run(self, interval: Interval, origin: Origin = "scheduled", plain: bool = False) -> list[HourProof]:
         """A whole run, its job in this process."""
@@ -208,9 +221,7 @@ class Archiver:
 
     def work(self, work: Work, plain: bool = False) -> list[HourProof]:
         """What follows the plan."""
-        job = self.job(plain)
-        for run in work.archive:
-            job.run(run)
+        archive_runs(self.context, work, self.job(plain).run)
         return self.finish(work)
 
     def choose(self, **policies: str) -> None:

@@ -1,10 +1,12 @@
 """Brokers that answer from what a test writes down, as :class:`~kafka_archiver.kafka.cluster.Cluster` would."""
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafka_archiver.kafka.cluster import Topic
+from kafka_archiver.kafka.cluster import Position, Topic
+from kafka_archiver.kafka.first import FirstRecord, LogEnd
 from kafka_archiver.ranges import Range, TopicPartition
 
 
@@ -15,10 +17,14 @@ class Brokers:
     logs: dict[TopicPartition, Range]
     first: int
     group: dict[TopicPartition, int] = field(default_factory=dict)
+    stamps: dict[TopicPartition, str] = field(default_factory=dict)
     failure: Exception | None = None
     settings: dict[str, str] = field(default_factory=dict)
     live: list[str] = field(default_factory=list)
     brokers: str = "broker:9092"
+    leader_epoch: int = 0
+    # Of topics that were made again.
+    ids: dict[str, str] = field(default_factory=dict)
 
     def __call__(self, _: Mapping[str, str]) -> "Brokers":
         """Stands for the class, too: every client is this one."""
@@ -41,7 +47,8 @@ class Brokers:
         counts: dict[str, int] = {}
         for name in self.logs:
             counts[name.topic] = counts.get(name.topic, 0) + 1
-        return [Topic(name, f"id-of-{name}", count) for name, count in sorted(counts.items()) if name in wanted]
+        ids = {name: self.ids.get(name, f"id-of-{name}") for name in counts}
+        return [Topic(name, ids[name], count) for name, count in sorted(counts.items()) if _is_wanted(name, wanted)]
 
     def topic_ids(self, names: Collection[str]) -> dict[str, str | None]:
         there = {topic.name: topic.id for topic in self.topics(names)}
@@ -53,8 +60,20 @@ class Brokers:
     def committed(self, group: str, names: Iterable[TopicPartition]) -> dict[TopicPartition, int | None]:
         return {name: self.group.get(name) for name in names}
 
-    def move_group(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
+    def positions(self, group: str, names: Iterable[TopicPartition]) -> dict[TopicPartition, Position | None]:
+        return {n: Position(self.group[n], self._stamp(n)) if n in self.group else None for n in names}
+
+    def _stamp(self, name: TopicPartition) -> str:
+        """Of an offset that somebody has changed since, there is none."""
+        offset, _, stamp = self.stamps.get(name, "").partition(" ")
+        return stamp if offset == str(self.group[name]) else ""
+
+    def move_group(self, group: str, offsets: Mapping[TopicPartition, int], stamp: str = "") -> None:
         self.group.update(offsets)
+        self.stamps.update({name: f"{offset} {stamp}" for name, offset in offsets.items()})
+
+    def high_watermarks(self, names: Iterable[TopicPartition]) -> dict[TopicPartition, LogEnd]:
+        return {name: LogEnd(self.logs[name].end, self.leader_epoch) for name in names}
 
     def log_starts(self, names: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         return {name: self.logs[name].start for name in names}
@@ -71,5 +90,21 @@ class Brokers:
     def latest_times(self, names: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         return {n: (self.first + self.logs[n].end - 1) * 3_600_000 if self.logs[n].end else -1 for n in names}
 
-    def first_timestamp(self, name: TopicPartition, offsets: Range, seconds: float = 10.0) -> int | None:
-        return (self.first + offsets.start) * 3_600_000 if offsets.size else None
+    def first_records(
+        self, starts: Mapping[TopicPartition, int], seconds: float = 10.0
+    ) -> dict[TopicPartition, FirstRecord | None]:
+        return {name: self._first(name, max(start, self.logs[name].start)) for name, start in starts.items()}
+
+    def truncated(
+        self, ends: Mapping[TopicPartition, LogEnd], seconds: float = 10.0
+    ) -> dict[TopicPartition, int | None]:
+        return dict.fromkeys(ends)
+
+    def _first(self, name: TopicPartition, offset: int) -> FirstRecord | None:
+        if offset not in self.logs[name]:
+            return None
+        return FirstRecord(offset, (self.first + offset) * 3_600_000, self.leader_epoch, "")
+
+
+def _is_wanted(name: str, wanted: Any) -> bool:
+    return bool(wanted.fullmatch(name)) if isinstance(wanted, re.Pattern) else name in wanted

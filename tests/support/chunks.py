@@ -87,7 +87,7 @@ def write(
 def facts(result: ChunkResult) -> dict[str, Any]:
     """All of a result that must not depend on how it was made: everything but the ids of uploads."""
     objects = [o.entry("").model_dump() for o in result.objects]
-    parts = [[(p.md5, p.size) for p in o.upload.parts] for o in result.objects]
+    parts = [[(p.crc32, p.size) for p in o.upload.parts] for o in result.objects]
     return {"account": result.account.model_dump(), "objects": objects, "parts": parts}
 
 

@@ -5,7 +5,11 @@ from hypothesis import strategies as st
 from kafka_archiver.intervals import from_ms
 from tests.support.topics import DAY, HOUR
 
+MINUTE = 60_000
 YEAR_9999 = 253_402_300_799_999
+YEAR_2090 = 3_786_912_000_000
+# Times that are not beside the present hour's start.
+TIMES_OF_DAY = {"1970": 1, "2090": YEAR_2090, "9999": YEAR_9999}
 POLICY_NAMES = ("lost_offsets", "recreated_topic", "missing_group", "moved_group", "bad_record")
 ALL_GOES = "record_loss new_generation resume_from_ledger follow_ledger dead_letter"
 # One word for each policy, in the order of their names.
@@ -39,14 +43,19 @@ KEYS = st.sampled_from([None, b"a", b"b"])
 VALUES = st.sampled_from(["good", "good", "good", "two lines", "bad", None])
 TIMES = st.one_of(
     st.integers(-3 * 4, 4).map(lambda quarter: quarter * HOUR // 4),
-    st.sampled_from([0, -1, -HOUR, HOUR, "1970", "9999"]),
+    # A wobble around the hour's ends, and a clock that is nearly an hour ahead.
+    st.integers(-5000, 5000),
+    st.integers(HOUR - 5000, HOUR + 5000),
+    st.sampled_from([0, -1, -HOUR, HOUR, 55 * MINUTE, HOUR + 55 * MINUTE, "1970", "2090", "9999"]),
 )
 RECORDS = st.lists(st.tuples(st.integers(0, 2), TIMES, KEYS, VALUES), min_size=1, max_size=5)
-# How each attempt ends, and at which of its calls.
+# By how many minutes a planner's clock is ahead.
+SKEWS = st.sampled_from([0, 0, 0, 0, 0, -9, -1, 1, 9])
+# What becomes of each attempt, and before which of its calls.
 FATES = st.lists(
     st.tuples(
-        st.sampled_from(["before", "after"] * 4 + ["attempt"] * 2 + ["compact", "retention", "produce", "recreate"]),
-        st.integers(1, 25),
+        st.sampled_from(["kill"] * 3 + ["freeze"] * 4 + ["compact", "retention", "produce", "recreate"]),
+        st.integers(0, 40),
     ),
     max_size=2,
 )

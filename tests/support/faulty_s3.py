@@ -1,6 +1,6 @@
 """An S3 server in a thread, on a real socket, that commits the faults it is told to and is otherwise sound.
 
-It keeps its objects in the memory twin, and checks Content-MD5 as S3 does.
+It keeps its objects in the memory twin, and checks Content-MD5 and CRC-32s as S3 does.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import socket
 import struct
 import threading
 import uuid
+import zlib
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -21,10 +22,11 @@ from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
 from kafka_archiver.errors import PermanentError, TransientError
-from kafka_archiver.store import Part
+from kafka_archiver.store import Part, PendingUpload, Stat
 from kafka_archiver.store.memory import MemoryStore
 
 BUCKET = "archive"
+Checksums = Literal["known", "of parts", "ignored", "refused"]
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class Fault:
     refuse: an error instead of doing it · torn: half of an error ·
     reset: the connection breaks before it is done · lose: … after it is done ·
     stall: no answer · cut: half of the answer's body · garble: one bit of the answer's body ·
-    damage: one bit of what was sent · swallow: as damage, by a server that does not look at Content-MD5 ·
+    damage: one bit of what was sent · swallow: as damage, by a server that does not look at its checksums ·
     late: the error comes in the body of a 200 · blank: a 200 without ETag and body · odd: an ETag that is no MD5
     """
 
@@ -54,15 +56,23 @@ def refuse(status: int, code: str, message: str = "told to") -> Fault:
 class FaultyS3:
     """:ivar requests: the operations asked for, by the name of boto's method; "create", "replace": a conditional put.
     :ivar ignores_conditions: as old servers do, write whatever If-None-Match and If-Match say.
+    :ivar checksums: whether it has S3's additional checksums: it may know CRC-32s of whole objects, only those of parts
+        ("of parts"), ignore what it is asked about them, or refuse such requests.
+    :ivar encrypted: it says that objects and parts are encrypted by KMS.
     """
+
+    checksums: Checksums
 
     def __init__(self) -> None:
         self.store = MemoryStore(uuid.uuid4().hex)
+        self.of_parts: set[str] = set()
         self.requests: list[str] = []
         self.headers: list[dict[str, str]] = []
         self.bodies: list[bytes] = []
         self.faults: defaultdict[str, deque[Fault]] = defaultdict(deque)
         self.ignores_conditions = False
+        self.checksums = "known"
+        self.encrypted = False
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_port}"
@@ -73,6 +83,8 @@ class FaultyS3:
         for record in (self.requests, self.headers, self.bodies, self.faults):
             record.clear()
         self.ignores_conditions = False
+        self.checksums = "known"
+        self.encrypted = False
 
     def __enter__(self) -> Self:
         threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
@@ -134,17 +146,28 @@ class _Handler(BaseHTTPRequestHandler):
             return
         if kind in ("damage", "swallow"):
             body = _flip(body)
-        sent = self.headers.get("Content-MD5")
-        if sent and kind != "swallow" and base64.b64decode(sent) != hashlib.md5(body).digest():
-            self._error(400, "BadDigest", "The Content-MD5 you specified did not match what we received.")
+        asked = [name for name in self.headers if name.lower().startswith("x-amz-checksum")]
+        if asked and state.checksums == "refused":
+            self._error(400, "InvalidArgument", f"Unsupported header '{asked[0]}' received for this API call.")
+            return
+        if query.get("uploadId") in state.of_parts and operation == "upload_part":
+            self._error(400, "InvalidRequest", "The upload was created with a checksum algorithm: each part needs one.")
+            return
+        if kind != "swallow" and not self._is_sound(operation, body):
+            self._error(400, "BadDigest", "The checksum you specified did not match what we received.")
             return
         try:
             headers, content = self._carry_out(operation, key, query, body)
+            headers |= self._checksums(operation, key, body)
+            headers |= {"x-amz-server-side-encryption": "aws:kms"} if state.encrypted else {}
         except LookupError as error:
             self._error(404, str(error.args[0]), "not there")
             return
         except FileExistsError:
             self._error(412, "PreconditionFailed", "there already")
+            return
+        except TransientError as damage:
+            self._error(400, "BadDigest", str(damage))
             return
         if kind == "lose":
             self._reset()
@@ -163,6 +186,36 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = do  # noqa: N815
 
+    def _is_sound(self, operation: str, body: bytes) -> bool:
+        """Whether what arrived is what was sent."""
+        if (sent := self.headers.get("Content-MD5")) and base64.b64decode(sent) != hashlib.md5(body).digest():
+            return False
+        sent = self.headers.get("x-amz-checksum-crc32") if self.server_state.checksums == "known" else None
+        return operation == "complete_multipart_upload" or not sent or sent == _crc(body)
+
+    def _checksums(self, operation: str, key: str, body: bytes) -> dict[str, str]:
+        """The headers of an answer that are about them."""
+        state = self.server_state
+        if operation == "create_multipart_upload" and state.checksums in ("known", "of parts"):
+            echoed = ("x-amz-checksum-algorithm", *(["x-amz-checksum-type"] if state.checksums == "known" else []))
+            return {name: self.headers[name] for name in echoed if name in self.headers}
+        if state.checksums != "known":
+            return {}
+        if "x-amz-checksum-crc32" in self.headers:
+            return {"x-amz-checksum-crc32": _crc(body)}
+        if "x-amz-checksum-mode" in self.headers and (kept := self._kept(key)):
+            return {"x-amz-checksum-crc32": kept}
+        return {}
+
+    def _stat(self, key: str) -> Stat:
+        if (stat := self.server_state.store.head(key)) is None:
+            raise LookupError("NoSuchKey")
+        return stat
+
+    def _kept(self, key: str) -> str:
+        """The checksum of an object; empty when there is none."""
+        return base64.b64encode(bytes.fromhex((self._stat(key).checksum or "")[6:])).decode()
+
     def _carry_out(self, operation: str, key: str, query: dict[str, str], body: bytes) -> tuple[dict[str, str], bytes]:
         """Headers and body of a right answer."""
         store = self.server_state.store
@@ -174,15 +227,13 @@ class _Handler(BaseHTTPRequestHandler):
             case "create":
                 if not store.create(key, body):
                     raise FileExistsError
-                return {"ETag": f'"{hashlib.md5(body).hexdigest()}"'}, b""
+                return {"ETag": f'"{self._stat(key).etag}"'}, b""
             case "replace":
                 if not store.replace(key, body, self.headers["If-Match"].strip('"')):
                     raise FileExistsError
-                return {"ETag": f'"{hashlib.md5(body).hexdigest()}"'}, b""
+                return {"ETag": f'"{self._stat(key).etag}"'}, b""
             case "get_object" | "head_object":
-                stat, data = store.head(key), store.get(key)
-                if stat is None or data is None:
-                    raise LookupError("NoSuchKey")
+                stat, data = self._stat(key), store.get(key) or b""
                 modified = stat.modified.strftime("%a, %d %b %Y %H:%M:%S GMT")
                 return {"ETag": f'"{stat.etag}"', "Last-Modified": modified}, data
             case "delete_object":
@@ -195,10 +246,14 @@ class _Handler(BaseHTTPRequestHandler):
             case "list_multipart_uploads":
                 return {}, _uploads_xml(store, query)
             case "create_multipart_upload":
-                return {}, _xml("InitiateMultipartUploadResult", UploadId=store.start_upload(key))
+                upload_id = store.start_upload(key).upload_id
+                if "x-amz-checksum-algorithm" in self.headers and self.server_state.checksums == "of parts":
+                    self.server_state.of_parts.add(upload_id)
+                return {}, _xml("InitiateMultipartUploadResult", UploadId=upload_id)
             case "upload_part":
                 try:
-                    part = store.upload_part(key, query["uploadId"], int(query["partNumber"]), body)
+                    upload = PendingUpload(key, query["uploadId"])
+                    part = store.upload_part(upload, int(query["partNumber"]), body, zlib.crc32(body))
                 except TransientError:
                     raise LookupError("NoSuchUpload") from None
                 return {"ETag": f'"{part.etag}"'}, b""
@@ -215,11 +270,16 @@ class _Handler(BaseHTTPRequestHandler):
             # The twin forgives a second completion; Amazon does not.
             raise LookupError("NoSuchUpload")
         etags = [e.text.strip('"') for e in ElementTree.fromstring(body).iter() if e.tag.endswith("ETag") and e.text]
+        sent = self.headers.get("x-amz-checksum-crc32", "")
+        # Of what we do not know, the whole has the checksum that was sent.
+        whole = int.from_bytes(base64.b64decode(sent))
+        parts = tuple(Part(etag, 0 if number else whole, 0) for number, etag in enumerate(etags))
         try:
-            etag = store.complete_upload(key, upload_id, [Part(etag, etag, 0) for etag in etags])
+            etag = store.complete_upload(PendingUpload(key, upload_id, parts, checked=bool(sent)))
         except PermanentError:
             raise LookupError("InvalidPart") from None
-        return _xml("CompleteMultipartUploadResult", ETag=f'"{etag}"')
+        echo = {"ChecksumCRC32": self._kept(key), "ChecksumType": "FULL_OBJECT"} if sent else {}
+        return _xml("CompleteMultipartUploadResult", ETag=f'"{etag}"', **echo)
 
     def _error(self, status: int, code: str, message: str) -> None:
         self._answer(status, {"x-amz-request-id": "REQ1"}, _error_xml(code, message))
@@ -271,6 +331,10 @@ def _operation(method: str, key: str, query: dict[str, str], put: str, body: byt
     if method == "PUT":
         return put
     return f"{method.lower()}_{'object' if key else 'bucket'}"
+
+
+def _crc(data: bytes) -> str:
+    return base64.b64encode(zlib.crc32(data).to_bytes(4)).decode()
 
 
 def _flip(data: bytes) -> bytes:

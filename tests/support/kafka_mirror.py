@@ -2,7 +2,7 @@
 
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 import confluent_kafka
@@ -24,8 +24,8 @@ ISOLATIONS = ("read_committed", "read_uncommitted")
 class KafkaMirror(KafkaTwin):
     """The twin of one real broker, for the topics that are made through it."""
 
-    def __init__(self, brokers: str) -> None:
-        super().__init__(lambda: time.time_ns() // 1_000_000)
+    def __init__(self, brokers: str, now: Callable[[], int]) -> None:
+        super().__init__(lambda: time.time_ns() // 1_000_000, now)
         self.brokers = brokers
         self.cluster = self._connect()
         self._admin = AdminClient({"bootstrap.servers": brokers})
@@ -79,6 +79,9 @@ class KafkaMirror(KafkaTwin):
         [topic] = super().topics([name])
         self._admin.create_partitions([NewPartitions(name, topic.partitions)])[name].result(30)
         until(lambda: self._answers([topic.names[-1]]))
+
+    def elect(self, name: TopicPartition, cut: int = 0) -> None:
+        """One broker elects nobody."""
 
     def produce(self, topic: str, records: Iterable[Record], transaction: str | None = None) -> None:
         made = list(records)
@@ -170,6 +173,7 @@ class KafkaMirror(KafkaTwin):
             for offset in range(log.start, log.high):
                 if log.entries[offset].record is not None and offset not in there:
                     log.entries[offset].compacted = True
+                    log.entries[offset].vanish(self._now())
 
     def _there(self, name: TopicPartition) -> set[int]:
         """The offsets of all records that a consumer gets."""

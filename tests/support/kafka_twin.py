@@ -13,9 +13,10 @@ import pyarrow as pa
 
 from kafka_archiver.errors import PermanentError, PolicyError, TransientError
 from kafka_archiver.formats.base import RECORD, VALUE
-from kafka_archiver.kafka.cluster import Topic
+from kafka_archiver.kafka.cluster import Position, Topic
+from kafka_archiver.kafka.first import FirstRecord, LogEnd, crc32
 from kafka_archiver.plan import Chunk, Settings
-from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.ranges import TopicPartition
 from tests.support.topics import Record
 
 BATCH = 3
@@ -26,12 +27,30 @@ _RECORD = pa.schema([RECORD.field(name) for name in RECORD.names if name not in 
 
 @dataclass(slots=True)
 class Entry:
-    """What is, or was, at one offset. A control record has no `record`."""
+    """What is, or was, at one offset. A control record has no `record`.
+
+    When it happened, in milliseconds by the clock that is right: `appended`, `committed` (None: not yet, or aborted),
+    `gone`: since when nobody can read it (None: somebody can).
+    """
 
     timestamp: int
     record: Record | None
     state: Literal["open", "committed", "aborted"]
     compacted: bool = False
+    appended: int = 0
+    committed: int | None = None
+    gone: int | None = None
+    leader_epoch: int = 0
+
+    def was_there(self, moment: int, isolation: str) -> bool:
+        """Whether a consumer could have read it at a moment."""
+        since = self.appended if isolation == "read_uncommitted" else self.committed
+        there = since is not None and since <= moment and (self.gone is None or self.gone > moment)
+        return there and self.was_visible(isolation)
+
+    def vanish(self, moment: int) -> None:
+        """Nobody can read it from now on."""
+        self.gone = moment if self.gone is None else self.gone
 
     def visible(self, isolation: str) -> bool:
         """Whether a consumer sees it, as long as retention has not removed it."""
@@ -50,6 +69,8 @@ class Log:
     start: int = 0
     deleted: bool = False
     opened: dict[str, int] = field(default_factory=dict)
+    leader_epoch: int = 0
+    cut: list[Entry] = field(default_factory=list)
 
     @property
     def high(self) -> int:
@@ -75,6 +96,10 @@ class Log:
                 return next((o for o in later if o >= self.start), None)
         return None
 
+    def end_of(self, epoch: int | None) -> int:
+        """Where what was written under a leader, and those before it, ends."""
+        return next((o for o, e in enumerate(self.entries) if epoch is None or e.leader_epoch > epoch), self.high)
+
     @property
     def latest(self) -> int:
         """The latest time in the segments that it has, even of what is gone from the first one; -1 for none."""
@@ -87,14 +112,17 @@ class Log:
 
 
 class KafkaTwin:
-    """:param clock: milliseconds since 1970, for control records."""
+    """:param clock: milliseconds since 1970, for control records.
+    :param now: what time it is when something happens; the same clock unless control records have another.
+    """
 
     brokers = "twin"
 
-    def __init__(self, clock: Callable[[], int]) -> None:
+    def __init__(self, clock: Callable[[], int], now: Callable[[], int] | None = None) -> None:
+        self._now = now or clock
         self.logs: dict[str, list[Log]] = {}
         """By topic id, all that ever were."""
-        self.groups: dict[str, dict[TopicPartition, int]] = {}
+        self.groups: dict[str, dict[TopicPartition, Position]] = {}
         self.live: dict[str, list[str]] = {}
         self._clock = clock
         self._ids: dict[str, str] = {}
@@ -115,6 +143,8 @@ class KafkaTwin:
         for log in self.logs[self._ids.pop(name)]:
             log.deleted = True
             log.opened.clear()
+            for entry in log.entries:
+                entry.vanish(self._now())
         for offsets in self.groups.values():
             for place in [p for p in offsets if p.topic == name]:
                 del offsets[place]
@@ -128,7 +158,13 @@ class KafkaTwin:
             log = self.log(TopicPartition(topic, record.partition))
             if transaction:
                 log.opened.setdefault(transaction, log.high)
-            log.entries.append(Entry(record.timestamp, record, "open" if transaction else "committed"))
+            now = self._now()
+            if transaction:
+                entry = Entry(record.timestamp, record, "open", appended=now)
+            else:
+                entry = Entry(record.timestamp, record, "committed", appended=now, committed=now)
+            entry.leader_epoch = log.leader_epoch
+            log.entries.append(entry)
             if transaction:
                 self._pending.setdefault(transaction, []).append(log.entries[-1])
 
@@ -136,10 +172,11 @@ class KafkaTwin:
         """Commit or abort; every partition that it wrote to gets a control record."""
         for entry in self._pending.pop(transaction, ()):
             entry.state = "committed" if commit else "aborted"
+            entry.committed = self._now() if commit else None
         for logs in self.logs.values():
             for log in logs:
                 if log.opened.pop(transaction, None) is not None:
-                    log.entries.append(Entry(self._clock(), None, "committed"))
+                    log.entries.append(Entry(self._clock(), None, "committed", leader_epoch=log.leader_epoch))
 
     def compact(self, name: TopicPartition, before: int) -> None:
         """Keep the last record of each key among those before an offset, none without a key."""
@@ -152,6 +189,7 @@ class KafkaTwin:
             entry = log.entries[offset]
             if entry.record is not None and (entry.record.key is None or last.get(entry.record.key) != offset):
                 entry.compacted = True
+                entry.vanish(self._now())
 
     @staticmethod
     def _key(log: Log, offset: int) -> bytes | None:
@@ -163,10 +201,22 @@ class KafkaTwin:
         log = self.log(name)
         assert before <= log.high
         log.start = max(log.start, before)
+        for entry in log.entries[: log.start]:
+            entry.vanish(self._now())
 
-    def reset_group(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
+    def elect(self, name: TopicPartition, cut: int = 0) -> None:
+        """Another leader, who lacks the last records of the old one when the election was unclean."""
+        log = self.log(name)
+        log.leader_epoch += 1
+        for entry in log.entries[log.high - cut :] if cut else ():
+            entry.vanish(self._now())
+            log.cut.append(entry)
+        del log.entries[log.high - cut if cut else log.high :]
+        log.start = min(log.start, log.high)
+
+    def reset_group(self, group: str, offsets: Mapping[TopicPartition, int], stamp: str = "") -> None:
         """Somebody moves a group by hand."""
-        self.groups.setdefault(group, {}).update(offsets)
+        self.groups.setdefault(group, {}).update({name: Position(o, stamp) for name, o in offsets.items()})
 
     def delete_group(self, group: str) -> None:
         self.groups.pop(group, None)
@@ -215,25 +265,45 @@ class KafkaTwin:
     def latest_times(self, names: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         return {name: self._known(name).latest for name in names}
 
+    def high_watermarks(self, names: Iterable[TopicPartition]) -> dict[TopicPartition, LogEnd]:
+        return {name: LogEnd(self._known(name).high, self._known(name).leader_epoch) for name in names}
+
     def committed(self, group: str, names: Iterable[TopicPartition]) -> dict[TopicPartition, int | None]:
+        return {name: place and place.offset for name, place in self.positions(group, names).items()}
+
+    def positions(self, group: str, names: Iterable[TopicPartition]) -> dict[TopicPartition, Position | None]:
         return {name: self.groups.get(group, {}).get(name) for name in names}
 
     def members(self, group: str) -> list[str]:
         return sorted(self.live.get(group, []))
 
-    def move_group(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
+    def move_group(self, group: str, offsets: Mapping[TopicPartition, int], stamp: str = "") -> None:
         if not offsets:
             return
         if self.members(group):
             raise PermanentError(f"commit offsets of group {group}: the group has live members")
         for name in offsets:
             self._known(name)
-        self.reset_group(group, offsets)
+        self.reset_group(group, offsets, stamp)
 
-    def first_timestamp(self, name: TopicPartition, offsets: Range, seconds: float = 10.0) -> int | None:
-        log = self._known(name)
-        seen = (log.entries[o] for o in range(max(offsets.start, log.start), min(offsets.end, log.high)))
-        return next((e.timestamp for e in seen if e.visible("read_committed")), None)
+    def first_records(
+        self, starts: Mapping[TopicPartition, int], seconds: float = 10.0
+    ) -> dict[TopicPartition, FirstRecord | None]:
+        return {name: self._first(self._known(name), offset) for name, offset in starts.items()}
+
+    def truncated(
+        self, ends: Mapping[TopicPartition, LogEnd], seconds: float = 10.0
+    ) -> dict[TopicPartition, int | None]:
+        cuts = {name: self._known(name).end_of(end.leader_epoch) for name, end in ends.items()}
+        return {name: cut if cut < ends[name].offset else None for name, cut in cuts.items()}
+
+    @staticmethod
+    def _first(log: Log, start: int) -> FirstRecord | None:
+        for offset in range(max(start, log.start), log.high):
+            entry = log.entries[offset]
+            if entry.record is not None and not entry.compacted:
+                return FirstRecord(offset, entry.timestamp, entry.leader_epoch, crc32(entry.record.value))
+        return None
 
     def _known(self, name: TopicPartition) -> Log:
         if name.topic not in self._ids or name.partition >= len(self.logs[self._ids[name.topic]]):

@@ -19,7 +19,9 @@ from kafka_archiver.plan import BadRecord, Chunk, Plan
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.spark.finish import Choice
 from kafka_archiver.spark.job import ArchiveJob
+from kafka_archiver.spark.reading import whole_chunk
 from kafka_archiver.steps.auditing import audit
+from kafka_archiver.steps.backlog import archive_runs
 from kafka_archiver.steps.close_hours import close_hours
 from kafka_archiver.steps.commit import commit
 from kafka_archiver.steps.context import Context
@@ -31,6 +33,7 @@ from kafka_archiver.writer.chunk import write_chunk
 from kafka_archiver.writer.result import ChunkResult, Limits, WriteJob
 from tests.support.brokers import Brokers
 from tests.support.chunks import Row, batch
+from tests.support.worlds import Clocked
 
 FIRST = datetime(2026, 11, 20, tzinfo=UTC)
 HOUR = 3_600_000
@@ -67,42 +70,43 @@ class Lake:
         self.archive = Archive.model_validate(
             {
                 "archive": self.name,
-                "source": {"topics": sorted({name.topic for name in self.logs})},
+                "source": {"topics": sorted({name.topic for name in self.logs}), "settle": 0},
                 "store": {"url": "memory://unused", "chunk_records": 2, **self.settings},
                 "policies": self.policies,
             }
         )
         self.now = FIRST
         self.ledger = Ledger(self.store, self.name)
-        self.context = Context(self.archive, self.brokers, self.store, self.ledger)  # type: ignore[arg-type]
+        timed: Any = Clocked(self.store, lambda: to_ms(self.now))
+        self.context = Context(self.archive, self.brokers, timed, self.ledger, lambda: self.now)  # type: ignore[arg-type]
 
     def run(self, number: int, origin: Origin = "scheduled", until: str = "settled") -> str:
         """The run of an hour, up to a state (planned, written, committed, settled). Returns its name."""
-        now = self._later(hour(number).end + timedelta(minutes=5))
-        self._finish(plan(self.context, hour(number), origin, now), now, until)
+        self._later(hour(number).end + timedelta(minutes=5))
+        self.finish(plan(self.context, hour(number), origin), until)
         return hour(number).id
 
     def rebuild(self, run: str, keep: bool = False, until: str = "settled") -> str:
         """Rebuild a run, up to a state. Returns the rebuild's name."""
-        now = self._later(FIRST)
-        work = rebuild_run(self.context, run, now, keep)
-        self._finish(work, now, until)
-        return work.runs[0]
+        self._later(FIRST)
+        work = rebuild_run(self.context, run, keep)
+        self.finish(work, until)
+        return work.runs[-1]
 
-    def _later(self, moment: datetime) -> datetime:
+    def _later(self, moment: datetime) -> None:
         """That moment, or a later one: time does not go back."""
         self.now = max(moment, self.now + timedelta(minutes=5))
-        return self.now
 
-    def _finish(self, work: Work, now: datetime, until: str) -> None:
+    def finish(self, work: Work, until: str = "settled") -> None:
+        """Carry out what a planner found, up to a state."""
         if until == "planned":
             return
-        for run in work.archive:
-            self.job().run(run)
+        archive_runs(self.context, work, self.job().run)
         if until == "written":
             return
         verify(self.context, work.runs)
-        commit(self.context, work.runs, now + timedelta(minutes=1))
+        self.now += timedelta(minutes=1)
+        commit(self.context, work.runs)
         if until != "committed":
             close_hours(self.context, work.runs)
 
@@ -118,7 +122,8 @@ class Lake:
         found = []
         for chunk in chunks:
             rows = [self._row(chunk.name, offset) for offset in range(chunk.start, chunk.end)]
-            found.append(write_chunk(chunk, [batch(rows).select(columns)], job, self.store, Limits()))
+            whole = whole_chunk(plan, chunk.name, chunk.start)
+            found.append(write_chunk(whole, [batch(rows).select(columns)], job, self.store, Limits()))
         return found
 
     def _row(self, name: TopicPartition, offset: int) -> Row:

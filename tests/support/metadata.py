@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from kafka_archiver.orchestration.cause import CAUSE
+
 CONNECTION = "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"
 
 
@@ -56,6 +58,8 @@ class Scheduler:
 
     def __init__(self) -> None:
         self.ends: dict[datetime, str] = {}
+        # What the tasks of the failed ones leave.
+        self.causes: dict[datetime, str] = {}
         self.ticks = 0
 
     def tick(self, _: float) -> None:
@@ -78,3 +82,18 @@ class Scheduler:
                 now = datetime.now(UTC)
                 following.start_date, following.end_date = now - timedelta(seconds=7), now
                 following.state = self.ends.get(following.logical_date, "success")
+                if cause := self.causes.get(following.logical_date):
+                    fail_tasks(following, cause, session)
+
+
+def fail_tasks(run: Any, cause: str, session: Any) -> None:
+    """As Airflow has it when all tasks of a run have failed with this cause."""
+    from airflow.models.xcom import XComModel
+
+    for ti in run.get_task_instances(session=session):
+        ti.state, ti.end_date = "failed", datetime.now(UTC)
+        session.flush()
+        XComModel.set(
+            key=CAUSE, value={"permanent": True, "cause": cause}, dag_id=run.dag_id, task_id=ti.task_id,
+            run_id=run.run_id, serialize=False, session=session,
+        )  # fmt: skip

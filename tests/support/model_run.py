@@ -60,7 +60,7 @@ def run(machine: type[Model], examples: int, steps: int, shrink: bool = True, nu
 
 def real(kafka: Kafka, s3: S3) -> type[Model]:
     """The model on real servers."""
-    return type("RealModel", (Model,), {"world_of": staticmethod(lambda _: RealWorld(kafka, s3))})
+    return type("RealModel", (Model,), {"world_of": staticmethod(functools.partial(RealWorld, kafka, s3))})
 
 
 @contextmanager

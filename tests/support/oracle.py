@@ -3,9 +3,12 @@
 Reads objects with readers that are not ours, and builds keys from docs/FORMAT.md, not from the code.
 """
 
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import accumulate
 from typing import Any
 from urllib.parse import quote
 
@@ -13,7 +16,7 @@ from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import ChunkAccount, Manifest, ObjectEntry
 from kafka_archiver.plan import PartitionPlan, Plan
 from kafka_archiver.store import Store
-from tests.support.kafka_twin import Entry, KafkaTwin, Log
+from tests.support.kafka_twin import Entry, KafkaTwin
 from tests.support.stored import (
     EPOCH,
     EXTENSIONS,
@@ -29,54 +32,49 @@ from tests.support.stored import (
 )
 
 
-@dataclass(frozen=True)
-class Snapshot:
-    """What a partition's log held when a run was planned: offset and time of every record that was there.
-
-    `start`: where it began when the planning was over.
-    """
-
-    topic_id: str
-    partition: int
-    log: Log
-    start: int
-    high: int
-    times: tuple[tuple[int, int], ...]
-
-    @classmethod
-    def of(cls, topic_id: str, partition: int, log: Log) -> "Snapshot":
-        there = [(o, log.entries[o]) for o in range(log.start, log.high)]
-        times = tuple((o, e.timestamp) for o, e in there if not e.compacted)
-        return cls(topic_id, partition, log, log.start, log.high, times)
-
-    def afterwards(self) -> "Snapshot":
-        """The same, without what has gone since."""
-        return replace(self, start=self.high if self.log.deleted else self.log.start)
-
-    def place(self, milliseconds: int) -> int:
-        """Where Kafka's time index puts a time: the first offset that may be later."""
-        return next((o for o, t in self.times if t >= milliseconds), self.high)
-
-
 @dataclass
 class Oracle:
-    """`snapshots`: of each run, what its planner saw."""
+    """:ivar complete: how many hours it has seen called complete, and held against Kafka."""
 
     twin: KafkaTwin
     store: Store
     ledger: Ledger
-    snapshots: dict[str, list[Snapshot]] = field(default_factory=dict)
+    complete: int = 0
+    # Keys of objects that somebody has destroyed, and a repair has on record.
+    given_up: set[str] = field(default_factory=set)
     _read: dict[tuple[str, str], list[Any]] = field(default_factory=dict)
-    _closed: dict[int | None, str] = field(default_factory=dict)
+    _closed: dict[int | None, datetime] = field(default_factory=dict)
+    # Topics that were gone before the archive's first plan, whose clock may have been behind.
+    _before: set[str] | None = None
+
+    def unfinished(self) -> set[str]:
+        """Runs that are planned and not settled."""
+        return self._plans().keys() - self._settled()
+
+    def _plans(self) -> dict[str, Plan]:
+        """Every plan of the line, in its order."""
+        plans = {plan.run: plan for plan in self.ledger.following(0)}
+        assert [p.number for p in plans.values()] == [*range(1, len(plans) + 1)], "two plans of one run in the line"
+        return plans
+
+    def _settled(self) -> set[str]:
+        progress = self.ledger.progress()
+        return {run for run, plan in self._plans().items() if progress and plan.number <= progress.settled}
 
     def check(self) -> None:
         """Everything that must hold at any time, settled or not."""
         runs = self.ledger.runs()
-        settled = set(progress.runs) if (progress := self.ledger.progress()) else set()
-        stored = {s.key: s for s in self.store.list("") if not s.key.startswith("_ledger/")}
-        plans = {run: plan for run, found in runs.items() if "plan" in found and (plan := self.ledger.plan(run))}
-        committed = {run for run, found in runs.items() if "commit" in found}
-        assert settled <= committed, f"settled and not committed: {settled - committed}"
+        settled, stored = self._settled(), {s.key: s for s in self.store.list("") if not s.key.startswith("_ledger/")}
+        plans = self._plans()
+        if plans and self._before is None:
+            gone = {topic for topic, logs in self.twin.logs.items() if all(log.deleted for log in logs)}
+            self._before = gone - {p.topic_id for plan in plans.values() for p in plan.partitions}
+        assert {run for run, found in runs.items() if "plan" in found} <= plans.keys()
+        for run, plan in plans.items():
+            assert (copy := self.ledger.plan(run)) in (None, plan), f"{run}: {copy} is not what stands in the line"
+        ends = {run: end for run, found in runs.items() if "commit" in found and (end := self.ledger.commit(run))}
+        assert settled <= ends.keys(), f"settled and not ended: {settled - ends.keys()}"
+        committed = {run for run, end in ends.items() if end.outcome == "committed"}
         manifests = {run: m for run, found in runs.items() if "manifest" in found and (m := self.ledger.manifest(run))}
         current = self._current(plans, committed)
         explained: set[str] = set()
@@ -86,15 +84,17 @@ class Oracle:
             assert commit is not None
             assert (commit.plan_digest, commit.manifest_digest) == (plan.digest, manifest.digest), f"{run}: digests"
             superseded = current[plan.interval.id] != run
-            if superseded and run in settled and self._removed(run, plans, settled):
-                left = {o.key for o in manifest.stored} & stored.keys()
+            if superseded and run in settled and self._removed(run, plans, settled & committed):
+                # What a repair has kept is in the manifest that counts.
+                kept = {o.key for o in manifests[current[plan.interval.id]].stored}
+                left = {o.key for o in manifest.stored} & stored.keys() - kept
                 assert not left, f"{run} is superseded, and not removed: {left}"
                 continue
             explained |= {o.key for o in manifest.stored}
             if not superseded:
-                self._check_run(plan, manifest, stored)
+                self._check_run(self._written_as(plan, plans), plan, manifest, stored)
                 fates |= _fates(plan, manifest)
-            if plan.supersedes:
+            if plan.supersedes in committed and plan.origin != "repair":
                 now = _fates(plan, manifest)
                 old = _fates(plans[plan.supersedes], manifests[plan.supersedes]).items()
                 assert not (less := [o for o, fate in old if fate == "kept" and now[o] != "kept"]), (
@@ -104,8 +104,14 @@ class Oracle:
         pending = {(p.interval.id, p.revision) for run, p in plans.items() if run not in committed}
         for key in stored.keys() - explained:
             assert self._of_pending(key, plans, committed), f"{key}: nobody explains it (unfinished: {pending})"
-        # A run that is not final yet counts as it is planned; a rebuild does not before it is final.
-        planned = {plan.interval.id: run for run, plan in plans.items() if plan.supersedes is None} | current
+        # A run that is not final yet counts as it is planned; a rebuild does not before it is final, unless it is all
+        # that has these offsets.
+        first = {run for run, end in ends.items() if end.outcome == "replaced"}
+        planned = {
+            plan.interval.id: run
+            for run, plan in plans.items()
+            if (plan.supersedes is None or plan.takes_over) and run not in first
+        } | current
         self._check_cover(
             [plans[run] for run in planned.values()], {i for i in planned if plans[i].origin == "scheduled"}
         )
@@ -133,9 +139,16 @@ class Oracle:
                 return True
         return False
 
+    @staticmethod
+    def _written_as(plan: Plan, plans: Mapping[str, Plan]) -> Plan:
+        """The plan by which its objects were written: a repair's are those of what it repairs."""
+        while plan.origin == "repair":
+            plan = plans[plan.supersedes or ""]
+        return plan
+
     # One run: every offset has one fate, the fate is true, and the objects hold just what was archived.
 
-    def _check_run(self, plan: Plan, manifest: Manifest, stored: Mapping[str, Any]) -> None:
+    def _check_run(self, by: Plan, plan: Plan, manifest: Manifest, stored: Mapping[str, Any]) -> None:
         partitions = {(p.topic, p.partition): p for p in plan.partitions}
         expected: dict[str, list[tuple[int, Entry]]] = {}
         planned = Counter(
@@ -145,7 +158,11 @@ class Oracle:
         assert accounted == planned, f"{plan.run}: the account is not of the plan's offsets"
         for account in manifest.chunks:
             partition = partitions[account.topic, account.partition]
-            expected |= self._expected(plan, manifest, partition, account)
+            expected |= self._expected(by, plan, manifest, partition, account)
+        gone = {o.key for o in manifest.lost_objects}
+        assert gone == set(plan.lost_objects) <= expected.keys() | self.given_up
+        assert gone <= self.given_up, f"{plan.run}: {gone - self.given_up} was not given up"
+        expected = {key: some for key, some in expected.items() if key not in gone}
         entries = {o.key: o for o in manifest.stored}
         assert entries.keys() == expected.keys(), (
             f"{plan.run}: unexpected {sorted(entries.keys() - expected.keys())}, "
@@ -154,18 +171,21 @@ class Oracle:
         assert manifest.account["archived"] == sum(o.rows for o in manifest.objects)
         for key, entry in entries.items():
             assert key in stored, f"{plan.run}: {key} is not in the store"
-            assert (stored[key].etag, stored[key].size) == (entry.etag, entry.bytes), f"{key} is not what was promised"
-            self._check_object(plan, entry, expected[key])
+            assert stored[key].size == entry.bytes, f"{key} is not what was promised"
+            self._check_object(by, entry, expected[key], stored[key].etag)
 
     def _expected(
-        self, plan: Plan, manifest: Manifest, partition: PartitionPlan, account: ChunkAccount
+        self, by: Plan, plan: Plan, manifest: Manifest, partition: PartitionPlan, account: ChunkAccount
     ) -> dict[str, list[tuple[int, Entry]]]:
         """The objects of one chunk, by key; checks the chunk's account on the way."""
         settings, bad_record = plan.settings, manifest.policies.get("bad_record", "fail")
         log = self.twin.logs[partition.topic_id][partition.partition]
+        place = (account.topic, account.partition, account.start)
+        destroyed = [o for o in manifest.lost_objects if (o.topic, o.partition, o.chunk_start) == place]
+        dead = account.dead_lettered + sum(o.rows for o in destroyed if o.key.startswith("_dead_letter/"))
         if log.gone(account.start) and bad_record != "fail":
             # It may have been taken over from an attempt under another policy, when Kafka had lost records of it.
-            bad_record = "dead_letter" if account.dead_lettered else "skip"
+            bad_record = "dead_letter" if dead else "skip"
         lost = {o for r in account.lost_ranges for o in range(*r)}
         absent = {o for r in account.absent_ranges for o in range(*r)}
         found: dict[str, list[tuple[int, Entry]]] = {}
@@ -193,13 +213,16 @@ class Oracle:
             counts["dead_lettered" if bad else "archived"] += 1
             extension = ".jsonl.gz" if bad else EXTENSIONS[settings.format][settings.codec]
             key = f"{'_dead_letter/' * bad}{quote(account.topic, safe='')}/{hour_path(entry.timestamp)}/"
-            found.setdefault(key + name_of(account, plan) + extension, []).append((offset, entry))
+            found.setdefault(key + name_of(account, by) + extension, []).append((offset, entry))
+        counts["lost"] += sum(o.rows for o in destroyed)
+        for o in destroyed:
+            counts["dead_lettered" if o.key.startswith("_dead_letter/") else "archived"] -= o.rows
         claimed = {fate: getattr(account, fate) for fate in ("archived", "filtered", "dead_lettered", "absent", "lost")}
         assert claimed == {fate: counts[fate] for fate in claimed}, f"{plan.run}: {account} but found {counts}"
         return found
 
-    def _check_object(self, plan: Plan, entry: ObjectEntry, expected: list[tuple[int, Entry]]) -> None:
-        found = self._rows(plan, entry)
+    def _check_object(self, plan: Plan, entry: ObjectEntry, expected: list[tuple[int, Entry]], etag: str) -> None:
+        found = self._rows(plan, entry, etag)
         settings = plan.settings
         if entry.key.startswith("_dead_letter/"):
             assert all(row.pop("error", None) for row in found if "error" in row)
@@ -215,11 +238,13 @@ class Oracle:
         assert entry.rows == len(wanted)
         assert (entry.first_offset, entry.last_offset) == (expected[0][0], expected[-1][0])
 
-    def _rows(self, plan: Plan, entry: ObjectEntry) -> list[Any]:
-        if (known := self._read.get((entry.key, entry.etag))) is None:
+    def _rows(self, plan: Plan, entry: ObjectEntry, etag: str) -> list[Any]:
+        """:param etag: of what is there now."""
+        if (known := self._read.get((entry.key, etag))) is None:
             data = self.store.get(entry.key)
             assert data is not None
-            known = self._read[entry.key, entry.etag] = parse(data, entry.key, plan)
+            assert entry.checksum == f"crc32:{zlib.crc32(data):08x}", f"{entry.key} is not what was promised"
+            known = self._read[entry.key, etag] = parse(data, entry.key, plan)
         return [dict(row) if isinstance(row, dict) else row for row in known]
 
     # All runs: no offset twice, none between two runs left out.
@@ -261,50 +286,62 @@ class Oracle:
         progress = self.ledger.progress()
         proofs = {hour: proof for hour in self.ledger.hours() if (proof := self.ledger.hour(hour))}
         for hour, proof in proofs.items():
-            known = {c.run: {o.key for o in c.objects} for c in proof.runs if c.run in settled}
+            found = self.ledger.contributions(proof)
+            assert [c.number for c in found] == sorted(c.number for c in found)
+            known = {c.run: {o.key for o in c.objects} for c in found if c.run in settled}
             assert known == holds.get(hour, {}), f"hour {hour}: proof has {known}, the manifests {holds.get(hour)}"
-            assert proof.rows == sum(c.rows for c in proof.runs)
+            assert proof.rows == sum(c.rows for c in found)
+            assert proof.objects == sum(len(c.objects) for c in found)
+            assert proof.late_rows == sum(c.rows for c in found if c.late)
             if hour in self._closed:
-                assert proof.status == "complete", f"hour {hour} was complete and is {proof.status}"
+                assert proof.status == "complete" or proof.lost_rows, f"hour {hour} was complete and is {proof.status}"
             if proof.status == "complete" and hour is not None and self._closed.get(hour) is None:
-                assert proof.closed_by is not None
-                self._closed[hour] = proof.closed_by
-                self._check_complete(hour, plans[proof.closed_by], fates)
+                assert proof.complete_as_of is not None
+                self._closed[hour] = proof.complete_as_of
+                self.complete += 1
+                if proof.assumes is None or self._is_so(plans[proof.closed_by or ""].max_disorder_ms or 0):
+                    self._check_complete(hour, proof.complete_as_of, fates, plans)
         assert holds.keys() <= proofs.keys(), f"hours without a proof: {holds.keys() - proofs.keys()}"
         # An hour that a run made incomplete is known to the progress once the run is settled.
         if progress and progress.closed_until and settled_all:
-            until, since = hours(progress.closed_until), hours(progress.complete_from or EPOCH)
+            until, unsure = hours(progress.closed_until), progress.unsure.until if progress.unsure else EPOCH
+            since = hours(max(progress.whole_from or EPOCH, unsure))
             for hour, proof in proofs.items():
                 if hour is not None and hour + 1 <= until:
                     assert proof.status != "open", f"hour {hour} is open, all until {until} are closed"
                     if hour >= since:
-                        assert proof.status == "complete", (
+                        assert proof.status == "complete" or proof.lost_rows, (
                             f"hour {hour} is {proof.status}, complete from {since} to {until}: {proof}"
                         )
 
-    def _check_complete(self, hour: int, plan: Plan, fates: Mapping[tuple[str, int, int], str]) -> None:
-        """What Kafka held of the hour when its run was planned, before the hour's end in the time index, is there."""
-        for seen in self.snapshots[plan.run]:
-            place = seen.place((hour + 1) * HOUR)
-            for offset, timestamp in seen.times:
-                entry = seen.log.entries[offset]
-                if (
-                    hour_of(timestamp) != hour
-                    or not seen.start <= offset < place
-                    or not entry.was_visible(plan.settings.isolation)
+    def _is_so(self, max_disorder_ms: int) -> bool:
+        """Whether no record was ever so much older than an earlier one of its partition."""
+        for logs in self.twin.logs.values():
+            for log in logs:
+                times = [e.timestamp for e in log.entries if e.record is not None]
+                if any(
+                    before - time > max_disorder_ms for before, time in zip(accumulate(times, max), times, strict=True)
                 ):
-                    continue
-                fate = fates.get((seen.topic_id, seen.partition, offset))
-                what = f"hour {hour} was closed by {plan.run}, and {seen.topic_id}[{seen.partition}] {offset} is {fate}"
-                if fate == "lost":
-                    assert self._later_than_what_follows(plan, seen, offset, hour), what
-                else:
-                    assert fate is not None or entry.compacted, what
+                    return False
+        return True
 
-    def _later_than_what_follows(self, plan: Plan, seen: Snapshot, offset: int, hour: int) -> bool:
-        """Nobody knows the times of what was lost; it may have been later than what came behind it."""
-        behind = (seen.log.entries[o] for o in range(offset + 1, seen.log.high))
-        return any((hour_of(e.timestamp) or 0) < hour for e in behind if e.record is not None)
+    def _check_complete(
+        self, hour: int, as_of: datetime, fates: Mapping[tuple[str, int, int], str], plans: Mapping[str, Plan]
+    ) -> None:
+        """Of every record that was committed in Kafka at that moment and is filed in the hour, the archive has it, or
+        says that it was filtered, dead-lettered, or compacted away before it was read."""
+        moment = (as_of - EPOCH) // timedelta(milliseconds=1)
+        assert moment >= (hour + 1) * HOUR, f"hour {hour} is called complete as of {as_of}, before its end"
+        isolation = next(iter(plans.values())).settings.isolation
+        for topic_id, logs in self.twin.logs.items():
+            for partition, log in enumerate(logs if topic_id not in (self._before or ()) else ()):
+                for offset, entry in enumerate(log.entries):
+                    if hour_of(entry.timestamp) == hour and entry.was_there(moment, isolation):
+                        fate = fates.get((topic_id, partition, offset))
+                        assert fate == "kept" or (fate in ("absent", None) and entry.compacted), (
+                            f"hour {hour} is called complete as of {as_of}, and {topic_id}[{partition}] {offset}, "
+                            f"which was there, is {fate or 'in no run'}"
+                        )
 
 
 def _fates(plan: Plan, manifest: Manifest) -> dict[tuple[str, int, int], str]:

@@ -1,14 +1,17 @@
 """Runs of the archive `orders` on brokers that a test writes down, as if Spark had archived them."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
-from kafka_archiver.intervals import Interval
+from kafka_archiver.intervals import Interval, to_ms
 from kafka_archiver.manifest import ChunkAccount, Manifest, ObjectEntry
 from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.steps.close_hours import close_hours
 from kafka_archiver.steps.commit import commit
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.plan import plan
+from tests.support.worlds import Clocked
 
 DAY = datetime(2026, 11, 20, tzinfo=UTC)
 P0, P1 = TopicPartition("orders", 0), TopicPartition("orders", 1)
@@ -21,7 +24,9 @@ def hour(number: int) -> Interval:
 def run(context: Context, number: int, until: str = "settled") -> None:
     """The `number`th run of the day, up to a state, as if Spark had written one object a chunk."""
     now = hour(number).end + timedelta(minutes=5)
-    work = plan(context, hour(number), "scheduled", now)
+    timed: Any = Clocked(context.store, lambda: to_ms(now))
+    context = replace(context, store=timed, clock=lambda: now)
+    work = plan(context, hour(number), "scheduled")
     if until == "planned":
         return
     made = context.ledger.plan(work.runs[-1])
@@ -38,7 +43,7 @@ def run(context: Context, number: int, until: str = "settled") -> None:
     ]  # fmt: skip
     context.ledger.create_manifest(Manifest.of(made, objects, accounts))
     if until != "written":
-        commit(context, work.runs, now + timedelta(minutes=1))
+        commit(replace(context, clock=lambda: now + timedelta(minutes=1)), work.runs)
     if until == "settled":
         close_hours(context, work.runs)
 

@@ -6,18 +6,24 @@ from dataclasses import dataclass, field
 
 from tests.support.proxy import Action, Request
 
+# Documents that have no name of their own.
+FOLDERS = {"/hours/": "hour", "/line/": "line", "/_topics/": "claim"}
+
 
 def kind_of(request: Request) -> str:
     """What is asked, and of which document."""
     if request.verb not in ("get", "put"):
         return request.verb
-    return f"{request.verb} {'hour' if '/hours/' in request.key else request.key.rsplit('/', 1)[-1]}"
+    folder = next((name for part, name in FOLDERS.items() if part in request.key), None)
+    return f"{request.verb} {folder or request.key.rsplit('/', 1)[-1]}"
 
 
 # What the job asks of the store, in this order; then what the whole run does.
-JOB = ["get plan.json", "get manifest.json", "start", "part", "put intent.json", "complete", "put manifest.json"]
-RUN = ["get progress.json", "list", "put plan.json", *JOB]
-RUN += ["head", "put commit.json", "uploads", "put hour", "put progress.json"]
+JOB = ["get plan.json", "get manifest.json", "get intent.json", "start", "part", "put intent.json", "complete"]
+JOB += ["put manifest.json"]
+RUN = ["get progress.json", "get line", "get commit.json", "put claim", "put line", "put plan.json", *JOB]
+RUN += ["head", "uploads", "list", "put commit.json", "get hour", "put hour", "put settled.json", "put progress.json"]
+RUN += ["get settled.json"]
 
 
 @dataclass

@@ -1,9 +1,12 @@
 """Topics and records on a real broker."""
 
+import ctypes
 import uuid
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
+import confluent_kafka
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -69,6 +72,29 @@ def produce(brokers: str, topic: str, records: Iterable[Record], transaction: st
         producer.commit_transaction(30)
     elif transaction == "abort":
         producer.abort_transaction(30)
+
+
+def produce_raw(
+    brokers: str, topic: str, partition: int, timestamp: int, value: bytes, headers: Sequence[tuple[bytes, bytes]]
+) -> None:
+    """Produce a record whose headers' keys are any bytes (but NUL), as other clients may: by librdkafka itself."""
+    found = Path(confluent_kafka.__file__).parents[1].glob("confluent_kafka.libs/librdkafka*")
+    library, pointer, size = ctypes.CDLL(str(next(found))), ctypes.c_void_p, ctypes.c_size_t
+    library.rd_kafka_conf_new.restype = library.rd_kafka_new.restype = pointer
+    said = ctypes.create_string_buffer(512)
+    conf = pointer(library.rd_kafka_conf_new())
+    assert library.rd_kafka_conf_set(conf, b"bootstrap.servers", brokers.encode(), said, size(512)) == 0, said.value
+    producer = pointer(library.rd_kafka_new(0, conf, said, size(512)))
+    assert producer, said.value
+    # rd_kafka_vtype_t: 1 topic, 3 partition, 4 value, 7 flags (2: copy the value), 8 timestamp, 9 header, 0 the end.
+    fields = [ctypes.c_int(1), topic.encode(), ctypes.c_int(3), ctypes.c_int32(partition)]
+    fields += [ctypes.c_int(4), value, size(len(value)), ctypes.c_int(7), ctypes.c_int(2)]
+    fields += [ctypes.c_int(8), ctypes.c_int64(timestamp)]
+    for key, content in headers:
+        fields += [ctypes.c_int(9), key, content, ctypes.c_ssize_t(len(content))]
+    assert library.rd_kafka_producev(producer, *fields, ctypes.c_int(0)) == 0
+    assert library.rd_kafka_flush(producer, 30_000) == 0
+    library.rd_kafka_destroy(producer)
 
 
 def delete_records(brokers: str, topic: str, before: int) -> None:

@@ -33,6 +33,7 @@ def plan(*partitions: PartitionPlan, start: datetime = FIVE, **changes: Any) -> 
     """The plan of the hour from `start`."""
     fields = {
         "archive": "orders",
+        "number": 1,
         "interval": Interval(start=start, end=start + timedelta(hours=1)),
         "origin": "scheduled",
         "planned_at": start + timedelta(hours=1),
@@ -57,7 +58,7 @@ def plans(draw: st.DrawFn, least: int = 0) -> Plan:
             end=LAST,
             log_start=0,
             log_end=LAST,
-            closes=draw(st.booleans()),
+            high=LAST,
             ranges=taken[gone:],
             lost=taken[:gone],
         )

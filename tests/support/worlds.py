@@ -5,17 +5,19 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Protocol
 
 import pyarrow as pa
 
+from kafka_archiver.intervals import from_ms
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.kafka.reader import read_chunk
 from kafka_archiver.plan import Chunk, Settings
 from kafka_archiver.store import Store, memory, open_store
 from scripts.stack.kafka import Kafka
 from scripts.stack.s3 import S3
-from tests.support.interrupt import Read
+from tests.support.actors import Read
 from tests.support.kafka_mirror import KafkaMirror
 from tests.support.kafka_twin import KafkaTwin
 from tests.support.topics import DAY, HOUR
@@ -31,6 +33,9 @@ class World(Protocol):
     prefix: str
     epoch: int
 
+    def choose_etags(self, kind: str) -> None:
+        """What the store's ETags are worth: MD5s, foreign, or foreign in a store that knows no checksums either."""
+
     def close(self) -> None:
         """Throw away what the sequence made."""
 
@@ -45,31 +50,49 @@ class TwinWorld:
 
     def __post_init__(self) -> None:
         self.twin = self.cluster = KafkaTwin(self.clock)
-        self.store: Store = memory.MemoryStore(uuid.uuid4().hex)
+        self._name = uuid.uuid4().hex
+        self.store: Store = memory.MemoryStore(self._name, clock=lambda: from_ms(self.clock()))
         self.read: Read = self.twin.read_chunk
+
+    def choose_etags(self, kind: str) -> None:
+        memory.MemoryStore(self._name, foreign_etags=kind != "MD5s", checksums=kind != "neither")
 
     def close(self) -> None:
         memory._buckets.pop(self.store.url.removeprefix("memory://"), None)
 
 
+class Clocked:
+    """A store whose clock is the model's, which passes an hour in a moment."""
+
+    def __init__(self, inner: Store, clock: Callable[[], int]) -> None:
+        self._inner, self._clock = inner, clock
+
+    def now(self) -> datetime:
+        return from_ms(self._clock())
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
 class RealWorld:
     """A real broker and a real S3 server."""
 
-    def __init__(self, kafka: Kafka, s3: S3) -> None:
+    def __init__(self, kafka: Kafka, s3: S3, clock: Callable[[], int]) -> None:
         tag = f"model-{uuid.uuid4().hex[:12]}"
         self.prefix = f"{tag}-"
         # Control records have the broker's time; some intervals are before it, some behind.
         self.epoch = (time.time_ns() // 1_000_000 // HOUR - 3) * HOUR
-        self.twin = KafkaMirror(kafka.bootstrap_servers)
-        self.store: Store = open_store(
-            f"s3://{s3.bucket}/{tag}",
-            {
-                "endpoint_url": s3.endpoint_url,
-                "region_name": s3.region,
-                "aws_access_key_id": s3.owner.access_key,
-                "aws_secret_access_key": s3.owner.secret_key,
-            },
-        )
+        self.twin = KafkaMirror(kafka.bootstrap_servers, clock)
+        options = {
+            "endpoint_url": s3.endpoint_url,
+            "region_name": s3.region,
+            "aws_access_key_id": s3.owner.access_key,
+            "aws_secret_access_key": s3.owner.secret_key,
+        }
+        self.store: Any = Clocked(open_store(f"s3://{s3.bucket}/{tag}", options), clock)
+
+    def choose_etags(self, kind: str) -> None:
+        """They are what they are."""
 
     @property
     def cluster(self) -> Cluster:

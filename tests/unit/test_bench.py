@@ -17,7 +17,7 @@ from bench.job import JobRun
 from bench.processes import TICK, parse_stat
 from bench.profile import summary
 from bench.records import MS_PER_HOUR, START, records, values
-from bench.scale import simulate
+from bench.scale import grow, growth, simulate, transactions
 from bench.scenarios import SCENARIOS
 from bench.stacks import by_function, by_part, parse
 from bench.table import table
@@ -171,7 +171,18 @@ def test_scenarios_with_the_same_records_share_a_topic_and_no_others_do() -> Non
 def test_the_simulated_run_goes_through_all_steps() -> None:
     costs = simulate(3, 2)
     assert costs.objects == 6
-    assert {"plan.json", "intent.json", "manifest.json", "commit.json", "hours", "progress"} == set(costs.sizes)
+    documents = {"plan.json", "intent.json", "manifest.json", "commit.json", "settled.json"}
+    assert set(costs.sizes) == {"line", *documents, "hours", "progress.json"}
+
+
+def test_runs_that_are_written_as_settled_are_an_archive_that_goes_on_and_is_clean() -> None:
+    few, more = grow(130, audited=True)
+    assert {**few.requests, "audit": 0} == {**more.requests, "audit": 0}
+    assert "130 settled" in growth([few, more])
+
+
+def test_a_run_of_transactions_goes_through_all_steps() -> None:
+    assert {"archive", "close_hours", "audit"} <= set(transactions(100).seconds)
 
 
 WORKER = 'process 1:"python -m bench.measure … /x/spark_jobs/archive.py";process 3:"python -m pyspark.daemon"'

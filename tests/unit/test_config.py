@@ -1,6 +1,6 @@
 """The YAML of an archive: what may be left out, and what each mistake is answered with."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -34,6 +34,12 @@ def test_a_start_may_be_a_time_without_quotes() -> None:
     assert archive.source.start == datetime(2026, 11, 1, tzinfo=UTC)
 
 
+@pytest.mark.parametrize(("said", "meant"), [("5m", timedelta(minutes=5)), ("1w", timedelta(weeks=1)), ("null", None)])
+def test_what_is_assumed_of_the_order_of_times_may_be_null(said: str, meant: timedelta | None) -> None:
+    archive = parse_archive(f"{SMALLEST}timestamp: {{max_disorder: {said}}}\n", "x")
+    assert archive.timestamp.max_disorder == meant
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -44,12 +50,16 @@ def test_a_start_may_be_a_time_without_quotes() -> None:
         ("[orders]", "[a, a]", "`source`: expected each topic once in `topics`"),
         ("[orders]", "[orders], start: soon", "`source.start`: expected 'earliest' or 'latest' or a time like 2026-"),
         ("[orders]", "[orders], start: 2026-11-01T00:00:00", "a time needs a zone"),
-        ("[orders]", "[orders], registry: 7", "`source.registry`: expected text or a mapping; found 7"),
+        ("[orders]", "[orders], registry: 7", "`source.registry`: expected the id of an Airflow connection or a map"),
         ("archive: orders", "archive: orders\ntransform: {}", "`transform` is part of the design but not of this ver"),
-        ("s3://archive/lake", "/lake", "`store.url`: expected s3://bucket/prefix; found '/lake'"),
+        ("s3://archive/lake", "/lake", "`store.url`: expected s3://bucket/prefix, without credentials"),
         ("s3://archive/lake", "s3://a/b, chunk_records: many", "`store.chunk_records`: expected a whole number; found"),
+        ("archive: orders", "archive: orders\ntimestamp: {max_disorder: 5}", "`timestamp.max_disorder`: expected a t"),
+        ("archive: orders", "archive: orders\ntimestamp: {max_disorder: 8d}", "a second to a week, like 30s, 5m or 1h"),
         ("archive: orders", "archive: or/ders", "`archive`: expected match pattern"),
-        ("archive: orders", "archive: orders\nschedule: 61 * * * *", "expected a cron expression like \"0 * * * *\""),
+        ("archive: orders", "archive: orders\nschedule: 61 * * * *", "expected a cron expression of five fields"),
+        ("archive: orders", "archive: orders\nschedule: '*/5 * * * * *'", "a cron expression of five fields"),
+        ("archive: orders", "archive: orders\nschedule: 0 0 1 1 * 0 2030", "a cron expression of five fields"),
         ("archive: orders", "archive: orders\npolicies: {lost_offsets: x}", "expected 'fail' or 'record_loss'; found"),
         ("archive: orders", "archive: orders\narchive: b", "orders.yaml: line 2: key `archive` is given twice"),
         ("archive: orders\n", "", "orders.yaml: `archive` is required"),

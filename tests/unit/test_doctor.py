@@ -1,23 +1,23 @@
 """The doctor: each strange state is named, with what it means and what to do; sound ones are not."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from kafka_archiver.config import Archive, parse_archive
 from kafka_archiver.keys import probe_prefix
-from kafka_archiver.proof import Progress
 from kafka_archiver.steps.doctor.check import Check
 from kafka_archiver.steps.doctor.examine import check_neighbours
 from kafka_archiver.steps.doctor.retention import check_retention, check_times, longest_interval
-from kafka_archiver.steps.doctor.runs import check_runs
 from kafka_archiver.steps.doctor.spark import check_submit
 from kafka_archiver.steps.doctor.store import check_clock, check_store
+from kafka_archiver.store import PendingUpload
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.store.s3 import S3Store
-from tests.support.faulty_s3 import Fault, FaultyS3, refuse
-from tests.support.values import FIVE, plan
+from tests.support.faulty_s3 import Checksums, Fault, FaultyS3, refuse
+from tests.support.values import FIVE
+from tests.unit.conftest import OpenFaulty
 
 pytestmark = pytest.mark.unit
 
@@ -78,6 +78,7 @@ def test_a_sound_store() -> None:
     assert states(list(check_store(store, "orders"))) == {
         "store": "ok",
         "create-only": "ok",
+        "replace-only": "ok",
         "put, get, head, list, delete": "ok",
         "clocks": "ok",
         "multipart": "ok",
@@ -85,14 +86,55 @@ def test_a_sound_store() -> None:
     assert list(store.list("")) == []
 
 
+@pytest.mark.parametrize(
+    ("checksums", "foreign", "kind"),
+    [
+        ("known", False, "the store checks the CRC-32 of every part and object, and keeps it"),
+        ("known", True, "the store checks the CRC-32 of every part and object, and keeps it"),
+        ("ignored", False, "the store checks the MD5 of every part; objects are compared by their ETags"),
+        ("refused", False, "the store checks the MD5 of every part; objects are compared by their ETags"),
+        ("of parts", False, "the store checks the MD5 of every part; objects are compared by their ETags"),
+        ("ignored", True, "every part; its ETags are no MD5s, so what a killed job left is read to be compared"),
+    ],
+)
+def test_the_kind_of_checksums_that_a_store_has(
+    server: FaultyS3, connect: OpenFaulty, checksums: Checksums, foreign: bool, kind: str
+) -> None:
+    server.checksums, server.encrypted = checksums, foreign
+    server.store = MemoryStore(f"for the doctor, {checksums}", foreign_etags=foreign)
+    # A client of its own, which has not learnt about another store.
+    found = list(check_store(connect(aws_access_key_id=f"KIND{checksums.upper().replace(' ', '')}"), "orders"))
+    assert set(states(found).values()) == {"ok"}
+    assert found[-1].name == "multipart"
+    assert found[-1].found.endswith(kind)
+
+
+@pytest.mark.parametrize("checksums", ["known", "ignored"])
+def test_a_store_that_makes_something_else_of_parts(server: FaultyS3, store: S3Store, checksums: Checksums) -> None:
+    server.checksums = checksums
+
+    class Confused(MemoryStore):
+        def complete_upload(self, upload: PendingUpload) -> str:
+            etag = super().complete_upload(upload)
+            self.put(upload.key, bytes(len(self.get(upload.key) or b"")))
+            return etag
+
+    server.store = Confused("confused, for the doctor")
+    [wrong] = [check for check in check_store(store, "orders") if check.state == "problem"]
+    assert wrong.name == "multipart"
+    assert "with checksum crc32:" in wrong.found
+
+
 def test_a_store_that_ignores_conditions(server: FaultyS3, store: S3Store) -> None:
     assert set(states(list(check_store(store, "orders"))).values()) == {"ok"}
     server.ignores_conditions = True
     found = list(check_store(store, "orders"))
-    assert {name for name, state in states(found).items() if state != "ok"} == {"create-only"}
-    [wrong] = [check for check in found if check.state == "problem"]
-    assert "ignores `If-None-Match: *`" in wrong.found
-    assert "different plans of one interval" in wrong.means
+    assert {name for name, state in states(found).items() if state != "ok"} == {"create-only", "replace-only"}
+    created, replaced = (check for check in found if check.state == "problem")
+    assert "ignores `If-None-Match: *`" in created.found
+    assert "different plans of one interval" in created.means
+    assert "ignores `If-Match`" in replaced.found
+    assert "proved without them" in replaced.means
     assert list(server.store.list("")) == []
 
 
@@ -100,6 +142,7 @@ def test_a_store_that_ignores_conditions(server: FaultyS3, store: S3Store) -> No
     ("operation", "fault", "name"),
     [
         ("create", refuse(501, "NotImplemented"), "create-only"),
+        ("replace", refuse(501, "NotImplemented"), "replace-only"),
         ("put_object", refuse(403, "AccessDenied"), "put, get, head, list, delete"),
         ("complete_multipart_upload", refuse(403, "AccessDenied"), "multipart"),
         ("upload_part", Fault("odd"), "multipart"),
@@ -142,23 +185,6 @@ def test_the_clock_of_the_store(seconds: int, state: str, text: str) -> None:
     check = check_clock(FIVE + timedelta(seconds=seconds), FIVE, FIVE)
     assert check.state == state
     assert text in check.found
-
-
-def test_unfinished_runs_and_rebuilds() -> None:
-    one, rebuilt = plan(), plan(start=FIVE - timedelta(hours=2))
-    rebuild = plan(start=FIVE - timedelta(hours=2), revision=1, supersedes=rebuilt.run, origin="rebuild")
-    progress = Progress(archive="orders", runs=(rebuilt.run,), lost=7)
-    documents = {rebuilt.run: {"plan", "commit"}, rebuild.run: {"plan", "intent"}, one.run: {"plan", "manifest"}}
-    found = list(check_runs("orders", [one], documents, progress, datetime(2026, 11, 21, 9, tzinfo=UTC)))
-    assert states(found) == {
-        f"run {one.run}": "warning",
-        f"rebuild {rebuild.run}": "warning",
-        "lost offsets": "warning",
-    }
-    assert "planned at 2026-11-21T06:00:00Z (3 hours ago), it wrote all objects" in found[0].found
-    assert "airflow archive clean orders" in found[1].choices[1]
-    sound = check_runs("orders", [], {rebuilt.run: {"plan", "commit"}}, Progress(archive="orders", runs=("r",)), FIVE)
-    assert states(list(sound)) == {"runs": "ok"}
 
 
 def test_what_submits_a_job(tmp_path: Path) -> None:

@@ -29,6 +29,8 @@ BYTES = b"""{
   "archive": "orders",
   "run": "20261121T050000Z",
   "revision": 0,
+  "outcome": "committed",
+  "by": null,
   "plan_digest": "p",
   "manifest_digest": "m",
   "committed_at": "2026-11-21T06:00:00Z"

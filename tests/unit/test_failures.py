@@ -44,6 +44,17 @@ def test_a_jvm_without_memory_is_a_permanent_error_that_names_the_ways_out() -> 
     assert "`source.reader: native`" in str(found)
 
 
+def test_a_time_that_spark_cannot_count_is_a_permanent_error_that_names_the_record_and_the_way_out() -> None:
+    text = (
+        "KafkaIllegalStateException: Record at topic a.b partition 3 offset 17 has timestamp value 9223372036854776 "
+        "that overflows when converting to Spark's microsecond-precision TimestampType.\nKafka record timestamps"
+    )
+    found = understand(RuntimeError(text))
+    assert type(found) is PermanentError
+    assert str(found).startswith("a.b[3] offset 17 has the time 9223372036854776 ms")
+    assert "`source.reader: native`" in str(found)
+
+
 def test_any_other_error_stays_and_is_shown_by_its_innermost_cause_in_one_line() -> None:
     error = RuntimeError(IN_A_TASK.format(error="ValueError: no"))
     assert understand(error) is error

@@ -110,6 +110,7 @@ def test_data_is_never_where_the_ledger_is(place: Place, archive: str) -> None:
     assert place.key.startswith(f"{keys.DEAD_LETTER}/") == place.dead_letter
     assert keys.split_run_document(archive, place.key) is None
     assert keys.split_hour_document(archive, place.key) is None
+    assert keys.split_line_document(archive, place.key) is None
 
 
 def test_an_object_s_key_is_as_documented() -> None:
@@ -125,12 +126,22 @@ def test_a_key_of_another_form_is_no_object(key: str) -> None:
     assert keys.split_object_key(key) is None
 
 
-@given(hours)
-@example(0)
-@example(LAST_HOUR)
-def test_an_hour_comes_back_from_its_path_and_its_document(hour: int | None) -> None:
+@given(hours, st.none() | st.integers(0, 10**6 - 1))
+@example(0, 0)
+@example(LAST_HOUR, None)
+def test_an_hour_comes_back_from_its_path_and_its_documents(hour: int | None, page: int | None) -> None:
     assert parse_hour_path(hour_path(hour)) == hour
-    assert keys.split_hour_document("an/archive", hour_document("an/archive", hour)) == (hour,)
+    assert keys.split_hour_document("an/archive", hour_document("an/archive", hour, page)) == (hour, page)
+
+
+@given(st.integers(0, 10**12 - 1))
+def test_a_place_in_the_line_comes_back_from_its_key(number: int) -> None:
+    assert keys.split_line_document("an/archive", keys.line_document("an/archive", number)) == number
+
+
+@given(st.integers(0, 10**12 - 1), st.integers(0, 10**12 - 1))
+def test_keys_sort_as_the_line_does(one: int, other: int) -> None:
+    assert (keys.line_document("a", one) < keys.line_document("a", other)) == (one < other)
 
 
 @given(st.integers(0, LAST_HOUR), st.integers(0, LAST_HOUR))
@@ -158,7 +169,7 @@ def test_nothing_else_is_an_hour_s_path(path: str) -> None:
         parse_hour_path(path)
 
 
-@given(names, st.sampled_from(["plan", "intent", "manifest", "commit"]))
+@given(names, st.sampled_from(["plan", "intent", "manifest", "commit", "settled"]))
 def test_a_run_s_document_comes_back_from_its_key(archive: str, name: str) -> None:
     key = keys.run_document(archive, "20261121T050000Z", name)
     assert keys.split_run_document(archive, key) == ("20261121T050000Z", name)
@@ -166,9 +177,14 @@ def test_a_run_s_document_comes_back_from_its_key(archive: str, name: str) -> No
 
 @given(names, names)
 def test_an_archive_s_documents_are_no_other_archive_s(one: str, other: str) -> None:
-    key, hour = keys.run_document(one, "20261121T050000Z", "plan"), hour_document(one, 5)
+    key, hour, line = (
+        keys.run_document(one, "20261121T050000Z", "plan"),
+        hour_document(one, 5),
+        keys.line_document(one, 1),
+    )
     assert (keys.split_run_document(other, key) is not None) == (one == other)
     assert (keys.split_hour_document(other, hour) is not None) == (one == other)
+    assert (keys.split_line_document(other, line) is not None) == (one == other)
 
 
 @pytest.mark.parametrize(
@@ -196,9 +212,30 @@ def test_nothing_else_is_a_run_s_document(key: str) -> None:
         "_ledger/a/hours/2026-11-21/05",
         "_ledger/a/hours/2026-11-21/5.json",
         "_ledger/a/hours/2026-11-21.json",
+        "_ledger/a/hours/2026-11-21/05+1.json",
+        "_ledger/a/hours/2026-11-21/05+0000001.json",
+        "_ledger/a/hours/2026-11-21/05+.json",
         "_ledger/b/hours/2026-11-21/05.json",
         "_ledger/a/progress.json",
     ],
 )
 def test_nothing_else_is_an_hour_s_document(key: str) -> None:
     assert keys.split_hour_document("a", key) is None
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "line/000000000001.json",
+        "_ledger/a/line/1.json",
+        "_ledger/a/line/0000000000001.json",
+        "_ledger/a/line/000000000001",
+        "_ledger/a/line/00000000000१.json",
+        "_ledger/a/line/-00000000001.json",
+        "_ledger/a/line/000000000001.json.json",
+        "_ledger/b/line/000000000001.json",
+        "_ledger/a/progress.json",
+    ],
+)
+def test_nothing_else_is_a_place_in_the_line(key: str) -> None:
+    assert keys.split_line_document("a", key) is None

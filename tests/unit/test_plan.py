@@ -17,7 +17,7 @@ pytestmark = pytest.mark.unit
 
 def partition(**changes: Any) -> PartitionPlan:
     state = {"topic": "t", "topic_id": "id", "partition": 0, "start": 0, "end": 9, "log_start": 0, "log_end": 9}
-    return PartitionPlan.model_validate({**state, "closes": True, "ranges": ((0, 9),), **changes})
+    return PartitionPlan.model_validate({**state, "ranges": ((0, 9),), **changes})
 
 
 @given(plans())

@@ -1,6 +1,5 @@
 """Where ranges start and end, and what each strange state of the brokers leads to."""
 
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -9,12 +8,12 @@ from hypothesis import strategies as st
 
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import PolicyError
-from kafka_archiver.intervals import Interval
-from kafka_archiver.plan import PartitionPlan, Plan
-from kafka_archiver.planning import begins_behind, plan_backfill, plan_forward
+from kafka_archiver.plan import PartitionPlan
+from kafka_archiver.planning import left_out, plan_backfill, plan_forward
 from kafka_archiver.policy import Known, Seen, beginnings, troubles
-from kafka_archiver.proof import PartitionProgress, Progress
+from kafka_archiver.progress import Older, PartitionProgress, Progress
 from kafka_archiver.ranges import Range, TopicPartition, merge, overlaps
+from tests.support.plans import FIVE, plan
 
 NAME = TopicPartition("orders", 0)
 
@@ -35,14 +34,13 @@ def seen(**changes: Any) -> Seen:
         "name": NAME,
         "topic_id": "id",
         "committed": None,
+        "ours": False,
         "log_start": 0,
         "log_end": 100,
-        "interval_start": None,
-        "interval_end": None,
+        "leader_epoch": 0,
         "begin": 0,
     } | changes
-    end = state["interval_end"]
-    return Seen(**{"passed": state["log_end"] if end is None else end, "high": state["log_end"], **state})
+    return Seen(**{"high": state["log_end"], **state})
 
 
 def known(
@@ -53,7 +51,11 @@ def known(
 
 def forward(of: Archive, states: list[Seen], ledger: Known) -> list[PartitionPlan]:
     starts = beginnings(of, states, ledger)
-    return plan_forward(of.source.max_records_per_run, states, ledger, starts, {})
+    return plan_forward(of.source.max_records_per_run, states, ledger, starts)
+
+
+def backfill(state: Seen, ledger: Known, start: int, end: int) -> list[PartitionPlan]:
+    return plan_backfill([state], ledger, {state.name: Range(start, end)})
 
 
 def only(planned: list[PartitionPlan]) -> PartitionPlan:
@@ -76,14 +78,14 @@ def test_a_run_goes_on_where_the_group_stands() -> None:
     assert only(forward(archive(), [seen(committed=70)], known(70))).offset_ranges == (Range(70, 100),)
 
 
-def test_an_idle_partition_gives_an_empty_range_that_closes_the_hour() -> None:
-    planned = only(forward(archive(), [seen(committed=100)], known(100)))
-    assert (planned.count, planned.end, planned.closes) == (0, 100, True)
+def test_an_idle_partition_gives_an_empty_range_that_says_how_far_the_log_goes() -> None:
+    planned = only(forward(archive(), [seen(committed=100, high=103)], known(100)))
+    assert (planned.count, planned.end, planned.high) == (0, 100, 103)
 
 
-def test_a_capped_run_stops_early_and_does_not_close_the_hour() -> None:
-    planned = only(forward(archive(limit=30), [seen(committed=10, interval_end=60)], known(10)))
-    assert (planned.offset_ranges, planned.end, planned.closes) == ((Range(10, 40),), 40, False)
+def test_a_capped_run_stops_early() -> None:
+    planned = only(forward(archive(limit=30), [seen(committed=10)], known(10)))
+    assert (planned.offset_ranges, planned.end, planned.high) == ((Range(10, 40),), 40, 100)
 
 
 def test_a_cap_is_shared_so_that_a_skewed_partition_starves_nobody() -> None:
@@ -99,10 +101,21 @@ def test_what_a_backfill_archived_is_not_archived_again() -> None:
 
 
 def test_a_backfill_takes_the_offsets_of_its_interval_that_nobody_covers() -> None:
-    state = seen(interval_start=20, interval_end=60, committed=100)
-    assert only(plan_backfill([state], known(100, ((0, 25),)))).offset_ranges == (Range(25, 60),)
-    assert only(plan_backfill([seen()], {})).offset_ranges == ()
-    assert only(plan_backfill([seen(interval_start=20)], {})).offset_ranges == (Range(20, 100),)
+    state = seen(committed=100)
+    assert only(backfill(state, known(100, ((0, 25),)), 20, 60)).offset_ranges == (Range(25, 60),)
+    assert only(backfill(seen(), {}, 7, 7)).offset_ranges == ()
+    assert only(backfill(seen(), {}, 20, 100)).offset_ranges == (Range(20, 100),)
+
+
+def test_retention_past_the_group_stops_nobody_where_a_backfill_has_all_of_it() -> None:
+    planned = only(forward(archive(), [seen(committed=5, log_start=8)], known(5, ((5, 8),))))
+    assert (planned.lost, planned.offset_ranges) == ((), (Range(8, 100),))
+
+
+@pytest.mark.parametrize(("committed", "expected"), [(None, 60), (20, 60), (80, 60)])
+def test_where_the_archive_itself_has_left_the_group_nobody_moved_it(committed: int | None, expected: int) -> None:
+    planned = only(forward(archive(missing_group="fail"), [seen(committed=committed, ours=True)], known(60)))
+    assert (planned.start, planned.decided) == (expected, ())
 
 
 STRANGE = [
@@ -116,6 +129,11 @@ STRANGE = [
     (seen(committed=101), {}, r"past the end of the log at 100"),
     (seen(committed=50), known(60), r"stands at 50 .* up to 60.*`policies.moved_group: follow_ledger`.*--to-offset 60"),
     (seen(committed=70), known(60), r"stands at 70 .* up to 60"),
+    (
+        seen(committed=60, doubt="it is another log."),
+        known(60),
+        r"it is another log\..*recreated_topic: new_generation`",
+    ),
 ]
 
 
@@ -125,6 +143,21 @@ def test_a_strange_state_fails_and_says_what_to_do(
 ) -> None:
     with pytest.raises(PolicyError, match=message):
         forward(archive(), [state], ledger)
+
+
+def test_a_run_that_would_stop_twice_is_told_of_both_with_one_command_that_goes_on() -> None:
+    """Two commands, each refused for want of the other's choice, would send a person round and round."""
+    other = seen(name=TopicPartition("orders", 1), committed=20)
+    states, ledger = (
+        [seen(committed=5, log_start=8), other],
+        {**known(5), other.name: known(60)[NAME].model_copy(update={"partition": 1})},
+    )
+    conf = '{"policies": {"lost_offsets": "record_loss", "moved_group": "follow_ledger"}}'
+    with pytest.raises(PolicyError, match=r"3 offsets of orders\[0\] are gone.* stands at 20 in orders\[1\]") as error:
+        forward(archive(), states, ledger)
+    assert str(error.value).count("airflow dags trigger") == 1
+    assert f"`airflow dags trigger archive_orders --conf '{conf}'`" in str(error.value)
+    forward(archive(lost_offsets="record_loss", moved_group="follow_ledger"), states, ledger)
 
 
 def test_a_missing_group_resumes_from_the_ledger_unless_told_to_fail() -> None:
@@ -143,9 +176,6 @@ def test_lost_offsets_are_recorded_when_the_policy_says_so() -> None:
 def test_a_moved_group_follows_the_ledger_when_the_policy_says_so() -> None:
     planned = only(forward(archive(moved_group="follow_ledger"), [seen(committed=20)], known(60)))
     assert planned.offset_ranges == (Range(60, 100),)
-
-
-START = datetime(2026, 11, 21, tzinfo=UTC)
 
 
 @given(
@@ -171,55 +201,27 @@ def test_whatever_the_order_of_runs_and_backfills_every_offset_is_planned_once(s
             group = part.end
         else:
             low, high = sorted(min(x, end) for x in how)
-            part = only(plan_backfill([seen(log_end=end, interval_start=low, interval_end=high)], before))
+            part = only(backfill(seen(log_end=end), before, low, high))
         planned += part.offset_ranges
-        interval = Interval(start=START + timedelta(hours=number), end=START + timedelta(hours=number + 1))
-        plan = Plan(
-            archive="orders",
-            interval=interval,
-            origin="scheduled" if what == "run" else "backfill",
-            planned_at=interval.end,
-            cluster_id="c",
-            group="g",
-            settings=archive().settings,
-            policies={},
-            partitions=(part,),
-        )
-        progress = progress.after(plan)
-        assert progress.after(plan) == progress
+        origin = "scheduled" if what == "run" else "backfill"
+        progress = progress.after(plan(progress.settled + 1, part, start=number, origin=origin))
     assert not overlaps(planned)
     assert merge(planned) == merge([Range(0, end)])
     assert group == end
 
 
-def test_a_capped_run_does_not_close_the_hour_even_if_the_time_index_says_so() -> None:
-    # One record with a time far ahead, early in the log, is the answer to every question after its hour.
-    planned = only(forward(archive(limit=30), [seen(interval_end=5)], {}))
-    assert (planned.end, planned.closes) == (30, False)
-
-
-def test_records_behind_an_open_transaction_keep_the_hour_open() -> None:
-    assert not only(forward(archive(), [seen(log_end=20, passed=90)], {})).closes
-    assert not only(plan_backfill([seen(interval_start=5, log_end=20, passed=90)], {})).closes
-
-
-def test_a_backfill_does_not_claim_an_hour_it_cannot_see() -> None:
-    hidden = seen(interval_start=5, interval_end=5)
-    assert not only(plan_backfill([hidden], known(0))).closes
-    assert only(plan_backfill([hidden], known(100, ((0, 100),)))).closes
-    cut = seen(interval_start=20, interval_end=40, log_start=20)
-    assert not only(plan_backfill([cut], known(10, ((0, 10),)))).closes
-    assert only(plan_backfill([cut], known(20, ((0, 20),)))).closes
-
-
 def test_a_backfill_of_a_topic_that_was_made_again_fails_too() -> None:
     with pytest.raises(PolicyError, match="deleted and made again"):
-        plan_backfill([seen(topic_id="new")], known(5))
+        backfill(seen(topic_id="new"), known(5), 0, 5)
+    with pytest.raises(PolicyError, match="another log"):
+        backfill(seen(doubt="It is another log."), known(5), 0, 5)
+    with pytest.raises(PolicyError, match="past the end of the log at 100"):
+        backfill(seen(), known(101), 0, 5)
 
 
 def test_doctor_hears_of_every_partition_s_trouble_not_of_the_first_alone() -> None:
     other = seen(name=TopicPartition("orders", 1), committed=200)
-    found = troubles(archive(), [seen(committed=5, log_start=8), other], known(5))
+    found = [str(error) for error in troubles(archive(), [seen(committed=5, log_start=8), other], known(5))]
     assert [("are gone" in message, "past the end" in message) for message in found] == [(True, False), (False, True)]
     assert troubles(archive(), [seen(committed=5)], known(5)) == []
 
@@ -255,16 +257,22 @@ def test_a_group_moved_on_purpose_begins_a_new_generation_where_it_stands(positi
     planned = only(forward(choice, [state], ledger))
     assert (planned.generation, planned.start, planned.offset_ranges) == (1, position, (Range(position, 100),))
     # What nobody archives any more keeps hours from being complete.
-    behind = begins_behind([state], ledger, beginnings(choice, [state], ledger))
-    assert behind == ({NAME: 80} if position == 80 else {})
+    assert left_out([planned], ledger, {}, True) == ({NAME: (Range(60, 80),)} if position == 80 else {})
 
 
 def test_the_generation_that_began_goes_on() -> None:
     ledger = {NAME: PartitionProgress(topic="orders", topic_id="id", partition=0, generation=2, next=70)}
     assert only(forward(archive(), [seen(committed=70)], ledger)).generation == 2
-    assert only(plan_backfill([seen(interval_start=10, interval_end=70)], ledger)).generation == 2
+    assert only(backfill(seen(), ledger, 10, 70)).generation == 2
 
 
-def test_what_was_lost_keeps_a_backfill_from_completing_the_hour() -> None:
-    ledger = {NAME: known(20, ((0, 20),))[NAME].model_copy(update={"lost": ((15, 20),)})}
-    assert not only(plan_backfill([seen(interval_start=20, interval_end=40, log_start=20)], ledger)).closes
+def test_what_lies_before_the_first_run_is_asked_about_once() -> None:
+    first = only(forward(archive(), [seen(begin=40)], {}))
+    assert left_out([first], {}, {}, True) == {NAME: (Range(0, 40),)}
+    told = {NAME: Older(topic="orders", partition=0, ranges=((0, 40),), than=FIVE)}
+    ledger = {NAME: Progress(archive="orders").after(plan(1, first)).partitions[0]}
+    second = only(forward(archive(), [seen(committed=100)], ledger))
+    assert left_out([second], ledger, told, True) == {}
+    # A backfill may have archived some of it, so that more can be known.
+    third = only(backfill(seen(), ledger, 20, 60))
+    assert left_out([third], ledger, told, False) == {NAME: (Range(0, 20),)}

@@ -35,10 +35,12 @@ pytestmark = pytest.mark.unit
 def test_a_refusal_says_what_to_do_and_is_not_tried_again(
     server: FaultyS3, store: S3Store, status: int, code: str, expected: str
 ) -> None:
-    server.fail("put_object", refuse(status, code))
+    # It might be about the checksums: that is tried without them.
+    tries = 2 if code == "NotImplemented" else 1
+    server.fail("put_object", *[refuse(status, code)] * tries)
     with pytest.raises(PermanentError, match=re.escape(expected.format(url=server.url))) as caught:
         store.put("a/key", b"x")
-    assert server.requests.count("put_object") == 1
+    assert server.requests.count("put_object") == tries
     # What the store's own support will ask for.
     assert "REQ1" in str(caught.value)
 
@@ -72,7 +74,7 @@ def test_a_missing_bucket_is_no_missing_object(server: FaultyS3, store: S3Store)
 
 
 def test_a_head_without_reason_hints_at_expired_credentials(server: FaultyS3, store: S3Store) -> None:
-    server.fail("head_object", refuse(400, "ExpiredToken"))
+    server.fail("head_object", *[refuse(400, "ExpiredToken")] * 2)
     with pytest.raises(PermanentError, match="refuses head_object of k without saying why: often the credentials"):
         store.head("k")
 
@@ -141,7 +143,7 @@ class TestSecrets:
             refuse(400, "InvalidRequest", f"{TOKEN} {SECRET_KEY}"),
             refuse(503, "SlowDown", f"{TOKEN} {SECRET_KEY}"),
             Fault("reset"),
-            Fault("odd"),
+            Fault("swallow"),
         ],
         ids=lambda fault: fault.code + fault.kind,
     )
@@ -181,8 +183,8 @@ class TestSecrets:
 
 
 def test_stores_with_the_same_options_share_a_client(connect: OpenFaulty) -> None:
-    assert connect()._client is connect()._client
-    assert connect()._client is not connect(aws_session_token="another")._client
+    assert connect()._connection is connect()._connection
+    assert connect()._connection is not connect(aws_session_token="another")._connection
 
 
 def test_a_profile_that_does_not_exist_is_a_config_error() -> None:
@@ -212,4 +214,4 @@ def no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent")
     monkeypatch.setenv("AWS_CONFIG_FILE", "/nonexistent")
     # The client made in an earlier environment.
-    s3_client._client.cache_clear()
+    s3_client._connection.cache_clear()

@@ -2,38 +2,44 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from hashlib import md5 as _md5
+from hashlib import md5
+from tempfile import TemporaryFile
+from uuid import uuid4
 
 import pytest
 
-from kafka_archiver.errors import IntegrityError, TransientError
+from kafka_archiver.checksum import crc32
+from kafka_archiver.errors import IntegrityError, PermanentError, TransientError
 from kafka_archiver.store import PendingUpload
+from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.store.s3 import S3Store
-from tests.support.faulty_s3 import Fault, FaultyS3, refuse
+from tests.support.faulty_s3 import Checksums, Fault, FaultyS3, refuse
 from tests.unit.conftest import TRIES, OpenFaulty
 
 pytestmark = pytest.mark.unit
 
 KEY, DATA = "a/key", b"some bytes"
+CRC = crc32(DATA)
 
 
-def md5(data: bytes) -> str:
-    return _md5(data).hexdigest()
+def etag(store: S3Store, key: str) -> str:
+    stat = store.head(key)
+    return stat.etag if stat else ""
 
 
 def _prepare(store: S3Store) -> PendingUpload:
     store.put("there", DATA)
-    upload_id = store.start_upload(KEY)
-    return PendingUpload(KEY, upload_id, (store.upload_part(KEY, upload_id, 1, DATA),))
+    begun = store.start_upload(KEY)
+    return begun._replace(parts=(store.upload_part(begun, 1, DATA, CRC),))
 
 
 # What each operation does, given the upload that was prepared, and whether it came out right.
 OPERATIONS: dict[str, Callable[[S3Store, PendingUpload], bool]] = {
     "create": lambda s, _: s.create(KEY, DATA) is True and s.get(KEY) == DATA,
-    "replace": lambda s, _: s.replace("there", b"other", md5(DATA)) is True and s.get("there") == b"other",
+    "replace": lambda s, _: s.replace("there", b"other", etag(s, "there")) is True and s.get("there") == b"other",
     "put_object": lambda s, _: bool(s.put(KEY, DATA)) and s.get(KEY) == DATA,
-    "upload_part": lambda s, u: s.upload_part(KEY, u.upload_id, 1, DATA) == u.parts[0],
-    "complete_multipart_upload": lambda s, u: s.complete_upload(*u) == u.checksum and s.get(KEY) == DATA,
+    "upload_part": lambda s, u: s.upload_part(u, 1, DATA, CRC)[1:] == (CRC, len(DATA)),
+    "complete_multipart_upload": lambda s, u: s.complete_upload(u) == etag(s, KEY) and s.get(KEY) == DATA,
     "get_object": lambda s, _: s.get("there") == DATA,
     "head_object": lambda s, _: (stat := s.head("there")) is not None and stat.size == len(DATA),
     "list_objects_v2": lambda s, _: [stat.key for stat in s.list("")] == ["there"],
@@ -134,6 +140,7 @@ class TestCreate:
             store.create(KEY, DATA)
 
     def test_an_etag_that_is_no_md5_is_settled_by_reading(self, server: FaultyS3, store: S3Store) -> None:
+        server.checksums = "ignored"
         server.fail("create", Fault("odd"))
         assert store.create(KEY, DATA) is True
         assert server.requests == ["create", "get_object"]
@@ -157,34 +164,56 @@ class TestReplace:
 
 
 class TestDamage:
+    @pytest.mark.parametrize("checksums", ["known", "ignored"])
     @pytest.mark.parametrize("operation", ["create", "put_object", "upload_part"])
-    def test_bytes_damaged_on_the_way_are_refused_by_their_md5_and_sent_again(
-        self, server: FaultyS3, store: S3Store, operation: str
+    def test_bytes_damaged_on_the_way_are_refused_by_their_checksum_and_sent_again(
+        self, server: FaultyS3, store: S3Store, operation: str, checksums: Checksums
     ) -> None:
+        server.checksums = checksums
         prepared = _prepare(store)
         server.fail(operation, Fault("damage"))
         assert OPERATIONS[operation](store, prepared)
         assert server.requests.count(operation) >= 2
 
+    @pytest.mark.parametrize("checksums", ["known", "ignored"])
     @pytest.mark.parametrize("operation", ["put_object", "upload_part"])
-    def test_damage_that_the_server_lets_pass_is_seen_by_its_etag_and_sent_again(
-        self, server: FaultyS3, store: S3Store, operation: str
+    def test_damage_that_the_server_lets_pass_is_seen_by_what_it_says_and_sent_again(
+        self, server: FaultyS3, store: S3Store, operation: str, checksums: Checksums
     ) -> None:
+        server.checksums = checksums
         prepared = _prepare(store)
         server.fail(operation, Fault("swallow"))
+        asked = server.requests.count(operation)
         assert OPERATIONS[operation](store, prepared)
+        assert server.requests.count(operation) - asked == 2
 
+    @pytest.mark.parametrize(
+        ("checksums", "fault", "both"),
+        [
+            ("known", Fault("swallow"), "sent of a/key has the CRC-32 .* but the store says CRC-32 [0-9a-f]{8} "),
+            (
+                "ignored",
+                Fault("odd"),
+                "sent of a/key has the CRC-32 .* and the MD5 .*, but the store says ETag 0123456",
+            ),
+        ],
+    )
     @pytest.mark.parametrize("operation", ["put_object", "upload_part"])
     def test_a_write_that_is_always_damaged_says_both_checksums(
-        self, server: FaultyS3, store: S3Store, operation: str
+        self, server: FaultyS3, store: S3Store, operation: str, checksums: Checksums, fault: Fault, both: str
     ) -> None:
+        server.checksums = checksums
         prepared = _prepare(store)
-        server.fail(operation, *[Fault("odd")] * TRIES)
-        with pytest.raises(TransientError, match=r"10 bytes sent of a/key have the MD5 .*, but the store says 0123456"):
+        server.fail(operation, *[fault] * TRIES)
+        with pytest.raises(TransientError, match=both):
             OPERATIONS[operation](store, prepared)
 
+    @pytest.mark.parametrize("checksums", ["known", "ignored"])
     @pytest.mark.parametrize("kind", ["cut", "garble"])
-    def test_damaged_reads_are_read_again(self, server: FaultyS3, store: S3Store, kind: str) -> None:
+    def test_damaged_reads_are_read_again(
+        self, server: FaultyS3, store: S3Store, kind: str, checksums: Checksums
+    ) -> None:
+        server.checksums = checksums
         store.put(KEY, DATA)
         server.fail("get_object", Fault(kind), Fault(kind))  # type: ignore[arg-type]
         assert store.get(KEY) == DATA
@@ -206,10 +235,23 @@ class TestDamage:
         ):
             store.get(KEY)
 
-    def test_a_read_that_is_always_garbled_says_so(self, server: FaultyS3, store: S3Store) -> None:
+    @pytest.mark.parametrize(
+        ("checksums", "said"),
+        [
+            (
+                "known",
+                r"get_object of a/key .*: the answer does not have the checksum that came with it at .* \(tried 4",
+            ),
+            ("ignored", r"the 10 bytes read of a/key do not have its ETag 9d0.* \(tried 4"),
+        ],
+    )
+    def test_a_read_that_is_always_garbled_says_so(
+        self, server: FaultyS3, store: S3Store, checksums: Checksums, said: str
+    ) -> None:
+        server.checksums = checksums
         store.put(KEY, DATA)
         server.fail("get_object", *[Fault("garble")] * TRIES)
-        with pytest.raises(TransientError, match=r"the 10 bytes read of a/key do not have its ETag 9d0"):
+        with pytest.raises(TransientError, match=said):
             store.get(KEY)
 
     @pytest.mark.parametrize("kind", ["cut", "blank"])
@@ -235,12 +277,13 @@ class TestDamage:
     def test_the_etag_of_an_encrypted_object_is_not_compared(
         self, server: FaultyS3, store: S3Store, operation: str
     ) -> None:
-        upload_id = store.start_upload(KEY)
+        server.checksums = "ignored"
+        begun = store.start_upload(KEY)
         store.put("there", DATA)
         before = len(server.requests)
         server.fail(operation, Fault("odd", headers={"x-amz-server-side-encryption": "aws:kms"}))
         if operation == "upload_part":
-            assert store.upload_part(KEY, upload_id, 1, DATA).etag == "0123456789abcdef0123456789abcdef"
+            assert store.upload_part(begun, 1, DATA, CRC).etag == "0123456789abcdef0123456789abcdef"
         elif operation == "get_object":
             assert store.get("there") == DATA
         else:
@@ -249,18 +292,34 @@ class TestDamage:
 
 
 class TestCompletion:
-    def test_after_a_lost_answer_the_object_says_that_it_is_done(self, server: FaultyS3, store: S3Store) -> None:
-        prepared = _prepare(store)
+    @pytest.mark.parametrize(
+        ("checksums", "foreign", "asked"),
+        [
+            ("known", False, ["head_object"]),
+            ("known", True, ["head_object"]),
+            ("ignored", False, ["head_object"]),
+            ("ignored", True, ["head_object", "get_object"]),
+        ],
+    )
+    def test_after_a_lost_answer_the_object_says_that_it_is_done(
+        self, server: FaultyS3, store: S3Store, checksums: Checksums, foreign: bool, asked: list[str]
+    ) -> None:
+        prepared = _begin(server, store, checksums, foreign)
         server.fail("complete_multipart_upload", Fault("lose"))
-        assert store.complete_upload(*prepared) == prepared.checksum
-        assert server.requests[-3:] == ["complete_multipart_upload", "complete_multipart_upload", "head_object"]
+        assert store.complete_upload(prepared) == etag(store, KEY)
+        assert server.requests[: 2 + len(asked)] == ["complete_multipart_upload", "complete_multipart_upload", *asked]
 
-    def test_another_object_at_the_key_is_no_sign_of_completion(self, server: FaultyS3, store: S3Store) -> None:
-        prepared = _prepare(store)
+    @pytest.mark.parametrize("there", [b"other bytes", b"same size!"])
+    @pytest.mark.parametrize("foreign", [False, True])
+    @pytest.mark.parametrize("checksums", ["known", "ignored"])
+    def test_another_object_at_the_key_is_no_sign_of_completion(
+        self, server: FaultyS3, store: S3Store, checksums: Checksums, foreign: bool, there: bytes
+    ) -> None:
+        prepared = _begin(server, store, checksums, foreign)
         server.store.abort_upload(KEY, prepared.upload_id)
-        server.store.put(KEY, b"other bytes")
+        server.store.put(KEY, there)
         with pytest.raises(TransientError, match="the upload of a/key is gone"):
-            store.complete_upload(*prepared)
+            store.complete_upload(prepared)
         assert server.requests.count("complete_multipart_upload") == 1
 
     @pytest.mark.parametrize("code", ["InternalError", "SlowDown"])
@@ -269,12 +328,153 @@ class TestCompletion:
     ) -> None:
         prepared = _prepare(store)
         server.fail("complete_multipart_upload", Fault("late", code=code))
-        assert store.complete_upload(*prepared) == prepared.checksum
+        assert store.complete_upload(prepared) == etag(store, KEY)
         assert waits == [0.2]
 
+    @pytest.mark.parametrize("checksums", ["known", "ignored"])
     @pytest.mark.parametrize("kind", ["blank", "cut"])
-    def test_a_200_without_an_etag_is_settled_by_asking(self, server: FaultyS3, store: S3Store, kind: str) -> None:
-        prepared = _prepare(store)
+    def test_a_200_without_an_etag_is_settled_by_asking(
+        self, server: FaultyS3, store: S3Store, kind: str, checksums: Checksums
+    ) -> None:
+        prepared = _begin(server, store, checksums, foreign=False)
         server.fail("complete_multipart_upload", Fault(kind))  # type: ignore[arg-type]
-        assert store.complete_upload(*prepared) == prepared.checksum
+        assert store.complete_upload(prepared) == server.store.list("").__next__().etag
         assert server.requests[-1] == "head_object"
+
+    @pytest.mark.parametrize("checksums", ["known", "ignored"])
+    def test_a_store_that_made_something_else_of_the_parts_is_found_out(
+        self, server: FaultyS3, store: S3Store, checksums: Checksums
+    ) -> None:
+        class Confused(MemoryStore):
+            def complete_upload(self, upload: PendingUpload) -> str:
+                super().complete_upload(upload)
+                return f"{self.put(upload.key, DATA[::-1])}-1"
+
+        server.store = Confused("confused")
+        prepared = _begin(server, store, checksums, foreign=False)
+        with pytest.raises(
+            IntegrityError, match=r"should be 10 bytes with checksum crc32:.* the store made 10 bytes with"
+        ):
+            store.complete_upload(prepared)
+
+    def test_a_whole_that_its_parts_do_not_make_is_refused_by_the_store(self, server: FaultyS3, store: S3Store) -> None:
+        prepared = _prepare(store)
+        wrong = prepared._replace(parts=(prepared.parts[0]._replace(crc32=CRC ^ 1),))
+        with pytest.raises(TransientError, match="HTTP 400 BadDigest"):
+            store.complete_upload(wrong)
+        assert store.head(KEY) is None
+
+
+class TestChecksums:
+    """What kind a store is, is seen from its answers."""
+
+    def test_a_store_that_knows_them_checks_each_part_and_the_whole_without_md5s(
+        self, server: FaultyS3, store: S3Store
+    ) -> None:
+        prepared = _begin(server, store, "known", foreign=False)
+        assert prepared.checked
+        store.complete_upload(prepared)
+        part, whole = server.headers[-1], server.headers[-1]
+        assert whole["x-amz-checksum-type"] == "FULL_OBJECT"
+        assert "x-amz-checksum-crc32" in whole
+        store.upload_part(store.start_upload(KEY), 1, DATA, CRC)
+        part = server.headers[-1]
+        assert "x-amz-checksum-crc32" in part
+        assert "Content-MD5" not in part
+        assert server.store.get(KEY) == DATA
+        assert (stat := store.head(KEY)) is not None
+        assert stat.checksum == prepared.checksum
+
+    def test_one_that_ignores_them_gets_md5s(self, server: FaultyS3, store: S3Store) -> None:
+        prepared = _begin(server, store, "ignored", foreign=False)
+        assert not prepared.checked
+        store.upload_part(prepared, 1, DATA, CRC)
+        assert "Content-MD5" in server.headers[-1]
+        assert "x-amz-checksum-crc32" not in server.headers[-1]
+        store.complete_upload(prepared)
+        assert store.get(KEY) == DATA
+        assert (stat := store.head(KEY)) is not None
+        assert stat.checksum is None
+
+    @pytest.mark.parametrize("operation", OPERATIONS)
+    def test_one_that_refuses_them_is_asked_once(self, server: FaultyS3, connect: OpenFaulty, operation: str) -> None:
+        server.checksums = "refused"
+        # A client of its own, which has not asked before.
+        mine = {"aws_access_key_id": f"REFUSED{operation.upper()}"}
+        begun = connect(**mine).start_upload("first")
+        assert server.requests == ["create_multipart_upload", "create_multipart_upload"]
+        assert not begun.checked
+        prepared = _prepare(connect(**mine))
+        asked = server.requests.count(operation)
+        assert OPERATIONS[operation](connect(**mine), prepared)
+        assert server.requests.count(operation) - asked == 1
+
+    @pytest.mark.parametrize("operation", ["create", "replace", "put_object", "get_object", "head_object"])
+    def test_one_that_refuses_them_may_be_asked_anything_first(
+        self, server: FaultyS3, connect: OpenFaulty, operation: str
+    ) -> None:
+        server.store.put("there", DATA)
+        server.checksums = "refused"
+        store = connect(aws_access_key_id=f"FIRST{operation.upper()}")
+        assert OPERATIONS[operation](store, PendingUpload(KEY, "none"))
+        assert len([headers for headers in server.headers if any(map(_is_about_checksums, headers))]) == 1
+
+    def test_one_that_knows_those_of_parts_alone_gets_md5s(self, server: FaultyS3, connect: OpenFaulty) -> None:
+        server.checksums = "of parts"
+        store = connect(aws_access_key_id="OFPARTS")
+        prepared = _prepare(store)
+        assert not prepared.checked
+        assert [upload_id for _, upload_id, _ in store.list_uploads("")] == [prepared.upload_id]
+        store.complete_upload(prepared)
+        assert store.get(KEY) == DATA
+        before = server.requests.count("create_multipart_upload")
+        assert not store.start_upload(KEY).checked
+        assert server.requests.count("create_multipart_upload") == before + 1
+
+    def test_a_refusal_for_another_reason_is_no_sign(self, server: FaultyS3, connect: OpenFaulty) -> None:
+        store = connect(aws_access_key_id="DENIED")
+        for status, code in ((403, "AccessDenied"), *[(400, "InvalidArgument")] * 2):
+            server.fail("create_multipart_upload", refuse(status, code))
+        for found in ("access denied", "HTTP 400 InvalidArgument"):
+            with pytest.raises(PermanentError, match=found):
+                store.start_upload(KEY)
+        assert store.start_upload(KEY).checked
+
+    @pytest.mark.parametrize("operation", OPERATIONS)
+    def test_etags_of_any_kind_will_do(self, server: FaultyS3, store: S3Store, operation: str) -> None:
+        server.store = MemoryStore(f"foreign {operation}", foreign_etags=True)
+        assert OPERATIONS[operation](store, _prepare(store))
+
+    @pytest.mark.parametrize("checksums", ["known", "ignored"])
+    def test_what_was_damaged_before_it_was_sent_is_not_stored(
+        self, server: FaultyS3, store: S3Store, checksums: Checksums
+    ) -> None:
+        server.checksums = checksums
+        begun = store.start_upload(KEY)
+        with pytest.raises(TransientError, match=r"BadDigest|part 1 of a/key is not what it was when it was encoded"):
+            store.upload_part(begun, 1, DATA, CRC ^ 1)
+
+    def test_a_part_from_a_file_is_sent_again_from_its_beginning(self, server: FaultyS3, store: S3Store) -> None:
+        begun = store.start_upload(KEY)
+        server.fail("upload_part", Fault("lose"), refuse(503, "SlowDown"), Fault("damage"))
+        with TemporaryFile() as file:
+            file.write(DATA)
+            part = store.upload_part(begun, 1, file, CRC)
+        assert part == (md5(DATA).hexdigest(), CRC, len(DATA))
+        assert server.requests.count("upload_part") == 4
+
+
+def _is_about_checksums(header: str) -> bool:
+    return header.lower().startswith("x-amz-checksum")
+
+
+def _begin(server: FaultyS3, store: S3Store, checksums: Checksums, foreign: bool) -> PendingUpload:
+    """An upload on a server of this kind, whose requests are counted from then on."""
+    server.checksums = checksums
+    if foreign:
+        server.store = MemoryStore(uuid4().hex, foreign_etags=True)
+        server.encrypted = True
+    begun = store.start_upload(KEY)
+    part = store.upload_part(begun, 1, DATA, CRC)
+    server.requests.clear()
+    return begun._replace(parts=(part,))

@@ -4,10 +4,18 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_archiver.formats import vectors
+from kafka_archiver.writer.result import Limits
 from kafka_archiver.writer.split import joined
 
 # A record's bytes.
 SIZE = 100
+
+
+@given(st.integers(0, 1 << 45))
+def test_what_is_joined_fits_one_array_however_much_memory_there_is(memory: int) -> None:
+    # Less than twice a block, as the next test has it.
+    assert 2 * Limits(memory_bytes=memory).block_bytes - 1 <= vectors.MOST
 
 
 @given(st.lists(st.integers(1, 30), max_size=20))

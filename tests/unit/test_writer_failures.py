@@ -1,18 +1,22 @@
 """Whatever fails: the error as it was, every upload aborted, nothing visible, nothing left on disk."""
 
+import os
+import subprocess
+import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from kafka_archiver.errors import BadRecordError, IntegrityError, PermanentError, TransientError
-from kafka_archiver.store.base import Part
+from kafka_archiver.store.base import Body, Part, PendingUpload
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.writer.commit import abort, complete
 from kafka_archiver.writer.outputs import Outputs
 from kafka_archiver.writer.result import Limits
+from scripts.stack.paths import ROOT
 from tests.support.chunks import HOUR, Row, chunk_of, cut, new_store, write
 
 pytestmark = pytest.mark.unit
@@ -42,27 +46,27 @@ class Faulty(MemoryStore):
             if self._error and self._fault == (method, self._calls[method]):
                 raise self._error
 
-    def start_upload(self, key: str) -> str:
+    def start_upload(self, key: str) -> PendingUpload:
         self._count("start_upload")
-        upload_id = super().start_upload(key)
-        self.began.append(upload_id)
-        return upload_id
+        upload = super().start_upload(key)
+        self.began.append(upload.upload_id)
+        return upload
 
-    def upload_part(self, key: str, upload_id: str, number: int, data: bytes | memoryview) -> Part:
+    def upload_part(self, upload: PendingUpload, number: int, data: Body, crc32: int) -> Part:
         with self._lock:
             self.sending += 1
             self.most = max(self.most, self.sending)
         try:
             self._count("upload_part")
-            return super().upload_part(key, upload_id, number, data)
+            return super().upload_part(upload, number, data, crc32)
         finally:
             with self._lock:
                 self.sending -= 1
                 self.sent += 1
 
-    def complete_upload(self, key: str, upload_id: str, parts: object) -> str:
+    def complete_upload(self, upload: PendingUpload) -> str:
         self._count("complete_upload")
-        return super().complete_upload(key, upload_id, parts)
+        return super().complete_upload(upload)
 
     def abort_upload(self, key: str, upload_id: str) -> None:
         self.aborted.append(upload_id)
@@ -107,10 +111,10 @@ def test_parts_do_not_pile_up_when_the_store_is_slow() -> None:
     ahead = threading.Event()
 
     class Slow(Faulty):
-        def upload_part(self, key: str, upload_id: str, number: int, data: bytes | memoryview) -> Part:
+        def upload_part(self, upload: PendingUpload, number: int, data: Body, crc32: int) -> Part:
             # Only as long as it takes to see that nobody gets ahead.
             ahead.wait(0.3 if number == 1 else 0)
-            return super().upload_part(key, upload_id, number, data)
+            return super().upload_part(upload, number, data, crc32)
 
     def batches() -> Iterator[pa.RecordBatch]:
         # Each batch is a part: the first is on its way and the second waits when the third is read.
@@ -176,10 +180,10 @@ def test_a_part_on_its_way_arrives_before_the_abort() -> None:
     began, aborting = threading.Event(), threading.Event()
 
     class Slow(Faulty):
-        def upload_part(self, key: str, upload_id: str, number: int, data: bytes | memoryview) -> Part:
+        def upload_part(self, upload: PendingUpload, number: int, data: Body, crc32: int) -> Part:
             began.set()
             assert not aborting.wait(0.3)
-            return super().upload_part(key, upload_id, number, data)
+            return super().upload_part(upload, number, data, crc32)
 
         def abort_upload(self, key: str, upload_id: str) -> None:
             aborting.set()
@@ -239,6 +243,40 @@ def test_the_disk_fills_up(tmp_path: Path, open_objects: int, monkeypatch: pytes
     assert not list(tmp_path.iterdir())
 
 
+FULL = """
+import resource, sys
+from pathlib import Path
+from tests.unit.test_writer_failures import ROWS, write_small_parts
+# What a disk says that has room for so many bytes of a file, and for no more.
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
+try:
+    write_small_parts(Path(sys.argv[1]), int(sys.argv[3]))
+except BaseException as error:
+    print(f"{type(error).__name__}: {error}")
+"""
+
+
+def write_small_parts(directory: Path, open_objects: int) -> None:
+    """In pieces so small that they wait in a file's buffer, too."""
+    limits = Limits(memory_bytes=20_000, open_objects=open_objects, spill_directory=directory)
+    write(chunk_of(0, 400), cut(ROWS, 50), Faulty(), limits, codec="none", part_bytes=100_000)
+
+
+@pytest.mark.parametrize("room", [0, 1, 4096, 9_000])
+@pytest.mark.parametrize("open_objects", [2, 9], ids=["records wait", "parts spill"])
+def test_a_full_disk_is_what_the_person_reads_whatever_fails_behind_it(
+    tmp_path: Path, open_objects: int, room: int
+) -> None:
+    """A file that could not write something tries it again when it is closed."""
+    command = [sys.executable, "-c", FULL, str(tmp_path), str(room), str(open_objects)]
+    environment = os.environ | {"PYTHONPATH": f"{ROOT / 'include'}:{ROOT}", "PYTHONDONTWRITEBYTECODE": "1"}
+    run = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert run.stdout.startswith("TransientError: Temporary files in ")
+    assert "File too large. Make room there, or set another spill directory." in run.stdout
+    assert run.stderr == ""
+    assert not list(tmp_path.iterdir())
+
+
 def _results(store: MemoryStore) -> list:
     chunks = [chunk_of(0, 400), chunk_of(0, 400, "other")]
     return [write(chunk, cut(ROWS, 50), store, codec="none", part_bytes=6 << 20) for chunk in chunks]
@@ -250,7 +288,7 @@ def test_the_driver_makes_all_visible(threads: int) -> None:
     results = _results(store)
     entries = complete(results, store, threads)
     assert [e.key for e in entries] == [o.upload.key for result in results for o in result.objects]
-    assert {s.key: (s.size, s.etag) for s in store.list("")} == {e.key: (e.bytes, e.checksum) for e in entries}
+    assert {s.key: (s.size, s.etag) for s in store.list("")} == {e.key: (e.bytes, e.etag) for e in entries}
     assert complete(results, store, threads) == entries
 
 
@@ -271,34 +309,3 @@ def test_one_of_several_cannot_be_completed(threads: int) -> None:
     assert len(list(store.list(""))) <= 2 + threads
     abort(results, store, threads)
     assert not list(store.list_uploads(""))
-
-
-class Odd(MemoryStore):
-    """A store with ETags of its own making."""
-
-    def __init__(self, part: Callable[[str], str], whole: Callable[[str], str]) -> None:
-        super().__init__(new_store().url.removeprefix("memory://"))
-        self._part, self._whole = part, whole
-
-    def upload_part(self, key: str, upload_id: str, number: int, data: bytes | memoryview) -> Part:
-        part = super().upload_part(key, upload_id, number, data)
-        return part._replace(etag=self._part(part.etag))
-
-    def complete_upload(self, key: str, upload_id: str, parts: list[Part]) -> str:
-        return self._whole(super().complete_upload(key, upload_id, [p._replace(etag=p.md5) for p in parts]))
-
-
-def test_a_store_that_changed_the_bytes_is_found_out() -> None:
-    store = Odd(str, lambda _: "0" * 32 + "-1")
-    with pytest.raises(IntegrityError, match=r"the store says ETag .*, the bytes sent have"):
-        complete([write(chunk_of(0, 1), cut(ROWS[:1], 1), store)], store)
-
-
-@pytest.mark.parametrize(
-    ("part", "whole"), [(lambda etag: etag[::-1], lambda _: "0" * 32 + "-1"), (str, lambda _: "0x8DC")]
-)
-def test_etags_that_are_no_md5s_are_taken_as_they_are(part: Callable[[str], str], whole: Callable[[str], str]) -> None:
-    store = Odd(part, whole)
-    [entry] = complete([write(chunk_of(0, 1), cut(ROWS[:1], 1), store)], store)
-    assert entry.etag == whole("")
-    assert entry.checksum.endswith("-1")

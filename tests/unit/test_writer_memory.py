@@ -1,20 +1,20 @@
 """Memory stays below a fixed limit, whatever is open: measured in a process of its own."""
 
-import hashlib
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from kafka_archiver.store.base import Part
+from kafka_archiver.store.base import Body, Part, PendingUpload, pieces
+from kafka_archiver.writer import part
 from kafka_archiver.writer.output import Output
-from kafka_archiver.writer.part import PartBuffer
+from kafka_archiver.writer.part import DOUBLE_AFTER, PartBuffer
 from kafka_archiver.writer.result import Limits
 from tests.support.chunks import HOUR, chunk_of, new_store, write
 
@@ -23,8 +23,8 @@ pytestmark = [pytest.mark.unit, pytest.mark.slow]
 MIB = 1 << 20
 PART = 5 * MIB
 LIMITS = Limits(memory_bytes=16 * MIB, upload_threads=2)
-# What a chunk may take besides the limit: parts on their way (a spilled one twice, while it is read back), the block
-# that is gathered, joined and sorted, the compressors' states (48 of 0.15 MiB), and what the allocators keep.
+# What a chunk may take besides the limit: parts on their way, the block that is gathered, joined and sorted, the
+# compressors' states (48 of 0.15 MiB), and what the allocators keep.
 BESIDES = 2 * LIMITS.upload_threads * PART + 3 * LIMITS.block_bytes + 8 * MIB + 16 * MIB
 ROWS, SIZE = 120_000, 1000
 
@@ -32,12 +32,11 @@ ROWS, SIZE = 120_000, 1000
 class Discard:
     """A store that keeps nothing."""
 
-    def start_upload(self, key: str) -> str:
-        return key
+    def start_upload(self, key: str) -> PendingUpload:
+        return PendingUpload(key, key)
 
-    def upload_part(self, key: str, upload_id: str, number: int, data: bytes | memoryview) -> Part:
-        md5 = hashlib.md5(data).hexdigest()
-        return Part(md5, md5, len(data))
+    def upload_part(self, upload: PendingUpload, number: int, data: Body, crc32: int) -> Part:
+        return Part("", crc32, sum(map(len, pieces(data))))
 
 
 def batches(rows: int, hours: int) -> Iterator[pa.RecordBatch]:
@@ -60,7 +59,7 @@ def batches(rows: int, hours: int) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pydict(columns)
 
 
-def peak(format_: str, codec: str, content: str, hours: int) -> int:
+def peak(format_: str, codec: str, content: str, hours: int, rows: int) -> int:
     """The bytes that writing needs more than what was there after the first records."""
     options = {"format": format_, "codec": codec, "content": content, "part_bytes": PART}
     write(chunk_of(0, 1000), batches(1000, 2), new_store(), LIMITS, **options)
@@ -68,7 +67,7 @@ def peak(format_: str, codec: str, content: str, hours: int) -> int:
     # Sets the peak back to what is used now.
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     before = _kib(status, "VmHWM")
-    result = write(chunk_of(0, ROWS), batches(ROWS, hours), Discard(), LIMITS, **options)
+    result = write(chunk_of(0, rows), batches(rows, hours), Discard(), LIMITS, **options)
     assert len(result.objects) == hours
     return (_kib(status, "VmHWM") - before) << 10
 
@@ -79,19 +78,22 @@ def _kib(status: Path, name: str) -> int:
 
 
 @pytest.mark.parametrize(
-    ("format_", "codec", "content", "hours"),
+    ("format_", "codec", "content", "hours", "rows", "double_after"),
     [
-        ("jsonl", "gzip", "value", 48),
-        ("parquet", "zstd", "record", 48),
-        ("jsonl", "gzip", "value", 2000),
+        pytest.param("jsonl", "gzip", "value", 48, ROWS, DOUBLE_AFTER, id="hours"),
+        pytest.param("parquet", "zstd", "record", 48, ROWS, DOUBLE_AFTER, id="row groups"),
+        pytest.param("jsonl", "gzip", "value", 2000, ROWS, DOUBLE_AFTER, id="hours that wait"),
+        pytest.param("jsonl", "none", "value", 1, 165_000, 1, id="parts of 5 to 80 MiB"),
     ],
 )
-def test_memory_does_not_grow_with_open_hours(format_: str, codec: str, content: str, hours: int) -> None:
+def test_memory_does_not_grow_with_open_hours_or_large_parts(
+    format_: str, codec: str, content: str, hours: int, rows: int, double_after: int
+) -> None:
     root = Path(__file__).parents[2]
     environment = os.environ | {"PYTHONPATH": f"{root / 'include'}:{root}"}
-    command = [sys.executable, __file__, format_, codec, content, str(hours)]
+    command = [sys.executable, __file__, format_, codec, content, *map(str, (hours, rows, double_after))]
     output = subprocess.run(command, env=environment, cwd=root, check=True, capture_output=True, text=True).stdout
-    # 120 MB go through, and all of them would be in buffers of open objects.
+    # At least 120 MB go through, and all of them would be in buffers of open objects.
     assert int(output) <= LIMITS.memory_bytes + BESIDES
 
 
@@ -108,7 +110,7 @@ class Given:
         return [self._buffer]
 
     def send(self, part: PartBuffer) -> None:
-        self.sent.append(part.take())
+        self.sent.append(cast(bytes, part.take()))
 
 
 def test_what_waits_for_the_next_part_does_not_keep_what_was_sent(tmp_path: Path) -> None:
@@ -124,4 +126,5 @@ def test_what_waits_for_the_next_part_does_not_keep_what_was_sent(tmp_path: Path
 
 
 if __name__ == "__main__":
-    print(peak(*sys.argv[1:4], int(sys.argv[4])))
+    part.DOUBLE_AFTER = int(sys.argv[6])
+    print(peak(*sys.argv[1:4], *map(int, sys.argv[4:6])))

@@ -1,11 +1,13 @@
 """One object's bytes and records against its entry in the manifest."""
 
-import hashlib
 import io
+import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, NamedTuple
 
-from kafka_archiver.audit.readers import DAMAGE, READERS, Seen, lines, records
+from kafka_archiver.audit.readers import READERS, Seen, lines, records
+from kafka_archiver.checksum import spelt
+from kafka_archiver.errors import ArchiverError
 from kafka_archiver.intervals import hour_of
 from kafka_archiver.keys import is_dead_letter
 from kafka_archiver.manifest import ObjectEntry
@@ -14,6 +16,9 @@ from kafka_archiver.ranges import Range, TopicPartition
 
 # Asks the store for some bytes of an object, by their start and number.
 Fetch = Callable[[int, int], bytes]
+PIECE = 8 << 20
+# Characters of what a library says of damaged bytes: some quote all of them.
+_LONGEST = 300
 
 
 class Encoding(NamedTuple):
@@ -32,13 +37,16 @@ def encoding_of(plan: Plan, entry: ObjectEntry) -> Encoding:
     return Encoding(settings.format, settings.codec, settings.content)
 
 
-class Parts(io.RawIOBase):
-    """An object as a file that is fetched part by part, one of them in memory; it keeps the MD5 of each."""
+class Pieces(io.RawIOBase):
+    """An object as a file that is fetched piece by piece, one of them in memory.
 
-    def __init__(self, size: int, part_bytes: int, fetch: Fetch) -> None:
-        self._size, self._part_bytes, self._fetch = size, part_bytes, fetch
-        self._md5: dict[int, bytes] = {}
-        self._number, self._part, self._at = -1, b"", 0
+    What is read in order goes into its checksum as it comes, whatever else is read in between.
+    """
+
+    def __init__(self, size: int, fetch: Fetch, length: int = PIECE) -> None:
+        self._size, self._length, self._fetch = size, length, fetch
+        self._crc, self._seen = 0, 0
+        self._number, self._piece, self._at = -1, b"", 0
 
     def readable(self) -> bool:
         return True
@@ -56,44 +64,66 @@ class Parts(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         if self._at >= self._size:
             return 0
-        number, start = divmod(self._at, self._part_bytes)
+        number, start = divmod(self._at, self._length)
         self._load(number)
-        piece = self._part[start : start + len(buffer)]
+        piece = self._piece[start : start + len(buffer)]
         buffer[: len(piece)] = piece
         self._at += len(piece)
         return len(piece)
 
     def _load(self, number: int) -> None:
         if number != self._number:
-            self._part = self._fetch(number * self._part_bytes, self._part_bytes)
+            self._piece = self._fetch(number * self._length, self._length)
             self._number = number
-            self._md5.setdefault(number, hashlib.md5(self._part, usedforsecurity=False).digest())
-            if not self._part:
+            if not self._piece:
                 raise EOFError("the object ends too early")
+        if number == self._seen:
+            self._crc, self._seen = zlib.crc32(self._piece, self._crc), number + 1
 
     def checksum(self) -> str:
-        """The MD5 of the parts' MD5s, a dash and their number. Fetches what nobody has read."""
-        count = -(-self._size // self._part_bytes)
-        for number in range(count):
-            if number not in self._md5:
-                self._load(number)
-        digest = hashlib.md5(b"".join(self._md5[n] for n in range(count)), usedforsecurity=False)
-        return f"{digest.hexdigest()}-{count}"
+        """Of all bytes, by another implementation than the writer's. Fetches what nobody has read in order."""
+        while self._seen * self._length < self._size:
+            self._load(self._seen)
+        return spelt(self._crc)
 
 
 def read_through(entry: ObjectEntry, plan: Plan, fetch: Fetch) -> list[str]:
-    """What is wrong with an object that has its size; read once, from the first byte to the last."""
-    parts = Parts(entry.bytes, plan.settings.part_bytes, fetch)
-    found = []
+    """What is wrong with an object that has its size; read once, from the first byte to the last.
+
+    :raises ArchiverError: what `fetch` raised of this kind: the store failed. Everything else is damage.
+    """
+    failures: list[ArchiverError] = []
+
+    def asked(start: int, length: int) -> bytes:
+        try:
+            return fetch(start, length)
+        except ArchiverError as failure:
+            failures.append(failure)
+            raise
+
+    pieces = Pieces(entry.bytes, asked)
+    found = _or_damage(lambda: list(_check(entry, plan, io.BufferedReader(pieces, 1 << 20))))
+    wrong = _or_damage(lambda: _other_checksum(pieces, entry))
+    # A reader may have made something else of it.
+    if failures:
+        raise failures[0]
+    return [*wrong, *(problem for problem in found if problem not in wrong)]
+
+
+def _or_damage(read: Callable[[], list[str]]) -> list[str]:
+    """What is found; or what a reader raised, as what is wrong."""
     try:
-        found = list(_check(entry, plan, io.BufferedReader(parts, 1 << 20)))
-    except DAMAGE as damage:
-        found = [f"it cannot be read: {type(damage).__name__}: {damage}"]
-    try:
-        checksum = parts.checksum()
-    except DAMAGE as damage:
-        return [f"it cannot be read: {type(damage).__name__}: {damage}"]
-    return found if checksum == entry.checksum else [f"its bytes have the checksum {checksum}", *found]
+        return read()
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as damage:  # noqa: BLE001 - of damaged bytes libraries raise anything, a panic of Rust too
+        text = " ".join(f"{type(damage).__name__}: {damage}".encode(errors="backslashreplace").decode().split())
+        return [f"it cannot be read: {text[:_LONGEST]}"]
+
+
+def _other_checksum(pieces: Pieces, entry: ObjectEntry) -> list[str]:
+    checksum = pieces.checksum()
+    return [] if checksum == entry.checksum else [f"its bytes have the checksum {checksum}"]
 
 
 def _check(entry: ObjectEntry, plan: Plan, file: BinaryIO) -> Iterator[str]:

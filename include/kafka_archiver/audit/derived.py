@@ -2,79 +2,84 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from kafka_archiver.audit.report import Finding, error, warning
+from kafka_archiver.advice import repair
+from kafka_archiver.audit.report import Finding, error
 from kafka_archiver.keys import hour_document, progress_document
-from kafka_archiver.proof import HourProof, Progress
+from kafka_archiver.progress import Progress
+from kafka_archiver.proof import Contribution, HourProof
 
-DERIVED = "Restore it from a version or copy of the bucket"
 Facts = Mapping[str, object]
+# An hour's proof with the contributions that count; what is in pages and what is not does not matter.
+Proved = tuple[HourProof, Sequence[Contribution]]
 _SHOWN = 5
 
 
+def derived(archive: str) -> str:
+    """What to do about a derived document."""
+    return f"{repair(archive)} computes it again"
+
+
 def check_hour(
-    archive: str, hour: int | None, stored: HourProof | None, given: Sequence[HourProof | None]
+    archive: str, hour: int | None, stored: Proved | None, given: Sequence[Proved | None]
 ) -> Iterator[Finding]:
     """One hour's proof against what the manifests give.
 
-    :param given: the first is what counts; with one of the others, the next run goes on where one was stopped.
+    :param given: the first is what counts; with the other, the next run goes on where one was stopped.
     """
-    if stored in given:
+    theirs, ours = facts(stored), [facts(one) for one in given]
+    if theirs in ours:
         return
-    key, expected = hour_document(archive, hour), given[0]
+    key = hour_document(archive, hour)
     if stored is None:
-        yield error("proof-missing", key, "nothing", _say(_facts(expected)), DERIVED)
-    elif expected is None:
-        yield error("proof-wrong", key, _say(_facts(stored)), "no proof, since no run has to do with it", DERIVED)
-    elif all(_facts(stored) != _facts(proof) for proof in given):
-        yield error("proof-wrong", key, *_differences(_facts(stored), _facts(expected)), DERIVED)
-    elif all(_history(stored) != _history(proof) for proof in given):
-        yield warning(
-            "proof-history",
-            key,
-            *_differences(_history(stored), _history(expected)),
-            "The hour has what it should; only which run closed it or came late differs from the order of the commits",
-        )
+        yield error("proof-missing", key, "nothing", _say(ours[0]), derived(archive))
+    elif given[0] is None:
+        yield error("proof-wrong", key, _say(theirs), "no proof, since no run has to do with it", derived(archive))
+    else:
+        yield error("proof-wrong", key, *_differences(theirs, ours[0]), derived(archive))
 
 
-def _facts(proof: HourProof | None) -> Facts:
-    """What is the same in whatever order runs are settled."""
-    if proof is None:
+def facts(proved: Proved | None) -> Facts:
+    """All that a proof says, by what it is."""
+    if proved is None:
         return {}
+    proof, runs = proved
+    fields = proof.model_dump(exclude={"document", "version", "archive", "hour_start", "runs", "pages", "replaced"})
     return {
-        "status": proof.status,
-        "rows": proof.rows,
-        "bytes": proof.bytes,
-        "late_rows less those of late runs": proof.late_rows - sum(c.rows for c in proof.runs if c.late),
-        **{f"rows of run {c.run}": c.rows for c in proof.runs},
+        **fields,
+        # Whatever is named twice is one name below.
+        "numbers of its runs": ", ".join(str(c.number) for c in runs),
+        "objects of its runs": sum(len(c.objects) for c in runs),
+        **{f"rows of run {c.run}": f"{c.rows}{' (late)' if c.late else ''}, {c.number}" for c in runs},
         **{
             f"object {o.key}": f"{o.rows} rows, {o.bytes} bytes, {o.checksum}, of run {c.run}"
-            for c in proof.runs
+            for c in runs
             for o in c.objects
         },
     }
 
 
-def _history(proof: HourProof | None) -> Facts:
-    if proof is None:
-        return {}
-    return {
-        "complete_as_of": proof.complete_as_of,
-        "closed_by": proof.closed_by,
-        "late runs": [c.run for c in proof.runs if c.late],
-    }
+def settled_runs(says: int, last: int, done: int) -> int:
+    """How many runs are settled.
+
+    :param says: by the progress; that is not so where neither the line nor what settling leaves goes so far.
+    :param last: where the line ends.
+    :param done: how many runs say what settling them did.
+    """
+    return last if says > last >= done else says
 
 
 def check_progress(stored: Progress, given: Progress) -> Iterator[Finding]:
     """The progress against what the runs give that it says are settled."""
     theirs, ours = _progress(stored), _progress(given)
     if theirs != ours:
-        yield error("progress-wrong", progress_document(stored.archive), *_differences(theirs, ours), DERIVED)
+        yield error(
+            "progress-wrong", progress_document(stored.archive), *_differences(theirs, ours), derived(stored.archive)
+        )
 
 
 def _progress(progress: Progress) -> Facts:
-    fields = ("complete_from", "closed_until", "open_hours", "lost")
     return {
-        **{name: getattr(progress, name) for name in fields},
+        **progress.model_dump(exclude={"document", "version", "archive", "partitions"}),
         **{
             f"{p.name} {name}": value
             for p in progress.partitions

@@ -1,122 +1,142 @@
 """Each run's documents: all there, those that were committed, and an account of the plan."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kafka_archiver.audit.objects import UNEXPLAINED
+from kafka_archiver.advice import repair
 from kafka_archiver.audit.report import Finding, error
 from kafka_archiver.keys import (
     audit_document,
+    line_document,
     probe_prefix,
     progress_document,
     run_document,
     split_hour_document,
-    split_run,
+    split_line_document,
     split_run_document,
 )
-from kafka_archiver.manifest import Commit, Manifest, discrepancies
+from kafka_archiver.manifest import Commit, Intent, Manifest, Settled, discrepancies
 from kafka_archiver.plan import Plan
 
-RUN_DOCUMENTS = frozenset({"plan", "intent", "manifest", "commit"})
+RUN_DOCUMENTS = frozenset({"plan", "intent", "manifest", "commit", "settled"})
 RESTORE = "Restore it from a version or copy of the bucket"
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run's documents but for its manifest, which may be large. `listed`: the names of those that are there."""
+    """One place of the line, with all documents of its run. `settled`: its hours are proved, says the progress."""
 
-    name: str
-    listed: frozenset[str]
-    plan: Plan | None
+    plan: Plan
+    copy: Plan | None
+    intent: Intent | None
+    manifest: Manifest | None
     commit: Commit | None
+    done: Settled | None
+    settled: bool
+
+    @property
+    def name(self) -> str:
+        """The run's name in the ledger."""
+        return self.plan.run
 
     @property
     def committed(self) -> bool:
-        """Whether it is final, or was said to be."""
-        return "commit" in self.listed
-
-    @property
-    def interval(self) -> str:
-        """The name of the run of which it is a revision."""
-        return self.name.partition("+")[0]
+        """Whether it is final."""
+        return self.commit is not None and self.commit.outcome == "committed"
 
 
-def missing_documents(archive: str, runs: Iterable[Run], settled: Collection[str]) -> Iterator[Finding]:
-    """Documents that must be there: all three of a committed or settled run, the plan of any other."""
-    known = {run.name: run for run in runs}
-    for name in sorted({*known, *settled}):
-        listed = known[name].listed if name in known else frozenset()
-        final = "commit" in listed or name in settled
-        for document in ("plan", "manifest", "commit") if final else ("plan",):
-            if document not in listed:
-                state = "settled" if name in settled else "committed" if final else "begun"
-                yield error(
-                    f"{document}-missing",
-                    run_document(archive, name, document),
-                    "nothing",
-                    f"the {document} of a run that is {state}",
-                    f"{RESTORE}. Until then nobody can say what the run has",
-                )
+def check_documents(archive: str, run: Run, unreadable: set[str]) -> Iterator[Finding]:
+    """What is missing or changed of a run's documents.
+
+    :param unreadable: keys of documents that are there and cannot be read: a finding already.
+    """
+
+    def missing(name: str, what: str) -> Iterator[Finding]:
+        key = run_document(archive, run.name, name)
+        if key not in unreadable:
+            how = f"{repair(archive)} restores it where the run's other documents have all of it. Else: {RESTORE}"
+            yield error(f"{name}-missing", key, "nothing", what, how if name == "manifest" else RESTORE, run.name)
+
+    ended = run.commit is not None or run.settled
+    state = "settled" if run.settled else "committed"
+    if run.copy is None and ended:
+        key = run_document(archive, run.name, "plan")
+        if key not in unreadable:
+            what = f"the plan of a run that is {state}, as it stands in the line"
+            yield error("plan-missing", key, "nothing", what, f"{repair(archive)} copies it from the line", run.name)
+    elif run.copy and run.copy != run.plan:
+        yield _changed(archive, run.name, "plan", run.copy.digest, run.plan.digest, "the line")
+    if run.commit is None and run.settled:
+        yield from missing("commit", "the commit of a run that is settled")
+    if run.commit and run.commit.plan_digest != run.plan.digest:
+        line = line_document(archive, run.plan.number)
+        yield error(
+            "plan-changed",
+            line,
+            f"SHA-256 {run.plan.digest}",
+            f"{run.commit.plan_digest}, as commit.json says",
+            f"{repair(archive)} restores it from the run's own copy, if that is the one. Else: {RESTORE}",
+            run.name,
+        )
+    if run.manifest is None and run.committed:
+        yield from missing("manifest", f"the manifest of a run that is {state}")
+    if run.committed and run.manifest and run.commit and run.commit.manifest_digest != run.manifest.digest:
+        expected = run.commit.manifest_digest or ""
+        yield _changed(archive, run.name, "manifest", run.manifest.digest, expected, "commit.json")
+    if run.manifest:
+        yield from _account(archive, run.plan, run.manifest)
+    # That of a repair names nothing: what it has was written by others.
+    if run.intent and run.manifest and run.committed and run.plan.origin != "repair":
+        yield from _intent(archive, run.intent, run.manifest)
 
 
-def changed_documents(archive: str, run: Run, manifest: Manifest | None) -> Iterator[Finding]:
-    """Documents that are not those that were committed, and manifests that do not account for their plans."""
-    plan, commit = run.plan, run.commit
-    if commit and plan and commit.plan_digest != plan.digest:
-        yield _changed(archive, run, "plan", plan.digest, commit.plan_digest)
-    if commit and manifest and commit.manifest_digest != manifest.digest:
-        yield _changed(archive, run, "manifest", manifest.digest, commit.manifest_digest)
-    if plan and manifest:
-        for sentence in discrepancies(plan, manifest):
-            yield error(
-                "account-wrong",
-                run_document(archive, run.name, "manifest"),
-                sentence,
-                "an account of every offset of the plan, once",
-                RESTORE,
-            )
+def _account(archive: str, plan: Plan, manifest: Manifest) -> Iterator[Finding]:
+    for sentence in discrepancies(plan, manifest):
+        key = run_document(archive, plan.run, "manifest")
+        yield error("account-wrong", key, sentence, "an account of every offset of the plan, once", RESTORE)
 
 
-def _changed(archive: str, run: Run, name: str, found: str, expected: str) -> Finding:
+def _intent(archive: str, intent: Intent, manifest: Manifest) -> Iterator[Finding]:
+    """A run that is final has an intent that says the same, or its next replay would stop."""
+    lacking = sorted({o.key for o in manifest.stored} - set(intent.keys))
+    if not intent.closed and lacking and manifest.chunks:
+        key = run_document(archive, manifest.run, "intent")
+        found = f"an intent that does not name {len(lacking)} objects, {lacking[0]} among them"
+        yield error("intent-changed", key, found, "all objects of the manifest", RESTORE)
+
+
+def _changed(archive: str, run: str, name: str, found: str, expected: str, by: str) -> Finding:
     return error(
         f"{name}-changed",
-        run_document(archive, run.name, name),
+        run_document(archive, run, name),
         f"SHA-256 {found}",
-        f"{expected}, as commit.json says",
-        f"{RESTORE}: a run that is final does not change",
+        f"{expected}, as {by} says",
+        f"{repair(archive)} restores it where the other documents have all of it. Else: {RESTORE}",
+        run,
     )
 
 
-def unknown_documents(archive: str, keys: Iterable[str]) -> Iterator[Finding]:
-    """Keys below the archive's ledger that are no document of it."""
-    for key in keys:
-        place = split_run_document(archive, key)
-        known = (
-            (place and place[1] in RUN_DOCUMENTS)
-            or split_hour_document(archive, key)
-            or key in (progress_document(archive), audit_document(archive))
-            # What a doctor at work, or one that was killed, tries the store with.
-            or key.startswith(probe_prefix(archive))
-        )
-        if not known:
-            yield error(UNEXPLAINED, key, "a key that is no document of the ledger", "none", "Look who put it there")
+def check_line(archive: str, numbers: set[int], settled: int) -> Iterator[Finding]:
+    """The line has no holes, and reaches as far as the progress says."""
+    for number in range(1, max([settled, *numbers], default=0) + 1):
+        if number not in numbers:
+            yield error(
+                "line-broken",
+                line_document(archive, number),
+                "nothing",
+                "a plan at every place of the line",
+                f"{repair(archive)} restores it from plan.json of the run that has this number. Else: {RESTORE}",
+            )
 
 
-def current(runs: Iterable[Run]) -> dict[str, Run]:
-    """The committed run that counts for each interval: of several revisions the highest."""
-    found: dict[str, Run] = {}
-    for run in sorted(runs, key=lambda r: split_run(r.name)):
-        if run.committed:
-            found[run.interval] = run
-    return found
-
-
-def in_order(runs: Iterable[Run]) -> list[tuple[Run, Plan, Commit]]:
-    """Committed runs in the order in which they were settled."""
-    readable = [(r, r.plan, r.commit) for r in runs if r.plan and r.commit]
-    return sorted(readable, key=lambda r: (r[2].committed_at, r[1].planned_at, r[0].name))
-
-
-def superseded(runs: Mapping[str, Run]) -> dict[str, Run]:
-    """Runs that a committed rebuild has replaced, each with that rebuild."""
-    return {r.plan.supersedes: r for r in runs.values() if r.committed and r.plan and r.plan.supersedes}
+def is_known(archive: str, key: str) -> bool:
+    """Whether a key below the archive's ledger may be a document of it."""
+    place = split_run_document(archive, key)
+    return bool(
+        (place and place[1] in RUN_DOCUMENTS)
+        or split_hour_document(archive, key)
+        or split_line_document(archive, key) is not None
+        or key in (progress_document(archive), audit_document(archive))
+        # What a doctor at work, or one that was killed, tries the store with.
+        or key.startswith(probe_prefix(archive))
+    )

@@ -1,112 +1,95 @@
 """The ledger against the brokers, as they are now."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
 
-from kafka_archiver.advice import choose
-from kafka_archiver.audit.report import Finding, Severity, error, warning
+from kafka_archiver.advice import run_now
+from kafka_archiver.audit.report import Finding, error, warning
 from kafka_archiver.config import Archive
-from kafka_archiver.proof import PartitionProgress, Progress
-from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.policy import Beginning, Known, Seen, advice, each, troubles
+from kafka_archiver.progress import Progress
+from kafka_archiver.ranges import Range
 
 # Of the log that the brokers keep, so little behind the archive's position means that retention is about to pass it.
 NEAR = 0.1
+_KNOWN = "brokers as the ledger knows them"
+_KINDS = {
+    "recreated_topic": "topic-recreated",
+    "moved_group": "group-moved",
+    "missing_group": "group-missing",
+    "lost_offsets": "retention-passed",
+}
 
 
-class Seen(NamedTuple):
-    """A partition that the archive knows, as the brokers describe it. `topic_id`: None when the topic is gone."""
+def check_live(archive: Archive, seen: Sequence[Seen], known: Known, first: Sequence[str] = ()) -> Iterator[Finding]:
+    """What the next run would stop at, what its policies would decide, and what it is about to lose.
 
-    name: TopicPartition
-    topic_id: str | None
-    log_start: int
-    log_end: int
-    committed: int | None
-
-
-def check_live(
-    archive: Archive, progress: Progress, seen: Iterable[Seen], pending: Mapping[TopicPartition, set[int]]
-) -> Iterator[Finding]:
-    """What the next run would stumble over, and what it is about to lose.
-
-    :param pending: where the group may stand while runs are not finished.
+    :param known: what settled and planned runs cover already, by partition.
+    :param first: the kinds of what stops every run, whatever the policies say. No advice leaves it out.
     """
+    stops = troubles(archive, list(seen), known)
+    several = len({stop.policy for stop in stops}) > 1
+    for stop in stops:
+        what_to_do = advice(archive, stops) if several else stop.advice
+        yield error(_KINDS[stop.policy], stop.where, stop.found, _KNOWN, after(first, what_to_do))
+    for name, found in each(archive, list(seen), known).items():
+        for decided in found.decided if isinstance(found, Beginning) else ():
+            policy, _, said = decided.partition(": ")
+            choice, _, what = said.partition(": ")
+            settles = f"policies.{policy}: {choice} settles it at the next run"
+            yield warning(_KINDS[policy], str(name), what, _KNOWN, settles)
+    first = [*first, *dict.fromkeys(_KINDS[stop.policy] for stop in stops)]
     for state in seen:
-        known = progress.partition(state.name)
-        if known is None or known.next is None:
-            continue
-        if state.topic_id != known.topic_id:
-            # A partition that the new topic has no more tells nothing that the others do not.
-            begun = any(p.topic_id == state.topic_id for p in progress.partitions if p.topic == known.topic)
-            found = _another_topic(archive, state, known)
-            yield found.model_copy(update={"severity": "warning"}) if begun else found
-            continue
-        if known.next > state.log_end:
-            yield error(
-                "beyond-log-end",
-                f"{state.name} {Range(state.log_end, known.next)}",
-                f"a log that ends at {state.log_end}",
-                f"one that reaches {known.next}, up to where it is archived",
-                "The topic was truncated, or these are other brokers. Find out which; to archive the log anew: "
-                f"{choose(archive.archive, 'recreated_topic', 'new_generation')}",
-            )
-        if state.committed not in {known.next, *pending.get(state.name, ())}:
-            yield _group(archive, state, known.next)
-        yield from _retention(archive, state, known.next)
+        yield from _retention(archive, state, known, first)
 
 
-def _by(choice: str) -> Severity:
-    """What the archive's policy settles by itself is no error."""
-    return "error" if choice == "fail" else "warning"
+def after(first: Sequence[str], what_to_do: str) -> str:
+    """Advice to start a run, behind what stops every run."""
+    if not first:
+        return what_to_do
+    kinds = ", ".join(f"`{kind}`" for kind in first)
+    return f"No run goes on before {kinds} is settled. Then: {what_to_do[0].lower()}{what_to_do[1:]}"
 
 
-def _another_topic(archive: Archive, state: Seen, known: PartitionProgress) -> Finding:
-    if state.topic_id is None:
-        return warning(
-            "topic-gone",
-            str(state.name),
-            f"no topic {state.name.topic}",
-            f"{known.topic_id}, archived up to {known.next}",
-            "What is archived stays. If it was deleted for good, take it out of the archive's YAML",
-        )
-    return error(
-        "topic-recreated",
-        str(state.name),
-        f"a topic with id {state.topic_id}",
-        f"{known.topic_id}, archived up to {known.next}",
-        "It was deleted and made again. To archive it as a new generation: "
-        f"{choose(archive.archive, 'recreated_topic', 'new_generation')}",
-    ).model_copy(update={"severity": _by(archive.policies.recreated_topic)})
-
-
-def _group(archive: Archive, state: Seen, position: int) -> Finding:
-    missing = state.committed is None
-    policy, choice = ("missing_group", "resume_from_ledger") if missing else ("moved_group", "follow_ledger")
-    return error(
-        "group-missing" if missing else "group-moved",
-        str(state.name),
-        f"group {archive.group} {'without an offset' if missing else f'at {state.committed}'}",
-        f"{position}, up to where it is archived",
-        f"To go on where the ledger ends: {choose(archive.archive, policy, choice)}",
-    ).model_copy(update={"severity": _by(getattr(archive.policies, policy))})
-
-
-def _retention(archive: Archive, state: Seen, position: int) -> Iterator[Finding]:
+def _retention(archive: Archive, state: Seen, known: Known, first: Sequence[str]) -> Iterator[Finding]:
+    before = known.get(state.name)
+    position = before.next if before else None
+    if position is None or before is None or before.topic_id != state.topic_id:
+        return
     waiting = Range(max(position, state.log_start), state.log_end)
-    if position < state.log_start:
-        yield error(
-            "retention-passed",
-            f"{state.name} {Range(position, state.log_start)}",
-            f"a log that starts at {state.log_start}",
-            f"offsets from {position}, which are not archived yet",
-            f"They are gone. To go on and have them shown as lost for ever: "
-            f"{choose(archive.archive, 'lost_offsets', 'record_loss')}",
-        ).model_copy(update={"severity": _by(archive.policies.lost_offsets)})
-    elif state.log_start and waiting.size and position - state.log_start < NEAR * (state.log_end - state.log_start):
+    near = position - state.log_start < NEAR * (state.log_end - state.log_start)
+    if state.log_start and waiting.size and position >= state.log_start and near:
         yield warning(
             "retention-near",
             f"{state.name} {waiting}",
             f"{waiting.size} offsets that are not archived, in a log that retention has cut to "
             f"{Range(state.log_start, state.log_end)}",
             f"the archive further ahead of the log's start than {position - state.log_start} offsets",
-            f"Run it now (`airflow dags trigger archive_{archive.archive}`), or keep the records longer",
+            after(first, f"Run it now ({run_now(archive.archive)}), or keep the records longer"),
         )
+
+
+def group_busy(archive: Archive, members: Sequence[str]) -> Iterator[Finding]:
+    """Consumers in the archive's group: no run is planned beside them."""
+    if members:
+        what_to_do = "Stop those consumers, or give the archive a group of its own (source.group)"
+        found = f"live members: {', '.join(members[:5])}"
+        yield warning("group-busy", archive.group, found, "nobody but the archive in its group", what_to_do)
+
+
+def topics_gone(archive: Archive, progress: Progress, there: Mapping[str, int]) -> Iterator[Finding]:
+    """Topics, or partitions, that were archived and are not there any more.
+
+    :param there: the topics that are there, each with the number of its partitions.
+    """
+    out = "exclude it in source.pattern" if archive.source.pattern else "take it out of source.topics"
+    missing = f"What is archived stays. If it was deleted for good, {out}; else make it, or grant Describe, again"
+    for partition in progress.partitions:
+        if partition.partition >= there.get(partition.topic, 0) and partition.next is not None:
+            what = f"partition {partition.partition} in topic" if partition.topic in there else "topic"
+            yield warning(
+                "topic-gone",
+                str(partition.name),
+                f"no {what} {partition.topic}",
+                f"{partition.topic_id}, archived up to {partition.next}",
+                "What is archived stays" if partition.topic in there else missing,
+            )

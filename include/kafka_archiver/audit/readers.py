@@ -1,12 +1,11 @@
 """Objects read by others: gzip and zlib of the standard library, zstandard, orjson, fastavro, pyarrow.
 
-Nothing is in memory but a record, an Avro block or a Parquet row group.
+Nothing is in memory but a record, an Avro block or a Parquet row group. Of damaged bytes they raise what they like.
 """
 
 import gzip
 import io
 import json
-import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, NamedTuple
 
@@ -17,18 +16,6 @@ import pyarrow.parquet as pq
 import zstandard
 
 _READ = 1 << 20
-DAMAGE = (
-    ArithmeticError,
-    EOFError,
-    LookupError,
-    MemoryError,
-    OSError,
-    TypeError,
-    ValueError,
-    pa.ArrowException,
-    zlib.error,
-    zstandard.ZstdError,
-)
 
 
 class Seen(NamedTuple):
@@ -43,7 +30,7 @@ class Seen(NamedTuple):
 def lines(file: BinaryIO, codec: str) -> int:
     """How many lines an object of JSON lines has.
 
-    :raises ValueError: the last one does not end. (And what is in DAMAGE.)
+    :raises ValueError: the last one does not end.
     """
     count, last = 0, b"\n"
     with _stream(file, codec) as stream:
@@ -58,7 +45,7 @@ def records(file: BinaryIO, format_name: str, codec: str) -> Iterator[Seen]:
     """The records of an object with `content: record`, in its order.
 
     :param file: seekable.
-    :raises KeyError: no reader but our own is known for the format. (And what is in DAMAGE.)
+    :raises KeyError: no reader but our own is known for the format.
     """
     return READERS[format_name](file, codec)
 

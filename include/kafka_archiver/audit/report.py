@@ -9,7 +9,10 @@ Severity = Literal["error", "warning"]
 
 
 class Finding(Value):
-    """One thing that is not as it should be. `where`: a key below the store's URL, or a partition and its offsets."""
+    """One thing that is not as it should be. `where`: a key below the store's URL, or a partition and its offsets.
+
+    `run`: whose object or document it is, where it is one run's.
+    """
 
     kind: str
     severity: Severity
@@ -17,14 +20,17 @@ class Finding(Value):
     found: str
     expected: str
     what_to_do: str
+    run: str | None = None
 
     def __str__(self) -> str:
         return f"{self.where}: {self.kind}: found {self.found}; expected {self.expected}. {self.what_to_do}"
 
 
-def error(kind: str, where: str, found: str, expected: str, what_to_do: str) -> Finding:
+def error(kind: str, where: str, found: str, expected: str, what_to_do: str, run: str | None = None) -> Finding:
     """A finding that makes the archive damaged."""
-    return Finding(kind=kind, severity="error", where=where, found=found, expected=expected, what_to_do=what_to_do)
+    return Finding(
+        kind=kind, severity="error", where=where, found=found, expected=expected, what_to_do=what_to_do, run=run
+    )
 
 
 def warning(kind: str, where: str, found: str, expected: str, what_to_do: str) -> Finding:

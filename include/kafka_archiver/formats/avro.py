@@ -16,7 +16,6 @@ import zstandard
 from isal import isal_zlib
 
 from kafka_archiver.formats.avro_datum import datums, long
-from kafka_archiver.formats.avro_reader import read_records
 from kafka_archiver.formats.avro_schema import SCHEMA
 from kafka_archiver.formats.base import Buffer, Content, Target
 from kafka_archiver.formats.compress import GZIP_LEVEL, ZSTD
@@ -113,4 +112,7 @@ class Avro:
 
     def read(self, source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
         """The records back, a batch a block."""
+        # Whoever only writes does without fastavro, as Spark's executors do.
+        from kafka_archiver.formats.avro_reader import read_records
+
         return read_records(source, target)

@@ -27,6 +27,9 @@ RECORD = pa.schema(
         pa.field("headers", HEADERS),
     ]
 )
+# Beside them, where a reader could not read something: null for a record that it has whole; else which column stands in
+# for what Kafka has (no headers, no timestamp), and why.
+UNREAD = pa.field("unread", pa.struct([pa.field("column", pa.string()), pa.field("reason", pa.string())]))
 # The columns that an encoder of `content: value` needs.
 VALUE = pa.schema([RECORD.field("offset"), RECORD.field("timestamp"), RECORD.field("value")])
 

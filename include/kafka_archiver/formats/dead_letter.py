@@ -3,6 +3,8 @@
 A line is one of `jsonl` with `content: record` and a last key `error`; read them with that format.
 """
 
+from collections.abc import Iterator
+
 import orjson
 import pyarrow as pa
 
@@ -20,9 +22,7 @@ def encoder(topic: str, partition: int, key: str) -> LineEncoder:
     return LineEncoder(Target(topic=topic, partition=partition, content="record", codec=CODEC, key=key), _lines)
 
 
-def _lines(batch: pa.RecordBatch, target: Target) -> Buffer:
-    lines = memoryview(record_lines(batch, target)).tobytes().splitlines()
-    errors = batch.column("error").to_pylist()
-    return b"".join(
-        b'%s,"error":%s}\n' % (line[:-1], orjson.dumps(error)) for line, error in zip(lines, errors, strict=True)
-    )
+def _lines(batch: pa.RecordBatch, target: Target) -> Iterator[Buffer]:
+    errors = iter(batch.column("error").to_pylist())
+    for lines in record_lines(batch, target):
+        yield b"".join([b'%s,"error":%s}\n' % (line[:-2], orjson.dumps(next(errors))) for line in lines])

@@ -1,6 +1,6 @@
 """JSON lines: one record a line, plain, gzip or zstd."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO, ClassVar
 
@@ -12,10 +12,11 @@ from kafka_archiver.formats.compress import compressed, decompressed
 from kafka_archiver.formats.jsonl_records import record_lines, records_of
 from kafka_archiver.formats.jsonl_values import value_lines, values_of
 
-Lines = Callable[[pa.RecordBatch, Target], Buffer]
+# The lines of a batch, whole ones in each piece. What is wrong with a record is said before the first piece.
+Lines = Callable[[pa.RecordBatch, Target], Iterable[Buffer]]
 _WRITERS: dict[Content, Lines] = {
-    "value": value_lines,
-    "record": record_lines,
+    "value": lambda batch, target: [value_lines(batch, target)],
+    "record": lambda batch, target: map(b"".join, record_lines(batch, target)),
 }
 _READERS: dict[Content, Callable[[bytes], pa.RecordBatch]] = {"value": values_of, "record": records_of}
 
@@ -38,7 +39,11 @@ class LineEncoder:
 
     def write(self, batch: pa.RecordBatch) -> list[Buffer]:
         """Take records. Returns what is ready to be stored."""
-        return self._stream.write(self._lines(batch, self._target)) if batch.num_rows else []
+        ready: list[Buffer] = []
+        if batch.num_rows:
+            for lines in self._lines(batch, self._target):
+                ready += self._stream.write(lines)
+        return ready
 
     def spill(self, _directory: Path) -> int:
         """Nothing is held that could be spilled."""

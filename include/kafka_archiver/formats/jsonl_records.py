@@ -7,13 +7,15 @@ their order, repeats kept; a record without headers has an empty list.
 """
 
 from base64 import b64decode, b64encode
+from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import orjson
 import pyarrow as pa
 
 from kafka_archiver.errors import IntegrityError
-from kafka_archiver.formats.base import RECORD, Buffer, Target
+from kafka_archiver.formats.base import RECORD, Target
 from kafka_archiver.formats.decoding import check_values
 from kafka_archiver.formats.records import COLUMNS, normalised
 
@@ -31,19 +33,35 @@ _TEXT = pa.schema(
     ]
 )
 _Row = dict[str, Any]
+# Made at a time: with all that belongs to a record about 2 KB of memory each.
+_OBJECTS = 2000
 
 
-def record_lines(batch: pa.RecordBatch, target: Target) -> Buffer:
-    """One line a record."""
+def record_lines(batch: pa.RecordBatch, target: Target) -> Iterator[list[bytes]]:
+    """One line a record, some at a time: as Python objects they take a hundred times their columns' memory.
+
+    :raises BadRecordError: before the first, as `check_values` does.
+    """
     check_values(batch, target)
-    batch = normalised(batch)
-    try:
-        # Checks UTF-8 as a vector. The struct's fields and the schema's columns are in the order of the keys.
-        rows = batch.cast(_TEXT).to_pylist()
-    except pa.ArrowInvalid:
-        rows = [_readable(row) for row in batch.to_pylist()]
     head = {"topic": target.topic, "partition": target.partition}
-    return b"".join([orjson.dumps({**head, **row}, option=orjson.OPT_APPEND_NEWLINE) for row in rows])
+    for some in _some(normalised(batch)):
+        try:
+            # Checks UTF-8 as a vector. The struct's fields and the schema's columns are in the order of the keys.
+            rows = some.cast(_TEXT).to_pylist()
+        except pa.ArrowInvalid:
+            rows = [_readable(row) for row in some.to_pylist()]
+        yield [orjson.dumps({**head, **row}, option=orjson.OPT_APPEND_NEWLINE) for row in rows]
+
+
+def _some(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The batch in pieces of so many Python objects: a record is one, and so is each of its headers."""
+    objects = np.cumsum(1 + batch.column("headers").value_lengths().to_numpy())
+    start = 0
+    while start < batch.num_rows:
+        before = objects[start - 1] if start else 0
+        end = max(start + 1, int(np.searchsorted(objects, before + _OBJECTS, side="right")))
+        yield batch.slice(start, end - start)
+        start = end
 
 
 def _readable(row: _Row) -> _Row:

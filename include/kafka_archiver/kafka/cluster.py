@@ -11,8 +11,9 @@ from confluent_kafka.admin import ConfigResource, OffsetSpec  # type: ignore[att
 from kafka_archiver.errors import ConfigError, PermanentError, TransientError
 from kafka_archiver.kafka.asking import Asking, Name, Start
 from kafka_archiver.kafka.failures import translate
+from kafka_archiver.kafka.first import FirstRecord, LogEnd, first_records, known_epoch, truncated
 from kafka_archiver.kafka.java import native_properties
-from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.ranges import TopicPartition
 
 # How often watermarks are asked for where a connection breaks before the answer.
 _TRIES = 2
@@ -29,6 +30,13 @@ class Topic(NamedTuple):
     def names(self) -> list[TopicPartition]:
         """Its partitions."""
         return [TopicPartition(self.name, number) for number in range(self.partitions)]
+
+
+class Position(NamedTuple):
+    """Where a group stands in a partition, and what whoever put it there wrote beside it."""
+
+    offset: int
+    stamp: str
 
 
 class Cluster:
@@ -119,6 +127,11 @@ class Cluster:
         """The end of each partition: the last stable offset for read_committed, else the high watermark."""
         return self._offsets(names, OffsetSpec.latest(), isolation)  # type: ignore[no-untyped-call]
 
+    def high_watermarks(self, names: Iterable[TopicPartition]) -> dict[TopicPartition, LogEnd]:
+        """The end of each partition, with the leader's epoch: as long as that is the same, nobody cut the log."""
+        found = self._found(names, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+        return {n: LogEnd(f.offset, known_epoch(f.leader_epoch)) for n, f in found.items()}
+
     def offsets_at(
         self, names: Iterable[TopicPartition], milliseconds: int, isolation: str
     ) -> dict[TopicPartition, int | None]:
@@ -163,6 +176,10 @@ class Cluster:
 
     def committed(self, group: str, names: Iterable[TopicPartition]) -> dict[TopicPartition, int | None]:
         """The group's committed offsets; None where it has none."""
+        return {name: place and place.offset for name, place in self.positions(group, names).items()}
+
+    def positions(self, group: str, names: Iterable[TopicPartition]) -> dict[TopicPartition, Position | None]:
+        """Where the group stands; None where it has no offset."""
         asked = [confluent_kafka.TopicPartition(n.topic, n.partition) for n in names]
         if not asked:
             return {}
@@ -177,7 +194,8 @@ class Cluster:
                 what = f"read the offset of group {group} at {partition.topic}[{partition.partition}]"
                 raise translate(partition.error, what, self.brokers)
         return {
-            TopicPartition(p.topic, p.partition): p.offset if p.offset >= 0 else None for p in answer.topic_partitions
+            TopicPartition(p.topic, p.partition): Position(p.offset, p.metadata or "") if p.offset >= 0 else None
+            for p in answer.topic_partitions
         }
 
     def members(self, group: str) -> list[str]:
@@ -194,14 +212,18 @@ class Cluster:
             raise
         return sorted(f"{m.client_id}@{m.host.lstrip('/')}" for m in found.members)
 
-    def move_group(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
+    def move_group(self, group: str, offsets: Mapping[TopicPartition, int], stamp: str = "") -> None:
         """Set the group's committed offsets, and read them back.
 
+        :param stamp: what to write beside them.
         :raises PermanentError: the group has live members, or says something else afterwards.
         """
         if not offsets:
             return
-        request = [confluent_kafka.TopicPartition(n.topic, n.partition, offset) for n, offset in offsets.items()]
+        request = [
+            confluent_kafka.TopicPartition(n.topic, n.partition, offset, metadata=stamp)
+            for n, offset in offsets.items()
+        ]
         [answer] = self._ask(
             lambda admin: admin.alter_consumer_group_offsets(
                 [ConsumerGroupTopicPartitions(group, request)], request_timeout=self.timeout
@@ -219,24 +241,24 @@ class Cluster:
                 "something else commits in it; give the archive a group of its own (source.group)"
             )
 
-    def first_timestamp(self, name: TopicPartition, offsets: Range, seconds: float = 10.0) -> int | None:
-        """The timestamp (ms) of the first record in a range; None when there is none, or no answer in time."""
-        consumer = confluent_kafka.Consumer(
-            {
-                **self.properties,
-                "group.id": "kafka-archiver-status",
-                "enable.auto.commit": False,
-                "fetch.wait.max.ms": 50,
-                "enable.partition.eof": True,
-                "receive.message.max.bytes": 2**31 - 1,
-                "log_level": 2,
-            }
-        )
-        try:
-            consumer.assign([confluent_kafka.TopicPartition(name.topic, name.partition, offsets.start)])
-            messages = consumer.consume(1, timeout=seconds)
-            if not messages or messages[0].error() or messages[0].offset() not in offsets:
-                return None
-            return int(messages[0].timestamp()[1])
-        finally:
-            consumer.close()
+    def first_records(
+        self, starts: Mapping[TopicPartition, int], seconds: float = 10.0
+    ) -> dict[TopicPartition, FirstRecord | None]:
+        """The first record at or behind an offset of each partition, aborted ones too; None where there is none.
+
+        A partition that gave no answer in time is not in the result.
+
+        :raises TransientError, PermanentError: the brokers refuse to give one.
+        """
+        return first_records(self.properties, starts, seconds, self.brokers)
+
+    def truncated(
+        self, ends: Mapping[TopicPartition, LogEnd], seconds: float = 10.0
+    ) -> dict[TopicPartition, int | None]:
+        """Of logs that have lost what was before a place, where they were cut; None of the others.
+
+        What has no answer, and errors, as of `first_records`.
+
+        :param ends: where each log had ended under a leader, or a place before that; with an epoch.
+        """
+        return truncated(self.properties, ends, seconds, self.brokers)

@@ -16,14 +16,17 @@ from confluent_kafka import KafkaError
 
 from kafka_archiver.errors import IntegrityError, TransientError
 from kafka_archiver.kafka.complaints import Complaints
+from kafka_archiver.kafka.consumer import Consumer
 from kafka_archiver.kafka.failures import translate
-from kafka_archiver.kafka.java import native_properties
-from kafka_archiver.kafka.messages import Message, ToBatch, record_batch, to_batches, value_batch
+from kafka_archiver.kafka.messages import Message, ToBatch, held_bytes, record_batch, to_batches, value_batch
 from kafka_archiver.plan import Chunk, Settings
 
-# A batch: records, and about how many bytes, as far as the records before it tell.
+# A batch: records, and about how many bytes they hold, looked at after so many records.
 BATCH = 2000
 BATCH_BYTES = 32 << 20
+ROUND = 250
+# Of so many messages in a row, one's headers are measured, where a batch has none.
+SAMPLE = 8
 # Without a record, or word that there is none, for so long, the brokers are asked whether they are there at all …
 PATIENCE_SECONDS = 120.0
 # … and that often: a long stretch of aborted transactions is read in silence.
@@ -32,18 +35,6 @@ PATIENCES = 10
 PAUSE_SECONDS = 0.02
 # How often a set of records that arrives damaged is read again.
 DAMAGED_TRIES = 3
-_TUNING = {
-    # Little ahead: what is fetched behind a chunk's end is dropped, and what waits long has left the CPU's caches.
-    "queued.max.messages.kbytes": 8 << 10,
-    "fetch.message.max.bytes": 2 << 20,
-    # librdkafka asks for twice as much after each answer without a record (of an aborted transaction, say), up to this.
-    "fetch.max.bytes": 16 << 20,
-    # The next chunk waits for the fetch under way, and at the end of a log there is nothing to wait for.
-    "fetch.wait.max.ms": 10,
-    # librdkafka's default of a second makes a reader that outruns the fetcher wait for it most of the time.
-    "fetch.queue.backoff.ms": 5,
-    "check.crcs": True,
-}
 # Behind a chunk's end these say that there is nothing more before it: a record, the log's end, or a set of records with
 # the right checksum, and so the right offset.
 _NOTHING_BEFORE = (None, KafkaError._PARTITION_EOF, KafkaError._BAD_COMPRESSION)
@@ -57,6 +48,7 @@ def read_chunks(
     patience: float = PATIENCE_SECONDS,
 ) -> Generator[tuple[Chunk, Iterator[pa.RecordBatch]], None, None]:
     """Each chunk with its records in offset order: the columns of `VALUE`, or of `RECORD` without topic and partition.
+    A batch with records that cannot be read whole has the column `UNREAD` too.
 
     A consumer a topic, so a chunk's records have to be taken before the next chunk.
 
@@ -64,8 +56,7 @@ def read_chunks(
     :param group: whose rights to use; nothing is committed, and the group is not joined.
     :param chunks: those of one topic one behind the other.
     :param patience: seconds without any progress until the brokers have to give a sign of life.
-    :raises PermanentError: the brokers refuse the credentials, librdkafka the properties, or a header has no key that
-        it can give.
+    :raises PermanentError: the brokers refuse the credentials, or librdkafka the properties.
     :raises TransientError: the brokers do not answer, do not have a chunk's start any more, the log ends before a chunk
         does, or what comes is damaged.
     """
@@ -74,40 +65,9 @@ def read_chunks(
     # A consumer that is given another topic than its first learns of it by a timer, a second later.
     for _, of_topic in groupby(chunks, key=lambda chunk: chunk.topic):
         some = list(of_topic)
-        config = _config(properties, group, some, settings)
-        with _seldom_collecting(), closing(_consumer(config, complaints)) as consumer:
+        with _seldom_collecting(), closing(Consumer(properties, group, some, settings, complaints)) as consumer:
             for chunk in some:
                 yield chunk, _read(consumer, chunk, to_batch, complaints, patience)
-
-
-def _consumer(config: Mapping[str, Any], complaints: Complaints) -> confluent_kafka.Consumer:
-    try:
-        return confluent_kafka.Consumer({**config, "error_cb": complaints})
-    except confluent_kafka.KafkaException as error:
-        raise translate(error.args[0], "start a consumer", complaints.brokers) from error
-
-
-def _config(
-    properties: Mapping[str, str], group: str, chunks: Sequence[Chunk], settings: Settings
-) -> dict[str, str | int | bool]:
-    return {
-        **_TUNING,
-        # Not much is fetched that is behind a chunk's end.
-        "queued.min.messages": min(100_000, max(chunk.end - chunk.start for chunk in chunks)),
-        # A producer's, who may share the connection: no consumer of less is made.
-        **{name: value for name, value in native_properties(properties).items() if name != "message.max.bytes"},
-        "group.id": group,
-        "isolation.level": settings.isolation,
-        "enable.auto.commit": False,
-        "enable.auto.offset.store": False,
-        # An offset that is gone is an error, never a jump.
-        "auto.offset.reset": "error",
-        "enable.partition.eof": True,
-        # No limit: librdkafka asks for a record above it again and again for ever, and calls one that was
-        # compressed damaged. How much is wanted at a time, fetch.max.bytes says.
-        "receive.message.max.bytes": 2**31 - 1,
-        "log_level": 3,
-    }
 
 
 def read_chunk(
@@ -119,27 +79,26 @@ def read_chunk(
 
 
 def _read(
-    consumer: confluent_kafka.Consumer, chunk: Chunk, to_batch: ToBatch, complaints: Complaints, patience: float
+    consumer: Consumer, chunk: Chunk, to_batch: ToBatch, complaints: Complaints, patience: float
 ) -> Iterator[pa.RecordBatch]:
     brokers = complaints.brokers
     place = confluent_kafka.TopicPartition(chunk.topic, chunk.partition, chunk.start)
-    # From here on librdkafka gives no record that it had fetched for the chunk before, and no end of its log.
-    consumer.assign([place])
+    consumer.read_from(place)
     complaints.forget()
     damaged = silences = 0
     silent_since = time.monotonic()
-    enough = 1
+    enough, sample = 1, 1 if to_batch is record_batch else SAMPLE
     while True:
-        messages = _take(consumer, min(enough, chunk.end - place.offset))
+        messages, counted, uncounted = _take(consumer, min(enough, chunk.end - place.offset), sample)
         wanted, ended, again = _inside(messages, chunk, brokers) if messages else ([], False, None)
         if wanted:
             _require_place(wanted, chunk)
-            size = 0
-            for batch in to_batches(wanted, to_batch):
-                size += batch.nbytes
-                yield batch
-            enough = min(BATCH, 8 * enough, 1 + BATCH_BYTES * len(wanted) // size)
             place.offset = wanted[-1].offset() + 1
+            if not ended:
+                # Before anybody does anything with them: librdkafka goes on meanwhile.
+                consumer.hold_less(place, uncounted / len(messages))
+            yield from to_batches(wanted, to_batch)
+            enough = min(BATCH, 8 * enough, 1 + BATCH_BYTES * len(messages) // (counted + uncounted + 1))
             damaged = silences = 0
             silent_since = time.monotonic()
             complaints.forget()
@@ -150,7 +109,7 @@ def _read(
             if damaged == DAMAGED_TRIES:
                 raise translate(again, f"read {chunk}", brokers)
             # librdkafka would go on behind the damaged set, or not at all.
-            consumer.assign([place])
+            consumer.read_from(place)
         if refusal := complaints.refusal(time.monotonic() - silent_since):
             raise complaints.translate(refusal, f"read {chunk}")
         elif time.monotonic() > silent_since + patience:
@@ -159,20 +118,22 @@ def _read(
             silent_since = time.monotonic()
 
 
-def _take(consumer: confluent_kafka.Consumer, number: int) -> list[Any]:
+def _take(consumer: Consumer, number: int, sample: int = 1) -> tuple[list[Any], int, int]:
     """So many messages; fewer at a pause, at the log's end, after a message that is an error, or when they are large.
+    And the bytes that librdkafka counts, and those that it does not, as `held_bytes` says.
 
     librdkafka waits for as many as it is asked for, and a chunk may have fewer records than offsets.
     """
     messages: list[Any] = []
-    size = 0
-    while len(messages) < number and size < BATCH_BYTES:
-        some = consumer.consume(number - len(messages), timeout=PAUSE_SECONDS)
+    counted = uncounted = 0
+    while len(messages) < number and counted + uncounted < BATCH_BYTES:
+        some = consumer.consume(min(number - len(messages), ROUND), timeout=PAUSE_SECONDS)
         messages += some
-        size += sum(map(len, some))
+        values, others = held_bytes(some, sample)
+        counted, uncounted = counted + values, uncounted + others
         if not some or some[-1].error():
             break
-    return messages
+    return messages, counted, uncounted
 
 
 @contextmanager
@@ -189,14 +150,12 @@ def _seldom_collecting() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
-def _require_life(
-    consumer: confluent_kafka.Consumer, chunk: Chunk, brokers: str, silences: int, patience: float
-) -> None:
+def _require_life(consumer: Consumer, chunk: Chunk, brokers: str, silences: int, patience: float) -> None:
     """:raises TransientError: there is no reason to wait for more of the chunk."""
     try:
         if silences < PATIENCES:
             partition = confluent_kafka.TopicPartition(chunk.topic, chunk.partition)
-            _, end = consumer.get_watermark_offsets(partition, timeout=max(1.0, min(patience, 30.0)))
+            end = consumer.log_end(partition, timeout=max(1.0, min(patience, 30.0)))
             if end >= chunk.end:
                 return
             raise TransientError(

@@ -15,6 +15,7 @@ from kafka_archiver.orchestration.cleaning import clean_up_task
 from kafka_archiver.orchestration.connections import endpoints, store_endpoint
 from kafka_archiver.orchestration.dags import default_args, tags
 from kafka_archiver.orchestration.docs import doc_md
+from kafka_archiver.orchestration.params import require_known
 
 log = logging.getLogger(__name__)
 # At night, and beside the archives' own full hours.
@@ -49,6 +50,7 @@ def audit_dag_id(archive: Archive) -> str:
 
 def audit_dag(archive: Archive, text: str) -> DAG:
     """The DAG that audits one archive. An archive that runs by hand only is audited by hand only."""
+    alert = FailureAlert(archive, archives=False) if archive.alerts.on_failure else None
     with DAG(
         dag_id=audit_dag_id(archive),
         description=f"Audits the archive {archive.archive} in {archive.store.url}",
@@ -58,8 +60,8 @@ def audit_dag(archive: Archive, text: str) -> DAG:
         max_active_runs=1,
         tags=[*tags(archive), "audit"],
         params=_params(),
-        default_args=default_args(archive),
-        on_failure_callback=FailureAlert(archive).run_failed if archive.alerts.on_failure else None,
+        default_args=default_args(archive, alert),
+        on_failure_callback=alert.run_failed if alert else None,
         auto_register=False,
     ) as dag:
         chain(*audit_tasks(archive))
@@ -82,6 +84,7 @@ def audit_tasks(archive: Archive) -> list[Any]:
         from kafka_archiver.store import open_store
 
         now = get_current_context()
+        require_known(now["dag_run"].conf, _params())
         deep, live = now["params"]["deep"], now["params"]["live"]
         store = open_store(archive.store.url, store_endpoint(archive))
         cluster = Context.open(archive, endpoints(archive)).cluster if live else None

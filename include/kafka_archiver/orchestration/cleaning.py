@@ -8,7 +8,7 @@ from airflow.sdk import task
 from kafka_archiver.config import Archive
 from kafka_archiver.orchestration.connections import store_endpoint
 
-# A run that has written nothing for so long was looked at every day since; `airflow archive clean` looks at all.
+# A run that has ended so long ago was looked at every day since; `airflow archive clean` looks at all.
 WINDOW = timedelta(days=8)
 
 

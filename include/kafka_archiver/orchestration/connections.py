@@ -13,6 +13,8 @@ from kafka_archiver.config import Archive
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.kafka.java import java_properties
 from kafka_archiver.orchestration.lookup import Wanted, find
+from kafka_archiver.properties import is_plain_address
+from kafka_archiver.secrets import masked
 from kafka_archiver.steps.context import Endpoints
 from kafka_archiver.store.options import S3Options
 
@@ -24,9 +26,6 @@ _NOT_OURS = re.compile(
     r"|(compression|queue\.buffering|sticky\.partitioning)\..*|(delivery|message|request)\.timeout\.ms|partitioner"
     r"|(error|throttle|stats|log)_cb|on_(commit|delivery)|dr_(msg_)?cb|default\.topic\.config|plugin\.library\.paths"
 )
-_SECRET = re.compile(
-    r"pass(word|phrase)|secret|token|jaas|key\.pem|oauthbearer\.config|external_id|user\.info", re.IGNORECASE
-)
 
 
 def endpoints(archive: Archive) -> Endpoints:
@@ -34,16 +33,21 @@ def endpoints(archive: Archive) -> Endpoints:
 
     :raises ConfigError: a connection is missing, of another type or incomplete, or not for the archive's reader.
     """
-    kafka = _hidden(_kafka(archive.source.kafka))
+    return Endpoints(kafka=kafka_endpoint(archive), store=store_endpoint(archive))
+
+
+def kafka_endpoint(archive: Archive) -> dict[str, str]:
+    """The brokers' part of `endpoints`."""
+    kafka = hidden(_kafka(archive.source.kafka))
     if archive.source.reader == "spark":
         # Before anything is planned, and not when Spark begins to read.
         java_properties(kafka)
-    return Endpoints(kafka=kafka, store=store_endpoint(archive))
+    return kafka
 
 
 def store_endpoint(archive: Archive) -> dict[str, str]:
     """The store's part of `endpoints`, for what has to do without Kafka."""
-    return _hidden(_store(archive.store.aws))
+    return hidden(_store(archive.store.aws))
 
 
 def registry_endpoint(archive: Archive) -> dict[str, str] | None:
@@ -59,11 +63,7 @@ def registry_endpoint(archive: Archive) -> dict[str, str] | None:
     else:
         wanted = Wanted(source, "source.registry", ("http",))
         found = _registry(find(wanted), str(wanted))
-    # Beside the whole of it, which is what a log would not show.
-    _, _, password = found.get("basic.auth.user.info", "").partition(":")
-    if password:
-        mask_secret(password)
-    return _hidden(found)
+    return hidden(found)
 
 
 def _registry(connection: Connection, where: str) -> dict[str, str]:
@@ -79,11 +79,11 @@ def _registry(connection: Connection, where: str) -> dict[str, str]:
     return {**found, **{name: _text(value) for name, value in connection.extra_dejson.items()}}
 
 
-def _hidden(found: dict[str, str]) -> dict[str, str]:
-    for name, value in found.items():
-        if _SECRET.search(name):
-            mask_secret(value)
-            mask_secret(json.dumps(value)[1:-1])
+def hidden(found: dict[str, str]) -> dict[str, str]:
+    """The same properties. What is secret in them is kept out of logs from now on."""
+    for secret in masked(found):
+        mask_secret(secret)
+        mask_secret(json.dumps(secret)[1:-1])
     return found
 
 
@@ -106,9 +106,11 @@ def kafka_properties(given: Mapping[str, Any], where: str) -> dict[str, str]:
             "`sasl.oauthbearer.method: oidc` with its client id, secret and token endpoint, or another mechanism"
         )
     properties = {name: _text(value) for name, value in given.items() if not _NOT_OURS.fullmatch(name)}
-    if not properties.get("bootstrap.servers"):
+    brokers = properties.get("bootstrap.servers")
+    if not brokers or "@" in brokers:
+        found = "a user or a password in" if brokers else "no"
         raise ConfigError(
-            f"{where} has no `bootstrap.servers`; expected the brokers, as in broker-1:9092,broker-2:9092"
+            f"{where} has {found} `bootstrap.servers`; expected the brokers, as in broker-1:9092,broker-2:9092"
         )
     return properties
 
@@ -152,6 +154,11 @@ def store_options(login: str | None, password: str | None, extra: Mapping[str, A
 
 
 def _checked(options: dict[str, str], where: str) -> dict[str, str]:
+    if not is_plain_address(options.get("endpoint_url") or "http://host"):
+        # Not repeated: what is too much in it may be a secret.
+        raise ConfigError(
+            f"{where}: expected `endpoint_url` like http://host:port, without user, password, query and fragment"
+        )
     try:
         S3Options.parse(options)
     except ConfigError as error:

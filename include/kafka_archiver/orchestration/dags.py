@@ -11,10 +11,13 @@ from kafka_archiver.config import Archive
 from kafka_archiver.errors import ConfigError, PermanentError
 from kafka_archiver.orchestration.archives import config_folder, read_archives
 from kafka_archiver.orchestration.callbacks import FailureAlert
+from kafka_archiver.orchestration.cause import leave_cause
 from kafka_archiver.orchestration.docs import doc_md
 from kafka_archiver.orchestration.params import params
 from kafka_archiver.orchestration.schedule import timetable
 from kafka_archiver.orchestration.tasks import archive_tasks
+
+MAX_ACTIVE_RUNS = 16
 
 
 def archive_dags(text: str, job: Path, only: str | None = None) -> tuple[dict[str, DAG], list[ConfigError]]:
@@ -42,17 +45,20 @@ def dag_id(archive: Archive) -> str:
 
 def archive_dag(archive: Archive, text: str, job: Path) -> DAG:
     """The DAG of one archive. Parameters as of `archive_dags`."""
+    alert = FailureAlert(archive) if archive.alerts.on_failure else None
     with DAG(
         dag_id=dag_id(archive),
         description=archive.description or f"Archives {_topics(archive)} to {archive.store.url}",
         doc_md=doc_md(archive, text),
         schedule=timetable(archive),
         catchup=False,
-        max_active_runs=1,
+        # They work one at a time all the same: `plan` waits for its turn. One that was started by hand with a date to
+        # come is running until then, and must not hold the only place.
+        max_active_runs=MAX_ACTIVE_RUNS,
         tags=tags(archive),
         params=params(archive),
-        default_args=default_args(archive),
-        on_failure_callback=FailureAlert(archive).run_failed if archive.alerts.on_failure else None,
+        default_args=default_args(archive, alert),
+        on_failure_callback=alert.run_failed if alert else None,
         # The caller decides which of them its module shows to Airflow.
         auto_register=False,
     ) as dag:
@@ -60,7 +66,7 @@ def archive_dag(archive: Archive, text: str, job: Path) -> DAG:
     return dag
 
 
-def default_args(archive: Archive) -> dict[str, Any]:
+def default_args(archive: Archive, alert: FailureAlert | None) -> dict[str, Any]:
     """What all tasks of an archive have in common."""
     return {
         "owner": archive.owner,
@@ -79,7 +85,9 @@ def default_args(archive: Archive) -> dict[str, Any]:
                 )
             ]
         ),
-        "on_failure_callback": FailureAlert(archive).task_failed if archive.alerts.on_failure else None,
+        # In this order: the cause is the end of the log.
+        "on_failure_callback": [*([alert.task_failed] if alert else []), leave_cause],
+        "on_retry_callback": leave_cause,
     }
 
 

@@ -8,9 +8,7 @@ from pydantic import BaseModel
 from kafka_archiver.config import Archive
 from kafka_archiver.keys import ledger_prefix
 from kafka_archiver.orchestration.assets import hours_name
-
-# Of a connection that is written into the YAML itself, these are no secret.
-_SHOWN = ("bootstrap.servers", "endpoint_url", "region_name")
+from kafka_archiver.secrets import shown
 
 
 def doc_md(archive: Archive, text: str) -> str:
@@ -34,8 +32,8 @@ def _settings(section: BaseModel, prefix: str = "") -> Iterator[tuple[str, Any]]
         key, value = prefix + (field.alias or name), getattr(section, name)
         if isinstance(value, BaseModel):
             yield from _settings(value, key + ".")
-        elif isinstance(value, Mapping) and key in ("source.kafka", "store.aws"):
-            yield from ((f"{key}.{k}", v if k in _SHOWN else "(given)") for k, v in value.items())
+        elif isinstance(value, Mapping) and value:
+            yield from ((f"{key}.{name}", shown(f"{key}.{name}", found)) for name, found in value.items())
         elif key != "description":
             yield key, value
 
@@ -43,8 +41,6 @@ def _settings(section: BaseModel, prefix: str = "") -> Iterator[tuple[str, Any]]
 def _cell(value: Any) -> str:
     if value is None or value in ((), {}):
         return "—"
-    if isinstance(value, Mapping):
-        value = tuple(f"{k}={v}" for k, v in value.items())
     text = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
     # A bar ends a cell, even inside code.
     return f"`{text.replace('|', '∣').replace('`', '′')}`"

@@ -14,7 +14,8 @@ from kafka_archiver.orchestration.connections import endpoints
 from kafka_archiver.orchestration.gate import PLAN
 from kafka_archiver.orchestration.lookup import Wanted, find
 from kafka_archiver.orchestration.package import build_package
-from kafka_archiver.orchestration.submit import SubmitHook, spark_conf
+from kafka_archiver.orchestration.spark_conf import spark_conf
+from kafka_archiver.orchestration.submit import SubmitHook
 from kafka_archiver.steps.plan import Work
 from kafka_archiver.writer.disk import held_directory
 
@@ -26,6 +27,9 @@ class ArchiveOperator(SparkSubmitOperator):
 
     :param job: spark_jobs/archive.py.
     """
+
+    # What comes from the YAML is no template: it would be stored and shown, and {{APP_ID}} is Spark's own.
+    template_fields: Sequence[str] = ()
 
     def __init__(self, *, archive: Archive, job: Path, **kwargs: Any) -> None:
         super().__init__(
@@ -41,35 +45,40 @@ class ArchiveOperator(SparkSubmitOperator):
         self._archive = archive
 
     def execute(self, context: Context) -> None:
-        """Run the job.
+        """A job for each run that is to be read. What earlier runs have left unfinished is finished on the way.
 
         :raises AirflowSkipException: all offsets of the plan are archived, or there are none.
         """
+        from kafka_archiver.steps.backlog import archive_runs
+        from kafka_archiver.steps.context import Context as Opened
+
         work = work_of(context)
         if not work.archive:
             raise AirflowSkipException("there are no offsets to read")
         # The hook would go on with a master called yarn.
         find(Wanted(self._conn_id, "spark.connection", ("spark", "yarn", "k8s")))
-        with held_directory(None) as (folder, lock):
-            archive = with_params(self._archive, context["params"])
-            self._hook = self.hook(archive, work.archive, folder, lock)
-            super().execute(context)
+        archive = with_params(self._archive, context["params"])
 
-    def hook(self, archive: Archive, runs: Sequence[str], folder: Path, lock: int) -> SubmitHook:
-        """spark-submit for these runs, with the package and all that it puts down for a while in `folder`."""
-        each_run = [argument for run in runs for argument in ("--run", run)]
+        def submit(run: str) -> None:
+            with held_directory(None) as (folder, lock):
+                self._hook = self.hook(archive, run, folder, lock)
+                super(ArchiveOperator, self).execute(context)
+
+        archive_runs(Opened.open(archive, endpoints(archive)), work, submit)
+
+    def hook(self, archive: Archive, run: str, folder: Path, lock: int) -> SubmitHook:
+        """spark-submit for a run, with the package and all that it puts down for a while in `folder`."""
         return SubmitHook(
+            archive,
             endpoints(archive),
             folder,
             lock,
-            archive.source.reader,
             conn_id=self._conn_id,
             conf=self.conf,
             name=self.name,
             py_files=str(build_package(folder)),
             application_args=[
-                *("--store", archive.store.url, "--archive", archive.archive),
-                *each_run,
+                *("--store", archive.store.url, "--archive", archive.archive, "--run", run),
                 *("--memory-bytes", str(archive.spark.memory_bytes), "--reader", archive.source.reader),
                 *("--driver-records", str(archive.spark.driver_records)),
                 *("--lost-offsets", archive.policies.lost_offsets, "--bad-record", archive.policies.bad_record),
@@ -94,6 +103,7 @@ def work_of(context: Context) -> Work:
     found = context["ti"].xcom_pull(task_ids=PLAN)
     if found is None:
         raise PermanentError(
-            f"the task `{PLAN}` of this DAG run has no result; run it first (clear it with downstream)"
+            f"the task `{PLAN}` of this DAG run has no result, so nobody knows what is to be done; "
+            f"`airflow dags trigger {context['ti'].dag_id}` plans it again"
         )
     return Work.from_dict(found)

@@ -35,11 +35,12 @@ def positive(text: str) -> int:
 
 def duration(text: str) -> timedelta:
     """A number and a unit: 90s, 30m, 12h, 1d or 2w."""
-    seconds = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}.get(text[-1:])
-    # More digits would be more weeks than dates can go back.
-    if seconds is None or not text[:-1].isdecimal() or len(text) > 6:
-        raise ArgumentTypeError(f"expected a time like 90s, 30m, 12h, 1d or 2w, found {text!r}")
-    return timedelta(seconds=int(text[:-1]) * seconds)
+    from kafka_archiver import intervals
+
+    try:
+        return intervals.duration(text)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from None
 
 
 OUTPUT = option(

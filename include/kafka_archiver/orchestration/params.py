@@ -1,8 +1,9 @@
 """What a person may tell a single DAG run: in the trigger form, or with `airflow dags trigger --conf`."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from typing import Any, Self
 
 from airflow.sdk import Param
@@ -39,7 +40,50 @@ def params(archive: Archive) -> dict[str, Param]:
             'objects: {"hour": "2026-11-21T05:00:00Z"} or {"run": "20261121T050000Z"}; with "keep": true the '
             "objects that are replaced stay in the store.",
         ),
+        "repair": Param(
+            None,
+            type=["null", "array"],
+            items={"type": "string"},
+            title="Repair",
+            description="Instead of archiving, write again what is missing or damaged of these runs' objects, as "
+            '`airflow archive repair` asks for: ["20261121T050000Z"].',
+        ),
     }
+
+
+def checked_run(run: str) -> str:
+    """The name of a run, as the ledger has it.
+
+    :raises ConfigError: it is none.
+    """
+    try:
+        start, revision = split_run(str(run))
+        return run_name(run_id(start), revision)
+    except ValueError:
+        raise ConfigError(
+            f"in the run's `repair`: expected names of runs as `airflow archive runs` has them, such as "
+            f"20261121T050000Z, found {run!r}"
+        ) from None
+
+
+def require_known(conf: Mapping[str, Any] | None, known: Collection[str]) -> None:
+    """Refuse what Airflow would take and nobody would read.
+
+    :param conf: of a DAG run, from whatever has started it.
+    :param known: the names of the DAG's parameters.
+    :raises ConfigError: there are other keys in it.
+    """
+    lowered = {name.lower(): name for name in known}
+    unknown = []
+    for key in sorted(set(conf or {}) - set(known)):
+        near = get_close_matches(key.lower(), lowered, n=1)
+        unknown.append(f"`{key}`" + (f" (did you mean `{lowered[near[0]]}`?)" if near else ""))
+    if unknown:
+        wrong = f"{', '.join(unknown)} {'is not a key' if len(unknown) == 1 else 'are not keys'}"
+        raise ConfigError(
+            f"{wrong} of this DAG run's conf; there are {', '.join(sorted(known))}. Nothing was planned; trigger it "
+            "again with the right one"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,9 @@ from airflow.timetables.interval import CronDataIntervalTimetable as Scheduler
 from kafka_archiver.config import Archive
 from kafka_archiver.intervals import Interval
 
+# Between the trigger of a run and its start, when nothing else is at work.
+_JUST_NOW = timedelta(minutes=10)
+
 
 def timetable(archive: Archive) -> CronDataIntervalTimetable | None:
     """The DAG's schedule. A preset like "@hourly" alone would mean moments, not intervals."""
@@ -30,14 +33,25 @@ def interval_of(archive: Archive, dag_run: Any) -> Interval:
     return last_interval(archive, dag_run.run_after)
 
 
+def by_hand(dag_run: Any) -> bool:
+    """Whether somebody has just triggered the run, without a date: to archive what there is now."""
+    moment, start = dag_run.logical_date or dag_run.run_after, dag_run.start_date
+    return dag_run.run_type == "manual" and start is not None and abs(start - moment) < _JUST_NOW
+
+
+def second_before(moment: datetime) -> Interval:
+    """The interval of a run that belongs to no interval of a schedule."""
+    end = moment.astimezone(UTC).replace(microsecond=0)
+    return Interval(start=end - timedelta(seconds=1), end=end)
+
+
 def last_interval(archive: Archive, moment: datetime) -> Interval:
     """The last interval that was complete at `moment`.
 
     An archive without a schedule takes what is there whenever it is asked: each run has the second before it.
     """
     if archive.schedule is None:
-        end = moment.astimezone(UTC).replace(microsecond=0)
-        return Interval(start=end - timedelta(seconds=1), end=end)
+        return second_before(moment)
     scheduler, now = Scheduler(archive.schedule, archive.timezone), pendulum.instance(moment)
     # What Airflow infers for a run by hand is off around a change of clocks, even empty: from hours before it, one
     # by one as the scheduler goes, the intervals tile.

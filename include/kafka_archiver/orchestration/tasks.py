@@ -1,8 +1,8 @@
 """The five tasks of an archive. Each calls one step and may be cleared alone."""
 
 import logging
-from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,8 @@ from kafka_archiver.orchestration.assets import announce, hours_alias
 from kafka_archiver.orchestration.connections import endpoints
 from kafka_archiver.orchestration.gate import PLAN, runs_in_the_middle
 from kafka_archiver.orchestration.operators import ArchiveOperator, with_params, work_of
-from kafka_archiver.orchestration.params import Rebuild
-from kafka_archiver.orchestration.schedule import interval_of, origin_of
+from kafka_archiver.orchestration.params import Rebuild, checked_run, params, require_known
+from kafka_archiver.orchestration.schedule import by_hand, interval_of, origin_of, second_before
 
 log = logging.getLogger(__name__)
 
@@ -40,16 +40,19 @@ def archive_tasks(archive: Archive, job: Path) -> list[Any]:
         from kafka_archiver.steps import plan as step
 
         now = get_current_context()
+        require_known(now["dag_run"].conf, params(archive))
         archive_now = with_params(archive, now["params"])
         if others := runs_in_the_middle(now["ti"]):
             log.info("%d other run of this archive is at work: waiting until it has closed its hours", others)
             return PokeReturnValue(is_done=False)
         if wanted := now["params"]["rebuild"]:
             return PokeReturnValue(is_done=True, xcom_value=_rebuild(archive_now, wanted).to_dict())
-        interval, origin = interval_of(archive, now["dag_run"]), origin_of(now["dag_run"])
-        context = _open(archive_now)
+        if wanted := now["params"]["repair"]:
+            return PokeReturnValue(is_done=True, xcom_value=_repair(archive_now, wanted).to_dict())
+        origin, context = origin_of(now["dag_run"]), _open(archive_now)
+        interval = _interval(context, archive, now["dag_run"])
         choices.refuse_idle_choices(context, interval, now["params"]["policies"])
-        work = step.plan(context, interval, origin, datetime.now(UTC))
+        work = step.plan(context, interval, origin)
         return PokeReturnValue(is_done=True, xcom_value=work.to_dict())
 
     @task(
@@ -60,25 +63,32 @@ def archive_tasks(archive: Archive, job: Path) -> list[Any]:
     )
     def verify() -> None:
         from kafka_archiver.steps import verify as step
+        from kafka_archiver.steps.backlog import still_open
 
-        step.verify(_open(archive), work_of(get_current_context()).runs)
+        context = _open(archive)
+        step.verify(context, still_open(context, work_of(get_current_context()).runs))
 
     @task(task_id="commit", doc_md="Records that the run is final, then moves the consumer group.")
     def commit() -> None:
         from kafka_archiver.steps import commit as step
+        from kafka_archiver.steps.backlog import still_open
 
-        step.commit(_open(archive), work_of(get_current_context()).runs, datetime.now(UTC))
+        context = _open(archive)
+        step.commit(context, still_open(context, work_of(get_current_context()).runs))
 
     @task(
         task_id="close_hours",
         outlets=[hours_alias(archive)],
+        # To see which hours it has told of already.
+        inlets=[hours_alias(archive)],
         doc_md="Proves the hours that the run touched, and announces each that is complete as an asset event.",
     )
     def close_hours() -> None:
         from kafka_archiver.steps import close_hours as step
 
         now = get_current_context()
-        announce(archive, step.close_hours(_open(archive), work_of(now).runs), now["outlet_events"])
+        count = announce(archive, step.close_hours(_open(archive), work_of(now).runs), now)
+        log.info("%d hours announced", count)
 
     archived = ArchiveOperator(
         task_id="archive",
@@ -89,16 +99,35 @@ def archive_tasks(archive: Archive, job: Path) -> list[Any]:
     return [plan(), archived, verify(), commit(), close_hours()]
 
 
+def _interval(context: Any, archive: Archive, dag_run: Any) -> Any:
+    """The interval that a DAG run is about; of one that was triggered by hand, if need be, one of its own."""
+    from kafka_archiver.steps.plan import has_newer
+
+    interval, moment = interval_of(archive, dag_run), dag_run.logical_date or dag_run.run_after
+    if dag_run.run_type != "manual":
+        return interval
+    own = second_before(moment)
+    if context.ledger.plan(own.id) or (by_hand(dag_run) and has_newer(context, interval, moment) is False):
+        return own
+    return interval
+
+
 def _open(archive: Archive) -> Any:
     from kafka_archiver.steps.context import Context
 
     return Context.open(archive, endpoints(archive))
 
 
+def _repair(archive: Archive, wanted: Sequence[str]) -> Any:
+    from kafka_archiver.steps import repair as step
+
+    return step.write_again(_open(archive), [checked_run(run) for run in wanted])
+
+
 def _rebuild(archive: Archive, wanted: Mapping[str, Any]) -> Any:
     from kafka_archiver.steps import rebuild as step
 
-    wish, now = Rebuild.of(wanted), datetime.now(UTC)
+    wish = Rebuild.of(wanted)
     if wish.hour:
-        return step.rebuild_hour(_open(archive), wish.hour, now, wish.keep)
-    return step.rebuild_run(_open(archive), wish.run, now, wish.keep)
+        return step.rebuild_hour(_open(archive), wish.hour, wish.keep)
+    return step.rebuild_run(_open(archive), wish.run, wish.keep)

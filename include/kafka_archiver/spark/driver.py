@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
+from kafka_archiver.formats.known_bytes import require_known_bytes
 from kafka_archiver.kafka.reader import read_chunks
 from kafka_archiver.plan import BadRecord, Chunk, Plan
-from kafka_archiver.spark.reading import describe, read_settings, whole_chunk
+from kafka_archiver.spark.reading import describe, read_settings, require_all, whole_chunk
 from kafka_archiver.store import Store
 from kafka_archiver.writer.chunk import write_chunk
 from kafka_archiver.writer.commit import abort
@@ -27,6 +28,7 @@ class DriverEngine:
 
     def write(self, plan: Plan, chunks: Sequence[Chunk], bad_record: BadRecord) -> list[ChunkResult]:
         """Write the chunks' objects, invisible until somebody completes them; nothing is left when one fails."""
+        require_known_bytes(plan.settings, bad_record == "dead_letter")
         job = WriteJob.of(plan, bad_record)
         settings = read_settings(plan.settings, bad_record)
         results: list[ChunkResult] = []
@@ -38,6 +40,7 @@ class DriverEngine:
                     result = write_chunk(whole, batches, job, self.store, self.limits)
                     results.append(result)
                     log.info("chunk %d of %d: %s", number, len(chunks), describe(result, time.monotonic() - started))
+            require_all(plan, chunks, results)
         except BaseException:
             abort(results, self.store)
             raise

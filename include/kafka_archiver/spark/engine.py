@@ -3,7 +3,7 @@
 import logging
 import os
 import pickle
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import count
 
 from pyspark import SparkConf, SparkContext
@@ -13,9 +13,9 @@ from kafka_archiver.plan import BadRecord, Chunk, Plan
 from kafka_archiver.spark.failures import understand
 from kafka_archiver.spark.local_dirs import local_dirs
 from kafka_archiver.spark.native import write_natively
-from kafka_archiver.spark.reading import Reader, describe, read_settings
+from kafka_archiver.spark.reading import Reader, describe, nothing_there, read_settings, require_all, whole_chunk
 from kafka_archiver.spark.sink import Collected, Sink
-from kafka_archiver.spark.source import chunks_frame
+from kafka_archiver.spark.source import chunks_frame, range_read
 from kafka_archiver.store import open_store
 from kafka_archiver.writer.commit import abort
 from kafka_archiver.writer.result import ChunkResult, Limits
@@ -43,7 +43,7 @@ class SparkEngine:
         self._url, self._options, self._kafka, self._limits, self._reader = url, options, kafka, limits, reader
 
     def write(self, plan: Plan, chunks: Sequence[Chunk], bad_record: BadRecord) -> list[ChunkResult]:
-        """Write the chunks' objects, invisible until somebody completes them; a chunk without records has no result.
+        """Write the chunks' objects, invisible until somebody completes them. Each chunk has one result.
 
         :param chunks: of the plan, each from where the log still has it.
         :raises ArchiverError: nothing was written then.
@@ -58,18 +58,29 @@ class SparkEngine:
         sink = Sink(plan, self._url, self._options, self._limits, bad_record, collected)
         try:
             if self._reader == "spark":
-                frame = chunks_frame(
-                    session(plan.archive), chunks, read_settings(plan.settings, bad_record), self._kafka
-                )
-                rows = frame.mapInArrow(sink.write_frame, "result binary").collect()
-                results = [row["result"] for row in rows]
+                results = self._by_frame(plan, chunks, sink)
             else:
-                results = write_natively(context, chunks, self._kafka, sink)
+                results = _results(write_natively(context, chunks, self._kafka, sink))
+            require_all(plan, chunks, results)
         except Exception as error:
-            store = open_store(self._url, self._options)
-            abort([pickle.loads(item)[0] for item in collected.value], store)
+            abort(_results(collected.value), open_store(self._url, self._options))
             raise understand(error) from error
-        return [pickle.loads(result)[0] for result in results]
+        return results
+
+    def _by_frame(self, plan: Plan, chunks: Sequence[Chunk], sink: Sink) -> list[ChunkResult]:
+        """What becomes of the chunks when Spark's source reads them."""
+        settings = read_settings(plan.settings, sink.bad_record)
+        frame = chunks_frame(session(plan.archive), chunks, settings, self._kafka)
+        written = frame.mapInArrow(sink.write_frame, "task int, result binary")
+        rows = written.collect()
+        empty = [range_read(written, row["task"]) for row in rows if row["result"] is None]
+        given = {(chunk.name, chunk.range) for chunk in chunks}
+        wholes = [whole_chunk(plan, name, read.start) for name, read in empty if (name, read) in given]
+        return _results(row["result"] for row in rows if row["result"]) + [nothing_there(chunk) for chunk in wholes]
+
+
+def _results(pickled: Iterable[bytes]) -> list[ChunkResult]:
+    return [pickle.loads(item)[0] for item in pickled]
 
 
 def session(archive: str) -> SparkSession:

@@ -20,6 +20,7 @@ _OURS = re.compile(r"^kafka_archiver[\w.]*\.(\w+): (.*?)(?=\n\n|\n\tat |\Z)", re
 _CAUSE = re.compile(r"^Caused by: (?P<type>[\w.$]+): (?P<text>.*)$", re.MULTILINE)
 _DATA_LOSS = re.compile(r"OffsetOutOfRange|failOnDataLoss|Some data may have been lost", re.IGNORECASE)
 _DAMAGED = re.compile(r"CorruptRecordException|KafkaException: Received exception when fetching|Record is corrupt")
+_FAR = re.compile(r"topic (\S+) partition (\d+) offset (\d+) has timestamp value (-?\d+) that overflows")
 _NO_MEMORY = re.compile(r"java\.lang\.OutOfMemoryError(?:: [\w ]+)?")
 # What a JVM of Spark's exits with when its memory is full.
 OUT_OF_MEMORY_EXIT = 52
@@ -41,6 +42,11 @@ def understand(error: Exception) -> Exception:
         return _KNOWN.get(name, PermanentError)(message)
     if refused := _REFUSED.search(text):
         return PermanentError(f"Spark's Kafka client was refused: {refused[0]}; correct the Kafka connection")
+    if far := _FAR.search(text):
+        return PermanentError(
+            f"{far[1]}[{far[2]}] offset {far[3]} has the time {far[4]} ms, which is more than Spark can count (the "
+            "year 294247); set `source.reader: native`, which stores it as it is"
+        )
     if _DAMAGED.search(text):
         return TransientError("what the brokers sent was damaged on the way (its checksum is wrong)")
     if _DATA_LOSS.search(text):
@@ -57,7 +63,7 @@ def out_of_memory(text: str) -> PermanentError | None:
     return found and PermanentError(
         f"Spark's JVM ran out of memory ({found[0]}): records of many megabytes take several times their size there. "
         "Set `source.reader: native`, whose records never cross the JVM, or give it more by `spark.conf`: "
-        "spark.executor.memory, and spark.driver.memory where the driver is the executor; then clear the task `archive`"
+        "spark.executor.memory, and spark.driver.memory where the driver is the executor"
     )
 
 

@@ -1,7 +1,9 @@
 """Finish: what the driver does once every chunk has been written: make the objects visible, then the manifest.
 
-Write order: intent.json (which keys may appear), the objects, manifest.json. A crash between any two leaves keys that
-the intent names, and the next attempt writes the same keys again.
+Write order: intent.json (whose uploads count, and which keys may appear), the objects, intent.json again (all are
+visible), manifest.json. A crash between any two leaves keys that the intent names, and the next attempt writes the same
+keys again. Two attempts at once have other bytes where Kafka has compacted in between: so whoever completes uploads
+takes the intent first, from whoever had it, and throws away what that one has not completed.
 """
 
 import logging
@@ -9,15 +11,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Literal, Self
 
-from kafka_archiver.advice import choose
-from kafka_archiver.errors import IntegrityError, PolicyError
+from kafka_archiver.advice import choose, go_on, repair
+from kafka_archiver.errors import IntegrityError, PermanentError, PolicyError, TransientError
 from kafka_archiver.keys import split_object_key
-from kafka_archiver.ledger import Ledger
+from kafka_archiver.ledger import Ledger, Stored
 from kafka_archiver.manifest import ChunkAccount, Intent, Manifest, ObjectEntry
 from kafka_archiver.plan import BadRecord, Plan
-from kafka_archiver.ranges import Range, TopicPartition, merge, subtract
+from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.store import Store
-from kafka_archiver.writer.commit import abort, complete
+from kafka_archiver.store.compare import compare
+from kafka_archiver.writer.commit import abort, complete, throw_away
 from kafka_archiver.writer.result import ChunkResult, WrittenObject
 
 log = logging.getLogger(__name__)
@@ -36,7 +39,8 @@ class Choice:
     def for_run(self, plan: Plan, stored: Manifest | None) -> Self:
         """What counts for a run with this manifest, if it has one. A rebuild loses nothing, whatever the policy."""
         known = {**asdict(self), **(stored.policies if stored else {})}
-        return type(self)(**{**known, **({"lost_offsets": "fail"} if plan.supersedes else {})})
+        loses_nothing = plan.supersedes and not plan.takes_over
+        return type(self)(**{**known, **({"lost_offsets": "fail"} if loses_nothing else {})})
 
 
 def finish(
@@ -55,45 +59,79 @@ def finish(
     :raises PolicyError: offsets may have been lost while they were read.
     :raises IntegrityError: a replay does not give what the manifest says, and the store does not have it either; or
         a rebuild has fewer records than what it would replace.
+    :raises TransientError: another attempt has begun to complete the run meanwhile.
     """
-    stored = ledger.manifest(plan.run) or stored
+    intent = ledger.intent(plan.run)
+    stored = ledger.manifest(plan.run) or stored or as_intended(plan, intent.document, ledger)
     if stored is not None:
-        return _replay(plan, stored, results, store)
+        return _replay(plan, stored, results, store, ledger)
+    _refuse_closed(intent.document)
     found = {result.chunk: result.account for result in results}
     accounts = [
         _prove_absence(choice, found.get(chunk) or ChunkAccount.nothing_there(chunk), logs, plan.archive)
         for chunk in plan.chunks()
     ]
-    if plan.supersedes:
+    if plan.supersedes and not plan.takes_over:
         _refuse_fewer(plan, accounts, ledger.manifest(plan.supersedes))
-    before = ledger.intent(plan.run) or Intent(archive=plan.archive, run=plan.run, keys=())
+    before = intent.document or Intent(archive=plan.archive, run=plan.run, attempt=1, keys=())
     kept = {account.chunk: _whole(account, before, store) for account in accounts if account.lost}
     adopted = {chunk: some for chunk, some in kept.items() if some}
     accounts = [adopted[a.chunk][0] if a.chunk in adopted else a for a in accounts]
-    _refuse_to_lose(accounts, before.keys, store)
+    _refuse_to_lose(plan, accounts, before.keys, store)
     abort([r for r in results if r.chunk in adopted], store)
     results = [r for r in results if r.chunk not in adopted]
     entries = [entry for _, some in adopted.values() for entry in some]
     written = {o.upload.key for result in results for o in result.objects} | {entry.key for entry in entries}
     stale = set(before.keys) - written
-    ledger.put_intent(
-        Intent(
-            archive=plan.archive,
-            run=plan.run,
-            keys=tuple(sorted(written | stale)),
-            objects=(*entries, *(o.entry(o.upload.checksum) for result in results for o in result.objects)),
-            chunks=tuple(accounts),
-        )
+    ours = Intent(
+        archive=plan.archive,
+        run=plan.run,
+        attempt=before.attempt + 1 if intent.document else 1,
+        policies=asdict(choice),
+        keys=tuple(sorted(written | stale)),
+        objects=(*entries, *(o.entry("") for result in results for o in result.objects)),
+        chunks=tuple(accounts),
     )
+    taken = _take(ledger, ours, intent)
+    if intent.document:
+        # Nothing of the attempt before is completed from now on, whenever it wakes up.
+        throw_away(store, plan, {o.upload.upload_id for result in results for o in result.objects})
     entries += complete(results, store)
     for key in sorted(stale):
         log.info("%s: an earlier attempt wrote it, this one has no records for it (compacted since): removed", key)
         store.delete(key)
-    manifest = Manifest.of(plan, entries, accounts, asdict(choice))
-    first = ledger.create_manifest(manifest)
-    if first != manifest:
-        log.warning("run %s: another attempt wrote the manifest in the meantime; that one counts", plan.run)
-    return first
+    done = ours.model_copy(update={"done": True, "objects": tuple(sorted(entries, key=lambda o: o.key))})
+    _take(ledger, done, taken)
+    return ledger.create_manifest(_manifest(plan, done))
+
+
+def as_intended(plan: Plan, intent: Intent | None, ledger: Ledger) -> Manifest | None:
+    """The manifest of an attempt that made everything visible, and died before it could say so."""
+    if intent is None or not intent.done or plan.origin == "repair":
+        return None
+    log.info("run %s: attempt %d has written everything: its manifest is written now", plan.run, intent.attempt)
+    return ledger.create_manifest(_manifest(plan, intent))
+
+
+def _manifest(plan: Plan, intent: Intent) -> Manifest:
+    return Manifest.of(plan, intent.objects, intent.chunks, intent.policies)
+
+
+def _refuse_closed(intent: Intent | None) -> None:
+    if intent and intent.closed:
+        raise PermanentError(
+            f"run {intent.run} of archive {intent.archive} has been replaced by another one meanwhile: nothing of it "
+            "is made visible any more"
+        )
+
+
+def _take(ledger: Ledger, ours: Intent, before: Stored[Intent]) -> Stored[Intent]:
+    taken = ledger.put_intent(ours, before)
+    if taken is None:
+        raise TransientError(
+            f"another attempt of run {ours.run} completes its objects now; the next attempt sees what it wrote"
+        )
+    return taken
 
 
 def _whole(account: ChunkAccount, before: Intent, store: Store) -> tuple[ChunkAccount, tuple[ObjectEntry, ...]] | None:
@@ -102,14 +140,15 @@ def _whole(account: ChunkAccount, before: Intent, store: Store) -> tuple[ChunkAc
     if earlier is None or earlier.lost >= account.lost:
         return None
     place = (account.topic, account.partition, account.start)
-    entries = tuple(o for o in before.objects if (o.topic, o.partition, o.chunk_start) == place)
-    if not all(_is_there(entry, store) for entry in entries):
+    entries = [o for o in before.objects if (o.topic, o.partition, o.chunk_start) == place]
+    there = [found for entry in entries if (found := _there(entry, store))]
+    if len(there) < len(entries):
         return None
     log.info("%s: an earlier attempt wrote all of it before Kafka removed some: kept", account.chunk)
-    return earlier, entries
+    return earlier, tuple(there)
 
 
-def _refuse_to_lose(accounts: Sequence[ChunkAccount], earlier: Sequence[str], store: Store) -> None:
+def _refuse_to_lose(plan: Plan, accounts: Sequence[ChunkAccount], earlier: Sequence[str], store: Store) -> None:
     """An object of an earlier attempt may hold what Kafka has lost since: then it is neither replaced nor removed."""
     losing = {(a.topic, a.partition, a.start, a.generation) for a in accounts if a.lost}
     for key in earlier:
@@ -117,8 +156,8 @@ def _refuse_to_lose(accounts: Sequence[ChunkAccount], earlier: Sequence[str], st
         if place and place[:4] in losing and store.head(key):
             raise IntegrityError(
                 f"{key} was written by an earlier attempt of this run, and Kafka does not have all its records any "
-                "more: writing the chunk again would lose them. Copy the object to another place, delete it here, "
-                "and clear the task `archive`"
+                f"more: writing the chunk again would lose them. Copy the object to another place and delete it here; "
+                f"then {go_on(plan.archive, plan.run)}"
             )
 
 
@@ -146,51 +185,51 @@ def _prove_absence(
 ) -> ChunkAccount:
     """Absence is proven for offsets that the log still reaches; outside of it they may be lost."""
     there = logs[TopicPartition(account.topic, account.partition)]
-    absent = [Range(*r) for r in account.absent_ranges]
-    unproven = [gone for r in absent for gone in subtract(r, [there])]
-    if not unproven:
-        return account
-    count = sum(r.size for r in unproven)
-    if choice.lost_offsets != "record_loss":
+    proven = account.losing(there)
+    if proven is not account and choice.lost_offsets != "record_loss":
         raise PolicyError(
-            f"{count} offsets of {account.chunk} were not there to be read, and Kafka has only {there} of that log "
-            "now: they may have held records. To go on and have them shown as lost for "
+            f"{proven.lost - account.lost} offsets of {account.chunk} were not there to be read, and Kafka has only "
+            f"{there} of that log now: they may have held records. To go on and have them shown as lost for "
             f"ever: {choose(archive, 'lost_offsets', 'record_loss')} (policies.lost_offsets: fail)"
         )
-    proven = [left for r in absent for left in subtract(r, unproven)]
-    return account.model_copy(
-        update={
-            "absent": account.absent - count,
-            "lost": account.lost + count,
-            "absent_ranges": tuple(tuple(r) for r in proven),
-            "lost_ranges": tuple(tuple(r) for r in merge(unproven)),
-        }
-    )
+    return proven
 
 
-def _is_there(item: ObjectEntry, store: Store) -> bool:
-    stat = store.head(item.key)
-    return stat is not None and (stat.size, stat.etag) == (item.bytes, item.etag)
+def _there(item: ObjectEntry, store: Store) -> ObjectEntry | None:
+    """The entry, with the ETag that the store gives the object now; None when that is not what the entry says."""
+    found = compare(store, item.key, item.bytes, item.checksum, item.etag)
+    return item.model_copy(update={"etag": found.stat.etag}) if found.same and found.stat else None
 
 
-def _replay(plan: Plan, stored: Manifest, results: Sequence[ChunkResult], store: Store) -> Manifest:
+def _replay(plan: Plan, stored: Manifest, results: Sequence[ChunkResult], store: Store, ledger: Ledger) -> Manifest:
     promised = {o.key: o for o in stored.stored}
 
     def as_promised(item: WrittenObject) -> bool:
         return item.upload.key in promised and item.upload.checksum == promised[item.upload.key].checksum
 
     # What is there as promised stays: completing it again would only give it another ETag under KMS.
-    there = {item.key for item in stored.stored if _is_there(item, store)}
+    there = {item.key for item in stored.stored if _there(item, store)}
     again = _only(results, lambda item: as_promised(item) and item.upload.key not in there)
     abort(_only(results, lambda item: not as_promised(item) or item.upload.key in there), store)
+    if again:
+        _take_again(ledger, plan, stored)
     rewritten = {e.key for e in complete(again, store)}
     read = sum(as_promised(item) for result in results for item in result.objects)
+    other = {item.upload.key for result in results for item in result.objects} - rewritten
     for item in stored.stored:
         if item.key not in there | rewritten:
+            if by := ledger.superseded_by(plan.run):
+                log.warning("run %s is left alone: %s has taken its place meanwhile", plan.run, by)
+                break
+            found = (
+                "what was read again gives other bytes (Kafka has removed records since, or a library is another one)"
+                if item.key in other
+                else "Kafka does not have its records any more"
+            )
             raise IntegrityError(
-                f"{item.key} is missing or not what the manifest says, and Kafka does not have its records any more "
-                f"(expected {item.rows} from offset {item.first_offset}); restore it from a version or copy of the "
-                "bucket"
+                f"{item.key} is missing or not what the manifest says, and {found} (expected {item.rows} from offset "
+                f"{item.first_offset}). Restore it from a version or copy of the bucket; if there is none: "
+                f"{repair(plan.archive, item.key)}"
             )
     log.info(
         "replayed run %s: %d of %d objects read again give the same bytes; %d were missing or damaged and are written",
@@ -204,6 +243,24 @@ def _replay(plan: Plan, stored: Manifest, results: Sequence[ChunkResult], store:
             "%d objects verified in the store instead: Kafka no longer has all their records", len(promised) - read
         )
     return stored
+
+
+def _take_again(ledger: Ledger, plan: Plan, stored: Manifest) -> None:
+    """Whoever replaces the run takes the intent too, before it removes what it replaces."""
+    before = ledger.intent(plan.run)
+    _refuse_closed(before.document)
+    # A repair has none before its first replay.
+    known = before.document or Intent(
+        archive=plan.archive,
+        run=plan.run,
+        attempt=1,
+        done=True,
+        policies=stored.policies,
+        keys=tuple(o.key for o in stored.stored),
+        objects=stored.stored,
+        chunks=stored.chunks,
+    )
+    _take(ledger, known.model_copy(update={"attempt": known.attempt + bool(before.document)}), before)
 
 
 def _only(results: Sequence[ChunkResult], wanted: Callable[[WrittenObject], bool]) -> list[ChunkResult]:

@@ -1,18 +1,19 @@
 """The archive job: the chunks of a run's plan → an engine that writes them → the manifest. Knows no Spark itself."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from kafka_archiver.advice import choose
+from kafka_archiver.advice import choose, go_on, plan_anew
 from kafka_archiver.errors import ArchiverError, PermanentError, PolicyError, TransientError
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import Manifest
 from kafka_archiver.plan import ENCODING, BadRecord, Chunk, Plan
-from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.spark.finish import Choice, finish
+from kafka_archiver.ranges import Range
+from kafka_archiver.spark.finish import Choice, as_intended, finish
+from kafka_archiver.spark.logs import Logs, read_logs
 from kafka_archiver.store import Store
 from kafka_archiver.writer.commit import abort
 from kafka_archiver.writer.result import ChunkResult
@@ -42,30 +43,32 @@ class ArchiveJob:
 
         :raises ArchiverError: Permanent- or TransientError; nothing of this attempt is visible then.
         """
-        plan = self.ledger.plan(run)
-        if plan is None:
-            raise PermanentError(f"run {run} of archive {self.ledger.archive} has no plan; run the task `plan` first")
-        if plan.settings.encoding != ENCODING:
+        plan = self._plan(run)
+        source = self.ledger.written_as(plan)
+        if source.settings.encoding != ENCODING:
             raise PermanentError(
-                f"run {run} was planned for encoding {plan.settings.encoding}, this code writes {ENCODING}: it would "
-                "not give the same bytes. Finish the run with the release that planned it"
+                f"run {run} was planned for encoding {source.settings.encoding}, this code writes {ENCODING}: it would "
+                f"not give the same bytes. To plan the run anew: {plan_anew(plan.archive, run)}"
             )
         stored = self.ledger.manifest(run)
         if stored and (other := self.ledger.superseded_by(run)):
             log.warning("run %s is left alone: %s has taken its place", run, other)
             return stored
+        if stored is None and (written := as_intended(plan, self.ledger.intent(run).document, self.ledger)):
+            return written
         choice = self.choice.for_run(plan, stored)
-        ids = self._topic_ids(plan)
-        chunks = self._readable(plan, choice, ids, stored is not None)
+        logs = self._logs(source, stored)
+        chunks = _readable(source, choice, logs, stored is not None)
         log.info("archiving run %s: %s offsets in %d chunks", run, f"{plan.count:,}", len(chunks))
-        results = self.engine.write(plan, chunks, choice.bad_record) if chunks else []
+        results = self._write(source, chunks, choice) if chunks else []
         try:
-            if self._topic_ids(plan) != ids:
+            now = self._logs(plan, stored)
+            if not now.is_as(logs):
                 raise TransientError(
-                    f"a topic of run {run} was deleted or made again while it was read; the next attempt sees what is "
-                    "left, and `policies.lost_offsets` decides"
+                    f"a topic of run {run} was deleted, made again or cut while it was read; the next attempt sees "
+                    "what is left, and `policies.lost_offsets` decides"
                 )
-            manifest = finish(plan, stored, results, self._logs(plan, ids), choice, self.store, self.ledger)
+            manifest = finish(plan, stored, results, now.there, choice, self.store, self.ledger)
         except ArchiverError:
             abort(results, self.store)
             raise
@@ -80,38 +83,47 @@ class ArchiveJob:
             log.warning("run %s: %s records dead-lettered", run, f"{manifest.account['dead_lettered']:,}")
         return manifest
 
-    def _topic_ids(self, plan: Plan) -> dict[str, str | None]:
-        return self.cluster.topic_ids({p.topic for p in plan.partitions})
+    def _plan(self, run: str) -> Plan:
+        if plan := self.ledger.plan(run):
+            return plan
+        raise PermanentError(f"run {run} of archive {self.ledger.archive} has no plan; run the task `plan` first")
 
-    def _logs(self, plan: Plan, ids: Mapping[str, str | None]) -> dict[TopicPartition, Range]:
-        """What each partition's log has now; nothing, and behind all that is planned, where it is another one."""
-        there = [p.name for p in plan.partitions if ids[p.topic] == p.topic_id]
-        starts, ends = self.cluster.log_starts(there), self.cluster.log_ends(there, "read_uncommitted")
-        gone = {p.name: max(p.end, p.log_end) for p in plan.partitions}
-        return {n: Range(starts[n], ends[n]) if n in starts else Range(end, end) for n, end in gone.items()}
+    def _write(self, plan: Plan, chunks: Sequence[Chunk], choice: Choice) -> list[ChunkResult]:
+        try:
+            return self.engine.write(plan, chunks, choice.bad_record)
+        except PermanentError as error:
+            # The plan has its settings for good, and whoever mends another thing wants to go on.
+            then = f"{go_on(plan.archive, plan.run)}; with other settings: {plan_anew(plan.archive, plan.run)}"
+            raise PermanentError(f"{error}. Once that is mended {then}") from error
 
-    def _readable(self, plan: Plan, choice: Choice, ids: Mapping[str, str | None], replayed: bool) -> list[Chunk]:
-        """The chunks, each as far as the log still has it. A shortened one is accounted for when all is read."""
-        logs = self._logs(plan, ids)
-        planned = {p.name: p.topic_id for p in plan.partitions}
-        readable = []
-        for chunk in plan.chunks():
-            log_ = logs[chunk.name]
-            left = Range(max(chunk.start, log_.start), min(chunk.end, log_.end))
-            if left != chunk.range and not replayed and choice.lost_offsets != "record_loss":
-                raise PolicyError(_gone(plan, chunk, log_, ids[chunk.topic], planned[chunk.name]))
-            if left.size:
-                readable.append(chunk.model_copy(update={"start": left.start, "end": left.end}))
-        return readable
+    def _logs(self, plan: Plan, stored: Manifest | None) -> Logs:
+        return read_logs(self.cluster, plan, self.ledger.progress(), stored is not None)
 
 
-def _gone(plan: Plan, chunk: Chunk, there: Range, topic_id: str | None, planned_id: str) -> str:
-    if plan.supersedes:
+def _readable(plan: Plan, choice: Choice, logs: Logs, replayed: bool) -> list[Chunk]:
+    """The chunks, each as far as the log still has it. A shortened one is accounted for when all is read."""
+    planned = {p.name: p.topic_id for p in plan.partitions}
+    readable = []
+    for chunk in plan.chunks():
+        there = logs.there[chunk.name]
+        left = Range(max(chunk.start, there.start), min(chunk.end, there.end))
+        if left != chunk.range and not replayed and choice.lost_offsets != "record_loss":
+            raise PolicyError(_gone(plan, chunk, logs, planned[chunk.name]))
+        if left.size:
+            readable.append(chunk.model_copy(update={"start": left.start, "end": left.end}))
+    return readable
+
+
+def _gone(plan: Plan, chunk: Chunk, logs: Logs, planned_id: str) -> str:
+    there, topic_id = logs.there[chunk.name], logs.ids[chunk.topic]
+    if plan.supersedes and not plan.takes_over:
         return (
             f"Kafka has only {there} of {chunk.name}, and not all of {chunk} any more, so run {plan.supersedes} cannot "
             f"be rebuilt; what it stored stays as it is. `airflow archive clean {plan.archive}` removes the attempt"
         )
-    if topic_id == planned_id:
+    if chunk.name in logs.found and chunk.end - 1 not in there:
+        found = logs.found[chunk.name]
+    elif topic_id == planned_id:
         found = (
             f"retention removed the records of {chunk} before {there.start} since the plan was made."
             if there.start > chunk.start

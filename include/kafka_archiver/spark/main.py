@@ -7,6 +7,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 
 from kafka_archiver.errors import ArchiverError, ConfigError
 from kafka_archiver.kafka.cluster import Cluster
@@ -65,11 +66,14 @@ def _endpoints() -> dict[str, dict[str, str]]:
     if not text:
         raise ConfigError(
             f"the environment variable {ENDPOINTS} is not set: expected JSON with `kafka` (client properties) and "
-            "`store` (options); the DAG's task `archive` sets it"
+            "`store` (options), or @ and the name of a file with it; the DAG's task `archive` sets it"
         )
     try:
-        found = json.loads(text)
+        # YARN ships a file beside the driver: a variable would be in its logs.
+        found = json.loads(Path(text[1:]).read_text(encoding="utf-8") if text.startswith("@") else text)
         return {name: {str(k): str(v) for k, v in found[name].items()} for name in ("kafka", "store")}
+    except OSError as error:
+        raise ConfigError(f"{ENDPOINTS} names a file that cannot be read: {error}") from None
     except (ValueError, KeyError, TypeError, AttributeError):
         # The text holds credentials: it is not shown.
         raise ConfigError(f"{ENDPOINTS} is not JSON with `kafka` and `store`, each a mapping of strings") from None

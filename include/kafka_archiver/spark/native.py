@@ -33,6 +33,7 @@ def write_natively(
 
     def write(task: Iterable[list[Chunk]]) -> list[bytes]:
         [some] = task
+        sink.begin()
         written: list[bytes] = []
         try:
             with closing(read_chunks(properties, sink.plan.group, some, settings)) as reads:

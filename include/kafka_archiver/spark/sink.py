@@ -6,22 +6,26 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+from pyspark import TaskContext
 from pyspark.accumulators import Accumulator, AccumulatorParam
 
-from kafka_archiver.errors import IntegrityError, PermanentError
+from kafka_archiver.errors import IntegrityError
+from kafka_archiver.formats.base import UNREAD
+from kafka_archiver.formats.known_bytes import require_known_bytes
+from kafka_archiver.kafka.messages import SPARK_TIMES
 from kafka_archiver.plan import BadRecord, Chunk, Plan
 from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.spark.reading import whole_chunk
 from kafka_archiver.store import open_store
 from kafka_archiver.writer.chunk import write_chunk
 from kafka_archiver.writer.result import ChunkResult, Limits, WriteJob
+from kafka_archiver.writer.split import column
 
+# The columns that `Sink.write_frame` yields.
+FRAME = ["task", "result"]
 Report = Callable[[ChunkResult, float], None]
-# 1901-01-01T00:00:00Z in milliseconds. An instant before 1900 comes from Spark's Kafka source as one of the Julian
-# calendar and of the worker's time zone, up to days beside it.
-_OLDEST_MS = -2_177_452_800_000
 
 
 class Collected(AccumulatorParam[list[bytes]]):
@@ -63,6 +67,13 @@ class Sink:
     bad_record: BadRecord
     collected: "Accumulator[list[bytes]]"
 
+    def begin(self) -> None:
+        """To be called by each task before it reads.
+
+        :raises PermanentError: the libraries of this process would write other bytes.
+        """
+        require_known_bytes(self.plan.settings, self.bad_record == "dead_letter")
+
     def write(self, chunk: Chunk, batches: Iterable[pa.RecordBatch]) -> bytes:
         """Write one chunk. Returns the pickled ChunkResult, with the seconds it took."""
         started = time.monotonic()
@@ -75,15 +86,20 @@ class Sink:
     def write_frame(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """For `mapInArrow` over `source.chunks_frame`: the one chunk that the task's batches are of.
 
-        Yields what `write` returned as the only row of column `result`; nothing for a chunk without records.
+        Yields a row: the task's number, and in column `result` what `write` returned; null for a chunk without records,
+        of which nothing here says which it is.
         """
+        self.begin()
         some = (batch for batch in batches if batch.num_rows)
         first = next(some, None)
+        result = None
         if first is not None:
             name, offset = _place(first)
             records = (_only(batch, name) for batch in chain([first], some))
             result = self.write(whole_chunk(self.plan, name, offset), records)
-            yield pa.RecordBatch.from_pydict({"result": pa.array([result], pa.binary())})
+        context = TaskContext.get()
+        assert context is not None, "not in a task of Spark's"
+        yield pa.record_batch([pa.array([context.partitionId()], pa.int32()), pa.array([result], pa.binary())], FRAME)
 
 
 def _place(batch: pa.RecordBatch, row: int = 0) -> tuple[TopicPartition, int]:
@@ -92,14 +108,29 @@ def _place(batch: pa.RecordBatch, row: int = 0) -> tuple[TopicPartition, int]:
 
 
 def _only(batch: pa.RecordBatch, name: TopicPartition) -> pa.RecordBatch:
-    """The batch without the columns that say where it is from. All of a task's records are of one partition."""
+    """The batch without the columns that say where it is from; with `UNREAD`, where a time is not the record's own.
+
+    All of a task's records are of one partition.
+    """
     if not _place(batch)[0] == _place(batch, -1)[0] == name:
         raise IntegrityError(f"Spark mixed partitions in one task: found others beside {name}")
-    times = batch.column("timestamp")
-    if (oldest := pc.min(times).as_py()) < _OLDEST_MS:
-        offset = batch.column("offset")[times.index(oldest).as_py()]
-        raise PermanentError(
-            f"{name} offset {offset} has a time before 1901, which Spark's Kafka source does not give exactly; set "
-            "`source.reader: native`, which stores it as it is, and clear the task `archive`"
-        )
-    return batch.drop_columns(["topic", "partition"])
+    batch = batch.drop_columns(["topic", "partition"])
+    times = column(batch, "timestamp")
+    old = times < SPARK_TIMES[0]
+    if not old.any():
+        return batch
+    batch = batch.set_column(batch.schema.names.index("timestamp"), "timestamp", pa.array(np.where(old, -1, times)))
+    marks = [_why(batch, row) if is_old else None for row, is_old in enumerate(old.tolist())]
+    return batch.append_column(UNREAD, pa.array(marks, UNREAD.type))
+
+
+def _why(batch: pa.RecordBatch, row: int) -> dict[str, str]:
+    """What `UNREAD` says of a record with an old time."""
+    headers = batch.column("headers")[row].as_py() if "headers" in batch.schema.names else None
+    # It has put this for what is not UTF-8, which the native reader cannot read.
+    readable = not any("\ufffd" in header["key"] for header in headers or ())
+    return {
+        "column": "timestamp",
+        "reason": "its time is before 1901, which Spark's Kafka source does not give exactly"
+        + "; `source.reader: native` stores it as it is" * readable,
+    }

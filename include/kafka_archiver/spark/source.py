@@ -8,12 +8,17 @@ import json
 from collections.abc import Iterable, Mapping
 from functools import reduce
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, unix_millis
 
+from kafka_archiver.errors import PermanentError
 from kafka_archiver.kafka.java import java_properties
 from kafka_archiver.plan import Chunk, Settings
-from kafka_archiver.ranges import TopicPartition
+from kafka_archiver.ranges import Range, TopicPartition
+
+# Inside Spark: the partition of a union, around one of its parts; and what a partition of Kafka's source is asked for.
+_UNION, _RANGE = "org.apache.spark.rdd.UnionPartition", "offsetRange"
 
 
 def chunks_frame(
@@ -38,6 +43,25 @@ def chunks_frame(
         *([col("headers")] if settings.content == "record" else []),
     ]
     return reduce(DataFrame.unionAll, frames).select(*columns)
+
+
+def range_read(frame: DataFrame, task: int) -> tuple[TopicPartition, Range]:
+    """The offsets that a task of a frame over `chunks_frame` read, as Spark has them: also if it found no record there.
+
+    :raises PermanentError: this Spark does not say so.
+    """
+    try:
+        part = frame._jdf.queryExecution().toRdd().partitions()[task]
+        if part.getClass().getName() == _UNION:
+            part = part.parentPartition()
+        read = getattr(part, _RANGE)()
+        name = TopicPartition(read.topicPartition().topic(), read.topicPartition().partition())
+        return name, Range(read.fromOffset(), read.untilOffset())
+    except (Py4JError, TypeError) as error:
+        raise PermanentError(
+            f"a task found no record, and Spark {frame.sparkSession.version} does not say which offsets it read: that "
+            "they have none is not proved. Set `source.reader: native`"
+        ) from error
 
 
 def _reads(chunks: Iterable[Chunk]) -> Iterable[list[Chunk]]:

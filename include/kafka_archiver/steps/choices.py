@@ -6,21 +6,22 @@ from kafka_archiver.documents import isoformat
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.intervals import Interval
 from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.plan import unfinished
+from kafka_archiver.steps.line import read_line
 
 
 def refuse_idle_choices(context: Context, interval: Interval, chosen: Mapping[str, str]) -> None:
     """Stop a DAG run whose choices would change nothing, and say when they will.
 
     A choice is made when an interval is planned, or read. A replay of a run that is final makes none, unless runs
-    that are not finished come first.
+    that are not finished come first: a run that was triggered with a date, cleared with another conf, or waited while
+    its interval was planned. One that is triggered without a date has an interval of its own if need be.
 
     :raises ConfigError: the interval's run is committed, and was planned with other choices.
     """
     if not chosen:
         return
     own = context.ledger.current(interval.id)
-    if own is None or context.ledger.commit(own.run) is None or unfinished(context):
+    if own is None or context.ledger.commit(own.run) is None or read_line(context).unfinished:
         return
     manifest = context.ledger.manifest(own.run)
     decided = {**own.policies, **(manifest.policies if manifest else {})}
@@ -33,8 +34,8 @@ def refuse_idle_choices(context: Context, interval: Interval, chosen: Mapping[st
 
 
 def when(planned: Interval) -> str:
-    """From when on a choice for one DAG run decides something; `planned` is the last interval, which has a plan."""
+    """When a choice for one DAG run decides something; `planned` is an interval that has a plan."""
     return (
-        f"The next run meets what there is to decide: choose for it in the YAML now, or trigger again when the "
-        f"interval that begins at {isoformat(planned.end)} is over"
+        f"A run of the interval from {isoformat(planned.start)} replays its plan. Trigger the DAG without a date: such "
+        "a run plans what there is now, and so does the next one of the schedule"
     )

@@ -1,23 +1,25 @@
 """Clean up: find and remove what killed attempts, zombies and rebuilds have left in the store."""
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from typing import TypeVar
 
-from kafka_archiver.keys import is_ledger, probe_prefix, run_prefix, split_run_document, topic_prefix
+from kafka_archiver.errors import IntegrityError
+from kafka_archiver.keys import probe_prefix, topic_prefix
 from kafka_archiver.ledger import Ledger
-from kafka_archiver.leftovers import Leftover, Upload, is_abandoned, of_abandoned, of_settled, stray_uploads
+from kafka_archiver.leftovers import Leftover, Upload, of_ended, stray_uploads
+from kafka_archiver.manifest import Commit
 from kafka_archiver.plan import Plan
-from kafka_archiver.proof import Progress
+from kafka_archiver.progress import Progress
+from kafka_archiver.steps.replaced import close
 
 log = logging.getLogger(__name__)
 THREADS = 16
 OLD = timedelta(days=1)
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-Documents = Mapping[str, Mapping[str, datetime]]
 
 
 def clean_up(ledger: Ledger, now: datetime, since: datetime | None = None) -> list[Leftover]:
@@ -29,44 +31,31 @@ def clean_up(ledger: Ledger, now: datetime, since: datetime | None = None) -> li
 
 
 def leftovers(ledger: Ledger, before: datetime, since: datetime | None = None) -> list[Leftover]:
-    """What may be removed, in the order in which it has to be.
+    """What may be removed.
 
-    :param before: what has moved since then may be in use.
-    :param since: of settled runs look only at those that wrote something since then; None: at all.
+    :param before: what has begun since then may be in use.
+    :param since: look only at runs that have ended since then; None: at all.
     """
     progress = ledger.progress() or Progress(archive=ledger.archive)
-    documents = _documents(ledger)
-    unsettled = {
-        run: plan
-        for run, found in documents.items()
-        if run not in progress.runs and "plan" in found and (plan := ledger.plan(run))
-    }
-    topics = {p.topic for p in progress.partitions} | {p.topic for plan in unsettled.values() for p in plan.partitions}
+    waiting = list(ledger.following(progress.settled))
+    given_up = [p for p in waiting if _is_given_up(ledger, p, before)]
+    in_use = [p for p in waiting if p not in given_up]
+    topics = {p.topic for p in progress.partitions} | {p.topic for plan in waiting for p in plan.partitions}
     uploads = _uploads(ledger, topics)
-    given_up = [p for p in unsettled.values() if is_abandoned(p, documents[p.run], uploads, before)]
-    settled = [
-        run
-        for run in progress.runs
-        if "intent" in (found := documents.get(run, {}))
-        and max(found.values()) < before
-        and (since is None or max(found.values()) >= since)
-    ]
+    # In use by nobody, whatever is settled.
+    ended = [*given_up, *_settled(ledger, progress.settled, since)]
     return [
         *_probes(ledger, before),
-        *stray_uploads(uploads, progress, unsettled.values(), before),
-        *_there(ledger, _each(lambda run: _of_settled(ledger, run), settled)),
-        *(item for plan in given_up for item in _of_abandoned(ledger, plan, documents[plan.run], uploads)),
+        *stray_uploads(uploads, progress, in_use, before),
+        *_there(ledger, _each(lambda plan: _of_ended(ledger, plan, before), ended)),
     ]
 
 
 def remove(ledger: Ledger, found: Sequence[Leftover]) -> None:
-    """Remove it: uploads and objects first, then documents one after the other, so that a crash can be repeated.
-
-    A rebuild that somebody has committed since it was found stays.
-    """
+    """Remove it. What a rebuild that was given up may still complete is thrown away first."""
     store = ledger.store
-    final = {run for run in {item.run for item in found if item.kind == "rebuild"} if run and ledger.commit(run)}
-    found = [item for item in found if item.kind != "rebuild" or item.run not in final]
+    for run in sorted({item.run for item in found if item.kind == "rebuild" and item.run}):
+        close(ledger, run)
 
     def away(item: Leftover) -> None:
         if item.upload_id is not None:
@@ -76,37 +65,58 @@ def remove(ledger: Ledger, found: Sequence[Leftover]) -> None:
         log.info("removed %s%s", item.key, " (an upload)" if item.upload_id else "")
 
     with ThreadPoolExecutor(THREADS) as pool:
-        list(pool.map(away, (item for item in found if item.upload_id or not is_ledger(item.key))))
-    for item in found:
-        if not item.upload_id and is_ledger(item.key):
-            away(item)
+        list(pool.map(away, found))
 
 
-def _documents(ledger: Ledger) -> Documents:
-    """When the store got each document of each run."""
-    found: dict[str, dict[str, datetime]] = {}
-    for stat in ledger.store.list(run_prefix(ledger.archive)):
-        if place := split_run_document(ledger.archive, stat.key):
-            found.setdefault(place[0], {})[place[1]] = stat.modified
-    return found
+def _is_given_up(ledger: Ledger, plan: Plan, before: datetime) -> bool:
+    """Whether a rebuild that is not settled has ended without a result."""
+    made = ledger.commit(plan.run)
+    return made is not None and made.outcome == "given_up" and made.committed_at < before
+
+
+def _settled(ledger: Ledger, last: int, since: datetime | None) -> Iterator[Plan]:
+    """The settled runs, the newest first."""
+    for number in range(last, 0, -1):
+        plan = ledger.planned(number)
+        made = ledger.commit(plan.run) if plan else None
+        # Not when they were planned: a run may have waited for weeks.
+        if plan is None or (since and made and made.committed_at < since):
+            return
+        yield plan
+
+
+def _of_ended(ledger: Ledger, plan: Plan, before: datetime) -> list[Leftover]:
+    try:
+        return _left_by(ledger, plan, before)
+    except IntegrityError as damage:
+        # By a manifest that was damaged, or is gone, what the archive needs looks like a leftover.
+        log.warning("what run %s has left stays: %s", plan.run, damage)
+        return []
+
+
+def _left_by(ledger: Ledger, plan: Plan, before: datetime) -> list[Leftover]:
+    made: Commit | None = ledger.commit(plan.run)
+    if made is None or made.committed_at >= before:
+        return []
+    manifest = ledger.sound_manifest(plan.run, made)
+    if plan.origin == "repair" and made.outcome == "given_up":
+        # What it names is all of the run that it would have repaired.
+        return []
+    superseded = ledger.sound_manifest(plan.supersedes) if plan.supersedes else None
+    if made.outcome == "replaced":
+        # Its objects may be what its replacement keeps, in its own manifest or because somebody said so.
+        other, by = ledger.plan(made.by or ""), ledger.sound_manifest(made.by or "")
+        if other and other.keep_superseded:
+            return []
+        kept = {o.key for o in by.stored} if by else set()
+        found = of_ended(plan, made.outcome, manifest, ledger.intent(plan.run).document, None)
+        return [item for item in found if by and item.key not in kept]
+    return of_ended(plan, made.outcome, manifest, ledger.intent(plan.run).document, superseded)
 
 
 def _uploads(ledger: Ledger, topics: Iterable[str]) -> list[Upload]:
     prefixes = [topic_prefix(topic, dead_letter) for topic in sorted(topics) for dead_letter in (False, True)]
     return _each(lambda prefix: [Upload(*u) for u in ledger.store.list_uploads(prefix)], prefixes)
-
-
-def _of_settled(ledger: Ledger, run: str) -> list[Leftover]:
-    intent, plan, manifest = ledger.intent(run), ledger.plan(run), ledger.manifest(run)
-    if plan is None or manifest is None:
-        # Not ours to tidy: the audit says what is missing.
-        return []
-    return of_settled(plan, manifest, intent, ledger.manifest(plan.supersedes) if plan.supersedes else None)
-
-
-def _of_abandoned(ledger: Ledger, plan: Plan, documents: Iterable[str], uploads: Iterable[Upload]) -> list[Leftover]:
-    found = of_abandoned(plan, documents, ledger.intent(plan.run), uploads)
-    return [item for item in found if item.upload_id or is_ledger(item.key) or ledger.store.head(item.key)]
 
 
 def _there(ledger: Ledger, found: Sequence[Leftover]) -> list[Leftover]:

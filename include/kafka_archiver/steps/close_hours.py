@@ -1,62 +1,155 @@
-"""Close hours: recompute the proofs of the hours a run touched or completed. Derived data, written last."""
+"""Close hours: take ended runs into the archive's progress, one after the other, and prove the hours that this changes.
+
+Derived data, written last. What is written for a run is a function of the runs before it, so whoever writes it, and
+however late, writes the same; and nothing newer is overwritten.
+"""
 
 import logging
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from typing import NamedTuple
 
-from kafka_archiver.errors import IntegrityError
+from kafka_archiver.advice import go_on
+from kafka_archiver.errors import IntegrityError, TransientError
 from kafka_archiver.intervals import hour_start
-from kafka_archiver.manifest import Manifest
-from kafka_archiver.proof import HourProof, Progress, Verdict, hours_to_prove, prove
+from kafka_archiver.ledger import Ledger, Stored
+from kafka_archiver.manifest import Commit
+from kafka_archiver.plan import Plan
+from kafka_archiver.progress import Progress
+from kafka_archiver.proof import Contribution, HourProof, paged
+from kafka_archiver.ranges import Range, merge
+from kafka_archiver.settling import Settling
 from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.runs import that_count, written
+from kafka_archiver.steps.replaced import remove_objects
+from kafka_archiver.steps.runs import that_count
 
 log = logging.getLogger(__name__)
 THREADS = 16
+# How often a proof, or the progress, is read again when somebody else was faster.
+TRIES = 20
 
 
-def close_hours(context: Context, runs: Sequence[str]) -> list[HourProof]:
-    """Prove the hours of each run, then note it in the archive's progress: from then on it is settled.
+class Changed(NamedTuple):
+    """A complete hour that a run, which was committed at `since`, closed or changed."""
 
-    :returns: the complete hours that these runs closed or changed. Asked again it returns them again, so that
-        an announcement that was lost with a crash is made by the next attempt.
+    run: str
+    since: datetime
+    proof: HourProof
+
+
+def close_hours(context: Context, runs: Sequence[str]) -> list[Changed]:
+    """Settle every run of the line that has ended, up to the first one that has not.
+
+    :returns: the complete hours that these runs closed or changed, also when they were settled before: so that an
+        announcement that was lost with a crash can be made by the next attempt.
+    :raises IntegrityError: one of the runs has not ended.
     """
-    due: dict[int | None, HourProof] = {}
-    for run in that_count(context, runs):
-        progress = context.ledger.progress() or Progress(archive=context.archive.archive)
-        plan, manifest = written(context, run)
-        if context.ledger.commit(run) is None:
+    counting = list(that_count(context, runs))
+    for run, made in counting:
+        if made is None:
             raise IntegrityError(
                 f"run {run} of archive {context.archive.archive} is not committed: expected the task `commit` to have "
-                "done it; clear that task to run it again"
+                f"done it; {go_on(context.archive.archive, run)}"
             )
-        superseded = context.ledger.manifest(plan.supersedes) if plan.supersedes else None
-        hours = hours_to_prove(progress, plan, manifest, superseded)
-
-        def recompute(hour: int | None, verdict: Verdict) -> HourProof:
-            before = context.ledger.hour(hour)
-            proof = prove(hour, before, plan, manifest, verdict)  # noqa: B023 - consumed before the next run
-            if proof != before:
-                context.ledger.put_hour(proof)
-            return proof
-
-        with ThreadPoolExecutor(THREADS) as pool:
-            proofs = list(pool.map(recompute, hours.keys(), hours.values()))
-        opened = [p.hour for p in proofs if p.status == "open" and p.hour is not None]
-        # Before the run is settled, or nobody would come back for what a crash leaves.
-        if superseded and not plan.keep_superseded:
-            _remove(context, superseded)
-        context.ledger.put_progress(progress.after(plan, manifest, opened))
-        due |= {p.hour: p for p in proofs if p.status == "complete" and run in (p.closed_by, p.changed_by)}
-        _report(run, proofs)
-    return [due[hour] for hour in sorted(due, key=lambda h: -1 if h is None else h)]
+    _settle(context)
+    found: list[Changed] = []
+    for run, made in counting:
+        if made and (said := context.ledger.settled(run)):
+            hours = [hour for r in merge(Range(*r) for r in said.closed + said.changed) for hour in range(*r)]
+            with ThreadPoolExecutor(THREADS) as pool:
+                proofs = pool.map(context.ledger.hour, hours)
+            since = made.committed_at
+            found += [Changed(run, since, proof) for proof in proofs if proof and proof.status == "complete"]
+        else:
+            log.warning("run %s is committed; its hours are proved once the runs before it have ended", run)
+    return found
 
 
-def _remove(context: Context, superseded: Manifest) -> None:
-    """What a rebuild has replaced. Its proofs name the new objects already."""
+def _settle(context: Context) -> None:
+    """Take in the line up to the first run that has not ended."""
+    overtaken = 0
+    while overtaken < TRIES:
+        stored = context.ledger.stored_progress()
+        before = stored.document or Progress(archive=context.ledger.archive)
+        plan = context.ledger.planned(before.settled + 1)
+        made = context.ledger.commit(plan.run) if plan else None
+        if plan is None or made is None:
+            return
+        if not _settle_run(context, stored, before, plan, made):
+            overtaken += 1
+    raise TransientError(f"others have settled runs of archive {context.archive.archive} {TRIES} times; try again")
+
+
+def _settle_run(context: Context, stored: Stored[Progress], before: Progress, plan: Plan, made: Commit) -> bool:
+    """Settle one run. False when somebody else was faster."""
+    ledger = context.ledger
+    one = settling(ledger, before, plan, made)
+    proofs = _prove(ledger, one)
+    # Before the run is settled, or nobody would come back for what a crash leaves.
+    if one.manifest and plan.supersedes and not plan.keep_superseded:
+        remove_objects(ledger, plan.supersedes, {o.key for o in one.manifest.stored})
+    ledger.create_settled(one.done(proofs))
+    if not ledger.put_progress(one.after, stored):
+        return False
+    _report(plan.run, proofs)
+    return True
+
+
+def settling(ledger: Ledger, before: Progress, plan: Plan, made: Commit) -> Settling:
+    """A run that has ended, with its documents.
+
+    :raises IntegrityError: its manifest, or that of the run in whose place it comes, is not the one that was committed.
+    """
+    if made.outcome != "committed":
+        return Settling(before, plan, made.outcome, None, None, made.committed_at)
+    manifest = ledger.sound_manifest(plan.run, made)
+    earlier = ledger.commit(plan.supersedes) if plan.supersedes else None
+    final = earlier is not None and earlier.outcome == "committed"
+    superseded = ledger.sound_manifest(plan.supersedes or "", earlier) if final else None
+    return Settling(before, plan, made.outcome, manifest, superseded, made.committed_at)
+
+
+def _prove(ledger: Ledger, one: Settling) -> list[HourProof]:
+    """Write the proofs that change. Returns those that this run was the last to change."""
+    hours = set(one.hours)
+    if one.earlier is not None:
+        hours |= {hour for hour in ledger.hours() if hour is not None and hour < one.earlier}
     with ThreadPoolExecutor(THREADS) as pool:
-        list(pool.map(context.store.delete, [o.key for o in superseded.stored]))
-    log.info("%d objects of run %s, which are superseded, removed", len(superseded.stored), superseded.run)
+        proofs = list(pool.map(lambda hour: _prove_hour(ledger, hour, one), sorted(hours, key=_in_order)))
+    return [p for p in proofs if p and p.number == one.plan.number]
+
+
+def _in_order(hour: int | None) -> int:
+    return -1 if hour is None else hour
+
+
+def _prove_hour(ledger: Ledger, hour: int | None, one: Settling) -> HourProof | None:
+    for _ in range(TRIES):
+        stored = ledger.stored_hour(hour)
+        known = stored.document
+        proof = one.prove(hour, known, _contribution(ledger, known, one.plan.supersedes))
+        if proof is known or put_proof(ledger, proof, stored):
+            return proof
+    raise TransientError(f"the proof of hour {hour} was changed by others {TRIES} times; try again")
+
+
+def put_proof(ledger: Ledger, proof: HourProof, stored: Stored[HourProof]) -> bool:
+    """Write a proof in place of the one that was read, a page of it first. False when somebody else was faster."""
+    short, page = paged(proof)
+    return (page is None or ledger.put_page(page, stored)) and ledger.put_hour(short, stored)
+
+
+def _contribution(ledger: Ledger, proof: HourProof | None, run: str | None) -> Contribution | None:
+    """What a run has added to an hour."""
+    if proof is None or run is None:
+        return None
+    here = next((c for c in proof.runs if c.run == run), None)
+    if here or not proof.pages or run in proof.replaced:
+        return here
+    plan = ledger.plan(run)
+    page = proof.page_of(plan.number) if plan else None
+    return None if page is None else next((c for c in ledger.page(proof, page).runs if c.run == run), None)
 
 
 def _report(run: str, proofs: list[HourProof]) -> None:
@@ -66,13 +159,13 @@ def _report(run: str, proofs: list[HourProof]) -> None:
             "hour %s is complete: %s records in %d objects",
             f"{hour_start(proof.hour or 0):%Y-%m-%d %H}:00Z",
             f"{proof.rows:,}",
-            sum(len(c.objects) for c in proof.runs),
+            proof.objects,
         )
     late = sum(c.rows for p in proofs for c in p.runs if c.run == run and c.late)
     still = sum(p.status == "open" for p in proofs)
     lacking = [p for p in proofs if p.status == "incomplete" and p.hour is not None]
     for proof in lacking[:48]:
-        log.warning("hour %s is past and incomplete", f"{hour_start(proof.hour or 0):%Y-%m-%d %H}:00Z")
+        log.warning("hour %s is incomplete: %s", f"{hour_start(proof.hour or 0):%Y-%m-%d %H}:00Z", proof.reason)
     log.info(
         "run %s settled: %d hours closed, %d still open, %d incomplete, %s records came late for a closed hour",
         run,

@@ -2,86 +2,113 @@
 
 import logging
 from collections.abc import Sequence
-from datetime import datetime
 
 from kafka_archiver.errors import IntegrityError
-from kafka_archiver.keys import split_object_key, topic_prefix
-from kafka_archiver.manifest import Commit
+from kafka_archiver.manifest import Commit, Manifest
 from kafka_archiver.plan import Plan
+from kafka_archiver.progress import Progress
+from kafka_archiver.ranges import TopicPartition
+from kafka_archiver.steps.clocks import at_latest
 from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.plan import settled_so_far
+from kafka_archiver.steps.line import read_line
 from kafka_archiver.steps.runs import that_count, written
+from kafka_archiver.steps.stamp import number_of, stamp
 
 log = logging.getLogger(__name__)
 FOLLOWS = "moved_group: follow_ledger"
 
 
-def commit(context: Context, runs: Sequence[str], now: datetime) -> None:
+def commit(context: Context, runs: Sequence[str]) -> None:
     """Commit each run: `commit.json` (once), then the group's offsets, never backwards, read back.
 
-    A backfill leaves the group where it is.
+    A backfill or a rebuild leaves the group where it is, but for a rebuild that takes over: it stands for a run that
+    would have moved the group.
+
+    :raises IntegrityError: the run is committed already with another manifest.
     """
-    for run in that_count(context, runs):
+    for run, made in that_count(context, runs):
         plan, manifest = written(context, run)
         if manifest.plan_digest != plan.digest:
-            raise IntegrityError(f"run {run}: the manifest is of another plan; clear the task `archive` of this run")
-        made = context.ledger.create_commit(
-            Commit(
-                archive=plan.archive,
-                run=run,
-                revision=plan.revision,
-                plan_digest=plan.digest,
-                manifest_digest=manifest.digest,
-                committed_at=now,
+            raise IntegrityError(f"run {run}: manifest.json is of another plan: restore it from a version or copy")
+        made = made or _commit(context, plan, manifest)
+        if made.outcome != "committed":
+            log.warning("run %s is left alone: it was %s by %s meanwhile", run, made.outcome.replace("_", " "), made.by)
+            continue
+        if made.manifest_digest != manifest.digest:
+            raise IntegrityError(
+                f"run {run} of archive {plan.archive} is committed with manifest {(made.manifest_digest or '')[:12]}, "
+                f"and its manifest is {manifest.digest[:12]} now: a run that is final must not change. Restore "
+                "manifest.json from a version or copy of the store"
             )
-        )
         log.info("run %s committed at %s: %s records", run, f"{made.committed_at:%H:%M:%S}", f"{manifest.rows:,}")
-        _throw_away_uploads(context, plan)
-        if plan.moves_group:
+        if plan.moves_group or plan.takes_over:
             _move_group(context, plan)
         else:
-            log.info("a backfill leaves group %s where it is", plan.group)
+            log.info("a %s leaves group %s where it is", plan.origin, plan.group)
 
 
-def _throw_away_uploads(context: Context, plan: Plan) -> None:
-    """What killed attempts had sent and nobody completed. Once a run is final, whoever still uploads is a zombie."""
-    places = plan.places()
-    left = [
-        (key, upload_id)
-        for topic in sorted({p.topic for p in plan.partitions})
-        for dead_letter in (False, True)
-        for key, upload_id, _ in context.store.list_uploads(topic_prefix(topic, dead_letter))
-        if split_object_key(key) in places
-    ]
-    for key, upload_id in left:
-        context.store.abort_upload(key, upload_id)
-    if left:
-        log.info("%d unfinished uploads of killed attempts thrown away", len(left))
+def _commit(context: Context, plan: Plan, manifest: Manifest) -> Commit:
+    return context.ledger.create_commit(
+        Commit(
+            archive=plan.archive,
+            run=plan.run,
+            revision=plan.revision,
+            plan_digest=plan.digest,
+            manifest_digest=manifest.digest,
+            committed_at=at_latest(context),
+        )
+    )
 
 
 def _move_group(context: Context, plan: Plan) -> None:
+    """Put the group where the committed runs end; again, should others have come further meanwhile."""
+    reached = _committed(context)
+    while True:
+        targets = _targets(context, plan, reached)
+        offsets = {name: target for name, (_, target) in targets.items()}
+        context.cluster.move_group(plan.group, offsets, stamp(plan.archive, max(plan.number, reached.settled)))
+        for name, (before, offset) in list(targets.items())[:20]:
+            log.info("group %s: %s %s → %d", plan.group, name, "none" if before is None else before, offset)
+        if len(targets) > 20:
+            log.info("group %s: %d more partitions moved", plan.group, len(targets) - 20)
+        if not targets:
+            log.info("group %s stands at the plan's ends or past them already", plan.group)
+        # Whoever came further while we were at it may have been put back by us.
+        known, reached = reached.settled, _committed(context)
+        if not targets or reached.settled <= known:
+            return
+
+
+def _committed(context: Context) -> Progress:
+    """The progress with every run up to the first one of the line that has not ended."""
+    line = read_line(context)
+    progress = line.settled
+    for one in line.waiting:
+        if one.outcome is None:
+            break
+        progress = progress.after(one.plan, one.outcome)
+    return progress
+
+
+def _targets(context: Context, plan: Plan, reached: Progress) -> dict[TopicPartition, tuple[int | None, int]]:
+    """Which partitions of the group are not where they should be: where they are, and where that is."""
     ids = context.cluster.topic_ids({p.topic for p in plan.partitions})
     there = [p for p in plan.partitions if ids[p.topic] == p.topic_id]
-    before = context.cluster.committed(plan.group, [p.name for p in there])
-    progress = settled_so_far(context)
+    stands = context.cluster.positions(plan.group, [p.name for p in there])
     targets = {}
     for partition in there:
-        position, settled = before[partition.name], progress.partition(partition.name)
-        if settled and settled.generation > partition.generation:
-            continue
-        same = settled if settled and settled.generation == partition.generation else None
-        # A replay of an older run must not put the group back to where that run ended.
-        target = max(partition.end, same.next or 0) if same else partition.end
-        # Until the run that begins a generation is settled, the group's offset may be of the log before; and one that
-        # somebody moved by hand goes where the ledger says, when the policy says so.
-        begins = same is None and partition.generation > 0
-        follows = plan.run not in progress.runs and any(FOLLOWS in decided for decided in partition.decided)
-        if position is None or position < target or ((begins or follows) and position != target):
-            targets[partition.name] = target
-    context.cluster.move_group(plan.group, targets)
-    for name, offset in list(targets.items())[:20]:
-        log.info("group %s: %s %s → %s", plan.group, name, "none" if before[name] is None else before[name], offset)
-    if len(targets) > 20:
-        log.info("group %s: %d more partitions moved", plan.group, len(targets) - 20)
-    if not targets:
-        log.info("group %s stands at the plan's ends or past them already", plan.group)
+        known, place = reached.partition(partition.name), stands[partition.name]
+        if known is None or known.next is None or known.generation != partition.generation:
+            # Until the run that begins a generation is settled, its own end counts; what is given up never does.
+            if (known and known.generation > partition.generation) or not plan.moves_group:
+                continue
+            target = partition.end
+        else:
+            # Whether a run that was taken over moved the group, the line knows.
+            target = max(known.next, partition.end) if plan.moves_group else known.next
+        # A place that somebody chose by hand, ahead of ours, is left to the next planner, which asks what it means.
+        begins = partition.generation > 0 and place is not None and number_of(place.stamp, plan.archive) < plan.number
+        follows = any(FOLLOWS in decided for decided in partition.decided) and reached.settled <= plan.number
+        if place is None or place.offset < target or ((begins or follows) and place.offset != target):
+            targets[partition.name] = place.offset if place else None, target
+    return targets

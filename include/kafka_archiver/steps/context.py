@@ -1,8 +1,9 @@
 """What every step works with."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Self
 
 from kafka_archiver.config import Archive
@@ -32,14 +33,19 @@ class Endpoints:
         return cls(**json.loads(text))
 
 
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
-    """One archive with its brokers, its store and its ledger."""
+    """One archive with its brokers, its store and its ledger. `clock`: this machine's, UTC."""
 
     archive: Archive
     cluster: Cluster
     store: Store
     ledger: Ledger
+    clock: Callable[[], datetime] = _now
 
     @classmethod
     def open(cls, archive: Archive, endpoints: Endpoints) -> Self:

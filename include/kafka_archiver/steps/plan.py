@@ -1,29 +1,38 @@
 """Plan: freeze the offset ranges of an interval before the first byte is read."""
 
 import logging
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal, Self
 
-from kafka_archiver.errors import PolicyError
-from kafka_archiver.intervals import MS_PER_HOUR, Interval, hour_start, to_ms
+from kafka_archiver.config import Archive
+from kafka_archiver.errors import PolicyError, TransientError
+from kafka_archiver.formats.registry import check
+from kafka_archiver.intervals import Interval
 from kafka_archiver.manifest import Manifest
 from kafka_archiver.plan import PartitionPlan, Plan
-from kafka_archiver.planning import begins_behind, plan_backfill, plan_forward
-from kafka_archiver.policy import Known, Seen, beginnings
-from kafka_archiver.proof import Progress
+from kafka_archiver.planning import left_out, plan_backfill, plan_forward, with_older
+from kafka_archiver.policy import Known, beginnings
+from kafka_archiver.progress import Progress
+from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.steps.claims import claim_topics, require_own
 from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.look import complete_from, look, refuse_hidden_topics
+from kafka_archiver.steps.line import Line, read_line, tidy
+from kafka_archiver.steps.look import OvertakenError, Survey, interval_offsets, look, refuse_hidden_topics
+from kafka_archiver.steps.older import older
+from kafka_archiver.steps.runs import write_repair
 
 log = logging.getLogger(__name__)
 Origin = Literal["scheduled", "backfill"]
 CLOCK_SKEW = timedelta(minutes=5)
+# How often a planner looks again when another one was faster.
+TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What one DAG run has to do. `runs`: the ledger's runs it finishes, oldest plan first.
+    """What one DAG run has to do. `runs`: the ledger's runs it finishes, in the order of the line, its own the last.
 
     `archive`: those of them whose offsets have to be read; Spark is skipped when there is none.
     """
@@ -41,56 +50,91 @@ class Work:
         return cls(**{name: tuple(value) for name, value in data.items()})
 
 
-def plan(context: Context, interval: Interval, origin: Origin, now: datetime) -> Work:
+def plan(context: Context, interval: Interval, origin: Origin) -> Work:
     """Make sure that the interval has a plan, and say what is to be done.
 
-    Runs that were planned and not settled (their hours not proved) are finished first. An interval that has a plan
-    already is replayed by it. Two planners at once: one wins, both use its plan.
+    Runs that were planned and not settled are finished first. An interval that has a plan already is replayed by it.
+    Of two planners at once one wins; the other looks again from the start.
 
     :raises PolicyError: the brokers' state needs a person's decision.
+    :raises ConfigError: the archive's settings name a format or codec that there is not.
     """
+    now = context.clock()
     if interval.end > now + CLOCK_SKEW:
         raise PolicyError(
             f"interval {interval} has not ended yet (it is {now:%Y-%m-%d %H:%M:%S} UTC): its hours could not be "
             "complete. Run an interval that is over; check the logical date of a run that was started by hand"
         )
-    waiting = unfinished(context)
-    own = context.ledger.current(interval.id)
+    overtaken = ""
+    for _ in range(TRIES):
+        line = tidy(context, read_line(context))
+        own = _own(context, line, interval)
+        if own:
+            log.info("interval %s has a plan of %s already: replaying it", interval, f"{own.planned_at:%Y-%m-%d %H:%M}")
+            return work(context, line.unfinished, own)
+        try:
+            proposed = _propose(context, interval, origin, line)
+        except OvertakenError as error:
+            overtaken = str(error)
+            continue
+        claim_topics(context, {partition.topic for partition in proposed.partitions})
+        if context.ledger.append(proposed):
+            context.ledger.file_plan(proposed)
+            log.info("planned interval %s: %s", interval, describe(proposed))
+            for decided in (d for p in proposed.partitions for d in p.decided):
+                log.warning("%s", decided)
+            return work(context, line.unfinished, proposed)
+        overtaken = f"another planner has made plan {proposed.number} of archive {proposed.archive} meanwhile"
+        log.info("%s: looking again", overtaken)
+    raise TransientError(f"{overtaken} (looked {TRIES} times)")
+
+
+def _own(context: Context, line: Line, interval: Interval) -> Plan | None:
+    """The plan that the interval has.
+
+    :raises PolicyError: it is of another schedule.
+    """
+    waiting = [w.plan for w in line.waiting if w.plan.interval.id == interval.id and w.outcome in (None, "committed")]
+    own = waiting[-1] if waiting else context.ledger.current(interval.id)
     if own and own.interval != interval:
         raise PolicyError(
             f"run {own.run} is planned for {own.interval}, but this DAG run is about {interval}: the schedule was "
             "changed. What the planned run has is archived; backfill the rest with intervals that start elsewhere, "
             "or under the old schedule"
         )
-    if own:
-        log.info("interval %s has a plan of %s already: replaying it", interval, f"{own.planned_at:%Y-%m-%d %H:%M:%S}")
-    else:
-        proposed = _propose(context, interval, origin, now, waiting)
-        claim_topics(context, {partition.topic for partition in proposed.partitions})
-        own = context.ledger.create_plan(proposed)
-        log.info("planned interval %s: %s", interval, describe(own))
-        for decided in (d for p in own.partitions for d in p.decided):
-            log.warning("%s", decided)
-    plans = {p.run: p for p in [*waiting, own]}
-    for earlier in plans.values():
-        if earlier is not own:
-            log.info("run %s is not finished: it is finished first (%s)", earlier.run, describe(earlier))
-    work = sorted(plans.values(), key=lambda p: (p.planned_at, p.run))
-    to_archive = [p for p in work if p.count and (p is own or context.ledger.commit(p.run) is None)]
-    for done in work:
-        if not done.count and context.ledger.manifest(done.run) is None:
+    return own
+
+
+def has_newer(context: Context, interval: Interval, moment: datetime) -> bool | None:
+    """Whether the interval's plan was made after a moment, and so has what was there then; None: it has no plan."""
+    own = _own(context, read_line(context), interval)
+    return None if own is None else own.planned_at >= moment
+
+
+def work(context: Context, unfinished: Iterable[Plan], own: Plan) -> Work:
+    """What is to be done about the unfinished plans and, last, this one."""
+    plans = [*(p for p in unfinished if p.run != own.run), own]
+    for earlier in plans[:-1]:
+        log.info("run %s is not finished: it is finished first (%s)", earlier.run, describe(earlier))
+    # What a repair has is in the store.
+    reads = [p for p in plans if p.count and p.origin != "repair"]
+    to_archive = [p.run for p in reads if p is own or context.ledger.commit(p.run) is None]
+    for done in plans:
+        if done.origin == "repair":
+            write_repair(context, done)
+        elif not done.count and context.ledger.manifest(done.run) is None:
             context.ledger.create_manifest(Manifest.of(done, [], []))
     if not to_archive:
         log.info("nothing to read: Spark is skipped")
-    return Work(tuple(p.run for p in work), tuple(p.run for p in to_archive))
+    return Work(tuple(p.run for p in plans), tuple(to_archive))
 
 
-def propose(context: Context, interval: Interval, origin: Origin, now: datetime) -> Plan:
+def propose(context: Context, interval: Interval, origin: Origin) -> Plan:
     """The plan that would be made now. Writes nothing.
 
     :raises PolicyError: the brokers' state needs a person's decision.
     """
-    proposed = _propose(context, interval, origin, now, unfinished(context))
+    proposed = _propose(context, interval, origin, read_line(context))
     require_own(context, {partition.topic for partition in proposed.partitions})
     return proposed
 
@@ -102,55 +146,61 @@ def describe(plan: Plan) -> str:
     return f"{plan.count:,} offsets of {len(plan.partitions)} partitions" + (f": {shown}" if shown else "")
 
 
-def settled_so_far(context: Context) -> Progress:
-    """The archive's progress; of a new archive, that there is none."""
-    return context.ledger.progress() or Progress(archive=context.archive.archive)
+def survey(context: Context, line: Line, expected: Progress) -> Survey:
+    """The partitions as the brokers describe them.
 
-
-def expected_progress(context: Context, settled: Progress, unfinished: list[Plan]) -> Progress:
-    """The progress once the unfinished runs are finished."""
-    for earlier in sorted(unfinished, key=lambda p: (p.planned_at, p.run)):
-        settled = settled.after(earlier, context.ledger.manifest(earlier.run))
-    return settled
-
-
-def unfinished(context: Context) -> list[Plan]:
-    """Runs that were planned and not settled. A rebuild that was given up stops nobody: its run is archived already."""
-    settled = set(settled_so_far(context).runs)
-    runs = context.ledger.runs()
-    plans = [context.ledger.plan(run) for run, found in runs.items() if "plan" in found and run not in settled]
-    return [p for p in plans if p is not None and (p.supersedes is None or "commit" in runs[p.run])]
-
-
-def survey(context: Context, interval: Interval, waiting: list[Plan]) -> tuple[list[Seen], Known]:
-    """The partitions as the brokers describe them, and what settled and waiting runs cover of them.
-
-    :param waiting: what `unfinished` gave.
+    :param expected: the progress once everything that is planned is settled.
     :raises PolicyError: topics that were archived before have vanished.
     """
-    settled = settled_so_far(context)
-    expected = expected_progress(context, settled, waiting)
-    seen = look(context, interval, settled, waiting)
-    refuse_hidden_topics(context, expected, seen)
-    return seen, {p.name: p for p in expected.partitions}
+    found = look(context, line, expected)
+    refuse_hidden_topics(context, expected, found.seen)
+    return found
 
 
-def _propose(context: Context, interval: Interval, origin: Origin, now: datetime, waiting: list[Plan]) -> Plan:
+def _propose(context: Context, interval: Interval, origin: Origin, line: Line) -> Plan:
     archive = context.archive
+    # Whatever can be known of a plan that could not be finished is known now.
+    check(archive.settings.format, archive.settings.codec, archive.settings.content)
     if members := context.cluster.members(archive.group):
         raise PolicyError(live_members(archive.group, members))
-    seen, known = survey(context, interval, waiting)
+    expected = line.expected(context.ledger)
+    found = survey(context, line, expected)
+    known = {p.name: p for p in expected.partitions}
+    partitions = _backfill(context, interval, found, known) if origin == "backfill" else _forward(context, found, known)
+    asked = {TopicPartition(o.topic, o.partition): o for o in expected.older}
+    missing = left_out(partitions, known, asked, origin == "scheduled")
+    evidence = older(context.cluster, missing, {state.name: state.log_start for state in found.seen})
     return Plan(
         archive=archive.archive,
+        number=line.last + 1,
         interval=interval,
         origin=origin,
-        planned_at=now,
+        max_disorder_ms=_assumes(archive, origin),
+        planned_at=found.at.earliest,
+        at_latest=found.at.latest,
         cluster_id=context.cluster.cluster_id(),
         group=archive.group,
         settings=archive.settings,
         policies=archive.policies.model_dump(),
-        partitions=tuple(plan_backfill(seen, known) if origin == "backfill" else _forward(context, seen, known, now)),
+        partitions=with_older(partitions, evidence),
     )
+
+
+def _assumes(archive: Archive, origin: Origin) -> int | None:
+    assumed = archive.timestamp.max_disorder
+    return None if assumed is None or origin != "backfill" else assumed // timedelta(milliseconds=1)
+
+
+def _forward(context: Context, found: Survey, known: Known) -> list[PartitionPlan]:
+    starts = beginnings(context.archive, found.seen, known)
+    return plan_forward(context.archive.source.max_records_per_run, found.seen, known, starts)
+
+
+def _backfill(context: Context, interval: Interval, found: Survey, known: Known) -> list[PartitionPlan]:
+    archive = context.archive
+    disorder = archive.timestamp.max_disorder
+    wanted = interval_offsets(context.cluster, found.seen, interval, archive.source.isolation, disorder)
+    return plan_backfill(found.seen, known, wanted)
 
 
 def live_members(group: str, members: list[str]) -> str:
@@ -162,9 +212,6 @@ def live_members(group: str, members: list[str]) -> str:
     )
 
 
-def _forward(context: Context, seen: list[Seen], known: Known, now: datetime) -> list[PartitionPlan]:
-    starts = beginnings(context.archive, seen, known)
-    # Nobody knows what was in a log that was given up: the hours until now may lack some of it.
-    anew = {name: hour_start(to_ms(now) // MS_PER_HOUR + 1) for name, start in starts.items() if start.anew}
-    whole_from = complete_from(context, begins_behind(seen, known, starts), now) | anew
-    return plan_forward(context.archive.source.max_records_per_run, seen, known, starts, whole_from)
+def expected_progress(context: Context) -> Progress:
+    """The progress once everything that is planned is settled."""
+    return read_line(context).expected(context.ledger)

@@ -1,33 +1,40 @@
-"""Rebuild: read a settled run again from Kafka, under new keys, in place of what it wrote before."""
+"""Rebuild: read a run again from Kafka, under new keys and with the settings of today, in place of what it wrote.
+
+Of a run that is not final, and cannot be finished as it was planned, it is the way out: the rebuild takes over.
+"""
 
 import logging
 from collections.abc import Sequence
 from datetime import datetime
 
 from kafka_archiver.documents import isoformat
-from kafka_archiver.errors import ConfigError, PolicyError
+from kafka_archiver.errors import ConfigError, PolicyError, TransientError
+from kafka_archiver.formats.registry import check
 from kafka_archiver.intervals import hour_of, to_ms
-from kafka_archiver.keys import run_name
 from kafka_archiver.plan import PartitionPlan, Plan
+from kafka_archiver.progress import Progress
+from kafka_archiver.ranges import TopicPartition
+from kafka_archiver.steps.clocks import moment
 from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.plan import Work, settled_so_far
+from kafka_archiver.steps.line import Line, read_line, tidy
+from kafka_archiver.steps.plan import TRIES, Work, work
 
 log = logging.getLogger(__name__)
 
 
-def rebuild_run(context: Context, run: str, now: datetime, keep: bool = False) -> Work:
-    """Plan a new revision of a settled run, with the settings that the archive has today.
+def rebuild_run(context: Context, run: str, keep: bool = False) -> Work:
+    """Plan a new revision of a run, with the settings that the archive has today.
 
     :param keep: leave the objects that it supersedes in the store; else `close_hours` removes them.
-    :raises ConfigError: there is no such run, or it is not settled.
+    :raises ConfigError: there is no such run.
     :raises PolicyError: Kafka does not have all of its offsets any more.
     """
-    return _work([_plan(context, run, now, keep)])
+    return _all(context, [run], keep)
 
 
-def rebuild_hour(context: Context, start: datetime, now: datetime, keep: bool = False) -> Work:
+def rebuild_hour(context: Context, start: datetime, keep: bool = False) -> Work:
     """Plan new revisions of all runs that have records of an hour. Parameters as of `rebuild_run`."""
-    return _work([_plan(context, run, now, keep) for run in runs_of_hour(context, start)])
+    return _all(context, runs_of_hour(context, start), keep)
 
 
 def runs_of_hour(context: Context, start: datetime) -> list[str]:
@@ -36,76 +43,130 @@ def runs_of_hour(context: Context, start: datetime) -> list[str]:
     :raises ConfigError: none has.
     """
     proof = context.ledger.hour(hour_of(to_ms(start)))
-    if proof is None or not proof.runs:
+    if proof is None or not (found := context.ledger.contributions(proof)):
         raise ConfigError(
             f"archive {context.archive.archive} has no records of hour {isoformat(start)}; expected the start of an "
-            "hour that `airflow archive status --hours` lists with records"
+            f"hour that `airflow archive status {context.archive.archive} --hours` lists with records"
         )
-    return [c.run for c in proof.runs]
+    return [c.run for c in found]
 
 
 def replaceable(context: Context, run: str) -> Plan:
-    """The revision of a run that counts, which a rebuild would replace. Raises as `rebuild_run`."""
-    old = _settled(context, run)
-    _as_they_are(context, old)
+    """The revision of a run that a rebuild would replace. Raises as `rebuild_run`."""
+    line = read_line(context)
+    old, final = counting(context, line, run)
+    _as_they_are(context, line.expected(context.ledger), old, final)
     return old
 
 
-def _work(plans: Sequence[Plan]) -> Work:
-    runs = tuple(p.run for p in plans)
-    return Work(runs, runs)
+def _all(context: Context, runs: Sequence[str], keep: bool) -> Work:
+    made: list[str] = []
+    for run in runs:
+        made.append(_plan(context, run, keep, made).run)
+    line = read_line(context)
+    ours = [w.plan for w in line.waiting if w.plan.run in made]
+    # Settled already: the rebuild is cleared.
+    ours += [p for run in made if run not in {o.run for o in ours} and (p := context.ledger.plan(run))]
+    return work(context, [*(p for p in line.unfinished if p not in ours), *ours[:-1]], ours[-1])
 
 
-def _settled(context: Context, run: str) -> Plan:
-    old = context.ledger.current(run.partition("+")[0])
-    if old is None or old.run not in settled_so_far(context).runs:
+def counting(context: Context, line: Line, run: str) -> tuple[Plan, bool]:
+    """The revision that counts, or that somebody has to go on with; and whether it is final.
+
+    :raises ConfigError: there is none.
+    """
+    interval = run.partition("+")[0]
+    waiting = [w for w in line.waiting if w.plan.interval.id == interval and w.outcome in (None, "committed")]
+    counts = [w for w in waiting if w.plan.supersedes is None or w.plan.takes_over or w.outcome == "committed"]
+    if counts:
+        return counts[-1].plan, counts[-1].outcome == "committed"
+    old = context.ledger.current(interval)
+    if old is None:
         raise ConfigError(
-            f"run {run} of archive {context.archive.archive} {'is not settled yet' if old else 'does not exist'}; "
-            "only what is settled can be rebuilt (`airflow archive runs` lists the runs and their states)"
+            f"run {run} of archive {context.archive.archive} does not exist "
+            f"(`airflow archive runs {context.archive.archive}` lists the runs and their states)"
         )
-    return old
+    return old, True
 
 
-def _plan(context: Context, run: str, now: datetime, keep: bool) -> Plan:
-    old = _settled(context, run)
-    revision = old.revision + 1
-    begun = context.ledger.plan(run_name(old.interval.id, revision))
-    if begun and (begun.keep_superseded, begun.settings) != (keep, context.archive.settings):
-        raise ConfigError(
-            f"run {begun.run} was begun at {isoformat(begun.planned_at)} "
-            f"{'with' if begun.keep_superseded else 'without'} `keep`, under settings of then: it can only go on as it "
-            f"began. Rebuild with the same, or remove it first with `airflow archive clean {begun.archive} "
-            "--older-than 0d`"
+def _plan(context: Context, run: str, keep: bool, own: Sequence[str]) -> Plan:
+    """A plan at the end of the line, or the one that a rebuild of this run has already."""
+    check(context.archive.settings.format, context.archive.settings.codec, context.archive.settings.content)
+    for _ in range(TRIES):
+        line = read_line(context)
+        begun = _begun(context, line, run, keep)
+        line = tidy(context, line, [*own, *([begun.run] if begun else [])])
+        if begun and line.outcome_of(begun.run) is None:
+            log.info("run %s was begun at %s: going on with it", begun.run, isoformat(begun.planned_at))
+            return begun
+        old, final = counting(context, line, run)
+        now = moment(context)
+        made = Plan(
+            archive=old.archive,
+            number=line.last + 1,
+            interval=old.interval,
+            revision=next_revision(context, line, old),
+            supersedes=old.run,
+            keep_superseded=keep,
+            takes_over=not final,
+            origin="rebuild",
+            planned_at=now.earliest,
+            at_latest=now.latest,
+            cluster_id=old.cluster_id,
+            group=old.group,
+            settings=context.archive.settings,
+            policies=context.archive.policies.model_dump(),
+            partitions=_as_they_are(context, line.expected(context.ledger), old, final),
         )
-    if begun:
-        log.info("run %s was begun at %s: going on with it", begun.run, isoformat(begun.planned_at))
-        return begun
-    plan = old.model_copy(
-        update={
-            "revision": revision,
-            "supersedes": old.run,
-            "keep_superseded": keep,
-            "origin": "rebuild",
-            "planned_at": now,
-            "settings": context.archive.settings,
-            "policies": context.archive.policies.model_dump(),
-            "partitions": _as_they_are(context, old),
-        }
-    )
-    # A copy is not validated.
-    plan = context.ledger.create_plan(Plan.model_validate(plan.model_dump()))
-    log.info("planned run %s: %s offsets again, in place of run %s", plan.run, f"{plan.count:,}", old.run)
-    return plan
+        if context.ledger.append(made):
+            # Whoever reads the line next would do the same. Where the run was final first, it is not taken over.
+            if tidy(context, read_line(context), [*own, made.run]).outcome_of(made.run) is not None:
+                continue
+            log.info("planned run %s: %s offsets again, in place of run %s", made.run, f"{made.count:,}", old.run)
+            return made
+    raise TransientError(f"other planners of archive {context.archive.archive} were faster {TRIES} times; try again")
 
 
-def _as_they_are(context: Context, old: Plan) -> tuple[PartitionPlan, ...]:
+def _begun(context: Context, line: Line, run: str, keep: bool) -> Plan | None:
+    """A rebuild of this run that has begun and not ended, if it is the one that is asked for now."""
+    interval = run.partition("+")[0]
+    rebuilds = [w.plan for w in line.waiting if w.plan.interval.id == interval and w.plan.origin == "rebuild"]
+    begun = [p for p in rebuilds if line.outcome_of(p.run) is None]
+    same = (context.archive.settings, keep)
+    return next((p for p in reversed(begun) if (p.settings, p.keep_superseded) == same), None)
+
+
+def next_revision(context: Context, line: Line, old: Plan) -> int:
+    """The next one of this interval."""
+    waiting = [w.plan.revision for w in line.waiting if w.plan.interval.id == old.interval.id]
+    revision = max([old.revision, *waiting]) + 1
+    # Rebuilds that were given up have had a number, too.
+    while context.ledger.plan(f"{old.interval.id}+r{revision}"):
+        revision += 1
+    return revision
+
+
+def _as_they_are(context: Context, expected: Progress, old: Plan, final: bool) -> tuple[PartitionPlan, ...]:
     """The same ranges, with the log as it is now.
 
+    :param final: whether the run is. Of one that has written nothing yet, what Kafka has not any more is a matter of
+        policy.
     :raises PolicyError: the log does not have them.
     """
-    ids = context.cluster.topic_ids({p.topic for p in old.partitions if p.ranges})
-    progress = settled_so_far(context)
+    kept = {
+        "high": None,
+        "cut": False,
+        "decided": (),
+        **({"anew": False, "older": (), "older_than": None} if final else {}),
+    }
+    starts = _require_all(context, expected, old) if final or context.ledger.manifest(old.run) else {}
+    return tuple(p.model_copy(update={**kept, "log_start": starts.get(p.name, p.log_start)}) for p in old.partitions)
+
+
+def _require_all(context: Context, expected: Progress, old: Plan) -> dict[TopicPartition, int]:
+    """See that Kafka has all that the run has read. Returns where the logs start."""
     read = [p for p in old.partitions if p.ranges]
+    ids = context.cluster.topic_ids({p.topic for p in read})
     for partition in read:
         if ids[partition.topic] != partition.topic_id:
             raise PolicyError(
@@ -115,7 +176,7 @@ def _as_they_are(context: Context, old: Plan) -> tuple[PartitionPlan, ...]:
     names = [p.name for p in read]
     starts, ends = context.cluster.log_starts(names), context.cluster.log_ends(names, "read_uncommitted")
     for partition in read:
-        known = progress.partition(partition.name)
+        known = expected.partition(partition.name)
         if (known and known.generation > partition.generation) or ends[partition.name] < partition.ranges[-1][1]:
             raise PolicyError(
                 f"run {old.run} cannot be rebuilt: the log of {partition.name} is not the one it was read from any "
@@ -127,14 +188,4 @@ def _as_they_are(context: Context, old: Plan) -> tuple[PartitionPlan, ...]:
                 f"run {old.run} cannot be rebuilt: it has {partition.name} from offset {first}, but Kafka has removed "
                 f"everything before {start}. What is stored stays as it is"
             )
-    return tuple(
-        p.model_copy(
-            update={
-                "closes": False,
-                "complete_from": None,
-                "decided": (),
-                "log_start": starts.get(p.name, p.log_start),
-            }
-        )
-        for p in old.partitions
-    )
+    return starts

@@ -3,33 +3,52 @@
 import logging
 from collections.abc import Iterator, Sequence
 
+from kafka_archiver.advice import go_on
 from kafka_archiver.errors import IntegrityError
-from kafka_archiver.manifest import Manifest
+from kafka_archiver.manifest import Commit, Manifest
 from kafka_archiver.plan import Plan
+from kafka_archiver.repaired import without_lost
 from kafka_archiver.steps.context import Context
 
 log = logging.getLogger(__name__)
 
 
-def that_count(context: Context, runs: Sequence[str]) -> Iterator[str]:
-    """The runs without those in whose place a rebuild is committed: nobody may bring these back."""
+def that_count(context: Context, runs: Sequence[str]) -> Iterator[tuple[str, Commit | None]]:
+    """The runs with their commits, without those in whose place another has come: nobody may bring these back."""
     for run in runs:
-        if other := context.ledger.superseded_by(run):
+        made = context.ledger.commit(run)
+        if made and made.outcome != "committed":
+            log.warning("run %s is left alone: it was %s by %s", run, made.outcome.replace("_", " "), made.by)
+        elif other := context.ledger.superseded_by(run):
             log.warning("run %s is left alone: %s has taken its place", run, other)
         else:
-            yield run
+            yield run, made
 
 
 def written(context: Context, run: str) -> tuple[Plan, Manifest]:
     """The plan and the manifest of a run.
 
-    :raises IntegrityError: one of them is not there.
+    :raises IntegrityError: one of them is not there, or not what was committed.
     """
-    plan, manifest = context.ledger.plan(run), context.ledger.manifest(run)
+    plan, manifest = context.ledger.plan(run), context.ledger.sound_manifest(run)
     if plan is None or manifest is None:
         missing = "plan" if plan is None else "manifest"
         raise IntegrityError(
             f"run {run} of archive {context.archive.archive} has no {missing} in the ledger: expected the task "
-            f"`{'plan' if plan is None else 'archive'}` to have written it; clear that task to run it again"
+            f"`{'plan' if plan is None else 'archive'}` to have written it; {go_on(context.archive.archive, run)}"
         )
     return plan, manifest
+
+
+def write_repair(context: Context, plan: Plan) -> None:
+    """The manifest of a repair, where nobody has written it.
+
+    :raises IntegrityError: what it repairs has none, or not the one that was committed.
+    """
+    before = context.ledger.sound_manifest(plan.supersedes or "")
+    if before is None:
+        raise IntegrityError(
+            f"run {plan.supersedes} of archive {plan.archive} has no manifest, and {plan.run} repairs it: restore it "
+            "from a version or copy of the store"
+        )
+    context.ledger.create_manifest(without_lost(plan, before))

@@ -3,13 +3,16 @@
 import logging
 from collections.abc import Iterator, Sequence
 
-from kafka_archiver.errors import IntegrityError
+from kafka_archiver.advice import go_on, plan_anew, repair
+from kafka_archiver.errors import IntegrityError, PermanentError
 from kafka_archiver.keys import split_object_key
-from kafka_archiver.manifest import Manifest, ObjectEntry, discrepancies
+from kafka_archiver.manifest import Commit, Manifest, ObjectEntry, discrepancies
 from kafka_archiver.plan import Plan
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.runs import that_count, written
 from kafka_archiver.store import Store
+from kafka_archiver.store.compare import compare
+from kafka_archiver.writer.commit import throw_away
 from kafka_archiver.writer.threads import each
 
 log = logging.getLogger(__name__)
@@ -19,27 +22,25 @@ THREADS = 16
 def verify(context: Context, runs: Sequence[str]) -> None:
     """Check each run: the account, every object's size and checksum, and that no chunk has an object too many.
 
+    What attempts of it have sent and nobody has completed is thrown away first.
+
     :raises IntegrityError: something is missing, different or unexplained; all of it is listed.
+    :raises PermanentError: one was a rebuild that was given up meanwhile.
     """
-    for run in that_count(context, runs):
+    _refuse_given_up(context, runs)
+    for run, made in that_count(context, runs):
         plan, manifest = written(context, run)
-        made = context.ledger.commit(run)
-        if made and made.manifest_digest != manifest.digest:
-            raise IntegrityError(
-                f"the manifest of run {run} of archive {context.archive.archive} was changed since it was committed: "
-                f"expected digest {made.manifest_digest[:12]}, found {manifest.digest[:12]}. Restore it from a version "
-                "or copy of the store; writing the run again does not change it"
-            )
+        throw_away(context.store, context.ledger.written_as(plan))
         found = [
             *discrepancies(plan, manifest),
             *_objects(context.store, manifest),
             *_strangers(context.store, plan, manifest),
         ]
-        if found:
+        if found and any(True for _ in that_count(context, [run])):
             more = f"\n… and {len(found) - 20} more" if len(found) > 20 else ""
             raise IntegrityError(
-                f"run {run} of archive {context.archive.archive} is not what its manifest says; clear the task "
-                "`archive` of this run to write it again:\n" + "\n".join(found[:20]) + more
+                f"run {run} of archive {plan.archive} is not what its manifest says. To write it again: "
+                f"{_again(plan, made)}:\n" + "\n".join(found[:20]) + more
             )
         account = ", ".join(f"{count:,} {fate}" for fate, count in manifest.account.items() if count)
         log.info(
@@ -52,17 +53,27 @@ def verify(context: Context, runs: Sequence[str]) -> None:
         )
 
 
+def _refuse_given_up(context: Context, runs: Sequence[str]) -> None:
+    """Whoever has asked for a rebuild is to know that there is none."""
+    for run in runs:
+        made, plan = context.ledger.commit(run), context.ledger.plan(run)
+        if made and plan and made.outcome == "given_up" and not plan.takes_over:
+            raise PermanentError(
+                f"run {run} of archive {plan.archive} was given up by {made.by}, and has replaced nothing. To begin "
+                f"again: {plan_anew(plan.archive, plan.interval.id)}"
+            )
+
+
+def _again(plan: Plan, made: Commit | None) -> str:
+    return repair(plan.archive) if made else go_on(plan.archive, plan.run)
+
+
 def _objects(store: Store, manifest: Manifest) -> Iterator[str]:
     def check(item: ObjectEntry) -> str | None:
-        stat = store.head(item.key)
-        if stat is None:
-            return f"{item.key}: missing; expected {item.bytes} bytes"
-        if stat.size != item.bytes or stat.etag != item.etag:
-            return (
-                f"{item.key}: expected {item.bytes} bytes with ETag {item.etag}, "
-                f"found {stat.size} bytes with ETag {stat.etag}"
-            )
-        return None
+        found = compare(store, item.key, item.bytes, item.checksum, item.etag)
+        if found.same:
+            return None
+        return f"{item.key}: expected {item.bytes} bytes with checksum {item.checksum}, found {found}"
 
     yield from filter(None, each(check, manifest.stored, THREADS))
 

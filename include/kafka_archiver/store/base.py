@@ -1,23 +1,46 @@
 """What the archiver needs of an object store."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import BinaryIO, NamedTuple, Protocol
 
+from kafka_archiver.checksum import joined, spelt
 from kafka_archiver.errors import TransientError
 
-# The smallest part of a multipart upload, except the last: S3's rule, enforced when the upload is completed.
-MIN_PART = 5 << 20
+# S3's rules for the parts of an upload: how small all but the last may be (looked at when the upload is completed), how
+# large each, and their numbers.
+MIN_PART, MAX_PART = 5 << 20, 5 << 30
+MAX_PARTS = 10_000
+
+
+# What a part is sent from: bytes, or a file from its beginning.
+Body = bytes | BinaryIO
+_PIECE = 1 << 20
+MD5 = re.compile(r"[0-9a-f]{32}")
+
+
+def pieces(data: Body) -> Iterator[bytes]:
+    """The bytes from the first to the last; of a file only a piece is in memory."""
+    if isinstance(data, bytes):
+        yield data
+    else:
+        data.seek(0)
+        yield from iter(lambda: data.read(_PIECE), b"")
 
 
 class Stat(NamedTuple):
-    """What the store says of an object. `etag` is without quotes; `modified` in UTC by the store's clock."""
+    """What the store says of an object. `etag` is without quotes; `modified` in UTC by the store's clock.
+
+    `checksum`: the CRC-32 of its bytes, as documents have it; None where the store has none, and in listings.
+    """
 
     key: str
     size: int
     etag: str
     modified: datetime
+    checksum: str | None = None
 
 
 class Version(NamedTuple):
@@ -28,19 +51,23 @@ class Version(NamedTuple):
 
 
 class Part(NamedTuple):
-    """One uploaded part: the store's ETag of it, and the MD5 (hex) and size computed before it was sent."""
+    """One uploaded part: the store's ETag of it, and the CRC-32 and size computed before it was sent."""
 
     etag: str
-    md5: str
+    crc32: int
     size: int
 
 
 class PendingUpload(NamedTuple):
-    """A multipart upload with all its parts sent, invisible until somebody completes it. Picklable."""
+    """A multipart upload, invisible until somebody completes it with its parts. Picklable.
+
+    `checked`: the store compares each part, and the whole, with our CRC-32 of it.
+    """
 
     key: str
     upload_id: str
-    parts: tuple[Part, ...]
+    parts: tuple[Part, ...] = ()
+    checked: bool = False
 
     @property
     def size(self) -> int:
@@ -48,9 +75,21 @@ class PendingUpload(NamedTuple):
         return sum(p.size for p in self.parts)
 
     @property
+    def crc32(self) -> int:
+        """Of all parts together."""
+        return joined((p.crc32, p.size) for p in self.parts)
+
+    @property
     def checksum(self) -> str:
-        """The MD5 of the parts' MD5s, a dash and their number: S3's own ETag of an unencrypted multipart upload."""
-        digest = hashlib.md5(b"".join(bytes.fromhex(p.md5) for p in self.parts), usedforsecurity=False)
+        """The same, as documents have it."""
+        return spelt(self.crc32)
+
+    @property
+    def md5_etag(self) -> str:
+        """The object's ETag where ETags are MD5s: that of the parts' MD5s, a dash and their number; else empty."""
+        if not all(MD5.fullmatch(p.etag) for p in self.parts):
+            return ""
+        digest = hashlib.md5(b"".join(bytes.fromhex(p.etag) for p in self.parts), usedforsecurity=False)
         return f"{digest.hexdigest()}-{len(self.parts)}"
 
 
@@ -112,21 +151,25 @@ class Store(Protocol):
     def delete(self, key: str) -> None:
         """Remove an object; no error when there is none."""
 
-    def start_upload(self, key: str) -> str:
-        """Begin a multipart upload. Returns its upload id."""
+    def start_upload(self, key: str) -> PendingUpload:
+        """Begin a multipart upload; it has no parts yet."""
 
-    def upload_part(self, key: str, upload_id: str, number: int, data: bytes | memoryview) -> Part:
-        """Send part `number` (from 1; all but the last at least `MIN_PART`). The store checks its MD5 on arrival.
+    def upload_part(self, upload: PendingUpload, number: int, data: Body, crc32: int) -> Part:
+        """Send part `number`, from 1 to `MAX_PARTS`, of at least `MIN_PART` bytes (the last may be smaller) and at most
+        `MAX_PART`. The store checks it on arrival, by our CRC-32 or by its MD5.
 
-        :raises TransientError: somebody aborted the upload; the object has to be written again.
+        :param crc32: of the bytes as they should be.
+        :raises TransientError: somebody aborted the upload, or the bytes are not what they should be; the object has
+            to be written again.
         """
 
-    def complete_upload(self, key: str, upload_id: str, parts: Sequence[Part]) -> str:
+    def complete_upload(self, upload: PendingUpload) -> str:
         """Make the object visible, replacing what was there. Returns its ETag.
 
-        Completing an upload again whose answer was lost succeeds when the object is there with these parts.
+        Completing an upload again whose answer was lost succeeds when the object there has these bytes.
 
         :raises TransientError: somebody aborted the upload; the object has to be written again.
+        :raises IntegrityError: the store made something else of the parts than what was sent.
         """
 
     def abort_upload(self, key: str, upload_id: str) -> None:

@@ -3,19 +3,22 @@
 import hashlib
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+import zlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from kafka_archiver.errors import PermanentError
-from kafka_archiver.store.base import MIN_PART, Part, PendingUpload, Stat, Version, upload_gone
+from kafka_archiver.checksum import spelt
+from kafka_archiver.errors import PermanentError, TransientError
+from kafka_archiver.store.base import MAX_PARTS, MIN_PART, Body, Part, PendingUpload, Stat, Version, pieces, upload_gone
+from kafka_archiver.store.compare import compare
 
 
 @dataclass(slots=True)
 class _Upload:
     key: str
     began: datetime
-    parts: dict[int, bytes] = field(default_factory=dict)
+    parts: dict[int, tuple[str, bytes]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -26,30 +29,47 @@ class _Bucket:
     uploads: dict[str, _Upload] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock)
     clock: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
+    foreign_etags: bool = False
+    checksums: bool = True
 
     def write(self, key: str, data: bytes, etag: str) -> str:
-        self.objects[key] = (data, Stat(key, len(data), etag, self.clock()))
+        checksum = spelt(zlib.crc32(data)) if self.checksums else None
+        self.objects[key] = (data, Stat(key, len(data), etag, self.clock(), checksum))
         return etag
+
+    def etag(self, data: bytes) -> str:
+        return uuid.uuid4().hex if self.foreign_etags else hashlib.md5(data, usedforsecurity=False).hexdigest()
 
 
 _buckets: dict[str, _Bucket] = {}
 _buckets_lock = threading.Lock()
 
 
-def _md5(data: bytes) -> str:
-    return hashlib.md5(data, usedforsecurity=False).hexdigest()
-
-
 class MemoryStore:
-    """Objects in this process. All stores of one `name` see the same ones, and have the same clock."""
+    """Objects in this process. All stores of one `name` see the same ones, and are alike in what may be chosen.
 
-    def __init__(self, name: str, prefix: str = "", clock: Callable[[], datetime] | None = None) -> None:
+    :param foreign_etags: ETags are random, another one for each write, as under SSE-KMS. Else they are MD5s.
+    :param checksums: it checks and keeps CRC-32s. Else it knows none.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        prefix: str = "",
+        clock: Callable[[], datetime] | None = None,
+        foreign_etags: bool | None = None,
+        checksums: bool | None = None,
+    ) -> None:
         self.url = f"memory://{name}/{prefix}".rstrip("/")
         self._prefix = f"{prefix}/" if prefix else ""
         with _buckets_lock:
             self._bucket = _buckets.setdefault(name, _Bucket())
         if clock is not None:
             self._bucket.clock = clock
+        if foreign_etags is not None:
+            self._bucket.foreign_etags = foreign_etags
+        if checksums is not None:
+            self._bucket.checksums = checksums
 
     def __repr__(self) -> str:
         return f"MemoryStore({self.url!r})"
@@ -70,7 +90,7 @@ class MemoryStore:
 
     def put(self, key: str, data: bytes) -> str:
         with self._bucket.lock:
-            return self._bucket.write(self._prefix + key, bytes(data), _md5(data))
+            return self._bucket.write(self._prefix + key, bytes(data), self._bucket.etag(data))
 
     def create(self, key: str, data: bytes) -> bool:
         with self._bucket.lock:
@@ -98,7 +118,7 @@ class MemoryStore:
     def list(self, prefix: str) -> Iterator[Stat]:
         with self._bucket.lock:
             found = [
-                stat._replace(key=key.removeprefix(self._prefix))
+                stat._replace(key=key.removeprefix(self._prefix), checksum=None)
                 for key, (_, stat) in self._bucket.objects.items()
                 if key.startswith(self._prefix + prefix)
             ]
@@ -109,41 +129,47 @@ class MemoryStore:
         with self._bucket.lock:
             self._bucket.objects.pop(self._prefix + key, None)
 
-    def start_upload(self, key: str) -> str:
+    def start_upload(self, key: str) -> PendingUpload:
         upload_id = uuid.uuid4().hex
         with self._bucket.lock:
             self._bucket.uploads[upload_id] = _Upload(self._prefix + key, self._bucket.clock())
-        return upload_id
+        return PendingUpload(key, upload_id, checked=self._bucket.checksums)
 
-    def upload_part(self, key: str, upload_id: str, number: int, data: bytes | memoryview) -> Part:
-        content = bytes(data)
-        md5 = _md5(content)
+    def upload_part(self, upload: PendingUpload, number: int, data: Body, crc32: int) -> Part:
+        content = b"".join(pieces(data))
+        if zlib.crc32(content) != crc32:
+            raise TransientError(f"{self.url}: part {number} of {upload.key} is not what it should be")
         with self._bucket.lock:
-            upload = self._upload(key, upload_id)
-            if upload is None:
-                raise upload_gone(self.url, key)
-            upload.parts[number] = content
-        return Part(etag=md5, md5=md5, size=len(content))
+            begun = self._upload(upload.key, upload.upload_id)
+            if begun is None:
+                raise upload_gone(self.url, upload.key)
+            if not 1 <= number <= MAX_PARTS:
+                raise PermanentError(f"{self.url}: {upload.key} has no part {number}: S3 takes 1 to {MAX_PARTS:,}")
+            begun.parts[number] = (self._bucket.etag(content), content)
+            return Part(begun.parts[number][0], crc32, len(content))
 
-    def complete_upload(self, key: str, upload_id: str, parts: Sequence[Part]) -> str:
-        checksum = PendingUpload(key, upload_id, tuple(parts)).checksum
+    def complete_upload(self, upload: PendingUpload) -> str:
+        key, parts = upload.key, upload.parts
         with self._bucket.lock:
-            upload = self._upload(key, upload_id)
-            if upload is None:
-                stat = self.head(key)
-                if stat is None or stat.etag != checksum:
+            begun = self._upload(key, upload.upload_id)
+            if begun is None:
+                found = compare(self, key, upload.size, upload.checksum, upload.md5_etag)
+                if not found.same or found.stat is None:
                     raise upload_gone(self.url, key)
-                return stat.etag
-            sent = [upload.parts.get(number) for number in range(1, len(parts) + 1)]
-            content = [data for data in sent if data is not None]
-            if not parts or [_md5(data) for data in content] != [part.etag for part in parts]:
+                return found.stat.etag
+            sent = [begun.parts[number] for number in range(1, len(parts) + 1) if number in begun.parts]
+            if not parts or [etag for etag, _ in sent] != [part.etag for part in parts]:
                 raise PermanentError(f"{self.url}: {key} cannot be completed: its upload does not have these parts")
-            if any(len(data) < MIN_PART for data in content[:-1]):
+            if any(len(data) < MIN_PART for _, data in sent[:-1]):
                 raise PermanentError(
                     f"{self.url}: {key} cannot be completed: a part other than the last is smaller than 5 MiB"
                 )
-            del self._bucket.uploads[upload_id]
-            return self._bucket.write(self._prefix + key, b"".join(content), checksum)
+            whole = b"".join(data for _, data in sent)
+            if upload.checked and zlib.crc32(whole) != upload.crc32:
+                raise TransientError(f"{self.url}: {key} cannot be completed: its parts do not make the whole")
+            del self._bucket.uploads[upload.upload_id]
+            etag = f"{self._bucket.etag(whole)}-{len(parts)}" if self._bucket.foreign_etags else upload.md5_etag
+            return self._bucket.write(self._prefix + key, whole, etag)
 
     def abort_upload(self, key: str, upload_id: str) -> None:
         with self._bucket.lock:

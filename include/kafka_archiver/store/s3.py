@@ -1,25 +1,30 @@
 """The S3 store.
 
-Bytes are checked both ways without botocore's checksums: Content-MD5 goes with everything sent, the ETag that comes
-back is compared when it is an MD5, and what is read must have the length and the ETag that the store says.
+Bytes are checked both ways, by checksums computed before they are sent. A store with S3's additional checksums compares
+each part, and each object as a whole, with our CRC-32. To one without, parts go with Content-MD5, and the ETag that
+comes back is compared where it is an MD5. Which kind a store is, its answers tell.
 """
 
-import base64
 import functools
-import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+import logging
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+from kafka_archiver.checksum import spelt
 from kafka_archiver.errors import IntegrityError, PermanentError, TransientError
-from kafka_archiver.store.base import Part, PendingUpload, Stat, Version, upload_gone
+from kafka_archiver.store.base import Body, Part, PendingUpload, Stat, Version, upload_gone
+from kafka_archiver.store.compare import compare
 from kafka_archiver.store.options import S3Options
 from kafka_archiver.store.retry import Backoff
 from kafka_archiver.store.s3_client import Timeouts, connect
-from kafka_archiver.store.s3_errors import FAILURES, Place, code_of, explain
+from kafka_archiver.store.s3_errors import FAILURES, Place, code_of, explain, may_not_know
+from kafka_archiver.store.s3_sums import OF_THE_WHOLE, TELL, Answer, Sums, confirms, crc_of, encoded, etag_of, said
 
-Answer = Mapping[str, Any]
+_NONE: Mapping[str, str] = {}
+log = logging.getLogger(__name__)
 _DEFAULT_BACKOFF, _DEFAULT_TIMEOUTS = Backoff(), Timeouts()
 
 
@@ -36,8 +41,8 @@ class S3Store:
     ) -> None:
         self.url = f"s3://{bucket}/{prefix}".rstrip("/")
         self._prefix = f"{prefix}/" if prefix else ""
-        self._client = connect(options, timeouts)
-        self._place = Place(bucket, self._client.meta.endpoint_url)
+        self._connection = connect(options, timeouts)
+        self._place = Place(bucket, self._connection.client.meta.endpoint_url)
         self._backoff = backoff
 
     def __repr__(self) -> str:
@@ -57,15 +62,17 @@ class S3Store:
         return data if "ContentRange" in answer else data[start : start + length]
 
     def head(self, key: str) -> Stat | None:
-        answer = self._ask("head_object", key, "404", Key=self._prefix + key)
+        answer = self._ask("head_object", key, "404", sums=TELL, Key=self._prefix + key)
         if not answer:
             # An answer to HEAD has no body: it says 404 for a missing bucket too, which is no news of the object.
             self._ask("head_bucket", key)
             return None
-        return Stat(key, answer["ContentLength"], _etag(answer), answer["LastModified"].astimezone(UTC))
+        crc, modified = crc_of(answer), answer["LastModified"].astimezone(UTC)
+        return Stat(key, answer["ContentLength"], etag_of(answer), modified, None if crc is None else spelt(crc))
 
     def put(self, key: str, data: bytes) -> str:
-        return _etag(self._send("put_object", key, data, _md5(data)))
+        sums = Sums.of(data)
+        return etag_of(self._send(key, sums, lambda: self._put(key, data, sums)))
 
     def create(self, key: str, data: bytes) -> bool:
         return self._put_if(key, data, IfNoneMatch="*")
@@ -86,39 +93,75 @@ class S3Store:
         for page in self._pages("list_objects_v2", prefix, {"ContinuationToken": "NextContinuationToken"}):
             for item in page.get("Contents", ()):
                 key = item["Key"].removeprefix(self._prefix)
-                yield Stat(key, item["Size"], _etag(item), item["LastModified"].astimezone(UTC))
+                yield Stat(key, item["Size"], etag_of(item), item["LastModified"].astimezone(UTC))
 
     def delete(self, key: str) -> None:
         self._ask("delete_object", key, "NoSuchKey", Key=self._prefix + key)
 
-    def start_upload(self, key: str) -> str:
-        return str(self._ask("create_multipart_upload", key, Key=self._prefix + key)["UploadId"])
+    def start_upload(self, key: str) -> PendingUpload:
+        answer = self._ask("create_multipart_upload", key, sums=OF_THE_WHOLE, Key=self._prefix + key)
+        upload_id = str(answer["UploadId"])
+        found = {name: answer.get(name) for name in OF_THE_WHOLE}
+        if found["ChecksumAlgorithm"] and found != OF_THE_WHOLE and self._connection.checksums:
+            # Some know checksums of parts alone, which another way of cutting would change; and then insist on them.
+            self._without_checksums(f"has none of whole objects ({found['ChecksumAlgorithm']})")
+            self.abort_upload(key, upload_id)
+            return self.start_upload(key)
+        return PendingUpload(key, upload_id, checked=found == OF_THE_WHOLE)
 
-    def upload_part(self, key: str, upload_id: str, number: int, data: bytes | memoryview) -> Part:
-        content = bytes(data)
-        md5 = _md5(content)
-        answer = self._send("upload_part", key, content, md5, "NoSuchUpload", UploadId=upload_id, PartNumber=number)
+    def upload_part(self, upload: PendingUpload, number: int, data: Body, crc32: int) -> Part:
+        size = len(data) if isinstance(data, bytes) else data.seek(0, os.SEEK_END)
+        sums = Sums(crc32) if upload.checked else Sums.of(data)
+        if sums.crc32 != crc32:
+            raise TransientError(
+                f"{self.url}: part {number} of {upload.key} is not what it was when it was encoded: local disk or "
+                "memory has changed it. The next attempt of the task writes it again"
+            )
+        parameters: dict[str, Any] = {
+            "Key": self._prefix + upload.key,
+            "UploadId": upload.upload_id,
+            "PartNumber": number,
+            "Body": data,
+            **(sums.content_md5 or sums.checksum),
+        }
+
+        def attempt() -> Answer:
+            if not isinstance(data, bytes):
+                data.seek(0)
+            return self._request("upload_part", upload.key, "NoSuchUpload", **parameters)
+
+        answer = self._send(upload.key, sums, attempt)
         if not answer:
-            raise upload_gone(self.url, key)
-        return Part(etag=_etag(answer), md5=md5.hex(), size=len(content))
+            raise upload_gone(self.url, upload.key)
+        return Part(etag_of(answer), crc32, size)
 
-    def complete_upload(self, key: str, upload_id: str, parts: Sequence[Part]) -> str:
-        listed = [{"PartNumber": number, "ETag": f'"{part.etag}"'} for number, part in enumerate(parts, start=1)]
+    def complete_upload(self, upload: PendingUpload) -> str:
+        listed = [
+            {"PartNumber": number, "ETag": f'"{part.etag}"', **(encoded(part.crc32) if upload.checked else {})}
+            for number, part in enumerate(upload.parts, start=1)
+        ]
         answer = self._ask(
             "complete_multipart_upload",
-            key,
+            upload.key,
             "NoSuchUpload",
-            Key=self._prefix + key,
-            UploadId=upload_id,
+            Key=self._prefix + upload.key,
+            UploadId=upload.upload_id,
             MultipartUpload={"Parts": listed},
+            **({"ChecksumType": "FULL_OBJECT", **encoded(upload.crc32)} if upload.checked else {}),
         )
-        if etag := _etag(answer):
-            return etag
+        if answer and confirms(answer, upload):
+            return etag_of(answer)
         # An earlier try may have completed it although its answer was lost. What is there tells.
-        stat = self.head(key)
-        if stat is None or stat.etag != PendingUpload(key, upload_id, tuple(parts)).checksum:
-            raise upload_gone(self.url, key)
-        return stat.etag
+        found = compare(self, upload.key, upload.size, upload.checksum, upload.md5_etag)
+        if found.same and found.stat:
+            return found.stat.etag
+        if not etag_of(answer):
+            raise upload_gone(self.url, upload.key)
+        raise IntegrityError(
+            f"{self.url}: {upload.key} should be {upload.size} bytes with checksum {upload.checksum}, but the store "
+            f"made {found} of what was sent. Run the archive task again; if that happens again, something between here "
+            "and the store changes data"
+        )
 
     def abort_upload(self, key: str, upload_id: str) -> None:
         self._ask("abort_multipart_upload", key, "NoSuchUpload", Key=self._prefix + key, UploadId=upload_id)
@@ -144,16 +187,16 @@ class S3Store:
 
     def _put_if(self, key: str, data: bytes, **condition: str) -> bool:
         """Write an object if the condition holds; where an answer was lost, what is stored tells."""
-        md5, tries = _md5(data), 0
+        sums, tries = Sums.of(data), 0
 
         def attempt() -> Answer:
             nonlocal tries
             tries += 1
             # No such key: there is nothing that could be the version asked for.
-            return self._write("put_object", key, data, md5, "PreconditionFailed", "NoSuchKey", **condition)
+            return self._put(key, data, sums, "PreconditionFailed", "NoSuchKey", **condition)
 
         answer = self._backoff.run(attempt)
-        if answer and not _differs(answer, md5):
+        if answer and not sums.differ(answer):
             return True
         if not answer and tries == 1:
             return False
@@ -168,63 +211,75 @@ class S3Store:
 
     def _read(self, key: str) -> Version | None:
         """One try at an object's bytes."""
-        answer = self._request("get_object", key, "NoSuchKey", Key=self._prefix + key)
+        answer = self._request("get_object", key, "NoSuchKey", sums=TELL, Key=self._prefix + key)
         if not answer:
             return None
         data: bytes = answer["Body"]
-        if _differs(answer, _md5(data)):
-            raise TransientError(
-                f"{self.url}: the {len(data)} bytes read of {key} do not have its ETag {_etag(answer)}"
-            )
-        return Version(data, _etag(answer))
+        if Sums.of(data).differ(answer):
+            raise TransientError(f"{self.url}: the {len(data)} bytes read of {key} do not have its {said(answer)}")
+        return Version(data, etag_of(answer))
 
-    def _send(self, operation: str, key: str, data: bytes, md5: bytes, *absent: str, **more: object) -> Answer:
-        """Send bytes until the store's MD5 of them is ours."""
+    def _put(self, key: str, data: bytes, sums: Sums, *absent: str, **condition: str) -> Answer:
+        """One try at writing an object, which the store compares with both sums if it knows both."""
+        parameters = {"Key": self._prefix + key, "Body": data, **sums.content_md5, **condition}
+        return self._request("put_object", key, *absent, sums=sums.checksum, **parameters)
 
-        def attempt() -> Answer:
-            answer = self._write(operation, key, data, md5, *absent, **more)
-            if answer and _differs(answer, md5):
+    def _send(self, key: str, sums: Sums, attempt: Callable[[], Answer]) -> Answer:
+        """Send bytes until the store does not say that it has others."""
+
+        def compared() -> Answer:
+            answer = attempt()
+            if answer and sums.differ(answer):
                 raise TransientError(
-                    f"{self.url}: the {len(data)} bytes sent of {key} have the MD5 {md5.hex()}, "
-                    f"but the store says {_etag(answer) or 'nothing'}"
+                    f"{self.url}: what was sent of {key} has {sums}, but the store says {said(answer)}"
                 )
             return answer
 
-        return self._backoff.run(attempt)
+        return self._backoff.run(compared)
 
-    def _write(self, operation: str, key: str, data: bytes, md5: bytes, *absent: str, **more: object) -> Answer:
-        """One try at sending bytes; the store compares them with their MD5 on arrival."""
-        content_md5 = base64.b64encode(md5).decode()
-        return self._request(operation, key, *absent, Key=self._prefix + key, Body=data, ContentMD5=content_md5, **more)
-
-    def _ask(self, operation: str, key: str, *absent: str, **parameters: object) -> Answer:
+    def _ask(self, operation: str, key: str, *absent: str, **parameters: Any) -> Answer:
         """`_request`, tried again while that may help."""
         return self._backoff.run(functools.partial(self._request, operation, key, *absent, **parameters))
 
-    def _request(self, operation: str, key: str, *absent: str, **parameters: object) -> Answer:
-        """One request, tried once. The answer is empty when the store says one of the codes in `absent`."""
+    def _request(
+        self, operation: str, key: str, *absent: str, sums: Mapping[str, str] = _NONE, **parameters: Any
+    ) -> Answer:
+        """One request, tried once. The answer is empty when the store says one of the codes in `absent`.
+
+        :param sums: parameters about additional checksums. A store that refuses them and takes the request without is
+            not asked for checksums again.
+        """
+        asked = sums if self._connection.checksums else _NONE
+        answer = self._try(operation, key, absent, {**parameters, **asked}, optional=bool(asked))
+        if answer is None:
+            answer = self._try(operation, key, absent, parameters)
+            self._without_checksums("refuses requests with them")
+        return answer or {}
+
+    def _without_checksums(self, why: str) -> None:
+        log.info("no additional checksums from now on, since %s %s", self._place.endpoint, why)
+        self._connection.checksums = False
+
+    def _try(
+        self,
+        operation: str,
+        key: str,
+        absent: Collection[str],
+        parameters: Mapping[str, Any],
+        optional: bool = False,
+    ) -> Answer | None:
+        """None when there are optional parameters that the store may not know."""
         try:
-            answer: dict[str, Any] = getattr(self._client, operation)(Bucket=self._place.bucket, **parameters)
+            answer: dict[str, Any] = getattr(self._connection.client, operation)(
+                Bucket=self._place.bucket, **parameters
+            )
             if "Body" in answer:
                 answer["Body"] = answer["Body"].read()
         except FAILURES as error:
             if code_of(error) in absent:
                 return {}
+            if optional and may_not_know(error, operation):
+                return None
             # Its text may hold a session token, so it must not be in the traceback.
             raise explain(error, self._place, operation, key) from None
         return answer
-
-
-def _md5(data: bytes) -> bytes:
-    return hashlib.md5(data, usedforsecurity=False).digest()
-
-
-def _etag(answer: Answer) -> str:
-    return str(answer.get("ETag", "")).strip('"')
-
-
-def _differs(answer: Answer, md5: bytes) -> bool:
-    """Whether the store's ETag is the MD5 of other bytes. Encrypted and multipart objects have no MD5 to compare."""
-    encrypted = answer.get("ServerSideEncryption", "AES256") != "AES256" or "SSECustomerAlgorithm" in answer
-    etag = _etag(answer)
-    return not encrypted and "-" not in etag and etag != md5.hex()

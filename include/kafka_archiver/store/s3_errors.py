@@ -11,6 +11,7 @@ from botocore.exceptions import (
     ConnectTimeoutError,
     CredentialRetrievalError,
     EndpointConnectionError,
+    FlexibleChecksumError,
     HTTPClientError,
     IncompleteReadError,
     MetadataRetrievalError,
@@ -34,6 +35,7 @@ FAILURES = (BotoCoreError, ClientError, ResponseParserError, HTTPError, OSError)
 _CONNECTION_FAILURES = (
     CredentialRetrievalError,
     EndpointConnectionError,
+    FlexibleChecksumError,
     HTTPClientError,
     IncompleteReadError,
     MetadataRetrievalError,
@@ -55,6 +57,8 @@ _TRANSIENT_CODES = {
     "ConditionalRequestConflict",
     "OperationAborted",
 }
+# To a request with a header that the store does not know.
+_UNKNOWN = {"InvalidArgument", "InvalidRequest", "NotImplemented"}
 _PERMISSIONS = {
     "get_object": "s3:GetObject",
     "head_object": "s3:GetObject",
@@ -121,6 +125,12 @@ class Place(NamedTuple):
 def code_of(error: BaseException) -> str:
     """S3's code of the error; empty when the answer was not an S3 error."""
     return str(error.response.get("Error", {}).get("Code", "")) if isinstance(error, ClientError) else ""
+
+
+def may_not_know(error: BaseException, operation: str) -> bool:
+    """Whether a store may have answered so because of a header that it does not know."""
+    # An answer to HEAD has no code but its status.
+    return code_of(error) in ({"400", "501"} if operation.startswith("head") else _UNKNOWN)
 
 
 def explain(error: BaseException, place: Place, operation: str, key: str) -> ArchiverError:
@@ -202,6 +212,8 @@ def _reason(error: BaseException) -> str:
         return f"no connection ({getattr(system, 'strerror', None) or 'is the endpoint right?'})"
     if isinstance(error, IncompleteReadError | ResponseStreamingError | ResponseParserError):
         return "the answer was cut off"
+    if isinstance(error, FlexibleChecksumError):
+        return "the answer does not have the checksum that came with it"
     if isinstance(error, CredentialRetrievalError):
         return f"no credentials from {getattr(error, 'kwargs', {}).get('provider', 'their provider')}"
     return f"the connection broke ({type(error).__name__})"

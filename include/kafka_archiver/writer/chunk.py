@@ -2,6 +2,7 @@
 
 import logging
 import time
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 
@@ -9,9 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_archiver.errors import IntegrityError
-from kafka_archiver.formats.base import RECORD, VALUE
+from kafka_archiver.formats.base import RECORD, UNREAD, VALUE
+from kafka_archiver.gaps import count, pack
 from kafka_archiver.keys import is_dead_letter
-from kafka_archiver.manifest import ChunkAccount
+from kafka_archiver.manifest import ChunkAccount, Witness
 from kafka_archiver.plan import Chunk
 from kafka_archiver.store.base import Store
 from kafka_archiver.writer.disk import working_directory
@@ -35,7 +37,7 @@ def write_chunk(
     batches and what the limits are cannot be told from them.
 
     :param batches: columns of `formats.base.VALUE` or, for `content: record`, of `RECORD` without topic and
-        partition; offsets strictly increasing.
+        partition; `UNREAD` too, where a record could not be read whole; offsets strictly increasing.
     :raises IntegrityError: the offsets are not increasing, or not of this chunk.
 
     On any error all uploads are aborted and all temporary files removed.
@@ -47,13 +49,16 @@ def write_chunk(
     columns = _COLUMNS["record" if job.bad_record == "dead_letter" else job.settings.content]
     filtered = 0
 
+    last: pa.RecordBatch | None = None
+
     def wanted() -> Iterator[pa.RecordBatch]:
-        nonlocal filtered
+        nonlocal filtered, last
         for batch in batches:
             if not batch.num_rows:
                 continue
-            tally.see(column(batch, "offset"))
-            kept = batch.select(columns)
+            tally.see(column(batch, "offset"), column(batch, "timestamp"))
+            last = batch.slice(batch.num_rows - 1)
+            kept = batch.select(columns + [UNREAD.name] * (UNREAD.name in batch.schema.names))
             if skip and kept.column("value").null_count:
                 kept = kept.filter(pc.is_valid(kept.column("value")))
                 filtered += batch.num_rows - kept.num_rows
@@ -70,7 +75,7 @@ def write_chunk(
         objects = outputs.finish()
         dead_lettered = sum(o.rows for o in objects if is_dead_letter(o.upload.key))
         archived = sum(o.rows for o in objects) - dead_lettered
-        account = _account(chunk, tally, archived, filtered + outputs.skipped, dead_lettered)
+        account = _account(chunk, tally, archived, filtered + outputs.skipped, dead_lettered, _witness(last))
     seconds = max(time.monotonic() - started, 1e-6)
     log.info(
         "chunk %s: %s records, %d objects, %.1f MB, %s records/s",
@@ -83,9 +88,20 @@ def write_chunk(
     return ChunkResult(account=account, objects=objects)
 
 
-def _account(chunk: Chunk, tally: OffsetTally, archived: int, filtered: int, dead_lettered: int) -> ChunkAccount:
+def _witness(last: pa.RecordBatch | None) -> Witness | None:
+    """By what the log is known again: the last record that was seen, whatever became of it."""
+    if last is None:
+        return None
+    value = last.column("value")[0].as_py()
+    crc = None if value is None else f"{zlib.crc32(value):08x}"
+    return Witness(offset=int(column(last, "offset")[0]), timestamp=int(column(last, "timestamp")[0]), value=crc)
+
+
+def _account(
+    chunk: Chunk, tally: OffsetTally, archived: int, filtered: int, dead_lettered: int, last: Witness | None
+) -> ChunkAccount:
     gaps = tally.gaps()
-    absent = int((gaps[:, 1] - gaps[:, 0]).sum())
+    absent = count(gaps)
     if (archived + filtered + dead_lettered, tally.seen + absent) != (tally.seen, chunk.end - chunk.start):
         raise IntegrityError(
             f"{chunk}: {tally.seen} offsets seen and {absent} not seen, {archived} records written, {filtered} "
@@ -99,5 +115,9 @@ def _account(chunk: Chunk, tally: OffsetTally, archived: int, filtered: int, dea
         filtered=filtered,
         dead_lettered=dead_lettered,
         absent=absent,
-        absent_ranges=tuple(zip(gaps[:, 0].tolist(), gaps[:, 1].tolist(), strict=True)),
+        absent_ranges=pack(chunk.start, chunk.end, gaps),
+        lost_ranges=(),
+        lost=0,
+        last=last,
+        disorder=tally.disorder,
     )

@@ -1,16 +1,18 @@
 """What the driver does with the results of all chunks: make their objects visible, or throw them away."""
 
-import re
-from collections.abc import Iterable
+import logging
+from collections.abc import Collection, Iterable
 
-from kafka_archiver.errors import IntegrityError
+from kafka_archiver.keys import topic_prefix
+from kafka_archiver.leftovers import place_of
 from kafka_archiver.manifest import ObjectEntry
+from kafka_archiver.plan import Plan
 from kafka_archiver.store.base import Store
 from kafka_archiver.writer.result import ChunkResult, WrittenObject
 from kafka_archiver.writer.threads import each
 from kafka_archiver.writer.upload import abort_upload
 
-_MULTIPART_MD5 = re.compile(r"[0-9a-f]{32}-[0-9]+")
+log = logging.getLogger(__name__)
 
 
 def complete(results: Iterable[ChunkResult], store: Store, threads: int = 8) -> list[ObjectEntry]:
@@ -20,16 +22,7 @@ def complete(results: Iterable[ChunkResult], store: Store, threads: int = 8) -> 
     """
 
     def make_visible(written: WrittenObject) -> ObjectEntry:
-        upload = written.upload
-        entry = written.entry(store.complete_upload(upload.key, upload.upload_id, upload.parts))
-        # Under KMS, ETags have the same form but are no MD5s, which the parts' ETags show.
-        plain = all(part.etag == part.md5 for part in upload.parts) and _MULTIPART_MD5.fullmatch(entry.etag)
-        if plain and entry.etag != entry.checksum:
-            raise IntegrityError(
-                f"{entry.key}: the store says ETag {entry.etag}, the bytes sent have {entry.checksum}. "
-                "Run the archive task again; if that happens again, something between here and the store changes data."
-            )
-        return entry
+        return written.entry(store.complete_upload(written.upload))
 
     return each(make_visible, (o for result in results for o in result.objects), threads)
 
@@ -38,3 +31,22 @@ def abort(results: Iterable[ChunkResult], store: Store, threads: int = 8) -> Non
     """Throw all uploads away. What could not be is logged, and found again by the store's list of uploads."""
     uploads = (o.upload for result in results for o in result.objects)
     each(lambda upload: abort_upload(store, upload.key, upload.upload_id), uploads, threads)
+
+
+def throw_away(store: Store, plan: Plan, kept: Collection[str] = ()) -> None:
+    """Abort every upload of a run's objects: what killed attempts have sent, and zombies may still complete.
+
+    :param kept: upload ids that stay.
+    """
+    places = plan.places()
+    left = [
+        (key, upload_id)
+        for topic in sorted({p.topic for p in plan.partitions if p.ranges})
+        for dead_letter in (False, True)
+        for key, upload_id, _ in store.list_uploads(topic_prefix(topic, dead_letter))
+        if upload_id not in kept and place_of(key) in places
+    ]
+    for key, upload_id in left:
+        store.abort_upload(key, upload_id)
+    if left:
+        log.info("%d unfinished uploads of other attempts thrown away", len(left))

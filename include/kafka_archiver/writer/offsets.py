@@ -12,13 +12,16 @@ class OffsetTally:
 
     def __init__(self, chunk: Chunk) -> None:
         self.seen = 0
+        self.disorder = 0
+        """By how many milliseconds a record is older than an earlier one, at most."""
+        self._latest = -1
         self._chunk = chunk
         self._next = chunk.start
         # A compacted topic has a gap every few records: a pair of vectors a batch, never a Python object a gap.
         self._gaps: list[Int64s] = []
 
-    def see(self, offsets: Int64s) -> None:
-        """Take the offsets of a batch that is not empty.
+    def see(self, offsets: Int64s, times: Int64s) -> None:
+        """Take the offsets and the times of a batch that is not empty.
 
         :raises IntegrityError: they are not strictly increasing, or outside the chunk.
         """
@@ -35,8 +38,16 @@ class OffsetTally:
             self._gaps.append(np.column_stack((ends - steps[jumps] + 1, ends)))
         elif offsets[-1] >= self._chunk.end:
             self._refuse(offsets, steps)
+        self._look_at(times)
         self.seen += len(offsets)
         self._next = int(offsets[-1]) + 1
+
+    def _look_at(self, times: Int64s) -> None:
+        latest = np.maximum.accumulate(np.maximum(times, self._latest))
+        # What has no time, is in no order either.
+        late = np.where(times < 0, 0, latest - times)
+        self.disorder = max(self.disorder, int(late.max()))
+        self._latest = int(latest[-1])
 
     def _refuse(self, offsets: Int64s, steps: Int64s) -> None:
         """Raise if there is something wrong."""

@@ -9,7 +9,7 @@ from kafka_archiver.errors import IntegrityError
 from kafka_archiver.formats.base import Buffer, Encoder
 from kafka_archiver.intervals import LAST_MS
 from kafka_archiver.plan import Chunk
-from kafka_archiver.writer.part import PartBuffer
+from kafka_archiver.writer.part import PartBuffer, part_size
 from kafka_archiver.writer.result import WrittenObject
 from kafka_archiver.writer.split import column
 from kafka_archiver.writer.upload import Upload
@@ -20,7 +20,8 @@ class Output:
 
     def __init__(self, path: str, encoder: Encoder, upload: Upload, part_bytes: int, directory: Path) -> None:
         self.encoder = encoder
-        self.part = PartBuffer(directory)
+        self.part = PartBuffer(directory, part_bytes)
+        self._number = 1
         self._path = path
         self._upload = upload
         self._part_bytes = part_bytes
@@ -59,15 +60,16 @@ class Output:
 
     def _send(self) -> None:
         self._upload.send(self.part)
-        self.part = PartBuffer(self._directory)
+        self.part = PartBuffer(self._directory, self._part_bytes)
+        self._number += 1
 
     def _put(self, buffers: Iterable[Buffer]) -> None:
         for buffer in buffers:
             data = memoryview(buffer).cast("B")
             whole = len(data)
             self._bytes += whole
-            # Parts are cut at fixed places, whatever the encoder gives at a time: their MD5s are the checksum.
-            while len(data) >= (room := self._part_bytes - self.part.size):
+            # At fixed places, whatever the encoder gives at a time: ETags that are MD5s of parts stay the same.
+            while len(data) >= (room := part_size(self._number, self._part_bytes) - self.part.size):
                 self.part.add(data[:room])
                 data = data[room:]
                 self._send()

@@ -10,14 +10,14 @@ import pyarrow as pa
 from kafka_archiver.advice import choose
 from kafka_archiver.errors import BadRecordError
 from kafka_archiver.formats import dead_letter
-from kafka_archiver.formats.base import Encoder, Target
+from kafka_archiver.formats.base import RECORD, VALUE, Encoder, Target
 from kafka_archiver.formats.registry import get_format
 from kafka_archiver.keys import Place, hour_path, object_key
 from kafka_archiver.plan import Chunk
 from kafka_archiver.writer.disk import disk
 from kafka_archiver.writer.output import Output
 from kafka_archiver.writer.result import Limits, WriteJob, WrittenObject
-from kafka_archiver.writer.split import NO_HOUR, blocks, by_hour, column
+from kafka_archiver.writer.split import NO_HOUR, blocks, by_hour, column, unread
 from kafka_archiver.writer.upload import Uploads
 from kafka_archiver.writer.waiting import Waiting
 
@@ -117,23 +117,32 @@ class Outputs:
     def _encode(self, hour: int, batch: pa.RecordBatch) -> None:
         output = self._open[hour]
         before = output.held
-        reasons: dict[int, str] = {}
-        good = batch
-        while good.num_rows:
-            try:
-                output.write(good)
-                break
-            except BadRecordError as error:
-                if self._job.bad_record == "fail" or self._dead_letter:
-                    raise error.saying(_choices(self._job.archive)) from error
-                # What is bad for another reason is found only among the rest.
-                reasons.update(error.records)
-                good = batch.filter(pa.array(~_among(batch, reasons)))
+        # What is bad for another reason is found only among the rest.
+        reasons = {} if self._dead_letter else self._unreadable(batch)
+        good = self._others(batch, reasons)
+        while good.num_rows and (found := _refused(output, good)):
+            reasons.update(found)
+            good = self._others(batch, reasons)
         if reasons:
             self._reject(batch, reasons)
         self._held += output.held - before
         if self._held > self._limits.memory_bytes:
             self._make_room()
+
+    def _unreadable(self, batch: pa.RecordBatch) -> dict[int, str]:
+        """The records of which a column could not be read that the object needs, and why."""
+        needed = VALUE if self._job.settings.content == "value" else RECORD
+        return {offset: reason for offset, (name, reason) in unread(batch).items() if name in needed.names}
+
+    def _others(self, batch: pa.RecordBatch, reasons: Mapping[int, str]) -> pa.RecordBatch:
+        """The records that are not bad.
+
+        :raises BadRecordError: some are, and may not be left out.
+        """
+        if reasons and (self._job.bad_record == "fail" or self._dead_letter):
+            choices = _choices(self._job.archive)
+            raise BadRecordError(self._chunk.topic, self._chunk.partition, reasons, choices)
+        return batch.filter(pa.array(~_among(batch, reasons))) if reasons else batch
 
     def _reject(self, batch: pa.RecordBatch, reasons: Mapping[int, str]) -> None:
         """Give away the records at these offsets: all at once, for dead letters are in offset order too."""
@@ -147,7 +156,15 @@ class Outputs:
                     self._chunk, self._job, self._limits, self._uploads, directory, dead_letter=True
                 )
             rows = batch.filter(pa.array(_among(batch, reasons)))
-            errors = pa.array([reasons[offset] for offset in rows.column("offset").to_pylist()], pa.string())
+            lacks = unread(rows)
+            errors = pa.array(
+                # What is no reason to reject a record, but stands in for something of it, is said beside.
+                [
+                    "; ".join(dict.fromkeys([reasons[o], *lacks.get(o, ())[1:]]))
+                    for o in rows.column("offset").to_pylist()
+                ],
+                pa.string(),
+            )
             self._dead_letters.write(None, rows.append_column(dead_letter.ERROR, errors))
         else:
             self.skipped += len(reasons)
@@ -178,6 +195,15 @@ class Outputs:
                 output.part.spill()
             self._held -= size
         self._held = sum(output.held for output in self._open.values())
+
+
+def _refused(output: Output, batch: pa.RecordBatch) -> Mapping[int, str]:
+    """The records that the format cannot hold, and why; then none is taken."""
+    try:
+        output.write(batch)
+    except BadRecordError as error:
+        return error.records
+    return {}
 
 
 def _among(batch: pa.RecordBatch, offsets: Iterable[int]) -> npt.NDArray[np.bool_]:

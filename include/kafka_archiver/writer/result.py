@@ -30,7 +30,8 @@ class Limits:
 
     :param memory_bytes: finished bytes not yet sent plus rows that encoders hold back, over all open objects;
         what is above it goes to disk.
-    :param upload_threads: parts sent at the same time. Each is in memory while it is sent, besides `memory_bytes`.
+    :param upload_threads: parts sent at the same time. Up to `part_bytes` of each are in memory then, besides
+        `memory_bytes`; a larger one is on disk.
     :param open_objects: encoders at work at the same time; the records of further hours wait on disk.
     :param spill_directory: where a directory for this task's temporary files is made; None: the system's place.
     """
@@ -42,8 +43,11 @@ class Limits:
 
     @property
     def block_bytes(self) -> int:
-        """How much is gathered before it is sorted: small beside the memory, large beside the cost of a call."""
-        return self.memory_bytes // 16
+        """How much is gathered before it is sorted: small beside the memory, large beside the cost of a call.
+
+        Two such blocks fit one array, whose positions have 32 bits.
+        """
+        return min(self.memory_bytes // 16, 1 << 30)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from threading import BoundedSemaphore, Lock
 from types import TracebackType
 from typing import Self
@@ -70,7 +71,7 @@ class Upload:
         self._store = store
         self._key = key
         self._submit = submit
-        self._id: str | None = None
+        self._begun: PendingUpload | None = None
         self._beginning = Lock()
         self._parts: list[Future[Part]] = []
 
@@ -84,20 +85,21 @@ class Upload:
 
     def _transfer(self, number: int, part: PartBuffer) -> Part:
         with self._beginning:
-            if self._id is None:
-                self._id = self._store.start_upload(self._key)
-        return self._store.upload_part(self._key, self._id, number, part.take())
+            if self._begun is None:
+                self._begun = self._store.start_upload(self._key)
+        with closing(part):
+            return self._store.upload_part(self._begun, number, part.take(), part.crc32)
 
     def pending(self) -> PendingUpload:
         """The upload, once all its parts have arrived."""
         parts = tuple(part.result() for part in self._parts)
-        assert self._id is not None, "an upload without a part"
-        return PendingUpload(self._key, self._id, parts)
+        assert self._begun is not None, "an upload without a part"
+        return self._begun._replace(parts=parts)
 
     def abort(self) -> None:
         """Throw it away, if it was begun."""
-        if self._id is not None:
-            abort_upload(self._store, self._key, self._id)
+        if self._begun is not None:
+            abort_upload(self._store, self._key, self._begun.upload_id)
 
 
 def abort_upload(store: Store, key: str, upload_id: str) -> None:

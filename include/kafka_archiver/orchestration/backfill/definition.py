@@ -94,7 +94,8 @@ COMMAND = ActionCommand(
             type=positive,
             metavar="N",
             help="How many of the runs may be active at once. Default: the DAG's max_active_runs,\n"
-            "which Airflow 3 by itself does not apply to backfills",
+            "which Airflow 3 by itself does not apply to backfills; 1 for an archive, whose runs work\n"
+            "one at a time",
         ),
         option("-y", "--yes", action="store_true", help="Do not ask before --reset-dagruns"),
         OUTPUT,

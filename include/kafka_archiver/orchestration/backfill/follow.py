@@ -11,7 +11,7 @@ from airflow.utils.session import create_session
 from sqlalchemy import select
 
 from kafka_archiver.orchestration.backfill.patience import patiently
-from kafka_archiver.orchestration.backfill.wait import obstacles
+from kafka_archiver.orchestration.backfill.wait import obstacles, tell_why
 
 _POLL_SECONDS = 3
 _DATABASE_SECONDS = 600
@@ -41,6 +41,7 @@ def follow(dag_id: str, run_id: str, say: Callable[[str], None], pause: Callable
                 say(line)
                 said.add(line)
         if state not in _UNFINISHED:
+            tell_why(dag_id, run_id, say)
             return state
         pause(_POLL_SECONDS)
 

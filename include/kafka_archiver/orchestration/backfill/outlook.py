@@ -81,7 +81,10 @@ def look(request: Request, airflow: ModuleType) -> Outlook:
                 f"at {request.end.isoformat()} or between them: nothing to run."
             )
         rows = tuple(_row(info, states.get(_time(info)), _time(info) in times) for info in infos)
-        return Outlook(rows, bool(model.is_paused), bool(model.is_stale), model.max_active_runs or 1)
+        # Side by side, runs whose tasks wait for each other would go on in any order.
+        one_by_one = all(task.max_active_tis_per_dag == 1 for task in dag.tasks)
+        active = 1 if one_by_one else model.max_active_runs or 1
+        return Outlook(rows, bool(model.is_paused), bool(model.is_stale), active)
 
 
 def _time(info: Any) -> datetime:

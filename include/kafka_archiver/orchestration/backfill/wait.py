@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 
 from kafka_archiver.documents import isoformat
 from kafka_archiver.orchestration.backfill.patience import patiently
+from kafka_archiver.orchestration.backfill.reasons import reasons
 
 _POLL_SECONDS = 3
 _DATABASE_SECONDS = 600
@@ -37,6 +38,8 @@ def wait(backfill_id: int, say: Callable[[str], None], pause: Callable[[float], 
         left = sum(counts[state] for state in _UNFINISHED)
         for number, run in enumerate(news, start=len(runs) - left - len(news) + 1):
             say(f"{number:>{len(str(len(runs)))}}/{len(runs)}  {_describe(run)}")
+            if run.state == "failed":
+                tell_why(run.dag_id, run.run_id, say)
         if not left:
             return counts
         for note in sorted(blocks - notes):
@@ -46,6 +49,12 @@ def wait(backfill_id: int, say: Callable[[str], None], pause: Callable[[float], 
         if quiet and quiet % _QUIET_POLLS == 0:
             say(f"Waiting: {counts['running']} running, {counts['queued']} queued.")
         pause(_POLL_SECONDS)
+
+
+def tell_why(dag_id: str, run_id: str, say: Callable[[str], None]) -> None:
+    """Say the cause of each failed task of a run, and where its log is."""
+    for line in patiently(lambda: reasons(dag_id, run_id), _DATABASE_SECONDS):
+        say(line)
 
 
 def settle(dag_id: str) -> None:

@@ -68,20 +68,23 @@ class _Hours(argparse.Action):
 
 STATUS = ActionCommand(
     name="status",
-    help="How far each archive is, and how far behind",
+    help="How far each archive is, how far behind, and what is wrong with it",
     description=f"""\
-Ask the brokers and the ledger how far an archive, or each of them, is: for every partition the group's committed
-offset, up to where the ledger says it is archived, the log's start and end, how many offsets wait (the lag) and the
-time of the first record that waits; then the last commit, up to when all hours are complete, and the runs that are
-planned but not finished (the next run finishes them first). With --hours also the last hours, one by one: open (more
+Ask the brokers, the ledger and Airflow how far an archive, or each of them, is: for every partition the group's
+committed offset, up to where the ledger says it is archived, the log's start and end, how many offsets wait (the lag)
+and the time of the first record that waits; then the last commit, up to when all hours are complete, and the runs that
+are planned but not finished (the next run finishes them first). Below the table is what is wrong, each with the
+commands to do about it: what the next run would stop at (a moved group, a topic made again, offsets that are gone),
+and runs that failed, are late, stuck or have a date to come. With --hours also the last hours, one by one: open (more
 may come), complete (nothing is missing) or incomplete (past, and what is missing will not come by itself).
 
 json and yaml: a list of {{archive, lag, oldest_unarchived, closed_until, last_commit: {{run, committed_at,
 plan_digest, manifest_digest, …}}, unfinished (a list of runs), partitions (a list of {{topic, partition, committed,
-archived_to, log_start, log_end, lag, oldest_unarchived}}), lost (offsets lost for ever); with --hours also hours (a
+archived_to, log_start, log_end, lag, oldest_unarchived}}), lost (offsets lost for ever), troubles (a list of {{name,
+severity (warning or problem), found, do (a list of commands)}}); with --hours also hours (a
 list of {{hour_start, status (null: no run has looked at it yet), rows, bytes, objects, late_rows, dead_letters,
 complete_as_of, closed_by}})}}. Null where there is nothing yet.
-{_ANSWER}""",
+{_ANSWER} Any problem is a reason; warnings are none.""",
     func=lazy_load_command(f"{_HERE}.status.show_status"),
     args=(
         _ALL,
@@ -215,8 +218,8 @@ DOCTOR = ActionCommand(
     description=f"""\
 Try what the runs of an archive, or of each of them, need, and look for every state that would stop or harm them: the
 connections, the brokers, the topics and their ids, the consumer group against the ledger and the log, retention
-against the schedule, unfinished runs, the store (each kind of request is tried once, below _ledger/NAME/doctor/, and
-removed again), Spark. Nothing of the archive is changed.
+against the schedule, the runs (failed, late, stuck, unfinished), the store (each kind of request is tried once, below
+_ledger/NAME/doctor/, and removed again), Spark. Nothing of the archive is changed.
 
 Each check is ok, a warning (works, but look at it) or a problem (a run would fail, or lose something), with what was
 found, what it means, and the command or setting for each choice.
@@ -276,6 +279,37 @@ Ends with 0 when the run has succeeded, else with 1 and the reason. Ctrl-C ends 
     ),
 )
 
+REPAIR = ActionCommand(
+    name="repair",
+    help="Put right what the audit finds wrong, or have it on record",
+    description=f"""\
+Audit an archive, and do what its findings advise: write again from Kafka what is missing or damaged of the objects
+(by a run of the DAG archive_NAME), put on record as lost, by name, the objects that Kafka does not have any more,
+compute proofs and progress again, plan anew the runs that cannot be finished as they were planned. Then audit again.
+
+An object that is on record as lost makes its hour incomplete for ever; its records count as lost, and every audit says
+so. The rest of its run stays. Restore the object from a version or copy of the bucket first, if you have one.
+
+json and yaml: {{archive, repaired (whether anything was done), actions: a list of {{action (write again, lost, plan
+anew, copy plan or compute), run, what (a key or a run), rows, reason}}, left (findings that a repair can do nothing
+about)}}.
+{_ANSWER} What is left is one.""",
+    func=lazy_load_command(f"{_HERE}.repair.repair"),
+    args=(
+        _ARCHIVE,
+        option("-n", "--dry-run", action="store_true", help="Only say what would be done"),
+        option("--deep", action="store_true", help="Also read every object, as `airflow archive audit --deep` does"),
+        option(
+            "--lost",
+            action="append",
+            metavar="KEY",
+            help="Give up this object, whatever Kafka has: for one that is read again with other bytes",
+        ),
+        _YES,
+        OUTPUT,
+    ),
+)
+
 
 def commands() -> list[CLICommand]:
     """What Airflow adds to its own commands."""
@@ -283,7 +317,7 @@ def commands() -> list[CLICommand]:
         GroupCommand(
             name="archive",
             help="Archives of Kafka topics: their state, their plans, their runs",
-            description="Look at archives of Kafka topics, and look after them. Only clean and rebuild change one.",
-            subcommands=(LIST, VALIDATE, STATUS, PLAN, RUNS, SHOW, AUDIT, DOCTOR, CLEAN, REBUILD),
+            description="Look at archives of Kafka topics, and look after them. Clean, rebuild and repair change one.",
+            subcommands=(LIST, VALIDATE, STATUS, PLAN, RUNS, SHOW, AUDIT, DOCTOR, CLEAN, REBUILD, REPAIR),
         )
     ]

@@ -1,24 +1,30 @@
 """`airflow archive doctor`: every strange state, before a run meets it."""
 
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from kafka_archiver.config import Archive
 from kafka_archiver.decode.registry import Registry
 from kafka_archiver.errors import ArchiverError
+from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.orchestration.archives import config_folder, read_archives
-from kafka_archiver.orchestration.cli.find import ask_each, open_archive
+from kafka_archiver.orchestration.cli.find import ask_each
 from kafka_archiver.orchestration.cli.output import Answer, Cell, Red, Table, answering
-from kafka_archiver.orchestration.connections import registry_endpoint
+from kafka_archiver.orchestration.connections import kafka_endpoint, registry_endpoint, store_endpoint
+from kafka_archiver.orchestration.facts import facts_of
+from kafka_archiver.orchestration.handover import handed_over
 from kafka_archiver.orchestration.lookup import Wanted, find
-from kafka_archiver.orchestration.schedule import last_interval
-from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.doctor import Check
 from kafka_archiver.steps.doctor import examine as examine_archive
 from kafka_archiver.steps.doctor.check import ok, problem, tried
 from kafka_archiver.steps.doctor.registry import REGISTRY, check_registry
 from kafka_archiver.steps.doctor.spark import check_submit
+from kafka_archiver.store import open_store
+
+Opened = TypeVar("Opened")
 
 
 @answering
@@ -33,17 +39,39 @@ def examine(args: Namespace) -> Answer:
 
 
 def _checks(archive: Archive) -> Iterator[Check]:
-    now = datetime.now(UTC)
     yield from _connections(archive)
-    try:
-        context: Context = open_archive(archive)
-    except ArchiverError as error:
-        yield problem("connections", str(error), "neither the brokers nor the store can be tried")
-        return
-    yield ok("connections", f"Kafka at {context.cluster.brokers}, {context.store.url}")
+    cluster = yield from _opened(
+        "source.kafka",
+        archive.source.kafka,
+        lambda: Cluster(kafka_endpoint(archive)),
+        lambda cluster: f"Kafka at {cluster.brokers}",
+    )
+    store = yield from _opened(
+        "store.aws",
+        archive.store.aws,
+        lambda: open_store(archive.store.url, store_endpoint(archive)),
+        lambda store: store.url,
+    )
     others, _ = read_archives(config_folder())
-    yield from examine_archive(context, last_interval(archive, now), now, others.values())
-    yield from tried(REGISTRY, lambda: check_registry(context, _registry(archive)))
+    yield from examine_archive(archive, cluster, store, facts_of(archive, datetime.now(UTC)), others.values())
+    yield from tried(REGISTRY, lambda: check_registry(archive, cluster, _registry(archive)))
+
+
+def _opened(
+    key: str, named: object, make: Callable[[], Opened], tell: Callable[[Opened], str]
+) -> Generator[Check, None, Opened | None]:
+    """What a connection leads to, of which nothing is asked yet; None where it is missing or wrong.
+
+    :param named: its id, or the mapping in its place.
+    """
+    name = f"connection {named}" if isinstance(named, str) else key
+    try:
+        opened = make()
+    except ArchiverError as error:
+        yield problem(name, str(error), "nothing behind it can be tried")
+        return None
+    yield ok(name, f"{key}: {tell(opened)}")
+    return opened
 
 
 def _registry(archive: Archive) -> Registry | None:
@@ -52,16 +80,24 @@ def _registry(archive: Archive) -> Registry | None:
 
 
 def _connections(archive: Archive) -> Iterator[Check]:
-    """Those that the brokers and the store do not need."""
+    """Those that lead neither to the brokers nor to the store."""
     for conn_id in archive.alerts.on_failure:
         yield from _connection(Wanted(conn_id, "alerts.on_failure", ("http", "smtp")))
     spark = Wanted(archive.spark.connection, "spark.connection", ("spark", "yarn", "k8s"))
     yield from _connection(spark)
-    try:
-        binary = find(spark).extra_dejson.get("spark-binary")
-    except ArchiverError:
-        binary = None
-    yield from check_submit(str(binary or "spark-submit"))
+    binary = "spark-submit"
+    with suppress(ArchiverError):
+        found = find(spark)
+        binary = str(found.extra_dejson.get("spark-binary") or binary)
+        master, mode = f"{found.conn_type}://{found.host}", found.extra_dejson.get("deploy-mode")
+        yield from tried("secrets", lambda: _handed_over(archive, master, mode == "cluster"))
+    yield from check_submit(binary)
+
+
+def _handed_over(archive: Archive, master: str, cluster: bool) -> Iterator[Check]:
+    """Whether the job can be told its endpoints, and nobody beside it."""
+    handed_over(archive, master, cluster)
+    yield ok("secrets", "the job is told addresses and credentials where nobody else reads them")
 
 
 def _connection(wanted: Wanted) -> Iterator[Check]:

@@ -95,16 +95,24 @@ def show(output: str, document: Any, tables: Sequence[Table]) -> None:
 
 def render(table: Table, console: Any) -> None:
     """Print a table on a rich console."""
-    from airflow.cli.simple_table import SimpleTable
     from rich.text import Text
 
     if table.title:
         console.print(Text(table.title, style="bold"))
     if table.alarm:
         console.print(Text(table.alarm, style="bold red"))
-    if not table.rows:
+    if table.rows:
+        console.print(_grid(table))
+    else:
         console.print("(none)")
-        return
+    for line in table.below:
+        console.print(Text(line, style="red" if isinstance(line, Red) else ""), soft_wrap=True)
+
+
+def _grid(table: Table) -> Any:
+    from airflow.cli.simple_table import SimpleTable
+    from rich.text import Text
+
     grid = SimpleTable(caption=None)  # type: ignore[no-untyped-call]
     grid.show_header = True
     for number, column in enumerate(table.columns):
@@ -113,9 +121,7 @@ def render(table: Table, console: Any) -> None:
     for row in table.rows:
         # As Text: rich would read `orders[a]` as markup.
         grid.add_row(*(Text(_cell(value), style="red" if isinstance(value, Red) else "") for value in row))
-    console.print(grid)
-    for line in table.below:
-        console.print(Text(line), soft_wrap=True)
+    return grid
 
 
 def _cell(value: Cell) -> str:

@@ -18,7 +18,8 @@ from kafka_archiver.orchestration.schedule import last_interval
 from kafka_archiver.plan import Plan
 from kafka_archiver.policy import troubles
 from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.plan import propose, survey, unfinished
+from kafka_archiver.steps.line import Line, read_line
+from kafka_archiver.steps.plan import propose, survey
 
 
 @answering
@@ -28,11 +29,11 @@ def show_plan(args: Namespace) -> Answer:
     interval = _interval(archive, args.interval_start) if args.interval_start else last_interval(archive, now)
     context = open_archive(archive)
     existing = context.ledger.current(interval.id)
-    plan = existing or propose(context, interval, "backfill" if args.backfill else "scheduled", now)
-    waiting = unfinished(context)
-    first = [earlier.run for earlier in waiting if earlier.run != plan.run]
+    plan = existing or propose(context, interval, "backfill" if args.backfill else "scheduled")
+    line = read_line(context)
+    first = [earlier.run for earlier in line.unfinished if earlier.run != plan.run]
     triggered = [decided for p in plan.partitions for decided in p.decided]
-    ahead = _troubles_ahead(context, interval, waiting) if existing else []
+    ahead = _troubles_ahead(context, line) if existing else []
     document = {
         "archive": archive.archive,
         "run": plan.run,
@@ -50,13 +51,14 @@ def show_plan(args: Namespace) -> Answer:
     return Answer(document, tables)
 
 
-def _troubles_ahead(context: Context, interval: Interval, waiting: list[Plan]) -> list[str]:
+def _troubles_ahead(context: Context, line: Line) -> list[str]:
     """What a replay says nothing of."""
     try:
-        seen, known = survey(context, interval, waiting)
+        expected = line.expected(context.ledger)
+        seen = survey(context, line, expected).seen
     except ArchiverError as error:
         return [str(error)]
-    return troubles(context.archive, seen, known)
+    return [str(found) for found in troubles(context.archive, seen, {p.name: p for p in expected.partitions})]
 
 
 def _interval(archive: Archive, start: datetime) -> Interval:
@@ -81,7 +83,7 @@ def _tables(plan: Plan, exists: bool, triggered: list[str], first: list[str]) ->
         title += f"\nPlanned at {isoformat(plan.planned_at)} already: a run would replay this plan."
     if first:
         title += f"\nA run would first finish {', '.join(first)}."
-    columns = ("topic", "partition", "ranges", "offsets", "lost", "log start", "log end", "closes")
+    columns = ("topic", "partition", "ranges", "offsets", "lost", "log start", "log end")
     rows = [
         (
             p.topic,
@@ -91,7 +93,6 @@ def _tables(plan: Plan, exists: bool, triggered: list[str], first: list[str]) ->
             sum(end - start for start, end in p.lost),
             p.log_start,
             p.log_end,
-            "yes" if p.closes else "no",
         )
         for p in plan.partitions
     ]

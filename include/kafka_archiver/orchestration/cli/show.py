@@ -4,34 +4,33 @@ from argparse import Namespace
 from collections.abc import Iterator
 
 from kafka_archiver.documents import isoformat
-from kafka_archiver.errors import IntegrityError
 from kafka_archiver.manifest import FATES, Commit, Manifest, totals
 from kafka_archiver.orchestration.cli.find import find_archive, open_archive
 from kafka_archiver.orchestration.cli.output import Answer, Cell, Table, answering
-from kafka_archiver.orchestration.cli.states import find_run, states
+from kafka_archiver.orchestration.cli.states import run_name_of
 from kafka_archiver.plan import Plan
 from kafka_archiver.ranges import TopicPartition
+from kafka_archiver.steps.history import find_plan, state_of
 
 
 @answering
 def show_run(args: Namespace) -> Answer:
     """What the ledger has of the run."""
     context = open_archive(find_archive(args.archive))
-    ledger, known = context.ledger, states(context.ledger)
-    run = find_run(args.run, known, ledger.archive)
-    plan, manifest, commit = ledger.plan(run), ledger.manifest(run), ledger.commit(run)
-    if plan is None:
-        raise IntegrityError(f"The plan of run {run} of archive {ledger.archive} was removed while it was being read.")
+    ledger = context.ledger
+    plan = find_plan(ledger, run_name_of(args.run))
+    manifest, commit, progress = ledger.manifest(plan.run), ledger.commit(plan.run), ledger.progress()
+    state = state_of(plan, manifest, commit, progress.settled if progress else 0)
     document = {
         "archive": ledger.archive,
-        "run": run,
-        "state": known[run],
+        "run": plan.run,
+        "state": state,
         "store": context.store.url,
         "plan": plan.model_dump(),
         "manifest": manifest and manifest.model_dump(),
         "commit": commit and commit.model_dump(),
     }
-    return Answer(document, [_plan(plan, known[run], commit), *(_written(manifest) if manifest else ())])
+    return Answer(document, [_plan(plan, state, commit), *(_written(manifest) if manifest else ())])
 
 
 def _plan(plan: Plan, state: str, commit: Commit | None) -> Table:
@@ -40,7 +39,8 @@ def _plan(plan: Plan, state: str, commit: Commit | None) -> Table:
         f"{state}; planned at {isoformat(plan.planned_at)}"
     )
     if commit:
-        title += f", committed at {isoformat(commit.committed_at)}"
+        title += f", {commit.outcome.replace('_', ' ')} at {isoformat(commit.committed_at)}"
+        title += f" by {commit.by}" if commit.by else ""
     rows = [
         (p.topic, p.partition, ", ".join(map(str, p.offset_ranges)) or None, p.count, p.start, p.end)
         for p in plan.partitions

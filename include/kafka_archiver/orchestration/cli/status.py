@@ -1,6 +1,7 @@
 """`airflow archive status`: how far each archive is, and how far behind."""
 
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
@@ -10,8 +11,11 @@ from kafka_archiver.config import Archive
 from kafka_archiver.documents import isoformat
 from kafka_archiver.orchestration.cli.find import ask_each, open_archive
 from kafka_archiver.orchestration.cli.output import Answer, Red, Table, answering
+from kafka_archiver.orchestration.facts import facts_of
 from kafka_archiver.steps.status import ArchiveStatus, HourStatus, last_hours, status
 
+# Of each kind: a group that was moved was moved in every partition.
+SHOWN = 3
 Shown: TypeAlias = tuple[ArchiveStatus, list[HourStatus] | None]
 
 
@@ -20,10 +24,12 @@ def show_status(args: Namespace) -> Answer:
     """The status of one archive, or of all."""
 
     def look(archive: Archive) -> Shown:
-        context = open_archive(archive)
-        return status(context), last_hours(context, args.hours, datetime.now(UTC)) if args.hours else None
+        context, now = open_archive(archive), datetime.now(UTC)
+        return status(context, facts_of(archive, now)), last_hours(context, args.hours, now) if args.hours else None
 
     found, failures = ask_each(args.archive, look)
+    problems = [(one.archive, sum(t.severity == "problem" for t in one.troubles)) for one, _ in found]
+    failures += [f"{name}: {count(number, 'problem')}" for name, number in problems if number]
     tables = [table for one, hours in found for table in (_table(one), *([hours_table(hours)] if hours else []))]
     return Answer([_document(*shown) for shown in found], tables, failures)
 
@@ -40,7 +46,21 @@ def _table(one: ArchiveStatus) -> Table:
         for p in one.partitions
     ]
     lost = f"{one.lost:,} offsets lost for ever" if one.lost else None
-    return Table(columns, rows, f"{one.archive}: {', '.join(_summary(one))}", lost)
+    return Table(columns, rows, f"{one.archive}: {', '.join(_summary(one))}", lost, below=list(_troubles(one)))
+
+
+def _troubles(one: ArchiveStatus) -> Iterator[str]:
+    """A line for each, and its commands; of many of one kind the first ones."""
+    kinds = Counter((trouble.name, trouble.severity) for trouble in one.troubles)
+    for (name, severity), number in kinds.items():
+        these = [trouble for trouble in one.troubles if (trouble.name, trouble.severity) == (name, severity)]
+        for trouble in these[:SHOWN]:
+            line = f"{severity}: {name}: {trouble.found}"
+            yield Red(line) if severity == "problem" else line
+            yield from (f"  - {command}" for command in trouble.do)
+        if number > SHOWN:
+            line = f"{severity}: {name}: {number - SHOWN:,} more; `--output json` has all"
+            yield Red(line) if severity == "problem" else line
 
 
 def hours_table(hours: list[HourStatus]) -> Table:

@@ -1,13 +1,12 @@
 """Deep: every object read from its first byte to its last, by readers that did not write it."""
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import repeat
 
 from kafka_archiver.audit.content import read_through
-from kafka_archiver.audit.documents import Run
-from kafka_archiver.audit.objects import AGAIN
+from kafka_archiver.audit.objects import again
 from kafka_archiver.audit.report import Finding, error
 from kafka_archiver.errors import DocumentError
 from kafka_archiver.ledger import Ledger
@@ -30,36 +29,42 @@ class Reading:
         self.count = 0
         self.same: set[str] = set()
 
-    def read(self, runs: Iterable[tuple[Run, Plan]], skip: set[str]) -> Iterator[Finding]:
-        """What is wrong with the objects.
+    def read(self, last: int, skip: set[str]) -> Iterator[Finding]:
+        """What is wrong with the objects of the runs that count.
 
-        :param runs: whose objects.
+        :param last: how long the line is.
         :param skip: keys that are missing, or not of their size.
         """
         with ThreadPoolExecutor(THREADS) as pool:
-            for run, plan in runs:
-                manifest = self._manifest(run)
+            for plan in filter(None, map(self._counting, range(1, last + 1))):
+                manifest = self._manifest(plan.run)
                 entries = [o for o in manifest.stored if o.key not in skip] if manifest else []
                 looks = pool.map(self._look, entries, repeat(plan))
                 for entry, problems in zip(entries, looks, strict=True):
                     self._advance(entry)
-                    if problems and self._is_replaced(run):
+                    if problems and self._counting(plan.number) is None:
+                        # A rebuild has replaced the run since the audit began.
                         break
                     if problems:
-                        yield _damaged(entry, run.name, problems)
+                        yield _damaged(self._ledger.archive, entry, plan.run, problems)
                     else:
                         self.same.add(entry.key)
 
-    def _manifest(self, run: Run) -> Manifest | None:
+    def _counting(self, number: int) -> Plan | None:
+        """The plan at a place of the line, if its run is final and counts."""
         try:
-            return self._ledger.manifest(run.name)
+            plan = self._ledger.planned(number)
+            made = self._ledger.commit(plan.run) if plan else None
+            final = made is not None and made.outcome == "committed"
+            return plan if plan and final and self._ledger.superseded_by(plan.run) is None else None
         except DocumentError:
             return None
 
-    def _is_replaced(self, run: Run) -> bool:
-        """Whether a rebuild has replaced the run since the audit began."""
-        now = self._ledger.current(run.interval)
-        return now is not None and now.run != run.name
+    def _manifest(self, run: str) -> Manifest | None:
+        try:
+            return self._ledger.manifest(run)
+        except DocumentError:
+            return None
 
     def _look(self, entry: ObjectEntry, plan: Plan) -> list[str]:
         def fetch(start: int, length: int) -> bytes:
@@ -80,12 +85,13 @@ class Reading:
             self._tell(f"{self._ledger.archive}: {of} read, {self._bytes / 1e6:,.0f} MB")
 
 
-def _damaged(entry: ObjectEntry, run: str, problems: list[str]) -> Finding:
+def _damaged(archive: str, entry: ObjectEntry, run: str, problems: list[str]) -> Finding:
     return error(
         "content-wrong",
         entry.key,
         "; ".join(problems),
         f"{entry.rows} rows, offsets {entry.first_offset} to {entry.last_offset}, "
         f"checksum {entry.checksum} (run {run})",
-        f"Restore it, or {AGAIN}",
+        again(archive),
+        run,
     )

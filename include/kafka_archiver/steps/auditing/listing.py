@@ -1,54 +1,123 @@
 """What the store lists below an archive's topics, against what the ledger explains."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-from kafka_archiver.audit.objects import UNEXPLAINED, Explained, Stored, check_objects, may_have_written, of_this_store
+from kafka_archiver.audit.objects import (
+    UNEXPLAINED,
+    as_stored,
+    changed,
+    inner_stores,
+    left,
+    may_have_written,
+    missing,
+    rewritten,
+    unexplained,
+)
 from kafka_archiver.audit.report import Finding, count
-from kafka_archiver.keys import DEAD_LETTER, LEDGER, decode, split_run_document, topic_prefix
+from kafka_archiver.keys import DEAD_LETTER, LEDGER, decode, split_line_document, topic_prefix
 from kafka_archiver.ledger import Ledger
+from kafka_archiver.plan import Plan
+from kafka_archiver.steps.auditing.books import Books, Difference
 from kafka_archiver.steps.auditing.reading import Reader, Tell
-from kafka_archiver.store import Store
+from kafka_archiver.store import Stat, Store
+from kafka_archiver.store.compare import compare
+
+# Keys at a time: a listing of ten years is not held in memory.
+PAGE = 10_000
+# Objects with another ETag that are read, where the store has no checksum of them. After the copy of a whole store they
+# may be all: `--deep` reads those.
+REREAD = 1000
 
 
 def check_listing(
-    store: Store, archive: str, topics: Iterable[str], explained: Explained, pool: ThreadPoolExecutor, tell: Tell
+    store: Store,
+    archive: str,
+    topics: Iterable[str],
+    books: Books,
+    unfinished: list[Plan],
+    pool: ThreadPoolExecutor,
+    tell: Tell,
 ) -> list[Finding]:
     """Compare. What was written or removed meanwhile is asked for again, and is no finding."""
-
-    def listing(prefix: str) -> dict[str, Stored]:
-        return {s.key: Stored(s.size, s.etag) for s in store.list(prefix)}
-
     prefixes = [*sorted(map(topic_prefix, topics)), f"{DEAD_LETTER}/"]
-    listed = {key: stored for found in pool.map(listing, prefixes) for key, stored in found.items()}
-    listed = {key: listed[key] for key in of_this_store(listed)}
-    found = list(check_objects(listed, explained))
+    for prefix in prefixes:
+        _take(books, store.list(prefix))
+    differences = list(books.differences())
+    found = [*(_difference(archive, d) for d in differences), *_strangers(archive, books, unfinished)]
     strange = {f.where for f in found if f.kind == UNEXPLAINED}
     others = _of_others(store, archive, strange, pool, tell) if strange else set()
     found = [f for f in found if f.where not in others]
 
-    def stands(finding: Finding) -> bool:
-        stat = store.head(finding.where)
-        promised = explained.promised.get(finding.where)
-        return (None if stat is None else Stored(stat.size, stat.etag)) != (promised[0] if promised else None)
+    # A replay writes the same bytes again, and the store's ETags may be no function of them.
+    again = {d.key: d for d in differences if d.found_size == d.size}
+    read = set(sorted(again)[:REREAD])
 
-    return [f for f, is_so in zip(found, pool.map(stands, found), strict=True) if is_so]
+    def stands(finding: Finding) -> bool:
+        stat, promised = store.head(finding.where), again.get(finding.where)
+        if stat and promised and (stat.checksum is not None or finding.where in read) and _is_same(store, promised):
+            return False
+        return (
+            as_stored(stat and stat.size, stat and stat.etag)
+            == finding.found.removeprefix("an object of ").split(" that ", maxsplit=1)[0]
+        )
+
+    return [f for f, is_so in zip(found, pool.map(stands, found), strict=True) if is_so or f.kind == "superseded-left"]
+
+
+def _is_same(store: Store, promised: Difference) -> bool:
+    return compare(store, promised.key, promised.size or 0, promised.checksum or "").same
+
+
+def _take(books: Books, stats: Iterator[Stat]) -> None:
+    """All that is listed, but for what lies in other stores further down."""
+    page: list[Stat] = []
+    ledgers: set[str] = set()
+    for stat in stats:
+        if f"/{LEDGER}/" in stat.key:
+            ledgers.update(inner_stores([stat.key]))
+        else:
+            page.append(stat)
+        if len(page) >= PAGE:
+            books.found(page)
+            page = []
+    books.found(page)
+    for inner in ledgers:
+        books.forget(inner)
+
+
+def _difference(archive: str, found: Difference) -> Finding:
+    promised = as_stored(found.size, found.etag)
+    seen = as_stored(found.found_size, found.found_etag)
+    if found.found_size is None:
+        return missing(archive, found.key, promised, found.run)
+    if found.found_size != found.size:
+        return changed(archive, found.key, seen, promised, found.run)
+    return rewritten(archive, found.key, seen, promised, found.run)
+
+
+def _strangers(archive: str, books: Books, unfinished: list[Plan]) -> Iterator[Finding]:
+    for found, replaced_by in books.strangers():
+        if replaced_by:
+            yield left(archive, found.key, replaced_by)
+        elif not any(may_have_written(plan, found.key) for plan in unfinished):
+            yield unexplained(archive, found.key, as_stored(found.found_size, found.found_etag))
 
 
 def _of_others(store: Store, archive: str, keys: set[str], pool: ThreadPoolExecutor, tell: Tell) -> set[str]:
     """Which of these keys other archives that share the store may have written."""
-    plans: dict[str, set[str]] = {}
+    plans: dict[str, set[int]] = {}
     for stat in store.list(f"{LEDGER}/"):
         other = decode(stat.key.split("/")[1])
-        place = split_run_document(other, stat.key)
-        if other != archive and place and place[1] == "plan":
-            plans.setdefault(other, set()).add(place[0])
+        number = split_line_document(other, stat.key)
+        if other != archive and number is not None:
+            plans.setdefault(other, set()).add(number)
     if plans:
         tell(f"{archive}: asking the ledgers of {', '.join(sorted(plans))} about {count(len(keys), 'object')}")
 
-    def explain(run_of: tuple[str, str]) -> set[str]:
+    def explain(place: tuple[str, int]) -> set[str]:
         # That a document of another archive cannot be read is for its own audit to say.
-        plan = Reader(Ledger(store, run_of[0]), pool).plan(run_of[1])
+        plan = Reader(Ledger(store, place[0]), pool).planned(place[1])
         return {key for key in keys if plan and may_have_written(plan, key)}
 
-    return set().union(*pool.map(explain, [(other, run) for other, runs in plans.items() for run in sorted(runs)]))
+    return set().union(*pool.map(explain, [(other, n) for other, numbers in plans.items() for n in sorted(numbers)]))

@@ -1,31 +1,47 @@
 """Live: what the brokers say of an archive's topics and its group."""
 
-from kafka_archiver.audit.live import Seen, check_live
+from dataclasses import replace
+
+from kafka_archiver.audit.live import check_live, group_busy, topics_gone
 from kafka_archiver.audit.report import Finding
 from kafka_archiver.config import Archive
 from kafka_archiver.kafka.cluster import Cluster
-from kafka_archiver.plan import Plan
-from kafka_archiver.proof import Progress
-from kafka_archiver.ranges import TopicPartition
-from kafka_archiver.steps.auditing.look import Look
+from kafka_archiver.ledger import Ledger
+from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.line import read_line
+from kafka_archiver.steps.look import look
+from kafka_archiver.store import Store
 
 
-def ask_brokers(archive: Archive, cluster: Cluster, found: Look) -> list[Finding]:
+def ask_brokers(archive: Archive, cluster: Cluster, store: Store) -> list[Finding]:
     """Compare the ledger with them."""
-    progress = found.progress or Progress(archive=archive.archive)
-    known = [p.name for p in progress.partitions if p.next is not None]
-    ids = cluster.topic_ids({name.topic for name in known})
-    same = [n for n in known if (p := progress.partition(n)) and ids[n.topic] == p.topic_id]
-    # As planning does: what open transactions have is no end of the log.
-    starts, ends = cluster.log_starts(same), cluster.log_ends(same, "read_uncommitted")
-    committed = cluster.committed(archive.group, same)
-    seen = [Seen(n, ids[n.topic], starts.get(n, 0), ends.get(n, 0), committed.get(n)) for n in known]
-    pending: dict[TopicPartition, set[int]] = {}
-    for plan in (run.plan for run in found.unfinished):
-        _add_positions(pending, plan)
-    return list(check_live(archive, progress, seen, pending))
+    context = Context(archive, cluster, store, Ledger(store, archive.archive))
+    line = read_line(context)
+    expected = line.expected(context.ledger)
+    known = {p.topic for p in expected.partitions}
+    wanted = {*known, *(archive.source.topics or ())}
+    there = [topic for topic, found in cluster.topic_ids(wanted).items() if found]
+    partitions = {t.name: t.partitions for t in cluster.topics(there)} if there else {}
+    findings = [
+        *group_busy(archive, cluster.members(archive.group)),
+        *topics_gone(archive, expected, partitions),
+    ]
+    # A topic that has fewer partitions than it had was made again, which is for a policy to decide.
+    gone = any(topic not in partitions for topic in wanted if topic_stops(archive, topic))
+    first = [f.kind for f in findings if f.kind == "group-busy"] + ["topic-gone"] * gone
+    if there:
+        seen = look(only(context, there), line, expected).seen
+        findings += check_live(archive, seen, {p.name: p for p in expected.partitions}, first)
+    return findings
 
 
-def _add_positions(pending: dict[TopicPartition, set[int]], plan: Plan | None) -> None:
-    for partition in plan.partitions if plan and plan.moves_group else ():
-        pending.setdefault(partition.name, set()).update({partition.start, partition.end})
+def topic_stops(archive: Archive, topic: str) -> bool:
+    """Whether no run is planned as long as this topic is not there."""
+    wanted = archive.source.wanted
+    return topic in wanted if isinstance(wanted, tuple) else wanted.fullmatch(topic) is not None
+
+
+def only(context: Context, topics: list[str]) -> Context:
+    """The archive of these topics alone, which waits for no transaction."""
+    source = context.archive.source.model_copy(update={"topics": tuple(topics), "pattern": None, "settle": 0})
+    return replace(context, archive=context.archive.model_copy(update={"source": source}))

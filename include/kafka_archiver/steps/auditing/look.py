@@ -2,16 +2,24 @@
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from kafka_archiver.audit.derived import check_hour, check_progress
-from kafka_archiver.audit.documents import Run, in_order, missing_documents, unknown_documents
+from kafka_archiver.audit.derived import Proved, check_hour, check_progress, derived, settled_runs
+from kafka_archiver.audit.documents import Run, check_line, is_known
+from kafka_archiver.audit.objects import UNEXPLAINED
 from kafka_archiver.audit.report import Counts, Finding, count, error, warning
-from kafka_archiver.audit.tiling import check_tiling
-from kafka_archiver.keys import hour_document, ledger_prefix, progress_document, split_hour_document
+from kafka_archiver.keys import (
+    claim_document,
+    ledger_prefix,
+    progress_document,
+    split_hour_document,
+    split_line_document,
+    split_run,
+    split_run_document,
+)
 from kafka_archiver.ledger import Ledger
-from kafka_archiver.plan import Plan
-from kafka_archiver.proof import Progress
+from kafka_archiver.progress import Progress
+from kafka_archiver.steps.auditing.books import Books
 from kafka_archiver.steps.auditing.listing import check_listing
 from kafka_archiver.steps.auditing.promises import Promises
 from kafka_archiver.steps.auditing.reading import Reader, Tell
@@ -22,13 +30,45 @@ THREADS = 16
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What one look found. `runs`: those that count, in the order of their commits; `progress`: as it is stored."""
+    """What one look found. `last`: how long the line is; `unsettled`: the runs behind its settled part."""
 
     findings: list[Finding]
-    runs: list[tuple[Run, Plan]]
-    unfinished: list[Run]
-    progress: Progress | None
+    last: int
+    unsettled: list[Run]
     counts: Counts
+
+
+@dataclass(slots=True)
+class _Keys:
+    """What the ledger lists: the numbers of its line, its hours, its rebuilds, the runs with a plan, how many say what
+    settling them did, and what is no document of it."""
+
+    numbers: set[int] = field(default_factory=set)
+    hours: set[int | None] = field(default_factory=set)
+    revisions: dict[str, list[str]] = field(default_factory=dict)
+    plans: set[str] = field(default_factory=set)
+    settled: int = 0
+    unknown: list[str] = field(default_factory=list)
+
+    def take(self, archive: str, key: str) -> None:
+        """Take in a key."""
+        number, hour, run = (
+            split_line_document(archive, key),
+            split_hour_document(archive, key),
+            split_run_document(archive, key),
+        )
+        if number is not None:
+            self.numbers.add(number)
+        elif hour:
+            self.hours.add(hour[0])
+        elif run and run[1] == "settled":
+            self.settled += 1
+        elif run and run[1] == "plan":
+            self.plans.add(run[0])
+        elif run and run[1] == "commit" and split_run(run[0])[1]:
+            self.revisions.setdefault(run[0].partition("+")[0], []).append(run[0])
+        if not is_known(archive, key):
+            self.unknown.append(key)
 
 
 def look(store: Store, archive: str, topics: Iterable[str], tell: Tell) -> Look:
@@ -36,74 +76,124 @@ def look(store: Store, archive: str, topics: Iterable[str], tell: Tell) -> Look:
 
     :param topics: below whose prefixes to look, besides those that the ledger knows.
     """
-    with ThreadPoolExecutor(THREADS) as pool:
+    with ThreadPoolExecutor(THREADS) as pool, Books.open() as books:
         reader = Reader(Ledger(store, archive), pool)
-        listed = sorted(s.key for s in store.list(ledger_prefix(archive)))
-        progress, runs = reader.progress(), reader.runs(listed)
-        settled = set(progress.runs if progress else ())
-        findings = [*unknown_documents(archive, listed), *missing_documents(archive, runs.values(), settled)]
-        tell(f"{archive}: {count(len(runs), 'run')}; reading what they promise")
-        promises = Promises(archive, runs, settled)
-        final = promises.order()
-        for number, (run, manifest) in enumerate(reader.manifests(final), start=1):
-            findings += promises.take(run, manifest)
+        keys = _Keys()
+        for stat in store.list(ledger_prefix(archive)):
+            keys.take(archive, stat.key)
+        progress = reader.progress()
+        # Without it, all but the last one that was at it are settled.
+        settled = (
+            settled_runs(progress.settled, max(keys.numbers, default=0), keys.settled)
+            if progress
+            else max(0, keys.settled - 1)
+        )
+        last = max([settled, *keys.numbers])
+        tell(f"{archive}: {count(last, 'run')}; reading what they promise")
+        promises = Promises(archive, reader, books)
+        findings = list(_unknown(keys.unknown))
+        promises.broken += [f"number {n}" for n in range(1, last + 1) if n not in keys.numbers]
+        for number, run in reader.runs(sorted(keys.numbers), settled):
+            findings += promises.take(number, run, _replaced_by(reader, keys, run, settled))
+            keys.plans.discard(run.name if run else "")
             if number % 1000 == 0:
-                tell(f"{archive}: {number:,} of {len(final):,} manifests read")
-        findings += check_tiling(promises.plans(), progress)
-        hours = [place[0] for key in listed if (place := split_hour_document(archive, key))]
-        findings += _check_derived(reader, archive, hours, progress, promises)
-        known = {p.topic for run in runs.values() if run.plan for p in run.plan.partitions}
-        known |= {p.topic for p in progress.partitions} if progress else set()
-        known |= set(topics)
+                tell(f"{archive}: {number:,} of {last:,} runs read")
+        beyond = _beyond(reader, keys, last)
+        promises.broken += [f"number {n}" for n in beyond]
+        findings += check_line(archive, keys.numbers, max([settled, *beyond]))
+        findings += promises.gaps()
+        findings += _check_derived(reader, archive, keys.hours, progress, promises, books)
+        known = {*promises.topics, *topics, *((p.topic for p in progress.partitions) if progress else ())}
+        findings += _check_claims(reader, archive, promises.topics)
         tell(f"{archive}: listing the objects of {count(len(known), 'topic')}")
-        findings += check_listing(store, archive, known, promises.explained, pool, tell)
-    promised = promises.explained.promised.values()
+        findings += check_listing(store, archive, known, books, promises.unfinished, pool, tell)
+        objects, size = books.promised()
     return Look(
         findings=[*reader.findings, *findings],
-        runs=[(run, plan) for run, plan, _ in in_order(promises.counting.values())],
-        unfinished=[run for name, run in runs.items() if name not in settled],
-        progress=progress,
+        last=last,
+        unsettled=promises.unsettled,
         counts=Counts(
-            runs=len(promises.counting),
-            objects=len(promised),
-            bytes=sum(stored.size for stored, _ in promised),
+            runs=promises.runs,
+            objects=objects,
+            bytes=size,
             rows=promises.rows,
-            hours=len(hours),
+            hours=len(keys.hours),
             lost=promises.lost,
         ),
     )
 
 
+def _unknown(keys: Iterable[str]) -> Iterator[Finding]:
+    for key in sorted(keys):
+        yield error(UNEXPLAINED, key, "a key that is no document of the ledger", "none", "Look who put it there")
+
+
+def _beyond(reader: Reader, keys: _Keys, last: int) -> list[int]:
+    """The numbers of runs behind the end of the line: each plan was in the line before it was copied."""
+    plans = (reader.plan(run) for run in sorted(keys.plans))
+    return [plan.number for plan in plans if plan and plan.number > last and reader.planned(plan.number) is None]
+
+
+def _replaced_by(reader: Reader, keys: _Keys, run: Run | None, settled: int) -> Run | None:
+    """The committed revision that has come in place of a run, if any has; the first, which says what of it stays."""
+    if run is None or not run.committed:
+        return None
+    later = [r for r in keys.revisions.get(run.plan.interval.id, ()) if split_run(r) > split_run(run.name)]
+    final = [r for r in later if (made := reader.commit(r)) and made.outcome == "committed"]
+    plan = reader.plan(min(final, key=split_run)) if final else None
+    return Run(plan, None, None, None, reader.commit(plan.run), None, plan.number <= settled) if plan else None
+
+
+def _check_claims(reader: Reader, archive: str, topics: Iterable[str]) -> Iterator[Finding]:
+    """Each topic of the archive is its own in this place."""
+    for topic, owner in reader.claims(topics):
+        key = claim_document(topic)
+        if owner is None and key not in reader.unreadable:
+            found = "The next run takes it; until then another archive could"
+            yield warning("claim-missing", key, "nothing", f"that topic {topic} is of archive {archive}", found)
+        elif owner not in (None, archive):
+            yield error(
+                "claim-foreign",
+                key,
+                f"that topic {topic} is of archive {owner}",
+                f"that it is of archive {archive}, which has objects of it here",
+                "Two archives in one place overwrite each other: give one of them another `store.url`",
+            )
+
+
 def _check_derived(
-    reader: Reader, archive: str, hours: list[int | None], progress: Progress | None, promises: Promises
+    reader: Reader,
+    archive: str,
+    hours: set[int | None],
+    progress: Progress | None,
+    promises: Promises,
+    books: Books,
 ) -> Iterator[Finding]:
     """The proofs and the progress."""
     if promises.broken:
         yield warning(
             "not-checked",
             f"{ledger_prefix(archive)}hours/",
-            f"runs whose documents are not those that were committed: {', '.join(sorted(promises.broken)[:5])}",
+            f"runs whose documents are not those that were committed: {', '.join(promises.broken[:5])}",
             "committed documents, from which the proofs and the progress can be computed again",
             "Mend those first, then audit again",
         )
         return
-    given, first = promises.replay.proofs, next(iter(promises.replay.order), None)
-    late = None
-    for hour, stored in reader.hours(hours):
-        if stored is not None:
-            yield from check_hour(archive, hour, stored, given.get(hour, [None]))
-            # Without progress nothing is settled: at most the first run had come so far.
-            if {stored.changed_by, *(c.run for c in stored.runs)} != {first}:
-                late = hour_document(archive, hour)
-    for hour in given.keys() - set(hours):
-        yield from check_hour(archive, hour, None, given[hour])
+    every = sorted({*hours, *books.hours()}, key=lambda hour: (hour is None, hour))
+    for hour, stored in reader.hours(every):
+        given: list[Proved | None] = [
+            (one, books.contributions(one)) if one else None for one in (books.proof(hour), books.ahead(hour))
+        ]
+        if stored is not None or hour not in hours:
+            # An unreadable one is a finding already.
+            yield from check_hour(archive, hour, stored, given if given[1] else given[:1])
     if progress:
         yield from check_progress(progress, promises.replay.progress)
-    elif late:
+    elif promises.replay.progress.settled and progress_document(archive) not in reader.unreadable:
         yield error(
             "progress-missing",
             progress_document(archive),
-            f"nothing, while {late} is of a run that followed another",
+            "nothing, while runs are settled",
             "the summary of all settled runs",
-            "Restore it from a version or copy of the bucket; else the next run settles every run again",
+            derived(archive),
         )

@@ -1,84 +1,106 @@
-"""What the committed manifests promise, taken in one after the other."""
+"""What the runs of the line promise, taken in one after the other."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 
-from kafka_archiver.audit.documents import Run, changed_documents, current, in_order, superseded
-from kafka_archiver.audit.objects import Explained
-from kafka_archiver.audit.replay import Replay
-from kafka_archiver.audit.report import Finding
-from kafka_archiver.audit.tiling import check_lost
+from kafka_archiver.audit.derived import derived
+from kafka_archiver.audit.documents import Run, check_documents
+from kafka_archiver.audit.objects import twice
+from kafka_archiver.audit.report import Finding, error
+from kafka_archiver.audit.tiling import Tiling, check_lost
+from kafka_archiver.keys import run_document
 from kafka_archiver.manifest import Manifest
 from kafka_archiver.plan import Plan
+from kafka_archiver.steps.auditing.books import Books
+from kafka_archiver.steps.auditing.reading import Reader
+from kafka_archiver.steps.auditing.replay import Replay
 
 
 class Promises:
-    """All that the manifests say. They are taken in one at a time, and not kept.
+    """All that the runs say, in the books. They are taken in one at a time, and not kept.
 
-    `explained`: the objects; `replay`: the proofs and the progress; `broken`: runs whose documents are not those that
-    were committed, without which nobody knows what proofs and progress should be; `rows`, `lost`: of the runs that
-    count, which are in `counting`, by their interval.
+    `replay`: the progress; `broken`: the first runs whose documents are not those that were committed, without which
+    nobody knows what proofs and progress should be; `unfinished`: plans whose objects may be there, or not;
+    `runs`, `rows`, `lost`: of the runs that count.
     """
 
-    def __init__(self, archive: str, runs: Mapping[str, Run], settled: set[str]) -> None:
-        self._archive, self._runs, self._settled = archive, runs, settled
-        self._superseded = superseded(runs)
-        self._ordered = [run for run, _, _ in in_order(runs.values())]
-        self.counting = current(runs.values())
-        self.explained = Explained()
-        self.replay = Replay(archive)
-        self.broken = settled - {run.name for run in self._ordered}
-        self.rows = self.lost = 0
-        # Their objects may be there, or not.
-        self.explained.unfinished += [r.plan for r in runs.values() if r.plan and not r.committed]
+    def __init__(self, archive: str, reader: Reader, books: Books) -> None:
+        self._archive, self._reader, self._books = archive, reader, books
+        self._tiling = Tiling(archive)
+        self.replay = Replay(archive, books)
+        self.broken: list[str] = []
+        self.unfinished: list[Plan] = []
+        self.unsettled: list[Run] = []
+        self.topics: set[str] = set()
+        self.runs = self.rows = self.lost = 0
+        self._ahead = False
 
-    def order(self) -> list[Run]:
-        """The committed runs in the order in which they have to be taken in: as they were settled."""
-        known = {run.name for run in self._ordered}
-        final = [*self._ordered, *(r for r in self._runs.values() if r.committed and r.name not in known)]
-        return sorted(final, key=lambda run: run.name not in self._settled)
+    def take(self, number: int, run: Run | None, replaced_by: Run | None) -> Iterator[Finding]:
+        """Take in the next place of the line.
 
-    def take(self, run: Run, manifest: Manifest | None) -> Iterator[Finding]:
-        """Take in one run."""
-        wrong = list(changed_documents(self._archive, run, manifest))
+        :param run: None where its plan cannot be read.
+        :param replaced_by: the committed run that has come in its place.
+        """
+        if run is None:
+            self._break(f"number {number}")
+            return
+        plan, outcome = run.plan, run.commit.outcome if run.commit else None
+        self.topics |= {p.topic for p in plan.partitions}
+        yield from self._tiling.take(plan, outcome)
+        wrong = list(check_documents(self._archive, run, self._reader.unreadable))
         yield from wrong
-        if manifest is None and run.plan:
-            # Nobody knows which of these it promised; that it is gone is a finding already.
-            self.explained.unfinished.append(run.plan)
-        if wrong or manifest is None or run.plan is None:
-            self.broken.add(run.name)
-        elif not self.broken:
-            self._settle(run.plan, manifest)
-        if manifest and self.counting.get(run.interval) is run:
+        sound = not any(f.kind not in ("plan-missing", "intent-changed") for f in wrong)
+        if not run.settled:
+            self.unsettled.append(run)
+        if outcome is None and not run.settled:
+            # What it has written nobody knows yet.
+            self.unfinished.append(plan)
+        elif not sound or (run.settled and outcome is None) or (run.committed and run.manifest is None):
+            self._break(run.name)
+            self.unfinished.append(plan)
+        elif outcome:
+            yield from self._settle(run)
+        if outcome in ("replaced", "given_up"):
+            # Until it is tidied; `clean` looks after it.
+            self.unfinished.append(plan)
+        if run.manifest and run.committed:
+            yield from self._promise(run, run.manifest, replaced_by)
+
+    def _break(self, run: str) -> None:
+        self.broken.append(run)
+
+    def _settle(self, run: Run) -> Iterator[Finding]:
+        if self.broken or (self._ahead and not run.settled) or run.commit is None:
+            return
+        # Of those that are not settled only the next one can have come so far.
+        self._ahead = not run.settled
+        # A rebuild that was given up has taken nothing away.
+        manifest, superseded = (run.manifest, self._final(run.plan.supersedes)) if run.committed else (None, None)
+        said = self.replay.settle(run.plan, run.commit, manifest, superseded, ahead=not run.settled)
+        if run.settled and run.done != said:
+            key = run_document(self._archive, run.name, "settled")
+            found = "nothing" if run.done is None else f"closed {run.done.closed}, changed {run.done.changed}"
+            expected = f"closed {said.closed}, changed {said.changed}, as the manifests give it"
+            yield error("settled-wrong", key, found, expected, derived(self._archive))
+
+    def _final(self, run: str | None) -> Manifest | None:
+        """What a run has written, if it was final."""
+        if run is None:
+            return None
+        made = self._reader.commit(run)
+        return self._reader.manifest(run) if made and made.outcome == "committed" else None
+
+    def _promise(self, run: Run, manifest: Manifest, replaced_by: Run | None) -> Iterator[Finding]:
+        if replaced_by is None:
+            self.runs += 1
             self.rows += manifest.rows
             self.lost += manifest.account["lost"]
-            yield from self.explained.promise(manifest)
+            for key, other in self._books.promise(manifest):
+                yield twice(self._archive, key, run.name, other)
             yield from check_lost(manifest)
-        elif manifest:
-            self._replaced(manifest)
-
-    def _settle(self, plan: Plan, manifest: Manifest) -> None:
-        if plan.run in self._superseded:
-            self.replay.keep(manifest)
-        if plan.run in self._settled:
-            self.replay.settle(plan, manifest)
         else:
-            self.replay.go_on(plan, manifest)
+            gone = replaced_by.settled and not replaced_by.plan.keep_superseded
+            self._books.replace((o.key for o in manifest.stored), replaced_by.name if gone else "")
 
-    def _replaced(self, manifest: Manifest) -> None:
-        keys = [o.key for o in manifest.stored]
-        by = self._superseded.get(manifest.run)
-        if by and by.plan and by.name in self._settled and not by.plan.keep_superseded:
-            self.explained.superseded.update(dict.fromkeys(keys, by.name))
-        else:
-            self.explained.keys.update(keys)
-
-    def plans(self) -> Iterator[tuple[Plan, bool]]:
-        """The plans that have to tile the logs, each with whether it is a scheduled run's."""
-        counting: Iterable[Run] = self.counting.values()
-        begun = (r for r in self._runs.values() if not r.committed and r.plan and r.plan.supersedes is None)
-        for plan in (r.plan for r in [*counting, *begun]):
-            if plan:
-                # A rebuild is what the run was that it takes the place of.
-                first = self._runs.get(plan.interval.id)
-                root = first.plan if plan.supersedes and first and first.plan else plan
-                yield plan, root.moves_group
+    def gaps(self) -> Iterator[Finding]:
+        """Offsets that no plan has."""
+        return self._tiling.gaps()

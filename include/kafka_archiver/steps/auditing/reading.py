@@ -5,14 +5,15 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
+from kafka_archiver.audit.derived import Proved
 from kafka_archiver.audit.documents import Run
 from kafka_archiver.audit.report import Finding, error
-from kafka_archiver.errors import DocumentError
-from kafka_archiver.keys import hour_document, progress_document, run_document, split_run_document
+from kafka_archiver.errors import DocumentError, IntegrityError
+from kafka_archiver.keys import claim_document, hour_document, line_document, progress_document, run_document
 from kafka_archiver.ledger import Ledger
-from kafka_archiver.manifest import Manifest
+from kafka_archiver.manifest import Commit, Intent, Manifest
 from kafka_archiver.plan import Plan
-from kafka_archiver.proof import HourProof, Progress
+from kafka_archiver.progress import Progress
 
 # Documents that are read before it is their turn.
 AHEAD = 32
@@ -29,42 +30,72 @@ class Reader:
         self._ledger, self._pool = ledger, pool
         self.findings: list[Finding] = []
 
+    @property
+    def unreadable(self) -> set[str]:
+        """The keys of the documents that are there and cannot be read."""
+        return {finding.where for finding in self.findings}
+
     def progress(self) -> Progress | None:
         """The progress as it is stored."""
         return self._read(progress_document(self._ledger.archive), self._ledger.progress)
 
-    def runs(self, listed: Iterable[str]) -> dict[str, Run]:
-        """The runs whose documents are among these keys, by name."""
-        names: dict[str, set[str]] = {}
-        for key in listed:
-            if place := split_run_document(self._ledger.archive, key):
-                names.setdefault(place[0], set()).add(place[1])
-
-        def read(name: str) -> Run:
-            commit = self._read(self._key(name, "commit"), lambda: self._ledger.commit(name))
-            return Run(name, frozenset(names[name]), self.plan(name), commit)
-
-        return {run.name: run for run in self._pool.map(read, sorted(names))}
+    def planned(self, number: int) -> Plan | None:
+        """The plan at a place of the line."""
+        return self._read(line_document(self._ledger.archive, number), lambda: self._ledger.planned(number))
 
     def plan(self, run: str) -> Plan | None:
         """A run's plan."""
         return self._read(self._key(run, "plan"), lambda: self._ledger.plan(run))
 
-    def manifests(self, runs: Iterable[Run]) -> Iterator[tuple[Run, Manifest | None]]:
-        """Each run with its manifest, in order."""
+    def commit(self, run: str) -> Commit | None:
+        """How a run ended."""
+        return self._read(self._key(run, "commit"), lambda: self._ledger.commit(run))
 
-        def read(run: Run) -> Manifest | None:
-            return self._read(self._key(run.name, "manifest"), lambda: self._ledger.manifest(run.name))
+    def manifest(self, run: str) -> Manifest | None:
+        """A run's manifest."""
+        return self._read(self._key(run, "manifest"), lambda: self._ledger.manifest(run))
 
-        return self._ahead(read, runs)
+    def runs(self, numbers: Iterable[int], settled: int) -> Iterator[tuple[int, Run | None]]:
+        """The places of the line, in order, each with the documents of its run."""
 
-    def hours(self, hours: Iterable[int | None]) -> Iterator[tuple[int | None, HourProof | None]]:
+        def read(number: int) -> Run | None:
+            plan = self.planned(number)
+            return self._run(plan, number <= settled) if plan else None
+
+        return self._ahead(read, numbers)
+
+    def _run(self, plan: Plan, settled: bool) -> Run:
+        run, ledger = plan.run, self._ledger
+
+        def intent() -> Intent | None:
+            return ledger.intent(run).document
+
+        return Run(
+            plan,
+            self.plan(run),
+            self._read(self._key(run, "intent"), intent),
+            self.manifest(run),
+            self.commit(run),
+            self._read(self._key(run, "settled"), lambda: ledger.settled(run)),
+            settled,
+        )
+
+    def hours(self, hours: Iterable[int | None]) -> Iterator[tuple[int | None, Proved | None]]:
         """Each hour with its proof, in order."""
 
-        def read(hour: int | None) -> HourProof | None:
-            return self._read(hour_document(self._ledger.archive, hour), lambda: self._ledger.hour(hour))
+        def read(hour: int | None) -> Proved | None:
+            key = hour_document(self._ledger.archive, hour)
+            return self._read(key, lambda: self._proved(hour))
 
         return self._ahead(read, hours)
+
+    def _proved(self, hour: int | None) -> Proved | None:
+        proof = self._ledger.hour(hour)
+        return (proof, self._ledger.contributions(proof)) if proof else None
+
+    def claims(self, topics: Iterable[str]) -> Iterator[tuple[str, str | None]]:
+        """Whose each topic is."""
+        return self._ahead(lambda t: self._read(claim_document(t), lambda: self._ledger.claimed(t)), sorted(topics))
 
     def _key(self, run: str, name: str) -> str:
         return run_document(self._ledger.archive, run, name)
@@ -72,7 +103,7 @@ class Reader:
     def _read(self, key: str, read: Callable[[], Result | None]) -> Result | None:
         try:
             return read()
-        except DocumentError as damage:
+        except (DocumentError, IntegrityError) as damage:
             text = str(damage).removeprefix(f"{self._ledger.store.url}/{key} ")
             expected = "a document as docs/FORMAT.md has it"
             self.findings.append(error("unreadable", key, text, expected, "Nothing that needs it can go on"))

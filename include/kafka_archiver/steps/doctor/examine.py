@@ -1,39 +1,56 @@
 """All checks of one archive."""
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from dataclasses import replace
+from datetime import UTC, datetime
 
 from kafka_archiver.config import Archive
-from kafka_archiver.errors import ArchiverError
-from kafka_archiver.intervals import Interval
+from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.keys import topic_prefix
+from kafka_archiver.ledger import Ledger
 from kafka_archiver.steps.claims import foreign, owners_of
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.doctor.brokers import check_brokers
 from kafka_archiver.steps.doctor.check import Check, problem, tried
-from kafka_archiver.steps.doctor.runs import check_runs
+from kafka_archiver.steps.doctor.condition import check_condition, check_runs
 from kafka_archiver.steps.doctor.store import check_store
-from kafka_archiver.steps.plan import settled_so_far, unfinished
+from kafka_archiver.steps.facts import Facts
+from kafka_archiver.store import Store
 
 
-def examine(context: Context, interval: Interval, now: datetime, others: Iterable[Archive] = ()) -> Iterator[Check]:
+def examine(
+    archive: Archive, cluster: Cluster | None, store: Store | None, facts: Facts, others: Iterable[Archive] = ()
+) -> Iterator[Check]:
     """Everything about the brokers, the store and the ledger. Changes nothing but the store's probes, which go again.
 
-    :param interval: the last one that has ended.
+    What cannot be looked at hides nothing else.
+
+    :param cluster: None: nobody knows where the brokers are; `store`: likewise.
+    :param facts: what Airflow knows of the archive.
     :param others: the other archives of this Airflow.
     """
-    yield from check_store(context.store, context.archive.archive)
-    neighbours = list(check_neighbours(context.archive, others))
-    # Those of the same Airflow are known by name already.
-    yield from neighbours or tried("neighbours", lambda: check_claims(context))
-    try:
-        waiting = unfinished(context)
-    except ArchiverError as error:
-        yield problem("ledger", str(error), "the group cannot be compared with it")
+    if store:
+        yield from check_store(store, archive.archive)
+    neighbours = list(check_neighbours(archive, others))
+    yield from neighbours
+    there = (yield from check_brokers(archive, cluster)) if cluster else []
+    if cluster is None or store is None:
+        yield from check_runs(archive.archive, facts, None, None, datetime.now(UTC))
         return
-    yield from check_brokers(context, interval, waiting)
-    archive, ledger = context.archive.archive, context.ledger
-    yield from tried("runs", lambda: check_runs(archive, waiting, ledger.runs(), settled_so_far(context), now))
+    context = Context(archive, cluster, store, Ledger(store, archive.archive))
+    if not neighbours:
+        # Those of the same Airflow are known by name already.
+        yield from tried("neighbours", lambda: check_claims(context))
+    yield from check_condition(_with_only(context, there), facts, bool(there))
+
+
+def _with_only(context: Context, topics: list[str]) -> Context:
+    """The archive of the topics that are there: a missing one hides nothing of the others."""
+    source = context.archive.source
+    if source.topics is None or not topics:
+        return context
+    archive = context.archive.model_copy(update={"source": source.model_copy(update={"topics": tuple(topics)})})
+    return replace(context, archive=archive)
 
 
 def check_claims(context: Context) -> Iterator[Check]:

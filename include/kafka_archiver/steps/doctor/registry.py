@@ -3,12 +3,12 @@
 import re
 from collections.abc import Iterable, Iterator
 
+from kafka_archiver.config import Archive
 from kafka_archiver.decode.registry import Registry, schema_id
 from kafka_archiver.errors import ArchiverError, TransientError
-from kafka_archiver.kafka.cluster import Topic
+from kafka_archiver.kafka.cluster import Cluster, Topic
 from kafka_archiver.kafka.reader import read_chunk
 from kafka_archiver.plan import Chunk, Settings
-from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.doctor.check import Check, ok, problem, tried, warning
 
 REGISTRY = "schema registry"
@@ -17,8 +17,11 @@ TOPICS, PARTITIONS, OFFSETS = 20, 3, 5
 _PATIENCE_SECONDS = 5.0
 
 
-def check_registry(context: Context, registry: Registry | None) -> Iterator[Check]:
-    """Everything about the registry that the archive names, if it names one."""
+def check_registry(archive: Archive, cluster: Cluster | None, registry: Registry | None) -> Iterator[Check]:
+    """Everything about the registry that the archive names, if it names one.
+
+    :param cluster: None: nobody knows where the brokers are.
+    """
     if registry is None:
         yield ok(REGISTRY, "not configured")
         return
@@ -29,29 +32,31 @@ def check_registry(context: Context, registry: Registry | None) -> Iterator[Chec
         yield problem(REGISTRY, str(error), means)
         return
     yield ok(REGISTRY, f"{registry.url} answers; compatibility level {level}")
-    topics = list(_topics(context))
+    if cluster is None:
+        return
+    topics = list(_topics(archive, cluster))
     for topic in topics[:TOPICS]:
-        yield from tried(f"schemas of {topic.name}", lambda: [_schemas(context, registry, topic)])  # noqa: B023 - consumed at once
+        yield from tried(f"schemas of {topic.name}", lambda: [_schemas(archive, cluster, registry, topic)])  # noqa: B023 - at once
     if len(topics) > TOPICS:
         yield ok("schemas", f"only the first {TOPICS} of {len(topics)} topics were looked at")
 
 
-def _topics(context: Context) -> Iterator[Topic]:
-    wanted = context.archive.source.wanted
+def _topics(archive: Archive, cluster: Cluster) -> Iterator[Topic]:
+    wanted = archive.source.wanted
     for some in [wanted] if isinstance(wanted, re.Pattern) else [[name] for name in wanted]:
         # The checks of the brokers have said what is wrong.
         try:
-            yield from context.cluster.topics(some)
+            yield from cluster.topics(some)
         except TransientError:
             return
         except ArchiverError:
             continue
 
 
-def _schemas(context: Context, registry: Registry, topic: Topic) -> Check:
+def _schemas(archive: Archive, cluster: Cluster, registry: Registry, topic: Topic) -> Check:
     name = f"schemas of {topic.name}"
     found: dict[int, str] = {}
-    for place, value in _newest(context, topic):
+    for place, value in _newest(archive, cluster, topic):
         number = schema_id(value)
         if number is not None:
             found.setdefault(number, place)
@@ -72,15 +77,15 @@ def _schemas(context: Context, registry: Registry, topic: Topic) -> Check:
     return ok(name, f"the schemas of its newest records are there: {shown}")
 
 
-def _newest(context: Context, topic: Topic) -> Iterable[tuple[str, bytes]]:
+def _newest(archive: Archive, cluster: Cluster, topic: Topic) -> Iterable[tuple[str, bytes]]:
     """The values of a topic's newest records, each with its place."""
-    cluster, isolation = context.cluster, context.archive.source.isolation
+    isolation = archive.source.isolation
     starts, ends = cluster.log_starts(topic.names), cluster.log_ends(topic.names, isolation)
     for partition in [n for n in topic.names if ends[n] > starts[n]][:PARTITIONS]:
         start, end = max(starts[partition], ends[partition] - OFFSETS), ends[partition]
         chunk = Chunk(topic=topic.name, partition=partition.partition, generation=0, start=start, end=end)
         settings = Settings(isolation=isolation)
-        for batch in read_chunk(cluster.properties, context.archive.group, chunk, settings, _PATIENCE_SECONDS):
+        for batch in read_chunk(cluster.properties, archive.group, chunk, settings, _PATIENCE_SECONDS):
             for offset, value in zip(batch.column("offset"), batch.column("value"), strict=True):
                 if value.is_valid:
                     yield f"{partition} offset {offset}", value.as_py()

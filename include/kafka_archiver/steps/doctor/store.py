@@ -4,11 +4,13 @@ import uuid
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 
+from kafka_archiver.checksum import crc32
 from kafka_archiver.errors import ArchiverError
 from kafka_archiver.keys import probe_prefix
 from kafka_archiver.steps.doctor.check import Check, ok, problem, tried, warning
 from kafka_archiver.store import PendingUpload, Store
 from kafka_archiver.store.base import MIN_PART
+from kafka_archiver.store.compare import Comparison, compare
 
 # Signed requests of clocks that differ by a quarter of an hour are refused.
 SKEW_NOTED, SKEW_TOO_MUCH = timedelta(seconds=30), timedelta(minutes=5)
@@ -38,7 +40,8 @@ def _create_only(store: Store, key: str) -> Iterator[Check]:
     name, first = "create-only", b"first"
     if not store.create(key, first):
         yield problem(name, f"{key} cannot be created, for it is there already", "two doctors at once; ask again")
-    elif store.create(key, b"second") or store.get(key) != first:
+        return
+    if store.create(key, b"second") or store.get(key) != first:
         yield problem(
             name,
             "the store ignores `If-None-Match: *`: an object that was there was written again",
@@ -48,6 +51,32 @@ def _create_only(store: Store, key: str) -> Iterator[Check]:
         )
     else:
         yield ok(name, "the second write of a key is refused")
+    yield from tried("replace-only", lambda: _replace_only(store, key))
+
+
+def _replace_only(store: Store, key: str) -> Iterator[Check]:
+    name, newer = "replace-only", b"what somebody wrote since"
+    known = store.version(key)
+    if known is None:
+        yield problem(name, f"{key} was just written, and is not there", "nothing that is read can be relied on")
+    elif not store.replace(key, newer, known.etag):
+        yield problem(
+            name,
+            "the store refuses to replace an object by the ETag that it gave for it (`If-Match`)",
+            "no run can write on what is archived, so none comes to its end",
+            "a store, or a release of it, that has conditional writes",
+        )
+    elif store.replace(key, b"by who has not read that", known.etag) or store.get(key) != newer:
+        yield problem(
+            name,
+            "the store ignores `If-Match`: an object was replaced by somebody who had read an older version of it",
+            "what one run has written on what is archived, another one that works beside it takes back: hours that "
+            "have records would be proved without them",
+            "a store, or a release of it, that has conditional writes",
+            "until then never run one archive from two Airflows, and clear no task of a run while another is at work",
+        )
+    else:
+        yield ok(name, "an object is replaced only by who has read it as it is")
 
 
 def _objects(store: Store, key: str, now: Callable[[], datetime]) -> Iterator[Check]:
@@ -91,32 +120,28 @@ def check_clock(theirs: datetime, before: datetime, after: datetime) -> Check:
 
 def _multipart(store: Store, key: str) -> Iterator[Check]:
     name = "multipart"
-    upload_id = store.start_upload(key)
+    begun = store.start_upload(key)
     sent = (bytes(MIN_PART), b"the end")
-    parts = tuple(store.upload_part(key, upload_id, number, data) for number, data in enumerate(sent, start=1))
-    listed = any(found == upload_id for _, found, _ in store.list_uploads(key))
+    parts = (store.upload_part(begun, number, data, crc32(data)) for number, data in enumerate(sent, start=1))
+    upload = begun._replace(parts=tuple(parts))
+    listed = any(found == upload.upload_id for _, found, _ in store.list_uploads(key))
     unseen = store.head(key) is None
-    etag = store.complete_upload(key, upload_id, parts)
-    stat = store.head(key)
-    other = store.start_upload(key)
+    etag = store.complete_upload(upload)
+    whole = compare(store, key, upload.size, upload.checksum, upload.md5_etag)
+    other = store.start_upload(key).upload_id
     store.abort_upload(key, other)
     aborted = all(found != other for _, found, _ in store.list_uploads(key))
     wrong = [
         what
         for what, right in (
             ("an upload is visible before it is completed", unseen),
-            ("the completed object is not what was sent", stat is not None and stat.size == sum(map(len, sent))),
+            (f"the completed object is {whole}, not what was sent", whole.same),
             ("aborting an upload leaves it there", aborted),
         )
         if not right
     ]
-    expected = PendingUpload(key, upload_id, parts).checksum
-    plain = all(part.etag == part.md5 for part in parts)
     if wrong:
         yield problem(name, "; ".join(wrong), "objects could be half written, or never go away")
-    elif plain and etag != expected:
-        found = f"the completed object has ETag {etag}, its parts' MD5s give {expected}"
-        yield problem(name, found, "every run would take its objects for damaged")
     elif not listed:
         yield warning(
             name,
@@ -125,8 +150,17 @@ def _multipart(store: Store, key: str) -> Iterator[Check]:
             "a lifecycle rule that aborts incomplete uploads after a day or two",
         )
     else:
-        etags = "the ETag is as expected" if plain else "ETags are no MD5s (encryption by KMS)"
-        yield ok(name, f"started, sent, completed, aborted, listed; {etags}")
+        yield ok(name, f"started, sent, completed, aborted, listed; {_kind(upload, whole, etag)}")
+
+
+def _kind(upload: PendingUpload, whole: Comparison, etag: str) -> str:
+    """How the store's objects are compared with what was sent."""
+    if upload.checked and whole.by == "checksum":
+        return "the store checks the CRC-32 of every part and object, and keeps it"
+    parts = "checks the CRC-32" if upload.checked else "checks the MD5"
+    if etag == upload.md5_etag:
+        return f"the store {parts} of every part; objects are compared by their ETags"
+    return f"the store {parts} of every part; its ETags are no MD5s, so what a killed job left is read to be compared"
 
 
 def _remove(store: Store, key: str) -> Iterator[Check]:

@@ -1,0 +1,124 @@
+"""Whether this Python's libraries give the bytes that this release promises.
+
+Two versions of a compressor may both be right and write other bytes. A run that one machine begins and another repeats
+would then contradict itself, so a process that writes, or plans what will be written, first encodes some fixed records.
+"""
+
+import hashlib
+import platform
+import socket
+from functools import cache
+from importlib import import_module
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_archiver.errors import PermanentError
+from kafka_archiver.formats import dead_letter
+from kafka_archiver.formats.base import RECORD, Content, Target
+from kafka_archiver.formats.registry import get_format
+from kafka_archiver.formats.vectors import binaries, vector
+from kafka_archiver.plan import Settings
+
+# MD5 of what `_object` gives in encoding 3. Formats of other distributions answer for themselves.
+_KNOWN = {
+    "avro-gzip-record": "07bf776095b5b815d4604ba1f99ae4e6",
+    "avro-none-record": "4e12be970b5111fab805cc885dfc872d",
+    "avro-zstd-record": "0d7c2b1274288e9862e28299d99bbb65",
+    "jsonl-gzip-record": "08d1592b87216bd9e0c06f3c26d69a20",
+    "jsonl-gzip-value": "245475733a3efef2f7674a24d5e0ee24",
+    "jsonl-none-record": "a0ad13b444a43a7eda0118297e673a61",
+    "jsonl-none-value": "df7257d995756f2713d5e1173e14ff61",
+    "jsonl-zstd-record": "64caa9a46a467a3b94314ec5ea6a8c8c",
+    "jsonl-zstd-value": "30c56b3531de5a732f7a28b43f2b904a",
+    "parquet-gzip-record": "adf4ca419e85e2731b85110db8920a04",
+    "parquet-none-record": "4a1d777778c1492233310806fe185163",
+    "parquet-snappy-record": "856619394d874dd204d8641f65298f72",
+    "parquet-zstd-record": "c47f3cce9012d408002cc5f472e68803",
+}
+# What makes the bytes, and the versions that were seen to give these (on x86-64).
+_RIGHT = {
+    "zstandard": ("0.24.0", "0.25.0"),
+    "isal": ("1.7.2", "1.8.0", "1.9.0", "1.9.1"),
+    "pyarrow": ("22.0.0", "23.0.0", "24.0.0", "25.0.0", "26.0.1"),
+    "orjson": ("3.10.0", "3.11.0", "3.13.0"),
+}
+_ROWS = 2000
+
+
+def require_known_bytes(settings: Settings, dead_letters: bool = False) -> None:
+    """Look at the libraries with which objects will be written; costs a few milliseconds, once a process.
+
+    :param dead_letters: these may be written too.
+    :raises PermanentError: they give other bytes than those of this release.
+    """
+    _require(settings.format, settings.codec, settings.content)
+    if dead_letters:
+        _require("jsonl", dead_letter.CODEC, "record")
+
+
+@cache
+def _require(format_name: str, codec: str, content: Content) -> None:
+    known = _KNOWN.get(f"{format_name}-{codec}-{content}")
+    if known is None or known == hashlib.md5(_object(format_name, codec, content), usedforsecurity=False).hexdigest():
+        return
+    found = {name: import_module(name).__version__ for name in _libraries(format_name, codec)}
+    strange = [
+        f"{name} is {version}, and right are {', '.join(_RIGHT[name])}"
+        for name, version in found.items()
+        if version not in _RIGHT[name]
+    ]
+    why = "; ".join(strange) or (
+        f"{', '.join(map(' '.join, found.items()))} are right elsewhere, so it is their build, or this kind of machine "
+        f"({platform.machine()})"
+    )
+    raise PermanentError(
+        f"Python on {socket.gethostname()} does not write the bytes of this release for format {format_name}, codec "
+        f"{codec}: {why}. Install what requirements.txt has wherever objects are written (on the Spark executors, and "
+        "where the driver runs). Nothing was written: two encodings in one run could not "
+        "be repeated"
+    )
+
+
+def _libraries(format_name: str, codec: str) -> list[str]:
+    """What may be the cause, the likeliest first."""
+    compressor = {"gzip": ["isal"], "zstd": ["zstandard"]}.get(codec, [])
+    return ["pyarrow"] if format_name == "parquet" else [*compressor, "orjson", "pyarrow"]
+
+
+def _object(format_name: str, codec: str, content: Content) -> bytes:
+    """Some fixed records, enough for two slices of a text, as an object."""
+    target = Target(topic="vectors", partition=1, content=content, codec=codec, key="vectors")
+    encoder = get_format(format_name).encoder(target)
+    pieces = [*encoder.write(_records(content)), *encoder.finish()]
+    return b"".join(map(bytes, pieces))
+
+
+def _records(content: Content) -> pa.RecordBatch:
+    noise = hashlib.shake_256(b"kafka-archiver").digest(8 * _ROWS)
+    numbers = np.frombuffer(noise, "<u4").reshape(-1, 2).astype(np.int64)
+    form = b'{"id":%d,"customer":"customer %d","amount":%d.%02d,"state":"%s","note":"%s"}'
+    words = [noise[i : i + 2 + i % 7].hex().encode() for i in range(300)]
+    values = [
+        form % (n, m % 500, n % 9973, m % 100, words[m % 5], b" ".join(words[n % 290 : n % 290 + n % 9]))
+        for n, m in numbers.tolist()
+    ]
+    values[-3:] = [b'"%s"' % noise.hex().encode(), b'"%s"' % (b"a" * 50_000), b""]
+    offsets = vector(np.cumsum(1 + numbers[:, 0] % 3))
+    times = vector(1_763_700_000_000 + numbers[:, 1] % 3_600_000)
+    if content == "value":
+        return pa.record_batch([offsets, times, binaries(values)], ["offset", "timestamp", "value"])
+    # Not all of it is text, and some is null.
+    values[-1] = noise
+    columns = {
+        "offset": offsets,
+        "timestamp": times,
+        "timestamp_type": pa.array((numbers[:, 0] % 2).astype(np.int32)),
+        "key": pa.array([words[m % 300] if m % 10 else None for m in numbers[:, 1].tolist()], pa.binary()),
+        "value": pa.array([value if n % 50 else None for n, value in enumerate(values, 1)], pa.binary()),
+        "headers": pa.array(
+            [[{"key": f"h{k % 3}", "value": words[k] if k % 4 else None} for k in range(n % 3)] for n in range(_ROWS)],
+            RECORD.field("headers").type,
+        ),
+    }
+    return pa.RecordBatch.from_pydict(columns)

@@ -1,0 +1,139 @@
+"""What a consumer is told at a place of each partition: the first record there, or that the log had been cut before.
+
+By the first one knows how old what waits is; by both, whether a log is still the same.
+"""
+
+import re
+import time
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import confluent_kafka
+from confluent_kafka import KafkaError
+
+from kafka_archiver.kafka.failures import translate
+from kafka_archiver.ranges import TopicPartition
+
+# How librdkafka says that a log was cut, in the text of an error with another code.
+_CUT = str(KafkaError(KafkaError._LOG_TRUNCATION).str())
+_CUT_AT = re.compile(r"broker end offset is (\d+)")
+
+
+class LogEnd(NamedTuple):
+    """A place in a log, and the epoch of the leader under which it was its end; None where the brokers give none."""
+
+    offset: int
+    leader_epoch: int | None
+
+
+class FirstRecord(NamedTuple):
+    """A record: its place, its time (ms), the epoch of the leader that took it (None where the brokers give none), and
+    the CRC-32 of its value in hex (None for a null value)."""
+
+    offset: int
+    timestamp: int
+    leader_epoch: int | None
+    value: str | None
+
+
+def crc32(value: bytes | None) -> str | None:
+    """The CRC-32 of a value in hex; None for a null value."""
+    return None if value is None else f"{zlib.crc32(value):08x}"
+
+
+def known_epoch(epoch: int | None) -> int | None:
+    """A leader's epoch as librdkafka gives it; None where the brokers give none."""
+    return epoch if epoch is not None and epoch >= 0 else None
+
+
+def first_records(
+    properties: Mapping[str, Any], starts: Mapping[TopicPartition, int], seconds: float, brokers: str
+) -> dict[TopicPartition, FirstRecord | None]:
+    """The first record of each partition at or behind an offset, by one consumer for all; None where there is none.
+
+    A partition that gave no answer in time is not in the result.
+
+    :param properties: librdkafka's client properties.
+    :raises TransientError, PermanentError: a broker refuses to give one.
+    """
+    places = [confluent_kafka.TopicPartition(n.topic, n.partition, offset) for n, offset in starts.items()]
+    found: dict[TopicPartition, FirstRecord | None] = {}
+    for name, message in _answers(properties, places, seconds):
+        error = message.error()
+        if error is not None and error.code() not in (KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET):
+            raise translate(error, f"read a record of {name}", brokers)
+        found[name] = None if error else _record(message)
+    return found
+
+
+def truncated(
+    properties: Mapping[str, Any], ends: Mapping[TopicPartition, LogEnd], seconds: float, brokers: str
+) -> dict[TopicPartition, int | None]:
+    """Of logs that have lost what was before a place (KIP-320), where they were cut; None of the others.
+
+    Parameters and errors as above.
+
+    :param ends: where each log had ended under a leader, or a place before that; with an epoch.
+    """
+    places = [
+        confluent_kafka.TopicPartition(n.topic, n.partition, end.offset, leader_epoch=end.leader_epoch)
+        for n, end in ends.items()
+    ]
+    found: dict[TopicPartition, int | None] = {}
+    for name, message in _answers(properties, places, seconds):
+        error = message.error()
+        if error is not None and error.code() not in (KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET):
+            raise translate(error, f"look for the end of leader epoch {ends[name].leader_epoch} in {name}", brokers)
+        found[name] = _cut(str(error.str())) if error else None
+    return found
+
+
+def _cut(said: str) -> int | None:
+    """Where a log was cut, as far as librdkafka says that, and else at its beginning; None where it was not."""
+    place = _CUT_AT.search(said)
+    return None if _CUT not in said else int(place[1]) if place else 0
+
+
+def _answers(
+    properties: Mapping[str, Any], places: Iterable[Any], seconds: float
+) -> Iterator[tuple[TopicPartition, Any]]:
+    """The first message, or error, of each place, by one consumer for all; none of what gave none in time."""
+    waiting = set(places)
+    if not waiting:
+        return
+    consumer = confluent_kafka.Consumer(
+        {
+            **properties,
+            "group.id": "kafka-archiver-look",
+            "enable.auto.commit": False,
+            "isolation.level": "read_uncommitted",
+            "auto.offset.reset": "error",
+            "fetch.wait.max.ms": 50,
+            # One record of each is wanted; a broker gives a whole batch at least.
+            "fetch.message.max.bytes": 4096,
+            "queued.min.messages": 1,
+            "enable.partition.eof": True,
+            "receive.message.max.bytes": 2**31 - 1,
+            "log_level": 2,
+        }
+    )
+    try:
+        consumer.assign(list(waiting))
+        end = time.monotonic() + seconds
+        while waiting and (left := end - time.monotonic()) > 0:
+            for message in consumer.consume(len(waiting), min(left, 0.5)):
+                place = confluent_kafka.TopicPartition(str(message.topic()), message.partition() or 0)
+                error = message.error()
+                if place not in waiting or (error is not None and error.retriable()):
+                    continue
+                waiting.discard(place)
+                consumer.pause([place])
+                yield TopicPartition(place.topic, place.partition), message
+    finally:
+        consumer.close()
+
+
+def _record(message: Any) -> FirstRecord:
+    epoch, value = known_epoch(message.leader_epoch()), crc32(message.value())
+    return FirstRecord(message.offset(), int(message.timestamp()[1]), epoch, value)

@@ -1,0 +1,26 @@
+"""Why a run has failed: what its failed tasks have left behind."""
+
+from airflow.models.taskinstance import TaskInstance
+from airflow.models.xcom import XComModel
+from airflow.utils.session import create_session
+from sqlalchemy import select
+
+from kafka_archiver.orchestration.cause import CAUSE
+
+
+def reasons(dag_id: str, run_id: str) -> list[str]:
+    """Of each failed task its cause, and where its log is; two lines."""
+    with create_session() as session:
+        causes = select(XComModel).where(XComModel.dag_id == dag_id, XComModel.run_id == run_id, XComModel.key == CAUSE)
+        left = {x.task_id: XComModel.deserialize_value(x)["cause"] for x in session.scalars(causes)}
+        failed = select(TaskInstance).where(
+            TaskInstance.dag_id == dag_id, TaskInstance.run_id == run_id, TaskInstance.state == "failed"
+        )
+        return [
+            line
+            for ti in session.scalars(failed.order_by(TaskInstance.end_date))
+            for line in (
+                f"    {ti.task_id}: {left.get(ti.task_id, 'it left no cause (killed, or not a task of an archive)')}",
+                f"    log: {ti.log_url}",
+            )
+        ]

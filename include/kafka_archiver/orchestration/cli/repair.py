@@ -1,0 +1,89 @@
+"""`airflow archive repair`: what an audit finds wrong is put right, or put on record as lost."""
+
+from argparse import Namespace
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from kafka_archiver.advice import plan_anew
+from kafka_archiver.audit.report import Report, count
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.orchestration.cli.consent import agreed
+from kafka_archiver.orchestration.cli.find import find_archive, open_archive
+from kafka_archiver.orchestration.cli.output import Answer, Cell, Table, answering
+from kafka_archiver.orchestration.cli.start import require_active, run_to_its_end
+from kafka_archiver.orchestration.dags import dag_id
+from kafka_archiver.steps.auditing import audit
+from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.repair import Repairs, derive, find, lose, restore
+
+SHOWN = 200
+
+
+@answering
+def repair(args: Namespace) -> Answer:
+    """Audit, do what can be done about it, and audit again."""
+    archive = find_archive(args.archive)
+    context, name = open_archive(archive), dag_id(archive)
+    repairs = find(context, _audit(context, args.deep), args.lost or ())
+    rows = list(_rows(repairs))
+    failures = [str(finding) for finding in repairs.left]
+    if not repairs or args.dry_run:
+        return _answer(archive.archive, rows, False, failures)
+    if repairs.again or repairs.anew:
+        require_active(name)
+    lost = f"{repairs.lost_rows:,} records are lost for ever then. " if repairs.lost else ""
+    if not args.yes and not agreed(f"{lost}Repair archive {archive.archive}: {_counts(repairs)}?"):
+        return _answer(archive.archive, rows, False, failures)
+    for key in repairs.restored:
+        restore(context.ledger, key)
+    if repairs.derived:
+        derive(context.ledger)
+    for run, entries in repairs.lost.items():
+        made = lose(context, run, [entry.key for entry in entries], args.lost or ())
+        print(f"Run {made.run}: {count(len(entries), 'object')} of run {run} on record as lost.")
+    for run in repairs.anew:
+        print(f"Planning run {run} anew, as {plan_anew(archive.archive, run)} does.")
+        _run(name, {"rebuild": {"run": run}})
+    if repairs.again:
+        _run(name, {"repair": list(repairs.again)})
+    report = _audit(context, args.deep)
+    return _answer(archive.archive, rows, True, [str(finding) for finding in report.damage])
+
+
+def _audit(context: Context, deep: bool) -> Report:
+    return audit(context.archive, context.store, datetime.now(UTC), deep, tell=print)
+
+
+def _run(name: str, conf: dict[str, Any]) -> None:
+    if (state := run_to_its_end(name, conf, print)) != "success":
+        raise ConfigError(
+            f"The run of {name} has ended: {state}. What it was about is in the log of the task that failed."
+        )
+
+
+def _rows(repairs: Repairs) -> Iterator[dict[str, Any]]:
+    for action, objects in (("write again", repairs.again), ("lost", repairs.lost)):
+        for run, entries in objects.items():
+            for entry in entries:
+                yield {"action": action, "run": run, "what": entry.key, "rows": entry.rows, "reason": None}
+    for run, reason in repairs.anew.items():
+        yield {"action": "plan anew", "run": run, "what": run, "rows": None, "reason": reason}
+    for key in repairs.restored:
+        yield {"action": "restore", "run": None, "what": key, "rows": None, "reason": None}
+    for key in repairs.derived:
+        yield {"action": "compute", "run": None, "what": key, "rows": None, "reason": None}
+
+
+def _counts(repairs: Repairs) -> str:
+    actions = [row["action"] for row in _rows(repairs)]
+    return ", ".join(f"{actions.count(action):,} × {action}" for action in dict.fromkeys(actions))
+
+
+def _answer(archive: str, rows: list[dict[str, Any]], done: bool, failures: list[str]) -> Answer:
+    columns = ("action", "run", "what", "rows", "reason")
+    outcome = "done" if done else "nothing was changed" if rows else "there is nothing to repair"
+    shown: list[list[Cell]] = [[row[column] for column in columns] for row in rows[:SHOWN]]
+    below = [f"and {len(rows) - SHOWN:,} more; `--output json` has all"] if len(rows) > SHOWN else []
+    document = {"archive": archive, "repaired": done, "actions": rows, "left": failures}
+    return Answer(document, [Table(columns, shown, f"Repair of {archive}: {outcome}", below=below)], failures)

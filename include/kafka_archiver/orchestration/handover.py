@@ -1,0 +1,82 @@
+"""How a driver on another machine learns the endpoints, and nobody beside it. Pure.
+
+YARN has files that are private to the job's user; what it is given as a variable is in launch_container.sh, of which
+the containers' logs have a copy. Kubernetes has Secrets, which the person who runs it makes; all that spark-submit
+tells it is in the driver's pod or in a ConfigMap.
+"""
+
+import re
+from collections.abc import Mapping
+
+from kafka_archiver.config import Archive
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.orchestration.spark_conf import spark_conf
+from kafka_archiver.secrets import SECRET_NAME
+
+# What the job reads (kafka_archiver.spark.main, not imported here: it would load Spark into Airflow).
+ENDPOINTS = "KAFKA_ARCHIVER_ENDPOINTS"
+FILE = "endpoints.json"
+# What YARN is told: to read the file that is shipped beside it.
+BY_FILE = {f"spark.yarn.appMasterEnv.{ENDPOINTS}": f"@{FILE}"}
+_KEY = "endpoints"
+_MODE = "spark.submit.deployMode"
+_VARIABLES = ("spark.executorEnv.", "spark.yarn.appMasterEnv.", "spark.kubernetes.driverEnv.")
+# The value says where the secret is.
+_REFERENCE = re.compile(r"\.(secretKeyRef|secrets)\.|(file|path|provider)$", re.IGNORECASE)
+
+
+def handed_over(archive: Archive, master: str, cluster: bool) -> dict[str, str]:
+    """What Spark is told so that the driver has the endpoints; nothing where it has our environment.
+
+    :param master: as the Spark connection has it.
+    :param cluster: whether the driver runs there too.
+    :raises ConfigError: there is no way to do it, or others could read what is secret.
+    """
+    if _MODE in archive.spark.conf:
+        raise ConfigError(f"`{_MODE}` of spark.conf: expected it as `deploy-mode` in the extra of the Spark connection")
+    kubernetes, yarn = "k8s" in master, "yarn" in master
+    if kubernetes or yarn:
+        _refuse_readable(spark_conf(archive.spark.conf), kubernetes, cluster)
+    if not cluster:
+        return {}
+    if kubernetes:
+        return _by_secret(archive)
+    if yarn:
+        return BY_FILE
+    raise ConfigError(
+        f"Spark connection {archive.spark.connection!r} asks for deploy mode 'cluster' at {master}; Spark runs Python "
+        "jobs there in mode 'client' only: set its extra `deploy-mode` to 'client'"
+    )
+
+
+def _by_secret(archive: Archive) -> dict[str, str]:
+    if archive.spark.kubernetes_secret is None:
+        proposed = f"archive-{re.sub('[^a-z0-9.-]', '-', archive.archive.lower())}"
+        raise ConfigError(
+            "the driver is to run on Kubernetes, and spark-submit cannot hand it the addresses and credentials of "
+            "brokers and store: everybody who may look at the driver's pod or at ConfigMaps could read them. Expected "
+            "a Secret with them in the driver's namespace, and its name in the YAML:\n"
+            f"  kubectl create secret generic {proposed} --from-file={_KEY}={FILE}\n"
+            f"  spark: {{kubernetes_secret: {proposed}}}\n"
+            f"{FILE} has `kafka` (librdkafka's properties) and `store` (endpoint_url, aws_access_key_id, …); see "
+            "docs/OPERATING.md, Secrets"
+        )
+    return {f"spark.kubernetes.driver.secretKeyRef.{ENDPOINTS}": f"{archive.spark.kubernetes_secret}:{_KEY}"}
+
+
+def _refuse_readable(conf: Mapping[str, str], kubernetes: bool, cluster: bool) -> None:
+    names = ", ".join(
+        f"`{name}`"
+        for name, value in conf.items()
+        if ((kubernetes and cluster) or name.startswith(_VARIABLES))
+        and SECRET_NAME.search(name)
+        and not _REFERENCE.search(name)
+        and value not in ("true", "false")
+    )
+    where, instead = (
+        ("a ConfigMap or the specifications of pods", "a Secret, and spark.kubernetes.*.secretKeyRef.VARIABLE")
+        if kubernetes
+        else ("launch_container.sh and the logs of containers", "a Hadoop credential provider, or spark.files")
+    )
+    if names:
+        raise ConfigError(f"{names} of spark.conf would be readable in {where}; expected {instead} for what is secret")

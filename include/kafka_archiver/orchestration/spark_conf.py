@@ -1,0 +1,49 @@
+"""What Spark is told of an archive, as a file of Java properties that only its owner reads. Pure.
+
+Arguments are no place for it: every user of the machine sees them, and Airflow logs them.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+
+from kafka_archiver.secrets import SECRET_NAME, SHOWN
+
+# Above warnings Spark says a hundred lines that nobody needs beside the job's own.
+DEFAULTS = {"spark.log.level": "WARN"}
+_REDACTION = "spark.redaction.regex"
+_ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
+
+
+def spark_conf(settings: Mapping[str, str | int | float | bool]) -> dict[str, str]:
+    """Spark's settings for a job: our defaults, the archive's, and which of them Spark must not show."""
+    texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in settings.items()}
+    return {**DEFAULTS, **texts, _REDACTION: _redaction(texts)}
+
+
+def _redaction(settings: Mapping[str, str]) -> str:
+    """What Spark hides in its UI, its event log and its log: what is called a secret, and what Airflow hides too."""
+    own = [settings[_REDACTION]] if _REDACTION in settings else []
+    # Hadoop's settings and those of Spark's metrics are shown by names of their own, too.
+    bare = [
+        re.escape(re.sub(r"^spark\.(hadoop\.|metrics\.conf\.)?", "", name))
+        for name in settings
+        if f"spark.conf.{name}" not in SHOWN
+    ]
+    given = [rf"^(spark\.)?(hadoop\.|metrics\.conf\.)?({'|'.join(bare)})$"] if bare else []
+    return "|".join([*own, f"(?i:{SECRET_NAME.pattern})", *given])
+
+
+def properties_text(properties: Mapping[str, str]) -> str:
+    """A file of Java properties; ASCII, a line each. Java and Spark drop white space around a value."""
+    return "".join(f"{_escaped(name, ' :=#!')}={_escaped(value)}\n" for name, value in properties.items())
+
+
+def _escaped(text: str, signs: str = "") -> str:
+    return "".join(_ESCAPES.get(c) or (f"\\{c}" if c in signs else c if " " <= c <= "~" else _unicode(c)) for c in text)
+
+
+def _unicode(character: str) -> str:
+    """Java counts in UTF-16."""
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[n : n + 2].hex()}" for n in range(0, len(units), 2))

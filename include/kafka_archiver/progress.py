@@ -1,0 +1,298 @@
+"""Progress: what the ended runs of an archive cover, and up to when that makes hours complete. Pure, and derived:
+
+the plans of an archive stand in one line, and taking in the first n of them, with how each ended, gives this document.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Literal, NamedTuple, Self
+
+from kafka_archiver.documents import Document, UtcTime, Value
+from kafka_archiver.gaps import OffsetRange
+from kafka_archiver.intervals import hour_start, to_hour
+from kafka_archiver.losses import Unsure, gone_by, unsure
+from kafka_archiver.manifest import Manifest, Outcome, Witness
+from kafka_archiver.plan import PartitionPlan, Plan
+from kafka_archiver.ranges import Range, TopicPartition, merge, subtract
+
+# Observations that wait for what was open when they were made. The newest is what counts in the end.
+MARKS = 16
+
+
+class High(NamedTuple):
+    """The high watermark of one log."""
+
+    topic: str
+    partition: int
+    generation: int
+    offset: int
+
+
+class Older(Value):
+    """Offsets of a log of which whatever Kafka had, when this was seen, has a time before `than`."""
+
+    topic: str
+    partition: int
+    ranges: tuple[OffsetRange, ...]
+    than: UtcTime
+
+
+class Mark(Value):
+    """What a planner saw: at `as_of` or later the logs ended there, so whatever was committed then is below.
+
+    `older`: what it found out of offsets that no plan has.
+    """
+
+    number: int
+    as_of: UtcTime
+    high: tuple[High, ...]
+    older: tuple[Older, ...] = ()
+
+
+class PartitionProgress(Value):
+    """What ended runs have done with a partition's present generation.
+
+    `next`: where the next scheduled run starts, if one ever ran. `floor`: where the log began when it was first seen.
+    `covered`: the offsets of its runs. `earlier`: what generations before have of the same log, without what the group
+    was wound back over. `leader_epoch`, `witness`: by which the log is known again.
+    """
+
+    topic: str
+    topic_id: str
+    partition: int
+    generation: int = 0
+    next: int | None = None
+    floor: int = 0
+    leader_epoch: int | None = None
+    witness: Witness | None = None
+    covered: tuple[OffsetRange, ...] = ()
+    earlier: tuple[OffsetRange, ...] = ()
+
+    @property
+    def name(self) -> TopicPartition:
+        """The partition's name."""
+        return TopicPartition(self.topic, self.partition)
+
+    @property
+    def reached(self) -> int:
+        """Up to where the log was archived, or lost, at most."""
+        return max(self.next or 0, max((end for _, end in self.covered + self.earlier), default=0))
+
+    def holes(self, end: int) -> tuple[Range, ...]:
+        """The offsets from the log's first one up to `end` that no run has."""
+        return subtract(Range(self.floor, end), (Range(*r) for r in self.covered + self.earlier))
+
+    def without(self, ranges: Iterable[OffsetRange]) -> tuple[Range, ...]:
+        """Those of these offsets that no run has."""
+        taken = [Range(*r) for r in self.covered + self.earlier]
+        return tuple(left for r in ranges for left in subtract(Range(*r), taken))
+
+    def left_behind(self, start: int) -> tuple[Range, ...]:
+        """What a generation that begins at `start` in the same log leaves to this one and those before."""
+        again = [Range(start, max(start, self.next or 0))]
+        return merge(left for r in self.covered + self.earlier for left in subtract(Range(*r), again))
+
+
+class Progress(Document):
+    """The summary of the first `settled` runs of the line: those that have ended, and whose hours have been proved.
+
+    `begun`: where the first run's interval starts. `as_of`: every hour that was over then is judged; `closed_until`: up
+    to which hour that is. `gone_by`: whatever Kafka had lost before it was archived was gone by then.
+    `older`: of offsets that no run has, what was known then. `marks`: what planners saw since,
+    and is not all archived yet. `unsure`: up to when hours may lack what is gone for good. `lost`: how many
+    offsets were lost, ever.
+    """
+
+    document: Literal["kafka-archiver/progress"] = "kafka-archiver/progress"
+    version: Literal[1] = 1
+    archive: str
+    settled: int = 0
+    begun: UtcTime | None = None
+    as_of: UtcTime | None = None
+    gone_by: UtcTime | None = None
+    older: tuple[Older, ...] = ()
+    unsure: Unsure | None = None
+    lost: int = 0
+    marks: tuple[Mark, ...] = ()
+    partitions: tuple[PartitionProgress, ...] = ()
+
+    def partition(self, name: TopicPartition) -> PartitionProgress | None:
+        """What is known of one partition."""
+        return next((p for p in self.partitions if p.name == name), None)
+
+    @property
+    def closed_until(self) -> UtcTime | None:
+        """Every hour that ends by then is judged, also those without a record; None before the first."""
+        return None if self.as_of is None else hour_start(to_hour(self.as_of))
+
+    @property
+    def whole_from(self) -> UtcTime | None:
+        """Hours before it may lack what no run has yet; None: none does."""
+        return max((o.than for o, holes in self.older_holes() if holes), default=None)
+
+    def older_holes(self) -> list[tuple[Older, tuple[Range, ...]]]:
+        """Of logs that are not archived from their beginning, what no run has."""
+        known = {p.name: p for p in self.partitions}
+        return [(o, known[TopicPartition(o.topic, o.partition)].without(o.ranges)) for o in self.older]
+
+    def after(
+        self,
+        plan: Plan,
+        outcome: Outcome | None = None,
+        manifest: Manifest | None = None,
+        superseded: Manifest | None = None,
+        ended: datetime | None = None,
+    ) -> Self:
+        """The progress with the next plan of the line.
+
+        :param outcome: how its run ended; None: not yet, and then it counts as it is planned.
+        :param manifest: what it wrote; None as long as it is not known.
+        :param superseded: what the run had written in whose place it comes, if that was committed.
+        :param ended: when it ended, by the later clock.
+        """
+        if outcome == "given_up":
+            return self.model_copy(update={"settled": plan.number})
+        known = {p.name: p for p in self.partitions}
+        witnesses = _witnesses(manifest)
+        floors = []
+        for planned in plan.partitions:
+            before = known.get(planned.name)
+            if before and before.generation > planned.generation:
+                # A run of a log that was given up since.
+                continue
+            now = _with(before, planned, plan.moves_group, outcome != "replaced", witnesses.get(planned.name))
+            first = now.floor + 1
+            if now.floor and not now.holes(first) and (before is None or before.holes(first)):
+                floors.append((now.name, now.floor))
+            known[planned.name] = now
+        partitions = tuple(known[name] for name in sorted(known))
+        lost_by = gone_by(self.gone_by, {p.name for p in self.partitions}, plan, manifest, superseded, ended)
+        waiting = _surviving((*self.marks, *_mark(plan)), lost_by, known)
+        begun = {planned.name for planned in plan.partitions if planned.anew}
+        older = tuple(o for o in self.older if TopicPartition(o.topic, o.partition) not in begun)
+        as_of, older = _reached(self.as_of, older, waiting, known)
+        lost = manifest.account["lost"] - (superseded.account["lost"] if superseded else 0) if manifest else 0
+        return self.model_copy(
+            update={
+                "settled": plan.number,
+                "begun": self.begun or plan.interval.start,
+                "as_of": as_of,
+                "gone_by": lost_by,
+                "older": older,
+                "unsure": _latest([self.unsure, *unsure(plan, manifest, superseded, floors)]),
+                "lost": self.lost + lost,
+                "marks": _fewer(tuple(m for m in waiting if as_of is None or m.as_of > as_of)),
+                "partitions": partitions,
+            }
+        )
+
+
+def _with(
+    before: PartitionProgress | None, planned: PartitionPlan, moves: bool, covers: bool, witness: Witness | None
+) -> PartitionProgress:
+    """A partition with one more run. `covers`: the run has its offsets, or will."""
+    same = before if before and before.generation == planned.generation else None
+    log = None if planned.anew and same is None else before
+    position = same.next if same else None
+    taken = (*planned.ranges, *planned.lost) if covers else ()
+    seen = [w for w in (log.witness if log else None, witness) if w]
+    return PartitionProgress(
+        topic=planned.topic,
+        topic_id=planned.topic_id,
+        partition=planned.partition,
+        generation=planned.generation,
+        next=max(planned.end, position or 0) if moves else position,
+        floor=log.floor if log else planned.log_start,
+        # The log's, when its end was beyond all of this.
+        leader_epoch=max((p.leader_epoch for p in (planned, log) if p and p.leader_epoch is not None), default=None),
+        witness=max(seen, key=lambda w: w.offset, default=None),
+        covered=merge(Range(*r) for r in ((*same.covered, *taken) if same else taken)),
+        earlier=(same.earlier if same else log.left_behind(planned.start) if log else ()),
+    )
+
+
+def _witnesses(manifest: Manifest | None) -> dict[TopicPartition, Witness]:
+    """Of each partition the last record that a run has seen."""
+    found: dict[TopicPartition, Witness] = {}
+    for account in manifest.chunks if manifest else ():
+        known = found.get(account.chunk.name)
+        if account.last and (known is None or known.offset < account.last.offset):
+            found[account.chunk.name] = account.last
+    return found
+
+
+# Marks: what was seen, and whether all of it is archived.
+
+
+def _mark(plan: Plan) -> Iterator[Mark]:
+    high = tuple(High(p.topic, p.partition, p.generation, p.high) for p in plan.partitions if p.high is not None)
+    if high and len(high) == len(plan.partitions):
+        older = tuple(
+            Older(topic=p.topic, partition=p.partition, ranges=p.older, than=p.older_than)
+            for p in plan.partitions
+            if p.older_than
+        )
+        yield Mark(number=plan.number, as_of=plan.planned_at, high=high, older=older)
+
+
+def _surviving(
+    marks: Iterable[Mark], gone_by: datetime | None, known: Mapping[TopicPartition, PartitionProgress]
+) -> list[Mark]:
+    """Without those that cannot become true any more: of another log, or of records that were there and are lost."""
+    now = {name: partition.generation for name, partition in known.items()}
+    return [
+        m
+        for m in marks
+        if (gone_by is None or m.as_of >= gone_by)
+        and all(now[TopicPartition(h.topic, h.partition)] == h.generation for h in m.high)
+    ]
+
+
+def _reached(
+    as_of: UtcTime | None,
+    older: tuple[Older, ...],
+    marks: Iterable[Mark],
+    known: Mapping[TopicPartition, PartitionProgress],
+) -> tuple[UtcTime | None, tuple[Older, ...]]:
+    """The latest moment whose records are all archived, and what was known then of what is not.
+
+    What a planner found out holds for what it saw, and for what was seen later.
+    """
+    found = {TopicPartition(o.topic, o.partition): o for o in older}
+    for mark in sorted(marks, key=lambda mark: mark.number):
+        found |= {TopicPartition(o.topic, o.partition): o for o in mark.older}
+        if (as_of is None or mark.as_of > as_of) and _is_covered(mark, known, found):
+            as_of, older = mark.as_of, tuple(found[name] for name in sorted(found))
+    return as_of, older
+
+
+def _is_covered(
+    mark: Mark, known: Mapping[TopicPartition, PartitionProgress], found: Mapping[TopicPartition, Older]
+) -> bool:
+    """Whether the runs have whatever was below the watermarks, but for what is too old to matter."""
+
+    def whole(high: High) -> bool:
+        name = TopicPartition(high.topic, high.partition)
+        older = [Range(*r) for r in found[name].ranges] if name in found else []
+        return not any(subtract(hole, older) for hole in known[name].holes(high.offset))
+
+    return all(map(whole, mark.high))
+
+
+def _fewer(marks: tuple[Mark, ...]) -> tuple[Mark, ...]:
+    """While a transaction hangs, each run would leave one more: the oldest ones and the newest are enough."""
+    return marks if len(marks) <= MARKS else (*marks[: MARKS - 1], marks[-1])
+
+
+def _latest(found: Iterable[Unsure | None]) -> Unsure | None:
+    return max(filter(None, found), key=lambda unsure: unsure.until, default=None)
+
+
+def explain(progress: Progress) -> str:
+    """Why hours before `whole_from` lack something."""
+    holes = [f"{TopicPartition(o.topic, o.partition)} {hole}" for o, left in progress.older_holes() for hole in left]
+    more = f" and {len(holes) - 3} more" if len(holes) > 3 else ""
+    return (
+        f"the archive does not have {', '.join(holes[:3])}{more}, whose records may be of this hour; backfill it, if "
+        "Kafka still has them"
+    )

@@ -1,0 +1,112 @@
+"""What an archive's YAML says in other programs' words: connections, mappings of properties, addresses.
+
+Each may hold a secret, or be given one by mistake. So what is wrong with them is a fault of the type SECRET, whose
+input no error shows.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Discriminator, Tag
+from pydantic_core import PydanticCustomError
+
+from kafka_archiver.secrets import SECRET_NAME
+
+SECRET = "secret"
+_ID = "the id of an Airflow connection"
+
+
+def _fault(expected: str) -> PydanticCustomError:
+    return PydanticCustomError(SECRET, "{expected}", {"expected": expected})
+
+
+def _connection_id(expected: str) -> Callable[[Any], Any]:
+    def check(value: Any) -> Any:
+        if not isinstance(value, str) or not re.fullmatch(r"[\w./-]{1,250}", value):
+            raise _fault(expected)
+        return value
+
+    return check
+
+
+def _mapping(value: Any) -> Any:
+    if not isinstance(value, dict):
+        raise _fault("a mapping of properties")
+    return value
+
+
+def _name(value: Any) -> Any:
+    if not isinstance(value, str) or not re.fullmatch(r"[^\s:=]+", value):
+        raise _fault("the name of a property, without `:`, `=` and white space (a space is missing behind its colon?)")
+    return value
+
+
+def _property(value: Any) -> Any:
+    if not isinstance(value, str | int | float):
+        raise _fault("text, a number, true or false")
+    return value
+
+
+def without_credentials(key: str, example: str) -> Callable[[Any], Any]:
+    """A check of the address that a mapping has under `key`; `example` begins as it must.
+
+    :raises ValueError: it has a user, a password, a query or a fragment, or is no address.
+    """
+
+    def check(value: Any) -> Any:
+        if isinstance(value, dict) and not is_plain_address(str(value.get(key) or example)):
+            raise ValueError(f"`{key}` like {example}, without user, password, query and fragment")
+        return value
+
+    return check
+
+
+def kubernetes_name(value: Any) -> Any:
+    """A check of the name of a Secret of Kubernetes, where somebody may have put the secret itself."""
+    if not isinstance(value, str) or not re.fullmatch(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?", value):
+        raise _fault("the name of a Secret of Kubernetes (small letters, digits, `-` and `.`)")
+    return value
+
+
+def is_plain_address(url: str) -> bool:
+    """Whether it is an address of HTTP and nothing else: no user, password, query or fragment."""
+    return re.fullmatch(r"https?://[^\s/@?#]+(/[^\s@?#]*)?", url) is not None
+
+
+def store_url(value: Any) -> Any:
+    """A check of the store's address."""
+    if not isinstance(value, str) or not re.fullmatch(r"(s3|memory)://[A-Za-z0-9._-]{1,255}(/[^@?#]*)?", value):
+        raise _fault("s3://bucket/prefix, without credentials (they belong into the connection that store.aws names)")
+    return value
+
+
+def no_secret_arguments(conf: dict[str, Any]) -> dict[str, Any]:
+    """A check of Spark's settings.
+
+    :raises ValueError: one that Spark makes arguments of has a secret.
+    """
+    for name, value in conf.items():
+        options = re.findall(r"-D([^\s=]+)", str(value)) if name.endswith("JavaOptions") else []
+        if any(map(SECRET_NAME.search, options)):
+            raise ValueError(
+                f"no secret in `{name}`, for Java's options are arguments, which everybody on the machine can read; "
+                "write them into a file that only the job's user can read, and give -XX:VMOptionsFile=<file>"
+            )
+    return conf
+
+
+ConnectionId = Annotated[str, BeforeValidator(_connection_id(_ID))]
+Properties = Annotated[
+    dict[
+        Annotated[str, BeforeValidator(_name)],
+        Annotated[str | int | float | bool, BeforeValidator(_property)],
+    ],
+    BeforeValidator(_mapping),
+]
+# The brackets tell an error's reader from pydantic's path what is no key of the YAML.
+ConnectionOrProperties = Annotated[
+    Annotated[str, BeforeValidator(_connection_id(f"{_ID} or a mapping of properties")), Tag("[connection]")]
+    | Annotated[Properties, Tag("[properties]")],
+    Discriminator(lambda value: "[properties]" if isinstance(value, dict) else "[connection]"),
+]

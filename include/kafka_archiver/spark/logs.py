@@ -1,0 +1,59 @@
+"""What the logs of a run still have of what was planned. Asked before it is read, and after."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kafka_archiver.kafka.cluster import Cluster
+from kafka_archiver.kafka.first import LogEnd
+from kafka_archiver.kafka.identity import changed, cuts, is_known
+from kafka_archiver.plan import PartitionPlan, Plan
+from kafka_archiver.progress import Progress
+from kafka_archiver.ranges import Range, TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Logs:
+    """`there`: what each log has now of the one that was planned; nothing, and behind all that is planned, where it is
+    another one. `ids`: of the topics, None where there is none. `found`: what says that a log was cut, or is another.
+    """
+
+    there: Mapping[TopicPartition, Range]
+    ids: Mapping[str, str | None]
+    found: Mapping[TopicPartition, str]
+
+    def is_as(self, earlier: "Logs") -> bool:
+        """Whether they are the logs that they were: they may have grown, and retention may have had its way."""
+        return (self.ids, self.found) == (earlier.ids, earlier.found)
+
+
+def read_logs(cluster: Cluster, plan: Plan, progress: Progress | None, replayed: bool) -> Logs:
+    """Ask the brokers.
+
+    :param progress: what the runs before it have archived, of which a log is known again.
+    :param replayed: the run has a manifest, whose checksums know better: its topics' ids are all that is looked at.
+    :raises TransientError: a log gave no answer in time.
+    """
+    ids = cluster.topic_ids({p.topic for p in plan.partitions})
+    mine = {p.name: p for p in plan.partitions if ids[p.topic] == p.topic_id}
+    starts, highs = cluster.log_starts(mine), cluster.high_watermarks(mine)
+    asked = {} if replayed else {name: p for name, p in mine.items() if p.ranges}
+    cut = cuts(cluster, {name: LogEnd(p.end, p.leader_epoch) for name, p in asked.items()}, highs)
+    witnesses = [
+        known
+        for name, p in asked.items()
+        if name not in cut and not is_known(p.topic_id, p.leader_epoch, highs[name].leader_epoch)
+        if progress and (known := progress.partition(name)) and not p.anew
+        if (known.generation, known.topic_id) == (p.generation, p.topic_id)
+    ]
+    other = changed(cluster, witnesses, starts)
+    there = {p.name: Range(max(p.end, p.log_end), max(p.end, p.log_end)) for p in plan.partitions}
+    there |= {n: Range(starts[n], cut.get(n, highs[n].offset)) for n in mine if n not in other}
+    return Logs(there, ids, other | {name: _cut(plan.run, mine[name], offset) for name, offset in cut.items()})
+
+
+def _cut(run: str, planned: PartitionPlan, offset: int) -> str:
+    return (
+        f"the log of {planned.name} reached {planned.end} or more under leader epoch {planned.leader_epoch} when run "
+        f"{run} was planned, and is the same one only up to {offset} now: it was truncated, as by an unclean leader "
+        "election, and what it has behind that was written later."
+    )

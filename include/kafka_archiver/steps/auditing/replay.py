@@ -1,0 +1,38 @@
+"""The proofs and the progress that the ended runs give: what the derived documents should say."""
+
+from kafka_archiver.manifest import Commit, Manifest, Settled
+from kafka_archiver.plan import Plan
+from kafka_archiver.progress import Progress
+from kafka_archiver.settling import Settling
+from kafka_archiver.steps.auditing.books import Books
+
+
+class Replay:
+    """Settles runs again, in the order of the line, as `close_hours` did. `progress`: after the last one."""
+
+    def __init__(self, archive: str, books: Books) -> None:
+        self.progress = Progress(archive=archive)
+        self._books = books
+
+    def settle(
+        self, plan: Plan, made: Commit, manifest: Manifest | None, superseded: Manifest | None, ahead: bool
+    ) -> Settled:
+        """Take in the next run. Returns what settling it does.
+
+        :param ahead: it is not settled yet: some of its proofs may be written.
+        """
+        one = Settling(self.progress, plan, made.outcome, manifest, superseded, made.committed_at)
+        hours = set(one.hours)
+        if one.earlier is not None:
+            hours |= {hour for hour in self._books.hours() if hour is not None and hour < one.earlier}
+        changed = []
+        for hour in hours:
+            known = self._books.proof(hour)
+            replaced = self._books.contribution(hour, plan.supersedes) if plan.supersedes else None
+            proof = one.prove(hour, known, replaced)
+            if proof is not known:
+                self._books.prove(proof, ahead)
+                changed.append(proof)
+        if not ahead:
+            self.progress = one.after
+        return one.done(changed)

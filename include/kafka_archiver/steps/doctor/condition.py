@@ -1,0 +1,64 @@
+"""What is wrong with the archive now, as `airflow archive status` says it, and what is well."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from kafka_archiver.errors import ArchiverError
+from kafka_archiver.steps.condition import Observed, lag_of, observe, of_brokers
+from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.doctor.check import Check, ok, problem, warning
+from kafka_archiver.steps.facts import Facts
+from kafka_archiver.steps.line import Line, read_line
+from kafka_archiver.steps.running import of_runs
+from kafka_archiver.steps.trouble import Trouble
+
+GROUP = "group"
+
+
+def check_condition(context: Context, facts: Facts, kafka: bool) -> Iterator[Check]:
+    """The brokers against the ledger, and the runs.
+
+    :param kafka: the brokers answer, and have a topic of the archive.
+    """
+    line, lag = None, None
+    try:
+        line = read_line(context)
+        if kafka:
+            observed = observe(context)
+            lag = lag_of(context, observed)
+            yield from _group(context, observed)
+    except ArchiverError as error:
+        means = "" if line else "the group cannot be compared with it"
+        yield problem(GROUP if line else "ledger", str(error), means)
+    yield from check_runs(context.archive.archive, facts, line, lag, context.clock())
+
+
+def _group(context: Context, observed: Observed) -> Iterator[Check]:
+    found = list(of_brokers(context, observed))
+    yield from map(_check, found)
+    if not found:
+        stands = sum(s.committed is not None for s in observed.seen)
+        group = context.archive.group
+        yield ok(GROUP, f"{group} has no members and an offset for {stands} of {len(observed.seen)} partitions")
+    if not any(trouble.name == "recreated topic" for trouble in found):
+        yield ok("topic ids", "as the ledger knows them" if observed.known else "nothing is archived yet")
+
+
+def check_runs(archive: str, facts: Facts, line: Line | None, lag: int | None, now: datetime) -> Iterator[Check]:
+    """The runs, and what was lost. Parameters as of `of_runs`."""
+    found = list(of_runs(archive, facts, line, lag, now))
+    yield from map(_check, found)
+    if line and line.settled.lost:
+        yield warning(
+            "lost offsets",
+            f"{line.settled.lost:,} offsets were lost for ever",
+            "the hours that may lack them are never shown as complete by scheduled runs",
+            f"which: airflow archive status {archive} --hours 168",
+        )
+    if not found:
+        settled = f"{line.settled.settled:,} settled, " if line else ""
+        yield ok("runs", f"{settled}{len(facts.at_work(now))} at work")
+
+
+def _check(trouble: Trouble) -> Check:
+    return Check(name=trouble.name, state=trouble.severity, found=trouble.found, choices=trouble.do)

@@ -1,0 +1,91 @@
+"""What an archive's runs have done: the line read backwards, and one run in full."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Literal
+
+from kafka_archiver.documents import UtcTime, Value
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.intervals import Interval
+from kafka_archiver.ledger import Ledger
+from kafka_archiver.manifest import Commit, Manifest
+from kafka_archiver.plan import Plan
+
+State = Literal["planned", "written", "committed", "settled", "replaced", "given_up"]
+
+
+class RunSummary(Value):
+    """One run. Counts are None as long as nothing is written."""
+
+    run: str
+    number: int
+    interval: Interval
+    origin: str
+    planned_at: UtcTime
+    offsets: int
+    objects: int | None
+    rows: int | None
+    bytes: int | None
+    state: State
+
+
+def last_runs(ledger: Ledger, count: int) -> list[RunSummary]:
+    """The runs that were planned last, the newest first."""
+    settled = _settled(ledger)
+    last = max((plan.number for plan in ledger.following(settled)), default=settled)
+    with ThreadPoolExecutor(8) as pool:
+        return list(pool.map(lambda n: _summary(ledger, n, settled), range(last, max(0, last - count), -1)))
+
+
+def _settled(ledger: Ledger) -> int:
+    progress = ledger.progress()
+    return progress.settled if progress else 0
+
+
+def _summary(ledger: Ledger, number: int, settled: int) -> RunSummary:
+    plan = ledger.planned(number)
+    if plan is None:
+        raise ConfigError(
+            f"place {number} of the line of archive {ledger.archive} is empty: its plan was deleted from "
+            f"{ledger.store.url}. `airflow archive audit {ledger.archive}` says what else is missing"
+        )
+    manifest = ledger.manifest(plan.run)
+    return RunSummary(
+        run=plan.run,
+        number=number,
+        interval=plan.interval,
+        origin=plan.origin,
+        planned_at=plan.planned_at,
+        offsets=plan.count,
+        objects=None if manifest is None else len(manifest.objects),
+        rows=None if manifest is None else manifest.rows,
+        bytes=None if manifest is None else sum(o.bytes for o in manifest.objects),
+        state=state_of(plan, manifest, ledger.commit(plan.run), settled),
+    )
+
+
+def state_of(plan: Plan, manifest: Manifest | None, commit: Commit | None, settled: int) -> State:
+    """How far a run has come.
+
+    :param settled: up to which place of the line hours are proved.
+    """
+    if commit and commit.outcome != "committed":
+        return commit.outcome
+    if plan.number <= settled:
+        return "settled"
+    if commit:
+        return "committed"
+    return "written" if manifest else "planned"
+
+
+def find_plan(ledger: Ledger, run: str) -> Plan:
+    """The plan of a run by its name in the ledger; `last`: of the one that was planned last.
+
+    :raises ConfigError: there is none.
+    """
+    known = [plan for plan in ledger.following(_settled(ledger)) if run in (plan.run, "last")]
+    found = known[-1] if known else ledger.planned(_settled(ledger)) if run == "last" else ledger.plan(run)
+    if found is None:
+        last = ", ".join(reversed([r.run for r in last_runs(ledger, 5)]))
+        raise ConfigError(f"Archive {ledger.archive} has no {'runs yet' if not last else f'run {run}'}."
+                          + (f" Its last ones: {last}." if last else ""))  # fmt: skip
+    return found

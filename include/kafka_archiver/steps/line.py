@@ -1,0 +1,126 @@
+"""The line of an archive's plans: what has ended, what has not, and what comes next."""
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from kafka_archiver.ledger import Ledger
+from kafka_archiver.manifest import Commit, Outcome
+from kafka_archiver.plan import Plan
+from kafka_archiver.progress import Progress
+from kafka_archiver.steps.context import Context
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A plan that is not settled: its run has not ended (`commit` is None), or its hours are not proved."""
+
+    plan: Plan
+    commit: Commit | None
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """How its run ended."""
+        return self.commit.outcome if self.commit else None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether somebody has to go on with it: not ended yet, or committed and not settled.
+
+        Not with a rebuild, or a repair, that is not final: whoever began it may; else the next run gives it up.
+        """
+        optional = self.plan.supersedes is not None and not self.plan.takes_over
+        return self.outcome == "committed" or (self.outcome is None and not optional)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The line behind its settled part: `waiting` in its order."""
+
+    settled: Progress
+    waiting: Sequence[Waiting]
+
+    @property
+    def last(self) -> int:
+        """The number of the last plan."""
+        return self.waiting[-1].plan.number if self.waiting else self.settled.settled
+
+    @property
+    def unfinished(self) -> list[Plan]:
+        """The plans that somebody has to go on with."""
+        return [w.plan for w in self.waiting if w.is_open]
+
+    def outcome_of(self, run: str) -> Outcome | None:
+        """How a run that is not settled has ended; None: not yet, or it is settled."""
+        return next((w.outcome for w in self.waiting if w.plan.run == run), None)
+
+    def expected(self, ledger: Ledger) -> Progress:
+        """The progress once all of them are settled."""
+        progress = self.settled
+        for one in self.waiting:
+            progress = progress.after(one.plan, one.outcome, ledger.manifest(one.plan.run))
+        return progress
+
+
+def settled_so_far(context: Context) -> Progress:
+    """The archive's progress; of a new archive, that there is none."""
+    return context.ledger.progress() or Progress(archive=context.archive.archive)
+
+
+def read_line(context: Context, settled: Progress | None = None) -> Line:
+    """Read the checkpoint, and each plan behind it. Lists nothing, and costs what is not settled.
+
+    :param settled: go by this instead of the checkpoint.
+    """
+    progress = settled or settled_so_far(context)
+    plans = list(context.ledger.following(progress.settled))
+    return Line(progress, [Waiting(plan, context.ledger.commit(plan.run)) for plan in plans])
+
+
+def tidy(context: Context, line: Line, own: Iterable[str] = ()) -> Line:
+    """The same line, once what everybody may do about it is done.
+
+    Each plan stands beside the other documents of its run. A run in whose place a later plan has come has ended; where
+    it became final first, that plan has. So has a rebuild, or a repair, that nobody is at work on any more: what it
+    would replace counts still.
+
+    :param own: rebuilds and repairs that somebody is at work on.
+    """
+    replaced = {w.plan.supersedes: w.plan for w in line.waiting if w.plan.supersedes}
+    waiting = []
+    for one in line.waiting:
+        context.ledger.file_plan(one.plan)
+        ended = one.commit
+        if ended is None and (other := replaced.get(one.plan.run)):
+            ended = end(context, one.plan, "replaced", other.run)
+        elif ended is None and one.plan.takes_over and _was_final(context, one.plan.supersedes or ""):
+            ended = end(context, one.plan, "given_up", one.plan.supersedes or "")
+        elif ended is None and not one.is_open and one.plan.run not in own:
+            ended = end(context, one.plan, "given_up", "the next run")
+        waiting.append(Waiting(one.plan, ended))
+    return Line(line.settled, waiting)
+
+
+def _was_final(context: Context, run: str) -> bool:
+    made = context.ledger.commit(run)
+    return made is not None and made.outcome == "committed"
+
+
+def end(context: Context, plan: Plan, outcome: Outcome, by: str) -> Commit:
+    """End a run without a result; if it has ended already, that counts."""
+    commit = Commit(
+        archive=plan.archive,
+        run=plan.run,
+        revision=plan.revision,
+        outcome=outcome,
+        by=by,
+        plan_digest=plan.digest,
+        manifest_digest=None,
+        committed_at=context.clock(),
+    )
+    made = context.ledger.create_commit(commit)
+    if made == commit:
+        log.info("run %s has ended: %s by %s", plan.run, outcome.replace("_", " "), by)
+    return made

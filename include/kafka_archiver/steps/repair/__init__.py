@@ -1,0 +1,27 @@
+"""Repair: what the audit finds wrong is put right where that can be done, and put on record where it cannot."""
+
+from collections.abc import Sequence
+
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.line import read_line, tidy
+from kafka_archiver.steps.plan import Work, work
+from kafka_archiver.steps.rebuild import counting
+from kafka_archiver.steps.repair.derive import derive
+from kafka_archiver.steps.repair.find import Repairs, find
+from kafka_archiver.steps.repair.lose import lose
+from kafka_archiver.steps.repair.restore import restore
+
+__all__ = ["Repairs", "derive", "find", "lose", "restore", "write_again"]
+
+
+def write_again(context: Context, runs: Sequence[str]) -> Work:
+    """What a DAG run has to do to write again what is missing of these runs' objects, as long as Kafka has it."""
+    line = tidy(context, read_line(context))
+    plans = list({plan.run: plan for plan, _ in (counting(context, line, run) for run in runs)}.values())
+    if not plans:
+        raise ConfigError(f"no run of archive {context.archive.archive} to write again was named")
+    *others, own = plans
+    found = work(context, [*(p for p in line.unfinished if p not in plans), *others], own)
+    ours = {plan.run for plan in plans}
+    return Work(found.runs, tuple(run for run in found.runs if run in ours or run in found.archive))

@@ -1,0 +1,167 @@
+"""What a repair would do: from the audit's findings, the plans that are open, and what Kafka still has."""
+
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from kafka_archiver.audit.report import Finding, Report
+from kafka_archiver.errors import ConfigError, DocumentError
+from kafka_archiver.formats.registry import check
+from kafka_archiver.keys import split_run_document
+from kafka_archiver.manifest import Manifest, ObjectEntry
+from kafka_archiver.plan import ENCODING, PartitionPlan, Plan
+from kafka_archiver.progress import Progress
+from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.line import Line, read_line
+from kafka_archiver.steps.repair.restore import Others
+from kafka_archiver.store.compare import is_there
+from kafka_archiver.writer.threads import each
+
+THREADS = 16
+_OBJECTS = frozenset({"object-missing", "object-changed", "object-rewritten", "content-wrong"})
+_DERIVED = frozenset({"proof-missing", "proof-wrong", "progress-missing", "progress-wrong", "settled-wrong"})
+Objects = Mapping[str, tuple[ObjectEntry, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Repairs:
+    """What there is to do.
+
+    `again`: by run, the objects that are written again from Kafka. `lost`: by run, those that Kafka has not, which go
+    on record as lost. `anew`: runs that cannot be finished as they were planned, each with the reason; they are planned
+    again. `derived`: keys of documents that are computed again. `restored`: those of runs that the others give.
+    `left`: what a repair can do nothing about.
+    """
+
+    again: Objects
+    lost: Objects
+    anew: Mapping[str, str]
+    derived: tuple[str, ...]
+    restored: tuple[str, ...]
+    left: tuple[Finding, ...]
+
+    @property
+    def lost_rows(self) -> int:
+        """How many records go on record as lost."""
+        return sum(o.rows for entries in self.lost.values() for o in entries)
+
+    def __bool__(self) -> bool:
+        return bool(self.again or self.lost or self.anew or self.derived or self.restored)
+
+
+def find(context: Context, report: Report, given_up: Collection[str] = ()) -> Repairs:
+    """What there is to do.
+
+    :param report: of an audit of the archive, just now.
+    :param given_up: keys of objects that a person has given up, whatever Kafka has.
+    :raises ConfigError: one of these is not missing or damaged.
+    """
+    unreadable = [f.where for f in report.findings if f.kind == "unreadable" and _is_derived(f.where)]
+    derived = (*(f.where for f in report.findings if f.kind in _DERIVED), *unreadable)
+    others = Others(context.ledger)
+    restored = tuple(key for key in dict.fromkeys(f.where for f in report.damage) if others.give(key) is not None)
+    unsound = _unsound(report, unreadable)
+    mended = {*derived, *restored}
+    left = tuple(f for f in report.damage if f.where not in mended and (f.kind not in _OBJECTS or f.run in unsound))
+    line = _line(context, unsound)
+    anew = dict(_unfinishable(context, line))
+    damaged = [*_promised(context, report, unsound), *_unfinished(context, line, anew)]
+    on_record = {f.where for f in report.findings if f.kind == "lost"}
+    if unknown := set(given_up) - {entry.key for _, entry in damaged} - on_record:
+        raise ConfigError(f"{min(unknown)} is neither missing nor damaged, or no object of archive {report.archive}")
+    there = _in_kafka(context, {plan.run: plan for plan, _ in damaged}.values())
+    again: dict[str, tuple[ObjectEntry, ...]] = {}
+    lost: dict[str, tuple[ObjectEntry, ...]] = {}
+    for plan, entry in damaged:
+        found = there.get((plan.run, TopicPartition(entry.topic, entry.partition)), Range(0, 0))
+        has = entry.first_offset in found and entry.last_offset in found and entry.key not in given_up
+        kind = again if has else lost
+        kind[plan.run] = (*kind.get(plan.run, ()), entry)
+    return Repairs(again, lost, anew, derived, restored, left)
+
+
+def _unsound(report: Report, derived: Collection[str]) -> set[str]:
+    """The runs whose own documents have to be mended first: by those nobody knows what is to be there."""
+    places = (split_run_document(report.archive, f.where) for f in report.damage if f.where not in derived)
+    known = {f.run for f in report.damage if f.run and f.kind not in _OBJECTS}
+    return known | {place[0] for place in places if place and place[1] != "settled"}
+
+
+def _line(context: Context, unsound: Collection[str]) -> Line:
+    """The line; of all runs, where the summary of the settled ones cannot be read and is computed again."""
+    beginning = Progress(archive=context.archive.archive)
+    for settled in None, beginning:
+        with suppress(DocumentError):
+            line = read_line(context, settled)
+            return Line(line.settled, [w for w in line.waiting if w.plan.run not in unsound])
+    # A plan of it cannot be read.
+    return Line(beginning, [])
+
+
+def _is_derived(key: str) -> bool:
+    return "/hours/" in key or key.endswith(("/progress.json", "/settled.json"))
+
+
+def _promised(context: Context, report: Report, unsound: Collection[str]) -> Iterable[tuple[Plan, ObjectEntry]]:
+    """The objects of final runs that are not as promised."""
+    manifests: dict[str, tuple[Plan, dict[str, ObjectEntry]]] = {}
+    for finding in report.findings:
+        run = finding.run
+        if finding.severity != "error" or finding.kind not in _OBJECTS or run is None or run in unsound:
+            continue
+        if run not in manifests:
+            plan, manifest = context.ledger.plan(run), context.ledger.manifest(run)
+            if plan is None or manifest is None:
+                continue
+            manifests[run] = plan, {o.key: o for o in manifest.stored}
+        plan, entries = manifests[run]
+        entry = entries.get(finding.where)
+        # What somebody wrote again with the same bytes, as a copy of the bucket has it, is as promised.
+        if entry and not is_there(context.store, entry):
+            yield plan, entry
+
+
+def _unfinished(context: Context, line: Line, anew: Mapping[str, str]) -> Iterable[tuple[Plan, ObjectEntry]]:
+    """The objects of runs that are not final and have said what they wrote."""
+    for waiting in line.waiting:
+        plan = waiting.plan
+        if waiting.is_open and waiting.outcome is None and plan.run not in anew:
+            manifest = context.ledger.manifest(plan.run)
+            yield from ((plan, entry) for entry in _not_there(context, manifest) if manifest)
+
+
+def _not_there(context: Context, manifest: Manifest | None) -> list[ObjectEntry]:
+    def check_one(entry: ObjectEntry) -> ObjectEntry | None:
+        return None if is_there(context.store, entry) else entry
+
+    return [o for o in each(check_one, manifest.stored if manifest else (), THREADS) if o]
+
+
+def _unfinishable(context: Context, line: Line) -> Iterable[tuple[str, str]]:
+    """Runs that nobody can finish as they were planned."""
+    for plan in line.unfinished:
+        # What is written already needs nothing but its commit.
+        if line.outcome_of(plan.run) is not None or plan.origin == "repair" or context.ledger.manifest(plan.run):
+            continue
+        if plan.settings.encoding != ENCODING:
+            yield plan.run, f"planned for encoding {plan.settings.encoding}, this release writes {ENCODING}"
+            continue
+        try:
+            check(plan.settings.format, plan.settings.codec, plan.settings.content)
+        except ConfigError as error:
+            yield plan.run, str(error)
+
+
+def _in_kafka(context: Context, plans: Iterable[Plan]) -> dict[tuple[str, TopicPartition], Range]:
+    """Of each run's partitions, the offsets that are in Kafka and still mean the same records."""
+    wanted: list[tuple[str, PartitionPlan]] = [(plan.run, p) for plan in plans for p in plan.partitions]
+    ids = context.cluster.topic_ids({p.topic for _, p in wanted})
+
+    def same(planned: PartitionPlan) -> bool:
+        # Whether the log was cut since, the bytes will tell.
+        return ids[planned.topic] == planned.topic_id
+
+    names = sorted({p.name for _, p in wanted if same(p)})
+    starts, ends = context.cluster.log_starts(names), context.cluster.log_ends(names, "read_uncommitted")
+    return {(run, p.name): Range(starts[p.name], max(starts[p.name], ends[p.name])) for run, p in wanted if same(p)}

@@ -1,0 +1,97 @@
+"""A repair of a run: what nobody can bring back is on record as lost, by name, and the rest stays."""
+
+import logging
+from collections.abc import Collection
+
+from kafka_archiver.errors import ConfigError, TransientError
+from kafka_archiver.manifest import Manifest
+from kafka_archiver.plan import Plan
+from kafka_archiver.steps.clocks import moment
+from kafka_archiver.steps.close_hours import close_hours
+from kafka_archiver.steps.commit import commit
+from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.line import Line, read_line, tidy
+from kafka_archiver.steps.plan import TRIES
+from kafka_archiver.steps.rebuild import counting, next_revision
+from kafka_archiver.steps.runs import write_repair
+from kafka_archiver.store.compare import is_there
+
+log = logging.getLogger(__name__)
+
+
+def lose(context: Context, run: str, keys: Collection[str], given_up: Collection[str] = ()) -> Plan:
+    """Put objects of a run on record as lost, and prove its hours again. Returns the plan that counts from now on.
+
+    Asked again, or when it was stopped on the way, it goes on. What has come back meanwhile is not lost.
+
+    :param given_up: those of them that are lost even if they are there as promised.
+    :raises ConfigError: the run has no such object.
+    :raises IntegrityError: its manifest is not the one that was committed.
+    :raises TransientError: other planners were faster all the time.
+    """
+    for _ in range(TRIES):
+        line = _line(context, run)
+        old, final = counting(context, line, run)
+        if old.origin == "repair" and not final:
+            _end(context, old)
+            continue
+        before = context.ledger.sound_manifest(old.run)
+        if before is None:
+            raise ConfigError(f"run {old.run} of archive {context.archive.archive} has written nothing yet")
+        known = {o.key: o for o in before.stored}
+        wanted = set(keys) - {o.key for o in before.lost_objects}
+        if unknown := wanted - known.keys():
+            raise ConfigError(
+                f"run {old.run} of archive {context.archive.archive} has no object {min(unknown)} "
+                f"(`airflow archive show {context.archive.archive} {old.run}` lists them)"
+            )
+        lost = [key for key in sorted(wanted) if key in given_up or not is_there(context.store, known[key])]
+        if not lost:
+            return old
+        made = _plan(context, line, old, final, before, lost)
+        if not context.ledger.append(made):
+            continue
+        if _line(context, run, made.run).outcome_of(made.run) is None and _end(context, made):
+            log.warning("run %s: %d objects of run %s are on record as lost", made.run, len(lost), old.run)
+            return made
+    raise TransientError(f"other planners of archive {context.archive.archive} were faster {TRIES} times; try again")
+
+
+def _line(context: Context, run: str, own: str = "") -> Line:
+    """The tidied line. Rebuilds of other runs, which somebody may be at work on, are left alone."""
+    line = read_line(context)
+    others = [w.plan.run for w in line.waiting if w.plan.interval.id != run.partition("+")[0]]
+    return tidy(context, line, [*others, own])
+
+
+def _plan(context: Context, line: Line, old: Plan, final: bool, before: Manifest, lost: Collection[str]) -> Plan:
+    settled = {"anew": False, "older": (), "older_than": None} if final else {}
+    kept = {"high": None, "cut": False, "decided": (), **settled}
+    now = moment(context)
+    return old.model_copy(
+        update={
+            "number": line.last + 1,
+            "revision": next_revision(context, line, old),
+            "supersedes": old.run,
+            "keep_superseded": False,
+            "takes_over": not final,
+            "lost_objects": tuple(sorted({*lost, *(o.key for o in before.lost_objects)})),
+            "origin": "repair",
+            "max_disorder_ms": None,
+            "planned_at": now.earliest,
+            "at_latest": now.latest,
+            "partitions": tuple(p.model_copy(update=kept) for p in old.partitions),
+        }
+    )
+
+
+def _end(context: Context, plan: Plan) -> bool:
+    """Bring a repair to its end. False when somebody has given it up."""
+    context.ledger.file_plan(plan)
+    write_repair(context, plan)
+    commit(context, [plan.run])
+    made = context.ledger.commit(plan.run)
+    if made is None or made.outcome != "committed":
+        return False
+    close_hours(context, [plan.run])
+    return True

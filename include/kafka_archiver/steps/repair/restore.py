@@ -1,0 +1,95 @@
+"""Documents of runs that are gone or damaged, given again by the other documents of the same run."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+from kafka_archiver.errors import DocumentError
+from kafka_archiver.keys import ledger_prefix, split_line_document, split_run_document
+from kafka_archiver.ledger import Ledger
+from kafka_archiver.manifest import Manifest
+from kafka_archiver.plan import Plan
+from kafka_archiver.repaired import without_lost
+from kafka_archiver.store.base import Store
+
+Item = TypeVar("Item")
+
+
+def restore(ledger: Ledger, key: str) -> None:
+    """Write a document as the others give it; one that is right meanwhile is left alone."""
+    if (data := Others(ledger).give(key)) is not None:
+        _put(ledger.store, key, data)
+
+
+def _put(store: Store, key: str, data: bytes) -> None:
+    # Somebody may write what is gone, too.
+    if not store.create(key, data) and (found := store.version(key)):
+        store.replace(key, data, found.etag)
+
+
+@dataclass(frozen=True)
+class Others:
+    """What documents say of each other: the plan in the line and its copy, the digests in the commit.
+
+    The places of the line and the copies are read once, when the first plan is asked for.
+    """
+
+    ledger: Ledger
+
+    def give(self, key: str) -> bytes | None:
+        """A document as the others say it is; None where they do not say it, or it is there as they say."""
+        number, place = split_line_document(self.ledger.archive, key), split_run_document(self.ledger.archive, key)
+        given: Plan | Manifest | None = None
+        try:
+            if number is not None:
+                given = self._as_committed(self._copies.get(number))
+            elif place and place[1] == "plan":
+                given = self._as_committed(self._line.get(place[0]))
+            elif place and place[1] == "manifest":
+                given = self._manifest(place[0])
+        except DocumentError:
+            # A second one is damaged.
+            return None
+        data = given.to_json() if given else None
+        return None if data == self.ledger.store.get(key) else data
+
+    def _as_committed(self, plan: Plan | None) -> Plan | None:
+        made = self.ledger.commit(plan.run) if plan else None
+        return None if plan and made and made.plan_digest != plan.digest else plan
+
+    def _manifest(self, run: str) -> Manifest | None:
+        made = self.ledger.commit(run)
+        digest = made.manifest_digest if made else None
+        return next((m for m in self._may_have_been(run) if m.digest == digest), None)
+
+    def _may_have_been(self, run: str) -> Iterator[Manifest]:
+        plan = self.ledger.plan(run) or self._line.get(run)
+        if plan is None:
+            return
+        if plan.origin == "repair" and plan.supersedes:
+            before = self._manifest(plan.supersedes) or self.ledger.manifest(plan.supersedes)
+            if before:
+                yield without_lost(plan, before)
+        elif (intent := self.ledger.intent(run).document) and intent.done:
+            yield Manifest.of(plan, intent.objects, intent.chunks, intent.policies)
+
+    @cached_property
+    def _line(self) -> dict[str, Plan]:
+        """The plans of the line that can be read, by run."""
+        listed = self.ledger.store.list(f"{ledger_prefix(self.ledger.archive)}line/")
+        numbers = (split_line_document(self.ledger.archive, stat.key) for stat in listed)
+        return {plan.run: plan for plan in _readable(self.ledger.planned, filter(None, numbers))}
+
+    @cached_property
+    def _copies(self) -> dict[int, Plan]:
+        """The plans beside the other documents of their runs, by number."""
+        return {plan.number: plan for plan in _readable(self.ledger.plan, self.ledger.runs())}
+
+
+def _readable(read: Callable[[Item], Plan | None], items: Iterable[Item]) -> Iterator[Plan]:
+    for item in items:
+        with suppress(DocumentError):
+            if plan := read(item):
+                yield plan

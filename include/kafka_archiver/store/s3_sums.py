@@ -1,0 +1,95 @@
+"""The checksums that go to S3 with bytes, and what its answers say of them: its own checksum, or an ETag."""
+
+import base64
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Self
+
+from kafka_archiver.checksum import crc32
+from kafka_archiver.store.base import MD5, Body, PendingUpload, pieces
+
+Answer = Mapping[str, Any]
+# Four bytes in base64; that of the parts' checksums has a dash and their number behind it.
+_CRC = re.compile(r"[A-Za-z0-9+/]{6}==")
+_MD5_OF_MD5S = re.compile(rf"{MD5.pattern}-[0-9]+")
+# What an upload asks for: the CRC-32 of the whole object, which follows from those of its parts, wherever they are cut.
+OF_THE_WHOLE = {"ChecksumAlgorithm": "CRC32", "ChecksumType": "FULL_OBJECT"}
+# What a question after an object asks for.
+TELL = {"ChecksumMode": "ENABLED"}
+
+
+class Sums(NamedTuple):
+    """Of bytes that are sent or were read. `md5`: None where the CRC-32 will do."""
+
+    crc32: int
+    md5: bytes | None = None
+
+    @classmethod
+    def of(cls, data: Body) -> Self:
+        """Both."""
+        md5, crc = hashlib.md5(usedforsecurity=False), 0
+        for piece in pieces(data):
+            md5.update(piece)
+            crc = crc32(piece, crc)
+        return cls(crc, md5.digest())
+
+    @property
+    def content_md5(self) -> dict[str, str]:
+        """The parameter that makes any S3 compare what arrives; empty without an MD5."""
+        return {"ContentMD5": base64.b64encode(self.md5).decode()} if self.md5 else {}
+
+    @property
+    def checksum(self) -> dict[str, str]:
+        """The parameter that makes one with additional checksums compare what arrives."""
+        return encoded(self.crc32)
+
+    def differ(self, answer: Answer) -> bool:
+        """Whether the store says that it has other bytes. It may not say anything of them: see `confirms`."""
+        if (stored := crc_of(answer)) is not None:
+            return stored != self.crc32
+        etag = etag_of(answer)
+        if self.md5 is None or (etag and not MD5.fullmatch(etag)) or _is_encrypted(answer):
+            return False
+        return etag != self.md5.hex()
+
+    def __str__(self) -> str:
+        return f"the CRC-32 {self.crc32:08x}" + (f" and the MD5 {self.md5.hex()}" if self.md5 else "")
+
+
+def said(answer: Answer) -> str:
+    """What the store says of the bytes, in words."""
+    crc = crc_of(answer)
+    return f"ETag {etag_of(answer) or 'nothing'}" if crc is None else f"CRC-32 {crc:08x}"
+
+
+def encoded(crc: int) -> dict[str, str]:
+    """A CRC-32 as a parameter."""
+    return {"ChecksumCRC32": base64.b64encode(crc.to_bytes(4)).decode()}
+
+
+def crc_of(answer: Answer) -> int | None:
+    """The CRC-32 of all bytes, as the store says it; None when it says none, or one of the parts' checksums."""
+    text = str(answer.get("ChecksumCRC32", ""))
+    return int.from_bytes(base64.b64decode(text)) if _CRC.fullmatch(text) else None
+
+
+def etag_of(answer: Answer) -> str:
+    """The ETag without quotes; empty when there is none."""
+    return str(answer.get("ETag", "")).strip('"')
+
+
+def confirms(answer: Answer, upload: PendingUpload) -> bool:
+    """Whether an answer to a completion says that the object is what was sent, as far as this store's answers can."""
+    if not (etag := etag_of(answer)):
+        return False
+    if upload.checked:
+        return crc_of(answer) == upload.crc32
+    # Each part was compared when it arrived; where ETags are MD5s, this one says that they are put together right.
+    md5s = upload.md5_etag and _MD5_OF_MD5S.fullmatch(etag) and not _is_encrypted(answer)
+    return not md5s or etag == upload.md5_etag
+
+
+def _is_encrypted(answer: Answer) -> bool:
+    """Whether the ETag is of an encrypted object: such look like MD5s, and are none."""
+    return answer.get("ServerSideEncryption", "AES256") != "AES256" or "SSECustomerAlgorithm" in answer

@@ -1,0 +1,108 @@
+"""Runs that were planned and not finished are brought to their end one by one: each of them is progress."""
+
+import uuid
+from collections.abc import Callable
+
+import pytest
+
+from kafka_archiver.errors import IntegrityError, TransientError
+from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.steps.backlog import archive_runs, still_open
+from kafka_archiver.steps.plan import plan
+from kafka_archiver.store.memory import MemoryStore
+from tests.support.lake import Lake, hour
+
+P0 = TopicPartition("orders", 0)
+RUNS = [hour(number).id for number in (1, 2, 3, 4)]
+
+
+@pytest.fixture
+def lake() -> Lake:
+    """Three runs that were planned, of two offsets each."""
+    made = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(0, 2)})
+    for number in (1, 2, 3):
+        made.run(number, until="planned")
+        made.logs[P0] = Range(0, 2 * number + 2)
+    return made
+
+
+def settled(lake: Lake) -> int:
+    progress = lake.ledger.progress()
+    return progress.settled if progress else 0
+
+
+def jobs(lake: Lake, dies_at: str = "") -> tuple[list[tuple[str, int]], Callable[[str], object]]:
+    """The job, and what it did: each run, and how many were settled when it was its turn."""
+    done: list[tuple[str, int]] = []
+
+    def archive(run: str) -> object:
+        done.append((run, settled(lake)))
+        if run == dies_at:
+            raise TransientError("killed")
+        return lake.job().run(run)
+
+    return done, archive
+
+
+def test_each_run_is_settled_before_the_next_is_read_and_the_last_is_left_to_its_tasks(lake: Lake) -> None:
+    lake.now = hour(4).end
+    work = plan(lake.context, hour(4), "scheduled")
+    assert work.runs == work.archive == tuple(RUNS)
+    done, archive = jobs(lake)
+    archive_runs(lake.context, work, archive)
+    assert done == [(run, number) for number, run in enumerate(RUNS)]
+    assert lake.ledger.commit(RUNS[-1]) is None
+    assert still_open(lake.context, work.runs) == RUNS[-1:]
+    assert lake.brokers.group == {P0: 6}
+
+
+def test_an_attempt_that_dies_half_way_has_done_half(lake: Lake) -> None:
+    lake.now = hour(4).end
+    work = plan(lake.context, hour(4), "scheduled")
+    _, archive = jobs(lake, dies_at=RUNS[2])
+    with pytest.raises(TransientError, match="killed"):
+        archive_runs(lake.context, work, archive)
+    assert settled(lake) == 2
+    assert still_open(lake.context, work.runs) == RUNS[2:]
+    # The retry of the task, and a run that comes after it: neither reads again what is done.
+    again, archive = jobs(lake)
+    archive_runs(lake.context, work, archive)
+    assert [run for run, _ in again] == RUNS[2:]
+    lake.now = hour(5).end
+    work = plan(lake.context, hour(5), "scheduled")
+    assert work.runs == (RUNS[3], hour(5).id)
+
+
+def test_what_is_written_already_is_not_read_again_unless_it_is_gone(lake: Lake) -> None:
+    lake.now = hour(4).end
+    work = plan(lake.context, hour(4), "scheduled")
+    lake.job().run(RUNS[0])
+    lake.job().run(RUNS[1])
+    lake.store.delete(next(key for key in lake.stored() if f"{2:020d}" in key))
+    done, archive = jobs(lake)
+    archive_runs(lake.context, work, archive)
+    assert done == [(RUNS[1], 1), (RUNS[2], 2), (RUNS[3], 3)]
+    assert lake.audit(deep=True).verdict == "clean"
+
+
+def test_a_run_that_cannot_be_made_whole_stops_what_is_behind_it(lake: Lake) -> None:
+    lake.now = hour(4).end
+    work = plan(lake.context, hour(4), "scheduled")
+    lake.job().run(RUNS[0])
+    for key in lake.stored():
+        lake.store.delete(key)
+    lake.logs[P0] = Range(2, 8)
+    with pytest.raises(IntegrityError, match="Kafka does not have its records any more"):
+        archive_runs(lake.context, work, jobs(lake)[1])
+    assert settled(lake) == 0
+
+
+def test_runs_without_offsets_need_no_job() -> None:
+    lake = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(0, 0)})
+    lake.run(1, until="planned")
+    lake.now = hour(2).end
+    work = plan(lake.context, hour(2), "scheduled")
+    assert (work.runs, work.archive) == (tuple(RUNS[:2]), ())
+    done, archive = jobs(lake)
+    archive_runs(lake.context, work, archive)
+    assert (done, settled(lake)) == ([], 1)

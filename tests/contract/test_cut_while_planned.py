@@ -1,0 +1,266 @@
+"""A log that is cut, or made again without another id, between its plan and its reading."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from kafka_archiver.config import Archive
+from kafka_archiver.errors import PolicyError, TransientError
+from kafka_archiver.intervals import from_ms, to_hour
+from kafka_archiver.kafka.first import LogEnd
+from kafka_archiver.kafka.identity import NO_ID
+from kafka_archiver.ledger import Ledger
+from kafka_archiver.plan import BadRecord, Chunk, Plan
+from kafka_archiver.ranges import TopicPartition
+from kafka_archiver.spark.finish import Choice
+from kafka_archiver.spark.job import ArchiveJob
+from kafka_archiver.steps.backlog import archive_runs
+from kafka_archiver.steps.close_hours import close_hours
+from kafka_archiver.steps.commit import commit
+from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.plan import Work, plan
+from kafka_archiver.steps.rebuild import rebuild_run
+from kafka_archiver.steps.verify import verify
+from kafka_archiver.writer.chunk import write_chunk
+from kafka_archiver.writer.result import ChunkResult, Limits, WriteJob
+from tests.support.archiver import hour
+from tests.support.topics import DAY, HOUR, Record
+from tests.support.worlds import TwinWorld
+
+pytestmark = pytest.mark.contract
+
+NAME = TopicPartition("orders", 0)
+
+
+class Logged:
+    """An archive of one log on the twins; `meanwhile` is what happens once its chunks are read."""
+
+    def __init__(self, ids: bool = True, epochs: bool = True) -> None:
+        self.now = DAY
+        self.world = TwinWorld(lambda: self.now)
+        self.twin, self.store = self.world.twin, self.world.store
+        self.ledger = Ledger(self.store, "orders")
+        self.choose()
+        self.meanwhile: Callable[[], object] = lambda: None
+        twin: Any = self.twin
+        if not ids:
+            twin._new_id = lambda name: NO_ID
+        if not epochs:
+            highs = self.twin.high_watermarks
+            twin.high_watermarks = lambda names: {n: LogEnd(e.offset, None) for n, e in highs(names).items()}
+        self.twin.create_topic("orders")
+
+    def choose(self, limit: int = 1000, **policies: str) -> None:
+        source = {"topics": ["orders"], "settle": 0, "max_records_per_run": limit}
+        store = {"url": "memory://x", "codec": "none"}
+        given = {"archive": "orders", "source": source, "store": store, "policies": policies}
+        self.archive = Archive.model_validate(given)
+
+    def produce(self, values: str, number: int = 0) -> None:
+        self.twin.produce("orders", [Record(0, DAY + number * HOUR, value.encode()) for value in values])
+
+    def cut(self, count: int, then: str) -> None:
+        """An unclean election, after which the log has grown again."""
+        self.twin.elect(NAME, cut=count)
+        self.produce(then, 1)
+
+    def remake(self, values: str) -> None:
+        """The same topic again, at brokers that give no ids."""
+        for name in self.twin.logs.pop(NO_ID), *self.twin.groups.values():
+            name.clear()
+        self.twin._ids.clear()
+        self.twin.create_topic("orders")
+        self.produce(values, 1)
+
+    @property
+    def context(self) -> Context:
+        cluster: Any = self.twin
+        return Context(self.archive, cluster, self.store, self.ledger, lambda: from_ms(self.now))
+
+    def plan(self, number: int) -> Work:
+        self.now = DAY + (number + 1) * HOUR + 60_000
+        return plan(self.context, hour(number), "scheduled")
+
+    def finish(self, work: Work) -> None:
+        context, policies = self.context, self.archive.policies
+        choice = Choice(policies.lost_offsets, policies.bad_record)
+        archive_runs(context, work, ArchiveJob(context.cluster, self.store, self.ledger, self, choice).run)
+        verify(context, work.runs)
+        commit(context, work.runs)
+        close_hours(context, work.runs)
+
+    def run(self, number: int) -> None:
+        self.finish(self.plan(number))
+
+    def write(self, plan: Plan, chunks: Sequence[Chunk], bad_record: BadRecord) -> list[ChunkResult]:
+        """The engine."""
+        job, written = WriteJob.of(plan, bad_record), []
+        for chunk in chunks:
+            whole = plan.chunk_of(chunk.name, chunk.start)
+            assert whole
+            batches = self.twin.read_chunk(chunk, plan.settings)
+            written.append(write_chunk(whole, batches, job, self.store, Limits(upload_threads=1)))
+        self.meanwhile()
+        return written
+
+    @property
+    def values(self) -> str:
+        """What is archived, in the order of keys."""
+        keys = sorted(s.key for s in self.store.list("") if not s.key.startswith("_ledger/"))
+        return "".join((self.store.get(key) or b"").decode().replace("\n", "") for key in keys)
+
+    def account(self, number: int) -> dict[str, int]:
+        manifest = self.ledger.manifest(hour(number).id)
+        assert manifest
+        return {fate: count for fate, count in manifest.account.items() if count}
+
+    def complete_as_of(self, number: int) -> datetime | None:
+        proof = self.ledger.hour(to_hour(hour(number).start))
+        return proof.complete_as_of if proof else None
+
+
+def test_a_log_that_is_cut_between_plan_and_archive_and_grows_again_is_not_read_as_planned() -> None:
+    log = Logged()
+    log.produce("abcdefghij")
+    work = log.plan(0)
+    log.cut(5, "uvwxyz")
+    with pytest.raises(
+        PolicyError, match=r"orders\[0\] reached 10 .* epoch 0 .* only up to 5 now: it was truncated.*loss"
+    ):
+        log.finish(work)
+    log.choose(lost_offsets="record_loss")
+    log.finish(work)
+    assert (log.values, log.account(0)) == ("abcde", {"archived": 5, "lost": 5})
+    assert log.complete_as_of(0) is None
+
+
+def test_so_it_is_where_it_does_not_grow() -> None:
+    log = Logged()
+    log.produce("abcde")
+    work = log.plan(0)
+    log.cut(5, "")
+    log.choose(lost_offsets="record_loss")
+    log.finish(work)
+    assert (log.values, log.account(0)) == ("", {"lost": 5})
+
+
+def test_a_log_that_is_cut_while_it_is_read_is_looked_at_again() -> None:
+    log = Logged()
+    log.produce("abcde")
+    work = log.plan(0)
+    log.meanwhile = lambda: log.cut(2, "xyz")
+    with pytest.raises(TransientError, match="deleted, made again or cut while it was read"):
+        log.finish(work)
+    log.meanwhile = lambda: None
+    with pytest.raises(PolicyError, match="only up to 3 now"):
+        log.finish(work)
+
+
+def test_another_leader_and_a_cut_behind_what_was_planned_are_none_of_its_business() -> None:
+    log = Logged()
+    log.produce("abcde")
+    work = log.plan(0)
+    log.produce("fgh")
+    log.cut(3, "xyz")
+    log.finish(work)
+    assert (log.values, log.account(0)) == ("abcde", {"archived": 5})
+
+
+def test_a_replay_is_left_to_its_checksums() -> None:
+    log = Logged()
+    log.produce("abcde")
+    log.run(0)
+    log.cut(2, "xyz")
+    log.finish(Work((hour(0).id,), (hour(0).id,)))
+    assert log.values == "abcde"
+
+
+@pytest.mark.parametrize("ids", [True, False])
+def test_where_the_brokers_give_no_epochs_the_last_archived_record_tells(ids: bool) -> None:
+    log = Logged(ids, epochs=False)
+    log.produce("abcde")
+    log.run(0)
+    log.produce("fgh")
+    work = log.plan(1)
+    log.cut(5, "stuvwxyz")
+    with pytest.raises(PolicyError, match="record at offset 4 is another one"):
+        log.finish(work)
+    log.choose(lost_offsets="record_loss")
+    log.finish(work)
+    assert (log.values, log.account(1)) == ("abcde", {"lost": 3})
+
+
+def test_a_topic_made_again_without_another_id_is_not_read_as_the_old_one() -> None:
+    log = Logged(ids=False)
+    log.produce("abcde")
+    log.run(0)
+    log.produce("fgh")
+    work = log.plan(1)
+    log.remake("lmnopqrstuvwxyz")
+    with pytest.raises(PolicyError, match="record at offset 4 is another one"):
+        log.finish(work)
+    log.choose(lost_offsets="record_loss")
+    log.finish(work)
+    assert (log.values, log.account(1)) == ("abcde", {"lost": 3})
+
+
+def test_nor_where_that_happens_while_it_is_read() -> None:
+    log = Logged(ids=False)
+    log.produce("abcde")
+    log.run(0)
+    log.produce("fgh")
+    work = log.plan(1)
+    log.meanwhile = lambda: log.remake("lmnopqrstuvwxyz")
+    with pytest.raises(TransientError, match="made again or cut while it was read"):
+        log.finish(work)
+
+
+@pytest.mark.parametrize(("epochs", "then"), [(True, "uvwxyz"), (True, "x"), (False, "xy")])
+def test_what_was_seen_and_cut_before_it_was_planned_makes_nothing_complete_as_of_then(epochs: bool, then: str) -> None:
+    log = Logged(epochs=epochs)
+    log.choose(limit=5)
+    log.produce("abcdefghij")
+    log.run(0)
+    assert log.complete_as_of(0) is None
+    log.cut(4, then)
+    log.run(1)
+    planned = log.ledger.plan(hour(1).id)
+    assert planned
+    assert [p.cut for p in planned.partitions] == [True]
+    log.choose()
+    log.run(2)
+    log.run(3)
+    assert log.values == "abcdef" + then
+    # Nothing is said of the moment at which the log had more.
+    as_of = log.complete_as_of(0)
+    assert as_of
+    assert as_of >= planned.planned_at
+    assert [p.cut for p in log.context.ledger.plan(hour(3).id).partitions] == [False]  # type: ignore[union-attr]
+
+
+def test_a_leader_that_has_all_of_what_was_seen_cuts_nothing() -> None:
+    log = Logged()
+    log.choose(limit=5)
+    log.produce("abcdefghij")
+    log.run(0)
+    first = log.ledger.plan(hour(0).id)
+    log.produce("klm")
+    log.cut(3, "xyz")
+    log.run(1)
+    assert first
+    assert log.complete_as_of(0) == first.planned_at
+
+
+def test_a_backfill_sees_it_too_and_a_rebuild_of_what_saw_it_does_not_say_it_again() -> None:
+    log = Logged()
+    log.choose(limit=5)
+    log.produce("abcdefghij")
+    log.run(0)
+    log.cut(4, "uvwxyz")
+    log.now = DAY + 2 * HOUR + 60_000
+    log.finish(plan(log.context, hour(1), "backfill"))
+    assert [p.cut for p in log.ledger.plan(hour(1).id).partitions] == [True]  # type: ignore[union-attr]
+    log.finish(rebuild_run(log.context, hour(1).id, False))
+    assert [p.cut for p in log.ledger.plan(f"{hour(1).id}+r1").partitions] == [False]  # type: ignore[union-attr]

@@ -1,0 +1,266 @@
+"""What a repair would do, on any store: never more than there is to do."""
+
+import contextlib
+import json
+import uuid
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from kafka_archiver.errors import IntegrityError
+from kafka_archiver.intervals import to_ms
+from kafka_archiver.keys import hour_document, line_document, progress_document, run_document
+from kafka_archiver.ledger import Ledger
+from kafka_archiver.plan import Plan
+from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.steps.clean_up import clean_up
+from kafka_archiver.steps.close_hours import close_hours
+from kafka_archiver.steps.repair import Repairs, derive, find, lose, restore
+from kafka_archiver.store.memory import MemoryStore
+from tests.support.lake import Lake, hour
+
+pytestmark = pytest.mark.contract
+P0 = TopicPartition("orders", 0)
+
+
+def lake_of_six(**options: Any) -> Lake:
+    """Six records in as many hours, in objects of one run."""
+    lake = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(0, 6)}, **options)
+    lake.run(2)
+    return lake
+
+
+def status(lake: Lake, filed: int) -> tuple[str, str | None, int]:
+    proof = lake.ledger.hour(filed)
+    assert proof is not None
+    return proof.status, proof.reason, proof.lost_rows
+
+
+class Stopped:
+    """A store that takes so many writes, and no more."""
+
+    def __init__(self, inner: MemoryStore, writes: int) -> None:
+        self._inner, self._left, self.writes = inner, writes, 0
+
+    def __getattr__(self, name: str) -> Any:
+        answer = getattr(self._inner, name)
+        if name not in ("put", "create", "replace", "delete"):
+            return answer
+
+        def write(*arguments: Any) -> Any:
+            if self.writes == self._left:
+                raise InterruptedError
+            self.writes += 1
+            return answer(*arguments)
+
+        return write
+
+
+@pytest.mark.parametrize("checksums", [True, False], ids=["the store knows checksums", "the store knows none"])
+def test_what_was_copied_with_its_bytes_is_neither_written_again_nor_given_up(checksums: bool) -> None:
+    """Under SSE-KMS a copy of the bucket has another ETag for every object; Kafka has long removed the records."""
+    store = MemoryStore(uuid.uuid4().hex, foreign_etags=True, checksums=checksums)
+    lake = Lake(store, {P0: Range(0, 6)})
+    lake.run(2)
+    kept, changed, *_ = lake.stored()
+    for key in lake.stored():
+        data = store.get(key) or b""
+        store.put(key, data if key != changed else data[:-1] + b"?")
+    lake.logs[P0] = Range(6, 6)
+    report = lake.audit()
+    assert {kept, changed} & {f.where for f in report.damage} == {changed}
+    found = find(lake.context, report)
+    assert [entry.key for entries in found.lost.values() for entry in entries] == [changed]
+    assert not found.again
+
+
+def test_an_hour_whose_lost_records_a_rebuild_has_read_again_is_judged_like_any_other() -> None:
+    lake = lake_of_six()
+    key = lake.stored()[0]
+    lake.store.delete(key)
+    lose(lake.context, hour(2).id, [key])
+    filed = lake.brokers.first
+    assert status(lake, filed) == ("incomplete", "objects with 1 rows are gone for good", 1)
+    lake.rebuild(hour(2).id)
+    assert status(lake, filed) == ("complete", None, 0)
+    assert lake.audit(deep=True).findings == ()
+
+
+def test_a_run_that_an_hour_names_twice_is_found_and_computed_again() -> None:
+    lake = lake_of_six()
+    key = hour_document(lake.name, lake.brokers.first)
+    proof = json.loads(lake.store.get(key) or b"")
+    lake.store.put(key, json.dumps({**proof, "runs": proof["runs"] * 2}).encode())
+    found = find(lake.context, lake.audit())
+    assert found.derived == (key,)
+    assert derive(lake.ledger) == [key]
+    assert lake.audit().findings == ()
+
+
+def test_a_proof_with_pages_is_whole_wherever_its_computing_again_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rebuild has replaced what is in a page: computed again, the pages have other runs."""
+    monkeypatch.setattr("kafka_archiver.proof.PAGE", 1)
+    for stop in range(20):
+        lake = lake_of_six(odd={(P0, offset): {"timestamp": to_ms(hour(0).start)} for offset in range(12)})
+        for number in range(3, 6):
+            lake.logs[P0] = Range(0, 2 * number)
+            lake.run(number)
+        lake.rebuild(hour(2).id)
+        filed = lake.brokers.first
+        proof = lake.ledger.hour(filed)
+        assert proof is not None
+        assert len(proof.pages) > 1
+        lake.store.delete(hour_document(lake.name, filed, 1))
+        stopped = Stopped(lake.store, stop)  # type: ignore[arg-type]
+        with contextlib.suppress(InterruptedError):
+            derive(Ledger(stopped, lake.name))  # type: ignore[arg-type]
+        if stop:
+            assert lake.audit().findings == ()
+        # Whatever a repair has left of pages, the next runs go on with it.
+        derive(lake.ledger)
+        lake.logs[P0] = Range(0, 12)
+        lake.run(6)
+        assert lake.audit().findings == ()
+        if stopped.writes < stop:
+            break
+    assert 2 < stop < 19
+
+
+def of_one_run(lake: Lake) -> tuple[str, list[str]]:
+    """The key of its manifest, and its objects in the order of its chunks."""
+    return run_document(lake.name, hour(2).id, "manifest"), lake.stored()
+
+
+def edit(lake: Lake, key: str, **fields: Any) -> bytes:
+    """Change a document by hand. Returns what it was."""
+    before = lake.store.get(key) or b""
+    lake.store.put(key, json.dumps({**json.loads(before), **fields}).encode())
+    return before
+
+
+def repaired(lake: Lake) -> Repairs:
+    """All that needs no run of the DAG."""
+    found = find(lake.context, lake.audit())
+    for key in found.restored:
+        restore(lake.ledger, key)
+    if found.derived:
+        derive(lake.ledger)
+    for run, entries in found.lost.items():
+        lose(lake.context, run, [entry.key for entry in entries])
+    return found
+
+
+@pytest.mark.parametrize("intent", [True, False], ids=["which the intent gives", "which nothing gives"])
+def test_by_a_manifest_that_was_damaged_nothing_is_lost_and_nothing_removed(intent: bool) -> None:
+    lake = lake_of_six()
+    manifest, (gone, *rest) = of_one_run(lake)
+    entries = json.loads(lake.store.get(manifest) or b"")["objects"]
+    good = edit(lake, manifest, objects=[entry for entry in entries if entry["key"] != rest[-1]])
+    if not intent:
+        edit(lake, run_document(lake.name, hour(2).id, "intent"), done=False)
+    lake.store.delete(gone)
+    lake.logs[P0] = Range(6, 6)
+    assert clean_up(lake.ledger, lake.now + timedelta(days=9)) == []
+    with pytest.raises(IntegrityError, match=r"is not the one that was committed \(\w+\): `airflow archive repair "):
+        lose(lake.context, hour(2).id, [gone])
+    found = repaired(lake)
+    assert (found.again, found.lost, found.restored) == ({}, {}, (manifest,) * intent)
+    assert gone in {f.where for f in found.left}
+    assert lake.stored() == rest
+    lake.store.put(manifest, good)
+    assert list(repaired(lake).lost) == [hour(2).id]
+    assert lake.stored() == rest
+    assert lake.audit(deep=True).damage == ()
+
+
+@pytest.mark.parametrize("how", ["gone", "changed", "garbage"])
+@pytest.mark.parametrize("foreign", [False, True], ids=["MD5s", "foreign ETags"])
+def test_a_manifest_is_restored_from_the_intent_and_that_of_a_repair_from_what_it_repairs(
+    how: str, foreign: bool
+) -> None:
+    lake = Lake(MemoryStore(uuid.uuid4().hex, foreign_etags=foreign), {P0: Range(0, 6)})
+    lake.run(2, until="committed")
+    plain = run_document(lake.name, hour(2).id, "manifest")
+    for key in plain, run_document(lake.name, f"{hour(2).id}+r1", "manifest"):
+        before = lake.store.get(key) or b""
+        if how == "gone":
+            lake.store.delete(key)
+        elif how == "changed":
+            edit(lake, key, rows=7)
+        else:
+            lake.store.put(key, b"{")
+        found = repaired(lake)
+        assert found.restored == (key,)
+        assert lake.store.get(key) == before
+        assert find(lake.context, lake.audit()).left == ()
+        close_hours(lake.context, [hour(2).id])
+        if key == plain:
+            lose(lake.context, hour(2).id, given := lake.stored()[:2], given)
+    assert lake.audit(deep=True).damage == ()
+
+
+@pytest.mark.parametrize("intent", [True, False])
+def test_a_manifest_that_is_gone_stops_each_run_with_what_can_be_done(intent: bool) -> None:
+    lake = lake_of_six()
+    lake.logs[P0] = Range(0, 7)
+    lake.run(6, until="committed")
+    lake.store.delete(run_document(lake.name, hour(6).id, "manifest"))
+    if not intent:
+        lake.store.delete(run_document(lake.name, hour(6).id, "intent"))
+    with pytest.raises(IntegrityError, match=r"is gone \(\w+\): `airflow archive repair .* else restore it from a ver"):
+        lake.run(7)
+    found = repaired(lake)
+    assert [f.kind for f in found.left] == ([] if intent else ["manifest-missing"])
+    if intent:
+        lake.run(7)
+        assert lake.audit(deep=True).damage == ()
+
+
+@pytest.mark.parametrize("until", ["planned", "committed", "settled"])
+@pytest.mark.parametrize("how", ["gone", "changed", "garbage"])
+@pytest.mark.parametrize("which", ["line", "plan"])
+def test_a_plan_is_restored_from_the_line_and_a_place_of_the_line_from_the_plan(
+    which: str, how: str, until: str
+) -> None:
+    lake = lake_of_six()
+    lake.logs[P0] = Range(0, 7)
+    lake.run(6, until=until)
+    key = line_document(lake.name, 2) if which == "line" else run_document(lake.name, hour(6).id, "plan")
+    before = lake.store.get(key) or b""
+    if how == "gone":
+        lake.store.delete(key)
+    elif how == "garbage":
+        lake.store.put(key, b"{}")
+    else:
+        lake.store.put(key, Plan.from_json(before, key).model_copy(update={"group": "another"}).to_json())
+    # A copy that is gone is written by whoever goes on; of two plans, neither committed, that of the line counts.
+    missing = () if (which, how, until) == ("plan", "gone", "planned") else (key,)
+    if (which, how, until) == ("line", "changed", "planned"):
+        missing = (run_document(lake.name, hour(6).id, "plan"),)
+    assert repaired(lake).restored == missing
+    if missing == (key,):
+        assert lake.store.get(key) == before
+    assert find(lake.context, lake.audit()).left == ()
+    lake.run(7)
+    assert lake.audit(deep=True).damage == ()
+
+
+def test_a_progress_beyond_the_end_of_the_line_is_computed_again() -> None:
+    lake = lake_of_six()
+    before = edit(lake, progress_document(lake.name), settled=9)
+    found = repaired(lake)
+    assert (found.derived, found.left) == ((progress_document(lake.name),), ())
+    assert lake.store.get(progress_document(lake.name)) == before
+    assert lake.audit().findings == ()
+
+
+def test_a_line_that_ends_before_what_is_settled_is_not_taken_for_all_of_it() -> None:
+    lake = lake_of_six()
+    lake.logs[P0] = Range(0, 7)
+    lake.run(6)
+    lake.store.delete(line_document(lake.name, 2))
+    lake.store.delete(run_document(lake.name, hour(6).id, "plan"))
+    assert "line-broken" in {f.kind for f in repaired(lake).left}
+    with pytest.raises(IntegrityError, match=r"place 2 of the line .* is gone"):
+        derive(lake.ledger)

@@ -1,0 +1,340 @@
+"""What `status` and `doctor` say of the runs that Airflow has in its database, and what is noted of failed tasks."""
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.sdk.log import mask_secret
+
+from kafka_archiver.errors import IntegrityError, PermanentError, TransientError
+from kafka_archiver.orchestration.cause import CAUSE, leave_cause
+from kafka_archiver.orchestration.facts import facts_of
+from kafka_archiver.orchestration.schedule import last_interval
+from kafka_archiver.ranges import Range
+from kafka_archiver.steps.context import Context
+from tests.dags.conftest import DAGS as DAG_FILES
+from tests.dags.conftest import MINIMAL, AddConnection, Call, MakeArchive, dag_of
+from tests.support.brokers import Brokers
+from tests.support.metadata import metadata_database, register_dags
+from tests.support.runs import P0, P1, run
+
+pytestmark = pytest.mark.dags
+
+DAGS = """
+from airflow.sdk import DAG, CronDataIntervalTimetable, Param
+from airflow.providers.standard.operators.empty import EmptyOperator
+hourly = CronDataIntervalTimetable("0 * * * *", timezone="UTC")
+with DAG("archive_orders", schedule=hourly, params={"rebuild": Param(None, type=["null", "object"])}):
+    EmptyOperator(task_id="plan") >> EmptyOperator(task_id="archive") >> EmptyOperator(task_id="verify")
+"""
+MADE = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    folder = tmp_path_factory.mktemp("airflow")
+    (folder / "dags").mkdir()
+    (folder / "dags" / "dags.py").write_text(DAGS)
+    with metadata_database(folder):
+        register_dags(folder / "dags")
+        yield
+
+
+@pytest.fixture
+def session(database: None) -> Callable[[], Any]:
+    """Opens sessions on the database: a live scheduler, a DAG that may run, and no runs."""
+    from airflow.jobs.job import Job
+    from airflow.models import DagModel, DagRun
+    from airflow.utils.session import create_session
+    from sqlalchemy import delete, update
+
+    with create_session() as clean:
+        for table in (DagRun, Job):
+            clean.execute(delete(table))
+        clean.execute(update(DagModel).values(is_paused=False, is_stale=False))
+        clean.add(Job(job_type="SchedulerJob", state="running", latest_heartbeat=datetime.now(UTC)))
+    return create_session
+
+
+@pytest.fixture
+def airflow_run(session: Callable[[], Any]) -> MADE:
+    """Makes a run of the DAG, as `airflow dags trigger` does, in a state of the test's choice."""
+    from airflow.api.common.trigger_dag import trigger_dag
+    from airflow.models import DagRun
+    from airflow.models.taskinstance import TaskInstance
+    from airflow.models.xcom import XComModel
+    from airflow.utils.types import DagRunTriggeredByType, DagRunType
+    from sqlalchemy import select
+
+    def make(
+        state: str = "success",
+        due: datetime | None = None,
+        tasks: dict[str, str] | None = None,
+        cause: dict[str, Any] | None = None,
+        attempts: int = 1,
+        minutes: float = 1,
+        **fields: Any,
+    ) -> str:
+        """:param tasks: their states; `cause`: what the first of them that failed has noted."""
+        moment = due or datetime.now(UTC) - timedelta(minutes=minutes)
+        with session() as opened:
+            fields = {"triggered_by": DagRunTriggeredByType.CLI, "run_type": DagRunType.SCHEDULED, **fields}
+            made = trigger_dag(dag_id="archive_orders", run_after=moment, session=opened, **fields)
+            found = opened.scalars(select(DagRun).where(DagRun.run_id == made.run_id)).one()
+            found.state, found.start_date = state, moment if state != "queued" else None
+            found.end_date = moment + timedelta(minutes=minutes / 2) if state in ("success", "failed") else None
+            for ti in opened.scalars(select(TaskInstance).where(TaskInstance.run_id == made.run_id)):
+                ti.state = (tasks or {}).get(ti.task_id, "success" if state == "success" else None)
+                ti.try_number = attempts
+                if cause and ti.state in ("failed", "up_for_retry"):
+                    opened.flush()
+                    XComModel.set(CAUSE, cause, dag_id=ti.dag_id, task_id=ti.task_id, run_id=ti.run_id, session=opened)
+            return str(made.run_id)
+
+    return make
+
+
+@pytest.fixture
+def settled(context: Context, session: Callable[[], Any]) -> Context:
+    """One settled run in the ledger."""
+    run(context, 2)
+    return context
+
+
+Ask = Callable[[], dict[str, dict[str, Any]]]
+
+
+@pytest.fixture
+def problems(call: Call, settled: Context, brokers: Brokers, capsys: pytest.CaptureFixture[str]) -> Ask:
+    """The problems that `status` shows, by name; it ends with 1 exactly if there are any, and `doctor` has the same."""
+
+    def ask() -> dict[str, dict[str, Any]]:
+        capsys.readouterr()
+        code = call("status", "orders", "-o", "json")
+        shown = capsys.readouterr()
+        troubles = json.loads(shown.out)[0]["troubles"]
+        found = {one["name"]: one for one in troubles if one["severity"] == "problem"}
+        assert code == bool(found)
+        assert ("orders: " in shown.err) == bool(found)
+        ended = call("doctor", "orders", "-o", "json")
+        checks = json.loads(capsys.readouterr().out)[0]["checks"]
+        said = [(one["name"], one["found"], tuple(one["choices"])) for one in checks]
+        assert all((one["name"], one["found"], tuple(one["do"])) in said for one in troubles)
+        assert ended == 1 or not found
+        return found
+
+    return ask
+
+
+def pause(session: Callable[[], Any], **values: bool) -> None:
+    from airflow.models import DagModel
+    from sqlalchemy import update
+
+    with session() as opened:
+        opened.execute(update(DagModel).where(DagModel.dag_id == "archive_orders").values(**values))
+
+
+def test_a_sound_archive(problems: Ask, airflow_run: MADE) -> None:
+    airflow_run()
+    assert problems() == {}
+
+
+def test_a_paused_dag_with_lag(problems: Ask, airflow_run: MADE, session: Callable[[], Any], brokers: Brokers) -> None:
+    airflow_run()
+    pause(session, is_paused=True)
+    assert problems() == {}
+    brokers.logs[P0] = Range(0, 5)
+    assert problems()["paused"]["do"] == ["airflow dags unpause archive_orders"]
+
+
+def test_no_dag(problems: Ask, session: Callable[[], Any]) -> None:
+    pause(session, is_stale=True)
+    assert list(problems()) == ["no dag"]
+
+
+def test_no_scheduler(problems: Ask, airflow_run: MADE, session: Callable[[], Any]) -> None:
+    from airflow.jobs.job import Job
+    from sqlalchemy import delete
+
+    airflow_run()
+    with session() as opened:
+        opened.execute(delete(Job))
+    assert list(problems()) == ["no scheduler"]
+
+
+def test_a_run_with_a_date_to_come(problems: Ask, airflow_run: MADE) -> None:
+    airflow_run()
+    to_come = datetime.now(UTC) + timedelta(days=400)
+    name = airflow_run("running", logical_date=to_come)
+    [one] = problems().values()
+    assert one["name"] == "date to come"
+    assert name in one["found"]
+    assert f"{to_come:%Y-%m-%dT%H:%M:%S}Z" in one["found"]
+    assert one["do"][0].startswith("curl -X DELETE")
+
+
+def test_a_permanent_failure_with_its_cause(problems: Ask, airflow_run: MADE) -> None:
+    airflow_run(minutes=90)
+    states = {"plan": "success", "archive": "failed", "verify": "upstream_failed"}
+    name = airflow_run("failed", tasks=states, cause={"permanent": True, "cause": "orders[0] offset 7: not JSON"})
+    [one] = problems().values()
+    assert one["name"] == "failed for good"
+    assert one["found"].startswith(f"run {name} failed in task archive: orders[0] offset 7: not JSON. Until that")
+    assert one["do"] == ["put right what it says, then: airflow dags trigger archive_orders"]
+
+
+def test_a_failure_that_may_pass_and_one_without_a_word(problems: Ask, airflow_run: MADE) -> None:
+    airflow_run("failed", tasks={"plan": "failed"}, cause={"permanent": False, "cause": "no answer"}, attempts=4)
+    assert "in task plan after 4 attempts: no answer. The next run goes on" in problems()["failed"]["found"]
+    airflow_run("failed", tasks={"plan": "failed"}, minutes=0.5)
+    assert "its process ended without a word" in problems()["failed"]["found"]
+
+
+def test_a_task_that_is_tried_again(call: Call, problems: Ask, airflow_run: MADE, settled: Context) -> None:
+    airflow_run(minutes=90)
+    states = {"plan": "success", "archive": "up_for_retry"}
+    airflow_run("running", tasks=states, cause={"permanent": False, "cause": "no answer"})
+    assert problems() == {}
+    archive = settled.archive
+    [run_now, _] = facts_of(archive, datetime.now(UTC)).runs
+    assert run_now.failure is not None
+    assert (run_now.task, run_now.task_state, run_now.failure.cause) == ("archive", "up_for_retry", "no answer")
+
+
+def test_an_overdue_run(problems: Ask, airflow_run: MADE, settled: Context) -> None:
+    due = last_interval(settled.archive, datetime.now(UTC)).start
+    airflow_run(due=due - timedelta(hours=1))
+    assert list(problems()) == ["overdue"]
+    # A rebuild stands for nothing of the schedule.
+    from airflow.utils.types import DagRunType
+
+    airflow_run(run_type=DagRunType.MANUAL, conf={"rebuild": {"run": "20261120T020000Z"}})
+    assert list(problems()) == ["overdue"]
+    airflow_run(due=due + timedelta(hours=1))
+    assert problems() == {}
+
+
+def test_a_stuck_run(problems: Ask, airflow_run: MADE, settled: Context) -> None:
+    airflow_run(minutes=1)
+    name = airflow_run("running", due=datetime.now(UTC) - timedelta(hours=7), tasks={"plan": "queued"})
+    one = problems()["stuck"]
+    assert f"run {name} is running since" in one["found"]
+    assert "Its task plan is queued" in one["found"]
+    assert one["do"] == [f"airflow tasks states-for-dag-run archive_orders '{name}'"]
+
+
+def test_a_long_backfill_hides_no_run_of_the_schedule(airflow_run: MADE, settled: Context, monkeypatch: Any) -> None:
+    from airflow.utils.types import DagRunType
+
+    monkeypatch.setattr("kafka_archiver.orchestration.facts.LAST", 2)
+    name = airflow_run(minutes=90)
+    for number in range(3):
+        airflow_run(minutes=50 - number, run_type=DagRunType.BACKFILL_JOB)
+    found = facts_of(settled.archive, datetime.now(UTC))
+    assert [one.forward for one in found.runs] == [False, False, True]
+    assert found.runs[-1].run_id == name
+
+
+def test_a_moved_group_and_a_recreated_topic(problems: Ask, airflow_run: MADE, brokers: Brokers) -> None:
+    airflow_run()
+    brokers.group[P1] = 1
+    assert list(problems()) == ["moved group"]
+    brokers.ids["orders"] = "another"
+    brokers.logs = {P0: Range(0, 2), P1: Range(0, 0)}
+    assert list(problems()) == ["recreated topic"]
+
+
+def test_troubles_stand_below_the_table_each_with_its_commands(
+    call: Call, settled: Context, airflow_run: MADE, brokers: Brokers, capsys: pytest.CaptureFixture[str]
+) -> None:
+    airflow_run()
+    brokers.group[P1] = 1
+    capsys.readouterr()
+    assert call("status", "orders") == 1
+    shown = capsys.readouterr()
+    below = shown.out.splitlines()[5:]
+    assert below[0].startswith("problem: moved group: group archiver-orders stands at 1 in orders[1], but the ledger")
+    assert below[1] == (
+        '  - airflow dags trigger archive_orders --conf \'{"policies": {"moved_group": "follow_ledger"}}\''
+    )
+    assert shown.err == "orders: 1 problem\n"
+    assert "\x1b" not in shown.out
+
+
+def test_a_database_that_does_not_answer_hides_nothing_else(
+    problems: Ask, brokers: Brokers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sqlalchemy.exc import OperationalError
+
+    def refuse() -> None:
+        raise OperationalError("SELECT 1", {}, Exception("no such table: dag"))
+
+    monkeypatch.setattr("kafka_archiver.orchestration.facts.create_session", refuse)
+    brokers.group[P1] = 1
+    found = problems()
+    assert list(found) == ["moved group", "airflow"]
+    assert "does not answer: no such table: dag" in found["airflow"]["found"]
+
+
+# What failed tasks note.
+
+
+class Task:
+    def __init__(self) -> None:
+        self.noted: dict[str, Any] = {}
+
+    def xcom_push(self, key: str, value: Any) -> None:
+        self.noted[key] = value
+
+
+@pytest.mark.parametrize(
+    ("error", "permanent", "cause"),
+    [
+        (IntegrityError("2 objects\nare missing"), True, "IntegrityError: 2 objects are missing"),
+        (PermanentError("PolicyError: 5 offsets are gone"), True, "PolicyError: 5 offsets are gone"),
+        (TransientError("no answer"), False, "no answer"),
+        (ValueError("odd"), False, "ValueError: odd"),
+        (TransientError("x" * 5000), False, "x" * 1000 + " …"),
+    ],
+)
+def test_a_failed_attempt_notes_its_cause_and_whether_it_is_permanent(
+    error: Exception, permanent: bool, cause: str
+) -> None:
+    task = Task()
+    leave_cause({"ti": task, "exception": error})
+    assert task.noted == {CAUSE: {"permanent": permanent, "cause": cause}}
+
+
+def test_what_is_noted_holds_no_secret() -> None:
+    mask_secret("hunter2-for-the-note")
+    task = Task()
+    leave_cause({"ti": task, "exception": PermanentError("refused: hunter2-for-the-note")})
+    assert task.noted[CAUSE]["cause"] == "refused: ***"
+
+
+def test_nothing_is_noted_where_nobody_knows_why() -> None:
+    task = Task()
+    leave_cause({"ti": task})
+    assert task.noted == {}
+
+
+@pytest.mark.slow
+def test_what_a_task_of_airflow_s_has_noted_is_found(
+    archives: Path, archive: MakeArchive, connection: AddConnection, tmp_path: Path
+) -> None:
+    """As Airflow runs tasks, against its own API. There are no connections, which trying again does not change."""
+    (archives / "orders.yaml").write_text(MINIMAL.format(name="orders"))
+    with metadata_database(tmp_path):
+        register_dags(DAG_FILES)
+        assert dag_of(archive()).test().state == "failed"
+        [found] = facts_of(archive(), datetime.now(UTC)).runs
+    assert (found.state, found.forward, found.task) == ("failed", True, None)
+    assert found.failure is not None
+    assert (found.failure.task, found.failure.attempts, found.failure.permanent) == ("plan", 1, True)
+    assert found.failure.cause is not None
+    assert found.failure.cause.startswith(
+        "ConfigError: there is no Airflow connection 'kafka_default' (source.kafka); add it with:"
+    )

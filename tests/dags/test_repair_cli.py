@@ -1,0 +1,194 @@
+"""`airflow archive repair` against a metadata database of its own; a scheduler of the test's ends the tasks."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.keys import progress_document
+from kafka_archiver.orchestration.params import checked_run
+from kafka_archiver.ranges import Range
+from kafka_archiver.steps.context import Context
+from tests.dags.conftest import Call, Session, confs, pause
+from tests.support.brokers import Brokers
+from tests.support.runs import P0, P1, run
+
+pytestmark = pytest.mark.dags
+RUN = "20261120T020000Z"
+# As if Spark had written them: in truth there are none.
+OBJECTS = [f"orders/o+{partition}+{start}.jsonl.gz" for partition in (0, 1) for start in (0, 2)]
+
+
+@pytest.fixture
+def settled(context: Context) -> Context:
+    """One settled run, whose four objects have been deleted."""
+    run(context, 2)
+    return context
+
+
+def stored(context: Context) -> dict[str, str]:
+    return {stat.key: stat.etag for stat in context.store.list("")}
+
+
+def test_a_dry_run_says_what_would_be_done_and_changes_nothing(
+    call: Call,
+    settled: Context,
+    brokers: Brokers,
+    session: Session,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    settled.store.put(progress_document("orders"), b"{")
+    brokers.logs[P0] = Range(2, 3)
+    before = stored(settled)
+    # That nobody would carry out its run is no matter then.
+    pause(session)
+    capsys.readouterr()
+    assert call("repair", "orders", "--dry-run", "--output", "json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["archive"], document["repaired"], document["left"]) == ("orders", False, [])
+    gone, *there = OBJECTS
+    expected: list[dict[str, Any]] = [
+        {"action": "write again", "run": RUN, "what": key, "rows": 1 if "+2." in key else 2, "reason": None}
+        for key in there
+    ]
+    expected.append({"action": "lost", "run": RUN, "what": gone, "rows": 2, "reason": None})
+    expected.append(
+        {"action": "compute", "run": None, "what": progress_document("orders"), "rows": None, "reason": None}
+    )
+    assert document["actions"] == expected
+    assert stored(settled) == before
+    assert confs(session) == []
+
+
+def test_there_is_nothing_to_repair(
+    call: Call, context: Context, session: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(context, 2, until="planned")
+    capsys.readouterr()
+    assert call("repair", "orders") == 0
+    assert "Repair of orders: there is nothing to repair" in capsys.readouterr().out
+    assert confs(session) == []
+
+
+def test_it_starts_a_run_and_tells_what_is_left(
+    call: Call, settled: Context, session: Session, ends: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The tasks of the test's DAG write nothing: what the command does is audited, and not taken for done."""
+    capsys.readouterr()
+    assert call("repair", "orders", "--yes") == 1
+    assert confs(session) == [{"repair": [RUN]}]
+    shown = capsys.readouterr()
+    assert "Repair of orders: done" in shown.out
+    assert "archive       success             7 s" in shown.err
+    assert f"{OBJECTS[0]}: object-missing: found nothing" in shown.err
+
+
+def test_a_failed_run_fails_the_command(
+    call: Call, settled: Context, session: Session, ends: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    ends["archive"] = "failed"
+    assert call("repair", "orders") == 1
+    assert "The run of archive_orders has ended: failed. What it was about is in the log" in capsys.readouterr().err
+
+
+def test_a_paused_dag(
+    call: Call, settled: Context, brokers: Brokers, session: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    brokers.logs[P0] = Range(2, 3)
+    pause(session)
+    before = stored(settled)
+    assert call("repair", "orders", "--yes") == 1
+    assert "airflow dags unpause archive_orders" in capsys.readouterr().err
+    assert stored(settled) == before, "nothing is given up either"
+    assert confs(session) == []
+
+
+def test_what_needs_no_run_is_done_while_the_dag_is_paused(
+    call: Call, settled: Context, brokers: Brokers, session: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pause(session)
+    brokers.logs.update({P0: Range(3, 3), P1: Range(3, 3)})
+    capsys.readouterr()
+    assert call("repair", "orders", "--output", "json") == 0
+    shown = capsys.readouterr()
+    assert {(a["action"], a["what"]) for a in json.loads(shown.out)["actions"]} == {("lost", key) for key in OBJECTS}
+    assert f"Run {RUN}+r1: 4 objects of run {RUN} on record as lost." in shown.err
+    assert confs(session) == []
+    capsys.readouterr()
+    assert call("audit", "orders") == 0
+    assert "6 offsets lost for ever" in capsys.readouterr().out
+
+
+def test_an_object_may_be_given_up_by_name(
+    call: Call, settled: Context, session: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [word for key in OBJECTS[:2] for word in ("--lost", key)]
+    capsys.readouterr()
+    assert call("repair", "orders", "--dry-run", "--output", "json", *words) == 0
+    actions = json.loads(capsys.readouterr().out)["actions"]
+    assert [(a["action"], a["what"]) for a in actions] == [
+        *(("write again", key) for key in OBJECTS[2:]),
+        *(("lost", key) for key in OBJECTS[:2]),
+    ]
+
+
+def test_a_key_that_is_no_damaged_object(
+    call: Call, settled: Context, session: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = stored(settled)
+    assert call("repair", "orders", "--lost", "orders/typo") == 1
+    told = capsys.readouterr().err
+    assert "orders/typo is neither missing nor damaged, or no object of archive orders" in told
+    assert stored(settled) == before
+    assert confs(session) == []
+
+
+def test_what_nobody_can_mend_is_left_and_told(
+    call: Call, context: Context, session: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(context, 2, until="planned")
+    context.store.put("orders/date=2026-11-20/hour=05/notes.txt", b"x")
+    capsys.readouterr()
+    assert call("repair", "orders", "--output", "json") == 1
+    shown = capsys.readouterr()
+    [left] = json.loads(shown.out)["left"]
+    assert left.startswith("orders/date=2026-11-20/hour=05/notes.txt: unexplained")
+    assert left in shown.err
+
+
+def test_an_archive_that_there_is_not(call: Call, orders: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("repair", "payments") == 1
+    assert "No archive 'payments'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("answer", "count"), [("n", 0), ("y", 1)])
+def test_it_asks_on_a_terminal(
+    call: Call,
+    settled: Context,
+    brokers: Brokers,
+    session: Session,
+    ends: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    answer: str,
+    count: int,
+) -> None:
+    brokers.logs[P0] = Range(2, 3)
+    before = stored(settled)
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    monkeypatch.setattr(sys.stdin, "readline", lambda: f"{answer}\n")
+    call("repair", "orders")
+    question = "2 records are lost for ever then. Repair archive orders: 3 × write again, 1 × lost? [y/N]"
+    assert question in capsys.readouterr().err
+    assert len(confs(session)) == count
+    assert (stored(settled) == before) == (not count)
+
+
+@pytest.mark.parametrize("wrong", ["last", "2026-11-20", RUN.lower()])
+def test_a_run_that_is_told_to_repair_what_is_no_run_says_so(wrong: str) -> None:
+    with pytest.raises(ConfigError, match=rf"in the run's `repair`: expected names of runs .*, found '{wrong}'"):
+        checked_run(wrong)
+    assert checked_run(f"{RUN}+r2") == f"{RUN}+r2"

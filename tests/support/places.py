@@ -1,0 +1,63 @@
+"""Where the YAML of an archive takes what, read from the model itself: a new key cannot be forgotten."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from kafka_archiver.config import Archive
+
+
+class Place(NamedTuple):
+    """A key with those of its sections. `kinds`: what it takes, of section, mapping, list, text and plain."""
+
+    path: tuple[str, ...]
+    kinds: frozenset[str]
+
+    @property
+    def key(self) -> str:
+        return ".".join(self.path)
+
+
+def places() -> list[Place]:
+    """Every key of an archive's YAML, those of sections included. Mappings are those of properties."""
+    schema = Archive.model_json_schema(by_alias=True)
+    return list(_below(schema, schema["$defs"], ()))
+
+
+def mappings() -> list[str]:
+    """The keys that take a mapping of properties."""
+    return [place.key for place in places() if "mapping" in place.kinds]
+
+
+def with_value(yaml: Mapping[str, Any], path: tuple[str, ...], value: Any) -> dict[str, Any]:
+    """The same YAML with another value in one place."""
+    first, *rest = path
+    below = yaml.get(first)
+    return {**yaml, first: with_value(below if isinstance(below, dict) else {}, tuple(rest), value) if rest else value}
+
+
+def _below(schema: Mapping[str, Any], defs: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[Place]:
+    for name, field in schema["properties"].items():
+        choices = list(_choices(field, defs))
+        yield Place((*path, name), frozenset(map(_kind, choices)))
+        for choice in choices:
+            if "properties" in choice:
+                yield from _below(choice, defs, (*path, name))
+
+
+def _choices(field: Mapping[str, Any], defs: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    if "$ref" in field:
+        yield from _choices(defs[field["$ref"].rsplit("/", 1)[1]], defs)
+    elif several := field.get("anyOf") or field.get("oneOf"):
+        for choice in several:
+            yield from _choices(choice, defs)
+    else:
+        yield field
+
+
+def _kind(choice: Mapping[str, Any]) -> str:
+    if choice.get("type") == "object":
+        return "section" if "properties" in choice else "mapping"
+    if choice.get("type") == "array":
+        return "list"
+    plain = {"enum", "const", "format"} & set(choice)
+    return "text" if choice.get("type") == "string" and not plain else "plain"

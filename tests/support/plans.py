@@ -1,0 +1,97 @@
+"""Plans and manifests for tests of what is made of them. One partition, unless more are given."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from kafka_archiver.intervals import Interval, hour_start, to_hour
+from kafka_archiver.keys import hour_path
+from kafka_archiver.manifest import ChunkAccount, Manifest, ObjectEntry
+from kafka_archiver.plan import PartitionPlan, Plan, Settings
+
+FIVE = datetime(2026, 11, 21, 5, tzinfo=UTC)
+HOUR = to_hour(FIVE)
+
+
+def at(hour: float) -> datetime:
+    """That many hours after five."""
+    return FIVE + timedelta(hours=hour)
+
+
+def partition(start: int, end: int, **fields: Any) -> PartitionPlan:
+    """Takes what it says, of a log that ends there."""
+    known = {"topic": "orders", "topic_id": "id", "partition": 0, "start": start, "end": end, "log_start": 0}
+    ends = {"log_end": end, "high": end, "ranges": ((start, end),) if end > start else ()}
+    return PartitionPlan.model_validate(known | ends | fields)
+
+
+def plan(number: int, *partitions: PartitionPlan, start: float | None = None, **fields: Any) -> Plan:
+    """The `number`th plan of the line; it is of the hour after the one before it, and made a minute later.
+
+    :param start: in hours after five.
+    """
+    begin = number - 1 if start is None else start
+    known = {
+        "archive": "orders",
+        "number": number,
+        "interval": Interval(start=at(begin), end=at(begin + 1)),
+        "origin": "scheduled",
+        "planned_at": at(begin + 1) + timedelta(minutes=1),
+        "cluster_id": "c",
+        "group": "g",
+        "settings": Settings(),
+        "policies": {},
+        "partitions": partitions,
+    }
+    return Plan.model_validate(known | fields)
+
+
+def entry(of: Plan, offset: int, hour: int | None, chunk_start: float | None = None, **fields: Any) -> ObjectEntry:
+    """An object with one record.
+
+    :param hour: after five; None: of a record without a time.
+    """
+    path = hour_path(None if hour is None else HOUR + hour)
+    time = 0 if hour is None else int(hour_start(HOUR + hour).timestamp()) * 1000
+    known = {
+        "key": f"orders/{path}/orders+0+{offset}+{of.run}",
+        "topic": "orders",
+        "partition": 0,
+        "generation": of.partitions[0].generation,
+        "chunk_start": next(of.chunks()).start if chunk_start is None else chunk_start,
+        "path": path,
+        "rows": 1,
+        "bytes": 7,
+        "checksum": "c",
+        "etag": "e",
+        "first_offset": offset,
+        "last_offset": offset,
+        "min_timestamp": time,
+        "max_timestamp": time,
+    }
+    return ObjectEntry.model_validate(known | fields)
+
+
+def manifest(of: Plan, hours: Sequence[int | None] = (), lost: int = 0) -> Manifest:
+    """One record for each of these hours at the first offsets that are not lost; Kafka has no others.
+
+    :param lost: how many offsets of the first chunk are.
+    """
+    chunks = list(of.chunks())
+    begin = chunks[0].start + lost if chunks else 0
+    objects = [entry(of, begin + number, hour) for number, hour in enumerate(hours)]
+    accounts = []
+    for number, chunk in enumerate(chunks):
+        held, gone = (len(hours), lost) if number == 0 else (0, 0)
+        rest = chunk.range.size - held - gone
+        accounts.append(
+            ChunkAccount(
+                **chunk.model_dump(),
+                archived=held,
+                absent=rest,
+                absent_ranges=((chunk.end - rest, chunk.end),) if rest else (),
+                lost=gone,
+                lost_ranges=((chunk.start, chunk.start + gone),) if gone else (),
+            )
+        )
+    return Manifest.of(of, objects, accounts)

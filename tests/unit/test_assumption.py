@@ -1,0 +1,100 @@
+"""An hour that a backfill proves alone, by what the archive assumes of the order of times."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_archiver.assumption import assumed
+from kafka_archiver.intervals import to_ms
+from kafka_archiver.losses import Unsure
+from kafka_archiver.manifest import ChunkAccount, Manifest
+from kafka_archiver.plan import Plan, Settings
+from kafka_archiver.progress import Progress
+from tests.support.plans import HOUR, at, entry, partition, plan
+
+MINUTE = 60_000
+
+
+def backfill(*, start: int = 10, end: int = 20, chunk: int = 100, **fields: Any) -> Plan:
+    """Of the hour from five on, planned four hours later."""
+    one = partition(start, end, **({"high": 50, "log_end": 50} | fields))
+    return plan(1, one, start=0, origin="backfill", max_disorder_ms=5 * MINUTE, planned_at=at(4),
+                settings=Settings(chunk_records=chunk))  # fmt: skip
+
+
+def written(of: Plan, times: list[int]) -> Manifest:
+    """Records at the plan's first offsets, at these minutes after five."""
+    objects, accounts, left = [], [], list(enumerate(times, start=of.partitions[0].start))
+    for chunk in of.chunks():
+        mine = [(offset, minute) for offset, minute in left if offset in chunk.range]
+        stamps = [to_ms(at(0)) + minute * MINUTE for _, minute in mine]
+        latest, disorder = -1, 0
+        for stamp in stamps:
+            disorder, latest = max(disorder, latest - stamp), max(latest, stamp)
+        objects += [
+            entry(of, offset, minute // 60, chunk.start, min_timestamp=stamp, max_timestamp=stamp)
+            for (offset, minute), stamp in zip(mine, stamps, strict=True)
+        ]
+        absent = chunk.range.size - len(mine)
+        accounts.append(
+            ChunkAccount(
+                **chunk.model_dump(),
+                archived=len(mine),
+                absent=absent,
+                disorder=disorder,
+                absent_ranges=((chunk.end - absent, chunk.end),) if absent else (),
+            )
+        )
+    return Manifest.of(of, objects, accounts)
+
+
+def hours(of: Plan, times: list[int], before: Progress | None = None) -> set[int]:
+    made = written(of, times)
+    after = (before or Progress(archive="orders")).after(of, "committed", made)
+    return {hour - HOUR for hour in assumed(of, made, after)}
+
+
+def test_a_backfill_that_has_all_of_its_interval_proves_its_hour_and_names_the_assumption() -> None:
+    of = backfill()
+    made = written(of, [-3, 0, 10, 8, 59, 70])
+    found = assumed(of, made, Progress(archive="orders").after(of, "committed", made))
+    assert {h - HOUR: (j.status, j.as_of, j.assumes) for h, j in found.items()} == {
+        0: ("complete", at(4), "no record is more than 300 s older than an earlier one of its partition")
+    }
+
+
+def test_without_the_assumption_it_proves_nothing() -> None:
+    of = backfill().model_copy(update={"max_disorder_ms": None})
+    assert hours(of, [0, 1]) == set()
+
+
+@pytest.mark.parametrize("chunk", [100, 1, 3])
+@given(times=st.lists(st.integers(-10, 80), max_size=10))
+def test_one_record_that_breaks_the_assumption_voids_it_also_across_chunks(chunk: int, times: list[int]) -> None:
+    worst = max((a - b for n, a in enumerate(times) for b in times[n:]), default=0)
+    assert hours(backfill(chunk=chunk), times) == ({0} if worst <= 5 else set())
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        # What retention has removed, and what an open transaction holds back, may have been of the hour.
+        {"start": 10, "log_start": 10},
+        {"end": 20, "log_end": 20, "high": 21},
+    ],
+)
+def test_what_the_log_does_not_give_any_more_or_not_yet_voids_it(fields: dict[str, Any]) -> None:
+    assert hours(backfill(**fields), [0]) == set()
+
+
+def test_it_does_not_where_the_archive_has_it() -> None:
+    earlier = Progress(archive="orders").after(plan(1, partition(0, 10), start=-9))
+    assert hours(backfill(log_start=10).model_copy(update={"number": 2}), [0], earlier) == {0}
+
+
+def test_neither_hours_that_may_lack_what_is_lost_nor_those_that_are_not_over_are_proved() -> None:
+    unsure = Progress(archive="orders", unsure=Unsure(until=at(1), reason="lost"))
+    assert hours(backfill(), [0], unsure) == set()
+    assert hours(backfill().model_copy(update={"planned_at": at(0.9)}), [0]) == set()

@@ -1,0 +1,306 @@
+"""What is wrong with an archive by the brokers and its ledger: `status` says what the next planner stops at."""
+
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_archiver.config import Archive
+from kafka_archiver.errors import PolicyError
+from kafka_archiver.intervals import to_ms
+from kafka_archiver.kafka.first import LogEnd
+from kafka_archiver.ledger import Ledger
+from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.steps.condition import condition, observe
+from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.facts import Facts
+from kafka_archiver.steps.look import OvertakenError
+from kafka_archiver.steps.plan import propose
+from kafka_archiver.steps.stamp import stamp
+from kafka_archiver.steps.status import ArchiveStatus, status
+from kafka_archiver.steps.trouble import Trouble
+from kafka_archiver.store.memory import MemoryStore
+from tests.support.brokers import Brokers
+from tests.support.runs import DAY, P0, P1, hour, run
+
+pytestmark = pytest.mark.unit
+
+QUIET = Facts(dag_id="archive_orders")
+
+
+class CutBrokers(Brokers):
+    """The log was cut by an unclean election, and has grown since."""
+
+    def truncated(self, ends: Any, seconds: float = 10.0) -> dict[TopicPartition, int | None]:
+        return dict.fromkeys(ends, 0)
+
+    def high_watermarks(self, names: Any) -> dict[TopicPartition, LogEnd]:
+        return {name: LogEnd(self.logs[name].end, 9) for name in names}
+
+
+def settled(brokers: type[Brokers] = Brokers, source: dict[str, Any] | None = None, **policies: str) -> Context:
+    """An archive of two partitions with three records each, whose one run is settled."""
+    archive = Archive.model_validate(
+        {
+            "archive": "orders",
+            "source": source or {"topics": ["orders"]},
+            "store": {"url": "s3://b/p"},
+            "policies": policies,
+        }
+    )
+    store = MemoryStore(uuid.uuid4().hex)
+    first = Brokers({P0: Range(0, 3), P1: Range(0, 3)}, first=to_ms(DAY) // 3_600_000)
+    made: Any = Context(archive, first, store, Ledger(store, "orders"))  # type: ignore[arg-type]
+    run(made, 2)
+    fields = {name: getattr(first, name) for name in ("logs", "first", "group", "stamps")}
+    return replace(made, cluster=brokers(**fields))
+
+
+def brokers_of(context: Context) -> Brokers:
+    assert isinstance(context.cluster, Brokers)
+    return context.cluster
+
+
+def now(context: Context) -> ArchiveStatus:
+    return status(context, QUIET)
+
+
+def only(context: Context) -> Trouble:
+    [one] = condition(context, observe(context), QUIET)
+    return one
+
+
+def recreate(context: Context, records: int) -> None:
+    """Deleted and made again, with so many records in its first partition."""
+    brokers = brokers_of(context)
+    brokers.ids["orders"] = "another"
+    brokers.logs = {P0: Range(0, records), P1: Range(0, 0)}
+    brokers.group.clear()
+
+
+def test_nothing_is_wrong_with_a_sound_archive() -> None:
+    context = settled()
+    brokers_of(context).logs[P0] = Range(0, 5)
+    assert (now(context).troubles, now(context).lag) == ((), 2)
+
+
+def test_a_moved_group() -> None:
+    context = settled()
+    brokers_of(context).group[P1] = 1
+    one = only(context)
+    assert (one.name, one.severity) == ("moved group", "problem")
+    assert one.found.startswith("group archiver-orders stands at 1 in orders[1], but the ledger says it is archived up")
+    follow = '{"policies": {"moved_group": "follow_ledger"}}'
+    assert one.do[0] == f"airflow dags trigger archive_orders --conf '{follow}'"
+    assert one.do[1].endswith("--topic orders:1 --reset-offsets --to-offset 3 --execute")
+    assert '"new_generation"' in one.do[2]
+
+
+def test_a_recreated_topic_and_what_waits_in_it() -> None:
+    """It has fewer records than the old one had; all of them wait."""
+    context = settled()
+    recreate(context, 2)
+    found = now(context)
+    [one] = found.troubles
+    assert (one.name, one.severity) == ("recreated topic", "problem")
+    assert "deleted and made again: the ledger knows it as id-of-orders, the brokers as another" in one.found
+    assert '"recreated_topic": "new_generation"' in one.do[0]
+    assert (found.lag, found.oldest_unarchived) == (2, DAY)
+
+
+def test_a_recreated_topic_that_a_run_has_begun_to_archive_counts_from_its_beginning() -> None:
+    context = settled(recreated_topic="new_generation")
+    recreate(context, 2)
+    [one] = now(context).troubles
+    assert (one.name, one.severity) == ("recreated topic", "warning")
+    assert now(context).lag == 2
+    run(context, 3, until="planned")
+    assert [one.name for one in now(context).troubles] == ["unfinished run"]
+    assert now(context).lag == 2
+
+
+def test_a_cut_log() -> None:
+    context = settled(CutBrokers)
+    brokers_of(context).logs = {P0: Range(0, 4), P1: Range(0, 4)}
+    found = now(context)
+    assert [one.name for one in found.troubles] == ["recreated topic"] * 2
+    assert "An unclean leader election cut the log" in found.troubles[0].found
+    assert found.lag == 8
+
+
+def test_a_truncated_log() -> None:
+    context = settled()
+    brokers_of(context).logs[P0] = Range(0, 1)
+    one = only(context)
+    assert one.name == "recreated topic"
+    assert "stands at 3, past the end of the log at 1" in one.found
+    assert now(context).lag == 1
+
+
+def test_retention_behind_the_archive() -> None:
+    context = settled()
+    brokers_of(context).logs[P0] = Range(5, 9)
+    one = only(context)
+    assert (one.name, one.severity) == ("lost offsets", "problem")
+    assert "2 offsets of orders[0] are gone" in one.found
+    assert '"lost_offsets": "record_loss"' in one.do[0]
+
+
+def test_a_group_whose_offsets_are_gone() -> None:
+    context = settled(missing_group="fail")
+    del brokers_of(context).group[P0]
+    one = only(context)
+    assert (one.name, one.severity) == ("missing group", "problem")
+    assert '"missing_group": "resume_from_ledger"' in one.do[0]
+
+
+def test_a_group_with_live_members() -> None:
+    context = settled()
+    brokers_of(context).live = ["nosy@10.0.0.1"]
+    one = only(context)
+    assert (one.name, one.severity) == ("group in use", "problem")
+    assert "live members: nosy@10.0.0.1" in one.found
+
+
+def test_a_topic_that_a_pattern_does_not_see_any_more() -> None:
+    context = settled(source={"pattern": "o.*"})
+    brokers_of(context).logs = {TopicPartition("others", 0): Range(0, 1)}
+    one = only(context)
+    assert (one.name, one.severity) == ("topic gone", "problem")
+    assert "topics orders match source.pattern and were archived before" in one.found
+
+
+def test_other_brokers() -> None:
+    context = settled()
+
+    class Elsewhere(Brokers):
+        def cluster_id(self) -> str:
+            return "another-cluster"
+
+    brokers = brokers_of(context)
+    moved = Elsewhere(brokers.logs, brokers.first, brokers.group, brokers.stamps)
+    one = only(replace(context, cluster=moved))  # type: ignore[arg-type]
+    assert (one.name, one.severity, one.do) == (
+        "other cluster",
+        "warning",
+        ("airflow connections get kafka_default",),
+    )
+
+
+@pytest.mark.parametrize(
+    ("policy", "choice", "change"),
+    [
+        ("moved_group", "follow_ledger", lambda b: b.group.update({P1: 1})),
+        ("missing_group", "resume_from_ledger", lambda b: b.group.clear()),
+        ("lost_offsets", "record_loss", lambda b: b.logs.update({P0: Range(5, 9)})),
+    ],
+)
+def test_what_a_policy_decides_is_a_warning(policy: str, choice: str, change: Callable[[Brokers], None]) -> None:
+    context = settled(**{policy: choice})
+    change(brokers_of(context))
+    for one in condition(context, observe(context), QUIET):
+        assert (one.name, one.severity) == (policy.replace("_", " "), "warning")
+        assert choice in one.found
+
+
+def test_a_paused_dag_with_lag_is_a_problem_of_status_too() -> None:
+    context = settled()
+    brokers_of(context).logs[P0] = Range(0, 5)
+    [one] = status(context, Facts(dag_id="archive_orders", paused=True)).troubles
+    assert "is paused, and 2 offsets wait" in one.found
+
+
+def test_what_stops_the_archive_comes_first() -> None:
+    context = settled()
+    brokers_of(context).logs[P0] = Range(0, 5)
+    brokers_of(context).group.clear()
+    found = status(context, Facts(dag_id="archive_orders", paused=True)).troubles
+    assert [one.name for one in found] == ["paused", "missing group", "missing group"]
+
+
+def test_a_run_that_goes_on_while_we_look_is_looked_at_again() -> None:
+    context = settled()
+
+    class Busy(Brokers):
+        """A run has put the group there, when it is asked for the first time, that the ledger had not yet."""
+
+        asked = 0
+
+        def positions(self, group: str, names: Any) -> Any:
+            self.asked += 1
+            found = super().positions(group, names)
+            return {name: place._replace(stamp=stamp("orders", 7)) for name, place in found.items() if place} | (
+                found if self.asked > 1 else {}
+            )
+
+    brokers = brokers_of(context)
+    busy = Busy(brokers.logs, brokers.first, brokers.group, brokers.stamps)
+    assert now(replace(context, cluster=busy)).troubles == ()  # type: ignore[arg-type]
+    assert busy.asked == 2
+
+
+def test_a_ledger_that_is_older_than_the_group_is_named() -> None:
+    context = settled()
+    brokers_of(context).move_group("archiver-orders", {P0: 3}, stamp("orders", 7))
+    with pytest.raises(OvertakenError, match="the ledger is older than the group"):
+        observe(context)
+
+
+def test_nobody_waits_for_open_transactions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half a minute, by default, for each archive."""
+    context = settled()
+
+    def refuse(_: float) -> None:
+        raise AssertionError("somebody waits")
+
+    monkeypatch.setattr("time.sleep", refuse)
+
+    class Open(Brokers):
+        """A transaction is open, always."""
+
+        def log_ends(self, names: Any, isolation: str) -> dict[TopicPartition, int]:
+            return {name: self.logs[name].end - (isolation == "read_committed") for name in names}
+
+    brokers = brokers_of(context)
+    logs = {name: Range(0, 5) for name in brokers.logs}
+    waiting = replace(context, cluster=Open(logs, brokers.first, brokers.group, brokers.stamps))  # type: ignore[arg-type]
+    assert [state.log_end for state in observe(waiting).seen] == [4, 4]
+
+
+@given(
+    st.tuples(st.integers(0, 9), st.integers(0, 9)),
+    st.tuples(st.integers(0, 9), st.integers(0, 9)),
+    st.dictionaries(st.sampled_from([P0, P1]), st.integers(0, 9)),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([{}, {"moved_group": "follow_ledger"}, {"lost_offsets": "record_loss"},
+                     {"missing_group": "resume_from_ledger"}, {"recreated_topic": "new_generation"}]),
+)  # fmt: skip
+def test_a_planner_stops_exactly_where_a_problem_is_shown(
+    one: tuple[int, int],
+    other: tuple[int, int],
+    group: dict[TopicPartition, int],
+    moved: bool,
+    recreated: bool,
+    policies: dict[str, str],
+) -> None:
+    context = settled(**policies)
+    brokers = brokers_of(context)
+    brokers.logs = {P0: Range(*sorted(one)), P1: Range(*sorted(other))}
+    if moved:
+        brokers.group = group
+    if recreated:
+        brokers.ids["orders"] = "another"
+    found = now(context)
+    shown = [trouble for trouble in found.troubles if trouble.severity == "problem"]
+    if shown:
+        with pytest.raises(PolicyError) as stopped:
+            propose(context, hour(3), "scheduled")
+        # A planner names all of them at once.
+        assert any(trouble.found in stopped.value.found for trouble in shown)
+    else:
+        assert found.lag == sum(p.count for p in propose(context, hour(3), "scheduled").partitions)

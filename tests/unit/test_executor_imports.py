@@ -1,0 +1,66 @@
+"""What has to be installed where Spark runs: what the package imports there, and docs/OPERATING.md has it."""
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+from scripts.stack.paths import ROOT
+
+pytestmark = pytest.mark.unit
+
+# In an interpreter of its own: notes who imports what, then does what a task, or the job's driver, does.
+PROGRAM = """
+import builtins, dis, json, sys
+ours, real = set(), builtins.__import__
+
+def noting(name, globals=None, locals=None, fromlist=(), level=0):
+    caller = sys._getframe(1)
+    # What is written in C imports in the name of who called it.
+    is_statement = caller.f_code.co_code[caller.f_lasti] == dis.opmap["IMPORT_NAME"]
+    if level == 0 and is_statement and caller.f_globals.get("__name__", "").startswith("kafka_archiver."):
+        ours.add(name.split(".")[0])
+    return real(name, globals, locals, fromlist, level)
+
+builtins.__import__ = noting
+import kafka_archiver.spark.native, kafka_archiver.spark.sink
+from kafka_archiver.formats.known_bytes import _KNOWN, require_known_bytes
+from kafka_archiver.plan import Settings
+from kafka_archiver.store import open_store
+
+open_store("s3://bucket/prefix", {"endpoint_url": "http://127.0.0.1:1", "region_name": "x"})
+for case in _KNOWN:
+    name, codec, content = case.split("-")
+    require_known_bytes(Settings(format=name, codec=codec, content=content))
+if sys.argv[1] == "driver":
+    import kafka_archiver.spark.main, kafka_archiver.spark.engine
+print(json.dumps([sorted(ours - set(sys.stdlib_module_names) - {"kafka_archiver"}), sorted(sys.modules)]))
+"""
+# Spark brings the ones itself, boto3 the others.
+BROUGHT = {"pyspark", "py4j", "botocore", "urllib3"}
+
+
+def imported(where: str) -> tuple[set[str], set[str]]:
+    """What our modules import there, and all that is loaded then."""
+    command = [sys.executable, "-c", PROGRAM, where]
+    run = subprocess.run(command, env={"PYTHONPATH": str(ROOT / "include")}, check=True, capture_output=True, text=True)
+    ours, loaded = json.loads(run.stdout)
+    return set(ours) - BROUGHT, set(loaded)
+
+
+def documented(start: str, end: str) -> set[str]:
+    text = (ROOT / "docs" / "OPERATING.md").read_text(encoding="utf-8")
+    sentence = text[text.index(start) : text.index(end, text.index(start))]
+    return {name.replace("-", "_") for name in re.findall(r"`([\w-]+)`", sentence)}
+
+
+@pytest.mark.parametrize("where", ["executor", "driver"])
+def test_what_is_imported_is_what_the_documentation_lists(where: str) -> None:
+    ours, loaded = imported(where)
+    listed = documented("each executor's Python needs", "In cluster mode")
+    if where == "driver":
+        listed |= documented("In cluster mode", "All in the versions")
+    assert ours == listed
+    assert not loaded & {"yaml", "croniter", "fastavro", "airflow", "httpx", "rich"}

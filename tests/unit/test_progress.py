@@ -1,0 +1,199 @@
+"""What taking in the runs of the line gives: what they cover, and up to when nothing is missing."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_archiver.plan import Plan
+from kafka_archiver.progress import MARKS, Progress, explain
+from kafka_archiver.ranges import Range
+from tests.support.plans import at, manifest, partition, plan
+
+NEW = Progress(archive="orders")
+
+
+def after(*plans: Plan, progress: Progress = NEW) -> Progress:
+    """Each ended with a manifest without records."""
+    for one in plans:
+        progress = progress.after(one, "committed", manifest(one))
+    return progress
+
+
+def held_back(number: int, start: int, end: int, high: int, **fields: Any) -> Plan:
+    """A run that an open transaction kept from the end of the log."""
+    return plan(number, partition(start, end, log_end=end, high=high), **fields)
+
+
+def test_a_run_that_reaches_the_high_watermark_closes_every_hour_that_was_over_then() -> None:
+    assert after(plan(1, partition(0, 10))).closed_until == at(1)
+
+
+def test_what_was_seen_counts_from_when_all_of_it_is_archived_and_not_before() -> None:
+    first = held_back(1, 0, 6, 10)
+    progress = after(first)
+    assert (progress.as_of, len(progress.marks)) == (None, 1)
+    # The second run, too, is held back, but has what the first had seen.
+    progress = after(held_back(2, 6, 11, 15), progress=progress)
+    assert progress.as_of == first.planned_at
+    assert progress.closed_until == at(1)
+    progress = after(plan(3, partition(11, 20)), progress=progress)
+    assert (progress.closed_until, progress.marks) == (at(3), ())
+
+
+def test_while_a_transaction_hangs_a_few_observations_wait_the_oldest_and_the_newest_among_them() -> None:
+    progress = NEW
+    for number in range(1, 200):
+        progress = after(held_back(number, 5 if number > 1 else 0, 5, 10 * number), progress=progress)
+    assert len(progress.marks) == MARKS
+    assert (progress.marks[0].number, progress.marks[-1].number) == (1, 199)
+    progress = after(plan(200, partition(5, 2000)), progress=progress)
+    assert (progress.closed_until, progress.marks) == (at(200), ())
+
+
+def test_a_backfill_of_the_rest_completes_what_a_scheduled_run_has_seen() -> None:
+    capped = plan(1, partition(0, 4, high=10))
+    rest = plan(2, partition(4, 10, high=None), origin="backfill")
+    progress = after(capped, rest)
+    assert progress.as_of == capped.planned_at
+    assert progress.partitions[0].next == 4
+
+
+def test_a_rebuild_whose_ranges_are_known_changes_no_coverage() -> None:
+    one = plan(1, partition(0, 10))
+    again = plan(2, partition(0, 10, high=None), start=0, origin="rebuild", revision=1, supersedes=one.run)
+    progress = after(one)
+    assert progress.after(again, "committed", manifest(again), manifest(one)) == progress.model_copy(
+        update={"settled": 2}
+    )
+    assert progress.after(again, "given_up") == progress.model_copy(update={"settled": 2})
+
+
+def test_a_run_that_was_replaced_moves_the_position_and_covers_nothing() -> None:
+    one, two = plan(1, partition(0, 10)), plan(2, partition(0, 10, high=None), origin="rebuild", takes_over=True)
+    progress = NEW.after(one, "replaced")
+    assert (progress.partitions[0].next, progress.partitions[0].covered, progress.as_of) == (10, (), None)
+    progress = progress.after(two, "committed", manifest(two))
+    assert (progress.partitions[0].covered, progress.as_of) == (((0, 10),), one.planned_at)
+
+
+def test_a_run_of_a_log_that_was_given_up_does_not_bring_it_back() -> None:
+    old = plan(1, partition(0, 10))
+    new = plan(2, partition(0, 4, generation=1, topic_id="new", anew=True))
+    late = plan(3, partition(10, 12, high=None), origin="backfill")
+    progress = after(old, new)
+    assert (progress.partitions[0].generation, progress.partitions[0].next) == (1, 4)
+    assert after(late, progress=progress).partitions == progress.partitions
+
+
+def test_a_topic_made_again_leaves_the_hours_until_then_unsure() -> None:
+    progress = after(plan(1, partition(0, 10)), plan(2, partition(0, 4, generation=1, topic_id="new", anew=True)))
+    assert progress.unsure
+    assert progress.unsure.until == at(3)
+    assert "began anew" in progress.unsure.reason
+
+
+def test_hours_of_the_first_records_behind_a_loss_are_unsure_one_of_a_far_future_is_not_believed() -> None:
+    one = plan(1, partition(0, 10), start=3)
+    progress = NEW.after(one, "committed", manifest(one, [1, 2, 40], lost=4))
+    assert progress.lost == 4
+    assert progress.unsure
+    assert progress.unsure.until == at(3)
+
+
+def test_a_run_that_lost_everything_leaves_all_hours_until_now_unsure() -> None:
+    one = plan(1, partition(0, 10), start=1)
+    progress = NEW.after(one, "committed", manifest(one, lost=10))
+    assert progress.unsure
+    assert progress.unsure.until == at(3)
+
+
+@pytest.mark.parametrize("what", ["lost", "cut", "begun", "made again"])
+def test_while_clocks_differ_nothing_is_said_of_a_moment_before_what_a_planner_found_gone(what: str) -> None:
+    found = {
+        "lost": partition(2, 10, log_start=2, lost=((0, 2),)),
+        "cut": partition(0, 10, cut=True),
+        "begun": partition(5, 10, log_start=5),
+        "made again": partition(0, 10, anew=True),
+    }[what]
+    slow = plan(1, found, at_latest=at(1.2))
+    progress = after(slow)
+    assert (progress.as_of, progress.gone_by) == (None, at(1.2))
+    # What the same slow clock says a moment later is not enough, by its own time it may have been there yet.
+    progress = after(plan(2, partition(10, 11, log_start=5), planned_at=at(1.1), at_latest=at(1.3)), progress=progress)
+    assert progress.as_of is None
+    assert after(plan(3, partition(11, 11, log_start=5)), progress=progress).as_of == plan(3).planned_at
+    # With clocks that agree what was gone when a planner looked was gone at its moment.
+    assert after(plan(1, found)).as_of == slow.planned_at
+
+
+def test_what_an_attempt_found_gone_was_there_perhaps_when_the_next_was_planned() -> None:
+    one, two = plan(1, partition(0, 10)), plan(2, partition(10, 12))
+    progress = NEW.after(one, "committed", manifest(one, lost=4), ended=at(2.5))
+    progress = progress.after(two, "committed", manifest(two), ended=at(2.6))
+    assert progress.as_of is None
+    assert after(plan(3, partition(12, 12)), progress=progress).as_of == plan(3).planned_at
+
+
+def test_so_does_a_log_whose_beginning_was_gone_when_the_archive_began() -> None:
+    one = plan(1, partition(5, 10, log_start=5), start=3)
+    progress = NEW.after(one, "committed", manifest(one, [1, 2]))
+    assert progress.unsure
+    assert (progress.unsure.until, progress.unsure.reason) == (
+        at(3),
+        "the log of orders[0] began at offset 5, not at 0, when the archive began",
+    )
+
+
+def test_what_the_archive_leaves_out_before_its_start_keeps_the_hours_it_may_be_of_from_being_whole() -> None:
+    one = plan(1, partition(5, 10, older=((0, 5),), older_than=at(-2)))
+    progress = after(one)
+    assert (progress.closed_until, progress.whole_from) == (at(1), at(-2))
+    assert "orders[0] [0, 5)" in explain(progress)
+    backfill = plan(2, partition(0, 5, high=None), origin="backfill")
+    assert after(backfill, progress=progress).whole_from is None
+
+
+def test_nothing_is_complete_while_nobody_knows_how_old_that_is() -> None:
+    assert after(plan(1, partition(5, 10))).as_of is None
+
+
+def test_a_generation_in_the_same_log_remembers_what_those_before_have_but_what_it_takes_again() -> None:
+    one = plan(1, partition(0, 10))
+    back = plan(2, partition(6, 12, generation=1))
+    progress = after(one, back)
+    assert progress.partitions[0].covered == ((6, 12),)
+    assert progress.partitions[0].earlier == ((0, 6),)
+    assert progress.closed_until == at(2)
+
+
+# Runs as they come: of how much, up to where an open transaction lets them.
+STEPS = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20), st.booleans()), max_size=30)
+
+
+@given(STEPS)
+def test_hours_are_closed_exactly_as_of_the_last_moment_whose_records_are_all_archived(
+    steps: list[tuple[int, int, bool]],
+) -> None:
+    progress, position, high, seen = NEW, 0, 0, []
+    for number, (grown, held, capped) in enumerate(steps, start=1):
+        high += grown
+        stable = max(position, high - held)
+        end = position + (stable - position) // 2 if capped else stable
+        one = plan(number, partition(position, end, log_end=stable, high=high))
+        progress, position = after(one, progress=progress), end
+        seen.append((one.planned_at, high))
+        expected = max((moment for moment, needed in seen if needed <= position), default=None)
+        if len(progress.marks) < MARKS:
+            assert progress.as_of == expected
+        # Fewer observations may close hours later, never earlier.
+        assert progress.as_of is None or (expected is not None and progress.as_of <= expected)
+    assert not progress.partitions or progress.partitions[0].holes(position) == ()
+
+
+def test_positions_are_ranges_to_whoever_asks() -> None:
+    known = after(plan(1, partition(5, 10))).partitions[0]
+    assert known.floor == 0
+    assert known.holes(10) == (Range(0, 5),)
+    assert known.without([(3, 7)]) == (Range(3, 5),)

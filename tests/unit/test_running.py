@@ -1,0 +1,249 @@
+"""What is wrong with the runs, by what Airflow and the ledger say of them: one test for each trouble."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_archiver.plan import Plan
+from kafka_archiver.progress import Progress
+from kafka_archiver.steps.facts import DagRun, Facts, Failure
+from kafka_archiver.steps.line import Line, Waiting
+from kafka_archiver.steps.running import of_runs
+from kafka_archiver.steps.trouble import Trouble
+from tests.support.plans import partition, plan
+
+pytestmark = pytest.mark.unit
+
+NOW = datetime(2026, 11, 22, 9, 20, tzinfo=UTC)
+# The last complete interval is [08:00, 09:00): the run that was due at 08:00 has had its hour.
+DUE = datetime(2026, 11, 22, 8, tzinfo=UTC)
+NOTHING = Line(Progress(archive="orders"), [])
+DAG = "archive_orders"
+
+
+def ago(**time: float) -> datetime:
+    return NOW - timedelta(**time)
+
+
+def run(state: str, due: datetime, **fields: Any) -> DagRun:
+    """A run of the schedule, which began when it was due, and took a minute if it has ended."""
+    ended = due + timedelta(minutes=1) if state in ("success", "failed") else None
+    known = {"run_id": f"scheduled__{due:%H:%M}", "state": state, "forward": True, "date": due, "due": due}
+    return DagRun.model_validate({**known, "begun": due, "ended": ended, **fields})
+
+
+def sound(*runs: DagRun, **fields: Any) -> Facts:
+    """An hourly archive that ran at nine, as it should."""
+    known: dict[str, Any] = {"dag_id": DAG, "due": DUE, "interval": timedelta(hours=1), "api": "http://airflow"}
+    return Facts(**{**known, "runs": runs or (run("success", DUE + timedelta(hours=1)),), **fields})
+
+
+def troubles(facts: Facts, line: Line | None = NOTHING, lag: int | None = 0) -> list[Trouble]:
+    return list(of_runs("orders", facts, line, lag, NOW))
+
+
+def only(facts: Facts, line: Line | None = NOTHING, lag: int | None = 0) -> Trouble:
+    [one] = troubles(facts, line, lag)
+    return one
+
+
+def failed(minutes: float = 20, **failure: Any) -> DagRun:
+    return run("failed", ago(minutes=minutes), failure=Failure(**{"task": "plan", "attempts": 1, **failure}))
+
+
+def test_a_sound_archive_has_none() -> None:
+    assert troubles(sound(), lag=1000) == []
+    assert troubles(sound(run("running", ago(minutes=20), task="archive", task_state="running")), lag=1000) == []
+
+
+def test_a_database_that_does_not_answer() -> None:
+    one = only(Facts(dag_id=DAG, silent="no such table: dag"))
+    assert (one.name, one.severity, one.do) == ("airflow", "problem", ("airflow db check",))
+    assert "no such table: dag" in one.found
+
+
+def test_no_dag() -> None:
+    one = only(sound(known=False))
+    assert (one.name, one.severity) == ("no dag", "problem")
+    assert one.do[0] == "airflow dags list-import-errors"
+
+
+@pytest.mark.parametrize(
+    ("lag", "severity", "text"),
+    [(7, "problem", "and 7 offsets wait"), (0, "warning", "nothing waits"), (None, "warning", "is paused")],
+)
+def test_a_paused_dag_with_and_without_lag(lag: int | None, severity: str, text: str) -> None:
+    one = only(sound(paused=True), lag=lag)
+    assert (one.name, one.severity, one.do) == ("paused", severity, ("airflow dags unpause archive_orders",))
+    assert text in one.found
+
+
+def test_no_scheduler() -> None:
+    assert (only(sound(scheduler=False)).name, troubles(sound(scheduler=False, paused=True))[0].name) == (
+        "no scheduler",
+        "paused",
+    )
+
+
+def test_a_date_to_come() -> None:
+    """Airflow calls it running; it is neither at work nor late."""
+    to_come = run("running", ago(days=3), date=NOW + timedelta(days=400), run_id="manual__2027-12-27T00:00:00+00:00")
+    one = only(sound(run("success", DUE), to_come))
+    assert (one.name, one.severity) == ("date to come", "problem")
+    assert "has the date 2027-12-27T09:20:00Z, which is to come: Airflow calls it running" in one.found
+    assert one.do == (
+        "curl -X DELETE -H 'Authorization: Bearer TOKEN' "
+        "http://airflow/api/v2/dags/archive_orders/dagRuns/manual__2027-12-27T00%3A00%3A00%2B00%3A00",
+    )
+
+
+def test_a_clock_that_is_a_little_behind_makes_no_date_to_come() -> None:
+    assert troubles(sound(run("running", NOW, date=NOW + timedelta(seconds=30)), run("success", DUE))) == []
+
+
+@pytest.mark.parametrize(("minutes", "severity"), [(29, None), (31, "warning"), (61, "problem")])
+def test_a_run_that_takes_much_longer_than_usual(minutes: float, severity: str | None) -> None:
+    slow = run("running", ago(minutes=minutes), task="archive", task_state="queued")
+    found = troubles(sound(slow, run("success", DUE + timedelta(hours=1))))
+    assert [one.severity for one in found] == ([severity] if severity else [])
+    for one in found:
+        assert (one.name, one.do) == (
+            "stuck",
+            (f"airflow tasks states-for-dag-run archive_orders '{slow.run_id}'",),
+        )
+        assert "usually a run takes 60 s. Its task archive is queued" in one.found
+
+
+def test_a_run_that_nobody_begins_is_stuck_but_not_one_that_waits_for_another() -> None:
+    queued = run("queued", ago(hours=2), begun=None, task="plan")
+    assert "stuck" in [one.name for one in troubles(sound(queued, run("success", DUE)))]
+    at_work = run("running", ago(minutes=5), task="archive", task_state="running")
+    assert troubles(sound(at_work, queued, run("success", DUE))) == []
+    waiting = run("running", ago(hours=2), task="plan", task_state="up_for_reschedule")
+    assert troubles(sound(at_work, waiting, run("success", DUE))) == []
+    assert [one.name for one in troubles(sound(queued, run("success", DUE), paused=True))] == ["paused"]
+    # Two that are past their plan wait for nobody.
+    both = [run("running", ago(hours=hours), run_id=f"r{hours}", task="archive") for hours in (2, 3)]
+    assert [one.name for one in troubles(sound(*both, run("success", DUE)))] == ["stuck", "stuck"]
+
+
+def test_a_task_that_is_tried_again_says_why() -> None:
+    again = run(
+        "running", ago(minutes=5), task="archive", task_state="up_for_retry",
+        failure=Failure(task="archive", attempts=2, cause="no answer from the brokers"),
+    )  # fmt: skip
+    one = only(sound(again, run("success", DUE)))
+    assert (one.name, one.severity) == ("tried again", "warning")
+    assert "task archive failed 2 times and is tried again: no answer from the brokers" in one.found
+
+
+def test_a_permanent_failure_says_the_cause_and_the_way_out() -> None:
+    stopped = plan(1, partition(0, 5))
+    line = Line(Progress(archive="orders"), [Waiting(stopped, None)])
+    one = only(sound(failed(permanent=True, cause="2 objects are missing"), run("success", DUE)), line)
+    assert (one.name, one.severity) == ("failed for good", "problem")
+    assert one.found.startswith("run scheduled__09:00 failed in task plan: 2 objects are missing. Until that is put")
+    assert one.do == (
+        "put right what it says, then: airflow dags trigger archive_orders",
+        f"airflow archive rebuild orders --run {stopped.run}",
+    )
+    row = (failed(20, permanent=True, cause="new"), failed(80, permanent=True, cause="old"), run("success", DUE))
+    assert only(sound(*row)).found.startswith("the last 2 runs failed, scheduled__09:00 last, in task plan: new")
+
+
+def test_a_failure_that_may_pass() -> None:
+    one = only(sound(failed(attempts=4, cause="no answer from the brokers")))
+    assert (one.name, one.severity, one.do[0]) == ("failed", "problem", "airflow dags trigger archive_orders")
+    assert "in task plan after 4 attempts: no answer from the brokers. The next run goes on" in one.found
+    assert "its process ended without a word" in only(sound(failed())).found
+    # Why it is late is said by that.
+    assert only(sound(failed(), run("success", DUE - timedelta(hours=5)))).name == "failed"
+    assert "with no task that did" in only(sound(run("failed", ago(minutes=20)))).found
+
+
+def test_a_failure_is_over_once_a_run_has_succeeded() -> None:
+    assert troubles(sound(run("success", ago(minutes=10)), failed(20, permanent=True, cause="x"))) == []
+
+
+@pytest.mark.parametrize(("forward", "names"), [(True, []), (False, ["failed"])])
+def test_a_backfill_that_succeeds_is_no_cure_for_the_schedule(forward: bool, names: list[str]) -> None:
+    later = run("success", ago(minutes=10), forward=forward)
+    assert [one.name for one in troubles(sound(later, failed(20, cause="x")))] == names
+
+
+def test_a_backfill_or_rebuild_that_failed_is_named_until_another_run_succeeds() -> None:
+    backfill = failed(10, cause="x").model_copy(update={"forward": False})
+    assert only(sound(backfill, run("success", ago(minutes=30)))).name == "failed"
+    assert troubles(sound(run("success", ago(minutes=5)), backfill)) == []
+
+
+def test_an_overdue_run() -> None:
+    one = only(sound(run("success", DUE - timedelta(hours=5))))
+    assert (one.name, one.severity, one.do[0]) == ("overdue", "problem", "airflow dags trigger archive_orders")
+    assert (
+        "due at 2026-11-22T08:00:00Z, 80 minutes ago, is not done; the last one that succeeded was due at" in one.found
+    )
+
+
+def test_what_is_not_overdue() -> None:
+    old = run("success", DUE - timedelta(hours=5))
+    under_way = run("running", DUE + timedelta(minutes=5), task="archive", task_state="running")
+    assert "overdue" not in [one.name for one in troubles(sound(old, under_way))]
+    by_hand = run("success", DUE + timedelta(minutes=7), run_id="manual__x")
+    assert troubles(sound(old, by_hand)) == []
+    assert troubles(sound(old, due=None)) == []
+    # It has just been made: the scheduler means to begin in a moment.
+    assert troubles(sound(runs=(), next_due=DUE + timedelta(hours=1))) == []
+    assert only(sound(runs=(), next_due=DUE - timedelta(hours=3))).name == "overdue"
+
+
+@pytest.mark.parametrize("forward", [True, False])
+def test_a_backfill_does_not_stand_for_the_schedule(forward: bool) -> None:
+    old, other = run("success", DUE - timedelta(hours=5)), run("success", ago(minutes=10), forward=forward)
+    assert [one.name for one in troubles(sound(old, other))] == ([] if forward else ["overdue"])
+
+
+def rebuilding(**fields: Any) -> Plan:
+    return plan(2, partition(0, 5), start=0, revision=1, supersedes=plan(1).run, origin="rebuild", **fields)
+
+
+def test_unfinished_runs_that_nobody_is_at_work_on() -> None:
+    first = plan(1, partition(0, 5))
+    line = Line(Progress(archive="orders"), [Waiting(first, None)])
+    one = only(sound(), line)
+    assert (one.name, one.severity) == ("unfinished run", "warning")
+    assert first.run in one.found
+    at_work = sound(run("running", ago(minutes=3), task="archive"), run("success", DUE))
+    assert troubles(at_work, line) == []
+    rebuild = only(sound(), Line(Progress(archive="orders", settled=1), [Waiting(rebuilding(), None)]))
+    assert (rebuild.name, rebuild.do) == ("unfinished rebuild", (f"airflow archive rebuild orders --run {first.run}",))
+    assert "the next run gives it up" in rebuild.found
+    taken_over = Line(Progress(archive="orders", settled=1), [Waiting(rebuilding(takes_over=True), None)])
+    assert only(sound(), taken_over).name == "unfinished run"
+
+
+@given(
+    st.lists(
+        st.builds(
+            run,
+            st.sampled_from(["queued", "running", "success", "failed"]),
+            st.integers(-3000, 3000).map(lambda minutes: ago(minutes=minutes)),
+            forward=st.booleans(),
+            task=st.sampled_from([None, "plan", "archive"]),
+            failure=st.none() | st.builds(Failure, task=st.just("plan"), attempts=st.just(1), permanent=st.booleans()),
+        ),
+        max_size=5,
+    ),
+    st.booleans(),
+    st.none() | st.integers(0, 3),
+)
+def test_whatever_airflow_says_each_trouble_has_a_sentence_and_a_command(
+    runs: list[DagRun], paused: bool, lag: int | None
+) -> None:
+    for one in troubles(sound(runs=tuple(runs), paused=paused), lag=lag):
+        assert one.found
+        assert one.do
+        assert all("airflow " in command or "curl " in command for command in one.do)

@@ -1,0 +1,64 @@
+"""Parts grow, so that no object can need more of them than S3 takes."""
+
+from itertools import pairwise
+from pathlib import Path
+from tempfile import gettempdir
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_archiver.errors import PermanentError
+from kafka_archiver.plan import Settings
+from kafka_archiver.store.base import MAX_PART, MAX_PARTS
+from kafka_archiver.writer.part import PartBuffer, part_size
+
+pytestmark = pytest.mark.unit
+
+# What the YAML allows.
+PART_BYTES = st.integers(5 << 20, 1 << 30)
+
+
+def sizes(part_bytes: int) -> list[int]:
+    return [part_size(number, part_bytes) for number in range(1, MAX_PARTS + 1)]
+
+
+@given(PART_BYTES)
+def test_ten_thousand_parts_hold_the_largest_object_of_s3_whatever_the_setting(part_bytes: int) -> None:
+    found = sizes(part_bytes)
+    assert found[0] == part_bytes
+    assert all(first <= second for first, second in pairwise(found))
+    assert found[-1] <= MAX_PART
+    assert sum(found) >= 5 << 40
+
+
+def test_ordinary_objects_have_equal_parts() -> None:
+    default = Settings().part_bytes
+    assert set(sizes(default)[:800]) == {default}
+    assert part_size(801, default) == part_size(1600, default) == 2 * default
+    assert sum(sizes(default)) == 16_787_200 << 20
+
+
+def test_one_part_more_is_refused_with_what_to_do() -> None:
+    with pytest.raises(PermanentError, match=r"more than 10,000 parts .* a smaller store\.chunk_records"):
+        part_size(MAX_PARTS + 1, Settings().part_bytes)
+
+
+@given(st.lists(st.binary(max_size=20), max_size=20), st.sets(st.integers(0, 19)), st.integers(1, 50))
+def test_a_part_is_its_bytes_and_no_more_of_them_than_allowed_are_in_memory(
+    pieces: list[bytes], spilled: set[int], memory: int
+) -> None:
+    part = PartBuffer(Path(gettempdir()), memory)
+    for number, piece in enumerate(pieces):
+        part.add(memoryview(piece))
+        assert part.held <= memory
+        if number in spilled:
+            part.spill()
+    whole = b"".join(pieces)
+    assert part.size == len(whole)
+    taken = part.take()
+    assert isinstance(taken, bytes) == (len(whole) <= memory)
+    assert (taken if isinstance(taken, bytes) else taken.read()) == whole
+    part.close()
+    assert part.held == 0
+    assert isinstance(taken, bytes) or taken.closed
