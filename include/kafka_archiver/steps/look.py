@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from kafka_archiver.advice import run_now
 from kafka_archiver.errors import PolicyError, TransientError
 from kafka_archiver.intervals import Interval, to_ms
 from kafka_archiver.kafka.cluster import Cluster, Position
@@ -87,7 +88,10 @@ def _is_ours(context: Context, line: Line, expected: Progress, name: TopicPartit
             raise OvertakenError(
                 f"run {number} of archive {context.archive.archive} has put group {context.archive.group} to "
                 f"{place.offset} in {name}, and the ledger's line ended at {line.last} when it was read. Unless that "
-                "is a run of just now, the ledger is older than the group: was it restored from a backup?"
+                "is a run of just now, the ledger is older than the group: was it restored from a backup? Then "
+                f"`kafka-consumer-groups --bootstrap-server BROKERS --delete --group {context.archive.group}` and "
+                f"{run_now(context.archive.archive)} archive again what it does not know; the audit names the objects "
+                "that nobody knows any more"
             )
         return True
     settled, now = line.settled.partition(name), expected.partition(name)
