@@ -150,7 +150,7 @@ def test_a_rebuild_the_audit_and_a_choice_for_one_run(airflow: Airflow, kafka: K
     troubles = {one["name"]: one["found"] for one in status_of(airflow, by_hand)["troubles"]}
     assert set(troubles) == {"lost offsets", "failed for good"}
     # As the task itself has noted it.
-    assert " failed in task plan: 3 offsets of " in troubles["failed for good"]
+    assert " failed in task plan: PolicyError: 3 offsets of " in troubles["failed for good"]
 
     airflow.trigger(dag, policies={"lost_offsets": "record_loss"})
     assert sorted(airflow.wait_for_runs(dag, 4).values()) == ["failed", "success", "success", "success"]
