@@ -120,6 +120,9 @@ def test_the_account_explains_every_offset_or_says_how_many_it_does_not() -> Non
     right = account(0, (0, 5), chunks, fates[0])  # type: ignore[arg-type]
     assert right.row == (0, 5, 2, 1, 1, 1, 0, 0)
     assert faults([right], fates, {0: 1}) == []  # type: ignore[arg-type]
+    # The same, as the bits of a chunk: offsets 0, 3 and 4 of five.
+    packed = {"start": 0, "end": 5, "archived": 2, "lost": 0, "absent_ranges": {"bitmap": "mA=="}}
+    assert account(0, (0, 5), [packed], fates[0]) == right  # type: ignore[arg-type]
     uncovered = account(0, (0, 5), chunks[:1], fates[0])  # type: ignore[arg-type]
     assert uncovered.unexplained == 3
     assert len(faults([uncovered], fates, {0: 1})) == 4  # type: ignore[arg-type]
