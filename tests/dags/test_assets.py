@@ -10,6 +10,7 @@ from airflow.sdk.execution_time.context import OutletEventAccessors
 from airflow.sdk.execution_time.task_runner import _serialize_outlet_events
 
 from kafka_archiver.config import Archive
+from kafka_archiver.documents import isoformat
 from kafka_archiver.orchestration.assets import announce, hours_alias
 from kafka_archiver.proof import Contribution, HourProof, ProofObject
 from kafka_archiver.steps.close_hours import Changed
@@ -17,6 +18,7 @@ from tests.dags.conftest import MakeArchive
 
 pytestmark = pytest.mark.dags
 COMMITTED = datetime(2026, 11, 21, 6, 5, tzinfo=UTC)
+WHEN = isoformat(COMMITTED)
 
 
 class Told:
@@ -65,7 +67,7 @@ def test_each_hour_is_an_event_of_its_own(archive: MakeArchive) -> None:
     found = events(archive(), [changed(4, 10), changed(5, 20, late_rows=2)])
     assert [e["extra"] for e in found] == [
         {
-            "event": f"2026-11-21T0{hour}:00:00Z r",
+            "event": f"2026-11-21T0{hour}:00:00Z r {WHEN}",
             "run": "r",
             "archive": "orders",
             "hour": f"2026-11-21T0{hour}:00:00Z",
@@ -86,19 +88,29 @@ def test_each_hour_is_an_event_of_its_own(archive: MakeArchive) -> None:
 
 
 def test_what_was_told_is_not_told_again_and_what_a_crash_swallowed_is(archive: MakeArchive) -> None:
-    told = Told((COMMITTED + timedelta(minutes=1), "2026-11-21T04:00:00Z r"))
+    told = Told((COMMITTED + timedelta(minutes=1), f"2026-11-21T04:00:00Z r {WHEN}"))
     [found] = events(archive(), [changed(4, 10), changed(5, 20)], told)
-    assert found["extra"]["event"] == "2026-11-21T05:00:00Z r"
+    assert found["extra"]["event"] == f"2026-11-21T05:00:00Z r {WHEN}"
 
 
 def test_an_hour_that_another_run_changes_is_told_again(archive: MakeArchive) -> None:
-    told = Told((COMMITTED, "2026-11-21T04:00:00Z r"))
+    told = Told((COMMITTED, f"2026-11-21T04:00:00Z r {WHEN}"))
     [found] = events(archive(), [changed(4, 12, late_rows=2, run="s")], told)
-    assert (found["extra"]["event"], found["extra"]["late_rows"]) == ("2026-11-21T04:00:00Z s", 2)
+    assert (found["extra"]["event"], found["extra"]["late_rows"]) == (
+        f"2026-11-21T04:00:00Z s {WHEN}",
+        2,
+    )
+
+
+def test_an_archive_that_began_anew_is_told_of_anew(archive: MakeArchive) -> None:
+    """Its store was emptied; Airflow has the events of the one before, with the same hours and runs."""
+    earlier = isoformat(COMMITTED - timedelta(minutes=6))
+    told = Told((COMMITTED - timedelta(minutes=5), f"2026-11-21T04:00:00Z r {earlier}"))
+    assert len(events(archive(), [changed(4, 10)], told)) == 1
 
 
 def test_airflow_s_clock_may_be_behind_the_one_that_committed(archive: MakeArchive) -> None:
-    told = Told((COMMITTED - timedelta(minutes=9), "2026-11-21T04:00:00Z r"))
+    told = Told((COMMITTED - timedelta(minutes=9), f"2026-11-21T04:00:00Z r {WHEN}"))
     assert events(archive(), [changed(4, 10)], told) == []
 
 

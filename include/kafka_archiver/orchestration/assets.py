@@ -60,8 +60,8 @@ def _extra(archive: Archive, found: "Changed") -> dict[str, Any]:
     proof = found.proof
     hour = None if proof.hour_start is None else isoformat(proof.hour_start)
     return {
-        # The same for every attempt to tell of it.
-        "event": f"{hour} {found.run}",
+        # The same for every attempt to tell of it, and another one for an archive that has begun anew.
+        "event": f"{hour} {found.run} {isoformat(found.since)}",
         "run": found.run,
         "archive": archive.archive,
         "hour": hour,
