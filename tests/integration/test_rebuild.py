@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_archiver.errors import ConfigError, IntegrityError, PolicyError
+from kafka_archiver.errors import ConfigError, IntegrityError, PermanentError, PolicyError
 from kafka_archiver.steps.clean_up import leftovers, remove
 from kafka_archiver.steps.rebuild import rebuild_hour, rebuild_run
 from scripts.stack.kafka import Kafka
@@ -87,8 +87,9 @@ def test_a_rebuild_that_was_stopped_is_given_up_by_the_next_run(archiver: Archiv
     made = archiver.context.ledger.commit(first.runs[-1])
     assert made
     assert made.outcome == "given_up"
-    # Who goes on with it changes nothing any more.
-    archiver.finish(first)
+    # Who goes on with it changes nothing any more, and is told so.
+    with pytest.raises(PermanentError, match=r"\+r1 of archive \S+ was given up by the next run"):
+        archiver.finish(first)
     again = rebuild_run(archiver.context, hour(1).id)
     assert again.runs == (f"{hour(1).id}+r2",)
     archiver.work(again, plain=True)
