@@ -179,7 +179,7 @@ from airflow.providers.standard.operators.empty import EmptyOperator
 hourly = CronDataIntervalTimetable("0 * * * *", timezone="UTC")
 params = {"rebuild": Param(None, type=["null", "object"]), "repair": Param(None, type=["null", "array"])}
 with DAG("archive_orders", schedule=hourly, params=params):
-    EmptyOperator(task_id="plan") >> EmptyOperator(task_id="archive")
+    EmptyOperator(task_id="plan") >> EmptyOperator(task_id="archive") >> EmptyOperator(task_id="verify")
 """
 
 

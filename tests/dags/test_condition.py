@@ -1,7 +1,7 @@
 """What `status` and `doctor` say of the runs that Airflow has in its database, and what is noted of failed tasks."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,51 +16,18 @@ from kafka_archiver.orchestration.schedule import last_interval
 from kafka_archiver.ranges import Range
 from kafka_archiver.steps.context import Context
 from tests.dags.conftest import DAGS as DAG_FILES
-from tests.dags.conftest import MINIMAL, AddConnection, Call, MakeArchive, dag_of
+from tests.dags.conftest import MINIMAL, AddConnection, Call, MakeArchive, Session, dag_of
 from tests.support.brokers import Brokers
 from tests.support.metadata import metadata_database, register_dags
 from tests.support.runs import P0, P1, run
 
 pytestmark = pytest.mark.dags
 
-DAGS = """
-from airflow.sdk import DAG, CronDataIntervalTimetable, Param
-from airflow.providers.standard.operators.empty import EmptyOperator
-hourly = CronDataIntervalTimetable("0 * * * *", timezone="UTC")
-with DAG("archive_orders", schedule=hourly, params={"rebuild": Param(None, type=["null", "object"])}):
-    EmptyOperator(task_id="plan") >> EmptyOperator(task_id="archive") >> EmptyOperator(task_id="verify")
-"""
 MADE = Callable[..., str]
 
 
-@pytest.fixture(scope="module")
-def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    folder = tmp_path_factory.mktemp("airflow")
-    (folder / "dags").mkdir()
-    (folder / "dags" / "dags.py").write_text(DAGS)
-    with metadata_database(folder):
-        register_dags(folder / "dags")
-        yield
-
-
 @pytest.fixture
-def session(database: None) -> Callable[[], Any]:
-    """Opens sessions on the database: a live scheduler, a DAG that may run, and no runs."""
-    from airflow.jobs.job import Job
-    from airflow.models import DagModel, DagRun
-    from airflow.utils.session import create_session
-    from sqlalchemy import delete, update
-
-    with create_session() as clean:
-        for table in (DagRun, Job):
-            clean.execute(delete(table))
-        clean.execute(update(DagModel).values(is_paused=False, is_stale=False))
-        clean.add(Job(job_type="SchedulerJob", state="running", latest_heartbeat=datetime.now(UTC)))
-    return create_session
-
-
-@pytest.fixture
-def airflow_run(session: Callable[[], Any]) -> MADE:
+def airflow_run(session: Session) -> MADE:
     """Makes a run of the DAG, as `airflow dags trigger` does, in a state of the test's choice."""
     from airflow.api.common.trigger_dag import trigger_dag
     from airflow.models import DagRun
@@ -98,7 +65,7 @@ def airflow_run(session: Callable[[], Any]) -> MADE:
 
 
 @pytest.fixture
-def settled(context: Context, session: Callable[[], Any]) -> Context:
+def settled(context: Context, session: Session) -> Context:
     """One settled run in the ledger."""
     run(context, 2)
     return context
@@ -129,7 +96,7 @@ def problems(call: Call, settled: Context, brokers: Brokers, capsys: pytest.Capt
     return ask
 
 
-def pause(session: Callable[[], Any], **values: bool) -> None:
+def pause(session: Session, **values: bool) -> None:
     from airflow.models import DagModel
     from sqlalchemy import update
 
@@ -142,7 +109,7 @@ def test_a_sound_archive(problems: Ask, airflow_run: MADE) -> None:
     assert problems() == {}
 
 
-def test_a_paused_dag_with_lag(problems: Ask, airflow_run: MADE, session: Callable[[], Any], brokers: Brokers) -> None:
+def test_a_paused_dag_with_lag(problems: Ask, airflow_run: MADE, session: Session, brokers: Brokers) -> None:
     airflow_run()
     pause(session, is_paused=True)
     assert problems() == {}
@@ -150,12 +117,12 @@ def test_a_paused_dag_with_lag(problems: Ask, airflow_run: MADE, session: Callab
     assert problems()["paused"]["do"] == ["airflow dags unpause archive_orders"]
 
 
-def test_no_dag(problems: Ask, session: Callable[[], Any]) -> None:
+def test_no_dag(problems: Ask, session: Session) -> None:
     pause(session, is_stale=True)
     assert list(problems()) == ["no dag"]
 
 
-def test_no_scheduler(problems: Ask, airflow_run: MADE, session: Callable[[], Any]) -> None:
+def test_no_scheduler(problems: Ask, airflow_run: MADE, session: Session) -> None:
     from airflow.jobs.job import Job
     from sqlalchemy import delete
 
