@@ -285,13 +285,14 @@ REPAIR = ActionCommand(
     description=f"""\
 Audit an archive, and do what its findings advise: write again from Kafka what is missing or damaged of the objects
 (by a run of the DAG archive_NAME), put on record as lost, by name, the objects that Kafka does not have any more,
-compute proofs and progress again, plan anew the runs that cannot be finished as they were planned. Then audit again.
+compute proofs and progress again, restore plans and manifests from the documents that say the same, plan anew the runs
+that cannot be finished as they were planned. Then audit again.
 
 An object that is on record as lost makes its hour incomplete for ever; its records count as lost, and every audit says
 so. The rest of its run stays. Restore the object from a version or copy of the bucket first, if you have one.
 
 json and yaml: {{archive, repaired (whether anything was done), actions: a list of {{action (write again, lost, plan
-anew, copy plan or compute), run, what (a key or a run), rows, reason}}, left (findings that a repair can do nothing
+anew, restore or compute), run, what (a key or a run), rows, reason}}, left (findings that a repair can do nothing
 about)}}.
 {_ANSWER} What is left is one.""",
     func=lazy_load_command(f"{_HERE}.repair.repair"),
