@@ -132,6 +132,11 @@ class Ledger:
         """How a run ended; None when it has not."""
         return self._read(Commit, self._run_key(run, "commit"), run=run)
 
+    def is_final(self, run: str) -> bool:
+        """Whether a run is committed."""
+        made = self.commit(run)
+        return made is not None and made.outcome == "committed"
+
     def create_commit(self, commit: Commit) -> Commit:
         """End a run. Returns the end that counts: this one, or the one that was first."""
         key = self._run_key(commit.run, "commit")

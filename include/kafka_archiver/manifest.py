@@ -320,6 +320,10 @@ class Intent(Document):
     objects: tuple[ObjectEntry, ...] = ()
     chunks: tuple[ChunkAccount, ...] = ()
 
+    def manifest(self, plan: Plan) -> Manifest:
+        """The manifest of an attempt that made everything visible."""
+        return Manifest.of(plan, self.objects, self.chunks, self.policies)
+
 
 class Settled(Document):
     """What settling a run did: the hours that it closed, and those complete ones that it changed. Derived.

@@ -1,7 +1,7 @@
 """The plan: which offsets one run archives, with every setting that affects a key or a byte. Pure."""
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field
 
@@ -100,6 +100,14 @@ class PartitionPlan(Value):
     def name(self) -> TopicPartition:
         """The partition's name."""
         return TopicPartition(self.topic, self.partition)
+
+    def again(self, final: bool) -> Self:
+        """The same offsets in a further revision of the run, which proves no hour.
+
+        :param final: the run is, and has said what else it saw.
+        """
+        said = {"anew": False, "older": (), "older_than": None} if final else {}
+        return self.model_copy(update={"high": None, "cut": False, "decided": (), **said})
 
     @property
     def offset_ranges(self) -> tuple[Range, ...]:

@@ -25,7 +25,7 @@ from kafka_archiver.steps.facts import Facts
 from kafka_archiver.steps.plan import Work
 from scripts.stack.paths import ROOT
 from tests.support.brokers import Brokers
-from tests.support.metadata import metadata_database, register_dags
+from tests.support.metadata import database_with
 from tests.support.runs import DAY, P0, P1
 
 DAGS = ROOT / "dags"
@@ -186,11 +186,7 @@ with DAG("archive_orders", schedule=hourly, params=params):
 @pytest.fixture(scope="module")
 def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A metadata database with a DAG archive_orders, for what starts runs of it."""
-    folder = tmp_path_factory.mktemp("airflow")
-    (folder / "dags").mkdir()
-    (folder / "dags" / "dags.py").write_text(STARTED)
-    with metadata_database(folder):
-        register_dags(folder / "dags")
+    with database_with(tmp_path_factory.mktemp("airflow"), STARTED):
         yield
 
 

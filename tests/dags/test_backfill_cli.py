@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.metadata import Scheduler, metadata_database, register_dags
+from tests.support.metadata import Scheduler, database_with
 
 pytestmark = pytest.mark.dags
 
@@ -43,10 +43,7 @@ def at(hour: int) -> datetime:
 @pytest.fixture(scope="module")
 def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("airflow")
-    (folder / "dags").mkdir()
-    (folder / "dags" / "dags.py").write_text(DAGS)
-    with metadata_database(folder):
-        register_dags(folder / "dags")
+    with database_with(folder, DAGS):
         yield folder / "airflow.db"
 
 

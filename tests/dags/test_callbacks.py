@@ -317,14 +317,15 @@ def test_an_audit_s_alert_is_about_no_interval(told: Any, connection: AddConnect
     assert document["text"].startswith("Archive orders: task audit failed\nIntegrityError: 1 error\nAttempt")
 
 
+@pytest.mark.parametrize("conf", [{"rebuild": {"run": "20261120T050000Z"}}, {"repair": ["20261120T050000Z"]}])
 def test_a_rebuild_that_cannot_be_planned_is_about_no_interval_of_the_schedule(
-    told: Any, connection: AddConnection, webhook: Webhook
+    told: Any, connection: AddConnection, webhook: Webhook, conf: dict[str, Any]
 ) -> None:
     archive = told("ops")
     plan_in(archive)
     add_webhook(connection, "ops", webhook)
     context = failed(PermanentError("cannot be rebuilt"), Task("plan"))
-    context["dag_run"].conf = {"rebuild": {"run": "20261120T050000Z"}}
+    context["dag_run"].conf = conf
     FailureAlert(archive).task_failed(context)
     assert webhook.documents[0]["planned"] is webhook.documents[0]["interval_start"] is None
 

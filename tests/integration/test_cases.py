@@ -26,7 +26,16 @@ from scripts.stack.kafka import Kafka
 from scripts.stack.s3 import S3
 from tests.support.archiver import SMALL, Archiver, hour
 from tests.support.proxy import Hold, Request, S3Proxy
-from tests.support.topics import DAY, HOUR, Record, delete_records, first_offset, new_topic, produce
+from tests.support.topics import (
+    DAY,
+    HOUR,
+    Record,
+    delete_records,
+    first_offset,
+    new_compacted_topic,
+    new_topic,
+    produce,
+)
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(300)]
@@ -172,14 +181,7 @@ def test_case_9_a_tail_of_control_records_or_compacted_away_is_absent_and_not_lo
     produce(brokers, aborted, [Record(0, DAY + n, b"%d" % n) for n in range(3)], "commit")
     for _ in range(3):
         produce(brokers, aborted, [Record(0, DAY, b"no")] * 2, "abort")
-    compacted = new_topic(
-        brokers,
-        cleanup_policy="compact",
-        segment_ms="100",
-        min_cleanable_dirty_ratio="0.001",
-        max_compaction_lag_ms="100",
-        min_compaction_lag_ms="0",
-    )
+    compacted = new_compacted_topic(brokers)
     keys = [b"%d" % n for n in range(5)] + [b"same"] * 5
     produce(brokers, compacted, [Record(0, DAY + n, b"%d" % n, key) for n, key in enumerate(keys)])
     archiver = Archiver(kafka, s3, tmp_path, [aborted, compacted], {"chunk_records": 5})

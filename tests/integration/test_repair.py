@@ -18,7 +18,16 @@ from kafka_archiver.steps.repair import Repairs, derive, find, lose, restore, wr
 from scripts.stack.kafka import Kafka
 from scripts.stack.s3 import S3
 from tests.support.archiver import Archiver, hour
-from tests.support.topics import DAY, HOUR, Record, delete_records, first_offset, new_topic, produce
+from tests.support.topics import (
+    DAY,
+    HOUR,
+    Record,
+    delete_records,
+    first_offset,
+    new_compacted_topic,
+    new_topic,
+    produce,
+)
 from tests.support.waiting import until
 
 DERIVED = ("/hours/", "/progress.json", "/settled.json")
@@ -326,14 +335,7 @@ def test_pages_of_a_proof_are_computed_again(archiver: Archiver, monkeypatch: py
 @pytest.mark.slow
 def test_what_is_read_again_with_other_bytes_is_given_up_by_name_alone(kafka: Kafka, s3: S3, tmp_path: Path) -> None:
     brokers = kafka.bootstrap_servers
-    topic = new_topic(
-        brokers,
-        cleanup_policy="compact",
-        segment_ms="100",
-        min_cleanable_dirty_ratio="0.001",
-        max_compaction_lag_ms="100",
-        min_compaction_lag_ms="0",
-    )
+    topic = new_compacted_topic(brokers)
     keys = [b"same", b"other"] * 3
     produce(brokers, topic, [Record(0, DAY + n, b"%d" % n, key) for n, key in enumerate(keys)])
     archiver = Archiver(kafka, s3, tmp_path, [topic], {"chunk_records": 3})

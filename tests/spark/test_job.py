@@ -21,7 +21,16 @@ from kafka_archiver.ranges import TopicPartition
 from scripts.stack.kafka import Kafka
 from scripts.stack.s3 import S3
 from tests.support.archiver import SMALL, Archiver, hour
-from tests.support.topics import DAY, HOUR, Record, delete_records, first_offset, new_topic, produce
+from tests.support.topics import (
+    DAY,
+    HOUR,
+    Record,
+    delete_records,
+    first_offset,
+    new_compacted_topic,
+    new_topic,
+    produce,
+)
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.usefixtures("spark")]
@@ -138,14 +147,7 @@ def test_aborted_transactions_and_compaction_are_absent_not_lost(kafka: Kafka, s
     transactional = new_topic(brokers)
     produce(brokers, transactional, [Record(0, DAY, b"1"), Record(0, DAY, b"2")], "commit")
     produce(brokers, transactional, [Record(0, DAY, b"no")] * 3, "abort")
-    compacted = new_topic(
-        brokers,
-        cleanup_policy="compact",
-        segment_ms="100",
-        min_cleanable_dirty_ratio="0.001",
-        max_compaction_lag_ms="100",
-        min_compaction_lag_ms="0",
-    )
+    compacted = new_compacted_topic(brokers)
     archiver = Archiver(kafka, s3, tmp_path, [transactional, compacted])
     turns = itertools.count()
 

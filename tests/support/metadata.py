@@ -37,6 +37,16 @@ def _connect(settings: Any) -> None:
     settings.configure_orm()
 
 
+@contextmanager
+def database_with(folder: Path, dags: str) -> Iterator[None]:
+    """A new database in `folder` that has the DAGs of this source."""
+    (folder / "dags").mkdir()
+    (folder / "dags" / "dags.py").write_text(dags)
+    with metadata_database(folder):
+        register_dags(folder / "dags")
+        yield
+
+
 def register_dags(folder: Path) -> None:
     """Put the DAGs of a folder into the database, as the DAG processor does, and let them run."""
     from airflow.dag_processing.bundles.manager import DagBundlesManager

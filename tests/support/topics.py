@@ -41,6 +41,18 @@ def new_topic(brokers: str, partitions: int = 1, name: str | None = None, **conf
     return topic
 
 
+def new_compacted_topic(brokers: str) -> str:
+    """A topic of its own that the broker compacts at once."""
+    return new_topic(
+        brokers,
+        cleanup_policy="compact",
+        segment_ms="100",
+        min_cleanable_dirty_ratio="0.001",
+        max_compaction_lag_ms="100",
+        min_compaction_lag_ms="0",
+    )
+
+
 def produce(brokers: str, topic: str, records: Iterable[Record], transaction: str | None = None) -> None:
     """Produce records and wait until the broker has them. `transaction`: "commit" or "abort"."""
     settings: dict[str, str | int] = {"bootstrap.servers": brokers, "linger.ms": 5}

@@ -14,6 +14,7 @@ from kafka_archiver.intervals import Interval
 from kafka_archiver.orchestration.cause import cause_of, shortened
 from kafka_archiver.orchestration.connections import endpoints
 from kafka_archiver.orchestration.gate import PLAN
+from kafka_archiver.orchestration.params import takes_new
 from kafka_archiver.orchestration.schedule import interval_of
 from kafka_archiver.plan import Plan
 from kafka_archiver.steps.backlog import still_open
@@ -86,7 +87,7 @@ def alert_of(archive: Archive, context: Mapping[str, Any], archives: bool = True
     """
     ti, dag_run = context["ti"], context["dag_run"]
     planned = _runs(ti) if archives else ()
-    own = None if not archives or (dag_run.conf or {}).get("rebuild") else interval_of(archive, dag_run)
+    own = interval_of(archive, dag_run) if archives and takes_new(dag_run.conf) else None
     runs = planned or ((own.id,) if own else ())
     plan = _plan(archive, runs) if runs else None
     return Alert(

@@ -2,29 +2,27 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
 
 from airflow.configuration import conf
 from airflow.jobs.job import most_recent_job
 from airflow.models import DagModel
 from airflow.models import DagRun as Row
 from airflow.models.taskinstance import TaskInstance
-from airflow.models.xcom import XComModel
 from airflow.utils.session import create_session
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from kafka_archiver.config import Archive
-from kafka_archiver.orchestration.cause import CAUSE
 from kafka_archiver.orchestration.dags import dag_id
+from kafka_archiver.orchestration.database import ENDED, UNFINISHED, causes
+from kafka_archiver.orchestration.params import takes_new
 from kafka_archiver.orchestration.schedule import last_interval
 from kafka_archiver.steps.facts import DagRun, Facts, Failure
 
 # How many runs are looked at, backfills apart: a long one must not hide the schedule's.
 LAST = 30
 _TASKS = ("plan", "archive", "verify", "commit", "close_hours")
-_ENDED = ("success", "failed", "skipped", "upstream_failed", "removed")
 
 
 def facts_of(archive: Archive, now: datetime) -> Facts:
@@ -63,7 +61,7 @@ def _rows(name: str, session: Session) -> Iterable[Row]:
         for few in (
             mine.where(Row.run_type != "backfill").limit(LAST),
             mine.where(Row.run_type == "backfill").limit(LAST),
-            mine.where(Row.state.in_(("queued", "running"))).limit(LAST),
+            mine.where(Row.state.in_(UNFINISHED)).limit(LAST),
         )
         for row in session.scalars(few)
     }
@@ -73,18 +71,18 @@ def _rows(name: str, session: Session) -> Iterable[Row]:
 def _run(row: Row, session: Session) -> DagRun:
     ended = row.state in ("success", "failed")
     tasks = [] if row.state == "success" else _tasks(row, session)
-    following = next((ti for ti in tasks if ti.state not in _ENDED), None)
+    following = next((ti for ti in tasks if ti.state not in ENDED), None)
     return DagRun(
         run_id=row.run_id,
         state=row.state,
-        forward=row.run_type != "backfill" and not (row.conf or {}).get("rebuild"),
+        forward=row.run_type != "backfill" and takes_new(row.conf),
         date=max(filter(None, (row.logical_date, row.run_after))),
         due=row.run_after,
         begun=row.start_date,
         ended=row.end_date if ended else None,
         task=following.task_id if following else None,
         task_state=str(following.state) if following and following.state else None,
-        failure=next((_failure(ti, session) for ti in tasks if ti.state in ("failed", "up_for_retry")), None),
+        failure=_failure(row, tasks, session),
     )
 
 
@@ -96,14 +94,9 @@ def _tasks(row: Row, session: Session) -> list[TaskInstance]:
     return sorted(found, key=lambda ti: _TASKS.index(ti.task_id) if ti.task_id in _TASKS else len(_TASKS))
 
 
-def _failure(ti: TaskInstance, session: Session) -> Failure:
-    noted = session.scalars(
-        select(XComModel).where(
-            XComModel.dag_id == ti.dag_id,
-            XComModel.run_id == ti.run_id,
-            XComModel.task_id == ti.task_id,
-            XComModel.key == CAUSE,
-        )
-    ).first()
-    said: Any = XComModel.deserialize_value(noted) if noted else {}
-    return Failure(task=ti.task_id, attempts=ti.try_number, **said)
+def _failure(row: Row, tasks: list[TaskInstance], session: Session) -> Failure | None:
+    failed = next((ti for ti in tasks if ti.state in ("failed", "up_for_retry")), None)
+    if failed is None:
+        return None
+    said = causes(row.dag_id, row.run_id, session).get(failed.task_id, {})
+    return Failure(task=failed.task_id, attempts=failed.try_number, **said)

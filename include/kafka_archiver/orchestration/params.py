@@ -51,6 +51,11 @@ def params(archive: Archive) -> dict[str, Param]:
     }
 
 
+def takes_new(conf: Mapping[str, Any] | None) -> bool:
+    """Whether a DAG run with this conf archives its interval: a rebuild or a repair is about earlier runs."""
+    return not any((conf or {}).get(name) for name in ("rebuild", "repair"))
+
+
 def checked_run(run: str) -> str:
     """The name of a run, as the ledger has it.
 

@@ -102,7 +102,7 @@ def finish(
         store.delete(key)
     done = ours.model_copy(update={"done": True, "objects": tuple(sorted(entries, key=lambda o: o.key))})
     _take(ledger, done, taken)
-    return ledger.create_manifest(_manifest(plan, done))
+    return ledger.create_manifest(done.manifest(plan))
 
 
 def as_intended(plan: Plan, intent: Intent | None, ledger: Ledger) -> Manifest | None:
@@ -110,11 +110,7 @@ def as_intended(plan: Plan, intent: Intent | None, ledger: Ledger) -> Manifest |
     if intent is None or not intent.done or plan.origin == "repair":
         return None
     log.info("run %s: attempt %d has written everything: its manifest is written now", plan.run, intent.attempt)
-    return ledger.create_manifest(_manifest(plan, intent))
-
-
-def _manifest(plan: Plan, intent: Intent) -> Manifest:
-    return Manifest.of(plan, intent.objects, intent.chunks, intent.policies)
+    return ledger.create_manifest(intent.manifest(plan))
 
 
 def _refuse_closed(intent: Intent | None) -> None:

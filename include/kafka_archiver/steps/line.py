@@ -95,17 +95,12 @@ def tidy(context: Context, line: Line, own: Iterable[str] = ()) -> Line:
         ended = one.commit
         if ended is None and (other := replaced.get(one.plan.run)):
             ended = end(context, one.plan, "replaced", other.run)
-        elif ended is None and one.plan.takes_over and _was_final(context, one.plan.supersedes or ""):
+        elif ended is None and one.plan.takes_over and context.ledger.is_final(one.plan.supersedes or ""):
             ended = end(context, one.plan, "given_up", one.plan.supersedes or "")
         elif ended is None and not one.is_open and one.plan.run not in own:
             ended = end(context, one.plan, "given_up", "the next run")
         waiting.append(Waiting(one.plan, ended))
     return Line(line.settled, waiting)
-
-
-def _was_final(context: Context, run: str) -> bool:
-    made = context.ledger.commit(run)
-    return made is not None and made.outcome == "committed"
 
 
 def end(context: Context, plan: Plan, outcome: Outcome, by: str) -> Commit:

@@ -153,14 +153,10 @@ def _as_they_are(context: Context, expected: Progress, old: Plan, final: bool) -
         policy.
     :raises PolicyError: the log does not have them.
     """
-    kept = {
-        "high": None,
-        "cut": False,
-        "decided": (),
-        **({"anew": False, "older": (), "older_than": None} if final else {}),
-    }
     starts = _require_all(context, expected, old) if final or context.ledger.manifest(old.run) else {}
-    return tuple(p.model_copy(update={**kept, "log_start": starts.get(p.name, p.log_start)}) for p in old.partitions)
+    return tuple(
+        p.again(final).model_copy(update={"log_start": starts.get(p.name, p.log_start)}) for p in old.partitions
+    )
 
 
 def _require_all(context: Context, expected: Progress, old: Plan) -> dict[TopicPartition, int]:

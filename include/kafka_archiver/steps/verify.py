@@ -56,8 +56,9 @@ def verify(context: Context, runs: Sequence[str]) -> None:
 def _refuse_given_up(context: Context, runs: Sequence[str]) -> None:
     """Whoever has asked for a rebuild is to know that there is none."""
     for run in runs:
-        made, plan = context.ledger.commit(run), context.ledger.plan(run)
-        if made and plan and made.outcome == "given_up" and not plan.takes_over:
+        made = context.ledger.commit(run)
+        plan = context.ledger.plan(run) if made and made.outcome == "given_up" else None
+        if made and plan and not plan.takes_over:
             raise PermanentError(
                 f"run {run} of archive {plan.archive} was given up by {made.by}, and has replaced nothing. To begin "
                 f"again: {plan_anew(plan.archive, plan.interval.id)}"

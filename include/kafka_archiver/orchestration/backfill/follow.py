@@ -12,11 +12,10 @@ from sqlalchemy import select
 
 from kafka_archiver.orchestration.backfill.patience import patiently
 from kafka_archiver.orchestration.backfill.wait import obstacles, tell_why
+from kafka_archiver.orchestration.database import ENDED, UNFINISHED
 
 _POLL_SECONDS = 3
 _DATABASE_SECONDS = 600
-_UNFINISHED = ("queued", "running")
-_ENDED = ("success", "failed", "skipped", "upstream_failed", "removed")
 
 
 class _Task(NamedTuple):
@@ -36,11 +35,11 @@ def follow(dag_id: str, run_id: str, say: Callable[[str], None], pause: Callable
     while True:
         state, tasks, blocks = patiently(lambda: _look(dag_id, run_id), _DATABASE_SECONDS)
         # A task that is tried again has another line.
-        for line in [*map(str, tasks), *(blocks if state in _UNFINISHED else ())]:
+        for line in [*map(str, tasks), *(blocks if state in UNFINISHED else ())]:
             if line not in said:
                 say(line)
                 said.add(line)
-        if state not in _UNFINISHED:
+        if state not in UNFINISHED:
             tell_why(dag_id, run_id, say)
             return state
         pause(_POLL_SECONDS)
@@ -52,7 +51,7 @@ def _look(dag_id: str, run_id: str) -> tuple[str, list[_Task], list[str]]:
         # First the state: what has ended by then is in the list.
         state = session.scalar(select(DagRun.state).where(DagRun.dag_id == dag_id, DagRun.run_id == run_id))
         ended = session.scalars(
-            select(TaskInstance).where(*this, TaskInstance.state.in_(_ENDED)).order_by(TaskInstance.end_date)
+            select(TaskInstance).where(*this, TaskInstance.state.in_(ENDED)).order_by(TaskInstance.end_date)
         )
         tasks = [_Task(ti.task_id, str(ti.state), ti.start_date, ti.end_date) for ti in ended]
         # A run that is gone has been deleted by hand.

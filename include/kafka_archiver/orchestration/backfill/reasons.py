@@ -1,18 +1,16 @@
 """Why a run has failed: what its failed tasks have left behind."""
 
 from airflow.models.taskinstance import TaskInstance
-from airflow.models.xcom import XComModel
 from airflow.utils.session import create_session
 from sqlalchemy import select
 
-from kafka_archiver.orchestration.cause import CAUSE
+from kafka_archiver.orchestration.database import causes
 
 
 def reasons(dag_id: str, run_id: str) -> list[str]:
     """Of each failed task its cause, and where its log is; two lines."""
     with create_session() as session:
-        causes = select(XComModel).where(XComModel.dag_id == dag_id, XComModel.run_id == run_id, XComModel.key == CAUSE)
-        left = {x.task_id: XComModel.deserialize_value(x)["cause"] for x in session.scalars(causes)}
+        left = {task: said["cause"] for task, said in causes(dag_id, run_id, session).items()}
         failed = select(TaskInstance).where(
             TaskInstance.dag_id == dag_id, TaskInstance.run_id == run_id, TaskInstance.state == "failed"
         )

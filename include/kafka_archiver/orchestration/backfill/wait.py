@@ -15,12 +15,12 @@ from sqlalchemy.orm import Session
 from kafka_archiver.documents import isoformat
 from kafka_archiver.orchestration.backfill.patience import patiently
 from kafka_archiver.orchestration.backfill.reasons import reasons
+from kafka_archiver.orchestration.database import UNFINISHED
 
 _POLL_SECONDS = 3
 _DATABASE_SECONDS = 600
 # Without any news, say after as many polls that all is well.
 _QUIET_POLLS = 20
-_UNFINISHED = ("queued", "running")
 
 
 def wait(backfill_id: int, say: Callable[[str], None], pause: Callable[[float], None] = time.sleep) -> Counter[str]:
@@ -33,9 +33,9 @@ def wait(backfill_id: int, say: Callable[[str], None], pause: Callable[[float], 
     quiet = 0
     while True:
         runs, blocks = patiently(lambda: _look(backfill_id), _DATABASE_SECONDS)
-        news = [run for run in runs if run.state != seen.get(run.id) and run.state not in _UNFINISHED]
+        news = [run for run in runs if run.state != seen.get(run.id) and run.state not in UNFINISHED]
         counts = Counter(str(run.state) for run in runs)
-        left = sum(counts[state] for state in _UNFINISHED)
+        left = sum(counts[state] for state in UNFINISHED)
         for number, run in enumerate(news, start=len(runs) - left - len(news) + 1):
             say(f"{number:>{len(str(len(runs)))}}/{len(runs)}  {_describe(run)}")
             if run.state == "failed":
@@ -63,7 +63,7 @@ def settle(dag_id: str) -> None:
     The scheduler does the same, but only every 30 seconds, and until then no other backfill of the DAG can start.
     """
     with create_session() as session:
-        unfinished = exists().where(DagRun.backfill_id == Backfill.id, DagRun.state.in_(_UNFINISHED))
+        unfinished = exists().where(DagRun.backfill_id == Backfill.id, DagRun.state.in_(UNFINISHED))
         # One without runs is just being created.
         created = exists().where(BackfillDagRun.backfill_id == Backfill.id)
         for item in session.scalars(
@@ -79,7 +79,7 @@ def _look(backfill_id: int) -> tuple[list[DagRun], set[str]]:
         runs = list(
             session.scalars(query.where(BackfillDagRun.backfill_id == backfill_id).order_by(DagRun.end_date, DagRun.id))
         )
-        unfinished = any(run.state in _UNFINISHED for run in runs)
+        unfinished = any(run.state in UNFINISHED for run in runs)
         return runs, set(_obstacles(backfill_id, session)) if unfinished else set()
 
 

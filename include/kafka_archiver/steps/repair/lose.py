@@ -65,8 +65,6 @@ def _line(context: Context, run: str, own: str = "") -> Line:
 
 
 def _plan(context: Context, line: Line, old: Plan, final: bool, before: Manifest, lost: Collection[str]) -> Plan:
-    settled = {"anew": False, "older": (), "older_than": None} if final else {}
-    kept = {"high": None, "cut": False, "decided": (), **settled}
     now = moment(context)
     return old.model_copy(
         update={
@@ -80,7 +78,7 @@ def _plan(context: Context, line: Line, old: Plan, final: bool, before: Manifest
             "max_disorder_ms": None,
             "planned_at": now.earliest,
             "at_latest": now.latest,
-            "partitions": tuple(p.model_copy(update=kept) for p in old.partitions),
+            "partitions": tuple(p.again(final) for p in old.partitions),
         }
     )
 
@@ -90,8 +88,7 @@ def _end(context: Context, plan: Plan) -> bool:
     context.ledger.file_plan(plan)
     write_repair(context, plan)
     commit(context, [plan.run])
-    made = context.ledger.commit(plan.run)
-    if made is None or made.outcome != "committed":
+    if not context.ledger.is_final(plan.run):
         return False
     close_hours(context, [plan.run])
     return True

@@ -73,7 +73,7 @@ class Others:
             if before:
                 yield without_lost(plan, before)
         elif (intent := self.ledger.intent(run).document) and intent.done:
-            yield Manifest.of(plan, intent.objects, intent.chunks, intent.policies)
+            yield intent.manifest(plan)
 
     @cached_property
     def _line(self) -> dict[str, Plan]:
