@@ -13,14 +13,23 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import yaml
 from croniter import CroniterBadDateError, croniter  # type: ignore[import-untyped]
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    model_validator,
+)
 
 from kafka_archiver.documents import UtcTime
 from kafka_archiver.errors import ConfigError
+from kafka_archiver.explain import explain, kind_of
 from kafka_archiver.intervals import duration
 from kafka_archiver.plan import BadRecord, Settings
 from kafka_archiver.properties import (
-    SECRET,
     ConnectionId,
     ConnectionOrProperties,
     Properties,
@@ -134,6 +143,8 @@ class StoreSection(_Section):
     format: str = "jsonl"
     content: Literal["value", "record"] = "value"
     codec: str | None = None
+    # What the format declares beside; it is checked where formats are known, by `formats.resolve`.
+    options: dict[str, JsonValue] = {}
     chunk_records: Annotated[int, Field(gt=0, le=100_000_000)] = 1_000_000
     part_bytes: Annotated[int, Field(ge=5 << 20, le=1 << 30)] = 8 << 20
     encryption: Literal["none"] = "none"
@@ -224,7 +235,7 @@ class Archive(_Section):
         try:
             chosen = Policies.model_validate({**self.policies.model_dump(), **policies})
         except ValidationError as error:
-            wrong = "; ".join(f"in the run's `policies`: {line}" for line in _explain(error))
+            wrong = "; ".join(f"in the run's `policies`: {line}" for line in explain(error, _unknown))
             raise ConfigError(f"{wrong} (policies: {', '.join(Policies.model_fields)})") from None
         return self.model_copy(update={"policies": chosen})
 
@@ -235,24 +246,20 @@ class Archive(_Section):
 
     @property
     def settings(self) -> Settings:
-        """What of it a plan freezes."""
+        """What of it a plan freezes, once `formats.resolve` has checked and completed it."""
         return Settings(
             isolation=self.source.isolation,
             layout=self.store.layout,
             format=self.store.format,
             content=self.store.content,
-            codec=self.store.codec or default_codec(self.store.format),
+            codec=self.store.codec or "",
+            options=self.store.options,
             value_decode=self.source.value.decode,
             null_value=self.policies.null_value,
             max_value_bytes=self.source.max_value_bytes,
             chunk_records=self.store.chunk_records,
             part_bytes=self.store.part_bytes,
         )
-
-
-def default_codec(format_name: str) -> str:
-    """The codec of a format when the YAML names none."""
-    return {"parquet": "zstd", "avro": "zstd"}.get(format_name, "gzip")
 
 
 class _Loader(yaml.SafeLoader):
@@ -273,74 +280,10 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def _explain(error: ValidationError) -> Iterator[str]:
-    """What is wrong, a line a key."""
-    expected: dict[str, list[str]] = {}
-    found: dict[str, str] = {}
-    for fault in error.errors():
-        # pydantic names the branch of a union it tried; a reader of the YAML knows only its keys.
-        where = ".".join(key_name(p) for p in fault["loc"] if not _is_branch(str(p)))
-        if fault["type"] == "extra_forbidden":
-            yield (
-                f"`{where}` is part of the design but not of this version; remove it"
-                if where in PLANNED
-                else f"`{where}` is not a key of an archive; see docs/OPERATING.md for all keys"
-            )
-        elif fault["type"] == "missing":
-            yield f"`{where}` is required"
-        else:
-            expected.setdefault(where or "archive", []).append(_expectation(fault["type"], fault["msg"]))
-            found[where or "archive"] = _found(fault["type"], fault["input"])
-    for where, expectations in expected.items():
-        yield f"`{where}`: expected {' or '.join(dict.fromkeys(expectations))}{found[where]}"
-
-
-_PLAIN = {
-    "string_type": "text",
-    "tuple_type": "a list",
-    "dict_type": "a mapping",
-    "model_type": "a mapping",
-    "int_type": "a whole number",
-    "int_parsing": "a whole number",
-    "datetime_from_date_parsing": "a time like 2026-11-01T00:00:00Z",
-    "datetime_parsing": "a time like 2026-11-01T00:00:00Z",
-    "datetime_type": "a time like 2026-11-01T00:00:00Z",
-}
-
-
-def _found(kind: str, value: Any) -> str:
-    """The end of an error: what was found, or only of what kind it is where it may be a secret."""
-    if kind == "value_error" and isinstance(value, dict):
-        # Of keys that do not go together, which the message names.
-        return ""
-    if isinstance(value, bool | int | float | str) and kind not in (SECRET, "model_type"):
-        return f"; found {value!r}"
-    return f"; found {kind_of(value)}"
-
-
-def kind_of(value: Any) -> str:
-    """What kind of YAML it is, in words."""
-    return _KINDS.get(type(value), "something else")
-
-
-_KINDS = {
-    dict: "a mapping",
-    list: "a list",
-    str: "text that is not shown, since it may hold a secret",
-    bool: "true or false",
-    int: "a number",
-    float: "a number",
-    type(None): "nothing",
-}
-
-
-def _expectation(kind: str, message: str) -> str:
-    message = message.removeprefix("Value error, ").removeprefix("expected ")
-    return _PLAIN.get(kind) or message.removeprefix("Input should be ").removeprefix("String should ")
-
-
-def _is_branch(part: str) -> bool:
-    return "[" in part or part in ("str", "datetime")
+def _unknown(where: str) -> str:
+    if where in PLANNED:
+        return f"`{where}` is part of the design but not of this version; remove it"
+    return f"`{where}` is not a key of an archive; see docs/OPERATING.md for all keys"
 
 
 _QUOTED = re.compile(r"""(['"])(.*?)\1""", re.DOTALL)
@@ -366,7 +309,7 @@ def parse_archive(text: str, file: str) -> Archive:
     try:
         return Archive.model_validate(content)
     except ValidationError as error:
-        raise ConfigError("\n".join(f"{file}: {line}" for line in dict.fromkeys(_explain(error)))) from None
+        raise ConfigError("\n".join(f"{file}: {line}" for line in dict.fromkeys(explain(error, _unknown)))) from None
 
 
 def _problem(error: Exception) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, JsonValue
 
 from kafka_archiver.documents import Document, UtcTime, Value
 from kafka_archiver.gaps import OffsetRange
@@ -24,7 +24,11 @@ Choices = Annotated[dict[str, str], AfterValidator(lambda policies: dict(sorted(
 
 
 class Settings(Value):
-    """What besides the records decides the keys and bytes of a run's objects."""
+    """What besides the records decides the keys and bytes of a run's objects.
+
+    As an archive wishes them, `codec` may be empty and `options` lack some: `formats.resolve` puts there what the
+    format has by default. `options`: what the format declares besides; not written where it declares nothing.
+    """
 
     isolation: Literal["read_committed", "read_uncommitted"] = "read_committed"
     timestamp: Literal["record"] = "record"
@@ -32,6 +36,7 @@ class Settings(Value):
     format: str = "jsonl"
     content: Literal["value", "record"] = "value"
     codec: str = "gzip"
+    options: dict[str, JsonValue] = Field(default={}, exclude_if=lambda options: not options)
     value_decode: Literal["bytes", "json"] = "bytes"
     null_value: Literal["archive", "skip"] = "archive"
     # Not written when there is no limit: such a plan has the bytes it always had, and an older release reads it.
@@ -120,6 +125,12 @@ class PartitionPlan(Value):
         return sum(r.size for r in self.offset_ranges)
 
 
+def _resolved(settings: Settings) -> Settings:
+    if not settings.codec:
+        raise ValueError("a plan names the codec; formats.resolve puts it there")
+    return settings
+
+
 def _disjoint(partitions: tuple[PartitionPlan, ...]) -> tuple[PartitionPlan, ...]:
     names = [p.name for p in partitions]
     if len(set(names)) != len(names):
@@ -159,7 +170,7 @@ class Plan(Document):
     at_latest: UtcTime | None = None
     cluster_id: str
     group: str
-    settings: Settings
+    settings: Annotated[Settings, AfterValidator(_resolved)]
     policies: Choices
     partitions: Annotated[tuple[PartitionPlan, ...], AfterValidator(_disjoint)]
 

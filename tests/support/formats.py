@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from kafka_archiver.formats import avro, compress, parquet
 from kafka_archiver.formats.base import Content, Encoder, Target
 from kafka_archiver.formats.records import COLUMNS
-from kafka_archiver.formats.registry import get_format, names
+from kafka_archiver.formats.registry import get_format, names, resolve
+from kafka_archiver.plan import Settings
 from tests.support.chunks import LAST_MS, Row, batch
 
 
@@ -25,10 +26,14 @@ class Case(NamedTuple):
     content: Content
 
     @property
+    def settings(self) -> Settings:
+        return resolve(Settings.model_validate(self._asdict()))
+
+    @property
     def target(self) -> Target:
         extension = get_format(self.format).extensions[self.codec]
         key = f"Ömlaut/date=2026-11-21/hour=05/%C3%96mlaut+3+00000000000000000000{extension}"
-        return Target(topic="Ömlaut", partition=3, content=self.content, codec=self.codec, key=key)
+        return Target(topic="Ömlaut", partition=3, key=key, settings=self.settings)
 
     def encoder(self) -> Encoder:
         return get_format(self.format).encoder(self.target)

@@ -7,6 +7,7 @@ import pytest
 
 from kafka_archiver.config import archive_files, load_archive, parse_archive
 from kafka_archiver.errors import ConfigError
+from kafka_archiver.formats import resolve
 from kafka_archiver.plan import Settings
 
 SMALLEST = "archive: orders\nsource: {topics: [orders]}\nstore: {url: s3://archive/lake}\n"
@@ -22,11 +23,7 @@ def test_three_keys_are_enough() -> None:
     archive = parse_archive(SMALLEST, "x")
     assert archive.group == "archiver-orders"
     assert archive.schedule == "0 * * * *"
-    assert archive.settings == Settings()
-
-
-def test_the_codec_follows_the_format() -> None:
-    assert parse_archive(SMALLEST.replace("lake}", "lake, format: parquet}"), "x").settings.codec == "zstd"
+    assert resolve(archive.settings) == Settings()
 
 
 def test_a_start_may_be_a_time_without_quotes() -> None:

@@ -8,10 +8,11 @@ import pytest
 from kafka_archiver.config import Archive, parse_archive
 from kafka_archiver.keys import probe_prefix
 from kafka_archiver.steps.doctor.check import Check
-from kafka_archiver.steps.doctor.examine import check_neighbours
+from kafka_archiver.steps.doctor.examine import check_neighbours, examine
 from kafka_archiver.steps.doctor.retention import check_retention, check_times, longest_interval
 from kafka_archiver.steps.doctor.spark import check_submit
 from kafka_archiver.steps.doctor.store import check_clock, check_store
+from kafka_archiver.steps.facts import Facts
 from kafka_archiver.store import PendingUpload
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.store.s3 import S3Store
@@ -228,3 +229,9 @@ def test_two_archives_in_one_group() -> None:
     for source in ("topics: [returns, orders], group: g", "pattern: 'o.*', group: g"):
         [check] = check_neighbours(mine, [archive("b", source)])
         assert "archive b keeps its position in the same group, g," in check.found
+
+
+def test_what_the_format_does_not_have_is_found_before_a_run_meets_it() -> None:
+    text = "archive: a\nsource: {topics: [t]}\nstore: {url: s3://b/p, format: avro}\n"
+    [found] = (c for c in examine(parse_archive(text, "a.yaml"), None, None, Facts(dag_id="d")) if c.name == "format")
+    assert (found.state, found.found) == ("problem", "store.content: format avro has record, found 'value'")

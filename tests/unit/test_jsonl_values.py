@@ -3,6 +3,7 @@
 import json
 import mmap
 import pickle
+from typing import Literal
 
 import pyarrow as pa
 import pytest
@@ -10,15 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_archiver.errors import BadRecordError
-from kafka_archiver.formats.base import Decode, Target
+from kafka_archiver.formats.base import Target
 from kafka_archiver.formats.jsonl import JsonLines
 from kafka_archiver.formats.jsonl_values import value_lines
+from kafka_archiver.plan import Settings
 
 pytestmark = pytest.mark.unit
 
+Decode = Literal["bytes", "json"]
 
-def target(decode: Decode = "bytes") -> Target:
-    return Target(topic="orders", partition=3, content="value", codec="none", key="k", value_decode=decode)
+
+def target(decode: Decode = "bytes", codec: str = "none") -> Target:
+    return Target(topic="orders", partition=3, key="k", settings=Settings(codec=codec, value_decode=decode))
 
 
 def batch(values: list[bytes | None], first: int = 100) -> pa.RecordBatch:
@@ -75,8 +79,8 @@ def test_all_bad_records_of_a_batch_are_named_at_once() -> None:
 
 
 def test_nothing_of_a_refused_batch_is_taken() -> None:
-    encoder = JsonLines().encoder(Target(topic="t", partition=0, content="value", codec="gzip", key="k"))
-    again = JsonLines().encoder(Target(topic="t", partition=0, content="value", codec="gzip", key="k"))
+    encoder = JsonLines().encoder(target(codec="gzip"))
+    again = JsonLines().encoder(target(codec="gzip"))
     encoder.write(batch([b"1"]))
     with pytest.raises(BadRecordError):
         encoder.write(batch([b"2", b"a\nb"]))

@@ -31,7 +31,7 @@ def _new_process() -> None:
 
 
 def settings_of(case: Case) -> Settings:
-    return Settings.model_validate(case._asdict())
+    return case.settings
 
 
 @every_case

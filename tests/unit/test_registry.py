@@ -3,10 +3,13 @@
 from importlib.metadata import EntryPoint, EntryPoints
 
 import pytest
+from pydantic import ValidationError
 
 from kafka_archiver.errors import ConfigError
-from kafka_archiver.formats import registry
+from kafka_archiver.formats import registry, resolve
 from kafka_archiver.formats.jsonl import JsonLines
+from kafka_archiver.plan import Settings
+from tests.support.values import plan
 
 pytestmark = pytest.mark.unit
 
@@ -42,7 +45,6 @@ def test_a_distribution_adds_a_format(installed: list[EntryPoint]) -> None:
     installed.append(point("lines", f"{__name__}:LINES"))
     assert registry.names() == ("avro", "jsonl", "lines", "parquet")
     assert registry.get_format("lines") is LINES
-    registry.check("lines", "zstd", "value")
 
 
 def test_a_distribution_cannot_replace_a_format(installed: list[EntryPoint]) -> None:
@@ -68,14 +70,22 @@ def test_a_format_that_cannot_be_loaded_is_an_error_of_the_configuration(
 def test_an_unknown_name_lists_the_known_ones(installed: list[EntryPoint]) -> None:
     installed.append(point("lines", f"{__name__}:LINES"))
     with pytest.raises(ConfigError, match=r"store.format: expected avro \| jsonl \| lines \| parquet, found 'xml'"):
-        registry.check("xml", "gzip", "value")
+        resolve(Settings(format="xml"))
+
+
+@pytest.mark.parametrize(("name", "codec"), [("jsonl", "gzip"), ("avro", "zstd"), ("parquet", "zstd")])
+def test_a_format_has_a_codec_for_who_names_none(name: str, codec: str) -> None:
+    wished = Settings(format=name, content="record", codec="")
+    assert resolve(wished) == wished.model_copy(update={"codec": codec})
+    with pytest.raises(ValidationError, match="a plan names the codec"):
+        plan(settings=wished)
 
 
 def test_an_unknown_codec_lists_what_the_format_has() -> None:
     with pytest.raises(ConfigError, match=r"store.codec: format jsonl has gzip \| none \| zstd, found 'snappy'"):
-        registry.check("jsonl", "snappy", "value")
+        resolve(Settings(format="jsonl", codec="snappy"))
 
 
 def test_an_impossible_content_lists_what_the_format_has() -> None:
     with pytest.raises(ConfigError, match=r"store.content: format parquet has record, found 'value'"):
-        registry.check("parquet", "zstd", "value")
+        resolve(Settings(format="parquet", codec="zstd", content="value"))

@@ -15,6 +15,7 @@ import pyarrow as pa
 import zstandard
 from isal import isal_zlib
 
+from kafka_archiver.documents import Value
 from kafka_archiver.formats.avro_datum import datums, long
 from kafka_archiver.formats.avro_schema import SCHEMA
 from kafka_archiver.formats.base import Buffer, Content, Target
@@ -45,7 +46,7 @@ _CODECS: dict[str, tuple[bytes, Callable[[Buffer], bytes]]] = {
 class _Encoder:
     def __init__(self, target: Target) -> None:
         self._target = target
-        codec, self._compress = _CODECS[target.codec]
+        codec, self._compress = _CODECS[target.settings.codec]
         # What ends every block: fixed, and another one in every object.
         self._sync = hashlib.md5(target.key.encode(), usedforsecurity=False).digest()
         self._block = bytearray()
@@ -104,7 +105,9 @@ class Avro:
 
     name = "avro"
     extensions: ClassVar[Mapping[str, str]] = dict.fromkeys(_CODECS, ".avro")
+    default_codec = "zstd"
     contents: ClassVar[frozenset[Content]] = frozenset({"record"})
+    options = Value
 
     def encoder(self, target: Target) -> _Encoder:
         """A new encoder."""

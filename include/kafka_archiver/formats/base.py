@@ -7,8 +7,10 @@ from typing import BinaryIO, Literal, Protocol
 
 import pyarrow as pa
 
+from kafka_archiver.documents import Value
+from kafka_archiver.plan import Settings
+
 Content = Literal["value", "record"]
-Decode = Literal["bytes", "json"]
 Buffer = bytes | bytearray | memoryview
 
 # What the readers of Kafka hand to the writer, and every format of `content: record` gives back.
@@ -38,17 +40,13 @@ VALUE = pa.schema([RECORD.field("offset"), RECORD.field("timestamp"), RECORD.fie
 class Target:
     """What an encoder is told of the object it writes: all that may influence bytes besides the records.
 
-    `value_decode: json` demands that every value is one JSON document (a null value is none and passes);
-    `max_value_bytes`, that none is longer.
+    `settings`: those of the plan, with what the format declares in `settings.options`.
     """
 
     topic: str
     partition: int
-    content: Content
-    codec: str
     key: str
-    value_decode: Decode = "bytes"
-    max_value_bytes: int | None = None
+    settings: Settings
 
 
 class Encoder(Protocol):
@@ -96,8 +94,19 @@ class Format(Protocol):
         """The codecs it has, each with the object's extension, for example {"gzip": ".jsonl.gz"}."""
 
     @property
+    def default_codec(self) -> str:
+        """The one it writes when the YAML names none."""
+
+    @property
     def contents(self) -> frozenset[Content]:
         """The contents it can store."""
+
+    @property
+    def options(self) -> type[Value]:
+        """What `store.options` may say besides: a model of its own, each field with a default; `Value` has none.
+
+        Its encoder finds them in `settings.options` of the target, checked and complete.
+        """
 
     def encoder(self, target: Target) -> Encoder:
         """A new encoder."""

@@ -11,15 +11,17 @@ import pyarrow as pa
 from kafka_archiver.formats.base import Buffer, Target
 from kafka_archiver.formats.jsonl import LineEncoder
 from kafka_archiver.formats.jsonl_records import record_lines
+from kafka_archiver.plan import Settings
 
-CODEC, EXTENSION = "gzip", ".jsonl.gz"
+SETTINGS = Settings(format="jsonl", codec="gzip", content="record")
+EXTENSION = ".jsonl.gz"
 # Beside the columns of `content: record`.
 ERROR = pa.field("error", pa.string(), nullable=False)
 
 
 def encoder(topic: str, partition: int, key: str) -> LineEncoder:
     """A new encoder, for batches with a column `error`."""
-    return LineEncoder(Target(topic=topic, partition=partition, content="record", codec=CODEC, key=key), _lines)
+    return LineEncoder(Target(topic=topic, partition=partition, key=key, settings=SETTINGS), _lines)
 
 
 def _lines(batch: pa.RecordBatch, target: Target) -> Iterator[Buffer]:

@@ -22,8 +22,8 @@ def check_values(batch: pa.RecordBatch, target: Target) -> None:
     :raises BadRecordError: a value is longer than `max_value_bytes`, or `value_decode` is json and it is not one JSON
         document (a null value is none, and has no length).
     """
-    bad = _too_large(batch, target.max_value_bytes) if target.max_value_bytes is not None else {}
-    if target.value_decode == "json":
+    bad = _too_large(batch, target.settings.max_value_bytes) if target.settings.max_value_bytes is not None else {}
+    if target.settings.value_decode == "json":
         values = batch.column("value")
         wrong = others(values.to_pylist(), _is_utf8(values))
         bad = dict.fromkeys(wrong, _NOT_JSON) | bad

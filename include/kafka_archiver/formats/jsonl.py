@@ -6,6 +6,7 @@ from typing import BinaryIO, ClassVar
 
 import pyarrow as pa
 
+from kafka_archiver.documents import Value
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.formats.base import Buffer, Content, Target
 from kafka_archiver.formats.compress import compressed, decompressed
@@ -30,7 +31,7 @@ class LineEncoder:
     def __init__(self, target: Target, lines: Lines) -> None:
         self._target = target
         self._lines = lines
-        self._stream = compressed(target.codec)
+        self._stream = compressed(target.settings.codec)
 
     @property
     def pending(self) -> int:
@@ -59,16 +60,18 @@ class JsonLines:
 
     name = "jsonl"
     extensions: ClassVar[Mapping[str, str]] = {"none": ".jsonl", "gzip": ".jsonl.gz", "zstd": ".jsonl.zst"}
+    default_codec = "gzip"
     contents: ClassVar[frozenset[Content]] = frozenset({"value", "record"})
+    options = Value
 
     def encoder(self, target: Target) -> LineEncoder:
         """A new encoder."""
-        return LineEncoder(target, _WRITERS[target.content])
+        return LineEncoder(target, _WRITERS[target.settings.content])
 
     def read(self, source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
         """The records back, in batches of about a mebibyte of compressed data."""
-        for lines in _whole_lines(decompressed(target.codec, source), target.key):
-            yield _READERS[target.content](lines)
+        for lines in _whole_lines(decompressed(target.settings.codec, source), target.key):
+            yield _READERS[target.settings.content](lines)
 
 
 def _whole_lines(pieces: Iterator[bytes], name: str) -> Iterator[bytes]:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from kafka_archiver.errors import PermanentError
 from kafka_archiver.formats import dead_letter
 from kafka_archiver.formats.base import RECORD, Content, Target
-from kafka_archiver.formats.registry import get_format
+from kafka_archiver.formats.registry import get_format, resolve
 from kafka_archiver.formats.vectors import binaries, vector
 from kafka_archiver.plan import Settings
 
@@ -52,9 +52,8 @@ def require_known_bytes(settings: Settings, dead_letters: bool = False) -> None:
     :param dead_letters: these may be written too.
     :raises PermanentError: they give other bytes than those of this release.
     """
-    _require(settings.format, settings.codec, settings.content)
-    if dead_letters:
-        _require("jsonl", dead_letter.CODEC, "record")
+    for wanted in (settings, dead_letter.SETTINGS) if dead_letters else (settings,):
+        _require(wanted.format, wanted.codec, wanted.content)
 
 
 @cache
@@ -88,8 +87,8 @@ def _libraries(format_name: str, codec: str) -> list[str]:
 
 def _object(format_name: str, codec: str, content: Content) -> bytes:
     """Some fixed records, enough for two slices of a text, as an object."""
-    target = Target(topic="vectors", partition=1, content=content, codec=codec, key="vectors")
-    encoder = get_format(format_name).encoder(target)
+    settings = resolve(Settings(format=format_name, codec=codec, content=content))
+    encoder = get_format(format_name).encoder(Target(topic="vectors", partition=1, key="vectors", settings=settings))
     pieces = [*encoder.write(_records(content)), *encoder.finish()]
     return b"".join(map(bytes, pieces))
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from kafka_archiver.documents import Value
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.formats.base import RECORD, Buffer, Content, Target
 from kafka_archiver.formats.cuts import cuts
@@ -31,7 +32,7 @@ _FIXED = 64
 class _Encoder:
     def __init__(self, target: Target) -> None:
         self._target = target
-        self._file = RowGroups(target.codec)
+        self._file = RowGroups(target.settings.codec)
         self._rows = HeldRows(COLUMNS)
         self._size = 0
 
@@ -92,7 +93,9 @@ class Parquet:
 
     name = "parquet"
     extensions: ClassVar[Mapping[str, str]] = dict.fromkeys(("none", "snappy", "gzip", "zstd"), ".parquet")
+    default_codec = "zstd"
     contents: ClassVar[frozenset[Content]] = frozenset({"record"})
+    options = Value
 
     def encoder(self, target: Target) -> _Encoder:
         """A new encoder."""

@@ -8,11 +8,15 @@ wherever an object is encoded, so on the Spark executors too. It cannot replace 
 from collections.abc import Iterable
 from importlib.metadata import entry_points
 
+from pydantic import JsonValue, ValidationError
+
 from kafka_archiver.errors import ConfigError
+from kafka_archiver.explain import explain
 from kafka_archiver.formats.avro import Avro
-from kafka_archiver.formats.base import Content, Format
+from kafka_archiver.formats.base import Format
 from kafka_archiver.formats.jsonl import JsonLines
 from kafka_archiver.formats.parquet import Parquet
+from kafka_archiver.plan import Settings
 
 GROUP = "kafka_archiver.formats"
 # Not entry points: an executor that got the package as a zip has no metadata of it.
@@ -44,16 +48,30 @@ def get_format(name: str) -> Format:
     return loaded
 
 
-def check(name: str, codec: str, content: Content) -> None:
-    """Whether objects can be written so.
+def resolve(settings: Settings) -> Settings:
+    """The settings as a plan freezes them: what their format has by default in the place of what they leave open.
 
-    :raises ConfigError: no such format, or it lacks the codec or the content; the message lists what it has.
+    :raises ConfigError: objects cannot be written so. There is no such format, or it lacks the codec, the content or
+        an option; the message lists what it has.
     """
-    found = get_format(name)
+    found, name = get_format(settings.format), settings.format
+    codec = settings.codec or found.default_codec
     if codec not in found.extensions:
         raise ConfigError(f"store.codec: format {name} has {_one_of(found.extensions)}, found {codec!r}")
-    if content not in found.contents:
-        raise ConfigError(f"store.content: format {name} has {_one_of(found.contents)}, found {content!r}")
+    if settings.content not in found.contents:
+        raise ConfigError(f"store.content: format {name} has {_one_of(found.contents)}, found {settings.content!r}")
+    return settings.model_copy(update={"codec": codec, "options": _options(found, settings)})
+
+
+def _options(found: Format, settings: Settings) -> dict[str, JsonValue]:
+    """All that the format declares, as it is given or by default: later defaults change nothing that is planned."""
+    try:
+        return found.options.model_validate(settings.options).model_dump(mode="json")
+    except ValidationError as error:
+        has = f"format {found.name} has {_one_of(found.options.model_fields) or 'none'}"
+        unknown = "`{}` is not an option: {}".format
+        lines = explain(error, lambda where: unknown(where, has), ("store", "options"))
+        raise ConfigError("; ".join(lines)) from None
 
 
 def _one_of(choices: Iterable[str]) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import PolicyError, TransientError
-from kafka_archiver.formats.registry import check
+from kafka_archiver.formats import resolve
 from kafka_archiver.intervals import Interval
 from kafka_archiver.manifest import Manifest
 from kafka_archiver.plan import PartitionPlan, Plan
@@ -160,7 +160,7 @@ def survey(context: Context, line: Line, expected: Progress) -> Survey:
 def _propose(context: Context, interval: Interval, origin: Origin, line: Line) -> Plan:
     archive = context.archive
     # Whatever can be known of a plan that could not be finished is known now.
-    check(archive.settings.format, archive.settings.codec, archive.settings.content)
+    settings = resolve(archive.settings)
     if members := context.cluster.members(archive.group):
         raise PolicyError(live_members(archive.group, members))
     expected = line.expected(context.ledger)
@@ -180,7 +180,7 @@ def _propose(context: Context, interval: Interval, origin: Origin, line: Line) -
         at_latest=found.at.latest,
         cluster_id=context.cluster.cluster_id(),
         group=archive.group,
-        settings=archive.settings,
+        settings=settings,
         policies=archive.policies.model_dump(),
         partitions=with_older(partitions, evidence),
     )

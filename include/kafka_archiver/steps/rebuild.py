@@ -9,9 +9,9 @@ from datetime import datetime
 
 from kafka_archiver.documents import isoformat
 from kafka_archiver.errors import ConfigError, PolicyError, TransientError
-from kafka_archiver.formats.registry import check
+from kafka_archiver.formats import resolve
 from kafka_archiver.intervals import hour_of, to_ms
-from kafka_archiver.plan import PartitionPlan, Plan
+from kafka_archiver.plan import PartitionPlan, Plan, Settings
 from kafka_archiver.progress import Progress
 from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.steps.clocks import moment
@@ -91,10 +91,10 @@ def counting(context: Context, line: Line, run: str) -> tuple[Plan, bool]:
 
 def _plan(context: Context, run: str, keep: bool, own: Sequence[str]) -> Plan:
     """A plan at the end of the line, or the one that a rebuild of this run has already."""
-    check(context.archive.settings.format, context.archive.settings.codec, context.archive.settings.content)
+    settings = resolve(context.archive.settings)
     for _ in range(TRIES):
         line = read_line(context)
-        begun = _begun(context, line, run, keep)
+        begun = _begun(line, run, settings, keep)
         line = tidy(context, line, [*own, *([begun.run] if begun else [])])
         if begun and line.outcome_of(begun.run) is None:
             log.info("run %s was begun at %s: going on with it", begun.run, isoformat(begun.planned_at))
@@ -114,7 +114,7 @@ def _plan(context: Context, run: str, keep: bool, own: Sequence[str]) -> Plan:
             at_latest=now.latest,
             cluster_id=old.cluster_id,
             group=old.group,
-            settings=context.archive.settings,
+            settings=settings,
             policies=context.archive.policies.model_dump(),
             partitions=_as_they_are(context, line.expected(context.ledger), old, final),
         )
@@ -127,13 +127,12 @@ def _plan(context: Context, run: str, keep: bool, own: Sequence[str]) -> Plan:
     raise TransientError(f"other planners of archive {context.archive.archive} were faster {TRIES} times; try again")
 
 
-def _begun(context: Context, line: Line, run: str, keep: bool) -> Plan | None:
+def _begun(line: Line, run: str, settings: Settings, keep: bool) -> Plan | None:
     """A rebuild of this run that has begun and not ended, if it is the one that is asked for now."""
     interval = run.partition("+")[0]
     rebuilds = [w.plan for w in line.waiting if w.plan.interval.id == interval and w.plan.origin == "rebuild"]
     begun = [p for p in rebuilds if line.outcome_of(p.run) is None]
-    same = (context.archive.settings, keep)
-    return next((p for p in reversed(begun) if (p.settings, p.keep_superseded) == same), None)
+    return next((p for p in reversed(begun) if (p.settings, p.keep_superseded) == (settings, keep)), None)
 
 
 def next_revision(context: Context, line: Line, old: Plan) -> int:

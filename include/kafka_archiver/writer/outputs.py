@@ -102,15 +102,7 @@ class Outputs:
         else:
             chosen = get_format(settings.format)
             key = object_key(place, path, chosen.extensions[settings.codec])
-            target = Target(
-                topic=chunk.topic,
-                partition=chunk.partition,
-                content=settings.content,
-                codec=settings.codec,
-                key=key,
-                value_decode=settings.value_decode,
-                max_value_bytes=settings.max_value_bytes,
-            )
+            target = Target(topic=chunk.topic, partition=chunk.partition, key=key, settings=settings)
             encoder = chosen.encoder(target)
         self._open[hour] = Output(path, encoder, self._uploads.new(key), settings.part_bytes, self._directory)
 

@@ -9,7 +9,7 @@ from airflow.sdk.exceptions import AirflowException
 
 from kafka_archiver.config import archive_files, load_archive
 from kafka_archiver.errors import ConfigError
-from kafka_archiver.formats.registry import check
+from kafka_archiver.formats import resolve
 from kafka_archiver.orchestration.archives import config_folder, read_archives
 from kafka_archiver.orchestration.cli.output import Answer, Table, answering
 from kafka_archiver.orchestration.dags import archive_dag
@@ -63,9 +63,8 @@ def _check(file: Path) -> Checked:
     except ConfigError as error:
         return Checked(file, None, _lines(file, error))
     problems: list[str] = []
-    settings = archive.settings
     try:
-        check(settings.format, settings.codec, settings.content)
+        resolve(archive.settings)
     except ConfigError as error:
         problems.append(str(error))
     try:

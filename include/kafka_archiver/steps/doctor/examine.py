@@ -5,13 +5,14 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from kafka_archiver.config import Archive
+from kafka_archiver.formats import resolve
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.keys import topic_prefix
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.steps.claims import foreign, owners_of
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.doctor.brokers import check_brokers
-from kafka_archiver.steps.doctor.check import Check, problem, tried
+from kafka_archiver.steps.doctor.check import Check, ok, problem, tried
 from kafka_archiver.steps.doctor.condition import check_condition, check_runs
 from kafka_archiver.steps.doctor.store import check_store
 from kafka_archiver.steps.facts import Facts
@@ -29,6 +30,7 @@ def examine(
     :param facts: what Airflow knows of the archive.
     :param others: the other archives of this Airflow.
     """
+    yield from tried("format", lambda: check_format(archive))
     if store:
         yield from check_store(store, archive.archive)
     neighbours = list(check_neighbours(archive, others))
@@ -51,6 +53,12 @@ def _with_only(context: Context, topics: list[str]) -> Context:
         return context
     archive = context.archive.model_copy(update={"source": source.model_copy(update={"topics": tuple(topics)})})
     return replace(context, archive=archive)
+
+
+def check_format(archive: Archive) -> Iterator[Check]:
+    """Whether objects can be written as the YAML says."""
+    settings = resolve(archive.settings)
+    yield ok("format", f"{settings.format}, content {settings.content}, codec {settings.codec}")
 
 
 def check_claims(context: Context) -> Iterator[Check]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kafka_archiver.audit.report import Finding, Report
 from kafka_archiver.errors import ConfigError, DocumentError
-from kafka_archiver.formats.registry import check
+from kafka_archiver.formats import resolve
 from kafka_archiver.keys import split_run_document
 from kafka_archiver.manifest import Manifest, ObjectEntry
 from kafka_archiver.plan import ENCODING, PartitionPlan, Plan
@@ -148,7 +148,7 @@ def _unfinishable(context: Context, line: Line) -> Iterable[tuple[str, str]]:
             yield plan.run, f"planned for encoding {plan.settings.encoding}, this release writes {ENCODING}"
             continue
         try:
-            check(plan.settings.format, plan.settings.codec, plan.settings.content)
+            resolve(plan.settings)
         except ConfigError as error:
             yield plan.run, str(error)
 

@@ -1,0 +1,79 @@
+"""What is wrong with values that a person wrote, in the words of the YAML. Pure."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from pydantic import ValidationError
+
+from kafka_archiver.properties import SECRET
+from kafka_archiver.secrets import key_name
+
+
+def explain(error: ValidationError, unknown: Callable[[str], str], under: tuple[str, ...] = ()) -> Iterator[str]:
+    """What is wrong, a line a key.
+
+    :param unknown: what to say of a key that the model does not have.
+    :param under: the keys of the YAML under which the model stands.
+    """
+    expected: dict[str, list[str]] = {}
+    found: dict[str, str] = {}
+    for fault in error.errors():
+        # pydantic names the branch of a union it tried; a reader of the YAML knows only its keys.
+        where = ".".join(key_name(p) for p in (*under, *fault["loc"]) if not _is_branch(str(p)))
+        if fault["type"] == "extra_forbidden":
+            yield unknown(where)
+        elif fault["type"] == "missing":
+            yield f"`{where}` is required"
+        else:
+            expected.setdefault(where or "archive", []).append(_expectation(fault["type"], fault["msg"]))
+            found[where or "archive"] = _found(fault["type"], fault["input"])
+    for where, expectations in expected.items():
+        yield f"`{where}`: expected {' or '.join(dict.fromkeys(expectations))}{found[where]}"
+
+
+_PLAIN = {
+    "string_type": "text",
+    "tuple_type": "a list",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "datetime_from_date_parsing": "a time like 2026-11-01T00:00:00Z",
+    "datetime_parsing": "a time like 2026-11-01T00:00:00Z",
+    "datetime_type": "a time like 2026-11-01T00:00:00Z",
+}
+
+
+def _found(kind: str, value: Any) -> str:
+    """The end of an error: what was found, or only of what kind it is where it may be a secret."""
+    if kind == "value_error" and isinstance(value, dict):
+        # Of keys that do not go together, which the message names.
+        return ""
+    if isinstance(value, bool | int | float | str) and kind not in (SECRET, "model_type"):
+        return f"; found {value!r}"
+    return f"; found {kind_of(value)}"
+
+
+def kind_of(value: Any) -> str:
+    """What kind of YAML it is, in words."""
+    return _KINDS.get(type(value), "something else")
+
+
+_KINDS = {
+    dict: "a mapping",
+    list: "a list",
+    str: "text that is not shown, since it may hold a secret",
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    type(None): "nothing",
+}
+
+
+def _expectation(kind: str, message: str) -> str:
+    message = message.removeprefix("Value error, ").removeprefix("expected ")
+    return _PLAIN.get(kind) or message.removeprefix("Input should be ").removeprefix("String should ")
+
+
+def _is_branch(part: str) -> bool:
+    return "[" in part or part in ("str", "datetime")

@@ -1,0 +1,121 @@
+"""A format that nobody asked for, with options of its own: it is one class, and no other file knows its options."""
+
+from collections.abc import Iterator, Mapping
+from importlib.metadata import EntryPoint, EntryPoints
+from pathlib import Path
+from typing import BinaryIO, ClassVar, Literal
+
+import pyarrow as pa
+import pytest
+
+from kafka_archiver.config import Archive, parse_archive
+from kafka_archiver.documents import Value
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.formats import registry, resolve
+from kafka_archiver.formats.base import Buffer, Content, Target
+from kafka_archiver.plan import Plan, Settings
+from kafka_archiver.writer.commit import complete
+from tests.support.chunks import Row, chunk_of, cut, new_store, write
+from tests.support.values import plan
+
+pytestmark = pytest.mark.unit
+
+
+class TableOptions(Value):
+    """How a table is written."""
+
+    separator: Literal[",", ";", "|"] = ","
+    heading: bool = False
+
+
+class _Encoder:
+    pending = 0
+
+    def __init__(self, target: Target) -> None:
+        self._options = TableOptions.model_validate(target.settings.options)
+        self._ready: list[Buffer] = [self._line(b"offset", b"value")] if self._options.heading else []
+
+    def write(self, batch: pa.RecordBatch) -> list[Buffer]:
+        offsets, values = (batch.column(name).to_pylist() for name in ("offset", "value"))
+        ready, self._ready = self._ready, []
+        return [*ready, *(self._line(b"%d" % o, v) for o, v in zip(offsets, values, strict=True))]
+
+    def spill(self, _directory: Path) -> int:
+        return 0
+
+    def finish(self) -> list[Buffer]:
+        return self._ready
+
+    def _line(self, *fields: bytes) -> bytes:
+        return self._options.separator.encode().join(fields) + b"\n"
+
+
+class Table:
+    """A table of two columns."""
+
+    name = "table"
+    extensions: ClassVar[Mapping[str, str]] = {"plain": ".tbl"}
+    default_codec = "plain"
+    contents: ClassVar[frozenset[Content]] = frozenset({"value"})
+    options = TableOptions
+
+    def encoder(self, target: Target) -> _Encoder:
+        return _Encoder(target)
+
+    def read(self, source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
+        raise NotImplementedError
+
+
+TABLE = Table()
+
+
+@pytest.fixture(autouse=True)
+def _installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = EntryPoints([EntryPoint("table", f"{__name__}:TABLE", registry.GROUP)])
+    monkeypatch.setattr(registry, "entry_points", lambda **match: points.select(**match))
+
+
+def archive(store: str) -> Archive:
+    return parse_archive(
+        f"archive: orders\nsource: {{topics: [orders]}}\nstore: {{url: s3://archive/lake, {store}}}\n", "orders.yaml"
+    )
+
+
+def test_an_option_goes_from_the_yaml_through_the_plan_into_the_bytes() -> None:
+    settings = resolve(archive("format: table, options: {separator: ';', heading: true}").settings)
+    frozen = Plan.from_json(plan(settings=settings).to_json(), "plan.json").settings
+    store = new_store()
+    rows = [Row(0, 0, value=b"a"), Row(1, 0, value=b"b")]
+    [entry] = complete([write(chunk_of(0, 2), cut(rows, 1), store, **dict(frozen))], store)
+    assert entry.key.endswith(".tbl")
+    assert store.get(entry.key) == b"offset;value\n0;a\n1;b\n"
+
+
+def test_the_plan_has_what_is_left_out_too_so_that_another_default_changes_no_planned_byte() -> None:
+    settings = resolve(archive("format: table").settings)
+    assert settings.codec == "plain"
+    assert settings.options == {"separator": ",", "heading": False}
+    assert resolve(settings) == settings
+
+
+def test_a_plan_of_a_format_without_options_does_not_speak_of_them() -> None:
+    assert b"options" not in plan(settings=resolve(archive("format: jsonl").settings)).to_json()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"separator": "tab"}, "`store.options.separator`: expected ',', ';' or '|'; found 'tab'"),
+        ({"heading": "perhaps"}, "`store.options.heading`: expected a valid boolean"),
+        ({"quote": "'"}, "`store.options.quote` is not an option: format table has heading | separator"),
+    ],
+)
+def test_a_wrong_option_is_answered_with_what_the_format_has(wrong: dict[str, str], message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        resolve(Settings(format="table", codec="", options={**wrong}))
+    assert message in str(caught.value)
+
+
+def test_a_format_without_options_says_so() -> None:
+    with pytest.raises(ConfigError, match=r"`store\.options\.quote` is not an option: format jsonl has none"):
+        resolve(Settings(options={"quote": "'"}))
