@@ -13,6 +13,7 @@ import pytest
 
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import IntegrityError, PermanentError, TransientError
+from kafka_archiver.formats import resolve
 from kafka_archiver.intervals import Interval
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.orchestration import alert as alert_module
@@ -100,7 +101,7 @@ def plan_in(archive: Archive, number: int = 1, start: datetime = START) -> None:
         Plan(
             archive=archive.archive, number=number, interval=Interval(start=start, end=start + HOUR),
             origin="scheduled", planned_at=END,
-            cluster_id="c", group=archive.group, settings=archive.settings, policies={},
+            cluster_id="c", group=archive.group, settings=resolve(archive.settings), policies={},
             partitions=(partition,),
         )
     )  # fmt: skip

@@ -69,7 +69,7 @@ def test_a_sound_archive(call: Call, context: Context, brokers: Brokers, capsys:
     found = checks(capsys)
     assert {name: check["state"] for name, check in found.items()} == dict.fromkeys(
         [
-            "connection spark_default", "secrets", "spark-submit", "java",
+            "connection spark_default", "secrets", "spark-submit", "java", "format",
             "connection kafka_default", "connection aws_default", "store", "create-only",
             "replace-only", "put, get, head, list, delete", "clocks", "multipart", "brokers", "topic orders",
             "retention of orders", "timestamps of orders", "group", "topic ids", "runs", "schema registry",
