@@ -17,7 +17,7 @@ from bench.records import START
 from bench.services import Services
 from bench.usage import Usage
 from kafka_archiver.config import Archive
-from kafka_archiver.formats.compress import compressed
+from kafka_archiver.formats.shared.compress import compressed
 from kafka_archiver.intervals import Interval, from_ms
 from kafka_archiver.orchestration.jvm import java_settings
 from kafka_archiver.spark.main import ENDPOINTS

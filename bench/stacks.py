@@ -18,7 +18,7 @@ PARTS: dict[str, re.Pattern[str]] = {
     "import": re.compile(r"_find_and_load|importlib"),
     "checksum": re.compile(r"kafka_archiver/checksum\.py|store/s3_sums\.py|store/.*(hashlib|libcrypto|[Mm][Dd]5)"),
     "upload": re.compile(r"writer/upload\.py|kafka_archiver/store/|botocore/|writer/(disk|part|waiting)\.py"),
-    "compress": re.compile(r"isal|libz\.|zstd|ZSTD|igzip|[Ss]nappy|cramjam|formats/compress\.py"),
+    "compress": re.compile(r"isal|libz\.|zstd|ZSTD|igzip|[Ss]nappy|cramjam|formats/shared/compress\.py"),
     "build batches": re.compile(r"_batch \(kafka_archiver/kafka/|formats/vectors\.py"),
     "consume": re.compile(r"kafka_archiver/kafka/|confluent_kafka|librdkafka"),
     "encode": re.compile(r"kafka_archiver/formats/"),

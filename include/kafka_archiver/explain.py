@@ -5,8 +5,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from kafka_archiver.properties import SECRET
-from kafka_archiver.secrets import key_name
+from kafka_archiver.secrets import SECRET, key_name
 
 
 def explain(error: ValidationError, unknown: Callable[[str], str], under: tuple[str, ...] = ()) -> Iterator[str]:

@@ -11,9 +11,8 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Discriminator, Tag
 from pydantic_core import PydanticCustomError
 
-from kafka_archiver.secrets import SECRET_NAME
+from kafka_archiver.secrets import SECRET, SECRET_NAME
 
-SECRET = "secret"
 _ID = "the id of an Airflow connection"
 
 

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator, Mapping
 
 GIVEN = "(given)"
+# The type of a fault whose input no error shows.
+SECRET = "secret"
 SHOWN = frozenset(
     f"{mapping}.{name}"
     for mapping, names in {

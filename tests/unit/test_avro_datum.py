@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_archiver.formats.avro_datum import datums, long, longs
-from kafka_archiver.formats.avro_schema import SCHEMA
-from kafka_archiver.formats.records import normalised
+from kafka_archiver.formats.avro.datum import datums, long, longs
+from kafka_archiver.formats.avro.schema import SCHEMA
+from kafka_archiver.formats.shared.records import normalised
 from tests.support.chunks import Row, batch
 from tests.support.formats import ODD, rows_strategy
 

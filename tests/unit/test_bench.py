@@ -192,7 +192,7 @@ SAMPLES = f"""\
 process 1:"python -m bench.measure a b spark-submit /x/spark_jobs/archive.py";run (bench/measure.py) 50
 {WORKER};0x7f01 (/usr/lib/libc.so.6);0x7f02 (/usr/lib/libc.so.6);{READ};Consumer_consume (confluent_kafka/cimpl.so) 6
 {WORKER};{READ};_value_batch (kafka_archiver/kafka/reader.py);0x7f03 (/usr/lib/libc.so.6) 3
-{WORKER};Compressed.write (kafka_archiver/formats/compress.py) 8
+{WORKER};Compressed.write (kafka_archiver/formats/shared/compress.py) 8
 {WORKER};Upload._transfer (kafka_archiver/writer/upload.py);send (libc.so.6) 2
 {WORKER};Upload._transfer (kafka_archiver/writer/upload.py);poll (libc.so.6);0x7f04 (/usr/lib/libc.so.6) 90
 {WORKER};Uploads.send (kafka_archiver/writer/upload.py);gc_collect_main (libpython3.11.so.1.0) 1
@@ -219,7 +219,7 @@ def test_seconds_of_a_profile_are_those_of_the_kernel() -> None:
         ["5.50", "2.00"],
     ]
     assert "  thread rdk:broker            1.50     0.00" in lines
-    assert "     1.60 s  40.0%  Compressed.write (kafka_archiver/formats/compress.py)" in lines
+    assert "     1.60 s  40.0%  Compressed.write (kafka_archiver/formats/shared/compress.py)" in lines
 
 
 def test_a_flame_graph_is_as_wide_as_the_time() -> None:

@@ -26,13 +26,14 @@ def noting(name, globals=None, locals=None, fromlist=(), level=0):
 
 builtins.__import__ = noting
 import kafka_archiver.spark.native, kafka_archiver.spark.sink
-from kafka_archiver.formats.known_bytes import _KNOWN, require_known_bytes
+from kafka_archiver.formats import get_format, names
+from kafka_archiver.formats.known_bytes import require_known_bytes
 from kafka_archiver.plan import Settings
 from kafka_archiver.store import open_store
 
 open_store("s3://bucket/prefix", {"endpoint_url": "http://127.0.0.1:1", "region_name": "x"})
-for case in _KNOWN:
-    name, codec, content = case.split("-")
+for name, which in [(name, which) for name in names() for which in get_format(name).known]:
+    codec, content = which.split("-")
     require_known_bytes(Settings(format=name, codec=codec, content=content))
 if sys.argv[1] == "driver":
     import kafka_archiver.spark.main, kafka_archiver.spark.engine
@@ -64,3 +65,16 @@ def test_what_is_imported_is_what_the_documentation_lists(where: str) -> None:
         listed |= documented("In cluster mode", "All in the versions")
     assert ours == listed
     assert not loaded & {"yaml", "croniter", "fastavro", "airflow", "httpx", "rich"}
+
+
+def test_planning_loads_neither_arrow_nor_what_writes() -> None:
+    """A third of a CPU second, every hour, of an archive that may have nothing new."""
+    program = (
+        "import sys, kafka_archiver.steps.plan; from kafka_archiver.formats import resolve; "
+        "from kafka_archiver.plan import Settings; resolve(Settings(codec='')); print(*sys.modules)"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program],
+        env={"PYTHONPATH": str(ROOT / "include")}, check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    assert not set(run.stdout.split()) & {"pyarrow", "numpy", "zstandard", "orjson", "fastavro"}

@@ -58,6 +58,8 @@ class Table:
     default_codec = "plain"
     contents: ClassVar[frozenset[Content]] = frozenset({"value"})
     options = TableOptions
+    known: ClassVar[Mapping[str, str]] = {}
+    makers: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     def encoder(self, target: Target) -> _Encoder:
         return _Encoder(target)

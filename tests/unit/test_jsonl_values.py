@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kafka_archiver.errors import BadRecordError
 from kafka_archiver.formats.base import Target
 from kafka_archiver.formats.jsonl import JsonLines
-from kafka_archiver.formats.jsonl_values import value_lines
+from kafka_archiver.formats.jsonl.values import value_lines
 from kafka_archiver.plan import Settings
 
 pytestmark = pytest.mark.unit

@@ -2,16 +2,20 @@
 
 import re
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from importlib.metadata import EntryPoint, EntryPoints
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pytest
 import zstandard
 
-from kafka_archiver.errors import PermanentError
-from kafka_archiver.formats import avro, compress, known_bytes
+from kafka_archiver.errors import ConfigError, PermanentError
+from kafka_archiver.formats import get_format, known_bytes, names, registry
+from kafka_archiver.formats.avro import encoder as avro
+from kafka_archiver.formats.jsonl import JsonLines
 from kafka_archiver.formats.known_bytes import require_known_bytes
+from kafka_archiver.formats.shared import compress
 from kafka_archiver.plan import ENCODING, PartitionPlan, Settings
 from kafka_archiver.ranges import Range
 from kafka_archiver.spark.driver import DriverEngine
@@ -49,8 +53,9 @@ def test_the_libraries_of_requirements_txt_are_right_and_it_takes_milliseconds(c
 
 
 def test_all_cases_of_this_encoding_are_known() -> None:
-    assert ENCODING == 3, "put the new checksums into formats/known_bytes.py, and the new number here"
-    assert set(known_bytes._KNOWN) == {"-".join(case) for case in CASES}
+    assert ENCODING == 3, "put the new checksums beside each format, and the new number here"
+    known = {f"{name}-{which}" for name in names() for which in get_format(name).known}
+    assert known == {"-".join(case) for case in CASES}
 
 
 OTHER = zstandard.ZstdCompressionParameters.from_level(4, window_log=20, write_checksum=True)
@@ -146,5 +151,23 @@ def test_no_task_reads_before_its_libraries_were_looked_at(monkeypatch: pytest.M
         write[engine]()
 
 
-def test_a_format_of_another_distribution_answers_for_itself() -> None:
-    require_known_bytes(Settings(format="theirs", codec="theirs"))
+class Theirs(JsonLines):
+    """A format of another distribution."""
+
+    name = "theirs"
+    known: ClassVar[Mapping[str, str]] = {}
+
+
+THEIRS = Theirs()
+
+
+def test_a_format_of_another_distribution_answers_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = EntryPoints([EntryPoint("theirs", f"{__name__}:THEIRS", registry.GROUP)])
+    monkeypatch.setattr(registry, "entry_points", lambda **match: points.select(**match))
+    monkeypatch.setattr(compress, "GZIP_LEVEL", 1)
+    require_known_bytes(Settings(format="theirs"))
+
+
+def test_a_format_that_is_not_installed_where_objects_are_written_is_named() -> None:
+    with pytest.raises(ConfigError, match=r"store.format: expected avro \| jsonl \| parquet, found 'theirs'"):
+        require_known_bytes(Settings(format="theirs"))

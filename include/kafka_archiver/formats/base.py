@@ -108,6 +108,17 @@ class Format(Protocol):
         Its encoder finds them in `settings.options` of the target, checked and complete.
         """
 
+    @property
+    def known(self) -> Mapping[str, str]:
+        """MD5s of what `known_bytes` has it encode, by codec and content, for example "gzip-record".
+
+        They are of this `ENCODING`. Empty: the format answers for itself.
+        """
+
+    @property
+    def makers(self) -> Mapping[str, tuple[str, ...]]:
+        """The libraries that make its bytes, by codec, the likeliest cause of other bytes first."""
+
     def encoder(self, target: Target) -> Encoder:
         """A new encoder."""
 

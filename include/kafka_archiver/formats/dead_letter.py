@@ -9,8 +9,8 @@ import orjson
 import pyarrow as pa
 
 from kafka_archiver.formats.base import Buffer, Target
-from kafka_archiver.formats.jsonl import LineEncoder
-from kafka_archiver.formats.jsonl_records import record_lines
+from kafka_archiver.formats.jsonl.encoder import LineEncoder
+from kafka_archiver.formats.jsonl.records import record_lines
 from kafka_archiver.plan import Settings
 
 SETTINGS = Settings(format="jsonl", codec="gzip", content="record")

@@ -20,22 +20,6 @@ from kafka_archiver.formats.registry import get_format, resolve
 from kafka_archiver.formats.vectors import binaries, vector
 from kafka_archiver.plan import Settings
 
-# MD5 of what `_object` gives in encoding 3. Formats of other distributions answer for themselves.
-_KNOWN = {
-    "avro-gzip-record": "07bf776095b5b815d4604ba1f99ae4e6",
-    "avro-none-record": "4e12be970b5111fab805cc885dfc872d",
-    "avro-zstd-record": "0d7c2b1274288e9862e28299d99bbb65",
-    "jsonl-gzip-record": "08d1592b87216bd9e0c06f3c26d69a20",
-    "jsonl-gzip-value": "245475733a3efef2f7674a24d5e0ee24",
-    "jsonl-none-record": "a0ad13b444a43a7eda0118297e673a61",
-    "jsonl-none-value": "df7257d995756f2713d5e1173e14ff61",
-    "jsonl-zstd-record": "64caa9a46a467a3b94314ec5ea6a8c8c",
-    "jsonl-zstd-value": "30c56b3531de5a732f7a28b43f2b904a",
-    "parquet-gzip-record": "adf4ca419e85e2731b85110db8920a04",
-    "parquet-none-record": "4a1d777778c1492233310806fe185163",
-    "parquet-snappy-record": "856619394d874dd204d8641f65298f72",
-    "parquet-zstd-record": "c47f3cce9012d408002cc5f472e68803",
-}
 # What makes the bytes, and the versions that were seen to give these (on x86-64).
 _RIGHT = {
     "zstandard": ("0.24.0", "0.25.0"),
@@ -58,14 +42,15 @@ def require_known_bytes(settings: Settings, dead_letters: bool = False) -> None:
 
 @cache
 def _require(format_name: str, codec: str, content: Content) -> None:
-    known = _KNOWN.get(f"{format_name}-{codec}-{content}")
+    chosen = get_format(format_name)
+    known = chosen.known.get(f"{codec}-{content}")
     if known is None or known == hashlib.md5(_object(format_name, codec, content), usedforsecurity=False).hexdigest():
         return
-    found = {name: import_module(name).__version__ for name in _libraries(format_name, codec)}
+    found = {name: import_module(name).__version__ for name in chosen.makers[codec]}
     strange = [
         f"{name} is {version}, and right are {', '.join(_RIGHT[name])}"
         for name, version in found.items()
-        if version not in _RIGHT[name]
+        if version not in _RIGHT.get(name, (version,))
     ]
     why = "; ".join(strange) or (
         f"{', '.join(map(' '.join, found.items()))} are right elsewhere, so it is their build, or this kind of machine "
@@ -77,12 +62,6 @@ def _require(format_name: str, codec: str, content: Content) -> None:
         "where the driver runs). Nothing was written: two encodings in one run could not "
         "be repeated"
     )
-
-
-def _libraries(format_name: str, codec: str) -> list[str]:
-    """What may be the cause, the likeliest first."""
-    compressor = {"gzip": ["isal"], "zstd": ["zstandard"]}.get(codec, [])
-    return ["pyarrow"] if format_name == "parquet" else [*compressor, "orjson", "pyarrow"]
 
 
 def _object(format_name: str, codec: str, content: Content) -> bytes:

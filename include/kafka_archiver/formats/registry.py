@@ -3,20 +3,27 @@
 A distribution adds one with an entry point of the group `kafka_archiver.formats`: its name is the format's name in
 the YAML, its value an object with what :class:`~kafka_archiver.formats.base.Format` has. It must be installed
 wherever an object is encoded, so on the Spark executors too. It cannot replace a format of this package.
+
+Who asks what formats there are, and which options they have, does without Arrow: planning does, every hour.
 """
+
+from __future__ import annotations
 
 from collections.abc import Iterable
 from importlib.metadata import entry_points
+from typing import TYPE_CHECKING
 
 from pydantic import JsonValue, ValidationError
 
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.explain import explain
 from kafka_archiver.formats.avro import Avro
-from kafka_archiver.formats.base import Format
 from kafka_archiver.formats.jsonl import JsonLines
 from kafka_archiver.formats.parquet import Parquet
 from kafka_archiver.plan import Settings
+
+if TYPE_CHECKING:
+    from kafka_archiver.formats.base import Format
 
 GROUP = "kafka_archiver.formats"
 # Not entry points: an executor that got the package as a zip has no metadata of it.

@@ -5,9 +5,8 @@ Blocks end by the bytes of their records and are handed out as they end.
 
 import hashlib
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO, ClassVar
 
 import numpy as np
 import orjson
@@ -15,14 +14,13 @@ import pyarrow as pa
 import zstandard
 from isal import isal_zlib
 
-from kafka_archiver.documents import Value
-from kafka_archiver.formats.avro_datum import datums, long
-from kafka_archiver.formats.avro_schema import SCHEMA
-from kafka_archiver.formats.base import Buffer, Content, Target
-from kafka_archiver.formats.compress import GZIP_LEVEL, ZSTD
-from kafka_archiver.formats.cuts import cuts
+from kafka_archiver.formats.avro.datum import datums, long
+from kafka_archiver.formats.avro.schema import SCHEMA
+from kafka_archiver.formats.base import Buffer, Target
 from kafka_archiver.formats.decoding import check_values
-from kafka_archiver.formats.records import normalised
+from kafka_archiver.formats.shared.compress import GZIP_LEVEL, ZSTD
+from kafka_archiver.formats.shared.cuts import cuts
+from kafka_archiver.formats.shared.records import normalised
 
 _MAGIC = b"Obj\x01"
 # Of the records before compression. Larger blocks are not smaller in the file.
@@ -43,7 +41,9 @@ _CODECS: dict[str, tuple[bytes, Callable[[Buffer], bytes]]] = {
 }
 
 
-class _Encoder:
+class AvroEncoder:
+    """Encodes records as blocks, each compressed by itself."""
+
     def __init__(self, target: Target) -> None:
         self._target = target
         codec, self._compress = _CODECS[target.settings.codec]
@@ -60,9 +60,11 @@ class _Encoder:
 
     @property
     def pending(self) -> int:
+        """The bytes of the open block."""
         return len(self._block)
 
     def write(self, batch: pa.RecordBatch) -> list[Buffer]:
+        """Take records. Returns what is ready to be stored."""
         if batch.num_rows:
             check_values(batch, self._target)
             records = datums(normalised(batch), self._target.topic, self._target.partition)
@@ -79,9 +81,11 @@ class _Encoder:
         return ready
 
     def spill(self, _directory: Path) -> int:
+        """Nothing is held that could be spilled."""
         return 0
 
     def finish(self) -> list[Buffer]:
+        """The rest."""
         if self._rows:
             self._close_block()
         return self._ready
@@ -98,24 +102,3 @@ class _Encoder:
 
 def _bytes(value: bytes) -> bytes:
     return long(len(value)) + value
-
-
-class Avro:
-    """The format `avro`."""
-
-    name = "avro"
-    extensions: ClassVar[Mapping[str, str]] = dict.fromkeys(_CODECS, ".avro")
-    default_codec = "zstd"
-    contents: ClassVar[frozenset[Content]] = frozenset({"record"})
-    options = Value
-
-    def encoder(self, target: Target) -> _Encoder:
-        """A new encoder."""
-        return _Encoder(target)
-
-    def read(self, source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
-        """The records back, a batch a block."""
-        # Whoever only writes does without fastavro, as Spark's executors do.
-        from kafka_archiver.formats.avro_reader import read_records
-
-        return read_records(source, target)

@@ -4,23 +4,18 @@ Row groups end by the bytes of their records. The rows of the open one are held;
 A timestamp that Kafka does not have is stored as Kafka says it, -1, and one beyond the year 9999 as it is.
 """
 
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import BinaryIO, ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from kafka_archiver.documents import Value
-from kafka_archiver.errors import IntegrityError
-from kafka_archiver.formats.base import RECORD, Buffer, Content, Target
-from kafka_archiver.formats.cuts import cuts
+from kafka_archiver.formats.base import Buffer, Target
 from kafka_archiver.formats.decoding import check_values
-from kafka_archiver.formats.held import HeldRows
-from kafka_archiver.formats.parquet_file import SCHEMA, RowGroups
-from kafka_archiver.formats.records import COLUMNS, normalised
+from kafka_archiver.formats.parquet.file import SCHEMA, RowGroups
+from kafka_archiver.formats.shared.cuts import cuts
+from kafka_archiver.formats.shared.held import HeldRows
+from kafka_archiver.formats.shared.records import COLUMNS, normalised
 from kafka_archiver.formats.vectors import Int64s
 
 # Of the records in memory: 27,000 of 1.2 KB or 160,000 of 140 B. Encoding one takes about as much again.
@@ -29,7 +24,9 @@ _ROW_GROUP = 32 << 20
 _FIXED = 64
 
 
-class _Encoder:
+class ParquetEncoder:
+    """Encodes records as row groups."""
+
     def __init__(self, target: Target) -> None:
         self._target = target
         self._file = RowGroups(target.settings.codec)
@@ -38,9 +35,11 @@ class _Encoder:
 
     @property
     def pending(self) -> int:
+        """The memory that the rows of the open row group take."""
         return self._rows.memory
 
     def write(self, batch: pa.RecordBatch) -> list[Buffer]:
+        """Take records. Returns what is ready to be stored."""
         check_values(batch, self._target)
         batch = normalised(batch)
         sizes = _sizes(batch)
@@ -55,9 +54,11 @@ class _Encoder:
         return ready
 
     def spill(self, directory: Path) -> int:
+        """Move the rows of the open row group to disk."""
         return self._rows.spill(directory)
 
     def finish(self) -> list[Buffer]:
+        """The rest."""
         last = self._close_row_group() if self._size else []
         return [*last, *self._file.finish()]
 
@@ -86,28 +87,3 @@ def _sizes(batch: pa.RecordBatch) -> Int64s:
 def _lengths(values: pa.Array) -> Int64s:
     lengths: Int64s = pc.binary_length(values).fill_null(0).to_numpy()
     return lengths
-
-
-class Parquet:
-    """The format `parquet`."""
-
-    name = "parquet"
-    extensions: ClassVar[Mapping[str, str]] = dict.fromkeys(("none", "snappy", "gzip", "zstd"), ".parquet")
-    default_codec = "zstd"
-    contents: ClassVar[frozenset[Content]] = frozenset({"record"})
-    options = Value
-
-    def encoder(self, target: Target) -> _Encoder:
-        """A new encoder."""
-        return _Encoder(target)
-
-    def read(self, source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
-        """The records back."""
-        try:
-            file = pq.ParquetFile(source, page_checksum_verification=True)
-            for batch in file.iter_batches(use_threads=False):
-                yield pa.RecordBatch.from_arrays(
-                    [batch.column(field.name).cast(field.type) for field in RECORD], schema=RECORD
-                )
-        except (pa.ArrowException, OSError, LookupError, ValueError) as error:
-            raise IntegrityError(f"{target.key} is not a whole Parquet file of records: {error}") from error

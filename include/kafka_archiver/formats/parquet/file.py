@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka_archiver.formats.base import Buffer
-from kafka_archiver.formats.records import COLUMNS
+from kafka_archiver.formats.shared.records import COLUMNS
 
 SCHEMA = pa.schema(
     [

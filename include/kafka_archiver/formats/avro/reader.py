@@ -10,7 +10,7 @@ import pyarrow as pa
 import zstandard
 
 from kafka_archiver.errors import IntegrityError
-from kafka_archiver.formats.avro_schema import PLAIN
+from kafka_archiver.formats.avro.schema import PLAIN
 from kafka_archiver.formats.base import RECORD, Target
 
 _SYNC = {"type": "fixed", "name": "Sync", "size": 16}

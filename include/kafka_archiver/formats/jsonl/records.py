@@ -17,7 +17,7 @@ import pyarrow as pa
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.formats.base import RECORD, Target
 from kafka_archiver.formats.decoding import check_values
-from kafka_archiver.formats.records import COLUMNS, normalised
+from kafka_archiver.formats.shared.records import COLUMNS, normalised
 
 _TEXT = pa.schema(
     [COLUMNS.field(name) for name in ("offset", "timestamp", "timestamp_type")]

@@ -1,0 +1,45 @@
+"""Avro object container files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, BinaryIO, ClassVar
+
+from kafka_archiver.documents import Value
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafka_archiver.formats.base import Content, Encoder, Target
+
+
+class Avro:
+    """The format `avro`."""
+
+    name = "avro"
+    extensions: ClassVar[Mapping[str, str]] = dict.fromkeys(("none", "gzip", "zstd"), ".avro")
+    default_codec = "zstd"
+    contents: ClassVar[frozenset[Content]] = frozenset({"record"})
+    options = Value
+    makers: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "none": ("orjson", "pyarrow"),
+        "gzip": ("isal", "orjson", "pyarrow"),
+        "zstd": ("zstandard", "orjson", "pyarrow"),
+    }
+    known: ClassVar[Mapping[str, str]] = {
+        "gzip-record": "07bf776095b5b815d4604ba1f99ae4e6",
+        "none-record": "4e12be970b5111fab805cc885dfc872d",
+        "zstd-record": "0d7c2b1274288e9862e28299d99bbb65",
+    }
+
+    def encoder(self, target: Target) -> Encoder:
+        """A new encoder."""
+        from kafka_archiver.formats.avro.encoder import AvroEncoder
+
+        return AvroEncoder(target)
+
+    def read(self, source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
+        """The records back, a batch a block."""
+        from kafka_archiver.formats.avro.reader import read_records
+
+        return read_records(source, target)

@@ -1,0 +1,48 @@
+"""JSON lines: one record a line, plain, gzip or zstd."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, BinaryIO, ClassVar
+
+from kafka_archiver.documents import Value
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafka_archiver.formats.base import Content, Encoder, Target
+
+
+class JsonLines:
+    """The format `jsonl`."""
+
+    name = "jsonl"
+    extensions: ClassVar[Mapping[str, str]] = {"none": ".jsonl", "gzip": ".jsonl.gz", "zstd": ".jsonl.zst"}
+    default_codec = "gzip"
+    contents: ClassVar[frozenset[Content]] = frozenset({"value", "record"})
+    options = Value
+    makers: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "none": ("orjson", "pyarrow"),
+        "gzip": ("isal", "orjson", "pyarrow"),
+        "zstd": ("zstandard", "orjson", "pyarrow"),
+    }
+    known: ClassVar[Mapping[str, str]] = {
+        "gzip-record": "08d1592b87216bd9e0c06f3c26d69a20",
+        "gzip-value": "245475733a3efef2f7674a24d5e0ee24",
+        "none-record": "a0ad13b444a43a7eda0118297e673a61",
+        "none-value": "df7257d995756f2713d5e1173e14ff61",
+        "zstd-record": "64caa9a46a467a3b94314ec5ea6a8c8c",
+        "zstd-value": "30c56b3531de5a732f7a28b43f2b904a",
+    }
+
+    def encoder(self, target: Target) -> Encoder:
+        """A new encoder."""
+        from kafka_archiver.formats.jsonl.encoder import WRITERS, LineEncoder
+
+        return LineEncoder(target, WRITERS[target.settings.content])
+
+    def read(self, source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
+        """The records back."""
+        from kafka_archiver.formats.jsonl.reader import read_records
+
+        return read_records(source, target)

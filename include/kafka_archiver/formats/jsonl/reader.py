@@ -1,0 +1,37 @@
+"""JSON lines back to records."""
+
+from collections.abc import Callable, Iterator
+from typing import BinaryIO
+
+import pyarrow as pa
+
+from kafka_archiver.errors import IntegrityError
+from kafka_archiver.formats.base import Content, Target
+from kafka_archiver.formats.jsonl.records import records_of
+from kafka_archiver.formats.jsonl.values import values_of
+from kafka_archiver.formats.shared.compress import decompressed
+
+_READERS: dict[Content, Callable[[bytes], pa.RecordBatch]] = {"value": values_of, "record": records_of}
+
+
+def read_records(source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
+    """Batches of `RECORD` or of the column `value`, of about a mebibyte of compressed data each.
+
+    :raises IntegrityError: these are not whole lines of such records.
+    """
+    for lines in _whole_lines(decompressed(target.settings.codec, source), target.key):
+        yield _READERS[target.settings.content](lines)
+
+
+def _whole_lines(pieces: Iterator[bytes], name: str) -> Iterator[bytes]:
+    """The same bytes, cut behind newlines."""
+    held: list[bytes] = []
+    for piece in pieces:
+        end = piece.rfind(b"\n") + 1
+        if end:
+            yield b"".join([*held, piece[:end]])
+            held = []
+        if end < len(piece):
+            held.append(piece[end:])
+    if held:
+        raise IntegrityError(f"{name} ends in the middle of a line")

@@ -1,0 +1,42 @@
+"""Parquet files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, BinaryIO, ClassVar
+
+from kafka_archiver.documents import Value
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafka_archiver.formats.base import Content, Encoder, Target
+
+
+class Parquet:
+    """The format `parquet`."""
+
+    name = "parquet"
+    extensions: ClassVar[Mapping[str, str]] = dict.fromkeys(("none", "snappy", "gzip", "zstd"), ".parquet")
+    default_codec = "zstd"
+    contents: ClassVar[frozenset[Content]] = frozenset({"record"})
+    options = Value
+    makers: ClassVar[Mapping[str, tuple[str, ...]]] = dict.fromkeys(extensions, ("pyarrow",))
+    known: ClassVar[Mapping[str, str]] = {
+        "gzip-record": "adf4ca419e85e2731b85110db8920a04",
+        "none-record": "4a1d777778c1492233310806fe185163",
+        "snappy-record": "856619394d874dd204d8641f65298f72",
+        "zstd-record": "c47f3cce9012d408002cc5f472e68803",
+    }
+
+    def encoder(self, target: Target) -> Encoder:
+        """A new encoder."""
+        from kafka_archiver.formats.parquet.encoder import ParquetEncoder
+
+        return ParquetEncoder(target)
+
+    def read(self, source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
+        """The records back."""
+        from kafka_archiver.formats.parquet.reader import read_records
+
+        return read_records(source, target)

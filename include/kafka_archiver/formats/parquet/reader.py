@@ -1,0 +1,26 @@
+"""Parquet objects back to records."""
+
+from collections.abc import Iterator
+from typing import BinaryIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kafka_archiver.errors import IntegrityError
+from kafka_archiver.formats.base import RECORD, Target
+
+
+def read_records(source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
+    """Batches of `RECORD`.
+
+    :param source: seekable.
+    :raises IntegrityError: it is not a whole Parquet file of records.
+    """
+    try:
+        file = pq.ParquetFile(source, page_checksum_verification=True)
+        for batch in file.iter_batches(use_threads=False):
+            yield pa.RecordBatch.from_arrays(
+                [batch.column(field.name).cast(field.type) for field in RECORD], schema=RECORD
+            )
+    except (pa.ArrowException, OSError, LookupError, ValueError) as error:
+        raise IntegrityError(f"{target.key} is not a whole Parquet file of records: {error}") from error
