@@ -19,7 +19,6 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    JsonValue,
     ValidationError,
     model_validator,
 )
@@ -144,7 +143,7 @@ class StoreSection(_Section):
     content: Literal["value", "record"] = "value"
     codec: str | None = None
     # What the format declares beside; it is checked where formats are known, by `formats.resolve`.
-    options: dict[str, JsonValue] = {}
+    options: Properties = {}
     chunk_records: Annotated[int, Field(gt=0, le=100_000_000)] = 1_000_000
     part_bytes: Annotated[int, Field(ge=5 << 20, le=1 << 30)] = 8 << 20
     encryption: Literal["none"] = "none"
@@ -253,7 +252,7 @@ class Archive(_Section):
             format=self.store.format,
             content=self.store.content,
             codec=self.store.codec or "",
-            options=self.store.options,
+            options={**self.store.options},
             value_decode=self.source.value.decode,
             null_value=self.policies.null_value,
             max_value_bytes=self.source.max_value_bytes,

@@ -36,6 +36,7 @@ source:
 store:
   url: s3://bucket/lake
   aws: {{aws_access_key_id: key, aws_secret_access_key: '{MARK}'}}
+  options: {{separator: {MARK}}}
 spark:
   conf: {{spark.hadoop.fs.s3a.secret.key: {MARK}, "spark.a": "{MARK}"}}
 """
