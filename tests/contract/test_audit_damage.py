@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_archiver.audit import content, readers
+from kafka_archiver.audit import readers
 from kafka_archiver.audit.content import read_through
-from kafka_archiver.audit.readers import Seen
+from kafka_archiver.audit.readers.base import Reader, Seen
 from kafka_archiver.audit.report import Report
 from kafka_archiver.errors import TransientError
 from kafka_archiver.manifest import ObjectEntry
@@ -76,12 +76,12 @@ class Panic(BaseException):
 def test_whatever_a_reader_raises_is_what_is_wrong_with_the_object(
     error: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def failing(file: BinaryIO, codec: str) -> Iterator[Seen]:
+    def failing(file: BinaryIO, settings: Settings) -> Iterator[Seen]:
         raise error
         yield
 
     case = Case("avro", "none", "record")
-    monkeypatch.setitem(readers.READERS, "avro", failing)
+    monkeypatch.setitem(readers.READERS, "avro", Reader(records=failing))
     [found] = problems(case, stored(case)[2])
     assert found.startswith(f"it cannot be read: {type(error).__name__}")
     # It goes into the report, which is UTF-8, and is read by people.
@@ -94,7 +94,7 @@ def test_who_ends_the_audit_ends_it(error: BaseException, monkeypatch: pytest.Mo
         raise error
 
     case = Case("jsonl", "gzip", "value")
-    monkeypatch.setattr(content, "lines", ended)
+    monkeypatch.setitem(readers.READERS, "jsonl", Reader(values=ended))
     with pytest.raises(type(error)):
         problems(case, stored(case)[2])
 
@@ -106,13 +106,19 @@ def test_a_store_that_does_not_answer_is_no_damage_whatever_the_reader_makes_of_
     entry, of, data = stored(case)
     reader = readers.READERS[case.format]
 
-    def other(file: BinaryIO, codec: str) -> Iterator[Seen]:
+    def records(file: BinaryIO, settings: Settings) -> Iterator[Seen]:
         try:
-            yield from reader(file, codec)
+            yield from reader.records(file, settings) if reader.records else ()
         except TransientError:
             raise ValueError("read failed") from None
 
-    monkeypatch.setitem(readers.READERS, case.format, other)
+    def values(file: BinaryIO, settings: Settings) -> int:
+        try:
+            return reader.values(file, settings) if reader.values else 0
+        except TransientError:
+            raise ValueError("read failed") from None
+
+    monkeypatch.setitem(readers.READERS, case.format, Reader(records, values))
     asked = iter([TransientError("no answer from the store")])
 
     def fetch(start: int, length: int) -> bytes:

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_archiver.audit.content import PIECE, Pieces, check_records, read_through
-from kafka_archiver.audit.readers import Seen, lines
+from kafka_archiver.audit.readers.base import Seen
+from kafka_archiver.audit.readers.jsonl import lines
 from kafka_archiver.keys import hour_path
 from kafka_archiver.manifest import ObjectEntry
 from kafka_archiver.plan import Settings
@@ -111,10 +112,10 @@ CODECS: dict[str, Callable[[bytes], bytes]] = {
 @pytest.mark.parametrize("codec", CODECS)
 def test_lines_are_counted(codec: str) -> None:
     data = b"\n" + b'{"n": 1}\n' * 300_000
-    assert lines(io.BytesIO(CODECS[codec](data)), codec) == 300_001
-    assert lines(io.BytesIO(CODECS[codec](b"")), codec) == 0
+    assert lines(io.BytesIO(CODECS[codec](data)), Settings(codec=codec)) == 300_001
+    assert lines(io.BytesIO(CODECS[codec](b"")), Settings(codec=codec)) == 0
     with pytest.raises(ValueError, match="the last line does not end"):
-        lines(io.BytesIO(CODECS[codec](data[:-1])), codec)
+        lines(io.BytesIO(CODECS[codec](data[:-1])), Settings(codec=codec))
 
 
 @pytest.mark.parametrize(("codec", "error"), [("gzip", (zlib.error, gzip.BadGzipFile)), ("zstd", zstandard.ZstdError)])
@@ -122,7 +123,7 @@ def test_a_damaged_stream_is_damage(codec: str, error: Any) -> None:
     data = bytearray(CODECS[codec](bytes(range(256)) * 100 + b"\n"))
     data[len(data) // 2] ^= 0xFF
     with pytest.raises(error):
-        lines(io.BytesIO(bytes(data)), codec)
+        lines(io.BytesIO(bytes(data)), Settings(codec=codec))
 
 
 def test_memory_holds_one_piece_whatever_the_size_of_the_object_and_of_its_parts() -> None:

@@ -14,8 +14,10 @@ from kafka_archiver.errors import ConfigError
 from kafka_archiver.formats import registry, resolve
 from kafka_archiver.formats.base import Buffer, Content, Target
 from kafka_archiver.plan import Plan, Settings
+from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.writer.commit import complete
 from tests.support.chunks import Row, chunk_of, cut, new_store, write
+from tests.support.lake import Lake
 from tests.support.values import plan
 
 pytestmark = pytest.mark.unit
@@ -116,6 +118,21 @@ def test_a_wrong_option_is_answered_with_what_the_format_has(wrong: dict[str, st
     with pytest.raises(ConfigError) as caught:
         resolve(Settings(format="table", codec="", options={**wrong}))
     assert message in str(caught.value)
+
+
+def test_the_deep_audit_says_that_it_has_not_read_a_format_it_does_not_know() -> None:
+    logs = {TopicPartition("orders", 0): Range(0, 5)}
+    lake = Lake(new_store(), logs, {"format": "table", "options": {"heading": True}})
+    lake.run(4)
+    assert lake.audit().findings == ()
+    report = lake.audit(deep=True)
+    [said] = report.findings
+    assert (said.kind, said.severity, said.where) == ("content-not-read", "warning", lake.stored()[0])
+    assert f"{len(lake.stored())} objects of format table with content value" in said.found
+    assert "their records were not read" in said.found
+    assert "avro | jsonl | parquet" in said.expected
+    assert f"`airflow archive rebuild {lake.name} --run 20261120T040000Z`" in said.what_to_do
+    assert "1 warning" in report.summary
 
 
 def test_a_format_without_options_says_so() -> None:

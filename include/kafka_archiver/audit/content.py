@@ -3,15 +3,16 @@
 import io
 import zlib
 from collections.abc import Callable, Iterator
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
-from kafka_archiver.audit.readers import READERS, Seen, lines, records
+from kafka_archiver.audit.readers import READERS
+from kafka_archiver.audit.readers.base import Reader, Seen
 from kafka_archiver.checksum import spelt
 from kafka_archiver.errors import ArchiverError
 from kafka_archiver.intervals import hour_of
 from kafka_archiver.keys import is_dead_letter
 from kafka_archiver.manifest import ObjectEntry
-from kafka_archiver.plan import Plan
+from kafka_archiver.plan import Plan, Settings
 from kafka_archiver.ranges import Range, TopicPartition
 
 # Asks the store for some bytes of an object, by their start and number.
@@ -21,20 +22,18 @@ PIECE = 8 << 20
 _LONGEST = 300
 
 
-class Encoding(NamedTuple):
-    """How an object's bytes are to be read."""
-
-    format: str
-    codec: str
-    content: str
+_DEAD_LETTERS = Settings(format="jsonl", codec="gzip", content="record")
 
 
-def encoding_of(plan: Plan, entry: ObjectEntry) -> Encoding:
-    """As the plan says; dead letters are the same in all archives."""
-    settings = plan.settings
-    if is_dead_letter(entry.key):
-        return Encoding("jsonl", "gzip", "record")
-    return Encoding(settings.format, settings.codec, settings.content)
+def settings_of(plan: Plan, entry: ObjectEntry) -> Settings:
+    """With which an object was written: the plan's; dead letters are the same in all archives."""
+    return _DEAD_LETTERS if is_dead_letter(entry.key) else plan.settings
+
+
+def is_readable(settings: Settings) -> bool:
+    """Whether the audit can read what objects with these settings hold, and not only their bytes."""
+    reader = READERS.get(settings.format, Reader())
+    return (reader.values if settings.content == "value" else reader.records) is not None
 
 
 class Pieces(io.RawIOBase):
@@ -90,6 +89,8 @@ class Pieces(io.RawIOBase):
 def read_through(entry: ObjectEntry, plan: Plan, fetch: Fetch) -> list[str]:
     """What is wrong with an object that has its size; read once, from the first byte to the last.
 
+    Of an object that is not readable only the bytes are compared.
+
     :raises ArchiverError: what `fetch` raised of this kind: the store failed. Everything else is damage.
     """
     failures: list[ArchiverError] = []
@@ -127,16 +128,14 @@ def _other_checksum(pieces: Pieces, entry: ObjectEntry) -> list[str]:
 
 
 def _check(entry: ObjectEntry, plan: Plan, file: BinaryIO) -> Iterator[str]:
-    encoding = encoding_of(plan, entry)
-    if encoding.format not in READERS:
-        return
-    if encoding.content == "value":
-        if (rows := lines(file, encoding.codec)) != entry.rows:
+    settings = settings_of(plan, entry)
+    reader = READERS.get(settings.format, Reader())
+    if settings.content == "value" and reader.values:
+        if (rows := reader.values(file, settings)) != entry.rows:
             yield f"it has {rows} rows"
-        return
-    name = TopicPartition(entry.topic, entry.partition)
-    chunk = plan.chunk_of(name, entry.chunk_start)
-    yield from check_records(entry, chunk.range if chunk else Range(0, 0), records(file, *encoding[:2]))
+    elif settings.content == "record" and reader.records:
+        chunk = plan.chunk_of(TopicPartition(entry.topic, entry.partition), entry.chunk_start)
+        yield from check_records(entry, chunk.range if chunk else Range(0, 0), reader.records(file, settings))
 
 
 def check_records(entry: ObjectEntry, chunk: Range, found: Iterator[Seen]) -> Iterator[str]:

@@ -1,13 +1,16 @@
 """Deep: every object read from its first byte to its last, by readers that did not write it."""
 
 import time
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import repeat
 
-from kafka_archiver.audit.content import read_through
+from kafka_archiver.advice import plan_anew
+from kafka_archiver.audit.content import is_readable, read_through, settings_of
 from kafka_archiver.audit.objects import again
-from kafka_archiver.audit.report import Finding, error
+from kafka_archiver.audit.readers import READERS
+from kafka_archiver.audit.report import Finding, error, warning
 from kafka_archiver.errors import DocumentError
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import Manifest, ObjectEntry
@@ -30,11 +33,13 @@ class Reading:
         self.same: set[str] = set()
 
     def read(self, last: int, skip: set[str]) -> Iterator[Finding]:
-        """What is wrong with the objects of the runs that count.
+        """What is wrong with the objects of the runs that count, and which are of a format that no reader here reads.
 
         :param last: how long the line is.
         :param skip: keys that are missing, or not of their size.
         """
+        unread: Counter[tuple[str, str]] = Counter()
+        first: dict[tuple[str, str], tuple[str, str]] = {}
         with ThreadPoolExecutor(THREADS) as pool:
             for plan in filter(None, map(self._counting, range(1, last + 1))):
                 manifest = self._manifest(plan.run)
@@ -45,10 +50,16 @@ class Reading:
                     if problems and self._counting(plan.number) is None:
                         # A rebuild has replaced the run since the audit began.
                         break
+                    settings = settings_of(plan, entry)
+                    if not is_readable(settings):
+                        first.setdefault((settings.format, settings.content), (entry.key, plan.run))
+                        unread[settings.format, settings.content] += 1
                     if problems:
                         yield _damaged(self._ledger.archive, entry, plan.run, problems)
                     else:
                         self.same.add(entry.key)
+        for how, count in unread.items():
+            yield _not_read(self._ledger.archive, how, count, *first[how])
 
     def _counting(self, number: int) -> Plan | None:
         """The plan at a place of the line, if its run is final and counts."""
@@ -94,4 +105,19 @@ def _damaged(archive: str, entry: ObjectEntry, run: str, problems: list[str]) ->
         f"checksum {entry.checksum} (run {run})",
         again(archive),
         run,
+    )
+
+
+def _not_read(archive: str, how: tuple[str, str], count: int, key: str, run: str) -> Finding:
+    """Objects of which the bytes were compared, and nothing else."""
+    format_name, content = how
+    return warning(
+        "content-not-read",
+        key,
+        f"{count:,} objects of format {format_name} with content {content}, this one the first: their bytes were "
+        "compared with their checksums, their records were not read",
+        f"a format that the audit has a reader of ({' | '.join(READERS)})",
+        "A reader of that format has to tell whether they hold the records that the manifests promise. To have them in "
+        f"a format that the audit reads, set `store.format` to it; {plan_anew(archive, run)} writes a run again while "
+        "Kafka has its records",
     )

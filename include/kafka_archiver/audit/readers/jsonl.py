@@ -1,0 +1,33 @@
+"""JSON lines, read by orjson."""
+
+import io
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+import orjson
+
+from kafka_archiver.audit.readers.base import Seen
+from kafka_archiver.audit.readers.streams import READ, plain
+from kafka_archiver.plan import Settings
+
+
+def lines(file: BinaryIO, settings: Settings) -> int:
+    """How many lines an object has.
+
+    :raises ValueError: the last one does not end.
+    """
+    count, last = 0, b"\n"
+    with plain(file, settings.codec) as stream:
+        while piece := stream.read(READ):
+            count, last = count + piece.count(b"\n"), piece[-1:]
+    if last != b"\n":
+        raise ValueError("the last line does not end")
+    return count
+
+
+def records(file: BinaryIO, settings: Settings) -> Iterator[Seen]:
+    """The records of an object with `content: record`."""
+    stream: Any = plain(file, settings.codec)
+    for line in io.BufferedReader(stream, READ):
+        record = orjson.loads(line)
+        yield Seen(record["topic"], record["partition"], record["offset"], record["timestamp"])
