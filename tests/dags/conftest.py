@@ -213,7 +213,7 @@ def ends(session: Session, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     from airflow.models.taskinstance import TaskInstance
     from sqlalchemy import select
 
-    from kafka_archiver.orchestration.cli import start
+    from kafka_archiver.orchestration.metadata import start
 
     told = {"plan": "success", "archive": "success"}
     waiting = iter(range(100))

@@ -16,8 +16,8 @@ from kafka_archiver.keys import Place, hour_path, object_key
 from kafka_archiver.ledger import Stored
 from kafka_archiver.manifest import Intent
 from kafka_archiver.orchestration.audit_dags import audit_dag
-from kafka_archiver.orchestration.cli.output import render
 from kafka_archiver.orchestration.cli.status import hours_table
+from kafka_archiver.orchestration.terminal.output import render
 from kafka_archiver.progress import Progress
 from kafka_archiver.proof import Verdict
 from kafka_archiver.ranges import Range

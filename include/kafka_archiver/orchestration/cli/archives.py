@@ -7,8 +7,8 @@ from typing import Any
 from kafka_archiver.config import Archive, archive_files, load_archive
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.orchestration.archives import config_folder, read_archives
-from kafka_archiver.orchestration.cli.output import Answer, Table, answering
 from kafka_archiver.orchestration.dags import dag_id
+from kafka_archiver.orchestration.terminal.output import Answer, Table, answering
 
 
 @answering

@@ -7,7 +7,7 @@ from typing import Any
 
 from airflow.cli.cli_config import ActionCommand, CLICommand, GroupCommand, lazy_load_command
 
-from kafka_archiver.orchestration.options import OUTPUT, duration, moment, option, positive
+from kafka_archiver.orchestration.terminal.options import OUTPUT, duration, moment, option, positive
 
 _HERE = "kafka_archiver.orchestration.cli"
 _ARCHIVE = option("archive", metavar="NAME", help="The archive, as `airflow archive list` names it")

@@ -9,12 +9,12 @@ from airflow.utils.providers_configuration_loader import providers_configuration
 
 from kafka_archiver.documents import isoformat
 from kafka_archiver.errors import ConfigError
-from kafka_archiver.orchestration.cli.consent import agreed
-from kafka_archiver.orchestration.cli.failures import plainly
 from kafka_archiver.orchestration.cli.find import find_archive, open_archive
-from kafka_archiver.orchestration.cli.start import require_active, run_to_its_end
 from kafka_archiver.orchestration.cli.states import run_name_of
 from kafka_archiver.orchestration.dags import dag_id
+from kafka_archiver.orchestration.metadata.start import require_active, run_to_its_end
+from kafka_archiver.orchestration.terminal.consent import agreed
+from kafka_archiver.orchestration.terminal.failures import plainly
 from kafka_archiver.plan import Plan
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.history import find_plan

@@ -8,11 +8,11 @@ from typing import Any
 from kafka_archiver.advice import plan_anew
 from kafka_archiver.audit.report import Report, count
 from kafka_archiver.errors import ConfigError
-from kafka_archiver.orchestration.cli.consent import agreed
 from kafka_archiver.orchestration.cli.find import find_archive, open_archive
-from kafka_archiver.orchestration.cli.output import Answer, Cell, Table, answering
-from kafka_archiver.orchestration.cli.start import require_active, run_to_its_end
 from kafka_archiver.orchestration.dags import dag_id
+from kafka_archiver.orchestration.metadata.start import require_active, run_to_its_end
+from kafka_archiver.orchestration.terminal.consent import agreed
+from kafka_archiver.orchestration.terminal.output import Answer, Cell, Table, answering
 from kafka_archiver.steps.auditing import audit
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.repair import Repairs, derive, find, lose, restore

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from kafka_archiver.documents import isoformat
 from kafka_archiver.manifest import FATES, Commit, Manifest, totals
 from kafka_archiver.orchestration.cli.find import find_archive, open_archive
-from kafka_archiver.orchestration.cli.output import Answer, Cell, Table, answering
 from kafka_archiver.orchestration.cli.states import run_name_of
+from kafka_archiver.orchestration.terminal.output import Answer, Cell, Table, answering
 from kafka_archiver.plan import Plan
 from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.steps.history import find_plan, state_of

@@ -6,7 +6,7 @@ from datetime import datetime
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.intervals import run_id
 from kafka_archiver.keys import run_name, split_run
-from kafka_archiver.orchestration.options import moment
+from kafka_archiver.orchestration.terminal.options import moment
 
 
 def run_name_of(text: str) -> str:

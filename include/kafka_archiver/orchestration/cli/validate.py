@@ -11,8 +11,8 @@ from kafka_archiver.config import archive_files, load_archive
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.formats.registry import check
 from kafka_archiver.orchestration.archives import config_folder, read_archives
-from kafka_archiver.orchestration.cli.output import Answer, Table, answering
 from kafka_archiver.orchestration.dags import archive_dag
+from kafka_archiver.orchestration.terminal.output import Answer, Table, answering
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from airflow.utils.session import create_session
 from airflow.utils.types import DagRunTriggeredByType
 
 from kafka_archiver.errors import ConfigError
-from kafka_archiver.orchestration.backfill.follow import follow
-from kafka_archiver.orchestration.backfill.sqlite import whole_transactions
+from kafka_archiver.orchestration.metadata.follow import follow
+from kafka_archiver.orchestration.metadata.transactions import whole_transactions
 
 
 def require_active(name: str) -> None:

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from kafka_archiver.documents import isoformat
-from kafka_archiver.orchestration.cli.failures import plainly
+from kafka_archiver.orchestration.terminal.failures import plainly
 
 Cell: TypeAlias = str | int | datetime | None
 

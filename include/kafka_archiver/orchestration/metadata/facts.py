@@ -15,7 +15,8 @@ from sqlalchemy.orm import Session
 
 from kafka_archiver.config import Archive
 from kafka_archiver.orchestration.dags import dag_id
-from kafka_archiver.orchestration.database import ENDED, UNFINISHED, causes
+from kafka_archiver.orchestration.metadata.states import ENDED, UNFINISHED
+from kafka_archiver.orchestration.metadata.why import causes
 from kafka_archiver.orchestration.params import takes_new
 from kafka_archiver.orchestration.schedule import last_interval
 from kafka_archiver.steps.facts import DagRun, Facts, Failure

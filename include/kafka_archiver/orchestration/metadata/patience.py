@@ -7,6 +7,8 @@ from sqlalchemy.exc import OperationalError
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
 Result = TypeVar("Result")
+# For what follows runs to their end: a database that is restarted is back by then.
+FOLLOWING_SECONDS = 600
 
 
 def patiently(ask: Callable[[], Result], seconds: float) -> Result:

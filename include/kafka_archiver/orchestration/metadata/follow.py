@@ -10,12 +10,11 @@ from airflow.models.taskinstance import TaskInstance
 from airflow.utils.session import create_session
 from sqlalchemy import select
 
-from kafka_archiver.orchestration.backfill.patience import patiently
-from kafka_archiver.orchestration.backfill.wait import obstacles, tell_why
-from kafka_archiver.orchestration.database import ENDED, UNFINISHED
+from kafka_archiver.orchestration.metadata.patience import FOLLOWING_SECONDS, patiently
+from kafka_archiver.orchestration.metadata.states import ENDED, UNFINISHED
+from kafka_archiver.orchestration.metadata.why import obstacles, tell_why
 
 _POLL_SECONDS = 3
-_DATABASE_SECONDS = 600
 
 
 class _Task(NamedTuple):
@@ -33,7 +32,7 @@ def follow(dag_id: str, run_id: str, say: Callable[[str], None], pause: Callable
     """Say how each task ends, until the run has; and why nothing moves, when nothing can. Returns the run's state."""
     said: set[str] = set()
     while True:
-        state, tasks, blocks = patiently(lambda: _look(dag_id, run_id), _DATABASE_SECONDS)
+        state, tasks, blocks = patiently(lambda: _look(dag_id, run_id), FOLLOWING_SECONDS)
         # A task that is tried again has another line.
         for line in [*map(str, tasks), *(blocks if state in UNFINISHED else ())]:
             if line not in said:
