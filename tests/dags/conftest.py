@@ -15,11 +15,11 @@ from airflow.sdk.bases.operator import ExecutorSafeguard
 
 from kafka_archiver.config import Archive, parse_archive
 from kafka_archiver.intervals import to_ms
-from kafka_archiver.orchestration.archives import read_archives
 from kafka_archiver.orchestration.connections import endpoints
 from kafka_archiver.orchestration.dags import archive_dag, dag_id
 from kafka_archiver.orchestration.operators import ArchiveOperator
 from kafka_archiver.ranges import Range
+from kafka_archiver.steps.archives import read_archives
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.facts import Facts
 from kafka_archiver.steps.plan import Work
@@ -169,7 +169,7 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def context(orders: Path, brokers: Brokers) -> Context:
-    found, _ = read_archives(orders.parent)
+    found = read_archives(orders.parent).found
     return Context.open(found["orders"], endpoints(found["orders"]))
 
 

@@ -9,13 +9,13 @@ from airflow.sdk.exceptions import AirflowException
 
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import IntegrityError
-from kafka_archiver.orchestration.archives import config_folder, read_archives
 from kafka_archiver.orchestration.callbacks import FailureAlert
 from kafka_archiver.orchestration.cleaning import clean_up_task
 from kafka_archiver.orchestration.connections import endpoints, store_endpoint
 from kafka_archiver.orchestration.dags import default_args, tags
 from kafka_archiver.orchestration.docs import doc_md
 from kafka_archiver.orchestration.params import require_known
+from kafka_archiver.steps.archives import config_folder, read_archives
 
 log = logging.getLogger(__name__)
 # At night, and beside the archives' own full hours.
@@ -31,7 +31,7 @@ def audit_dags(text: str, only: str | None = None) -> dict[str, DAG]:
     :param text: the documentation that they share.
     :param only: the one DAG id that is wanted, when a task of it is about to run.
     """
-    archives, _ = read_archives(config_folder())
+    archives = read_archives(config_folder()).found
     dags = {}
     for archive in archives.values():
         if only in (None, audit_dag_id(archive)):

@@ -7,15 +7,16 @@ from typing import Any
 from airflow.sdk import DAG, ExceptionRetryPolicy, RetryAction, RetryRule, chain
 from airflow.sdk.exceptions import AirflowException
 
+from kafka_archiver.advice import dag_id
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import ConfigError, PermanentError
-from kafka_archiver.orchestration.archives import config_folder, read_archives
 from kafka_archiver.orchestration.callbacks import FailureAlert
 from kafka_archiver.orchestration.cause import leave_cause
 from kafka_archiver.orchestration.docs import doc_md
 from kafka_archiver.orchestration.params import params
 from kafka_archiver.orchestration.schedule import timetable
 from kafka_archiver.orchestration.tasks import archive_tasks
+from kafka_archiver.steps.archives import config_folder, read_archives
 
 MAX_ACTIVE_RUNS = 16
 
@@ -27,27 +28,23 @@ def archive_dags(text: str, job: Path, only: str | None = None) -> tuple[dict[st
     :param job: spark_jobs/archive.py.
     :param only: the one DAG id that is wanted, when a task of it is about to run.
     """
-    archives, errors = read_archives(config_folder())
+    archives, _, errors = read_archives(config_folder())
     dags = {}
     for archive in archives.values():
-        if only in (None, dag_id(archive)):
+        name = dag_id(archive.archive)
+        if only in (None, name):
             try:
-                dags[dag_id(archive)] = archive_dag(archive, text, job)
+                dags[name] = archive_dag(archive, text, job)
             except (AirflowException, ValueError, TypeError) as error:
                 errors.append(ConfigError(f"archive {archive.archive}: Airflow cannot make a DAG of it: {error}"))
     return dags, errors
-
-
-def dag_id(archive: Archive) -> str:
-    """The id of an archive's DAG."""
-    return f"archive_{archive.archive}"
 
 
 def archive_dag(archive: Archive, text: str, job: Path) -> DAG:
     """The DAG of one archive. Parameters as of `archive_dags`."""
     alert = FailureAlert(archive) if archive.alerts.on_failure else None
     with DAG(
-        dag_id=dag_id(archive),
+        dag_id=dag_id(archive.archive),
         description=archive.description or f"Archives {_topics(archive)} to {archive.store.url}",
         doc_md=doc_md(archive, text),
         schedule=timetable(archive),

@@ -6,8 +6,8 @@ from typing import TypeVar
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import ArchiverError, ConfigError
 from kafka_archiver.ledger import Ledger
-from kafka_archiver.orchestration.archives import config_folder, read_archives
 from kafka_archiver.orchestration.connections import endpoints, store_endpoint
+from kafka_archiver.steps.archives import config_folder, read_archives
 from kafka_archiver.steps.context import Context
 from kafka_archiver.store import open_store
 
@@ -16,7 +16,7 @@ Found = TypeVar("Found")
 
 def find_archive(name: str) -> Archive:
     """The archive of that name. Raises ConfigError, which lists those there are."""
-    archives, errors = read_archives(config_folder())
+    archives, _, errors = read_archives(config_folder())
     if name in archives:
         return archives[name]
     hint = f" Files with problems: {len(errors)}; see `airflow archive validate`." if errors else ""
@@ -40,7 +40,7 @@ def ask_each(name: str | None, ask: Callable[[Archive], Found]) -> tuple[list[Fo
     """
     if name:
         return [ask(find_archive(name))], []
-    archives, errors = read_archives(config_folder())
+    archives, _, errors = read_archives(config_folder())
     found, failures = [], [str(error) for error in errors]
     for archive in archives.values():
         try:

@@ -13,8 +13,8 @@ from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
+from kafka_archiver.advice import dag_id
 from kafka_archiver.config import Archive
-from kafka_archiver.orchestration.dags import dag_id
 from kafka_archiver.orchestration.metadata.states import ENDED, UNFINISHED
 from kafka_archiver.orchestration.metadata.why import causes
 from kafka_archiver.orchestration.params import takes_new
@@ -28,7 +28,7 @@ _TASKS = ("plan", "archive", "verify", "commit", "close_hours")
 
 def facts_of(archive: Archive, now: datetime) -> Facts:
     """What Airflow knows; where its database does not answer, why."""
-    name = dag_id(archive)
+    name = dag_id(archive.archive)
     try:
         with create_session() as session:
             return _facts(archive, name, now, session)
