@@ -16,7 +16,7 @@ from airflow.sdk.bases.operator import ExecutorSafeguard
 from kafka_archiver.config import Archive, parse_archive
 from kafka_archiver.intervals import to_ms
 from kafka_archiver.orchestration.connections import endpoints
-from kafka_archiver.orchestration.dags import archive_dag, dag_id
+from kafka_archiver.orchestration.dags.archive import archive_dag, dag_id
 from kafka_archiver.orchestration.operators import ArchiveOperator
 from kafka_archiver.ranges import Range
 from kafka_archiver.steps.archives import read_archives

@@ -10,9 +10,9 @@ import pytest
 from airflow.sdk.log import mask_secret
 
 from kafka_archiver.errors import IntegrityError, PermanentError, TransientError
-from kafka_archiver.orchestration.cause import CAUSE, leave_cause
+from kafka_archiver.orchestration.alerts.cause import CAUSE, leave_cause
+from kafka_archiver.orchestration.dag_run.schedule import last_interval
 from kafka_archiver.orchestration.metadata.facts import facts_of
-from kafka_archiver.orchestration.schedule import last_interval
 from kafka_archiver.ranges import Range
 from kafka_archiver.steps.context import Context
 from tests.dags.conftest import DAGS as DAG_FILES

@@ -13,7 +13,7 @@ from kafka_archiver.documents import isoformat
 from kafka_archiver.errors import ArchiverError, ConfigError
 from kafka_archiver.intervals import Interval
 from kafka_archiver.orchestration.cli.find import find_archive, open_archive
-from kafka_archiver.orchestration.schedule import last_interval
+from kafka_archiver.orchestration.dag_run.schedule import last_interval
 from kafka_archiver.orchestration.terminal.output import Answer, Table, answering
 from kafka_archiver.plan import Plan
 from kafka_archiver.policy import troubles

@@ -10,7 +10,7 @@ from airflow.sdk.exceptions import AirflowException
 from kafka_archiver.config import archive_files, load_archive
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.formats.registry import check
-from kafka_archiver.orchestration.dags import archive_dag
+from kafka_archiver.orchestration.dags.archive import archive_dag
 from kafka_archiver.orchestration.terminal.output import Answer, Table, answering
 from kafka_archiver.steps.archives import config_folder, read_archives
 

@@ -15,10 +15,10 @@ from sqlalchemy.orm import Session
 
 from kafka_archiver.advice import dag_id
 from kafka_archiver.config import Archive
+from kafka_archiver.orchestration.dag_run.params import takes_new
+from kafka_archiver.orchestration.dag_run.schedule import last_interval
 from kafka_archiver.orchestration.metadata.states import ENDED, UNFINISHED
 from kafka_archiver.orchestration.metadata.why import causes
-from kafka_archiver.orchestration.params import takes_new
-from kafka_archiver.orchestration.schedule import last_interval
 from kafka_archiver.steps.facts import DagRun, Facts, Failure
 
 # How many runs are looked at, backfills apart: a long one must not hide the schedule's.

@@ -11,12 +11,12 @@ from airflow.utils.session import create_session
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from kafka_archiver.orchestration.cause import CAUSE
+from kafka_archiver.orchestration.alerts.cause import CAUSE
 from kafka_archiver.orchestration.metadata.patience import FOLLOWING_SECONDS, patiently
 
 
 def causes(dag_id: str, run_id: str, session: Session) -> dict[str, dict[str, Any]]:
-    """What the failed tasks of a DAG run have left, by task; see `orchestration.cause`."""
+    """What the failed tasks of a DAG run have left, by task; see `alerts.cause`."""
     left = select(XComModel).where(XComModel.dag_id == dag_id, XComModel.run_id == run_id, XComModel.key == CAUSE)
     return {x.task_id: XComModel.deserialize_value(x) for x in session.scalars(left)}
 

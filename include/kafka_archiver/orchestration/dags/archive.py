@@ -10,12 +10,12 @@ from airflow.sdk.exceptions import AirflowException
 from kafka_archiver.advice import dag_id
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import ConfigError, PermanentError
-from kafka_archiver.orchestration.callbacks import FailureAlert
-from kafka_archiver.orchestration.cause import leave_cause
-from kafka_archiver.orchestration.docs import doc_md
-from kafka_archiver.orchestration.params import params
-from kafka_archiver.orchestration.schedule import timetable
-from kafka_archiver.orchestration.tasks import archive_tasks
+from kafka_archiver.orchestration.alerts.callbacks import FailureAlert
+from kafka_archiver.orchestration.alerts.cause import leave_cause
+from kafka_archiver.orchestration.dag_run.params import params
+from kafka_archiver.orchestration.dag_run.schedule import timetable
+from kafka_archiver.orchestration.dags.docs import doc_md
+from kafka_archiver.orchestration.dags.tasks import archive_tasks
 from kafka_archiver.steps.archives import config_folder, read_archives
 
 MAX_ACTIVE_RUNS = 16

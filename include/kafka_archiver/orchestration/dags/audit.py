@@ -9,12 +9,12 @@ from airflow.sdk.exceptions import AirflowException
 
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import IntegrityError
-from kafka_archiver.orchestration.callbacks import FailureAlert
-from kafka_archiver.orchestration.cleaning import clean_up_task
+from kafka_archiver.orchestration.alerts.callbacks import FailureAlert
 from kafka_archiver.orchestration.connections import endpoints, store_endpoint
-from kafka_archiver.orchestration.dags import default_args, tags
-from kafka_archiver.orchestration.docs import doc_md
-from kafka_archiver.orchestration.params import require_known
+from kafka_archiver.orchestration.dag_run.params import require_known
+from kafka_archiver.orchestration.dags.archive import default_args, tags
+from kafka_archiver.orchestration.dags.cleaning import clean_up_task
+from kafka_archiver.orchestration.dags.docs import doc_md
 from kafka_archiver.steps.archives import config_folder, read_archives
 
 log = logging.getLogger(__name__)

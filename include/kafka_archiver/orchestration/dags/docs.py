@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from kafka_archiver.config import Archive
 from kafka_archiver.keys import ledger_prefix
-from kafka_archiver.orchestration.assets import hours_name
+from kafka_archiver.orchestration.dags.assets import hours_name
 from kafka_archiver.secrets import shown
 
 

@@ -11,8 +11,8 @@ from airflow.sdk.log import mask_secret
 
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import ConfigError, TransientError
-from kafka_archiver.orchestration.alert import Alert, alert_of
-from kafka_archiver.orchestration.lookup import Wanted, find
+from kafka_archiver.orchestration.alerts.alert import Alert, alert_of
+from kafka_archiver.orchestration.connections import Wanted, find
 
 log = logging.getLogger(__name__)
 HTTP_SECONDS = 20
