@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 
 from kafka_archiver.advice import once
 from kafka_archiver.errors import PolicyError
-from kafka_archiver.policy import Beginning, Known, Seen, each, troubles
+from kafka_archiver.planning.beginnings import each, troubles
+from kafka_archiver.planning.state import Beginning, Known, PartitionState
 from kafka_archiver.progress import Progress
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.steps.context import Context
@@ -27,7 +28,7 @@ class Observed:
 
     line: Line
     expected: Progress
-    seen: list[Seen]
+    seen: list[PartitionState]
 
     @property
     def known(self) -> Known:
@@ -76,7 +77,7 @@ def lag_of(context: Context, observed: Observed) -> int:
     return sum(waiting.size for waiting in waits(context, observed).values())
 
 
-def _position(observed: Observed, state: Seen, begin: Beginning | PolicyError) -> int:
+def _position(observed: Observed, state: PartitionState, begin: Beginning | PolicyError) -> int:
     """Up to where a log is archived, in the generation that the next run goes on with."""
     settled, expected = observed.line.settled.partition(state.name), observed.known.get(state.name)
     if isinstance(begin, PolicyError):

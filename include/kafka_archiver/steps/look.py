@@ -11,7 +11,7 @@ from kafka_archiver.advice import run_now
 from kafka_archiver.errors import PolicyError, TransientError
 from kafka_archiver.intervals import Interval, to_ms
 from kafka_archiver.kafka.cluster import Cluster, Position
-from kafka_archiver.policy import Seen
+from kafka_archiver.planning.state import PartitionState
 from kafka_archiver.progress import Progress
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.steps.clocks import Moment, moment
@@ -34,7 +34,7 @@ class OvertakenError(TransientError):
 class Survey(NamedTuple):
     """Every partition, sorted. Whatever was committed at `at` lies between what was seen of its log's ends."""
 
-    seen: list[Seen]
+    seen: list[PartitionState]
     at: Moment
 
 
@@ -63,7 +63,7 @@ def look(context: Context, line: Line, expected: Progress) -> Survey:
     doubted = doubts(cluster, expected, ids, starts, highs)
     cut = shortened(cluster, expected, ids, highs)
     seen = [
-        Seen(
+        PartitionState(
             name=name,
             topic_id=ids[name.topic],
             committed=place.offset if (place := positions[name]) else None,
@@ -138,7 +138,7 @@ def _begins(
 
 
 def interval_offsets(
-    cluster: Cluster, seen: Sequence[Seen], interval: Interval, isolation: str, disorder: timedelta | None
+    cluster: Cluster, seen: Sequence[PartitionState], interval: Interval, isolation: str, disorder: timedelta | None
 ) -> dict[TopicPartition, Range]:
     """What Kafka's time index puts into an interval: no evidence of anything, but where most of its records are.
 
@@ -160,7 +160,7 @@ def interval_offsets(
     return found
 
 
-def refuse_hidden_topics(context: Context, expected: Progress, seen: Sequence[Seen]) -> None:
+def refuse_hidden_topics(context: Context, expected: Progress, seen: Sequence[PartitionState]) -> None:
     """A topic that the pattern matched and the brokers do not show any more: hours would look complete without it."""
     pattern = context.archive.source.pattern
     visible = {state.name.topic for state in seen}

@@ -12,8 +12,10 @@ from kafka_archiver.formats.registry import check
 from kafka_archiver.intervals import Interval
 from kafka_archiver.manifest import Manifest
 from kafka_archiver.plan import PartitionPlan, Plan
-from kafka_archiver.planning import left_out, plan_backfill, plan_forward, with_older
-from kafka_archiver.policy import Known, beginnings
+from kafka_archiver.planning.beginnings import beginnings
+from kafka_archiver.planning.left_out import left_out, with_older
+from kafka_archiver.planning.partitions import plan_backfill, plan_forward
+from kafka_archiver.planning.state import Known
 from kafka_archiver.progress import Progress
 from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.steps.claims import claim_topics, require_own

@@ -8,7 +8,7 @@ from kafka_archiver.documents import UtcTime, Value
 from kafka_archiver.intervals import from_ms, hour_of, hour_start, to_ms
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import Commit, Manifest
-from kafka_archiver.policy import Seen
+from kafka_archiver.planning.state import PartitionState
 from kafka_archiver.proof import HourProof, Verdict
 from kafka_archiver.steps.condition import condition, observe, waits
 from kafka_archiver.steps.context import Context
@@ -67,7 +67,7 @@ def status(context: Context, facts: Facts) -> ArchiveStatus:
     waiting, line = waits(context, observed), observed.line
     first = context.cluster.first_records({name: left.start for name, left in waiting.items() if left.size})
 
-    def look(state: Seen) -> PartitionStatus:
+    def look(state: PartitionState) -> PartitionStatus:
         name = state.name
         known, record = line.settled.partition(name), first.get(name)
         has_time = record is not None and record.offset in waiting[name] and hour_of(record.timestamp) is not None

@@ -16,7 +16,7 @@ from kafka_archiver.orchestration.cli.find import find_archive, open_archive
 from kafka_archiver.orchestration.dag_run.schedule import last_interval
 from kafka_archiver.orchestration.terminal.output import Answer, Table, answering
 from kafka_archiver.plan import Plan
-from kafka_archiver.policy import troubles
+from kafka_archiver.planning.beginnings import troubles
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.line import Line, read_line
 from kafka_archiver.steps.plan import propose, survey
