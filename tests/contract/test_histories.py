@@ -9,11 +9,11 @@ import pytest
 from kafka_archiver.errors import ConfigError, IntegrityError, PolicyError
 from kafka_archiver.keys import line_document
 from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.choices import refuse_idle_choices
 from kafka_archiver.steps.close_hours import close_hours
 from kafka_archiver.steps.commit import commit
 from kafka_archiver.steps.history import last_runs, run_in_full
 from kafka_archiver.steps.plan import plan
+from kafka_archiver.steps.plan.idle import refuse_idle_choices
 from kafka_archiver.steps.verify import verify
 from kafka_archiver.store.memory import MemoryStore
 from tests.support.lake import Lake, hour

@@ -18,8 +18,8 @@ from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.steps.condition import condition, observe
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.facts import Facts
-from kafka_archiver.steps.look import OvertakenError
 from kafka_archiver.steps.plan import propose
+from kafka_archiver.steps.plan.survey import OvertakenError
 from kafka_archiver.steps.stamp import stamp
 from kafka_archiver.steps.status import ArchiveStatus, status
 from kafka_archiver.steps.trouble import Trouble

@@ -16,8 +16,8 @@ from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.facts import Facts
 from kafka_archiver.steps.line import Line, read_line
-from kafka_archiver.steps.look import OvertakenError, look, refuse_hidden_topics
-from kafka_archiver.steps.plan import TRIES, live_members
+from kafka_archiver.steps.plan.step import live_members
+from kafka_archiver.steps.plan.survey import TRIES, OvertakenError, look, refuse_hidden_topics
 from kafka_archiver.steps.running import of_runs
 from kafka_archiver.steps.trouble import Trouble, problem, warning
 

@@ -19,7 +19,7 @@ from kafka_archiver.orchestration.dag_run.schedule import interval_of
 from kafka_archiver.plan import Plan
 from kafka_archiver.steps.backlog import still_open
 from kafka_archiver.steps.context import Context, Endpoints
-from kafka_archiver.steps.plan import Work, describe
+from kafka_archiver.steps.work import Work, describe
 
 log = logging.getLogger(__name__)
 LEDGER_SECONDS = 15.0

@@ -19,7 +19,8 @@ from kafka_archiver.plan import Plan
 from kafka_archiver.planning.beginnings import troubles
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.line import Line, read_line
-from kafka_archiver.steps.plan import propose, survey
+from kafka_archiver.steps.plan import propose
+from kafka_archiver.steps.plan.survey import survey
 
 
 @answering

@@ -36,8 +36,8 @@ def archive_tasks(archive: Archive, job: Path) -> list[Any]:
         doc_md="Waits for its turn, then freezes the offset ranges of the interval before the first byte is read.",
     )
     def plan() -> PokeReturnValue:
-        from kafka_archiver.steps import choices
         from kafka_archiver.steps import plan as step
+        from kafka_archiver.steps.plan.idle import refuse_idle_choices
 
         now = get_current_context()
         require_known(now["dag_run"].conf, params(archive))
@@ -51,7 +51,7 @@ def archive_tasks(archive: Archive, job: Path) -> list[Any]:
             return PokeReturnValue(is_done=True, xcom_value=_repair(archive_now, wanted).to_dict())
         origin, context = origin_of(now["dag_run"]), _open(archive_now)
         interval = _interval(context, archive, now["dag_run"])
-        choices.refuse_idle_choices(context, interval, now["params"]["policies"])
+        refuse_idle_choices(context, interval, now["params"]["policies"])
         work = step.plan(context, interval, origin)
         return PokeReturnValue(is_done=True, xcom_value=work.to_dict())
 

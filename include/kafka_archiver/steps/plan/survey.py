@@ -16,15 +16,17 @@ from kafka_archiver.progress import Progress
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.steps.clocks import Moment, moment
 from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.identity import doubts, shortened
 from kafka_archiver.steps.line import Line
-from kafka_archiver.steps.older import hidden
+from kafka_archiver.steps.plan.doubts import doubts, shortened
+from kafka_archiver.steps.plan.older import hidden
 from kafka_archiver.steps.stamp import number_of
 
 log = logging.getLogger(__name__)
 POLL_SECONDS = 0.5
 # Offsets behind an interval that show whether the assumed order of times holds.
 GUARD = 1000
+# How often a planner looks again when another one was faster.
+TRIES = 5
 
 
 class OvertakenError(TransientError):
@@ -36,6 +38,17 @@ class Survey(NamedTuple):
 
     seen: list[PartitionState]
     at: Moment
+
+
+def survey(context: Context, line: Line, expected: Progress) -> Survey:
+    """The partitions as the brokers describe them.
+
+    :param expected: the progress once everything that is planned is settled.
+    :raises PolicyError: topics that were archived before have vanished.
+    """
+    found = look(context, line, expected)
+    refuse_hidden_topics(context, expected, found.seen)
+    return found
 
 
 def look(context: Context, line: Line, expected: Progress) -> Survey:

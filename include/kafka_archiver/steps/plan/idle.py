@@ -29,11 +29,11 @@ def refuse_idle_choices(context: Context, interval: Interval, chosen: Mapping[st
     if idle:
         raise ConfigError(
             f"the run's `policies` {idle} decide nothing: interval {interval} was planned at "
-            f"{isoformat(own.planned_at)} already, and its run {own.run} is final. {when(interval)}"
+            f"{isoformat(own.planned_at)} already, and its run {own.run} is final. {_when(interval)}"
         )
 
 
-def when(planned: Interval) -> str:
+def _when(planned: Interval) -> str:
     """When a choice for one DAG run decides something; `planned` is an interval that has a plan."""
     return (
         f"A run of the interval from {isoformat(planned.start)} replays its plan. Trigger the DAG without a date: such "

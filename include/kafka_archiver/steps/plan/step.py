@@ -1,55 +1,29 @@
 """Plan: freeze the offset ranges of an interval before the first byte is read."""
 
 import logging
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal, Self
+from typing import Literal
 
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import PolicyError, TransientError
 from kafka_archiver.formats.registry import check
 from kafka_archiver.intervals import Interval
-from kafka_archiver.manifest import Manifest
 from kafka_archiver.plan import PartitionPlan, Plan
 from kafka_archiver.planning.beginnings import beginnings
 from kafka_archiver.planning.left_out import left_out, with_older
 from kafka_archiver.planning.partitions import plan_backfill, plan_forward
 from kafka_archiver.planning.state import Known
-from kafka_archiver.progress import Progress
 from kafka_archiver.ranges import TopicPartition
-from kafka_archiver.steps.claims import claim_topics, require_own
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.line import Line, read_line, tidy
-from kafka_archiver.steps.look import OvertakenError, Survey, interval_offsets, look, refuse_hidden_topics
-from kafka_archiver.steps.older import older
-from kafka_archiver.steps.runs import write_repair
+from kafka_archiver.steps.plan.claims import claim_topics, require_own
+from kafka_archiver.steps.plan.older import older
+from kafka_archiver.steps.plan.survey import TRIES, OvertakenError, Survey, interval_offsets, survey
+from kafka_archiver.steps.work import Work, describe, work
 
 log = logging.getLogger(__name__)
 Origin = Literal["scheduled", "backfill"]
 CLOCK_SKEW = timedelta(minutes=5)
-# How often a planner looks again when another one was faster.
-TRIES = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """What one DAG run has to do. `runs`: the ledger's runs it finishes, in the order of the line, its own the last.
-
-    `archive`: those of them whose offsets have to be read; Spark is skipped when there is none.
-    """
-
-    runs: tuple[str, ...]
-    archive: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """For XCom."""
-        return {name: list(value) for name, value in asdict(self).items()}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
-        """What `to_dict` gave."""
-        return cls(**{name: tuple(value) for name, value in data.items()})
 
 
 def plan(context: Context, interval: Interval, origin: Origin) -> Work:
@@ -113,24 +87,6 @@ def has_newer(context: Context, interval: Interval, moment: datetime) -> bool | 
     return None if own is None else own.planned_at >= moment
 
 
-def work(context: Context, unfinished: Iterable[Plan], own: Plan) -> Work:
-    """What is to be done about the unfinished plans and, last, this one."""
-    plans = [*(p for p in unfinished if p.run != own.run), own]
-    for earlier in plans[:-1]:
-        log.info("run %s is not finished: it is finished first (%s)", earlier.run, describe(earlier))
-    # What a repair has is in the store.
-    reads = [p for p in plans if p.count and p.origin != "repair"]
-    to_archive = [p.run for p in reads if p is own or context.ledger.commit(p.run) is None]
-    for done in plans:
-        if done.origin == "repair":
-            write_repair(context, done)
-        elif not done.count and context.ledger.manifest(done.run) is None:
-            context.ledger.create_manifest(Manifest.of(done, [], []))
-    if not to_archive:
-        log.info("nothing to read: Spark is skipped")
-    return Work(tuple(p.run for p in plans), tuple(to_archive))
-
-
 def propose(context: Context, interval: Interval, origin: Origin) -> Plan:
     """The plan that would be made now. Writes nothing.
 
@@ -139,24 +95,6 @@ def propose(context: Context, interval: Interval, origin: Origin) -> Plan:
     proposed = _propose(context, interval, origin, read_line(context))
     require_own(context, {partition.topic for partition in proposed.partitions})
     return proposed
-
-
-def describe(plan: Plan) -> str:
-    """A plan in a few words: how many offsets, and the ranges of the first partitions."""
-    ranges = [f"{p.name} {r}" for p in plan.partitions for r in p.offset_ranges]
-    shown = ", ".join(ranges[:8]) + (f" and {len(ranges) - 8} more" if len(ranges) > 8 else "")
-    return f"{plan.count:,} offsets of {len(plan.partitions)} partitions" + (f": {shown}" if shown else "")
-
-
-def survey(context: Context, line: Line, expected: Progress) -> Survey:
-    """The partitions as the brokers describe them.
-
-    :param expected: the progress once everything that is planned is settled.
-    :raises PolicyError: topics that were archived before have vanished.
-    """
-    found = look(context, line, expected)
-    refuse_hidden_topics(context, expected, found.seen)
-    return found
 
 
 def _propose(context: Context, interval: Interval, origin: Origin, line: Line) -> Plan:
@@ -212,8 +150,3 @@ def live_members(group: str, members: list[str]) -> str:
         "group, and nobody else may commit there; stop those consumers or give the archive a group of its own "
         "(source.group)"
     )
-
-
-def expected_progress(context: Context) -> Progress:
-    """The progress once everything that is planned is settled."""
-    return read_line(context).expected(context.ledger)
