@@ -10,7 +10,7 @@ from kafka_archiver.config import Archive
 from kafka_archiver.decode.registry import Registry
 from kafka_archiver.errors import ArchiverError
 from kafka_archiver.kafka.cluster import Cluster
-from kafka_archiver.orchestration.cli.find import ask_each
+from kafka_archiver.orchestration.cli.opening import ask_each
 from kafka_archiver.orchestration.connections import Wanted, find, kafka_endpoint, registry_endpoint, store_endpoint
 from kafka_archiver.orchestration.handover import handed_over
 from kafka_archiver.orchestration.metadata.facts import facts_of

@@ -12,7 +12,7 @@ from kafka_archiver.config import Archive
 from kafka_archiver.documents import isoformat
 from kafka_archiver.errors import ArchiverError, ConfigError
 from kafka_archiver.intervals import Interval
-from kafka_archiver.orchestration.cli.find import find_archive, open_archive
+from kafka_archiver.orchestration.cli.opening import find_archive, open_archive
 from kafka_archiver.orchestration.dag_run.schedule import last_interval
 from kafka_archiver.orchestration.terminal.output import Answer, Table, answering
 from kafka_archiver.plan import Plan

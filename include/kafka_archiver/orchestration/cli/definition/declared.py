@@ -14,7 +14,7 @@ List the archives in the folder of YAML files (ARCHIVER_CONFIG_DIR). What is wro
 json and yaml: a list of {{archive, dag_id, topics (null with a pattern), pattern (null with topics), group, store,
 schedule (null: by hand only), timezone, file}}.
 {ANSWER}""",
-    func=lazy_load_command(f"{HERE}.archives.list_archives"),
+    func=lazy_load_command(f"{HERE}.list.list_archives"),
     args=(OUTPUT,),
 )
 
