@@ -21,8 +21,8 @@ from kafka_archiver.orchestration.operators import ArchiveOperator
 from kafka_archiver.ranges import Range
 from kafka_archiver.steps.archives import read_archives
 from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.facts import Facts
 from kafka_archiver.steps.plan import Work
+from kafka_archiver.steps.status.facts import Facts
 from scripts.stack.paths import ROOT
 from tests.support.brokers import Brokers
 from tests.support.metadata import database_with

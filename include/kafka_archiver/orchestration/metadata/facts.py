@@ -19,7 +19,7 @@ from kafka_archiver.orchestration.dag_run.params import takes_new
 from kafka_archiver.orchestration.dag_run.schedule import last_interval
 from kafka_archiver.orchestration.metadata.states import ENDED, UNFINISHED
 from kafka_archiver.orchestration.metadata.why import causes
-from kafka_archiver.steps.facts import DagRun, Facts, Failure
+from kafka_archiver.steps.status.facts import DagRun, Facts, Failure
 
 # How many runs are looked at, backfills apart: a long one must not hide the schedule's.
 LAST = 30

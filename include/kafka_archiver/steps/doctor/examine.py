@@ -13,8 +13,8 @@ from kafka_archiver.steps.doctor.brokers import check_brokers
 from kafka_archiver.steps.doctor.check import Check, problem, tried
 from kafka_archiver.steps.doctor.condition import check_condition, check_runs
 from kafka_archiver.steps.doctor.store import check_store
-from kafka_archiver.steps.facts import Facts
 from kafka_archiver.steps.plan.claims import foreign, owners_of
+from kafka_archiver.steps.status.facts import Facts
 from kafka_archiver.store import Store
 
 

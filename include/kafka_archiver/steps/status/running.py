@@ -5,9 +5,9 @@ from datetime import datetime, timedelta
 from urllib.parse import quote
 
 from kafka_archiver.documents import isoformat
-from kafka_archiver.steps.facts import DagRun, Facts
 from kafka_archiver.steps.line import Line
-from kafka_archiver.steps.trouble import Trouble, problem, warning
+from kafka_archiver.steps.status.facts import DagRun, Facts
+from kafka_archiver.steps.status.trouble import Trouble, problem, warning
 
 # A run that takes so many times longer than usual, and at least so long, is worth a look.
 TIMES, AT_LEAST = 5, timedelta(minutes=30)

@@ -10,11 +10,11 @@ from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import Commit, Manifest
 from kafka_archiver.planning.state import PartitionState
 from kafka_archiver.proof import HourProof, Verdict
-from kafka_archiver.steps.condition import condition, observe, waits
 from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.facts import Facts
 from kafka_archiver.steps.line import Line, read_line
-from kafka_archiver.steps.trouble import Trouble
+from kafka_archiver.steps.status.condition import condition, observe, waits
+from kafka_archiver.steps.status.facts import Facts
+from kafka_archiver.steps.status.trouble import Trouble
 
 
 class PartitionStatus(Value):

@@ -14,12 +14,12 @@ from kafka_archiver.planning.state import Beginning, Known, PartitionState
 from kafka_archiver.progress import Progress
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.facts import Facts
 from kafka_archiver.steps.line import Line, read_line
 from kafka_archiver.steps.plan.step import live_members
 from kafka_archiver.steps.plan.survey import TRIES, OvertakenError, look, refuse_hidden_topics
-from kafka_archiver.steps.running import of_runs
-from kafka_archiver.steps.trouble import Trouble, problem, warning
+from kafka_archiver.steps.status.facts import Facts
+from kafka_archiver.steps.status.running import of_runs
+from kafka_archiver.steps.status.trouble import Trouble, problem, warning
 
 
 @dataclass(frozen=True, slots=True)
