@@ -11,7 +11,7 @@ nothing but the report, `audit.json` in the ledger. Trigger it with `deep` to ha
 
 from airflow.sdk import get_parsing_context
 
-from kafka_archiver.orchestration.audit_dags import audit_dags
+from kafka_archiver.orchestration.dags import audit_dags
 
 # What is wrong with other YAML files, archive_errors.py beside this file shows.
 globals().update(audit_dags(text=__doc__ or "", only=get_parsing_context().dag_id))

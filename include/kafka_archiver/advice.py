@@ -1,4 +1,4 @@
-"""What a person can do about it: the exact commands that messages name. Pure."""
+"""What a person can do about it: the exact commands that messages name, and the DAG they are about. Pure."""
 
 import json
 from collections.abc import Mapping
@@ -10,6 +10,11 @@ _MEANS = {
     "follow_ledger": "archiving goes on where the ledger ends",
     "resume_from_ledger": "archiving goes on where the ledger ends",
 }
+
+
+def dag_id(archive: str) -> str:
+    """The DAG of an archive."""
+    return f"archive_{archive}"
 
 
 def choose(archive: str, policy: str, choice: str) -> str:
@@ -28,7 +33,7 @@ def choose_all(archive: str, choices: Mapping[str, str]) -> str:
 
 def once(archive: str, choices: Mapping[str, str]) -> str:
     """The command that chooses for one run."""
-    return f"airflow dags trigger archive_{archive} --conf '{json.dumps({'policies': dict(choices)})}'"
+    return f"airflow dags trigger {dag_id(archive)} --conf '{json.dumps({'policies': dict(choices)})}'"
 
 
 def repair(archive: str, lost: str = "") -> str:
@@ -51,4 +56,4 @@ def plan_anew(archive: str, run: str) -> str:
 
 def run_now(archive: str) -> str:
     """How to start a run."""
-    return f"`airflow dags trigger archive_{archive}`"
+    return f"`airflow dags trigger {dag_id(archive)}`"

@@ -10,7 +10,7 @@ from kafka_archiver.progress import PartitionProgress, Progress
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.doctor import Check, examine
 from kafka_archiver.steps.doctor.store import check_store
-from kafka_archiver.steps.facts import Facts
+from kafka_archiver.steps.status.facts import Facts
 from kafka_archiver.store import open_store
 from scripts.stack.kafka import Kafka
 from scripts.stack.s3 import S3

@@ -9,11 +9,11 @@ import pytest
 from kafka_archiver.errors import ConfigError, IntegrityError, PolicyError
 from kafka_archiver.keys import line_document
 from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.choices import refuse_idle_choices
 from kafka_archiver.steps.close_hours import close_hours
 from kafka_archiver.steps.commit import commit
-from kafka_archiver.steps.history import last_runs
+from kafka_archiver.steps.history import last_runs, run_in_full
 from kafka_archiver.steps.plan import plan
+from kafka_archiver.steps.plan.idle import refuse_idle_choices
 from kafka_archiver.steps.verify import verify
 from kafka_archiver.store.memory import MemoryStore
 from tests.support.lake import Lake, hour
@@ -305,3 +305,21 @@ def test_a_plan_that_was_deleted_is_named_with_the_command_that_says_what_else_i
     one.store.delete(line_document(one.name, 2))
     with pytest.raises(ConfigError, match=f"place 2 of .* is empty: .*`airflow archive audit {one.name}` says what"):
         last_runs(one.ledger, 3)
+
+
+def test_a_run_in_full_has_its_documents_and_the_account_of_each_partition() -> None:
+    one = lake(5, start=2)
+    one.run(1)
+    found = run_in_full(one.ledger, "last")
+    assert (found.run, found.state, found.store) == (hour(1).id, "settled", one.store.url)
+    assert (found.plan, found.manifest, found.commit) == (
+        one.ledger.plan(found.run),
+        one.ledger.manifest(found.run),
+        one.ledger.commit(found.run),
+    )
+    [account] = found.accounts
+    assert found.manifest is not None
+    assert {**found.manifest.account, "topic": "orders", "partition": 0} == account.model_dump()
+    assert account.offsets == found.plan.count
+    [summary] = last_runs(one.ledger, 1)
+    assert (summary.run, summary.interval_start, summary.offsets) == (found.run, hour(1).start, found.plan.count)

@@ -15,14 +15,14 @@ from airflow.sdk.bases.operator import ExecutorSafeguard
 
 from kafka_archiver.config import Archive, parse_archive
 from kafka_archiver.intervals import to_ms
-from kafka_archiver.orchestration.archives import read_archives
 from kafka_archiver.orchestration.connections import endpoints
-from kafka_archiver.orchestration.dags import archive_dag, dag_id
+from kafka_archiver.orchestration.dags.archive import archive_dag, dag_id
 from kafka_archiver.orchestration.operators import ArchiveOperator
 from kafka_archiver.ranges import Range
+from kafka_archiver.steps.archives import read_archives
 from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.facts import Facts
 from kafka_archiver.steps.plan import Work
+from kafka_archiver.steps.status.facts import Facts
 from scripts.stack.paths import ROOT
 from tests.support.brokers import Brokers
 from tests.support.metadata import database_with
@@ -169,7 +169,7 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def context(orders: Path, brokers: Brokers) -> Context:
-    found, _ = read_archives(orders.parent)
+    found = read_archives(orders.parent).found
     return Context.open(found["orders"], endpoints(found["orders"]))
 
 
@@ -213,7 +213,7 @@ def ends(session: Session, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     from airflow.models.taskinstance import TaskInstance
     from sqlalchemy import select
 
-    from kafka_archiver.orchestration.cli import start
+    from kafka_archiver.orchestration.metadata import start
 
     told = {"plan": "success", "archive": "success"}
     waiting = iter(range(100))

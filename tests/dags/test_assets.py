@@ -11,7 +11,7 @@ from airflow.sdk.execution_time.task_runner import _serialize_outlet_events
 
 from kafka_archiver.config import Archive
 from kafka_archiver.documents import isoformat
-from kafka_archiver.orchestration.assets import announce, hours_alias
+from kafka_archiver.orchestration.dags.assets import announce, hours_alias
 from kafka_archiver.proof import Contribution, HourProof, ProofObject
 from kafka_archiver.steps.close_hours import Changed
 from tests.dags.conftest import MakeArchive

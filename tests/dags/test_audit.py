@@ -10,10 +10,10 @@ import yaml
 from airflow.sdk.exceptions import AirflowException
 
 from kafka_archiver.errors import ConfigError, IntegrityError, TransientError
-from kafka_archiver.orchestration import audit_dags
-from kafka_archiver.orchestration.archives import read_archives
-from kafka_archiver.orchestration.audit_dags import audit_dag
+from kafka_archiver.orchestration.dags import audit as audit_dags
+from kafka_archiver.orchestration.dags.audit import audit_dag
 from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.steps.archives import config_folder, read_archives
 from kafka_archiver.store import open_store
 from tests.dags.conftest import MINIMAL, Call, MakeArchive, load
 from tests.support.lake import Lake
@@ -155,7 +155,7 @@ class TestDag:
         run = type("run", (), {"conf": params})
         context = {"params": {"deep": False, "live": False, **params}, "ti": ti, "dag_run": run}
         monkeypatch.setattr(audit_dags, "get_current_context", lambda: context)
-        archives, _ = read_archives(audit_dags.config_folder())
+        archives = read_archives(config_folder()).found
         try:
             audit_dag(archives["orders"], "").get_task("audit").python_callable()  # type: ignore[attr-defined]
         except IntegrityError as error:

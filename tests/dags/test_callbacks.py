@@ -16,10 +16,10 @@ from kafka_archiver.errors import IntegrityError, PermanentError, TransientError
 from kafka_archiver.formats import resolve
 from kafka_archiver.intervals import Interval
 from kafka_archiver.ledger import Ledger
-from kafka_archiver.orchestration import alert as alert_module
-from kafka_archiver.orchestration import callbacks
-from kafka_archiver.orchestration.callbacks import FailureAlert
-from kafka_archiver.orchestration.cause import CAUSE, leave_cause
+from kafka_archiver.orchestration.alerts import alert as alert_module
+from kafka_archiver.orchestration.alerts import callbacks
+from kafka_archiver.orchestration.alerts.callbacks import FailureAlert
+from kafka_archiver.orchestration.alerts.cause import CAUSE, leave_cause
 from kafka_archiver.plan import PartitionPlan, Plan
 from kafka_archiver.progress import Progress
 from kafka_archiver.steps.context import Context

@@ -15,9 +15,9 @@ from kafka_archiver.errors import PermanentError, TransientError
 from kafka_archiver.keys import Place, hour_path, object_key
 from kafka_archiver.ledger import Stored
 from kafka_archiver.manifest import Intent
-from kafka_archiver.orchestration.audit_dags import audit_dag
-from kafka_archiver.orchestration.cli.output import render
 from kafka_archiver.orchestration.cli.status import hours_table
+from kafka_archiver.orchestration.dags.audit import audit_dag
+from kafka_archiver.orchestration.terminal.output import render
 from kafka_archiver.progress import Progress
 from kafka_archiver.proof import Verdict
 from kafka_archiver.ranges import Range
@@ -293,7 +293,7 @@ class Clock(datetime):
 def test_the_task_removes_what_is_a_day_old_and_looks_at_each_run_for_a_week(
     context: Context, own_temporary_directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kafka_archiver.orchestration.cleaning.datetime", Clock)
+    monkeypatch.setattr("kafka_archiver.orchestration.dags.cleaning.datetime", Clock)
     # The store's clock, too.
     MemoryStore(context.store.url.removeprefix("memory://").partition("/")[0], clock=lambda: Clock.moment)
     monkeypatch.setattr(Clock, "moment", DAY + timedelta(hours=4))

@@ -49,8 +49,14 @@ def test_every_airflow_command_loads_next_to_nothing_of_ours(tmp_path: Path) -> 
         f"{orchestration}.backfill.definition",
         f"{orchestration}.cli",
         f"{orchestration}.cli.definition",
-        f"{orchestration}.options",
+        f"{orchestration}.cli.definition.changing",
+        f"{orchestration}.cli.definition.common",
+        f"{orchestration}.cli.definition.declared",
+        f"{orchestration}.cli.definition.runs",
+        f"{orchestration}.cli.definition.state",
         f"{orchestration}.provider",
+        f"{orchestration}.terminal",
+        f"{orchestration}.terminal.options",
     ]
     assert found["heavy"] == []
     assert {"list", "trigger", "unpause"} < set(found["dags"])

@@ -10,9 +10,9 @@ import pytest
 from airflow.sdk.log import mask_secret
 
 from kafka_archiver.errors import IntegrityError, PermanentError, TransientError
-from kafka_archiver.orchestration.cause import CAUSE, leave_cause
-from kafka_archiver.orchestration.facts import facts_of
-from kafka_archiver.orchestration.schedule import last_interval
+from kafka_archiver.orchestration.alerts.cause import CAUSE, leave_cause
+from kafka_archiver.orchestration.dag_run.schedule import last_interval
+from kafka_archiver.orchestration.metadata.facts import facts_of
 from kafka_archiver.ranges import Range
 from kafka_archiver.steps.context import Context
 from tests.dags.conftest import DAGS as DAG_FILES
@@ -201,7 +201,7 @@ def test_a_stuck_run(problems: Ask, airflow_run: MADE, settled: Context) -> None
 def test_a_long_backfill_hides_no_run_of_the_schedule(airflow_run: MADE, settled: Context, monkeypatch: Any) -> None:
     from airflow.utils.types import DagRunType
 
-    monkeypatch.setattr("kafka_archiver.orchestration.facts.LAST", 2)
+    monkeypatch.setattr("kafka_archiver.orchestration.metadata.facts.LAST", 2)
     name = airflow_run(minutes=90)
     for number in range(3):
         airflow_run(minutes=50 - number, run_type=DagRunType.BACKFILL_JOB)
@@ -244,7 +244,7 @@ def test_a_database_that_does_not_answer_hides_nothing_else(
     def refuse() -> None:
         raise OperationalError("SELECT 1", {}, Exception("no such table: dag"))
 
-    monkeypatch.setattr("kafka_archiver.orchestration.facts.create_session", refuse)
+    monkeypatch.setattr("kafka_archiver.orchestration.metadata.facts.create_session", refuse)
     brokers.group[P1] = 1
     found = problems()
     assert list(found) == ["moved group", "airflow"]

@@ -9,8 +9,9 @@ from airflow.sdk._shared.secrets_masker import SecretsMasker, _secrets_masker
 
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import ConfigError, TransientError
-from kafka_archiver.orchestration.connections import endpoints, kafka_properties, store_options
-from kafka_archiver.orchestration.lookup import Wanted, find
+from kafka_archiver.orchestration.connections import Wanted, endpoints, find
+from kafka_archiver.orchestration.connections.kafka import kafka_properties
+from kafka_archiver.orchestration.connections.store import store_options
 from kafka_archiver.steps.context import Endpoints
 from kafka_archiver.store.options import S3Options
 from tests.dags.conftest import SECRET, AddConnection, MakeArchive
@@ -216,7 +217,7 @@ def test_with_a_secrets_backend_a_missing_connection_may_be_an_outage(
     connection: AddConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "kafka_archiver.orchestration.lookup.conf",
+        "kafka_archiver.orchestration.connections.lookup.conf",
         _Settings({("secrets", "backend"): "airflow.secrets.local_filesystem.LocalFilesystemBackend"}),
     )
     with pytest.raises(TransientError, match="or see whether Airflow's secrets backend answers"):

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kafka_archiver.orchestration.gate import runs_in_the_middle
+from kafka_archiver.orchestration.dag_run.gate import runs_in_the_middle
 
 pytestmark = pytest.mark.dags
 Run = tuple[str, str | None]

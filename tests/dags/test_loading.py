@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_archiver.orchestration.dags import archive_dags
+from kafka_archiver.orchestration.dags.archive import archive_dags
 from tests.dags.conftest import MINIMAL, load
 
 pytestmark = pytest.mark.dags
@@ -84,7 +84,7 @@ def test_what_airflow_refuses_is_an_error_of_that_archive_alone(
         (archives / f"{name}.yaml").write_text(MINIMAL.format(name=name))
     # Longer than Airflow takes; no YAML that passes our own checks is known to be refused.
     monkeypatch.setattr(
-        "kafka_archiver.orchestration.dags.tags", lambda a: ["x" * 101] if a.archive == "orders" else []
+        "kafka_archiver.orchestration.dags.archive.tags", lambda a: ["x" * 101] if a.archive == "orders" else []
     )
     dags, errors = archive_dags("", Path("archive.py"))
     assert list(dags) == ["archive_payments"]

@@ -9,7 +9,7 @@ import pytest
 
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.keys import progress_document
-from kafka_archiver.orchestration.params import checked_run
+from kafka_archiver.orchestration.dag_run.params import checked_run
 from kafka_archiver.ranges import Range
 from kafka_archiver.steps.context import Context
 from tests.dags.conftest import Call, Session, confs, pause

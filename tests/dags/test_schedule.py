@@ -10,7 +10,7 @@ import pytest
 from airflow.timetables.base import TimeRestriction
 from airflow.timetables.interval import CronDataIntervalTimetable as Scheduler
 
-from kafka_archiver.orchestration.schedule import interval_of, last_interval, origin_of
+from kafka_archiver.orchestration.dag_run.schedule import interval_of, last_interval, origin_of
 from tests.dags.conftest import MakeArchive
 
 pytestmark = pytest.mark.dags

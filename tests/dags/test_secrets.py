@@ -12,8 +12,8 @@ from airflow.serialization.serialized_objects import DagSerialization
 
 from kafka_archiver.config import parse_archive
 from kafka_archiver.errors import ConfigError
-from kafka_archiver.orchestration.audit_dags import audit_dag
 from kafka_archiver.orchestration.connections import endpoints
+from kafka_archiver.orchestration.dags.audit import audit_dag
 from tests.dags.conftest import AddConnection, Call, MakeArchive, dag_of, load
 from tests.support.places import mappings, with_value
 

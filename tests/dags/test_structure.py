@@ -9,8 +9,8 @@ from airflow.sdk.exceptions import AirflowException
 from airflow.serialization.serialized_objects import DagSerialization
 
 from kafka_archiver.errors import ConfigError, IntegrityError, PermanentError, PolicyError, TransientError
-from kafka_archiver.orchestration.callbacks import FailureAlert
-from kafka_archiver.orchestration.cause import leave_cause
+from kafka_archiver.orchestration.alerts.callbacks import FailureAlert
+from kafka_archiver.orchestration.alerts.cause import leave_cause
 from tests.dags.conftest import MakeArchive, dag_of
 
 pytestmark = pytest.mark.dags

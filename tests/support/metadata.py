@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from kafka_archiver.orchestration.cause import CAUSE
+from kafka_archiver.orchestration.alerts.cause import CAUSE
 
 CONNECTION = "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"
 

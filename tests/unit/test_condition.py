@@ -15,14 +15,14 @@ from kafka_archiver.intervals import to_ms
 from kafka_archiver.kafka.first import LogEnd
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.condition import condition, observe
 from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.facts import Facts
-from kafka_archiver.steps.look import OvertakenError
 from kafka_archiver.steps.plan import propose
+from kafka_archiver.steps.plan.survey import OvertakenError
 from kafka_archiver.steps.stamp import stamp
 from kafka_archiver.steps.status import ArchiveStatus, status
-from kafka_archiver.steps.trouble import Trouble
+from kafka_archiver.steps.status.condition import condition, observe
+from kafka_archiver.steps.status.facts import Facts
+from kafka_archiver.steps.status.trouble import Trouble
 from kafka_archiver.store.memory import MemoryStore
 from tests.support.brokers import Brokers
 from tests.support.runs import DAY, P0, P1, hour, run

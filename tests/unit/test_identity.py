@@ -7,7 +7,7 @@ from kafka_archiver.kafka.identity import NO_ID
 from kafka_archiver.manifest import Manifest, Witness
 from kafka_archiver.progress import Progress
 from kafka_archiver.ranges import TopicPartition
-from kafka_archiver.steps.identity import doubts
+from kafka_archiver.steps.plan.doubts import doubts
 from tests.support.kafka_twin import KafkaTwin
 from tests.support.plans import manifest, partition, plan
 from tests.support.topics import Record

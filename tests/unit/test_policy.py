@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import PolicyError
 from kafka_archiver.plan import PartitionPlan
-from kafka_archiver.planning import left_out, plan_backfill, plan_forward
-from kafka_archiver.policy import Known, Seen, beginnings, troubles
+from kafka_archiver.planning.beginnings import beginnings, troubles
+from kafka_archiver.planning.left_out import left_out
+from kafka_archiver.planning.partitions import plan_backfill, plan_forward
+from kafka_archiver.planning.state import Known, PartitionState
 from kafka_archiver.progress import Older, PartitionProgress, Progress
 from kafka_archiver.ranges import Range, TopicPartition, merge, overlaps
 from tests.support.plans import FIVE, plan
@@ -29,7 +31,7 @@ def archive(limit: int = 10**9, **policies: str) -> Archive:
     )
 
 
-def seen(**changes: Any) -> Seen:
+def seen(**changes: Any) -> PartitionState:
     state: dict[str, Any] = {
         "name": NAME,
         "topic_id": "id",
@@ -40,7 +42,7 @@ def seen(**changes: Any) -> Seen:
         "leader_epoch": 0,
         "begin": 0,
     } | changes
-    return Seen(**{"high": state["log_end"], **state})
+    return PartitionState(**{"high": state["log_end"], **state})
 
 
 def known(
@@ -49,12 +51,12 @@ def known(
     return {NAME: PartitionProgress(topic="orders", topic_id=topic_id, partition=0, next=next_, covered=covered)}
 
 
-def forward(of: Archive, states: list[Seen], ledger: Known) -> list[PartitionPlan]:
+def forward(of: Archive, states: list[PartitionState], ledger: Known) -> list[PartitionPlan]:
     starts = beginnings(of, states, ledger)
     return plan_forward(of.source.max_records_per_run, states, ledger, starts)
 
 
-def backfill(state: Seen, ledger: Known, start: int, end: int) -> list[PartitionPlan]:
+def backfill(state: PartitionState, ledger: Known, start: int, end: int) -> list[PartitionPlan]:
     return plan_backfill([state], ledger, {state.name: Range(start, end)})
 
 
@@ -139,7 +141,7 @@ STRANGE = [
 
 @pytest.mark.parametrize(("state", "ledger", "message"), STRANGE)
 def test_a_strange_state_fails_and_says_what_to_do(
-    state: Seen, ledger: dict[TopicPartition, Any], message: str
+    state: PartitionState, ledger: dict[TopicPartition, Any], message: str
 ) -> None:
     with pytest.raises(PolicyError, match=message):
         forward(archive(), [state], ledger)

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from kafka_archiver.plan import Plan
 from kafka_archiver.progress import Progress
-from kafka_archiver.steps.facts import DagRun, Facts, Failure
 from kafka_archiver.steps.line import Line, Waiting
-from kafka_archiver.steps.running import of_runs
-from kafka_archiver.steps.trouble import Trouble
+from kafka_archiver.steps.status.facts import DagRun, Facts, Failure
+from kafka_archiver.steps.status.running import of_runs
+from kafka_archiver.steps.status.trouble import Trouble
 from tests.support.plans import partition, plan
 
 pytestmark = pytest.mark.unit

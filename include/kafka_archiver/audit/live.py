@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from kafka_archiver.advice import run_now
 from kafka_archiver.audit.report import Finding, error, warning
 from kafka_archiver.config import Archive
-from kafka_archiver.policy import Beginning, Known, Seen, advice, each, troubles
+from kafka_archiver.planning.beginnings import advice, each, troubles
+from kafka_archiver.planning.state import Beginning, Known, PartitionState
 from kafka_archiver.progress import Progress
 from kafka_archiver.ranges import Range
 
@@ -20,7 +21,9 @@ _KINDS = {
 }
 
 
-def check_live(archive: Archive, seen: Sequence[Seen], known: Known, first: Sequence[str] = ()) -> Iterator[Finding]:
+def check_live(
+    archive: Archive, seen: Sequence[PartitionState], known: Known, first: Sequence[str] = ()
+) -> Iterator[Finding]:
     """What the next run would stop at, what its policies would decide, and what it is about to lose.
 
     :param known: what settled and planned runs cover already, by partition.
@@ -50,7 +53,7 @@ def after(first: Sequence[str], what_to_do: str) -> str:
     return f"No run goes on before {kinds} is settled. Then: {what_to_do[0].lower()}{what_to_do[1:]}"
 
 
-def _retention(archive: Archive, state: Seen, known: Known, first: Sequence[str]) -> Iterator[Finding]:
+def _retention(archive: Archive, state: PartitionState, known: Known, first: Sequence[str]) -> Iterator[Finding]:
     before = known.get(state.name)
     position = before.next if before else None
     if position is None or before is None or before.topic_id != state.topic_id:

@@ -10,9 +10,8 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import PermanentError
-from kafka_archiver.orchestration.connections import endpoints
-from kafka_archiver.orchestration.gate import PLAN
-from kafka_archiver.orchestration.lookup import Wanted, find
+from kafka_archiver.orchestration.connections import Wanted, endpoints, find
+from kafka_archiver.orchestration.dag_run.gate import PLAN
 from kafka_archiver.orchestration.package import build_package
 from kafka_archiver.orchestration.spark_conf import spark_conf
 from kafka_archiver.orchestration.submit import SubmitHook

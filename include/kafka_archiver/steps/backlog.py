@@ -6,8 +6,8 @@ from kafka_archiver.errors import IntegrityError
 from kafka_archiver.steps.close_hours import close_hours
 from kafka_archiver.steps.commit import commit
 from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.plan import Work
 from kafka_archiver.steps.verify import verify
+from kafka_archiver.steps.work import Work
 
 
 def archive_runs(context: Context, work: Work, archive: Callable[[str], object]) -> None:

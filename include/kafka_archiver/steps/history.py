@@ -1,14 +1,14 @@
 """What an archive's runs have done: the line read backwards, and one run in full."""
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import Literal
+from typing import Literal, Self
 
 from kafka_archiver.documents import UtcTime, Value
 from kafka_archiver.errors import ConfigError
-from kafka_archiver.intervals import Interval
 from kafka_archiver.ledger import Ledger
-from kafka_archiver.manifest import Commit, Manifest
+from kafka_archiver.manifest import FATES, ChunkAccount, Commit, Manifest, totals
 from kafka_archiver.plan import Plan
+from kafka_archiver.ranges import TopicPartition
 
 State = Literal["planned", "written", "committed", "settled", "replaced", "given_up"]
 
@@ -18,7 +18,8 @@ class RunSummary(Value):
 
     run: str
     number: int
-    interval: Interval
+    interval_start: UtcTime
+    interval_end: UtcTime
     origin: str
     planned_at: UtcTime
     offsets: int
@@ -28,12 +29,72 @@ class RunSummary(Value):
     state: State
 
 
+class PartitionAccount(Value):
+    """What became of the offsets that a run planned of one partition; each is counted once."""
+
+    topic: str
+    partition: int
+    archived: int
+    filtered: int
+    dead_lettered: int
+    absent: int
+    lost: int
+
+    @classmethod
+    def of(cls, name: TopicPartition, chunks: list[ChunkAccount]) -> Self:
+        """The sum over the chunks of a partition."""
+        return cls(topic=name.topic, partition=name.partition, **totals(chunks))
+
+    @property
+    def offsets(self) -> int:
+        """All of them."""
+        return sum(getattr(self, fate) for fate in FATES)
+
+
+class RunInFull(Value):
+    """One run: its documents in the ledger, and how far it has come. `store`: the URL below which its keys are."""
+
+    archive: str
+    run: str
+    state: State
+    store: str
+    plan: Plan
+    manifest: Manifest | None
+    commit: Commit | None
+
+    @property
+    def accounts(self) -> list[PartitionAccount]:
+        """Of each partition, sorted; none as long as nothing is written."""
+        chunks: dict[TopicPartition, list[ChunkAccount]] = {}
+        for chunk in self.manifest.chunks if self.manifest else ():
+            chunks.setdefault(TopicPartition(chunk.topic, chunk.partition), []).append(chunk)
+        return [PartitionAccount.of(name, chunks[name]) for name in sorted(chunks)]
+
+
 def last_runs(ledger: Ledger, count: int) -> list[RunSummary]:
     """The runs that were planned last, the newest first."""
     settled = _settled(ledger)
     last = max((plan.number for plan in ledger.following(settled)), default=settled)
     with ThreadPoolExecutor(8) as pool:
         return list(pool.map(lambda n: _summary(ledger, n, settled), range(last, max(0, last - count), -1)))
+
+
+def run_in_full(ledger: Ledger, run: str) -> RunInFull:
+    """All that the ledger has of a run, by its name; `last`: of the one that was planned last.
+
+    :raises ConfigError: there is none.
+    """
+    plan = find_plan(ledger, run)
+    manifest, commit = ledger.manifest(plan.run), ledger.commit(plan.run)
+    return RunInFull(
+        archive=ledger.archive,
+        run=plan.run,
+        state=_state_of(plan, manifest, commit, _settled(ledger)),
+        store=ledger.store.url,
+        plan=plan,
+        manifest=manifest,
+        commit=commit,
+    )
 
 
 def _settled(ledger: Ledger) -> int:
@@ -52,18 +113,19 @@ def _summary(ledger: Ledger, number: int, settled: int) -> RunSummary:
     return RunSummary(
         run=plan.run,
         number=number,
-        interval=plan.interval,
+        interval_start=plan.interval.start,
+        interval_end=plan.interval.end,
         origin=plan.origin,
         planned_at=plan.planned_at,
         offsets=plan.count,
         objects=None if manifest is None else len(manifest.objects),
         rows=None if manifest is None else manifest.rows,
         bytes=None if manifest is None else sum(o.bytes for o in manifest.objects),
-        state=state_of(plan, manifest, ledger.commit(plan.run), settled),
+        state=_state_of(plan, manifest, ledger.commit(plan.run), settled),
     )
 
 
-def state_of(plan: Plan, manifest: Manifest | None, commit: Commit | None, settled: int) -> State:
+def _state_of(plan: Plan, manifest: Manifest | None, commit: Commit | None, settled: int) -> State:
     """How far a run has come.
 
     :param settled: up to which place of the line hours are proved.

@@ -17,7 +17,8 @@ from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.steps.clocks import moment
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.line import Line, read_line, tidy
-from kafka_archiver.steps.plan import TRIES, Work, work
+from kafka_archiver.steps.plan.survey import TRIES
+from kafka_archiver.steps.work import Work, work
 
 log = logging.getLogger(__name__)
 

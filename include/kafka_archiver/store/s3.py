@@ -20,7 +20,7 @@ from kafka_archiver.store.compare import compare
 from kafka_archiver.store.options import S3Options
 from kafka_archiver.store.retry import Backoff
 from kafka_archiver.store.s3_client import Timeouts, connect
-from kafka_archiver.store.s3_errors import FAILURES, Place, code_of, explain, may_not_know
+from kafka_archiver.store.s3_errors import FAILURES, Bucket, code_of, explain, may_not_know
 from kafka_archiver.store.s3_sums import OF_THE_WHOLE, TELL, Answer, Sums, confirms, crc_of, encoded, etag_of, said
 
 _NONE: Mapping[str, str] = {}
@@ -42,11 +42,11 @@ class S3Store:
         self.url = f"s3://{bucket}/{prefix}".rstrip("/")
         self._prefix = f"{prefix}/" if prefix else ""
         self._connection = connect(options, timeouts)
-        self._place = Place(bucket, self._connection.client.meta.endpoint_url)
+        self._bucket = Bucket(bucket, self._connection.client.meta.endpoint_url)
         self._backoff = backoff
 
     def __repr__(self) -> str:
-        return f"S3Store({self.url!r} at {self._place.endpoint!r})"
+        return f"S3Store({self.url!r} at {self._bucket.endpoint!r})"
 
     def get(self, key: str) -> bytes | None:
         found = self.version(key)
@@ -86,7 +86,7 @@ class S3Store:
     def now(self) -> datetime:
         date = self._ask("head_bucket", "")["ResponseMetadata"]["HTTPHeaders"].get("date")
         if not date:
-            raise PermanentError(f"{self._place.endpoint} answers without a `Date` header; HTTP asks for one")
+            raise PermanentError(f"{self._bucket.endpoint} answers without a `Date` header; HTTP asks for one")
         return parsedate_to_datetime(date).astimezone(UTC)
 
     def list(self, prefix: str) -> Iterator[Stat]:
@@ -257,7 +257,7 @@ class S3Store:
         return answer or {}
 
     def _without_checksums(self, why: str) -> None:
-        log.info("no additional checksums from now on, since %s %s", self._place.endpoint, why)
+        log.info("no additional checksums from now on, since %s %s", self._bucket.endpoint, why)
         self._connection.checksums = False
 
     def _try(
@@ -270,9 +270,7 @@ class S3Store:
     ) -> Answer | None:
         """None when there are optional parameters that the store may not know."""
         try:
-            answer: dict[str, Any] = getattr(self._connection.client, operation)(
-                Bucket=self._place.bucket, **parameters
-            )
+            answer: dict[str, Any] = getattr(self._connection.client, operation)(Bucket=self._bucket.name, **parameters)
             if "Body" in answer:
                 answer["Body"] = answer["Body"].read()
         except FAILURES as error:
@@ -281,5 +279,5 @@ class S3Store:
             if optional and may_not_know(error, operation):
                 return None
             # Its text may hold a session token, so it must not be in the traceback.
-            raise explain(error, self._place, operation, key) from None
+            raise explain(error, self._bucket, operation, key) from None
         return answer

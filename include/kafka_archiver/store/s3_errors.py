@@ -115,10 +115,10 @@ _PERMANENT = {
 }
 
 
-class Place(NamedTuple):
+class Bucket(NamedTuple):
     """Where a store's requests go, for messages."""
 
-    bucket: str
+    name: str
     endpoint: str
 
 
@@ -133,47 +133,47 @@ def may_not_know(error: BaseException, operation: str) -> bool:
     return code_of(error) in ({"400", "501"} if operation.startswith("head") else _UNKNOWN)
 
 
-def explain(error: BaseException, place: Place, operation: str, key: str) -> ArchiverError:
+def explain(error: BaseException, bucket: Bucket, operation: str, key: str) -> ArchiverError:
     """The failure as an error of ours.
 
     :param operation: the name of the client's method.
     :param key: as the user knows it, below the store's URL; may be a prefix.
     """
     if isinstance(error, ClientError):
-        return _answered(error, place, operation, key)
-    what = f"{operation} of {key or 'all keys'} in bucket {place.bucket}"
+        return _answered(error, bucket, operation, key)
+    what = f"{operation} of {key or 'all keys'} in bucket {bucket.name}"
     if isinstance(error, SSLError) and "CERTIFICATE_VERIFY_FAILED" in str(error):
         return PermanentError(
-            f"the certificate of {place.endpoint} is not trusted: "
+            f"the certificate of {bucket.endpoint} is not trusted: "
             "set verify to the bundle of certificates that signs it"
         )
     if isinstance(error, NoCredentialsError | PartialCredentialsError):
         return PermanentError(
-            f"no credentials for {place.endpoint}: give them to the Airflow connection that store.aws names, "
+            f"no credentials for {bucket.endpoint}: give them to the Airflow connection that store.aws names, "
             "or run where an instance role provides them"
         )
     if isinstance(error, ParamValidationError):
         return PermanentError(f"{what} is not a valid request: S3 has no such bucket or key name")
     if isinstance(error, _CONNECTION_FAILURES):
-        return TransientError(f"{what}: {_reason(error)} at {place.endpoint}")
+        return TransientError(f"{what}: {_reason(error)} at {bucket.endpoint}")
     # What is left of botocore's own are faults of its setup: credentials that a process or file should give, …
-    return PermanentError(f"{what} at {place.endpoint} was not sent: {type(error).__name__}")
+    return PermanentError(f"{what} at {bucket.endpoint} was not sent: {type(error).__name__}")
 
 
-def _answered(error: ClientError, place: Place, operation: str, key: str) -> ArchiverError:
+def _answered(error: ClientError, bucket: Bucket, operation: str, key: str) -> ArchiverError:
     """The store (or the token service) answered with an error."""
     response: dict[str, Any] = error.response
     metadata = response.get("ResponseMetadata", {})
     code, status = code_of(error), metadata.get("HTTPStatusCode", 0)
     request = f", request {metadata['RequestId']}" if metadata.get("RequestId") else ""
     found = (
-        f"{operation} of {key or 'all keys'} in bucket {place.bucket}: "
-        f"HTTP {status} {code} from {place.endpoint}{request}"
+        f"{operation} of {key or 'all keys'} in bucket {bucket.name}: "
+        f"HTTP {status} {code} from {bucket.endpoint}{request}"
     )
     if error.operation_name.startswith("AssumeRole"):
         # Asked of the token service, on the way to the store.
         found = (
-            f"{error.operation_name} for bucket {place.bucket}: HTTP {status} {code} from the token service{request}; "
+            f"{error.operation_name} for bucket {bucket.name}: HTTP {status} {code} from the token service{request}; "
             "may these credentials assume role_arn, and is external_id the one its trust policy asks for?"
         )
     elif code == str(status) and not operation.startswith("head") and _is_xml(metadata):
@@ -181,8 +181,8 @@ def _answered(error: ClientError, place: Place, operation: str, key: str) -> Arc
         return TransientError(f"{found}, and the rest of the answer was cut off")
     elif code in _PERMANENT:
         message = _PERMANENT[code].format(
-            bucket=place.bucket,
-            endpoint=place.endpoint,
+            bucket=bucket.name,
+            endpoint=bucket.endpoint,
             key=key or "all keys",
             code=code,
             operation=operation,

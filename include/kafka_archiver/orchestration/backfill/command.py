@@ -15,13 +15,13 @@ from airflow.utils.session import create_session
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.orchestration.backfill.internals import airflow_backfill
 from kafka_archiver.orchestration.backfill.outlook import Outlook, look
-from kafka_archiver.orchestration.backfill.patience import patiently
 from kafka_archiver.orchestration.backfill.refusal import how_to_cancel, refusal
 from kafka_archiver.orchestration.backfill.request import Request
-from kafka_archiver.orchestration.backfill.sqlite import whole_transactions
 from kafka_archiver.orchestration.backfill.wait import settle, wait
-from kafka_archiver.orchestration.cli.failures import plainly
-from kafka_archiver.orchestration.cli.output import Table, show
+from kafka_archiver.orchestration.metadata.patience import patiently
+from kafka_archiver.orchestration.metadata.transactions import whole_transactions
+from kafka_archiver.orchestration.terminal.failures import plainly
+from kafka_archiver.orchestration.terminal.output import Table, show
 
 _DATABASE_SECONDS = 60
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from airflow.cli.cli_config import ActionCommand, CLICommand, lazy_load_command
 
-from kafka_archiver.orchestration.options import OUTPUT, moment, option, positive
+from kafka_archiver.orchestration.terminal.options import OUTPUT, moment, option, positive
 
 DESCRIPTION = """\
 Run a DAG for the data intervals of a range of dates, and wait until all of these runs have finished.

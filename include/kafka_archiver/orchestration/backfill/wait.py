@@ -5,20 +5,18 @@ from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from airflow.jobs.job import most_recent_job
-from airflow.models import DagModel, DagRun
+from airflow.models import DagRun
 from airflow.models.backfill import Backfill, BackfillDagRun
 from airflow.utils.session import create_session
 from sqlalchemy import exists, select
 from sqlalchemy.orm import Session
 
 from kafka_archiver.documents import isoformat
-from kafka_archiver.orchestration.backfill.patience import patiently
-from kafka_archiver.orchestration.backfill.reasons import reasons
-from kafka_archiver.orchestration.database import UNFINISHED
+from kafka_archiver.orchestration.metadata.patience import FOLLOWING_SECONDS, patiently
+from kafka_archiver.orchestration.metadata.states import UNFINISHED
+from kafka_archiver.orchestration.metadata.why import obstacles, tell_why
 
 _POLL_SECONDS = 3
-_DATABASE_SECONDS = 600
 # Without any news, say after as many polls that all is well.
 _QUIET_POLLS = 20
 
@@ -32,7 +30,7 @@ def wait(backfill_id: int, say: Callable[[str], None], pause: Callable[[float], 
     notes: set[str] = set()
     quiet = 0
     while True:
-        runs, blocks = patiently(lambda: _look(backfill_id), _DATABASE_SECONDS)
+        runs, blocks = patiently(lambda: _look(backfill_id), FOLLOWING_SECONDS)
         news = [run for run in runs if run.state != seen.get(run.id) and run.state not in UNFINISHED]
         counts = Counter(str(run.state) for run in runs)
         left = sum(counts[state] for state in UNFINISHED)
@@ -49,12 +47,6 @@ def wait(backfill_id: int, say: Callable[[str], None], pause: Callable[[float], 
         if quiet and quiet % _QUIET_POLLS == 0:
             say(f"Waiting: {counts['running']} running, {counts['queued']} queued.")
         pause(_POLL_SECONDS)
-
-
-def tell_why(dag_id: str, run_id: str, say: Callable[[str], None]) -> None:
-    """Say the cause of each failed task of a run, and where its log is."""
-    for line in patiently(lambda: reasons(dag_id, run_id), _DATABASE_SECONDS):
-        say(line)
 
 
 def settle(dag_id: str) -> None:
@@ -94,20 +86,4 @@ def _obstacles(backfill_id: int, session: Session) -> list[str]:
     found = obstacles(backfill.dag_id, session)
     if backfill.is_paused:
         found.append(f"Backfill {backfill_id} is paused: its queued runs do not start. Unpause it in Airflow's UI.")
-    return found
-
-
-def obstacles(dag_id: str, session: Session) -> list[str]:
-    """What keeps runs of a DAG from going on."""
-    model = session.get(DagModel, dag_id)
-    scheduler = most_recent_job("SchedulerJob", session=session)
-    found = []
-    if model is None or model.is_stale:
-        found.append(f"DAG {dag_id} is no longer in the DAG files: its runs do not go on.")
-    elif model.is_paused:
-        found.append(
-            f"DAG {dag_id} is paused: its queued runs do not start. To start them: `airflow dags unpause {dag_id}`."
-        )
-    if scheduler is None or not scheduler.is_alive():
-        found.append("No scheduler is alive, so nothing goes on. Does `airflow scheduler` run?")
     return found

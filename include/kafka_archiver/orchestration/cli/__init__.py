@@ -1,1 +1,1 @@
-"""The `airflow archive` commands: one file a command or pair, each imported only when it runs."""
+"""The `airflow archive` commands: one file a command, named like it, each imported only when it runs."""

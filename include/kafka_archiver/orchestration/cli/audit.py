@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 from kafka_archiver.audit.report import Report, count
 from kafka_archiver.config import Archive
-from kafka_archiver.orchestration.cli.find import ask_each, open_archive
-from kafka_archiver.orchestration.cli.output import Answer, Red, Table, answering
+from kafka_archiver.orchestration.cli.opening import ask_each, open_archive
 from kafka_archiver.orchestration.connections import store_endpoint
+from kafka_archiver.orchestration.terminal.output import Answer, Red, Table, answering
 from kafka_archiver.steps.auditing import audit
 from kafka_archiver.store import open_store
 

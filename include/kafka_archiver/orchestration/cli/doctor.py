@@ -10,13 +10,12 @@ from kafka_archiver.config import Archive
 from kafka_archiver.decode.registry import Registry
 from kafka_archiver.errors import ArchiverError
 from kafka_archiver.kafka.cluster import Cluster
-from kafka_archiver.orchestration.archives import config_folder, read_archives
-from kafka_archiver.orchestration.cli.find import ask_each
-from kafka_archiver.orchestration.cli.output import Answer, Cell, Red, Table, answering
-from kafka_archiver.orchestration.connections import kafka_endpoint, registry_endpoint, store_endpoint
-from kafka_archiver.orchestration.facts import facts_of
+from kafka_archiver.orchestration.cli.opening import ask_each
+from kafka_archiver.orchestration.connections import Wanted, find, kafka_endpoint, registry_endpoint, store_endpoint
 from kafka_archiver.orchestration.handover import handed_over
-from kafka_archiver.orchestration.lookup import Wanted, find
+from kafka_archiver.orchestration.metadata.facts import facts_of
+from kafka_archiver.orchestration.terminal.output import Answer, Cell, Red, Table, answering
+from kafka_archiver.steps.archives import config_folder, read_archives
 from kafka_archiver.steps.doctor import Check
 from kafka_archiver.steps.doctor import examine as examine_archive
 from kafka_archiver.steps.doctor.check import ok, problem, tried
@@ -52,7 +51,7 @@ def _checks(archive: Archive) -> Iterator[Check]:
         lambda: open_store(archive.store.url, store_endpoint(archive)),
         lambda store: store.url,
     )
-    others, _ = read_archives(config_folder())
+    others = read_archives(config_folder()).found
     yield from examine_archive(archive, cluster, store, facts_of(archive, datetime.now(UTC)), others.values())
     yield from tried(REGISTRY, lambda: check_registry(archive, cluster, _registry(archive)))
 

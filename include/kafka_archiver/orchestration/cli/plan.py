@@ -12,14 +12,15 @@ from kafka_archiver.config import Archive
 from kafka_archiver.documents import isoformat
 from kafka_archiver.errors import ArchiverError, ConfigError
 from kafka_archiver.intervals import Interval
-from kafka_archiver.orchestration.cli.find import find_archive, open_archive
-from kafka_archiver.orchestration.cli.output import Answer, Table, answering
-from kafka_archiver.orchestration.schedule import last_interval
+from kafka_archiver.orchestration.cli.opening import find_archive, open_archive
+from kafka_archiver.orchestration.dag_run.schedule import last_interval
+from kafka_archiver.orchestration.terminal.output import Answer, Table, answering
 from kafka_archiver.plan import Plan
-from kafka_archiver.policy import troubles
+from kafka_archiver.planning.beginnings import troubles
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.line import Line, read_line
-from kafka_archiver.steps.plan import propose, survey
+from kafka_archiver.steps.plan import propose
+from kafka_archiver.steps.plan.survey import survey
 
 
 @answering

@@ -7,14 +7,14 @@ from typing import Any
 from airflow.utils.cli import action_cli, suppress_logs_and_warning
 from airflow.utils.providers_configuration_loader import providers_configuration_loaded
 
+from kafka_archiver.advice import dag_id
 from kafka_archiver.documents import isoformat
 from kafka_archiver.errors import ConfigError
-from kafka_archiver.orchestration.cli.consent import agreed
-from kafka_archiver.orchestration.cli.failures import plainly
-from kafka_archiver.orchestration.cli.find import find_archive, open_archive
-from kafka_archiver.orchestration.cli.start import require_active, run_to_its_end
-from kafka_archiver.orchestration.cli.states import run_name_of
-from kafka_archiver.orchestration.dags import dag_id
+from kafka_archiver.orchestration.cli.opening import find_archive, open_archive
+from kafka_archiver.orchestration.cli.run_name import run_name_of
+from kafka_archiver.orchestration.metadata.start import require_active, run_to_its_end
+from kafka_archiver.orchestration.terminal.consent import agreed
+from kafka_archiver.orchestration.terminal.failures import plainly
 from kafka_archiver.plan import Plan
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.history import find_plan
@@ -30,7 +30,7 @@ def rebuild(args: Namespace) -> None:
     if (args.hour is None) == (args.run is None):
         raise ConfigError("Rebuild what? Give --hour or --run, one of them.")
     archive = find_archive(args.archive)
-    name = dag_id(archive)
+    name = dag_id(archive.archive)
     context = open_archive(archive)
     plans, wanted = _wanted(context, args)
     require_active(name)

@@ -5,14 +5,13 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from kafka_archiver.advice import plan_anew
+from kafka_archiver.advice import dag_id, plan_anew
 from kafka_archiver.audit.report import Report, count
 from kafka_archiver.errors import ConfigError
-from kafka_archiver.orchestration.cli.consent import agreed
-from kafka_archiver.orchestration.cli.find import find_archive, open_archive
-from kafka_archiver.orchestration.cli.output import Answer, Cell, Table, answering
-from kafka_archiver.orchestration.cli.start import require_active, run_to_its_end
-from kafka_archiver.orchestration.dags import dag_id
+from kafka_archiver.orchestration.cli.opening import find_archive, open_archive
+from kafka_archiver.orchestration.metadata.start import require_active, run_to_its_end
+from kafka_archiver.orchestration.terminal.consent import agreed
+from kafka_archiver.orchestration.terminal.output import Answer, Cell, Table, answering
 from kafka_archiver.steps.auditing import audit
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.repair import Repairs, derive, find, lose, restore
@@ -24,7 +23,7 @@ SHOWN = 200
 def repair(args: Namespace) -> Answer:
     """Audit, do what can be done about it, and audit again."""
     archive = find_archive(args.archive)
-    context, name = open_archive(archive), dag_id(archive)
+    context, name = open_archive(archive), dag_id(archive.archive)
     repairs = find(context, _audit(context, args.deep), args.lost or ())
     rows = list(_rows(repairs))
     failures = [str(finding) for finding in repairs.left]

@@ -4,39 +4,25 @@ from argparse import Namespace
 from collections.abc import Iterator
 
 from kafka_archiver.documents import isoformat
-from kafka_archiver.manifest import FATES, Commit, Manifest, totals
-from kafka_archiver.orchestration.cli.find import find_archive, open_archive
-from kafka_archiver.orchestration.cli.output import Answer, Cell, Table, answering
-from kafka_archiver.orchestration.cli.states import run_name_of
-from kafka_archiver.plan import Plan
-from kafka_archiver.ranges import TopicPartition
-from kafka_archiver.steps.history import find_plan, state_of
+from kafka_archiver.manifest import FATES, Manifest
+from kafka_archiver.orchestration.cli.opening import find_archive, open_archive
+from kafka_archiver.orchestration.cli.run_name import run_name_of
+from kafka_archiver.orchestration.terminal.output import Answer, Cell, Table, answering
+from kafka_archiver.steps.history import RunInFull, run_in_full
 
 
 @answering
 def show_run(args: Namespace) -> Answer:
     """What the ledger has of the run."""
-    context = open_archive(find_archive(args.archive))
-    ledger = context.ledger
-    plan = find_plan(ledger, run_name_of(args.run))
-    manifest, commit, progress = ledger.manifest(plan.run), ledger.commit(plan.run), ledger.progress()
-    state = state_of(plan, manifest, commit, progress.settled if progress else 0)
-    document = {
-        "archive": ledger.archive,
-        "run": plan.run,
-        "state": state,
-        "store": context.store.url,
-        "plan": plan.model_dump(),
-        "manifest": manifest and manifest.model_dump(),
-        "commit": commit and commit.model_dump(),
-    }
-    return Answer(document, [_plan(plan, state, commit), *(_written(manifest) if manifest else ())])
+    run = run_in_full(open_archive(find_archive(args.archive)).ledger, run_name_of(args.run))
+    return Answer(run.model_dump(), [_plan(run), *(_written(run, run.manifest) if run.manifest else ())])
 
 
-def _plan(plan: Plan, state: str, commit: Commit | None) -> Table:
+def _plan(run: RunInFull) -> Table:
+    plan, commit = run.plan, run.commit
     title = (
         f"{plan.archive}: run {plan.run}, {plan.origin}, interval {plan.interval}\n"
-        f"{state}; planned at {isoformat(plan.planned_at)}"
+        f"{run.state}; planned at {isoformat(plan.planned_at)}"
     )
     if commit:
         title += f", {commit.outcome.replace('_', ' ')} at {isoformat(commit.committed_at)}"
@@ -48,12 +34,10 @@ def _plan(plan: Plan, state: str, commit: Commit | None) -> Table:
     return Table(("topic", "partition", "ranges", "offsets", "group before", "group after"), rows, title)
 
 
-def _written(manifest: Manifest) -> Iterator[Table]:
-    names = sorted({TopicPartition(c.topic, c.partition) for c in manifest.chunks})
-    rows: list[tuple[Cell, ...]] = []
-    for name in names:
-        sums = totals(c for c in manifest.chunks if (c.topic, c.partition) == name)
-        rows.append((name.topic, name.partition, *(sums[fate] for fate in FATES), sum(sums.values())))
+def _written(run: RunInFull, manifest: Manifest) -> Iterator[Table]:
+    rows: list[tuple[Cell, ...]] = [
+        (one.topic, one.partition, *(getattr(one, fate) for fate in FATES), one.offsets) for one in run.accounts
+    ]
     everything = [manifest.account[fate] for fate in FATES]
     rows.append(("all", None, *everything, sum(everything)))
     fates = [fate.replace("_", "-") for fate in FATES]

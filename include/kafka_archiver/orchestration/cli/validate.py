@@ -10,9 +10,9 @@ from airflow.sdk.exceptions import AirflowException
 from kafka_archiver.config import archive_files, load_archive
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.formats import resolve
-from kafka_archiver.orchestration.archives import config_folder, read_archives
-from kafka_archiver.orchestration.cli.output import Answer, Table, answering
-from kafka_archiver.orchestration.dags import archive_dag
+from kafka_archiver.orchestration.dags.archive import archive_dag
+from kafka_archiver.orchestration.terminal.output import Answer, Table, answering
+from kafka_archiver.steps.archives import config_folder, read_archives
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def _check(file: Path) -> Checked:
 
 def _with_conflicts(known: list[Checked]) -> list[Checked]:
     """With what is wrong only because of another file."""
-    _, errors = read_archives(config_folder())
+    errors = read_archives(config_folder()).errors
     lines = {c.file: [p for e in errors if str(e).startswith(f"{c.file}: ") for p in _lines(c.file, e)] for c in known}
     return [Checked(c.file, c.archive, tuple(dict.fromkeys([*c.problems, *lines[c.file]]))) for c in known]
 

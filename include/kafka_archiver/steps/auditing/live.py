@@ -9,7 +9,7 @@ from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.line import read_line
-from kafka_archiver.steps.look import look
+from kafka_archiver.steps.plan.survey import look
 from kafka_archiver.store import Store
 
 

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from kafka_archiver.errors import ArchiverError
-from kafka_archiver.steps.condition import Observed, lag_of, observe, of_brokers
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.doctor.check import Check, ok, problem, warning
-from kafka_archiver.steps.facts import Facts
 from kafka_archiver.steps.line import Line, read_line
-from kafka_archiver.steps.running import of_runs
-from kafka_archiver.steps.trouble import Trouble
+from kafka_archiver.steps.status.condition import Observed, lag_of, observe, of_brokers
+from kafka_archiver.steps.status.facts import Facts
+from kafka_archiver.steps.status.running import of_runs
+from kafka_archiver.steps.status.trouble import Trouble
 
 GROUP = "group"
 

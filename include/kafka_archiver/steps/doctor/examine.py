@@ -9,13 +9,13 @@ from kafka_archiver.formats import resolve
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.keys import topic_prefix
 from kafka_archiver.ledger import Ledger
-from kafka_archiver.steps.claims import foreign, owners_of
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.doctor.brokers import check_brokers
 from kafka_archiver.steps.doctor.check import Check, ok, problem, tried
 from kafka_archiver.steps.doctor.condition import check_condition, check_runs
 from kafka_archiver.steps.doctor.store import check_store
-from kafka_archiver.steps.facts import Facts
+from kafka_archiver.steps.plan.claims import foreign, owners_of
+from kafka_archiver.steps.status.facts import Facts
 from kafka_archiver.store import Store
 
 

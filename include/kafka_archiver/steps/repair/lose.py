@@ -11,7 +11,7 @@ from kafka_archiver.steps.close_hours import close_hours
 from kafka_archiver.steps.commit import commit
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.line import Line, read_line, tidy
-from kafka_archiver.steps.plan import TRIES
+from kafka_archiver.steps.plan.survey import TRIES
 from kafka_archiver.steps.rebuild import counting, next_revision
 from kafka_archiver.steps.runs import write_repair
 from kafka_archiver.store.compare import is_there

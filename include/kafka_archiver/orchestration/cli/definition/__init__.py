@@ -1,0 +1,20 @@
+"""The `airflow archive` group as Airflow's parser needs it. Loaded by every `airflow` call: imports nothing heavy."""
+
+from airflow.cli.cli_config import CLICommand, GroupCommand
+
+from kafka_archiver.orchestration.cli.definition.changing import CLEAN, REBUILD, REPAIR
+from kafka_archiver.orchestration.cli.definition.declared import LIST, VALIDATE
+from kafka_archiver.orchestration.cli.definition.runs import PLAN, RUNS, SHOW
+from kafka_archiver.orchestration.cli.definition.state import AUDIT, DOCTOR, STATUS
+
+
+def commands() -> list[CLICommand]:
+    """What Airflow adds to its own commands."""
+    return [
+        GroupCommand(
+            name="archive",
+            help="Archives of Kafka topics: their state, their plans, their runs",
+            description="Look at archives of Kafka topics, and look after them. Clean, rebuild and repair change one.",
+            subcommands=(LIST, VALIDATE, STATUS, PLAN, RUNS, SHOW, AUDIT, DOCTOR, CLEAN, REBUILD, REPAIR),
+        )
+    ]

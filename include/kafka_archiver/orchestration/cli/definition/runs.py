@@ -1,0 +1,83 @@
+"""The runs of an archive: those to come, those that were, and one of them."""
+
+from airflow.cli.cli_config import ActionCommand, lazy_load_command
+
+from kafka_archiver.orchestration.cli.definition.common import ANSWER, ARCHIVE, HERE
+from kafka_archiver.orchestration.terminal.options import OUTPUT, moment, option, positive
+
+PLAN = ActionCommand(
+    name="plan",
+    help="What a run would archive (a dry run)",
+    description=f"""\
+Show the plan that a run of an interval would make now, without making it: the offset ranges of each partition, how
+many chunks (units of work, and of objects) they are, which policies decided, and which unfinished runs it would finish
+first. An interval that has a plan already is shown with that plan, for a run would replay it. Where a policy says
+`fail`, the command fails as the run would.
+
+json and yaml: {{archive, run, exists (whether the interval has this plan already), offsets, chunks,
+policies_triggered (a list of texts), finished_first (a list of runs), plan (the document plan.json, see
+docs/FORMAT.md)}}.
+{ANSWER}""",
+    func=lazy_load_command(f"{HERE}.plan.show_plan"),
+    args=(
+        ARCHIVE,
+        option(
+            "-i",
+            "--interval-start",
+            type=moment,
+            metavar="TIME",
+            help="Where the interval starts, as in 2026-11-21T05:00:00Z;\n"
+            "default: the last complete one of the schedule",
+        ),
+        option(
+            "--backfill",
+            action="store_true",
+            help="As a backfill plans it: only the offsets of the interval's own hours that no plan covers;\n"
+            "the group stays. Default: as a scheduled run does, from the group's offsets to the end of the log",
+        ),
+        OUTPUT,
+    ),
+)
+
+RUNS = ActionCommand(
+    name="runs",
+    help="What happened lately: the runs in the ledger",
+    description=f"""\
+List the runs of an archive from its ledger, the latest interval first.
+
+States: planned (the offset ranges are frozen), written (the objects and the manifest are there), committed (final),
+settled (its hours are proved too).
+
+json and yaml: a list of {{run, interval_start, interval_end, origin (scheduled or backfill), planned_at, offsets,
+objects, rows, bytes (null until they are written), state}}.
+{ANSWER}""",
+    func=lazy_load_command(f"{HERE}.runs.list_runs"),
+    args=(
+        ARCHIVE,
+        option("-n", "--last", type=positive, default=20, metavar="N", help="How many runs (default: 20)"),
+        OUTPUT,
+    ),
+)
+
+SHOW = ActionCommand(
+    name="show",
+    help="One run: its plan, its account and its objects",
+    description=f"""\
+Show what the ledger has of a run: the offset ranges it planned, what became of every one of these offsets (the
+account: archived, filtered, dead-lettered, absent from Kafka, or lost), and the objects it wrote.
+
+json and yaml: {{archive, run, state (see `airflow archive runs`), store, plan, manifest (null until it is written),
+commit (null until it is committed)}}; the last three are the documents of the ledger, see docs/FORMAT.md.
+{ANSWER}""",
+    func=lazy_load_command(f"{HERE}.show.show_run"),
+    args=(
+        ARCHIVE,
+        option(
+            "run",
+            metavar="RUN",
+            help="20261121T050000Z (as in `airflow archive runs`), the start of its interval\n"
+            "(2026-11-21T05:00:00Z), or last",
+        ),
+        OUTPUT,
+    ),
+)

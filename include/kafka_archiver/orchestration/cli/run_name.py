@@ -1,0 +1,30 @@
+"""Which run a person means."""
+
+from argparse import ArgumentTypeError
+from datetime import datetime
+
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.intervals import run_id
+from kafka_archiver.keys import run_name, split_run
+from kafka_archiver.orchestration.terminal.options import moment
+
+
+def run_name_of(text: str) -> str:
+    """The ledger's name of the run that `text` means: `last`, that name, or the start of its interval.
+
+    :raises ConfigError: it is none of these.
+    """
+    if text == "last":
+        return text
+    try:
+        start, revision = _split(text)
+    except ArgumentTypeError as error:
+        raise ConfigError(f"RUN: {error}, 20261121T050000Z or last.") from None
+    return run_name(run_id(start), revision)
+
+
+def _split(text: str) -> tuple[datetime, int]:
+    try:
+        return split_run(text)
+    except ValueError:
+        return moment(text), 0

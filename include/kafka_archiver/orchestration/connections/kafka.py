@@ -1,0 +1,57 @@
+"""Where an archive's brokers are: a kafka connection, or the mapping in its place, in librdkafka's words."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from kafka_archiver.config import Archive
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.kafka.java import java_properties
+from kafka_archiver.orchestration.connections.hidden import hidden, text
+from kafka_archiver.orchestration.connections.lookup import Wanted, find
+
+# The archive's own business, or another kind of client's; a connection may be shared with consumers and producers.
+_NOT_OURS = re.compile(
+    r"group\..*|((enable|allow)\.)?auto\..*|isolation\.level|enable\.partition\.eof|partition\.assignment\.strategy"
+    r"|session\.timeout\.ms|heartbeat\.interval\.ms|max\.poll\.interval\.ms|consume\.callback\..*"
+    r"|(request\.required\.)?acks|enable\.(idempotence|gapless\.guarantee)|transaction.*|linger\.ms|batch\..*"
+    r"|(compression|queue\.buffering|sticky\.partitioning)\..*|(delivery|message|request)\.timeout\.ms|partitioner"
+    r"|(error|throttle|stats|log)_cb|on_(commit|delivery)|dr_(msg_)?cb|default\.topic\.config|plugin\.library\.paths"
+)
+
+
+def kafka_endpoint(archive: Archive) -> dict[str, str]:
+    """The brokers' part of `endpoints`."""
+    kafka = hidden(_kafka(archive.source.kafka))
+    if archive.source.reader == "spark":
+        # Before anything is planned, and not when Spark begins to read.
+        java_properties(kafka)
+    return kafka
+
+
+def _kafka(source: str | Mapping[str, Any]) -> dict[str, str]:
+    if not isinstance(source, str):
+        return kafka_properties(source, "the mapping in source.kafka")
+    wanted = Wanted(source, "source.kafka", ("kafka",))
+    return kafka_properties(find(wanted).extra_dejson, f"the extra of {wanted}")
+
+
+def kafka_properties(given: Mapping[str, Any], where: str) -> dict[str, str]:
+    """librdkafka's properties of a client, without those that only a consumer, a producer or Airflow's hook has.
+
+    :param where: what to call `given` in messages.
+    :raises ConfigError: there are no brokers, or a property that cannot be handed to the Spark job.
+    """
+    if "oauth_cb" in given:
+        raise ConfigError(
+            f"{where} has `oauth_cb`, a Python function, which cannot reach the brokers' other clients; expected "
+            "`sasl.oauthbearer.method: oidc` with its client id, secret and token endpoint, or another mechanism"
+        )
+    properties = {name: text(value) for name, value in given.items() if not _NOT_OURS.fullmatch(name)}
+    brokers = properties.get("bootstrap.servers")
+    if not brokers or "@" in brokers:
+        found = "a user or a password in" if brokers else "no"
+        raise ConfigError(
+            f"{where} has {found} `bootstrap.servers`; expected the brokers, as in broker-1:9092,broker-2:9092"
+        )
+    return properties

@@ -1,0 +1,6 @@
+"""The DAGs of the archives, for the modules of the folder dags/."""
+
+from kafka_archiver.orchestration.dags.archive import archive_dags
+from kafka_archiver.orchestration.dags.audit import audit_dags
+
+__all__ = ["archive_dags", "audit_dags"]

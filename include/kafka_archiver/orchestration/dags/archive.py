@@ -1,0 +1,99 @@
+"""One archive, one DAG: plan → archive → verify → commit → close_hours."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from airflow.sdk import DAG, ExceptionRetryPolicy, RetryAction, RetryRule, chain
+from airflow.sdk.exceptions import AirflowException
+
+from kafka_archiver.advice import dag_id
+from kafka_archiver.config import Archive
+from kafka_archiver.errors import ConfigError, PermanentError
+from kafka_archiver.orchestration.alerts.callbacks import FailureAlert
+from kafka_archiver.orchestration.alerts.cause import leave_cause
+from kafka_archiver.orchestration.dag_run.params import params
+from kafka_archiver.orchestration.dag_run.schedule import timetable
+from kafka_archiver.orchestration.dags.docs import doc_md
+from kafka_archiver.orchestration.dags.tasks import archive_tasks
+from kafka_archiver.steps.archives import config_folder, read_archives
+
+MAX_ACTIVE_RUNS = 16
+
+
+def archive_dags(text: str, job: Path, only: str | None = None) -> tuple[dict[str, DAG], list[ConfigError]]:
+    """The DAGs of all archives by DAG id, and what is wrong with the others' YAML.
+
+    :param text: the documentation that they share.
+    :param job: spark_jobs/archive.py.
+    :param only: the one DAG id that is wanted, when a task of it is about to run.
+    """
+    archives, _, errors = read_archives(config_folder())
+    dags = {}
+    for archive in archives.values():
+        name = dag_id(archive.archive)
+        if only in (None, name):
+            try:
+                dags[name] = archive_dag(archive, text, job)
+            except (AirflowException, ValueError, TypeError) as error:
+                errors.append(ConfigError(f"archive {archive.archive}: Airflow cannot make a DAG of it: {error}"))
+    return dags, errors
+
+
+def archive_dag(archive: Archive, text: str, job: Path) -> DAG:
+    """The DAG of one archive. Parameters as of `archive_dags`."""
+    alert = FailureAlert(archive) if archive.alerts.on_failure else None
+    with DAG(
+        dag_id=dag_id(archive.archive),
+        description=archive.description or f"Archives {_topics(archive)} to {archive.store.url}",
+        doc_md=doc_md(archive, text),
+        schedule=timetable(archive),
+        catchup=False,
+        # They work one at a time all the same: `plan` waits for its turn. One that was started by hand with a date to
+        # come is running until then, and must not hold the only place.
+        max_active_runs=MAX_ACTIVE_RUNS,
+        tags=tags(archive),
+        params=params(archive),
+        default_args=default_args(archive, alert),
+        on_failure_callback=alert.run_failed if alert else None,
+        # The caller decides which of them its module shows to Airflow.
+        auto_register=False,
+    ) as dag:
+        chain(*archive_tasks(archive, job))
+    return dag
+
+
+def default_args(archive: Archive, alert: FailureAlert | None) -> dict[str, Any]:
+    """What all tasks of an archive have in common."""
+    return {
+        "owner": archive.owner,
+        "max_active_tis_per_dag": 1,
+        "retries": archive.retries,
+        # Twenty to forty seconds, then three times as long each time: what restarts is back by then.
+        "retry_delay": timedelta(seconds=20),
+        "retry_exponential_backoff": 3,
+        "max_retry_delay": timedelta(minutes=10),
+        "retry_policy": ExceptionRetryPolicy(
+            rules=[
+                RetryRule(
+                    exception=PermanentError,
+                    action=RetryAction.FAIL,
+                    reason="trying again would change nothing; see the error",
+                )
+            ]
+        ),
+        # In this order: the cause is the end of the log.
+        "on_failure_callback": [*([alert.task_failed] if alert else []), leave_cause],
+        "on_retry_callback": leave_cause,
+    }
+
+
+def tags(archive: Archive) -> list[str]:
+    """The tags of an archive's DAGs."""
+    # A topic's name may be longer than a tag.
+    topics = [topic[:100] for topic in archive.source.topics or ()]
+    return list(dict.fromkeys(["archiver", *topics, *archive.tags]))
+
+
+def _topics(archive: Archive) -> str:
+    return ", ".join(archive.source.topics or ()) or f"topics matching {archive.source.pattern}"

@@ -1,0 +1,119 @@
+"""One archive, one DAG that audits it."""
+
+import logging
+from datetime import UTC, datetime
+from typing import Any
+
+from airflow.sdk import DAG, CronTriggerTimetable, Param, chain, get_current_context, task
+from airflow.sdk.exceptions import AirflowException
+
+from kafka_archiver.config import Archive
+from kafka_archiver.errors import IntegrityError
+from kafka_archiver.orchestration.alerts.callbacks import FailureAlert
+from kafka_archiver.orchestration.connections import endpoints, store_endpoint
+from kafka_archiver.orchestration.dag_run.params import require_known
+from kafka_archiver.orchestration.dags.archive import default_args, tags
+from kafka_archiver.orchestration.dags.cleaning import clean_up_task
+from kafka_archiver.orchestration.dags.docs import doc_md
+from kafka_archiver.steps.archives import config_folder, read_archives
+
+log = logging.getLogger(__name__)
+# At night, and beside the archives' own full hours.
+SCHEDULE = "20 3 * * *"
+# The XCom with the report's figures, whether the task fails or not.
+FIGURES = "audit"
+_NAMED = 10
+
+
+def audit_dags(text: str, only: str | None = None) -> dict[str, DAG]:
+    """The DAGs that audit, by DAG id. An archive whose YAML is wrong has none, and dags/archive_errors.py says why.
+
+    :param text: the documentation that they share.
+    :param only: the one DAG id that is wanted, when a task of it is about to run.
+    """
+    archives = read_archives(config_folder()).found
+    dags = {}
+    for archive in archives.values():
+        if only in (None, audit_dag_id(archive)):
+            try:
+                dags[audit_dag_id(archive)] = audit_dag(archive, text)
+            except (AirflowException, ValueError, TypeError) as error:
+                # The archive's own DAG has the same trouble, which archive_errors.py shows.
+                log.warning("archive %s: Airflow cannot make a DAG that audits it: %s", archive.archive, error)
+    return dags
+
+
+def audit_dag_id(archive: Archive) -> str:
+    """The id of the DAG that audits an archive."""
+    return f"audit_{archive.archive}"
+
+
+def audit_dag(archive: Archive, text: str) -> DAG:
+    """The DAG that audits one archive. An archive that runs by hand only is audited by hand only."""
+    alert = FailureAlert(archive, archives=False) if archive.alerts.on_failure else None
+    with DAG(
+        dag_id=audit_dag_id(archive),
+        description=f"Audits the archive {archive.archive} in {archive.store.url}",
+        doc_md=doc_md(archive, text),
+        schedule=archive.schedule and CronTriggerTimetable(SCHEDULE, timezone=archive.timezone),
+        catchup=False,
+        max_active_runs=1,
+        tags=[*tags(archive), "audit"],
+        params=_params(),
+        default_args=default_args(archive, alert),
+        on_failure_callback=alert.run_failed if alert else None,
+        auto_register=False,
+    ) as dag:
+        chain(*audit_tasks(archive))
+    return dag
+
+
+def audit_tasks(archive: Archive) -> list[Any]:
+    """The tasks in their order, not yet chained."""
+
+    # Imported when it runs: Airflow parses this all day.
+    @task(
+        task_id="audit",
+        # What could not be tidied can be audited all the same.
+        trigger_rule="all_done",
+        doc_md="Fails when the archive is damaged, and says how; the ledger has the whole report.",
+    )
+    def audit() -> None:
+        from kafka_archiver.steps import auditing as step
+        from kafka_archiver.steps.context import Context
+        from kafka_archiver.store import open_store
+
+        now = get_current_context()
+        require_known(now["dag_run"].conf, _params())
+        deep, live = now["params"]["deep"], now["params"]["live"]
+        store = open_store(archive.store.url, store_endpoint(archive))
+        cluster = Context.open(archive, endpoints(archive)).cluster if live else None
+        report = step.audit(archive, store, datetime.now(UTC), deep, cluster)
+        key = step.publish(store, report)
+        for finding in report.findings[:1000]:
+            log.log(logging.ERROR if finding.severity == "error" else logging.WARNING, "%s", finding)
+        log.info("%s; the report is %s/%s", report.summary, store.url, key)
+        now["ti"].xcom_push(FIGURES, {"verdict": report.verdict, "report": key, **report.counts.model_dump()})
+        if report.damage:
+            named = " ".join(f"({n}) {finding}" for n, finding in enumerate(report.damage[:_NAMED], start=1))
+            more = f" … and {len(report.damage) - _NAMED} more: see {key}" if len(report.damage) > _NAMED else ""
+            raise IntegrityError(f"{report.summary}. {named}{more}")
+
+    return [clean_up_task(archive), audit()]
+
+
+def _params() -> dict[str, Param]:
+    return {
+        "deep": Param(
+            False,
+            type="boolean",
+            title="Deep",
+            description="Also read every object from the first byte to the last. Takes its time.",
+        ),
+        "live": Param(
+            True,
+            type="boolean",
+            title="Live",
+            description="Also compare with the brokers: topic ids, the group's offsets, retention.",
+        ),
+    }

@@ -1,0 +1,133 @@
+"""The five tasks of an archive. Each calls one step and may be cleared alone."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from airflow.sdk import PokeReturnValue, get_current_context, task
+
+from kafka_archiver.config import Archive
+from kafka_archiver.orchestration.connections import endpoints
+from kafka_archiver.orchestration.dag_run.gate import PLAN, runs_in_the_middle
+from kafka_archiver.orchestration.dag_run.params import Rebuild, checked_run, params, require_known
+from kafka_archiver.orchestration.dag_run.schedule import by_hand, interval_of, origin_of, second_before
+from kafka_archiver.orchestration.dags.assets import announce, hours_alias
+from kafka_archiver.orchestration.operators import ArchiveOperator, with_params, work_of
+
+log = logging.getLogger(__name__)
+
+
+def archive_tasks(archive: Archive, job: Path) -> list[Any]:
+    """The tasks in their order, not yet chained.
+
+    :param job: spark_jobs/archive.py.
+    """
+
+    # What a task calls is imported when it runs: it loads Kafka's and S3's clients, and Airflow parses this all day.
+    @task.sensor(
+        task_id=PLAN,
+        mode="reschedule",
+        poke_interval=10,
+        exponential_backoff=True,
+        max_wait=30,
+        timeout=timedelta(days=7).total_seconds(),
+        doc_md="Waits for its turn, then freezes the offset ranges of the interval before the first byte is read.",
+    )
+    def plan() -> PokeReturnValue:
+        from kafka_archiver.steps import plan as step
+        from kafka_archiver.steps.plan.idle import refuse_idle_choices
+
+        now = get_current_context()
+        require_known(now["dag_run"].conf, params(archive))
+        archive_now = with_params(archive, now["params"])
+        if others := runs_in_the_middle(now["ti"]):
+            log.info("%d other run of this archive is at work: waiting until it has closed its hours", others)
+            return PokeReturnValue(is_done=False)
+        if wanted := now["params"]["rebuild"]:
+            return PokeReturnValue(is_done=True, xcom_value=_rebuild(archive_now, wanted).to_dict())
+        if wanted := now["params"]["repair"]:
+            return PokeReturnValue(is_done=True, xcom_value=_repair(archive_now, wanted).to_dict())
+        origin, context = origin_of(now["dag_run"]), _open(archive_now)
+        interval = _interval(context, archive, now["dag_run"])
+        refuse_idle_choices(context, interval, now["params"]["policies"])
+        work = step.plan(context, interval, origin)
+        return PokeReturnValue(is_done=True, xcom_value=work.to_dict())
+
+    @task(
+        task_id="verify",
+        # Nothing to read is no reason to leave the run uncommitted; a failure is.
+        trigger_rule="none_failed",
+        doc_md="Checks that the account covers every planned offset, and that every object is there as promised.",
+    )
+    def verify() -> None:
+        from kafka_archiver.steps import verify as step
+        from kafka_archiver.steps.backlog import still_open
+
+        context = _open(archive)
+        step.verify(context, still_open(context, work_of(get_current_context()).runs))
+
+    @task(task_id="commit", doc_md="Records that the run is final, then moves the consumer group.")
+    def commit() -> None:
+        from kafka_archiver.steps import commit as step
+        from kafka_archiver.steps.backlog import still_open
+
+        context = _open(archive)
+        step.commit(context, still_open(context, work_of(get_current_context()).runs))
+
+    @task(
+        task_id="close_hours",
+        outlets=[hours_alias(archive)],
+        # To see which hours it has told of already.
+        inlets=[hours_alias(archive)],
+        doc_md="Proves the hours that the run touched, and announces each that is complete as an asset event.",
+    )
+    def close_hours() -> None:
+        from kafka_archiver.steps import close_hours as step
+
+        now = get_current_context()
+        count = announce(archive, step.close_hours(_open(archive), work_of(now).runs), now)
+        log.info("%d hours announced", count)
+
+    archived = ArchiveOperator(
+        task_id="archive",
+        archive=archive,
+        job=job,
+        doc_md="Reads the planned offsets with Spark and writes the objects; skipped when there are none.",
+    )
+    return [plan(), archived, verify(), commit(), close_hours()]
+
+
+def _interval(context: Any, archive: Archive, dag_run: Any) -> Any:
+    """The interval that a DAG run is about; of one that was triggered by hand, if need be, one of its own."""
+    from kafka_archiver.steps.plan import has_newer
+
+    interval, moment = interval_of(archive, dag_run), dag_run.logical_date or dag_run.run_after
+    if dag_run.run_type != "manual":
+        return interval
+    own = second_before(moment)
+    if context.ledger.plan(own.id) or (by_hand(dag_run) and has_newer(context, interval, moment) is False):
+        return own
+    return interval
+
+
+def _open(archive: Archive) -> Any:
+    from kafka_archiver.steps.context import Context
+
+    return Context.open(archive, endpoints(archive))
+
+
+def _repair(archive: Archive, wanted: Sequence[str]) -> Any:
+    from kafka_archiver.steps import repair as step
+
+    return step.write_again(_open(archive), [checked_run(run) for run in wanted])
+
+
+def _rebuild(archive: Archive, wanted: Mapping[str, Any]) -> Any:
+    from kafka_archiver.steps import rebuild as step
+
+    wish = Rebuild.of(wanted)
+    if wish.hour:
+        return step.rebuild_hour(_open(archive), wish.hour, wish.keep)
+    return step.rebuild_run(_open(archive), wish.run, wish.keep)

@@ -1,0 +1,103 @@
+"""What Airflow's metadata database says of an archive's DAG and its runs."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from airflow.configuration import conf
+from airflow.jobs.job import most_recent_job
+from airflow.models import DagModel
+from airflow.models import DagRun as Row
+from airflow.models.taskinstance import TaskInstance
+from airflow.utils.session import create_session
+from sqlalchemy import select
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from kafka_archiver.advice import dag_id
+from kafka_archiver.config import Archive
+from kafka_archiver.orchestration.dag_run.params import takes_new
+from kafka_archiver.orchestration.dag_run.schedule import last_interval
+from kafka_archiver.orchestration.metadata.states import ENDED, UNFINISHED
+from kafka_archiver.orchestration.metadata.why import causes
+from kafka_archiver.steps.status.facts import DagRun, Facts, Failure
+
+# How many runs are looked at, backfills apart: a long one must not hide the schedule's.
+LAST = 30
+_TASKS = ("plan", "archive", "verify", "commit", "close_hours")
+
+
+def facts_of(archive: Archive, now: datetime) -> Facts:
+    """What Airflow knows; where its database does not answer, why."""
+    name = dag_id(archive.archive)
+    try:
+        with create_session() as session:
+            return _facts(archive, name, now, session)
+    except SQLAlchemyError as error:
+        said = " ".join(str(getattr(error, "orig", None) or error).split())
+        return Facts(dag_id=name, silent=f"Airflow's metadata database does not answer: {said}")
+
+
+def _facts(archive: Archive, name: str, now: datetime, session: Session) -> Facts:
+    model = session.get(DagModel, name)
+    scheduler = most_recent_job("SchedulerJob", session=session)
+    last = last_interval(archive, now) if archive.schedule else None
+    return Facts(
+        dag_id=name,
+        known=model is not None and not model.is_stale,
+        paused=bool(model and model.is_paused),
+        scheduler=scheduler is not None and scheduler.is_alive(),
+        api=conf.get("api", "base_url", fallback="").rstrip("/"),
+        due=last.start if last else None,
+        interval=last.end - last.start if last else None,
+        next_due=model.next_dagrun_create_after if model else None,
+        runs=tuple(_run(row, session) for row in _rows(name, session)),
+    )
+
+
+def _rows(name: str, session: Session) -> Iterable[Row]:
+    """The newest first: the last of the schedule and by hand, the last of backfills, and all that have not ended."""
+    mine = select(Row).where(Row.dag_id == name).order_by(Row.id.desc())
+    found = {
+        row.id: row
+        for few in (
+            mine.where(Row.run_type != "backfill").limit(LAST),
+            mine.where(Row.run_type == "backfill").limit(LAST),
+            mine.where(Row.state.in_(UNFINISHED)).limit(LAST),
+        )
+        for row in session.scalars(few)
+    }
+    return [found[number] for number in sorted(found, reverse=True)]
+
+
+def _run(row: Row, session: Session) -> DagRun:
+    ended = row.state in ("success", "failed")
+    tasks = [] if row.state == "success" else _tasks(row, session)
+    following = next((ti for ti in tasks if ti.state not in ENDED), None)
+    return DagRun(
+        run_id=row.run_id,
+        state=row.state,
+        forward=row.run_type != "backfill" and takes_new(row.conf),
+        date=max(filter(None, (row.logical_date, row.run_after))),
+        due=row.run_after,
+        begun=row.start_date,
+        ended=row.end_date if ended else None,
+        task=following.task_id if following else None,
+        task_state=str(following.state) if following and following.state else None,
+        failure=_failure(row, tasks, session),
+    )
+
+
+def _tasks(row: Row, session: Session) -> list[TaskInstance]:
+    """In their order."""
+    found = session.scalars(
+        select(TaskInstance).where(TaskInstance.dag_id == row.dag_id, TaskInstance.run_id == row.run_id)
+    )
+    return sorted(found, key=lambda ti: _TASKS.index(ti.task_id) if ti.task_id in _TASKS else len(_TASKS))
+
+
+def _failure(row: Row, tasks: list[TaskInstance], session: Session) -> Failure | None:
+    failed = next((ti for ti in tasks if ti.state in ("failed", "up_for_retry")), None)
+    if failed is None:
+        return None
+    said = causes(row.dag_id, row.run_id, session).get(failed.task_id, {})
+    return Failure(task=failed.task_id, attempts=failed.try_number, **said)

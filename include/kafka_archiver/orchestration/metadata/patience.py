@@ -1,0 +1,22 @@
+"""Asking the metadata database again: it may restart while a long backfill is followed."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from sqlalchemy.exc import OperationalError
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
+
+Result = TypeVar("Result")
+# For what follows runs to their end: a database that is restarted is back by then.
+FOLLOWING_SECONDS = 600
+
+
+def patiently(ask: Callable[[], Result], seconds: float) -> Result:
+    """What `ask`, which may be asked twice, gives; asked again for so long while the database cannot answer."""
+    retrying = Retrying(
+        retry=retry_if_exception_type(OperationalError),
+        stop=stop_after_delay(seconds),
+        wait=wait_random_exponential(multiplier=0.2, max=10),
+        reraise=True,
+    )
+    return retrying(ask)

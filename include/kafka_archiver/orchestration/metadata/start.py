@@ -1,0 +1,52 @@
+"""A run of an archive's DAG that a command starts and waits for."""
+
+from collections.abc import Callable
+from typing import Any
+
+from airflow.api.common.trigger_dag import trigger_dag
+from airflow.models import DagModel
+from airflow.utils.platform import getuser
+from airflow.utils.session import create_session
+from airflow.utils.types import DagRunTriggeredByType
+
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.orchestration.metadata.follow import follow
+from kafka_archiver.orchestration.metadata.transactions import whole_transactions
+
+
+def require_active(name: str) -> None:
+    """See that a run of the DAG would start.
+
+    :raises ConfigError: Airflow has no such DAG, or it is paused.
+    """
+    with create_session() as session:
+        model = session.get(DagModel, name)
+        if model is None or model.is_stale:
+            raise ConfigError(
+                f"Airflow has no DAG {name!r}: see `airflow dags list` and `airflow dags list-import-errors`."
+            )
+        if model.is_paused:
+            raise ConfigError(
+                f"DAG {name} is paused, so its run would stay queued; nothing was changed. Unpause it first, "
+                f"which starts its scheduled runs too: airflow dags unpause {name}"
+            )
+
+
+def run_to_its_end(name: str, conf: dict[str, Any], say: Callable[[str], None]) -> str:
+    """Start a run, say how each task ends, and how the run does. Returns its state.
+
+    :raises SystemExit: the person does not want to wait any longer; the run goes on.
+    """
+    with whole_transactions():
+        run = trigger_dag(
+            dag_id=name, triggered_by=DagRunTriggeredByType.CLI, triggering_user_name=getuser(), conf=conf
+        )
+    run_id = str(run.run_id) if run else ""
+    say(f"Started run {run_id} of {name}.")
+    try:
+        state = follow(name, run_id, say)
+    except KeyboardInterrupt:
+        say(f"\nNo longer waiting; run {run_id} of {name} goes on.")
+        raise SystemExit(130) from None
+    say(f"Run {run_id} of {name} has ended: {state}.")
+    return state

@@ -1,0 +1,60 @@
+"""Why a run has failed, or does not go on."""
+
+from collections.abc import Callable
+from typing import Any
+
+from airflow.jobs.job import most_recent_job
+from airflow.models import DagModel
+from airflow.models.taskinstance import TaskInstance
+from airflow.models.xcom import XComModel
+from airflow.utils.session import create_session
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from kafka_archiver.orchestration.alerts.cause import CAUSE
+from kafka_archiver.orchestration.metadata.patience import FOLLOWING_SECONDS, patiently
+
+
+def causes(dag_id: str, run_id: str, session: Session) -> dict[str, dict[str, Any]]:
+    """What the failed tasks of a DAG run have left, by task; see `alerts.cause`."""
+    left = select(XComModel).where(XComModel.dag_id == dag_id, XComModel.run_id == run_id, XComModel.key == CAUSE)
+    return {x.task_id: XComModel.deserialize_value(x) for x in session.scalars(left)}
+
+
+def tell_why(dag_id: str, run_id: str, say: Callable[[str], None]) -> None:
+    """Say the cause of each failed task of a run, and where its log is."""
+    for line in patiently(lambda: _reasons(dag_id, run_id), FOLLOWING_SECONDS):
+        say(line)
+
+
+def _reasons(dag_id: str, run_id: str) -> list[str]:
+    """Of each failed task its cause, and where its log is; two lines."""
+    with create_session() as session:
+        left = {task: said["cause"] for task, said in causes(dag_id, run_id, session).items()}
+        failed = select(TaskInstance).where(
+            TaskInstance.dag_id == dag_id, TaskInstance.run_id == run_id, TaskInstance.state == "failed"
+        )
+        return [
+            line
+            for ti in session.scalars(failed.order_by(TaskInstance.end_date))
+            for line in (
+                f"    {ti.task_id}: {left.get(ti.task_id, 'it left no cause (killed, or not a task of an archive)')}",
+                f"    log: {ti.log_url}",
+            )
+        ]
+
+
+def obstacles(dag_id: str, session: Session) -> list[str]:
+    """What keeps runs of a DAG from going on."""
+    model = session.get(DagModel, dag_id)
+    scheduler = most_recent_job("SchedulerJob", session=session)
+    found = []
+    if model is None or model.is_stale:
+        found.append(f"DAG {dag_id} is no longer in the DAG files: its runs do not go on.")
+    elif model.is_paused:
+        found.append(
+            f"DAG {dag_id} is paused: its queued runs do not start. To start them: `airflow dags unpause {dag_id}`."
+        )
+    if scheduler is None or not scheduler.is_alive():
+        found.append("No scheduler is alive, so nothing goes on. Does `airflow scheduler` run?")
+    return found

@@ -1,0 +1,132 @@
+"""Results: tables on a terminal, JSON or YAML for programs, and nothing else on stdout."""
+
+import functools
+import json
+import sys
+import warnings
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from kafka_archiver.documents import isoformat
+from kafka_archiver.orchestration.terminal.failures import plainly
+
+Cell: TypeAlias = str | int | datetime | None
+
+
+class Red(str):
+    """Text that is red on a terminal."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table for people: numbers to the right with thousands separated, times in UTC. `alarm`: shown in red.
+
+    `below`: lines under it that are never folded, so that a command in them can be copied.
+    """
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    title: str | None = None
+    alarm: str | None = None
+    below: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a command found. `failures`: what it could not find out, or found wrong; with any, the exit code is 1."""
+
+    document: Any
+    tables: Sequence[Table]
+    failures: Sequence[str] = ()
+
+
+def answering(function: Callable[[Namespace], Answer]) -> Callable[[Namespace], None]:
+    """Make a command of a function: what else prints or logs meanwhile goes to stderr."""
+
+    @plainly
+    @functools.wraps(function)
+    def command(args: Namespace) -> None:
+        with redirect_stdout(sys.stderr), warnings.catch_warnings():
+            # Airflow's own deprecations.
+            warnings.simplefilter("ignore")
+            answer = function(args)
+        show(args.output, answer.document, answer.tables)
+        for failure in answer.failures:
+            print(failure, file=sys.stderr)
+        if answer.failures:
+            raise SystemExit(1)
+
+    return command
+
+
+def plain(value: Any) -> Any:
+    """The value in what JSON has: times as RFC 3339 in UTC, tuples as lists."""
+    if isinstance(value, datetime):
+        return isoformat(value)
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value
+
+
+def show(output: str, document: Any, tables: Sequence[Table]) -> None:
+    """Print the result as `output` says: the document as json or yaml, the tables as table."""
+    if output == "json":
+        print(json.dumps(plain(document), indent=2))
+    elif output == "yaml":
+        import yaml
+
+        print(yaml.safe_dump(plain(document), sort_keys=False), end="")
+    else:
+        for number, table in enumerate(tables):
+            if number:
+                print()
+            from airflow.cli.simple_table import AirflowConsole
+
+            render(table, AirflowConsole())
+
+
+def render(table: Table, console: Any) -> None:
+    """Print a table on a rich console."""
+    from rich.text import Text
+
+    if table.title:
+        console.print(Text(table.title, style="bold"))
+    if table.alarm:
+        console.print(Text(table.alarm, style="bold red"))
+    if table.rows:
+        console.print(_grid(table))
+    else:
+        console.print("(none)")
+    for line in table.below:
+        console.print(Text(line, style="red" if isinstance(line, Red) else ""), soft_wrap=True)
+
+
+def _grid(table: Table) -> Any:
+    from airflow.cli.simple_table import SimpleTable
+    from rich.text import Text
+
+    grid = SimpleTable(caption=None)  # type: ignore[no-untyped-call]
+    grid.show_header = True
+    for number, column in enumerate(table.columns):
+        right = all(isinstance(row[number], int | None) for row in table.rows)
+        grid.add_column(column, justify="right" if right else "left", overflow="fold")
+    for row in table.rows:
+        # As Text: rich would read `orders[a]` as markup.
+        grid.add_row(*(Text(_cell(value), style="red" if isinstance(value, Red) else "") for value in row))
+    return grid
+
+
+def _cell(value: Cell) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, datetime):
+        return isoformat(value)
+    return f"{value:,}" if isinstance(value, int) else value

@@ -1,0 +1,119 @@
+"""Where each partition's next range starts. Pure.
+
+A strange state is decided by the archive's policies, never by accident.
+"""
+
+from collections.abc import Sequence
+
+from kafka_archiver.advice import choose_all
+from kafka_archiver.config import Archive
+from kafka_archiver.errors import PolicyError
+from kafka_archiver.planning.policies import anew, lost_offsets, made_again, missing_group, moved_group, truncated
+from kafka_archiver.planning.state import Beginning, Known, PartitionState
+from kafka_archiver.progress import PartitionProgress
+from kafka_archiver.ranges import Range, TopicPartition, subtract
+
+_NOTHING: tuple[str, ...] = ()
+# So many troubles of a run are told in its error; `airflow archive doctor` has all.
+_NAMED = 10
+
+
+def beginnings(archive: Archive, seen: list[PartitionState], known: Known) -> dict[TopicPartition, Beginning]:
+    """Where each partition of a scheduled run starts.
+
+    :param known: what settled and planned runs cover already, by partition.
+    :raises PolicyError: a policy says `fail`; it has all at which this run would stop.
+    """
+    if errors := troubles(archive, seen, known):
+        raise _together(archive, errors)
+    return {name: one for name, one in each(archive, seen, known).items() if isinstance(one, Beginning)}
+
+
+def advice(archive: Archive, errors: Sequence[PolicyError]) -> str:
+    """What goes on where one run stops at all of these policies, which are several.
+
+    :param errors: as `each` has them; of one policy the first may be taken by its word.
+    """
+    return choose_all(archive.archive, {error.policy: error.choice for error in errors})
+
+
+def _together(archive: Archive, errors: Sequence[PolicyError]) -> PolicyError:
+    if len({error.policy for error in errors}) == 1:
+        return errors[0]
+    return PolicyError(" ".join(error.found for error in errors[:_NAMED]), advice=advice(archive, errors))
+
+
+def troubles(archive: Archive, seen: list[PartitionState], known: Known) -> list[PolicyError]:
+    """All about which a policy says `fail`. A topic that was made again is one, however many partitions it has."""
+    found = [one for one in each(archive, seen, known).values() if isinstance(one, PolicyError)]
+    return list({str(error): error for error in reversed(found)}.values())[::-1]
+
+
+def each(archive: Archive, seen: list[PartitionState], known: Known) -> dict[TopicPartition, Beginning | PolicyError]:
+    """Of each partition where it starts, or what a policy fails at."""
+    found: dict[TopicPartition, Beginning | PolicyError] = {}
+    is_new = _is_new(seen, known)
+    for state in seen:
+        try:
+            found[state.name] = _beginning(archive, state, known, is_new)
+        except PolicyError as error:
+            found[state.name] = error
+    return found
+
+
+def _is_new(seen: list[PartitionState], known: Known) -> bool:
+    """Whether the archive starts now: nobody remembers a scheduled run, neither the ledger nor the group."""
+    return all(p.next is None for p in known.values()) and all(s.committed is None for s in seen)
+
+
+def generation_of(state: PartitionState, known: Known) -> int:
+    """The generation of a partition that nobody archived yet, or whose topic was made again: one for all of a topic."""
+    mine = [p for p in known.values() if p.topic == state.name.topic]
+    same = [p.generation for p in mine if p.topic_id == state.topic_id]
+    return min(same) if same else max((p.generation + 1 for p in mine), default=0)
+
+
+def _beginning(archive: Archive, state: PartitionState, known: Known, is_new: bool) -> Beginning:
+    before = known.get(state.name)
+    if before and before.topic_id != state.topic_id:
+        return anew(archive, state, generation_of(state, known), made_again(state, before))
+    if before and state.doubt:
+        return anew(archive, state, before.generation + 1, state.doubt)
+    remembered = before.next if before else None
+    generation = before.generation if before else generation_of(state, known)
+    start, decided = state.committed, _NOTHING
+    if start is None and remembered is not None:
+        start, decided = (remembered, _NOTHING) if state.ours else missing_group(archive, state, remembered)
+    elif start is None:
+        # A partition that was added later starts at its first record, whatever source.start says.
+        start = state.begin if is_new else state.log_start
+    elif remembered is not None and start != remembered:
+        if state.ours:
+            # Nobody moved the group: the commit for this place has not come yet, or an older one came late.
+            start = remembered
+        else:
+            if archive.policies.moved_group == "new_generation" and start <= state.high:
+                generation += 1
+            start, decided = moved_group(archive, state, start, remembered)
+    if start > state.high:
+        return anew(archive, state, generation + 1, truncated(state, start))
+    if gone := _gone(state, before, start, generation):
+        decided += lost_offsets(archive, state, start, gone)
+    return Beginning(start, generation, decided=decided)
+
+
+def _gone(state: PartitionState, before: PartitionProgress | None, start: int, generation: int) -> int:
+    """How many offsets between the archive's position and the log's start nobody has archived."""
+    if start >= state.log_start:
+        return 0
+    covered = taken(before, generation, start)
+    return sum(r.size for r in subtract(Range(start, state.log_start), covered))
+
+
+def taken(before: PartitionProgress | None, generation: int, start: int, anew: bool = False) -> list[Range]:
+    """The offsets that are not to be archived again: also those of earlier generations of the same log."""
+    if before is None or anew:
+        return []
+    if before.generation == generation:
+        return [Range(*r) for r in before.covered + before.earlier]
+    return list(before.left_behind(start))

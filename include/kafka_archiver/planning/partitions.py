@@ -1,0 +1,103 @@
+"""The partitions' part of a plan: which offsets a run takes. Pure."""
+
+from collections.abc import Iterable, Mapping
+
+from kafka_archiver.errors import PolicyError
+from kafka_archiver.plan import PartitionPlan
+from kafka_archiver.planning.beginnings import generation_of, taken
+from kafka_archiver.planning.policies import made_again, truncated
+from kafka_archiver.planning.state import Beginning, Known, PartitionState
+from kafka_archiver.ranges import Range, TopicPartition, share, subtract
+
+
+def plan_forward(
+    limit: int, seen: Iterable[PartitionState], known: Known, starts: Mapping[TopicPartition, Beginning]
+) -> list[PartitionPlan]:
+    """The partitions' part of a scheduled run: from where the last one stopped to the end of the log.
+
+    :param limit: how many offsets all together at most.
+    :param known: what settled and planned runs cover already, by partition.
+    """
+    states = list(seen)
+    covered = {
+        s.name: taken(known.get(s.name), starts[s.name].generation, starts[s.name].start, starts[s.name].anew)
+        for s in states
+    }
+    left = {s.name: subtract(Range(max(starts[s.name].start, s.log_start), s.log_end), covered[s.name]) for s in states}
+    granted = share({name: sum(r.size for r in ranges) for name, ranges in left.items()}, limit)
+    planned = []
+    for state in states:
+        start, ranges = starts[state.name].start, _first(left[state.name], granted[state.name])
+        whole = sum(r.size for r in left[state.name]) == granted[state.name]
+        end = max(start, state.log_end if whole else ranges[-1].end if ranges else start)
+        lost = subtract(Range(start, max(start, state.log_start)), covered[state.name])
+        planned.append(
+            PartitionPlan(
+                topic=state.name.topic,
+                topic_id=state.topic_id,
+                partition=state.name.partition,
+                generation=starts[state.name].generation,
+                start=start,
+                end=end,
+                log_start=state.log_start,
+                log_end=state.log_end,
+                high=state.high,
+                leader_epoch=state.leader_epoch,
+                cut=state.cut,
+                ranges=ranges,
+                lost=lost,
+                anew=starts[state.name].anew,
+                decided=starts[state.name].decided,
+            )
+        )
+    return planned
+
+
+def plan_backfill(
+    seen: Iterable[PartitionState], known: Known, wanted: Mapping[TopicPartition, Range]
+) -> list[PartitionPlan]:
+    """The partitions' part of a backfill: the offsets of the interval that no plan covers. The group stays.
+
+    :param wanted: what Kafka's time index puts into the interval.
+    :raises PolicyError: a log is not the archived one, and no scheduled run has begun its new generation yet.
+    """
+    planned = []
+    for state in seen:
+        before = known.get(state.name)
+        other = made_again(state, before) if before and before.topic_id != state.topic_id else state.doubt
+        if before and other:
+            raise PolicyError(
+                f"{other} A backfill does not begin a new generation; run the archive on its schedule first "
+                "(policies.recreated_topic), then backfill"
+            )
+        if before and before.next is not None and before.next > state.high:
+            raise PolicyError(truncated(state, before.next))
+        generation = before.generation if before else generation_of(state, known)
+        start, end = wanted[state.name]
+        planned.append(
+            PartitionPlan(
+                topic=state.name.topic,
+                topic_id=state.topic_id,
+                partition=state.name.partition,
+                generation=generation,
+                start=start,
+                end=end,
+                log_start=state.log_start,
+                log_end=state.log_end,
+                high=state.high,
+                leader_epoch=state.leader_epoch,
+                cut=state.cut,
+                ranges=subtract(Range(start, end), taken(before, generation, 0)),
+            )
+        )
+    return planned
+
+
+def _first(ranges: tuple[Range, ...], count: int) -> tuple[Range, ...]:
+    taken_: list[Range] = []
+    for item in ranges:
+        if count <= 0:
+            break
+        taken_.append(Range(item.start, item.start + min(item.size, count)))
+        count -= taken_[-1].size
+    return tuple(taken_)

@@ -1,0 +1,118 @@
+"""What each policy says where the brokers' state is strange. Pure.
+
+The message of each `fail` says what was found, what it means, and the exact command for each choice.
+"""
+
+from kafka_archiver.advice import choose, once
+from kafka_archiver.config import Archive
+from kafka_archiver.errors import PolicyError
+from kafka_archiver.planning.state import Beginning, PartitionState
+from kafka_archiver.progress import PartitionProgress
+from kafka_archiver.ranges import TopicPartition
+
+
+def made_again(state: PartitionState, before: PartitionProgress) -> str:
+    """What it means that a topic has another id."""
+    return (
+        f"topic {state.name.topic} was deleted and made again: the ledger knows it as {before.topic_id}, the brokers "
+        f"as {state.topic_id}. Its offsets mean other records now."
+    )
+
+
+def truncated(state: PartitionState, start: int) -> str:
+    """What it means that a log ends before the place where the archive stands."""
+    return (
+        f"the archive of {state.name} stands at {start}, past the end of the log at {state.high}: the topic was "
+        "truncated, an unclean leader election lost records, or somebody moved the group too far. Find out which."
+    )
+
+
+def anew(archive: Archive, state: PartitionState, generation: int, found: str) -> Beginning:
+    """The log from its start in a new generation: what `recreated_topic` allows."""
+    if archive.policies.recreated_topic == "fail":
+        raise PolicyError(
+            found,
+            "recreated_topic",
+            str(state.name),
+            "new_generation",
+            f"To archive the log from its start ({state.log_start}) as a new generation beside the old "
+            f"objects: {choose(archive.archive, 'recreated_topic', 'new_generation')} (policies.recreated_topic: fail)",
+            (once(archive.archive, {"recreated_topic": "new_generation"}),),
+        )
+    decided = f"recreated_topic: new_generation: {found} Generation {generation} begins at {state.log_start}"
+    return Beginning(state.log_start, generation, anew=True, decided=(decided,))
+
+
+def missing_group(archive: Archive, state: PartitionState, remembered: int) -> tuple[int, tuple[str, ...]]:
+    """Where to go on, of a group whose offset is gone; and which policy decided it."""
+    found = (
+        f"group {archive.group} has no offset for {state.name}, but the ledger says it is archived up to {remembered}"
+    )
+    if archive.policies.missing_group == "fail":
+        means, reset = "the group's offsets expired or were deleted.", _reset(archive.group, state.name, remembered)
+        raise PolicyError(
+            f"{found}: {means}",
+            "missing_group",
+            str(state.name),
+            "resume_from_ledger",
+            "To go on where the ledger ends: "
+            f"{choose(archive.archive, 'missing_group', 'resume_from_ledger')}; or put the group back with "
+            f"`{reset}` (policies.missing_group: fail)",
+            (once(archive.archive, {"missing_group": "resume_from_ledger"}), reset),
+        )
+    return remembered, (f"missing_group: resume_from_ledger: {found}",)
+
+
+def moved_group(archive: Archive, state: PartitionState, start: int, remembered: int) -> tuple[int, tuple[str, ...]]:
+    """Where to go on, of a group that stands elsewhere; and which policy decided it."""
+    found = (
+        f"group {archive.group} stands at {start} in {state.name}, but the ledger says it is archived up to "
+        f"{remembered}"
+    )
+    policy = archive.policies.moved_group
+    if policy == "fail":
+        means = "somebody moved the group, or something else commits in it."
+        reset = _reset(archive.group, state.name, remembered)
+        raise PolicyError(
+            f"{found}: {means}",
+            "moved_group",
+            str(state.name),
+            "follow_ledger",
+            "To go on where the ledger ends: "
+            f"{choose(archive.archive, 'moved_group', 'follow_ledger')}; or put the group back with "
+            f"`{reset}`. To archive from {start} again, as a new generation "
+            f"beside the old objects: {choose(archive.archive, 'moved_group', 'new_generation')} "
+            "(policies.moved_group: fail)",
+            (
+                once(archive.archive, {"moved_group": "follow_ledger"}),
+                reset,
+                once(archive.archive, {"moved_group": "new_generation"}),
+            ),
+        )
+    return (remembered if policy == "follow_ledger" else start), (f"moved_group: {policy}: {found}",)
+
+
+def _reset(group: str, name: TopicPartition, offset: int) -> str:
+    return (
+        f"kafka-consumer-groups --bootstrap-server BROKERS --group {group} --topic {name.topic}:{name.partition} "
+        f"--reset-offsets --to-offset {offset} --execute"
+    )
+
+
+def lost_offsets(archive: Archive, state: PartitionState, start: int, gone: int) -> tuple[str, ...]:
+    """Which policy lets go of offsets that retention has removed."""
+    found = (
+        f"{gone} offsets of {state.name} are gone: the archive stands at {start}, but retention has removed everything "
+        f"before {state.log_start}"
+    )
+    if archive.policies.lost_offsets == "fail":
+        raise PolicyError(
+            f"{found}.",
+            "lost_offsets",
+            str(state.name),
+            "record_loss",
+            f"To go on and have those of [{start}, {state.log_start}) that nobody archived shown as lost for "
+            f"ever: {choose(archive.archive, 'lost_offsets', 'record_loss')} (policies.lost_offsets: fail)",
+            (once(archive.archive, {"lost_offsets": "record_loss"}),),
+        )
+    return (f"lost_offsets: record_loss: {found}",)

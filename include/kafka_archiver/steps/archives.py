@@ -1,0 +1,97 @@
+"""The archives of a folder: its YAML files, the good ones apart from the wrong ones."""
+
+import os
+from pathlib import Path
+from typing import NamedTuple, Self
+
+import kafka_archiver
+from kafka_archiver.advice import dag_id
+from kafka_archiver.config import Archive, archive_files, load_archive
+from kafka_archiver.documents import Value
+from kafka_archiver.errors import ConfigError
+
+
+class Archives(NamedTuple):
+    """The archives by name, sorted; the file of each; what is wrong with the other files."""
+
+    found: dict[str, Archive]
+    files: dict[str, Path]
+    errors: list[ConfigError]
+
+
+class ArchiveSummary(Value):
+    """One archive in a few words. `topics` is None with a pattern, `pattern` with topics, `schedule` by hand only."""
+
+    archive: str
+    dag_id: str
+    topics: tuple[str, ...] | None
+    pattern: str | None
+    group: str
+    store: str
+    schedule: str | None
+    timezone: str
+    file: str
+
+    @classmethod
+    def of(cls, archive: Archive, file: Path) -> Self:
+        """The summary of the archive that a file declares."""
+        return cls(
+            archive=archive.archive,
+            dag_id=dag_id(archive.archive),
+            topics=archive.source.topics,
+            pattern=archive.source.pattern,
+            group=archive.group,
+            store=archive.store.url,
+            schedule=archive.schedule,
+            timezone=archive.timezone,
+            file=str(file),
+        )
+
+
+def config_folder() -> Path:
+    """Where the YAML files are: ARCHIVER_CONFIG_DIR, or `archives` beside the package."""
+    return Path(os.environ.get("ARCHIVER_CONFIG_DIR") or Path(kafka_archiver.__file__).parents[1] / "archives")
+
+
+def read_archives(folder: Path) -> Archives:
+    """The archives of a folder.
+
+    One wrong file takes nothing from the others; a missing folder is the only error, then.
+    """
+    try:
+        files = archive_files(folder)
+    except ConfigError as error:
+        return Archives({}, {}, [error])
+    declared: dict[str, dict[Path, Archive]] = {}
+    errors: list[ConfigError] = []
+    for file in files:
+        try:
+            archive = load_archive(file)
+        except ConfigError as error:
+            errors.append(error)
+        else:
+            declared.setdefault(archive.archive, {})[file] = archive
+    chosen: dict[str, Path] = {}
+    for name, candidates in sorted(declared.items()):
+        keeps = _choose(name, candidates)
+        if keeps:
+            chosen[name] = keeps
+        errors += [
+            _twice(name, file, keeps or next(f for f in candidates if f != file))
+            for file in candidates
+            if file != keeps and len(candidates) > 1
+        ]
+    return Archives({name: declared[name][file] for name, file in chosen.items()}, chosen, errors)
+
+
+def _choose(name: str, candidates: dict[Path, Archive]) -> Path | None:
+    """The file that keeps a name: the only one, or the one that is called like it.
+
+    A copy of orders.yaml, made to start a new archive and saved before its name was changed, must not take over.
+    """
+    named = [file for file in candidates if file.stem == name]
+    return next(iter(candidates)) if len(candidates) == 1 else named[0] if len(named) == 1 else None
+
+
+def _twice(name: str, file: Path, other: Path) -> ConfigError:
+    return ConfigError(f"{file}: `archive`: the name {name!r} is taken by {other}; give each archive a name of its own")

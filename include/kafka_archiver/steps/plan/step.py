@@ -1,0 +1,152 @@
+"""Plan: freeze the offset ranges of an interval before the first byte is read."""
+
+import logging
+from datetime import datetime, timedelta
+from typing import Literal
+
+from kafka_archiver.config import Archive
+from kafka_archiver.errors import PolicyError, TransientError
+from kafka_archiver.formats import resolve
+from kafka_archiver.intervals import Interval
+from kafka_archiver.plan import PartitionPlan, Plan
+from kafka_archiver.planning.beginnings import beginnings
+from kafka_archiver.planning.left_out import left_out, with_older
+from kafka_archiver.planning.partitions import plan_backfill, plan_forward
+from kafka_archiver.planning.state import Known
+from kafka_archiver.ranges import TopicPartition
+from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.line import Line, read_line, tidy
+from kafka_archiver.steps.plan.claims import claim_topics, require_own
+from kafka_archiver.steps.plan.older import older
+from kafka_archiver.steps.plan.survey import TRIES, OvertakenError, Survey, interval_offsets, survey
+from kafka_archiver.steps.work import Work, describe, work
+
+log = logging.getLogger(__name__)
+Origin = Literal["scheduled", "backfill"]
+CLOCK_SKEW = timedelta(minutes=5)
+
+
+def plan(context: Context, interval: Interval, origin: Origin) -> Work:
+    """Make sure that the interval has a plan, and say what is to be done.
+
+    Runs that were planned and not settled are finished first. An interval that has a plan already is replayed by it.
+    Of two planners at once one wins; the other looks again from the start.
+
+    :raises PolicyError: the brokers' state needs a person's decision.
+    :raises ConfigError: the archive's settings name a format or codec that there is not.
+    """
+    now = context.clock()
+    if interval.end > now + CLOCK_SKEW:
+        raise PolicyError(
+            f"interval {interval} has not ended yet (it is {now:%Y-%m-%d %H:%M:%S} UTC): its hours could not be "
+            "complete. Run an interval that is over; check the logical date of a run that was started by hand"
+        )
+    overtaken = ""
+    for _ in range(TRIES):
+        line = tidy(context, read_line(context))
+        own = _own(context, line, interval)
+        if own:
+            log.info("interval %s has a plan of %s already: replaying it", interval, f"{own.planned_at:%Y-%m-%d %H:%M}")
+            return work(context, line.unfinished, own)
+        try:
+            proposed = _propose(context, interval, origin, line)
+        except OvertakenError as error:
+            overtaken = str(error)
+            continue
+        claim_topics(context, {partition.topic for partition in proposed.partitions})
+        if context.ledger.append(proposed):
+            context.ledger.file_plan(proposed)
+            log.info("planned interval %s: %s", interval, describe(proposed))
+            for decided in (d for p in proposed.partitions for d in p.decided):
+                log.warning("%s", decided)
+            return work(context, line.unfinished, proposed)
+        overtaken = f"another planner has made plan {proposed.number} of archive {proposed.archive} meanwhile"
+        log.info("%s: looking again", overtaken)
+    raise TransientError(f"{overtaken} (looked {TRIES} times)")
+
+
+def _own(context: Context, line: Line, interval: Interval) -> Plan | None:
+    """The plan that the interval has.
+
+    :raises PolicyError: it is of another schedule.
+    """
+    waiting = [w.plan for w in line.waiting if w.plan.interval.id == interval.id and w.outcome in (None, "committed")]
+    own = waiting[-1] if waiting else context.ledger.current(interval.id)
+    if own and own.interval != interval:
+        raise PolicyError(
+            f"run {own.run} is planned for {own.interval}, but this DAG run is about {interval}: the schedule was "
+            "changed. What the planned run has is archived; backfill the rest with intervals that start elsewhere, "
+            "or under the old schedule"
+        )
+    return own
+
+
+def has_newer(context: Context, interval: Interval, moment: datetime) -> bool | None:
+    """Whether the interval's plan was made after a moment, and so has what was there then; None: it has no plan."""
+    own = _own(context, read_line(context), interval)
+    return None if own is None else own.planned_at >= moment
+
+
+def propose(context: Context, interval: Interval, origin: Origin) -> Plan:
+    """The plan that would be made now. Writes nothing.
+
+    :raises PolicyError: the brokers' state needs a person's decision.
+    """
+    proposed = _propose(context, interval, origin, read_line(context))
+    require_own(context, {partition.topic for partition in proposed.partitions})
+    return proposed
+
+
+def _propose(context: Context, interval: Interval, origin: Origin, line: Line) -> Plan:
+    archive = context.archive
+    # Whatever can be known of a plan that could not be finished is known now.
+    settings = resolve(archive.settings)
+    if members := context.cluster.members(archive.group):
+        raise PolicyError(live_members(archive.group, members))
+    expected = line.expected(context.ledger)
+    found = survey(context, line, expected)
+    known = {p.name: p for p in expected.partitions}
+    partitions = _backfill(context, interval, found, known) if origin == "backfill" else _forward(context, found, known)
+    asked = {TopicPartition(o.topic, o.partition): o for o in expected.older}
+    missing = left_out(partitions, known, asked, origin == "scheduled")
+    evidence = older(context.cluster, missing, {state.name: state.log_start for state in found.seen})
+    return Plan(
+        archive=archive.archive,
+        number=line.last + 1,
+        interval=interval,
+        origin=origin,
+        max_disorder_ms=_assumes(archive, origin),
+        planned_at=found.at.earliest,
+        at_latest=found.at.latest,
+        cluster_id=context.cluster.cluster_id(),
+        group=archive.group,
+        settings=settings,
+        policies=archive.policies.model_dump(),
+        partitions=with_older(partitions, evidence),
+    )
+
+
+def _assumes(archive: Archive, origin: Origin) -> int | None:
+    assumed = archive.timestamp.max_disorder
+    return None if assumed is None or origin != "backfill" else assumed // timedelta(milliseconds=1)
+
+
+def _forward(context: Context, found: Survey, known: Known) -> list[PartitionPlan]:
+    starts = beginnings(context.archive, found.seen, known)
+    return plan_forward(context.archive.source.max_records_per_run, found.seen, known, starts)
+
+
+def _backfill(context: Context, interval: Interval, found: Survey, known: Known) -> list[PartitionPlan]:
+    archive = context.archive
+    disorder = archive.timestamp.max_disorder
+    wanted = interval_offsets(context.cluster, found.seen, interval, archive.source.isolation, disorder)
+    return plan_backfill(found.seen, known, wanted)
+
+
+def live_members(group: str, members: list[str]) -> str:
+    """What it means that a group has members."""
+    return (
+        f"group {group} has live members: {', '.join(members[:5])}. The archive keeps its position in this "
+        "group, and nobody else may commit there; stop those consumers or give the archive a group of its own "
+        "(source.group)"
+    )

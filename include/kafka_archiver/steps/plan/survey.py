@@ -1,0 +1,186 @@
+"""What the brokers say of an archive's partitions at planning, and at which moment."""
+
+import logging
+import re
+import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from kafka_archiver.advice import run_now
+from kafka_archiver.errors import PolicyError, TransientError
+from kafka_archiver.intervals import Interval, to_ms
+from kafka_archiver.kafka.cluster import Cluster, Position
+from kafka_archiver.planning.state import PartitionState
+from kafka_archiver.progress import Progress
+from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.steps.clocks import Moment, moment
+from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.line import Line
+from kafka_archiver.steps.plan.doubts import doubts, shortened
+from kafka_archiver.steps.plan.older import hidden
+from kafka_archiver.steps.stamp import number_of
+
+log = logging.getLogger(__name__)
+POLL_SECONDS = 0.5
+# Offsets behind an interval that show whether the assumed order of times holds.
+GUARD = 1000
+# How often a planner looks again when another one was faster.
+TRIES = 5
+
+
+class OvertakenError(TransientError):
+    """Others have gone on while we were looking."""
+
+
+class Survey(NamedTuple):
+    """Every partition, sorted. Whatever was committed at `at` lies between what was seen of its log's ends."""
+
+    seen: list[PartitionState]
+    at: Moment
+
+
+def survey(context: Context, line: Line, expected: Progress) -> Survey:
+    """The partitions as the brokers describe them.
+
+    :param expected: the progress once everything that is planned is settled.
+    :raises PolicyError: topics that were archived before have vanished.
+    """
+    found = look(context, line, expected)
+    refuse_hidden_topics(context, expected, found.seen)
+    return found
+
+
+def look(context: Context, line: Line, expected: Progress) -> Survey:
+    """Ask the brokers.
+
+    :param expected: the progress once the unfinished runs of the line are finished.
+    :raises TransientError: a topic changed meanwhile.
+    :raises PermanentError: the planner's clock and the store's differ by too much.
+    """
+    source, cluster = context.archive.source, context.cluster
+    topics = cluster.topics(source.wanted)
+    ids = {t.name: t.id for t in topics}
+    names = [name for topic in topics for name in topic.names]
+    positions = cluster.positions(context.archive.group, names)
+    # In this order: what is between the start and the end of a log was there at the moment between.
+    starts = cluster.log_starts(names)
+    at = moment(context)
+    highs = cluster.high_watermarks(names)
+    ends = _stable_ends(context, {name: high.offset for name, high in highs.items()})
+    begins = _begins(context, starts, {name: min(end, highs[name].offset) for name, end in ends.items()})
+    if cluster.topics(source.wanted) != topics:
+        raise TransientError(
+            "a topic was made, deleted or enlarged while its offsets were asked for; the next attempt sees all of it"
+        )
+    doubted = doubts(cluster, expected, ids, starts, highs)
+    cut = shortened(cluster, expected, ids, highs)
+    seen = [
+        PartitionState(
+            name=name,
+            topic_id=ids[name.topic],
+            committed=place.offset if (place := positions[name]) else None,
+            ours=_is_ours(context, line, expected, name, place),
+            log_start=starts[name],
+            log_end=max(ends[name], starts[name]),
+            high=max(highs[name].offset, starts[name]),
+            leader_epoch=highs[name].leader_epoch,
+            begin=begins[name],
+            doubt=doubted.get(name),
+            cut=name in cut,
+        )
+        for name in names
+    ]
+    return Survey(seen, at)
+
+
+def _is_ours(context: Context, line: Line, expected: Progress, name: TopicPartition, place: Position | None) -> bool:
+    """Whether the group stands where the archive has left it, or where it stood when the archive began here."""
+    if place and (number := number_of(place.stamp, context.archive.archive)):
+        if number > line.last:
+            raise OvertakenError(
+                f"run {number} of archive {context.archive.archive} has put group {context.archive.group} to "
+                f"{place.offset} in {name}, and the ledger's line ended at {line.last} when it was read. Unless that "
+                "is a run of just now, the ledger is older than the group: was it restored from a backup? Then "
+                f"`kafka-consumer-groups --bootstrap-server BROKERS --delete --group {context.archive.group}` and "
+                f"{run_now(context.archive.archive)} archive again what it does not know; the audit names the objects "
+                "that nobody knows any more"
+            )
+        return True
+    settled, now = line.settled.partition(name), expected.partition(name)
+    if settled and now and settled.next is not None and settled.generation == now.generation:
+        return False
+    # No run has put it anywhere yet: it may stand where the first one found it, or nowhere.
+    begun = [p.start for w in line.waiting if w.plan.moves_group for p in w.plan.partitions if p.name == name]
+    return bool(begun) and (place is None or place.offset == begun[0])
+
+
+def _stable_ends(context: Context, highs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+    """The ends up to which may be read: waits a little for the transactions that were open."""
+    source = context.archive.source
+    if source.isolation == "read_uncommitted":
+        return dict(highs)
+    until = time.monotonic() + source.settle
+    while True:
+        ends = context.cluster.log_ends(highs, source.isolation)
+        behind = [name for name, end in ends.items() if end < highs[name]]
+        if not behind:
+            return ends
+        if (left := until - time.monotonic()) <= 0:
+            log.info(
+                "open transactions hold back %d partitions, %s among them, for more than %g s (source.settle): a later "
+                "run takes what they hold back, and closes the hours as of now",
+                len(behind),
+                behind[0],
+                source.settle,
+            )
+            return ends
+        time.sleep(min(left, POLL_SECONDS))
+
+
+def _begins(
+    context: Context, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
+) -> Mapping[TopicPartition, int]:
+    """Where `source.start` points in each log."""
+    source, cluster = context.archive.source, context.cluster
+    if not isinstance(source.start, datetime):
+        return starts if source.start == "earliest" else ends
+    at = cluster.offsets_at(starts, to_ms(source.start), source.isolation)
+    unseen = hidden(cluster, at, to_ms(source.start))
+    return {name: starts[name] if name in unseen else ends[name] if at[name] is None else at[name] for name in starts}  # type: ignore[misc]
+
+
+def interval_offsets(
+    cluster: Cluster, seen: Sequence[PartitionState], interval: Interval, isolation: str, disorder: timedelta | None
+) -> dict[TopicPartition, Range]:
+    """What Kafka's time index puts into an interval: no evidence of anything, but where most of its records are.
+
+    :param disorder: what the archive assumes of the order of times: then so much on both sides, and some records
+        behind, which tell whether what stopped there was but one record of a wrong clock.
+    """
+    names = [state.name for state in seen]
+    wider = disorder or timedelta(0)
+    begin_ms, end_ms = to_ms(interval.start - wider), to_ms(interval.end + wider)
+    first = cluster.offsets_at(names, begin_ms, isolation)
+    last = cluster.offsets_at(names, end_ms, isolation)
+    unseen = hidden(cluster, first, begin_ms)
+    found = {}
+    for state in seen:
+        begin, end = first[state.name], last[state.name]
+        stop = state.log_end if end is None else min(end + (GUARD if disorder else 0), state.log_end)
+        start = state.log_start if state.name in unseen else stop if begin is None else max(begin, state.log_start)
+        found[state.name] = Range(min(start, stop), stop)
+    return found
+
+
+def refuse_hidden_topics(context: Context, expected: Progress, seen: Sequence[PartitionState]) -> None:
+    """A topic that the pattern matched and the brokers do not show any more: hours would look complete without it."""
+    pattern = context.archive.source.pattern
+    visible = {state.name.topic for state in seen}
+    gone = sorted({p.topic for p in expected.partitions if p.next is not None and p.topic not in visible})
+    if pattern and (missing := [topic for topic in gone if re.fullmatch(pattern, topic)]):
+        raise PolicyError(
+            f"topics {', '.join(missing)} match source.pattern and were archived before, but the brokers do not show "
+            "them any more: they were deleted, or the credentials may not describe them. Grant Describe, or exclude "
+            "them in source.pattern"
+        )

@@ -1,0 +1,141 @@
+"""What is wrong with an archive now: one answer, for `status`, for `doctor`, and for whoever shows it elsewhere.
+
+The brokers are seen and judged by what a planner sees and judges them with (look, policy): what is said here is what
+the next run would stop at.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from kafka_archiver.advice import once
+from kafka_archiver.errors import PolicyError
+from kafka_archiver.planning.beginnings import each, troubles
+from kafka_archiver.planning.state import Beginning, Known, PartitionState
+from kafka_archiver.progress import Progress
+from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.line import Line, read_line
+from kafka_archiver.steps.plan.step import live_members
+from kafka_archiver.steps.plan.survey import TRIES, OvertakenError, look, refuse_hidden_topics
+from kafka_archiver.steps.status.facts import Facts
+from kafka_archiver.steps.status.running import of_runs
+from kafka_archiver.steps.status.trouble import Trouble, problem, warning
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """An archive as the ledger and the brokers have it. `expected`: once everything that is planned is settled."""
+
+    line: Line
+    expected: Progress
+    seen: list[PartitionState]
+
+    @property
+    def known(self) -> Known:
+        """What settled and planned runs cover, by partition."""
+        return {p.name: p for p in self.expected.partitions}
+
+
+def observe(context: Context) -> Observed:
+    """Ask the ledger and the brokers as a planner does, but wait for no open transaction.
+
+    :raises TransientError: runs go on faster than we look, or the brokers do not answer.
+    """
+    source = context.archive.source.model_copy(update={"settle": 0.0})
+    at_once = replace(context, archive=context.archive.model_copy(update={"source": source}))
+    left = TRIES
+    while True:
+        line = read_line(context)
+        expected = line.expected(context.ledger)
+        try:
+            return Observed(line, expected, look(at_once, line, expected).seen)
+        except OvertakenError:
+            left -= 1
+            if not left:
+                raise
+
+
+def condition(context: Context, observed: Observed, facts: Facts) -> tuple[Trouble, ...]:
+    """All that is wrong, what stops the archive first."""
+    runs = of_runs(context.archive.archive, facts, observed.line, lag_of(context, observed), context.clock())
+    found = [*of_brokers(context, observed), *runs]
+    return tuple(sorted(found, key=lambda trouble: trouble.severity != "problem"))
+
+
+def waits(context: Context, observed: Observed) -> dict[TopicPartition, Range]:
+    """What is in each log and in no settled run; of a log that is not the archived one any more, all of it."""
+    begins = each(context.archive, observed.seen, observed.known)
+    found = {}
+    for state in observed.seen:
+        start = max(_position(observed, state, begins[state.name]), state.log_start)
+        found[state.name] = Range(min(start, state.log_end), state.log_end)
+    return found
+
+
+def lag_of(context: Context, observed: Observed) -> int:
+    """How many offsets wait, over all partitions."""
+    return sum(waiting.size for waiting in waits(context, observed).values())
+
+
+def _position(observed: Observed, state: PartitionState, begin: Beginning | PolicyError) -> int:
+    """Up to where a log is archived, in the generation that the next run goes on with."""
+    settled, expected = observed.line.settled.partition(state.name), observed.known.get(state.name)
+    if isinstance(begin, PolicyError):
+        if begin.policy == "recreated_topic":
+            return 0
+    elif expected and begin.generation > expected.generation:
+        return begin.start
+    if settled:
+        planned = (p for w in observed.line.waiting for p in w.plan.partitions if p.name == state.name)
+        if begun := [p.start for p in planned if p.generation > settled.generation]:
+            return begun[0]
+        if settled.next is not None:
+            return settled.next
+    return state.committed or 0
+
+
+def of_brokers(context: Context, observed: Observed) -> Iterator[Trouble]:
+    """What the next run would stop at, or decide by a policy."""
+    archive, seen, known = context.archive, observed.seen, observed.known
+    if members := context.cluster.members(archive.group):
+        yield problem(
+            "group in use",
+            live_members(archive.group, members),
+            f"kafka-consumer-groups --bootstrap-server BROKERS --describe --group {archive.group} --members",
+        )
+    try:
+        refuse_hidden_topics(context, observed.expected, seen)
+    except PolicyError as error:
+        yield problem("topic gone", str(error), "kafka-topics --bootstrap-server BROKERS --list")
+    stops = troubles(archive, seen, known)
+    choices = {stop.policy: stop.choice for stop in stops}
+    for stop in stops:
+        commands = stop.choices
+        if len(choices) > 1:
+            # A run with one choice alone would stop at the next policy.
+            others = (command for command in commands if not command.startswith("airflow dags trigger "))
+            commands = (once(archive.archive, choices), *others)
+        yield problem(_name(stop.policy), stop.found, *commands)
+    decided = (d for b in each(archive, seen, known).values() if isinstance(b, Beginning) for d in b.decided)
+    for text in dict.fromkeys(decided):
+        found = f"{text}; the archive's policies decide this way, at the next run"
+        yield warning(_name(text.partition(":")[0]), found, f"airflow archive plan {archive.archive}")
+    yield from _other_cluster(context, observed.line)
+
+
+def _other_cluster(context: Context, line: Line) -> Iterator[Trouble]:
+    last, now = context.ledger.planned(line.last), context.cluster.cluster_id()
+    if last and last.cluster_id != now:
+        yield warning(
+            "other cluster",
+            f"run {last.run} was planned on cluster {last.cluster_id}, now it is {now}: the Kafka connection leads to "
+            "other brokers than before, whose offsets mean other records. Correct `bootstrap.servers` in it; if Kafka "
+            "was moved, give the archive a new name and prefix",
+            f"airflow connections get {context.archive.source.kafka}"
+            if isinstance(context.archive.source.kafka, str)
+            else f"airflow archive validate {context.archive.archive}",
+        )
+
+
+def _name(policy: str) -> str:
+    return policy.replace("_", " ")

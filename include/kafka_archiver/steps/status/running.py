@@ -1,0 +1,184 @@
+"""What is wrong with an archive's runs. Pure."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from urllib.parse import quote
+
+from kafka_archiver.documents import isoformat
+from kafka_archiver.steps.line import Line
+from kafka_archiver.steps.status.facts import DagRun, Facts
+from kafka_archiver.steps.status.trouble import Trouble, problem, warning
+
+# A run that takes so many times longer than usual, and at least so long, is worth a look.
+TIMES, AT_LEAST = 5, timedelta(minutes=30)
+# By how much the clocks of who triggered a run and of who looks at it may differ.
+SKEW = timedelta(minutes=5)
+SILENCE = "its process ended without a word (killed, out of memory, or its machine is gone)"
+
+
+def of_runs(archive: str, facts: Facts, line: Line | None, lag: int | None, now: datetime) -> Iterator[Trouble]:
+    """What keeps the archive's runs from being done.
+
+    :param line: None: the ledger cannot be read.
+    :param lag: how many offsets wait; None: nobody knows.
+    """
+    if facts.silent:
+        yield problem("airflow", f"nobody knows what the runs do: {facts.silent}", "airflow db check")
+    elif not facts.known:
+        yield problem(
+            "no dag",
+            f"Airflow has no DAG {facts.dag_id}: nothing archives",
+            "airflow dags list-import-errors",
+            f"airflow archive validate {archive}",
+        )
+    else:
+        yield from _idle(facts, lag)
+        yield from _to_come(facts, now)
+        yield from _slow(facts, now)
+        yield from _failed(archive, facts, line)
+        yield from _overdue(facts, now)
+    if line:
+        yield from _unfinished(archive, facts, line, now)
+
+
+def _idle(facts: Facts, lag: int | None) -> Iterator[Trouble]:
+    if facts.paused:
+        waiting = "" if lag is None else f", and {lag:,} offsets wait" if lag else "; nothing waits at the moment"
+        say = problem if lag else warning
+        yield say("paused", f"DAG {facts.dag_id} is paused{waiting}", f"airflow dags unpause {facts.dag_id}")
+    elif not facts.scheduler:
+        yield problem("no scheduler", "no scheduler of Airflow's is alive: no task starts", "airflow scheduler")
+
+
+def _to_come(facts: Facts, now: datetime) -> Iterator[Trouble]:
+    for run in facts.to_come(now + SKEW):
+        yield problem(
+            "date to come",
+            f"run {run.run_id} has the date {isoformat(run.date)}, which is to come: Airflow calls it {run.state}, and "
+            "starts none of its tasks before",
+            f"curl -X DELETE -H 'Authorization: Bearer TOKEN' {facts.api}/api/v2/dags/{facts.dag_id}/dagRuns/"
+            f"{quote(run.run_id, safe='')}",
+        )
+
+
+def _slow(facts: Facts, now: datetime) -> Iterator[Trouble]:
+    usual, interval = facts.usual, facts.interval or timedelta(hours=1)
+    noted = max(usual * TIMES, AT_LEAST) if usual else interval
+    working = facts.at_work(now)
+    for run in working:
+        if run.failure:
+            yield warning(
+                "tried again",
+                f"run {run.run_id}: task {run.failure.task} failed {_times(run.failure.attempts)} and is tried again: "
+                f"{run.failure.cause or SILENCE}",
+                _look(facts, run),
+            )
+        if _waits(run, working) or (facts.paused and run.state == "queued"):
+            continue
+        since = run.begun or run.due
+        if now - since <= noted:
+            continue
+        found = (
+            f"run {run.run_id} is {run.state} since {isoformat(since)} ({_spelt(now - since)}); "
+            + (f"usually a run takes {_spelt(usual)}. " if usual else "")
+            + f"Its task {run.task} is {run.task_state or 'not begun'}"
+        )
+        say = problem if now - since > max(noted, interval) else warning
+        yield say("stuck", found, _look(facts, run))
+
+
+def _waits(run: DagRun, working: list[DagRun]) -> bool:
+    """Whether the run waits for another one's end, as it should."""
+    others = [other for other in working if other is not run]
+    begun = [other for other in others if other.state == "running" and other.task != "plan"]
+    return bool(begun) and (run.state == "queued" or run.task == "plan")
+
+
+def _failed(archive: str, facts: Facts, line: Line | None) -> Iterator[Trouble]:
+    row = facts.failing
+    if not row:
+        return
+    run, failure = row[0], row[0].failure
+    many = f"the last {len(row)} runs failed, {run.run_id}" if len(row) > 1 else f"run {run.run_id} failed"
+    again = f"airflow dags trigger {facts.dag_id}"
+    if failure is None:
+        yield problem("failed", f"{many}, with no task that did", _look(facts, run), again)
+        return
+    where = f"{many}{' last,' if len(row) > 1 else ''} in task {failure.task}"
+    if failure.permanent:
+        anew = [p.run for p in line.unfinished if p.supersedes is None][:1] if line else []
+        yield problem(
+            "failed for good",
+            f"{where}: {failure.cause}. Until that is put right every run fails the same way",
+            f"put right what it says, then: {again}",
+            *(f"airflow archive rebuild {archive} --run {name}" for name in anew),
+        )
+    else:
+        found = f"{where} after {_times(failure.attempts, 'attempt')}: {failure.cause or SILENCE}"
+        yield problem("failed", f"{found}. The next run goes on with what it left", again, _look(facts, run))
+
+
+def _overdue(facts: Facts, now: datetime) -> Iterator[Trouble]:
+    due = facts.due
+    # Why no run succeeds is said already, where one fails.
+    if due is None or facts.paused or facts.failing:
+        return
+    succeeded = [run.due for run in facts.runs if run.forward and run.state == "success"]
+    under_way = [run for run in facts.at_work(now) if run.forward and run.begun and run.begun >= due]
+    if under_way or any(moment >= due for moment in succeeded):
+        return
+    if not succeeded and (facts.next_due is None or facts.next_due > due):
+        # It has just begun to run.
+        return
+    last = f"the last one that succeeded was due at {isoformat(max(succeeded))}" if succeeded else "none ever succeeded"
+    yield problem(
+        "overdue",
+        f"the run that was due at {isoformat(due)}, {_spelt(now - due)} ago, is not done; {last}",
+        f"airflow dags trigger {facts.dag_id}",
+        f"airflow dags list-runs {facts.dag_id}",
+    )
+
+
+def _unfinished(archive: str, facts: Facts, line: Line, now: datetime) -> Iterator[Trouble]:
+    if facts.at_work(now):
+        return
+    for one in line.waiting:
+        plan = one.plan
+        if one.outcome not in (None, "committed") or (facts.failing and one.is_open):
+            continue
+        if one.is_open:
+            yield warning(
+                "unfinished run",
+                f"run {plan.run}, planned at {isoformat(plan.planned_at)}, is not finished, and nobody is at work on "
+                "it; the next run finishes it first",
+                f"airflow dags trigger archive_{archive}",
+            )
+        else:
+            how = f"repair {archive}" if plan.origin == "repair" else f"rebuild {archive} --run {plan.supersedes}"
+            yield warning(
+                "unfinished rebuild",
+                f"{plan.run} was begun at {isoformat(plan.planned_at)} and is not final, and nobody is at work on it; "
+                "what it would replace still counts, and the next run gives it up",
+                f"airflow archive {how}",
+            )
+
+
+def _look(facts: Facts, run: DagRun) -> str:
+    return f"airflow tasks states-for-dag-run {facts.dag_id} '{run.run_id}'"
+
+
+def _times(count: int, what: str = "time") -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
+
+
+def _spelt(time: timedelta) -> str:
+    hours = time.total_seconds() / 3600
+    return (
+        f"{time.total_seconds():.0f} s"
+        if hours < 1 / 30
+        else f"{hours * 60:.0f} minutes"
+        if hours < 2
+        else f"{hours:.0f} hours"
+        if hours < 48
+        else f"{hours / 24:.0f} days"
+    )

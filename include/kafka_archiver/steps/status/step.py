@@ -1,0 +1,159 @@
+"""Status: how far the archive is, and how far behind."""
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+
+from kafka_archiver.documents import UtcTime, Value
+from kafka_archiver.intervals import from_ms, hour_of, hour_start, to_ms
+from kafka_archiver.ledger import Ledger
+from kafka_archiver.manifest import Commit, Manifest
+from kafka_archiver.planning.state import PartitionState
+from kafka_archiver.proof import HourProof, Verdict
+from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.line import Line, read_line
+from kafka_archiver.steps.status.condition import condition, observe, waits
+from kafka_archiver.steps.status.facts import Facts
+from kafka_archiver.steps.status.trouble import Trouble
+
+
+class PartitionStatus(Value):
+    """One partition. `lag`: committed offsets of the log that are not archived yet (compacted ones included).
+
+    `oldest_unarchived`: the time of the first record that waits; None when none does or it has no time.
+    """
+
+    topic: str
+    partition: int
+    committed: int | None
+    archived_to: int | None
+    log_start: int
+    log_end: int
+    lag: int
+    oldest_unarchived: UtcTime | None
+
+
+class ArchiveStatus(Value):
+    """One archive: its partitions, its last commit, up to when its hours are complete, what is not finished.
+
+    `lost`: how many offsets were lost, ever. `troubles`: what is wrong, what stops the archive first.
+    """
+
+    archive: str
+    partitions: tuple[PartitionStatus, ...]
+    last_commit: Commit | None
+    closed_until: UtcTime | None
+    unfinished: tuple[str, ...]
+    lost: int = 0
+    troubles: tuple[Trouble, ...] = ()
+
+    @property
+    def lag(self) -> int:
+        """Offsets that wait, over all partitions."""
+        return sum(p.lag for p in self.partitions)
+
+    @property
+    def oldest_unarchived(self) -> datetime | None:
+        """The time of the oldest record that waits."""
+        return min((p.oldest_unarchived for p in self.partitions if p.oldest_unarchived), default=None)
+
+
+def status(context: Context, facts: Facts) -> ArchiveStatus:
+    """Ask the ledger and the brokers. Reads one record of each partition that lags.
+
+    :param facts: what Airflow knows of the archive.
+    """
+    observed = observe(context)
+    waiting, line = waits(context, observed), observed.line
+    first = context.cluster.first_records({name: left.start for name, left in waiting.items() if left.size})
+
+    def look(state: PartitionState) -> PartitionStatus:
+        name = state.name
+        known, record = line.settled.partition(name), first.get(name)
+        has_time = record is not None and record.offset in waiting[name] and hour_of(record.timestamp) is not None
+        return PartitionStatus(
+            topic=name.topic,
+            partition=name.partition,
+            committed=state.committed,
+            archived_to=known.next if known else None,
+            log_start=state.log_start,
+            log_end=state.log_end,
+            lag=waiting[name].size,
+            oldest_unarchived=from_ms(record.timestamp) if record and has_time else None,
+        )
+
+    return ArchiveStatus(
+        archive=context.archive.archive,
+        partitions=tuple(map(look, observed.seen)),
+        last_commit=_last_commit(context.ledger, line),
+        closed_until=line.settled.closed_until,
+        unfinished=tuple(plan.run for plan in line.unfinished),
+        lost=line.settled.lost,
+        troubles=condition(context, observed, facts),
+    )
+
+
+def _last_commit(ledger: Ledger, line: Line) -> Commit | None:
+    waiting = [w.commit for w in line.waiting if w.outcome == "committed"]
+    if waiting:
+        return waiting[-1]
+    for number in range(line.settled.settled, 0, -1):
+        plan = ledger.planned(number)
+        made = plan and ledger.commit(plan.run)
+        if made and made.outcome == "committed":
+            return made
+    return None
+
+
+class HourStatus(Value):
+    """One hour. `status` is None when no run has looked at it yet; `dead_letters`: records, not objects."""
+
+    hour_start: UtcTime
+    status: Verdict | None
+    rows: int
+    bytes: int
+    objects: int
+    late_rows: int
+    dead_letters: int
+    complete_as_of: UtcTime | None
+    closed_by: str | None
+    reason: str | None
+
+
+def last_hours(context: Context, count: int, now: datetime) -> list[HourStatus]:
+    """The hours up to the one that it is now, oldest first."""
+    present = hour_of(to_ms(now)) or 0
+    hours = range(max(0, present - count + 1), present + 1)
+    with ThreadPoolExecutor(8) as pool:
+        proofs = list(pool.map(context.ledger.hour, hours))
+        manifests = [m for m in pool.map(context.ledger.manifest, _runs_since(context, hours[0], proofs)) if m]
+    return [_hour(hour, proof, manifests) for hour, proof in zip(hours, proofs, strict=True)]
+
+
+def _runs_since(context: Context, hour: int, proofs: Iterable[HourProof | None]) -> list[str]:
+    """The runs that touched these hours, and those that were planned since: of each the revision that counts."""
+    line = read_line(context)
+    plans = [w.plan for w in line.waiting]
+    for number in range(line.settled.settled, 0, -1):
+        plan = context.ledger.planned(number)
+        if plan is None or plan.planned_at < hour_start(hour):
+            break
+        plans.append(plan)
+    touched = {run for p in proofs if p for run in (p.changed_by, p.closed_by, *(c.run for c in p.runs)) if run}
+    intervals = {run.partition("+")[0] for run in (*touched, *(p.run for p in plans))}
+    return [run for interval in sorted(intervals) if (run := context.ledger.last_committed(interval))]
+
+
+def _hour(hour: int, proof: HourProof | None, manifests: list[Manifest]) -> HourStatus:
+    return HourStatus(
+        hour_start=hour_start(hour),
+        status=proof.status if proof else None,
+        rows=proof.rows if proof else 0,
+        bytes=proof.bytes if proof else 0,
+        objects=proof.objects if proof else 0,
+        late_rows=proof.late_rows if proof else 0,
+        dead_letters=sum(o.rows for m in manifests for o in m.dead_letters if o.hour == hour),
+        complete_as_of=proof.complete_as_of if proof else None,
+        closed_by=proof.closed_by if proof else None,
+        reason=proof.reason if proof else None,
+    )

@@ -1,0 +1,58 @@
+"""What one DAG run has to do, once it is planned."""
+
+import logging
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from kafka_archiver.manifest import Manifest
+from kafka_archiver.plan import Plan
+from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.runs import write_repair
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What one DAG run has to do. `runs`: the ledger's runs it finishes, in the order of the line, its own the last.
+
+    `archive`: those of them whose offsets have to be read; Spark is skipped when there is none.
+    """
+
+    runs: tuple[str, ...]
+    archive: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For XCom."""
+        return {name: list(value) for name, value in asdict(self).items()}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """What `to_dict` gave."""
+        return cls(**{name: tuple(value) for name, value in data.items()})
+
+
+def work(context: Context, unfinished: Iterable[Plan], own: Plan) -> Work:
+    """What is to be done about the unfinished plans and, last, this one."""
+    plans = [*(p for p in unfinished if p.run != own.run), own]
+    for earlier in plans[:-1]:
+        log.info("run %s is not finished: it is finished first (%s)", earlier.run, describe(earlier))
+    # What a repair has is in the store.
+    reads = [p for p in plans if p.count and p.origin != "repair"]
+    to_archive = [p.run for p in reads if p is own or context.ledger.commit(p.run) is None]
+    for done in plans:
+        if done.origin == "repair":
+            write_repair(context, done)
+        elif not done.count and context.ledger.manifest(done.run) is None:
+            context.ledger.create_manifest(Manifest.of(done, [], []))
+    if not to_archive:
+        log.info("nothing to read: Spark is skipped")
+    return Work(tuple(p.run for p in plans), tuple(to_archive))
+
+
+def describe(plan: Plan) -> str:
+    """A plan in a few words: how many offsets, and the ranges of the first partitions."""
+    ranges = [f"{p.name} {r}" for p in plan.partitions for r in p.offset_ranges]
+    shown = ", ".join(ranges[:8]) + (f" and {len(ranges) - 8} more" if len(ranges) > 8 else "")
+    return f"{plan.count:,} offsets of {len(plan.partitions)} partitions" + (f": {shown}" if shown else "")
