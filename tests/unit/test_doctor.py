@@ -12,7 +12,7 @@ from kafka_archiver.steps.doctor.examine import check_neighbours, examine
 from kafka_archiver.steps.doctor.retention import check_retention, check_times, longest_interval
 from kafka_archiver.steps.doctor.spark import check_submit
 from kafka_archiver.steps.doctor.store import check_clock, check_store
-from kafka_archiver.steps.facts import Facts
+from kafka_archiver.steps.status.facts import Facts
 from kafka_archiver.store import PendingUpload
 from kafka_archiver.store.memory import MemoryStore
 from kafka_archiver.store.s3 import S3Store
