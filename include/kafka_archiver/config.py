@@ -43,6 +43,8 @@ from kafka_archiver.secrets import GIVEN, key_name
 PLANNED = {
     "transform", "schema_evolution", "alerts.max_age", "alerts.max_lag_records",
 }  # fmt: skip
+# Likewise keys with which nothing can be chosen yet. Who says what is done anyway is right, and says nothing more.
+ONLY: dict[str, Any] = {"source.key": {"decode": "bytes"}, "timestamp.from": "record", "store.encryption": "none"}
 
 
 class _Section(BaseModel):
@@ -52,12 +54,6 @@ class _Section(BaseModel):
         """Without the properties that it is given: some are secrets."""
         for name, value in super().__repr_args__():
             yield name, GIVEN if isinstance(value, dict) else value
-
-
-class Decode(_Section):
-    """How the bytes of a key or value are read."""
-
-    decode: Literal["bytes"] = "bytes"
 
 
 class ValueDecode(_Section):
@@ -80,7 +76,6 @@ class Source(_Section):
     settle: Annotated[float, Field(ge=0, le=3600)] = 30
     max_records_per_run: Annotated[int, Field(gt=0)] = 50_000_000
     max_value_bytes: Annotated[int, Field(gt=0)] | None = None
-    key: Decode = Decode()
     value: ValueDecode = ValueDecode()
     registry: Annotated[
         ConnectionOrProperties | None, BeforeValidator(without_credentials("url", "https://registry:8081"))
@@ -121,13 +116,12 @@ def _disorder(value: Any) -> timedelta | None:
 
 
 class Timestamp(_Section):
-    """Which time files a record.
+    """What is known of the records' times.
 
     `max_disorder`: no record of a partition is that much older than an earlier one, which lets a backfill prove its
     hours alone.
     """
 
-    from_: Annotated[Literal["record"], Field(alias="from")] = "record"
     max_disorder: Annotated[timedelta | None, BeforeValidator(_disorder)] = None
 
 
@@ -146,7 +140,6 @@ class StoreSection(_Section):
     options: Properties = {}
     chunk_records: Annotated[int, Field(gt=0, le=100_000_000)] = 1_000_000
     part_bytes: Annotated[int, Field(ge=5 << 20, le=1 << 30)] = 8 << 20
-    encryption: Literal["none"] = "none"
 
 
 class Policies(_Section):
@@ -280,6 +273,9 @@ class _Loader(yaml.SafeLoader):
 
 
 def _unknown(where: str) -> str:
+    if where in ONLY:
+        only = str(ONLY[where]).replace("'", "")
+        return f"`{where}` can only be {only} in this version of the design; leave it out"
     if where in PLANNED:
         return f"`{where}` is part of the design but not of this version; remove it"
     return f"`{where}` is not a key of an archive; see docs/OPERATING.md for all keys"
@@ -305,10 +301,19 @@ def parse_archive(text: str, file: str) -> Archive:
     if not isinstance(content, dict):
         found = kind_of(content)
         raise ConfigError(f"{file}: expected a mapping with the keys archive, source and store; found {found}")
+    _leave_out_what_is_so_anyway(content)
     try:
         return Archive.model_validate(content)
     except ValidationError as error:
         raise ConfigError("\n".join(f"{file}: {line}" for line in dict.fromkeys(explain(error, _unknown)))) from None
+
+
+def _leave_out_what_is_so_anyway(content: dict[Any, Any]) -> None:
+    for where, only in ONLY.items():
+        section, key = where.split(".")
+        within = content.get(section)
+        if isinstance(within, dict) and within.get(key) == only:
+            del within[key]
 
 
 def _problem(error: Exception) -> str:

@@ -31,7 +31,6 @@ class Settings(Value):
     """
 
     isolation: Literal["read_committed", "read_uncommitted"] = "read_committed"
-    timestamp: Literal["record"] = "record"
     layout: Literal["hourly"] = "hourly"
     format: str = "jsonl"
     content: Literal["value", "record"] = "value"
