@@ -3,7 +3,7 @@
 from typing import Literal
 
 from kafka_archiver.config.section import Section
-from kafka_archiver.plan import BadRecord
+from kafka_archiver.plan import BadRecord, NullValue
 
 
 class Policies(Section):
@@ -14,4 +14,4 @@ class Policies(Section):
     missing_group: Literal["resume_from_ledger", "fail"] = "resume_from_ledger"
     moved_group: Literal["fail", "follow_ledger", "new_generation"] = "fail"
     bad_record: BadRecord = "fail"
-    null_value: Literal["archive", "skip"] = "archive"
+    null_value: NullValue = "archive"

@@ -7,13 +7,14 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from kafka_archiver.config.section import Section
 from kafka_archiver.documents import UtcTime
+from kafka_archiver.plan import Decode, Isolation
 from kafka_archiver.properties import ConnectionOrProperties, without_credentials
 
 
 class ValueDecode(Section):
     """How the bytes of a value are read; `json` makes a value that is not one JSON document a bad record."""
 
-    decode: Literal["bytes", "json"] = "bytes"
+    decode: Decode = "bytes"
 
 
 class Source(Section):
@@ -24,7 +25,7 @@ class Source(Section):
     pattern: str | None = None
     group: str | None = None
     start: Literal["earliest", "latest"] | UtcTime = "earliest"
-    isolation: Literal["read_committed", "read_uncommitted"] = "read_committed"
+    isolation: Isolation = "read_committed"
     reader: Literal["auto", "spark", "native"] = "auto"
     # Seconds that planning waits for open transactions.
     settle: Annotated[float, Field(ge=0, le=3600)] = 30

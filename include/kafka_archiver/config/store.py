@@ -1,10 +1,11 @@
 """`store`: where and how objects are written."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
 from kafka_archiver.config.section import Section
+from kafka_archiver.plan import Content, Layout
 from kafka_archiver.properties import ConnectionOrProperties, Properties, store_url, without_credentials
 
 
@@ -15,9 +16,9 @@ class StoreSection(Section):
     aws: Annotated[ConnectionOrProperties, BeforeValidator(without_credentials("endpoint_url", "http://host:port"))] = (
         "aws_default"
     )
-    layout: Literal["hourly"] = "hourly"
+    layout: Layout = "hourly"
     format: str = "jsonl"
-    content: Literal["value", "record"] = "value"
+    content: Content = "value"
     codec: str | None = None
     # What the format declares besides: `formats.resolve` checks it, since formats are not known here.
     options: Properties = Field(default={})
