@@ -14,8 +14,12 @@ from kafka_archiver.ranges import Range, TopicPartition, overlaps
 Offset = Annotated[int, Field(ge=0)]
 # Raised when an encoder's bytes change, so that a plan made by older code is refused instead of rewritten differently.
 ENCODING = 3
-
-
+# The choices of settings, for the YAML and the plan alike: a new one is named here alone.
+Isolation = Literal["read_committed", "read_uncommitted"]
+Layout = Literal["hourly"]
+Content = Literal["value", "record"]
+Decode = Literal["bytes", "json"]
+NullValue = Literal["archive", "skip"]
 # What becomes of a record that the archive's format cannot hold, or whose value is too large or not what
 # `value.decode` says.
 BadRecord = Literal["fail", "dead_letter", "skip"]
@@ -30,15 +34,14 @@ class Settings(Value):
     format has by default. `options`: what the format declares besides; not written where it declares nothing.
     """
 
-    isolation: Literal["read_committed", "read_uncommitted"] = "read_committed"
-    timestamp: Literal["record"] = "record"
-    layout: Literal["hourly"] = "hourly"
+    isolation: Isolation = "read_committed"
+    layout: Layout = "hourly"
     format: str = "jsonl"
-    content: Literal["value", "record"] = "value"
+    content: Content = "value"
     codec: str = "gzip"
     options: dict[str, JsonValue] = Field(default={}, exclude_if=lambda options: not options)
-    value_decode: Literal["bytes", "json"] = "bytes"
-    null_value: Literal["archive", "skip"] = "archive"
+    value_decode: Decode = "bytes"
+    null_value: NullValue = "archive"
     # Not written when there is no limit: such a plan has the bytes it always had, and an older release reads it.
     max_value_bytes: Annotated[int, Field(gt=0)] | None = Field(default=None, exclude_if=lambda limit: limit is None)
     chunk_records: Annotated[int, Field(gt=0)] = 1_000_000

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafka_archiver.errors import IntegrityError
+from kafka_archiver.errors import IntegrityError, TransientError
 from kafka_archiver.formats.base import RECORD
 from kafka_archiver.formats.registry import get_format, resolve
 from tests.support.chunks import Row, batch, cut
@@ -207,3 +207,26 @@ def test_a_cut_off_object_is_noticed_or_ends_behind_a_record(case: Case) -> None
             continue
         assert case.format == "avro" or case[:2] == ("jsonl", "none"), f"{length} of {len(data)} bytes"
         assert found == expected(case, rows)[: len(found)]
+
+
+class _Failing(io.BytesIO):
+    """A store that stops answering in the middle of an object."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if self.tell() > 300:
+            raise TransientError("no answer from the store")
+        return super().read(size)
+
+
+def test_a_store_that_fails_is_no_damage_of_an_avro_file() -> None:
+    case = Case("avro", "none", "record")
+    with pytest.raises(TransientError, match="no answer from the store"):
+        list(get_format("avro").read(_Failing(case.encode([batch(ODD)])), case.target))
+
+
+def test_a_damaged_schema_of_an_avro_file_is_noticed() -> None:
+    case = Case("avro", "zstd", "record")
+    data = bytearray(case.encode([batch(ODD)]))
+    data[data.index(b'"type":["null"') + 2] ^= 1
+    with pytest.raises(IntegrityError, match="is not a whole Avro file of records"):
+        read(case, bytes(data))

@@ -66,7 +66,7 @@ def test_the_documentation_lists_every_setting(archive: MakeArchive) -> None:
     assert text.startswith("The text.")
     assert "| `policies.lost_offsets` | `record_loss` |" in text
     assert "| `source.topics` | `orders` |" in text
-    assert "| `timestamp.from` | `record` |" in text
+    assert "| `store.content` | `value` |" in text
     assert "| `spark.conf` | — |" in text
     assert "| `owner` | `x∣y` |" in text
     assert "`s3://bucket/lake/_ledger/orders/`" in text

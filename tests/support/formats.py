@@ -11,12 +11,12 @@ import pytest
 from hypothesis import strategies as st
 
 from kafka_archiver.formats.avro import encoder as avro
-from kafka_archiver.formats.base import Content, Encoder, Target
+from kafka_archiver.formats.base import Encoder, Target
 from kafka_archiver.formats.parquet import encoder as parquet
 from kafka_archiver.formats.registry import get_format, names, resolve
 from kafka_archiver.formats.shared import compress
 from kafka_archiver.formats.shared.records import COLUMNS
-from kafka_archiver.plan import Settings
+from kafka_archiver.plan import Content, Settings
 from tests.support.chunks import LAST_MS, Row, batch
 
 

@@ -37,6 +37,11 @@ def test_what_is_assumed_of_the_order_of_times_may_be_null(said: str, meant: tim
     assert archive.timestamp.max_disorder == meant
 
 
+def test_what_is_so_anyway_may_be_said() -> None:
+    said = SMALLEST.replace("[orders]", "[orders], key: {decode: bytes}").replace("lake}", "lake, encryption: none}")
+    assert parse_archive(f"{said}timestamp: {{from: record}}\n", "x") == parse_archive(SMALLEST, "x")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -53,6 +58,8 @@ def test_what_is_assumed_of_the_order_of_times_may_be_null(said: str, meant: tim
         ("s3://archive/lake", "s3://a/b, chunk_records: many", "`store.chunk_records`: expected a whole number; found"),
         ("archive: orders", "archive: orders\ntimestamp: {max_disorder: 5}", "`timestamp.max_disorder`: expected a t"),
         ("archive: orders", "archive: orders\ntimestamp: {max_disorder: 8d}", "a second to a week, like 30s, 5m or 1h"),
+        ("[orders]", "[orders], key: {decode: json}", "`source.key` can only be {decode: bytes} in this version"),
+        ("archive: orders", "archive: orders\ntimestamp: {from: header}", "`timestamp.from` can only be record in th"),
         ("archive: orders", "archive: or/ders", "`archive`: expected match pattern"),
         ("archive: orders", "archive: orders\nschedule: 61 * * * *", "expected a cron expression of five fields"),
         ("archive: orders", "archive: orders\nschedule: '*/5 * * * * *'", "a cron expression of five fields"),

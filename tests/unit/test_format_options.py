@@ -12,8 +12,8 @@ from kafka_archiver.config import Archive, parse_archive
 from kafka_archiver.documents import Value
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.formats import registry, resolve
-from kafka_archiver.formats.base import Buffer, Content, Target
-from kafka_archiver.plan import Plan, Settings
+from kafka_archiver.formats.base import Buffer, Target
+from kafka_archiver.plan import Content, Plan, Settings
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.writer.commit import complete
 from tests.support.chunks import Row, chunk_of, cut, new_store, write

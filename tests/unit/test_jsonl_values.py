@@ -3,7 +3,6 @@
 import json
 import mmap
 import pickle
-from typing import Literal
 
 import pyarrow as pa
 import pytest
@@ -14,11 +13,9 @@ from kafka_archiver.errors import BadRecordError
 from kafka_archiver.formats.base import Target
 from kafka_archiver.formats.jsonl import JsonLines
 from kafka_archiver.formats.jsonl.values import value_lines
-from kafka_archiver.plan import Settings
+from kafka_archiver.plan import Decode, Settings
 
 pytestmark = pytest.mark.unit
-
-Decode = Literal["bytes", "json"]
 
 
 def target(decode: Decode = "bytes", codec: str = "none") -> Target:

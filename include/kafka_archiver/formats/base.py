@@ -3,14 +3,13 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Literal, Protocol
+from typing import BinaryIO, Protocol
 
 import pyarrow as pa
 
 from kafka_archiver.documents import Value
-from kafka_archiver.plan import Settings
+from kafka_archiver.plan import Content, Settings
 
-Content = Literal["value", "record"]
 Buffer = bytes | bytearray | memoryview
 
 # What the readers of Kafka hand to the writer, and every format of `content: record` gives back.

@@ -15,10 +15,10 @@ import pyarrow as pa
 
 from kafka_archiver.errors import PermanentError
 from kafka_archiver.formats import dead_letter
-from kafka_archiver.formats.base import RECORD, Content, Target
+from kafka_archiver.formats.base import RECORD, Target
 from kafka_archiver.formats.registry import get_format, resolve
 from kafka_archiver.formats.vectors import binaries, vector
-from kafka_archiver.plan import Settings
+from kafka_archiver.plan import Content, Settings
 
 # What makes the bytes, and the versions that were seen to give these (on x86-64).
 _RIGHT = {

@@ -10,7 +10,8 @@ from kafka_archiver.documents import Value
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kafka_archiver.formats.base import Content, Encoder, Target
+    from kafka_archiver.formats.base import Encoder, Target
+    from kafka_archiver.plan import Content
 
 
 class Avro:

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from kafka_archiver.formats.base import Buffer, Content, Target
+from kafka_archiver.formats.base import Buffer, Target
 from kafka_archiver.formats.jsonl.records import record_lines
 from kafka_archiver.formats.jsonl.values import value_lines
 from kafka_archiver.formats.shared.compress import compressed
+from kafka_archiver.plan import Content
 
 # The lines of a batch, whole ones in each piece. What is wrong with a record is said before the first piece.
 Lines = Callable[[pa.RecordBatch, Target], Iterable[Buffer]]

@@ -1,0 +1,73 @@
+"""One archive, of its sections."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Self
+
+from pydantic import Field, ValidationError
+
+from kafka_archiver.config.policies import Policies
+from kafka_archiver.config.section import Section
+from kafka_archiver.config.source import Source
+from kafka_archiver.config.spark import Spark
+from kafka_archiver.config.store import StoreSection
+from kafka_archiver.config.times import Schedule, Timestamp, Timezone
+from kafka_archiver.config.unknown import unknown
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.explain import explain
+from kafka_archiver.plan import Settings
+from kafka_archiver.properties import ConnectionId
+
+
+class Alerts(Section):
+    """Whom to tell: names of Airflow connections (types http and smtp)."""
+
+    on_failure: tuple[ConnectionId, ...] = ()
+
+
+class Archive(Section):
+    """One archive: its YAML as a value."""
+
+    archive: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=200)]
+    description: str = ""
+    owner: Annotated[str, Field(min_length=1)] = "airflow"
+    # Airflow takes no longer ones.
+    tags: tuple[Annotated[str, Field(min_length=1, max_length=100)], ...] = ()
+    schedule: Schedule = "0 * * * *"
+    timezone: Timezone = "UTC"
+    retries: Annotated[int, Field(ge=0)] = 3
+    source: Source
+    timestamp: Timestamp = Timestamp()
+    store: StoreSection
+    policies: Policies = Policies()
+    alerts: Alerts = Alerts()
+    spark: Spark = Spark()
+
+    def choosing(self, policies: Mapping[str, Any]) -> Self:
+        """The archive with some policies chosen otherwise, as one DAG run may.
+
+        :raises ConfigError: there is no such policy or choice.
+        """
+        try:
+            chosen = Policies.model_validate({**self.policies.model_dump(), **policies})
+        except ValidationError as error:
+            wrong = "; ".join(f"in the run's `policies`: {line}" for line in explain(error, unknown))
+            raise ConfigError(f"{wrong} (policies: {', '.join(Policies.model_fields)})") from None
+        return self.model_copy(update={"policies": chosen})
+
+    @property
+    def group(self) -> str:
+        """The consumer group whose offsets say how far the archive is."""
+        return self.source.group or f"archiver-{self.archive}"
+
+    @property
+    def settings(self) -> Settings:
+        """What of it a plan freezes, once `formats.resolve` has checked and completed it."""
+        # A key of the section that is also a setting needs no line here.
+        store = self.store.model_dump(include=set(Settings.model_fields), exclude_none=True)
+        return Settings(
+            **{"codec": "", **store},
+            isolation=self.source.isolation,
+            value_decode=self.source.value.decode,
+            null_value=self.policies.null_value,
+            max_value_bytes=self.source.max_value_bytes,
+        )

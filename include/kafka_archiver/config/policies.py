@@ -1,0 +1,17 @@
+"""`policies`: what to do when the brokers' state is strange."""
+
+from typing import Literal
+
+from kafka_archiver.config.section import Section
+from kafka_archiver.plan import BadRecord, NullValue
+
+
+class Policies(Section):
+    """What to do when the brokers' state is strange."""
+
+    lost_offsets: Literal["fail", "record_loss"] = "fail"
+    recreated_topic: Literal["fail", "new_generation"] = "fail"
+    missing_group: Literal["resume_from_ledger", "fail"] = "resume_from_ledger"
+    moved_group: Literal["fail", "follow_ledger", "new_generation"] = "fail"
+    bad_record: BadRecord = "fail"
+    null_value: NullValue = "archive"

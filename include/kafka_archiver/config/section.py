@@ -1,0 +1,19 @@
+"""What the sections of the YAML have in common."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from kafka_archiver.secrets import GIVEN
+
+
+class Section(BaseModel):
+    """A mapping of the YAML with keys of its own."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        """Without the properties that it is given: some are secrets."""
+        for name, value in super().__repr_args__():
+            yield name, GIVEN if isinstance(value, dict) else value

@@ -1,0 +1,26 @@
+"""`store`: where and how objects are written."""
+
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
+
+from kafka_archiver.config.section import Section
+from kafka_archiver.plan import Content, Layout
+from kafka_archiver.properties import ConnectionOrProperties, Properties, store_url, without_credentials
+
+
+class StoreSection(Section):
+    """Where and how objects are written."""
+
+    url: Annotated[str, BeforeValidator(store_url)]
+    aws: Annotated[ConnectionOrProperties, BeforeValidator(without_credentials("endpoint_url", "http://host:port"))] = (
+        "aws_default"
+    )
+    layout: Layout = "hourly"
+    format: str = "jsonl"
+    content: Content = "value"
+    codec: str | None = None
+    # What the format declares besides: `formats.resolve` checks it, since formats are not known here.
+    options: Properties = Field(default={})
+    chunk_records: Annotated[int, Field(gt=0, le=100_000_000)] = 1_000_000
+    part_bytes: Annotated[int, Field(ge=5 << 20, le=1 << 30)] = 8 << 20
