@@ -126,7 +126,7 @@ def test_the_command_of_a_policy_s_error_is_valid_also_when_the_last_interval_ha
         conf={"policies": loss}, run_type="manual", logical_date=None, run_after=lake.now, start_date=lake.now,
         data_interval_start=None, data_interval_end=None,
     )  # fmt: skip
-    monkeypatch.setattr(tasks, "_open", lambda archive: replace(lake.context, archive=archive))
+    monkeypatch.setattr(tasks, "open_archive", lambda archive: replace(lake.context, archive=archive))
     monkeypatch.setattr(tasks, "runs_in_the_middle", lambda _: 0)
     given = {
         "dag_run": run,

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from kafka_archiver.documents import isoformat
-from kafka_archiver.orchestration.cli.opening import find_archive, open_archive
+from kafka_archiver.orchestration.cli.find import find_archive
+from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.dag_run.schedule import interval_from, last_interval
 from kafka_archiver.orchestration.terminal.output import Answer, Table, answering
 from kafka_archiver.steps.plan import Preview, preview
