@@ -46,14 +46,12 @@ class JobSettings:
     :param conf: what spark-submit is told besides.
     :param reader: `source.reader`.
     :param cluster: where Spark's tasks run; None: in the driver's JVM.
-    :param driver_records: `spark.driver_records`; 0, so that small runs show what Spark's tasks cost to start.
     """
 
     cores: int
     store: Mapping[str, str | int]
     conf: Sequence[str]
     reader: str = "auto"
-    driver_records: int = 0
     cluster: Cluster | None = None
 
 
@@ -104,7 +102,7 @@ def archive(services: Services, topic: str, settings: JobSettings, profile: Prof
     pairs = [f"{name}={value}" for name, value in cluster.conf.items()] if cluster else []
     command += [part for pair in (*pairs, *settings.conf) for part in ("--conf", pair)]
     command += [str(ROOT / "spark_jobs" / "archive.py"), "--store", archive.store.url, "--archive", name]
-    command += ["--reader", settings.reader, "--driver-records", str(settings.driver_records)]
+    command += ["--reader", settings.reader]
     command += [part for run in work.archive for part in ("--run", run)]
     environment = {
         **spark_settings(find_java()),

@@ -17,7 +17,7 @@ from tests.support.topics import DAY, Record, new_topic, produce
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.usefixtures("spark")]
 
-engines = pytest.mark.parametrize("reader", ["native", "spark", "driver"])
+engines = pytest.mark.parametrize("reader", ["native", "spark"])
 
 
 def planned(kafka: Kafka, s3: S3, directory: Path, reader: str) -> tuple[Archiver, ArchiveJob, Plan]:
@@ -26,11 +26,10 @@ def planned(kafka: Kafka, s3: S3, directory: Path, reader: str) -> tuple[Archive
     topic = new_topic(brokers, 2)
     produce(brokers, topic, [Record(0, DAY, b"1")] * 22)
     produce(brokers, topic, [Record(n % 2, DAY, b"no") for n in range(50)], "abort")
-    source = {"reader": "auto" if reader == "driver" else reader}
-    archiver = Archiver(kafka, s3, directory, [topic], {"chunk_records": 10}, source=source)
+    archiver = Archiver(kafka, s3, directory, [topic], {"chunk_records": 10}, source={"reader": reader})
     plan = archiver.context.ledger.plan(archiver.plan(hour(1)).runs[0])
     assert plan is not None
-    return archiver, archiver.job(plain=reader == "driver"), plan
+    return archiver, archiver.job(), plan
 
 
 @engines

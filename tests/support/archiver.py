@@ -19,7 +19,6 @@ from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.orchestration.jvm import java_settings
 from kafka_archiver.proof import HourProof
-from kafka_archiver.spark.driver import DriverEngine
 from kafka_archiver.spark.engine import SparkEngine
 from kafka_archiver.spark.finish import Choice
 from kafka_archiver.spark.job import ArchiveJob
@@ -35,12 +34,11 @@ from kafka_archiver.writer.result import Limits
 from scripts.stack.kafka import Kafka
 from scripts.stack.paths import BIN, ROOT, SPARK_JARS
 from scripts.stack.s3 import S3
+from tests.support.plain import PlainEngine
 from tests.support.proxy import S3Proxy
 from tests.support.topics import DAY
 from tests.support.worlds import Clocked
 
-# Fewer records the driver writes itself, by default.
-SMALL = 10_000
 FIRST = datetime.fromtimestamp(DAY / 1000, UTC)
 
 
@@ -68,8 +66,8 @@ class Archiver:
     brokers: str | None = None
     # The client's properties beside, or instead of, the address of the brokers.
     client: dict[str, str] = field(default_factory=dict)
-    # Small as they are, tests of the job mean Spark's tasks. Where any job will do, SMALL is cheaper.
-    driver_records: int = 0
+    # Of the job that is submitted: without Spark's tasks. Where any job will do, that is cheaper.
+    plain: bool = False
     # Of those that are `behind` something, too.
     now: list[datetime] = field(default_factory=lambda: [FIRST])
 
@@ -135,14 +133,14 @@ class Archiver:
             "--jars",
             ",".join(map(str, sorted(SPARK_JARS.glob("*.jar")))),
             *(part for key, value in conf.items() for part in ("--conf", f"{key}={value}")),
-            str(ROOT / "spark_jobs" / "archive.py"),
+            str(ROOT / ("tests/support/plain.py" if self.plain else "spark_jobs/archive.py")),
             "--store",
             self.archive.store.url,
             "--archive",
             self.archive.archive,
             *(part for run in runs for part in ("--run", run)),
             *("--reader", self.archive.source.reader, "--lost-offsets", self.archive.policies.lost_offsets),
-            *("--bad-record", self.archive.policies.bad_record, "--driver-records", str(self.driver_records)),
+            *("--bad-record", self.archive.policies.bad_record),
         ]
 
     def environment(self, **extra: str) -> dict[str, str]:
@@ -192,7 +190,7 @@ class Archiver:
             Cluster(kafka),
             opened,
             Ledger(opened, self.archive.archive),
-            DriverEngine(kafka, opened, limits)
+            PlainEngine(kafka, opened, limits)
             if plain
             else SparkEngine(url, store, kafka, limits, self.archive.source.reader),
             Choice(self.archive.policies.lost_offsets, self.archive.policies.bad_record),

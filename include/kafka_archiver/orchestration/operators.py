@@ -80,7 +80,6 @@ class ArchiveOperator(SparkSubmitOperator):
             application_args=[
                 *("--store", archive.store.url, "--archive", archive.archive, "--run", run),
                 *("--memory-bytes", str(archive.spark.memory_bytes), "--reader", archive.source.reader),
-                *("--driver-records", str(archive.spark.driver_records)),
                 *("--lost-offsets", archive.policies.lost_offsets, "--bad-record", archive.policies.bad_record),
             ],
         )

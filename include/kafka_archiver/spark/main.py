@@ -6,24 +6,35 @@ import logging
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from kafka_archiver.errors import ArchiverError, ConfigError
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.ledger import Ledger
-from kafka_archiver.spark.engines import Engines
 from kafka_archiver.spark.failures import exit_code, one_line, understand
 from kafka_archiver.spark.finish import Choice
-from kafka_archiver.spark.job import ArchiveJob
-from kafka_archiver.spark.watchdog import TASK_PID, watch
+from kafka_archiver.spark.job import ArchiveJob, Engine
+from kafka_archiver.spark.reading import Reader
+from kafka_archiver.spark.unpacked import unpacked
+from kafka_archiver.spark.watchdog import watch
 from kafka_archiver.store import open_store
 from kafka_archiver.writer.result import Limits
 
 ENDPOINTS = "KAFKA_ARCHIVER_ENDPOINTS"
+# Of the store's URL, the endpoints, the limits and the reader.
+MakeEngine = Callable[[str, dict[str, dict[str, str]], Limits, Reader], Engine]
 
 
-def archive(arguments: Sequence[str]) -> int:
+def spark_engine(url: str, endpoints: dict[str, dict[str, str]], limits: Limits, reader: Reader) -> Engine:
+    """The engine that writes in Spark's tasks. Before this, PySpark is not imported."""
+    sys.path[:] = unpacked(sys.path, os.environ.get("SPARK_HOME", ""))
+    from kafka_archiver.spark.engine import SparkEngine
+
+    return SparkEngine(url, endpoints["store"], endpoints["kafka"], limits, reader)
+
+
+def archive(arguments: Sequence[str], make_engine: MakeEngine = spark_engine) -> int:
     """Archive runs, one after the other. Returns the exit code."""
     parser = argparse.ArgumentParser(prog="archive.py", description="Archive planned runs of one archive.")
     parser.add_argument("--store", required=True, help="URL of the store: s3://bucket/prefix")
@@ -31,7 +42,6 @@ def archive(arguments: Sequence[str]) -> int:
     parser.add_argument("--run", required=True, action="append", dest="runs", help="ledger's name of the run")
     parser.add_argument("--memory-bytes", type=int, default=Limits().memory_bytes, help="per task, before spilling")
     parser.add_argument("--reader", choices=("auto", "spark", "native"), default="auto", help="how records are read")
-    parser.add_argument("--driver-records", type=int, default=0, help="up to so many without Spark's tasks")
     parser.add_argument("--lost-offsets", choices=("fail", "record_loss"), default="fail", help="the archive's policy")
     parser.add_argument(
         "--bad-record", choices=("fail", "dead_letter", "skip"), default="fail", help="the archive's policy"
@@ -43,9 +53,7 @@ def archive(arguments: Sequence[str]) -> int:
     try:
         endpoints = _endpoints()
         limits = Limits(memory_bytes=options.memory_bytes)
-        # In cluster mode, where no Airflow task is beside the driver, YARN fails what starts no Spark context.
-        small = options.driver_records if TASK_PID in os.environ else 0
-        engine = Engines(options.store, endpoints["store"], endpoints["kafka"], limits, options.reader, small)
+        engine = make_engine(options.store, endpoints, limits, options.reader)
         store = open_store(options.store, endpoints["store"])
         choice = Choice(options.lost_offsets, options.bad_record)
         job = ArchiveJob(Cluster(endpoints["kafka"]), store, Ledger(store, options.archive), engine, choice)
