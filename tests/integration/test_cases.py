@@ -20,8 +20,8 @@ from kafka_archiver.config import Archive
 from kafka_archiver.errors import PermanentError, PolicyError
 from kafka_archiver.progress import Progress
 from kafka_archiver.ranges import TopicPartition
-from kafka_archiver.spark import job as job_module
 from kafka_archiver.spark.failures import PERMANENT_EXIT, TRANSIENT_EXIT
+from kafka_archiver.steps.archive import step as archive_step
 from scripts.stack.kafka import Kafka
 from scripts.stack.s3 import S3
 from tests.support.archiver import Archiver, hour
@@ -127,7 +127,7 @@ def test_case_5_code_that_writes_other_bytes_refuses_an_older_plan(
     archiver: Archiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     work = archiver.plan(hour(0))
-    monkeypatch.setattr(job_module, "ENCODING", 4)
+    monkeypatch.setattr(archive_step, "ENCODING", 4)
     told = f"run {hour(0).id} was planned for encoding 3, this code writes 4: it would not give the same bytes"
     with pytest.raises(PermanentError, match=told):
         archiver.job(plain=True).run(work.archive[0])

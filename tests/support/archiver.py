@@ -14,19 +14,20 @@ from pathlib import Path
 from typing import Any
 
 from kafka_archiver.config import Archive
+from kafka_archiver.driver.watchdog import TASK_PID
 from kafka_archiver.intervals import Interval, to_ms
+from kafka_archiver.job import ENDPOINTS, ArchiveJob, Endpoints
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.orchestration.jvm import java_settings
 from kafka_archiver.proof import HourProof
 from kafka_archiver.spark.engine import SparkEngine
-from kafka_archiver.spark.finish import Choice
-from kafka_archiver.spark.job import ArchiveJob
-from kafka_archiver.spark.watchdog import TASK_PID
+from kafka_archiver.steps.archive.finish import Choice
+from kafka_archiver.steps.archive.step import ArchiveStep
 from kafka_archiver.steps.backlog import archive_runs
 from kafka_archiver.steps.close_hours import close_hours
 from kafka_archiver.steps.commit import commit
-from kafka_archiver.steps.context import Context, Endpoints
+from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.plan import Origin, Work, plan
 from kafka_archiver.steps.verify import verify
 from kafka_archiver.store import Stat, open_store
@@ -134,13 +135,7 @@ class Archiver:
             ",".join(map(str, sorted(SPARK_JARS.glob("*.jar")))),
             *(part for key, value in conf.items() for part in ("--conf", f"{key}={value}")),
             str(ROOT / ("tests/support/plain.py" if self.plain else "spark_jobs/archive.py")),
-            "--store",
-            self.archive.store.url,
-            "--archive",
-            self.archive.archive,
-            *(part for run in runs for part in ("--run", run)),
-            *("--reader", self.archive.source.reader, "--lost-offsets", self.archive.policies.lost_offsets),
-            *("--bad-record", self.archive.policies.bad_record),
+            ArchiveJob.of(self.archive, list(runs)).to_argument(),
         ]
 
     def environment(self, **extra: str) -> dict[str, str]:
@@ -149,7 +144,7 @@ class Archiver:
             **os.environ,
             **java_settings(self.archive.source.reader, os.environ, self.directory),
             TASK_PID: str(os.getpid()),
-            "KAFKA_ARCHIVER_ENDPOINTS": self._outside().to_json(),
+            ENDPOINTS: self._outside().to_json(),
             "PYSPARK_PYTHON": sys.executable,
             "PYSPARK_DRIVER_PYTHON": sys.executable,
             "PYTHONPATH": f"{ROOT / 'include'}{os.pathsep}{ROOT}",
@@ -180,13 +175,13 @@ class Archiver:
             start_new_session=True,
         )
 
-    def job(self, plain: bool = False) -> ArchiveJob:
+    def job(self, plain: bool = False) -> ArchiveStep:
         """The job in this process: in the Spark session that is running, or without Spark."""
         endpoints = self._outside()
         kafka, store, url = dict(endpoints.kafka), dict(endpoints.store), self.archive.store.url
         limits = Limits(spill_directory=self.directory)
         opened = open_store(url, store)
-        return ArchiveJob(
+        return ArchiveStep(
             Cluster(kafka),
             opened,
             Ledger(opened, self.archive.archive),

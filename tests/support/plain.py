@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
+from kafka_archiver.driver.archive import main
 from kafka_archiver.kafka.reader import read_chunks
 from kafka_archiver.plan import BadRecord, Chunk, Plan
-from kafka_archiver.spark.main import archive
 from kafka_archiver.spark.reading import read_settings, whole_chunk
 from kafka_archiver.store import Store, open_store
 from kafka_archiver.writer.chunk import write_chunk
@@ -41,11 +41,4 @@ class PlainEngine:
 
 
 if __name__ == "__main__":
-    sys.exit(
-        archive(
-            sys.argv[1:],
-            lambda url, endpoints, limits, _: PlainEngine(
-                endpoints["kafka"], open_store(url, endpoints["store"]), limits
-            ),
-        )
-    )
+    sys.exit(main(sys.argv[1:], lambda job, to: PlainEngine(to.kafka, open_store(job.store, to.store), Limits())))
