@@ -10,6 +10,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import PermanentError
+from kafka_archiver.job import ArchiveJob
 from kafka_archiver.orchestration.connections import Wanted, endpoints, find
 from kafka_archiver.orchestration.dag_run.gate import PLAN
 from kafka_archiver.orchestration.package import build_package
@@ -76,12 +77,7 @@ class ArchiveOperator(SparkSubmitOperator):
             conf=self.conf,
             name=self.name,
             py_files=str(build_package(folder)),
-            application_args=[
-                *("--store", archive.store.url, "--archive", archive.archive, "--run", run),
-                *("--memory-bytes", str(archive.spark.memory_bytes), "--reader", archive.source.reader),
-                *("--driver-records", str(archive.spark.driver_records)),
-                *("--lost-offsets", archive.policies.lost_offsets, "--bad-record", archive.policies.bad_record),
-            ],
+            application_args=[ArchiveJob.of(archive, [run]).to_argument()],
         )
 
 

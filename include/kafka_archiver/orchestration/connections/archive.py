@@ -3,9 +3,9 @@
 from typing import TYPE_CHECKING
 
 from kafka_archiver.config import Archive
+from kafka_archiver.job import Endpoints
 from kafka_archiver.orchestration.connections.kafka import kafka_endpoint
 from kafka_archiver.orchestration.connections.store import store_endpoint
-from kafka_archiver.steps.context import Endpoints
 
 if TYPE_CHECKING:
     # Imported when something is opened: Airflow parses DAGs all day, and these load Kafka's and S3's clients.
