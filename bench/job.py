@@ -21,7 +21,7 @@ from kafka_archiver.driver.watchdog import TASK_PID
 from kafka_archiver.formats.compress import compressed
 from kafka_archiver.intervals import Interval, from_ms
 from kafka_archiver.job import ENDPOINTS, ArchiveJob, Endpoints
-from kafka_archiver.orchestration.jvm import java_settings
+from kafka_archiver.orchestration.submit.jvm import java_settings
 from kafka_archiver.steps.commit import commit
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.plan import plan

@@ -1,8 +1,8 @@
 """What the driver of the job `archive` must know: a document and, apart from it, the endpoints. Pure.
 
 The task `archive` writes both and the job's main program reads both. The document is an argument, which everybody may
-read. The endpoints go the way of `orchestration/handover.py`, addresses and credentials together: on Kubernetes it is
-a person who has written them. A job of another name has another document.
+read. The endpoints go the way of `orchestration/submit/handover.py`, addresses and credentials together: on Kubernetes
+it is a person who has written them. A job of another name has another document.
 """
 
 import json

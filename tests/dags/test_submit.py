@@ -17,7 +17,7 @@ from kafka_archiver.driver.watchdog import TASK_PID
 from kafka_archiver.errors import ConfigError, Failure, PermanentError, PolicyError, TransientError
 from kafka_archiver.job import ENDPOINTS, VERDICT, ArchiveJob, Endpoints
 from kafka_archiver.orchestration.connections import endpoints
-from kafka_archiver.orchestration.submit import SubmitHook
+from kafka_archiver.orchestration.submit.hook import SubmitHook
 from kafka_archiver.spark.failures import MARK
 from kafka_archiver.steps.plan import Work
 from scripts.stack.paths import ROOT

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kafka_archiver.errors import ArchiverError, PermanentError, TransientError
-from kafka_archiver.orchestration.verdict import Verdict
+from kafka_archiver.orchestration.submit.verdict import Verdict
 from kafka_archiver.spark.failures import MARK
 
 pytestmark = pytest.mark.dags

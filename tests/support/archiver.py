@@ -19,7 +19,7 @@ from kafka_archiver.intervals import Interval, to_ms
 from kafka_archiver.job import ENDPOINTS, ArchiveJob, Endpoints
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.ledger import Ledger
-from kafka_archiver.orchestration.jvm import java_settings
+from kafka_archiver.orchestration.submit.jvm import java_settings
 from kafka_archiver.proof import HourProof
 from kafka_archiver.spark.engine import SparkEngine
 from kafka_archiver.steps.archive.finish import Choice

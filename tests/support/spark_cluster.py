@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 
 from kafka_archiver.job import ENDPOINTS
-from kafka_archiver.orchestration.package import build_package
+from kafka_archiver.orchestration.submit.package import build_package
 from scripts.stack.process import end
 from scripts.stack.spark_cluster import Master, Worker, clean_environment
 from tests.support.archiver import Archiver

@@ -12,8 +12,8 @@ from kafka_archiver.errors import ArchiverError
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.orchestration.cli.find import ask_each
 from kafka_archiver.orchestration.connections import Wanted, find, kafka_endpoint, open_store, registry_endpoint
-from kafka_archiver.orchestration.handover import handed_over
 from kafka_archiver.orchestration.metadata.facts import facts_of
+from kafka_archiver.orchestration.submit.handover import handed_over
 from kafka_archiver.orchestration.terminal.output import Answer, Cell, Red, Table, answering
 from kafka_archiver.steps.archives import config_folder, read_archives
 from kafka_archiver.steps.doctor import Check

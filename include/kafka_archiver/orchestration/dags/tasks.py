@@ -11,10 +11,11 @@ from airflow.sdk import PokeReturnValue, get_current_context, task
 from kafka_archiver.config import Archive
 from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.dag_run.gate import PLAN, runs_in_the_middle
-from kafka_archiver.orchestration.dag_run.params import Rebuild, checked_run, params, require_known
+from kafka_archiver.orchestration.dag_run.params import Rebuild, checked_run, params, require_known, with_params
 from kafka_archiver.orchestration.dag_run.schedule import by_hand, interval_of, origin_of, second_before
+from kafka_archiver.orchestration.dag_run.work import work_of
 from kafka_archiver.orchestration.dags.assets import announce, hours_alias
-from kafka_archiver.orchestration.operators import ArchiveOperator, with_params, work_of
+from kafka_archiver.orchestration.submit.operator import ArchiveOperator
 
 log = logging.getLogger(__name__)
 

@@ -12,10 +12,10 @@ from kafka_archiver.driver.watchdog import TASK_PID
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.job import ENDPOINTS, VERDICT, Endpoints
 from kafka_archiver.orchestration.connections import hidden
-from kafka_archiver.orchestration.handover import BY_FILE, FILE, handed_over
-from kafka_archiver.orchestration.jvm import java_settings
-from kafka_archiver.orchestration.spark_conf import properties_text
-from kafka_archiver.orchestration.verdict import Verdict
+from kafka_archiver.orchestration.submit.handover import BY_FILE, FILE, handed_over
+from kafka_archiver.orchestration.submit.jvm import java_settings
+from kafka_archiver.orchestration.submit.spark_conf import properties_text
+from kafka_archiver.orchestration.submit.verdict import Verdict
 
 
 class SubmitHook(SparkSubmitHook):

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.job import ENDPOINTS
-from kafka_archiver.orchestration.spark_conf import spark_conf
+from kafka_archiver.orchestration.submit.spark_conf import spark_conf
 from kafka_archiver.secrets import SECRET_NAME
 
 FILE = "endpoints.json"
