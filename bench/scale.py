@@ -38,8 +38,8 @@ from kafka_archiver.plan import BadRecord, Chunk, Plan
 from kafka_archiver.progress import Progress
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.settling import Settling
-from kafka_archiver.spark.finish import Choice, finish
-from kafka_archiver.spark.job import ArchiveJob
+from kafka_archiver.steps.archive.finish import Choice, finish
+from kafka_archiver.steps.archive.step import ArchiveStep
 from kafka_archiver.steps.auditing import audit
 from kafka_archiver.steps.close_hours import close_hours
 from kafka_archiver.steps.commit import commit
@@ -321,7 +321,7 @@ def transactions(count: int) -> Costs:
     costs, context = Costs(chunks, f"{count:,} transactions"), archive.context
     measure = partial(archive.measure, costs)
     runs = measure("plan", lambda: plan(context, archive.interval, "scheduled")).runs
-    job = ArchiveJob(context.cluster, context.store, archive.ledger, _Transactions(context.store), Choice())
+    job = ArchiveStep(context.cluster, context.store, archive.ledger, _Transactions(context.store), Choice())
     measure("archive", lambda: job.run(runs[0]))
     measure("verify", lambda: verify(context, runs))
     measure("commit", lambda: commit(context, runs))

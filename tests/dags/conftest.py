@@ -17,7 +17,7 @@ from kafka_archiver.config import Archive, parse_archive
 from kafka_archiver.intervals import to_ms
 from kafka_archiver.orchestration.connections import endpoints
 from kafka_archiver.orchestration.dags.archive import archive_dag, dag_id
-from kafka_archiver.orchestration.operators import ArchiveOperator
+from kafka_archiver.orchestration.submit.operator import ArchiveOperator
 from kafka_archiver.ranges import Range
 from kafka_archiver.steps.archives import read_archives
 from kafka_archiver.steps.context import Context

@@ -9,10 +9,10 @@ from airflow.sdk._shared.secrets_masker import SecretsMasker, _secrets_masker
 
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import ConfigError, TransientError
+from kafka_archiver.job import Endpoints
 from kafka_archiver.orchestration.connections import Wanted, endpoints, find
 from kafka_archiver.orchestration.connections.kafka import kafka_properties
 from kafka_archiver.orchestration.connections.store import store_options
-from kafka_archiver.steps.context import Endpoints
 from kafka_archiver.store.options import S3Options
 from tests.dags.conftest import SECRET, AddConnection, MakeArchive
 

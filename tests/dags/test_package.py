@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import kafka_archiver
-from kafka_archiver.orchestration.package import build_package
+from kafka_archiver.orchestration.submit.package import build_package
 
 pytestmark = pytest.mark.dags
 

@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from kafka_archiver.errors import ConfigError
-from kafka_archiver.orchestration.dag_run.params import Rebuild, params, require_known
+from kafka_archiver.orchestration.dag_run.params import Rebuild, params, require_known, with_params
 from kafka_archiver.orchestration.dags import audit as audit_dags
 from kafka_archiver.orchestration.dags import tasks
 from kafka_archiver.orchestration.dags.audit import audit_dag
-from kafka_archiver.orchestration.operators import with_params
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.store.memory import MemoryStore
 from tests.dags.conftest import MakeArchive, dag_of
@@ -126,7 +125,7 @@ def test_the_command_of_a_policy_s_error_is_valid_also_when_the_last_interval_ha
         conf={"policies": loss}, run_type="manual", logical_date=None, run_after=lake.now, start_date=lake.now,
         data_interval_start=None, data_interval_end=None,
     )  # fmt: skip
-    monkeypatch.setattr(tasks, "_open", lambda archive: replace(lake.context, archive=archive))
+    monkeypatch.setattr(tasks, "open_archive", lambda archive: replace(lake.context, archive=archive))
     monkeypatch.setattr(tasks, "runs_in_the_middle", lambda _: 0)
     given = {
         "dag_run": run,

@@ -1,16 +1,18 @@
 """What a job's output says about why it failed."""
 
+from pathlib import Path
+
 import pytest
 
 from kafka_archiver.errors import ArchiverError, PermanentError, TransientError
-from kafka_archiver.orchestration.verdict import Verdict
+from kafka_archiver.orchestration.submit.verdict import Verdict
 from kafka_archiver.spark.failures import MARK
 
 pytestmark = pytest.mark.dags
 
 
 def error(code: int | None, *lines: str) -> ArchiverError:
-    verdict = Verdict()
+    verdict = Verdict(Path("/nowhere/verdict.json"))
     assert list(verdict.watch(lines)) == list(lines)
     return verdict.error(code)
 

@@ -1,5 +1,6 @@
 """A Spark cluster that loses machines: nothing is lost, nothing is twice, and no byte differs from a quiet run's."""
 
+import json
 import os
 import signal
 import subprocess
@@ -12,6 +13,7 @@ from typing import Self
 import psutil
 import pytest
 
+from kafka_archiver.spark.failures import PERMANENT_EXIT
 from kafka_archiver.steps.plan import Work
 from scripts.stack.kafka import Kafka
 from scripts.stack.s3 import S3
@@ -123,6 +125,30 @@ def test_a_worker_killed_in_the_middle(
     check(archiver, quiet)
     # What the dead executor had sent is gone with the commit.
     assert list(archiver.context.store.list_uploads("")) == []
+
+
+@pytest.mark.parametrize("reader", ["native", "spark"])
+def test_what_no_further_try_can_mend_is_tried_once_and_no_other_task_is_waited_for(
+    kafka: Kafka, s3: S3, proxy: S3Proxy, cluster: SparkCluster, tmp_path: Path, reader: str
+) -> None:
+    topic, brokers = new_topic(kafka.bootstrap_servers, 2), kafka.bootstrap_servers
+    produce(brokers, topic, [Record(0, DAY, b"no JSON")])
+    produce(brokers, topic, [Record(1, DAY, b"%d" % n) for n in range(10_000)])
+    source = {"reader": reader, "value": {"decode": "json"}}
+    events = {"enabled": "true", "dir": tmp_path.as_uri(), "compress": "false", "rolling.enabled": "false"}
+    conf = {f"spark.eventLog.{name}": value for name, value in events.items()}
+    archiver = ClusterArchiver(
+        kafka, s3, tmp_path, [topic], source=source, proxy=proxy, cluster=cluster, spark_conf=conf
+    )
+    # The other task cannot end.
+    with submitted(archiver, archiver.plan(hour(0))) as job, Held(proxy):
+        output, _ = job.communicate(timeout=190)
+    assert job.returncode == PERMANENT_EXIT, output[-5000:]
+    assert f"PermanentError: {topic}[0] offset 0: " in output.splitlines()[-1]
+    [file] = tmp_path.glob("app-*")
+    ended = [e for e in map(json.loads, file.read_text().splitlines()) if e["Event"] == "SparkListenerTaskEnd"]
+    assert [e["Task Info"]["Attempt"] for e in ended if e["Task End Reason"]["Reason"] != "TaskKilled"] == [0], ended
+    assert {e["Task Info"]["Attempt"] for e in ended} == {0}
 
 
 def test_a_worker_that_froze_and_goes_on_after_everything_was_committed(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafka_archiver.config import Archive
-from kafka_archiver.orchestration.operators import ArchiveOperator
+from kafka_archiver.orchestration.submit.operator import ArchiveOperator
 from kafka_archiver.writer.disk import held_directory
 from scripts.stack.java import find_java
 from scripts.stack.kafka import Kafka

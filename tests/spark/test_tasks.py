@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.errors import IntegrityError
+from kafka_archiver.errors import IntegrityError, PermanentError
 from kafka_archiver.plan import Chunk
 from kafka_archiver.spark.native import LARGEST_TASK, SMALLEST_TASK, _cost, share
 from scripts.stack.kafka import Kafka
@@ -69,3 +69,26 @@ def test_a_task_that_fails_at_its_second_chunk_leaves_nothing_of_its_first(
     with pytest.raises(IntegrityError, match="is not in plan"):
         archiver.job().engine.write(plan, [chunk, unplanned], "fail")
     assert list(archiver.context.store.list_uploads("")) == []
+
+
+@pytest.mark.timeout(200)
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("reader", ["native", "spark"])
+def test_a_task_that_fails_early_hands_its_error_over_as_it_is_and_spark_goes_on(
+    kafka: Kafka, s3: S3, tmp_path: Path, reader: str
+) -> None:
+    """Most of what Spark has read for it is never asked for."""
+    topic = new_topic(kafka.bootstrap_servers, 2)
+    values = [b"no JSON", *[b'"%s"' % (b"x" * 10_000)] * 3_000]
+    produce(kafka.bootstrap_servers, topic, [Record(0, DAY, value) for value in values])
+    produce(kafka.bootstrap_servers, topic, [Record(1, DAY, b"1")] * 20)
+    source = {"reader": reader, "value": {"decode": "json"}}
+    archiver = Archiver(kafka, s3, tmp_path, [topic], source=source)
+    work = archiver.plan(hour(0))
+    with pytest.raises(PermanentError) as caught:
+        archiver.job().run(work.archive[0])
+    assert str(caught.value).startswith(f"{topic}[0] offset 0: ")
+    assert list(archiver.context.store.list_uploads("")) == []
+    archiver.choose(bad_record="skip")
+    archiver.work(work)
+    assert archiver.account(hour(0)) == {"archived": 3_020, "filtered": 1}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.orchestration.spark_conf import properties_text, spark_conf
+from kafka_archiver.orchestration.submit.spark_conf import properties_text, spark_conf
 from scripts.stack.java import find_java
 
 pytestmark = pytest.mark.unit

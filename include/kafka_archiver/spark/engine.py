@@ -2,19 +2,20 @@
 
 import logging
 import os
-import pickle
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Sequence
 from itertools import count
 
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
+from kafka_archiver.job import Reader
 from kafka_archiver.plan import BadRecord, Chunk, Plan
 from kafka_archiver.spark.failures import understand
 from kafka_archiver.spark.local_dirs import local_dirs
 from kafka_archiver.spark.native import write_natively
-from kafka_archiver.spark.reading import Reader, describe, nothing_there, read_settings, require_all, whole_chunk
-from kafka_archiver.spark.sink import Collected, Sink
+from kafka_archiver.spark.reading import describe, nothing_there, read_settings, whole_chunk
+from kafka_archiver.spark.sink import Collected, Outcome, Sink, failed, results, unpacked
 from kafka_archiver.spark.source import chunks_frame, range_read
 from kafka_archiver.store import open_store
 from kafka_archiver.writer.commit import abort
@@ -43,7 +44,7 @@ class SparkEngine:
         self._url, self._options, self._kafka, self._limits, self._reader = url, options, kafka, limits, reader
 
     def write(self, plan: Plan, chunks: Sequence[Chunk], bad_record: BadRecord) -> list[ChunkResult]:
-        """Write the chunks' objects, invisible until somebody completes them. Each chunk has one result.
+        """Write the chunks' objects, invisible until somebody completes them.
 
         :param chunks: of the plan, each from where the log still has it.
         :raises ArchiverError: nothing was written then.
@@ -51,23 +52,29 @@ class SparkEngine:
         context = session(plan.archive).sparkContext if self._reader == "spark" else spark_context(plan.archive)
         done = count(1)
 
-        def report(result: ChunkResult, seconds: float) -> None:
-            log.info("chunk %d of %d: %s", next(done), len(chunks), describe(result, seconds))
+        def report(outcome: Outcome, seconds: float) -> None:
+            if isinstance(outcome, ChunkResult):
+                log.info("chunk %d of %d: %s", next(done), len(chunks), describe(outcome, seconds))
+            else:
+                # What the other tasks would still write would be thrown away.
+                context.cancelAllJobs()
 
         collected = context.accumulator([], Collected(report))
-        sink = Sink(plan, self._url, self._options, self._limits, bad_record, collected)
+        sink = Sink(plan, self._url, self._options, self._limits, bad_record, collected, tries(context))
         try:
             if self._reader == "spark":
-                results = self._by_frame(plan, chunks, sink)
+                outcomes = self._by_frame(plan, chunks, sink)
             else:
-                results = _results(write_natively(context, chunks, self._kafka, sink))
-            require_all(plan, chunks, results)
+                outcomes = unpacked(write_natively(context, chunks, self._kafka, sink))
+            if failure := failed(outcomes):
+                raise failure
         except Exception as error:
-            abort(_results(collected.value), open_store(self._url, self._options))
-            raise understand(error) from error
-        return results
+            told = unpacked(collected.value)
+            abort(results(told), open_store(self._url, self._options))
+            raise (failed(told) or understand(error)) from error
+        return results(outcomes)
 
-    def _by_frame(self, plan: Plan, chunks: Sequence[Chunk], sink: Sink) -> list[ChunkResult]:
+    def _by_frame(self, plan: Plan, chunks: Sequence[Chunk], sink: Sink) -> list[Outcome]:
         """What becomes of the chunks when Spark's source reads them."""
         settings = read_settings(plan.settings, sink.bad_record)
         frame = chunks_frame(session(plan.archive), chunks, settings, self._kafka)
@@ -76,11 +83,13 @@ class SparkEngine:
         empty = [range_read(written, row["task"]) for row in rows if row["result"] is None]
         given = {(chunk.name, chunk.range) for chunk in chunks}
         wholes = [whole_chunk(plan, name, read.start) for name, read in empty if (name, read) in given]
-        return _results(row["result"] for row in rows if row["result"]) + [nothing_there(chunk) for chunk in wholes]
+        return [*unpacked(row["result"] for row in rows if row["result"]), *map(nothing_there, wholes)]
 
 
-def _results(pickled: Iterable[bytes]) -> list[ChunkResult]:
-    return [pickle.loads(item)[0] for item in pickled]
+def tries(context: SparkContext) -> int:
+    """How often Spark tries a task: on one machine once, unless its master says otherwise (`local[2,4]`)."""
+    local = re.fullmatch(r"local(?:\[[^,\]]+(?:,\s*(\d+)\s*)?\])?", str(context.master))
+    return int(local[1] or 1) if local else int(str(context.getConf().get("spark.task.maxFailures", "4")))
 
 
 def session(archive: str) -> SparkSession:

@@ -1,22 +1,14 @@
-"""What failed inside Spark, as an error of ours again, and as the job's exit code.
+"""What failed inside Spark itself, as an error of ours, and as the job's exit code.
 
-Python errors of a task reach the driver as text inside Spark's exception.
+Our own errors come out of its tasks as values (spark/sink.py); Spark's and Java's are text inside its exception.
 """
 
 import re
 
-from kafka_archiver.errors import (
-    ArchiverError,
-    ConfigError,
-    IntegrityError,
-    PermanentError,
-    PolicyError,
-    TransientError,
-)
+from kafka_archiver.errors import ArchiverError, PermanentError, TransientError
 
 PERMANENT_EXIT, TRANSIENT_EXIT, UNKNOWN_EXIT = 64, 75, 1
 MARK = "kafka-archiver error: "
-_OURS = re.compile(r"^kafka_archiver[\w.]*\.(\w+): (.*?)(?=\n\n|\n\tat |\Z)", re.MULTILINE | re.DOTALL)
 _CAUSE = re.compile(r"^Caused by: (?P<type>[\w.$]+): (?P<text>.*)$", re.MULTILINE)
 _DATA_LOSS = re.compile(r"OffsetOutOfRange|failOnDataLoss|Some data may have been lost", re.IGNORECASE)
 _DAMAGED = re.compile(r"CorruptRecordException|KafkaException: Received exception when fetching|Record is corrupt")
@@ -26,20 +18,13 @@ _NO_MEMORY = re.compile(r"java\.lang\.OutOfMemoryError(?:: [\w ]+)?")
 OUT_OF_MEMORY_EXIT = 52
 # By a broker, or by the identity provider that has the tokens. librdkafka is asked before, so it is seldom seen.
 _REFUSED = re.compile(r"(?:Sasl|Ssl)AuthenticationException: .*|The response code 4\d\d .* token endpoint response")
-_KNOWN: dict[str, type[ArchiverError]] = {
-    kind.__name__: kind for kind in (PermanentError, TransientError, ConfigError, IntegrityError, PolicyError)
-}
 
 
 def understand(error: Exception) -> Exception:
-    """The error of ours inside Spark's exception; the exception itself when there is none."""
+    """The error of ours that an exception of Spark's means; the exception itself when it means none."""
     if isinstance(error, ArchiverError):
         return error
     text = str(error)
-    if found := _OURS.search(text):
-        name, message = found[1], found[2].strip()
-        # A name this table does not have is a subclass for one module's use; all of those are permanent.
-        return _KNOWN.get(name, PermanentError)(message)
     if refused := _REFUSED.search(text):
         return PermanentError(f"Spark's Kafka client was refused: {refused[0]}; correct the Kafka connection")
     if far := _FAR.search(text):

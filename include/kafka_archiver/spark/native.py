@@ -1,6 +1,5 @@
 """The native reader as a Spark job: tasks of one large or many small chunks, whose records never cross the JVM."""
 
-import pickle
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 
@@ -9,7 +8,7 @@ from pyspark import SparkContext
 from kafka_archiver.kafka.reader import read_chunks
 from kafka_archiver.plan import Chunk
 from kafka_archiver.spark.reading import read_settings, whole_chunk
-from kafka_archiver.spark.sink import Sink
+from kafka_archiver.spark.sink import Sink, results, unpacked
 from kafka_archiver.store import open_store
 from kafka_archiver.writer.commit import abort
 
@@ -24,7 +23,7 @@ TASKS_A_CORE = 8
 def write_natively(
     context: SparkContext, chunks: Sequence[Chunk], properties: Mapping[str, str], sink: Sink
 ) -> list[bytes]:
-    """Read and write the chunks. Returns what the sink returned for each.
+    """Read and write the chunks. Returns what the sink returned for each, and of a task that failed its failure.
 
     :param chunks: each from where the log still has it.
     :param properties: librdkafka's client properties.
@@ -33,16 +32,18 @@ def write_natively(
 
     def write(task: Iterable[list[Chunk]]) -> list[bytes]:
         [some] = task
-        sink.begin()
         written: list[bytes] = []
         try:
+            sink.begin()
             with closing(read_chunks(properties, sink.plan.group, some, settings)) as reads:
                 for chunk, records in reads:
                     whole = whole_chunk(sink.plan, chunk.name, chunk.start)
                     written.append(sink.write(whole, records))
-        except BaseException:
-            # The driver learns of a chunk only when its whole task has succeeded.
-            abort([pickle.loads(item)[0] for item in written], open_store(sink.url, sink.options))
+        except BaseException as error:
+            if failure := sink.failure(error):
+                return [*written, failure]
+            # The driver learns of a chunk only when its task ends without an exception.
+            abort(results(unpacked(written)), open_store(sink.url, sink.options))
             raise
         return written
 

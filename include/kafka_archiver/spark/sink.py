@@ -1,5 +1,10 @@
-"""Sink: hands each Spark task's batches to the writer, and the writer's results to the driver."""
+"""Sink: hands each Spark task's batches to the writer, and the writer's results to the driver.
 
+What fails a task comes to the driver as a value too. An exception would be text there, and Spark would make a cluster
+try three times more what no further try can mend.
+"""
+
+import logging
 import pickle
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -11,7 +16,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.accumulators import Accumulator, AccumulatorParam
 
-from kafka_archiver.errors import IntegrityError
+from kafka_archiver.errors import ArchiverError, Failure, IntegrityError, TransientError
 from kafka_archiver.formats.base import UNREAD
 from kafka_archiver.formats.known_bytes import require_known_bytes
 from kafka_archiver.kafka.messages import SPARK_TIMES
@@ -23,16 +28,19 @@ from kafka_archiver.writer.chunk import write_chunk
 from kafka_archiver.writer.result import ChunkResult, Limits, WriteJob
 from kafka_archiver.writer.split import column
 
+log = logging.getLogger(__name__)
 # The columns that `Sink.write_frame` yields.
 FRAME = ["task", "result"]
-Report = Callable[[ChunkResult, float], None]
+# What a task says of a chunk, with the seconds it took; the last thing it says may be a failure.
+Outcome = ChunkResult | Failure
+Report = Callable[[Outcome, float], None]
 
 
 class Collected(AccumulatorParam[list[bytes]]):
-    """Pickled results with their seconds, on the driver as soon as their task has succeeded.
+    """Pickled outcomes with their seconds, on the driver as soon as their task has ended without an exception.
 
-    For reports, and to clean up after a failure. What counts is what the action returns: Spark takes that from
-    exactly one attempt of each task.
+    For reports, to end the job early, and to clean up after a failure. What counts is what the action returns: Spark
+    takes that from exactly one attempt of each task.
     """
 
     def __init__(self, report: Report) -> None:
@@ -52,13 +60,32 @@ class Collected(AccumulatorParam[list[bytes]]):
         return value1
 
 
-def _silent(_: ChunkResult, __: float) -> None:
+def _silent(_: Outcome, __: float) -> None:
     pass
+
+
+def unpacked(pickled: Iterable[bytes]) -> list[Outcome]:
+    """What tasks have said."""
+    return [pickle.loads(item)[0] for item in pickled]
+
+
+def results(outcomes: Iterable[Outcome]) -> list[ChunkResult]:
+    """Of the chunks that are written."""
+    return [outcome for outcome in outcomes if isinstance(outcome, ChunkResult)]
+
+
+def failed(outcomes: Iterable[Outcome]) -> ArchiverError | None:
+    """What failed: rather what no further try can mend."""
+    errors = [outcome.error() for outcome in outcomes if isinstance(outcome, Failure)]
+    return min(errors, key=lambda error: isinstance(error, TransientError), default=None)
 
 
 @dataclass(frozen=True)
 class Sink:
-    """Writes chunks in Spark's tasks. Pickles."""
+    """Writes chunks in Spark's tasks. Pickles.
+
+    :param tries: how often Spark tries a task.
+    """
 
     plan: Plan
     url: str
@@ -66,6 +93,7 @@ class Sink:
     limits: Limits
     bad_record: BadRecord
     collected: "Accumulator[list[bytes]]"
+    tries: int
 
     def begin(self) -> None:
         """To be called by each task before it reads.
@@ -79,27 +107,50 @@ class Sink:
         started = time.monotonic()
         job = WriteJob.of(self.plan, self.bad_record)
         result = write_chunk(chunk, batches, job, open_store(self.url, self.options), self.limits)
-        pickled = pickle.dumps((result, time.monotonic() - started))
+        return self._tell(result, time.monotonic() - started)
+
+    def failure(self, error: BaseException) -> bytes | None:
+        """What a task returns instead of raising an error of ours. None: it is to raise it.
+
+        Another try of Spark's may be on another machine, and spares what other tasks have written: so a transient error
+        is raised, but for the last time.
+        """
+        context = TaskContext.get()
+        another = context is not None and context.attemptNumber() + 1 < self.tries
+        if not isinstance(error, ArchiverError) or (isinstance(error, TransientError) and another):
+            return None
+        log.error("%s: %s", type(error).__name__, error)
+        return self._tell(Failure.of(error), 0.0)
+
+    def _tell(self, outcome: Outcome, seconds: float) -> bytes:
+        pickled = pickle.dumps((outcome, seconds))
         self.collected.add([pickled])
         return pickled
 
     def write_frame(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """For `mapInArrow` over `source.chunks_frame`: the one chunk that the task's batches are of.
 
-        Yields a row: the task's number, and in column `result` what `write` returned; null for a chunk without records,
-        of which nothing here says which it is.
+        Yields a row: the task's number, and in column `result` what `write` or `failure` returned; null for a chunk
+        without records, of which nothing here says which it is.
         """
-        self.begin()
-        some = (batch for batch in batches if batch.num_rows)
-        first = next(some, None)
-        result = None
-        if first is not None:
-            name, offset = _place(first)
-            records = (_only(batch, name) for batch in chain([first], some))
-            result = self.write(whole_chunk(self.plan, name, offset), records)
+        try:
+            result = self._write_some(batch for batch in batches if batch.num_rows)
+        except ArchiverError as error:
+            result = self.failure(error)
+            if result is None:
+                raise
         context = TaskContext.get()
         assert context is not None, "not in a task of Spark's"
         yield pa.record_batch([pa.array([context.partitionId()], pa.int32()), pa.array([result], pa.binary())], FRAME)
+
+    def _write_some(self, batches: Iterator[pa.RecordBatch]) -> bytes | None:
+        self.begin()
+        first = next(batches, None)
+        if first is None:
+            return None
+        name, offset = _place(first)
+        records = (_only(batch, name) for batch in chain([first], batches))
+        return self.write(whole_chunk(self.plan, name, offset), records)
 
 
 def _place(batch: pa.RecordBatch, row: int = 0) -> tuple[TopicPartition, int]:

@@ -6,11 +6,10 @@ from datetime import UTC, datetime
 
 from kafka_archiver.audit.report import Report, count
 from kafka_archiver.config import Archive
-from kafka_archiver.orchestration.cli.opening import ask_each, open_archive
-from kafka_archiver.orchestration.connections import store_endpoint
+from kafka_archiver.orchestration.cli.find import ask_each
+from kafka_archiver.orchestration.connections import open_archive, open_store
 from kafka_archiver.orchestration.terminal.output import Answer, Red, Table, answering
 from kafka_archiver.steps.auditing import audit
-from kafka_archiver.store import open_store
 
 SHOWN = 200
 
@@ -20,7 +19,7 @@ def show_audit(args: Namespace) -> Answer:
     """The audit of one archive, or of all."""
 
     def look(archive: Archive) -> Report:
-        store = open_store(archive.store.url, store_endpoint(archive))
+        store = open_store(archive)
         cluster = open_archive(archive).cluster if args.live else None
         # What is printed here goes to stderr.
         return audit(archive, store, datetime.now(UTC), args.deep, cluster, tell=print)

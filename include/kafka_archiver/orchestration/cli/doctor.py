@@ -10,10 +10,10 @@ from kafka_archiver.config import Archive
 from kafka_archiver.decode.registry import Registry
 from kafka_archiver.errors import ArchiverError
 from kafka_archiver.kafka.cluster import Cluster
-from kafka_archiver.orchestration.cli.opening import ask_each
-from kafka_archiver.orchestration.connections import Wanted, find, kafka_endpoint, registry_endpoint, store_endpoint
-from kafka_archiver.orchestration.handover import handed_over
+from kafka_archiver.orchestration.cli.find import ask_each
+from kafka_archiver.orchestration.connections import Wanted, find, kafka_endpoint, open_store, registry_endpoint
 from kafka_archiver.orchestration.metadata.facts import facts_of
+from kafka_archiver.orchestration.submit.handover import handed_over
 from kafka_archiver.orchestration.terminal.output import Answer, Cell, Red, Table, answering
 from kafka_archiver.steps.archives import config_folder, read_archives
 from kafka_archiver.steps.doctor import Check
@@ -21,7 +21,6 @@ from kafka_archiver.steps.doctor import examine as examine_archive
 from kafka_archiver.steps.doctor.check import ok, problem, tried
 from kafka_archiver.steps.doctor.registry import REGISTRY, check_registry
 from kafka_archiver.steps.doctor.spark import check_submit
-from kafka_archiver.store import open_store
 
 Opened = TypeVar("Opened")
 
@@ -48,7 +47,7 @@ def _checks(archive: Archive) -> Iterator[Check]:
     store = yield from _opened(
         "store.aws",
         archive.store.aws,
-        lambda: open_store(archive.store.url, store_endpoint(archive)),
+        lambda: open_store(archive),
         lambda store: store.url,
     )
     others = read_archives(config_folder()).found

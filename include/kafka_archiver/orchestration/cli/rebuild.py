@@ -10,8 +10,9 @@ from airflow.utils.providers_configuration_loader import providers_configuration
 from kafka_archiver.advice import dag_id
 from kafka_archiver.documents import isoformat
 from kafka_archiver.errors import ConfigError
-from kafka_archiver.orchestration.cli.opening import find_archive, open_archive
+from kafka_archiver.orchestration.cli.find import find_archive
 from kafka_archiver.orchestration.cli.run_name import run_name_of
+from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.metadata.start import require_active, run_to_its_end
 from kafka_archiver.orchestration.terminal.consent import agreed
 from kafka_archiver.orchestration.terminal.failures import plainly

@@ -8,7 +8,8 @@ from typing import Any
 from kafka_archiver.advice import dag_id, plan_anew
 from kafka_archiver.audit.report import Report, count
 from kafka_archiver.errors import ConfigError
-from kafka_archiver.orchestration.cli.opening import find_archive, open_archive
+from kafka_archiver.orchestration.cli.find import find_archive
+from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.metadata.start import require_active, run_to_its_end
 from kafka_archiver.orchestration.terminal.consent import agreed
 from kafka_archiver.orchestration.terminal.output import Answer, Cell, Table, answering

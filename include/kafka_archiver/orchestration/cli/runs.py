@@ -2,7 +2,8 @@
 
 from argparse import Namespace
 
-from kafka_archiver.orchestration.cli.opening import find_archive, open_archive
+from kafka_archiver.orchestration.cli.find import find_archive
+from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.terminal.output import Answer, Table, answering
 from kafka_archiver.steps.history import last_runs
 

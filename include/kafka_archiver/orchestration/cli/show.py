@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 from kafka_archiver.documents import isoformat
 from kafka_archiver.manifest import FATES, Manifest
-from kafka_archiver.orchestration.cli.opening import find_archive, open_archive
+from kafka_archiver.orchestration.cli.find import find_archive
 from kafka_archiver.orchestration.cli.run_name import run_name_of
+from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.terminal.output import Answer, Cell, Table, answering
 from kafka_archiver.steps.history import RunInFull, run_in_full
 

@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 from kafka_archiver.audit.report import count
 from kafka_archiver.config import Archive
 from kafka_archiver.documents import isoformat
-from kafka_archiver.orchestration.cli.opening import ask_each, open_archive
+from kafka_archiver.orchestration.cli.find import ask_each
+from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.metadata.facts import facts_of
 from kafka_archiver.orchestration.terminal.output import Answer, Red, Table, answering
 from kafka_archiver.steps.status import ArchiveStatus, HourStatus, last_hours, status

@@ -1,10 +1,19 @@
 """From Airflow's connections to where the brokers, the store and the registry are, and who we are to them."""
 
-from kafka_archiver.orchestration.connections.archive import endpoints
+from kafka_archiver.orchestration.connections.archive import endpoints, open_archive, open_ledger, open_store
 from kafka_archiver.orchestration.connections.hidden import hidden
 from kafka_archiver.orchestration.connections.kafka import kafka_endpoint
 from kafka_archiver.orchestration.connections.lookup import Wanted, find
 from kafka_archiver.orchestration.connections.registry import registry_endpoint
-from kafka_archiver.orchestration.connections.store import store_endpoint
 
-__all__ = ["Wanted", "endpoints", "find", "hidden", "kafka_endpoint", "registry_endpoint", "store_endpoint"]
+__all__ = [
+    "Wanted",
+    "endpoints",
+    "find",
+    "hidden",
+    "kafka_endpoint",
+    "open_archive",
+    "open_ledger",
+    "open_store",
+    "registry_endpoint",
+]

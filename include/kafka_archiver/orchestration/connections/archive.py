@@ -1,9 +1,17 @@
-"""Where what an archive names is: its brokers and its store."""
+"""An archive with the connections that it names."""
+
+from typing import TYPE_CHECKING
 
 from kafka_archiver.config import Archive
+from kafka_archiver.job import Endpoints
 from kafka_archiver.orchestration.connections.kafka import kafka_endpoint
 from kafka_archiver.orchestration.connections.store import store_endpoint
-from kafka_archiver.steps.context import Endpoints
+
+if TYPE_CHECKING:
+    # Imported when something is opened: Airflow parses DAGs all day, and these load Kafka's and S3's clients.
+    from kafka_archiver.ledger import Ledger
+    from kafka_archiver.steps.context import Context
+    from kafka_archiver.store import Store
 
 
 def endpoints(archive: Archive) -> Endpoints:
@@ -12,3 +20,27 @@ def endpoints(archive: Archive) -> Endpoints:
     :raises ConfigError: a connection is missing, of another type or incomplete, or not for the archive's reader.
     """
     return Endpoints(kafka=kafka_endpoint(archive), store=store_endpoint(archive))
+
+
+def open_archive(archive: Archive) -> "Context":
+    """The archive with its brokers, store and ledger; nothing is asked of them yet.
+
+    :raises ConfigError: as `endpoints`.
+    """
+    from kafka_archiver.steps.context import Context
+
+    return Context.open(archive, endpoints(archive))
+
+
+def open_store(archive: Archive) -> "Store":
+    """The archive's store, for what has to do without Kafka. Raises ConfigError."""
+    from kafka_archiver import store
+
+    return store.open_store(archive.store.url, store_endpoint(archive))
+
+
+def open_ledger(archive: Archive) -> "Ledger":
+    """The archive's ledger, for what has to do without Kafka. Raises ConfigError."""
+    from kafka_archiver.ledger import Ledger
+
+    return Ledger(open_store(archive), archive.archive)

@@ -51,6 +51,15 @@ def params(archive: Archive) -> dict[str, Param]:
     }
 
 
+def with_params(archive: Archive, params: Mapping[str, Any]) -> Archive:
+    """The archive as this DAG run wants it.
+
+    :raises ConfigError: there is no such policy or choice.
+    """
+    source = archive.source.model_copy(update={"max_records_per_run": params["max_records"]})
+    return archive.model_copy(update={"source": source}).choosing(params["policies"])
+
+
 def takes_new(conf: Mapping[str, Any] | None) -> bool:
     """Whether a DAG run with this conf archives its interval: a rebuild or a repair is about earlier runs."""
     return not any((conf or {}).get(name) for name in ("rebuild", "repair"))

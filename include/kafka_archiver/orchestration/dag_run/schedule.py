@@ -9,6 +9,8 @@ from airflow.timetables.base import DataInterval, TimeRestriction
 from airflow.timetables.interval import CronDataIntervalTimetable as Scheduler
 
 from kafka_archiver.config import Archive
+from kafka_archiver.documents import isoformat
+from kafka_archiver.errors import ConfigError
 from kafka_archiver.intervals import Interval
 
 # Between the trigger of a run and its start, when nothing else is at work.
@@ -60,6 +62,25 @@ def last_interval(archive: Archive, moment: datetime) -> Interval:
     while following.end <= now:
         found, following = following, _next(scheduler, following)
     return Interval(start=found.start, end=found.end)
+
+
+def interval_from(archive: Archive, start: datetime) -> Interval:
+    """The interval that starts at a moment; of an archive without a schedule the second from then.
+
+    :raises ConfigError: none of the schedule's starts there.
+    """
+    if archive.schedule is None:
+        return Interval(start=start, end=start + timedelta(seconds=1))
+    earliest = TimeRestriction(earliest=pendulum.instance(start), latest=None, catchup=True)
+    scheduler = Scheduler(archive.schedule, archive.timezone)
+    found = scheduler.next_dagrun_info(last_automated_data_interval=None, restriction=earliest)
+    if found is None or found.data_interval is None or found.data_interval.start != start:
+        before = last_interval(archive, start).end
+        raise ConfigError(
+            f"No interval of the schedule {archive.schedule!r} starts at {isoformat(start)}; "
+            f"the one that includes it starts at {isoformat(before)}."
+        )
+    return Interval(start=start, end=found.data_interval.end)
 
 
 def _next(scheduler: Scheduler, last: DataInterval) -> DataInterval:

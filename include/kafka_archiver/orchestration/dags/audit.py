@@ -10,7 +10,7 @@ from airflow.sdk.exceptions import AirflowException
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.orchestration.alerts.callbacks import FailureAlert
-from kafka_archiver.orchestration.connections import endpoints, store_endpoint
+from kafka_archiver.orchestration.connections import open_archive, open_store
 from kafka_archiver.orchestration.dag_run.params import require_known
 from kafka_archiver.orchestration.dags.archive import default_args, tags
 from kafka_archiver.orchestration.dags.cleaning import clean_up_task
@@ -80,14 +80,12 @@ def audit_tasks(archive: Archive) -> list[Any]:
     )
     def audit() -> None:
         from kafka_archiver.steps import auditing as step
-        from kafka_archiver.steps.context import Context
-        from kafka_archiver.store import open_store
 
         now = get_current_context()
         require_known(now["dag_run"].conf, _params())
         deep, live = now["params"]["deep"], now["params"]["live"]
-        store = open_store(archive.store.url, store_endpoint(archive))
-        cluster = Context.open(archive, endpoints(archive)).cluster if live else None
+        store = open_store(archive)
+        cluster = open_archive(archive).cluster if live else None
         report = step.audit(archive, store, datetime.now(UTC), deep, cluster)
         key = step.publish(store, report)
         for finding in report.findings[:1000]:

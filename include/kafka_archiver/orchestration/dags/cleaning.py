@@ -6,7 +6,7 @@ from typing import Any
 from airflow.sdk import task
 
 from kafka_archiver.config import Archive
-from kafka_archiver.orchestration.connections import store_endpoint
+from kafka_archiver.orchestration.connections import open_ledger
 
 # A run that has ended so long ago was looked at every day since; `airflow archive clean` looks at all.
 WINDOW = timedelta(days=8)
@@ -20,13 +20,11 @@ def clean_up_task(archive: Archive) -> Any:
         doc_md="Removes unfinished uploads and objects that nothing needs any more, once they are a day old.",
     )
     def clean_up() -> None:
-        from kafka_archiver.ledger import Ledger
         from kafka_archiver.steps.clean_up import clean_up as step
-        from kafka_archiver.store import open_store
         from kafka_archiver.writer.disk import sweep
 
         now = datetime.now(UTC)
-        step(Ledger(open_store(archive.store.url, store_endpoint(archive)), archive.archive), now, now - WINDOW)
+        step(open_ledger(archive), now, now - WINDOW)
         sweep(None)
 
     return clean_up()

@@ -9,12 +9,13 @@ from typing import Any
 from airflow.sdk import PokeReturnValue, get_current_context, task
 
 from kafka_archiver.config import Archive
-from kafka_archiver.orchestration.connections import endpoints
+from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.dag_run.gate import PLAN, runs_in_the_middle
-from kafka_archiver.orchestration.dag_run.params import Rebuild, checked_run, params, require_known
+from kafka_archiver.orchestration.dag_run.params import Rebuild, checked_run, params, require_known, with_params
 from kafka_archiver.orchestration.dag_run.schedule import by_hand, interval_of, origin_of, second_before
+from kafka_archiver.orchestration.dag_run.work import work_of
 from kafka_archiver.orchestration.dags.assets import announce, hours_alias
-from kafka_archiver.orchestration.operators import ArchiveOperator, with_params, work_of
+from kafka_archiver.orchestration.submit.operator import ArchiveOperator
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +50,7 @@ def archive_tasks(archive: Archive, job: Path) -> list[Any]:
             return PokeReturnValue(is_done=True, xcom_value=_rebuild(archive_now, wanted).to_dict())
         if wanted := now["params"]["repair"]:
             return PokeReturnValue(is_done=True, xcom_value=_repair(archive_now, wanted).to_dict())
-        origin, context = origin_of(now["dag_run"]), _open(archive_now)
+        origin, context = origin_of(now["dag_run"]), open_archive(archive_now)
         interval = _interval(context, archive, now["dag_run"])
         refuse_idle_choices(context, interval, now["params"]["policies"])
         work = step.plan(context, interval, origin)
@@ -65,7 +66,7 @@ def archive_tasks(archive: Archive, job: Path) -> list[Any]:
         from kafka_archiver.steps import verify as step
         from kafka_archiver.steps.backlog import still_open
 
-        context = _open(archive)
+        context = open_archive(archive)
         step.verify(context, still_open(context, work_of(get_current_context()).runs))
 
     @task(task_id="commit", doc_md="Records that the run is final, then moves the consumer group.")
@@ -73,7 +74,7 @@ def archive_tasks(archive: Archive, job: Path) -> list[Any]:
         from kafka_archiver.steps import commit as step
         from kafka_archiver.steps.backlog import still_open
 
-        context = _open(archive)
+        context = open_archive(archive)
         step.commit(context, still_open(context, work_of(get_current_context()).runs))
 
     @task(
@@ -87,7 +88,7 @@ def archive_tasks(archive: Archive, job: Path) -> list[Any]:
         from kafka_archiver.steps import close_hours as step
 
         now = get_current_context()
-        count = announce(archive, step.close_hours(_open(archive), work_of(now).runs), now)
+        count = announce(archive, step.close_hours(open_archive(archive), work_of(now).runs), now)
         log.info("%d hours announced", count)
 
     archived = ArchiveOperator(
@@ -112,16 +113,10 @@ def _interval(context: Any, archive: Archive, dag_run: Any) -> Any:
     return interval
 
 
-def _open(archive: Archive) -> Any:
-    from kafka_archiver.steps.context import Context
-
-    return Context.open(archive, endpoints(archive))
-
-
 def _repair(archive: Archive, wanted: Sequence[str]) -> Any:
     from kafka_archiver.steps import repair as step
 
-    return step.write_again(_open(archive), [checked_run(run) for run in wanted])
+    return step.write_again(open_archive(archive), [checked_run(run) for run in wanted])
 
 
 def _rebuild(archive: Archive, wanted: Mapping[str, Any]) -> Any:
@@ -129,5 +124,5 @@ def _rebuild(archive: Archive, wanted: Mapping[str, Any]) -> Any:
 
     wish = Rebuild.of(wanted)
     if wish.hour:
-        return step.rebuild_hour(_open(archive), wish.hour, wish.keep)
-    return step.rebuild_run(_open(archive), wish.run, wish.keep)
+        return step.rebuild_hour(open_archive(archive), wish.hour, wish.keep)
+    return step.rebuild_run(open_archive(archive), wish.run, wish.keep)

@@ -1,6 +1,6 @@
 """The task `archive`: one spark-submit for the runs that `plan` found."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +9,13 @@ from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowSkipException
 
 from kafka_archiver.config import Archive
-from kafka_archiver.errors import PermanentError
-from kafka_archiver.orchestration.connections import Wanted, endpoints, find
-from kafka_archiver.orchestration.dag_run.gate import PLAN
-from kafka_archiver.orchestration.package import build_package
-from kafka_archiver.orchestration.spark_conf import spark_conf
-from kafka_archiver.orchestration.submit import SubmitHook
-from kafka_archiver.steps.plan import Work
+from kafka_archiver.job import ArchiveJob
+from kafka_archiver.orchestration.connections import Wanted, endpoints, find, open_archive
+from kafka_archiver.orchestration.dag_run.params import with_params
+from kafka_archiver.orchestration.dag_run.work import work_of
+from kafka_archiver.orchestration.submit.hook import SubmitHook
+from kafka_archiver.orchestration.submit.package import build_package
+from kafka_archiver.orchestration.submit.spark_conf import spark_conf
 from kafka_archiver.writer.disk import held_directory
 
 
@@ -49,7 +49,6 @@ class ArchiveOperator(SparkSubmitOperator):
         :raises AirflowSkipException: all offsets of the plan are archived, or there are none.
         """
         from kafka_archiver.steps.backlog import archive_runs
-        from kafka_archiver.steps.context import Context as Opened
 
         work = work_of(context)
         if not work.archive:
@@ -63,7 +62,7 @@ class ArchiveOperator(SparkSubmitOperator):
                 self._hook = self.hook(archive, run, folder, lock)
                 super(ArchiveOperator, self).execute(context)
 
-        archive_runs(Opened.open(archive, endpoints(archive)), work, submit)
+        archive_runs(open_archive(archive), work, submit)
 
     def hook(self, archive: Archive, run: str, folder: Path, lock: int) -> SubmitHook:
         """spark-submit for a run, with the package and all that it puts down for a while in `folder`."""
@@ -76,33 +75,5 @@ class ArchiveOperator(SparkSubmitOperator):
             conf=self.conf,
             name=self.name,
             py_files=str(build_package(folder)),
-            application_args=[
-                *("--store", archive.store.url, "--archive", archive.archive, "--run", run),
-                *("--memory-bytes", str(archive.spark.memory_bytes), "--reader", archive.source.reader),
-                *("--driver-records", str(archive.spark.driver_records)),
-                *("--lost-offsets", archive.policies.lost_offsets, "--bad-record", archive.policies.bad_record),
-            ],
+            application_args=[ArchiveJob.of(archive, [run]).to_argument()],
         )
-
-
-def with_params(archive: Archive, params: Mapping[str, Any]) -> Archive:
-    """The archive as this DAG run wants it.
-
-    :raises ConfigError: there is no such policy or choice.
-    """
-    source = archive.source.model_copy(update={"max_records_per_run": params["max_records"]})
-    return archive.model_copy(update={"source": source}).choosing(params["policies"])
-
-
-def work_of(context: Context) -> Work:
-    """What `plan` of this DAG run found.
-
-    :raises PermanentError: it has not run.
-    """
-    found = context["ti"].xcom_pull(task_ids=PLAN)
-    if found is None:
-        raise PermanentError(
-            f"the task `{PLAN}` of this DAG run has no result, so nobody knows what is to be done; "
-            f"`airflow dags trigger {context['ti'].dag_id}` plans it again"
-        )
-    return Work.from_dict(found)

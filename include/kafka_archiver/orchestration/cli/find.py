@@ -1,15 +1,11 @@
-"""From the name of an archive to the archive with its brokers, its store and its ledger."""
+"""The archives that a command is about."""
 
 from collections.abc import Callable
 from typing import TypeVar
 
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import ArchiverError, ConfigError
-from kafka_archiver.ledger import Ledger
-from kafka_archiver.orchestration.connections import endpoints, store_endpoint
 from kafka_archiver.steps.archives import config_folder, read_archives
-from kafka_archiver.steps.context import Context
-from kafka_archiver.store import open_store
 
 Found = TypeVar("Found")
 
@@ -21,16 +17,6 @@ def find_archive(name: str) -> Archive:
         return archives[name]
     hint = f" Files with problems: {len(errors)}; see `airflow archive validate`." if errors else ""
     raise ConfigError(f"No archive {name!r} in {config_folder()}; found: {', '.join(archives) or 'none'}.{hint}")
-
-
-def open_archive(archive: Archive) -> Context:
-    """The archive with its connections; nothing is asked of the brokers or the store yet. Raises ConfigError."""
-    return Context.open(archive, endpoints(archive))
-
-
-def open_ledger(archive: Archive) -> Ledger:
-    """The archive's ledger, for what has to do without Kafka. Raises ConfigError."""
-    return Ledger(open_store(archive.store.url, store_endpoint(archive)), archive.archive)
 
 
 def ask_each(name: str | None, ask: Callable[[Archive], Found]) -> tuple[list[Found], list[str]]:

@@ -1,0 +1,59 @@
+"""What a run of an interval would archive, without archiving it."""
+
+from kafka_archiver.documents import Value
+from kafka_archiver.errors import ArchiverError
+from kafka_archiver.intervals import Interval
+from kafka_archiver.plan import Plan
+from kafka_archiver.planning.beginnings import troubles
+from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.line import Line, read_line
+from kafka_archiver.steps.plan.step import Origin, propose
+from kafka_archiver.steps.plan.survey import survey
+
+
+class Preview(Value):
+    """The plan that an interval has, or would get now. `chunks`: units of work, and of objects.
+
+    `exists`: the interval has this plan already. `next_run_stops_at`: what a replay says nothing of.
+    `finished_first`: unfinished runs, in the order in which a run would finish them before its own.
+    """
+
+    archive: str
+    run: str
+    exists: bool
+    offsets: int
+    chunks: int
+    policies_triggered: tuple[str, ...]
+    next_run_stops_at: tuple[str, ...]
+    finished_first: tuple[str, ...]
+    plan: Plan
+
+
+def preview(context: Context, interval: Interval, origin: Origin) -> Preview:
+    """Ask the ledger and, where there is no plan yet, the brokers. Writes nothing.
+
+    :raises PolicyError: the brokers' state needs a person's decision.
+    """
+    existing = context.ledger.current(interval.id)
+    plan = existing or propose(context, interval, origin)
+    line = read_line(context)
+    return Preview(
+        archive=context.archive.archive,
+        run=plan.run,
+        exists=existing is not None,
+        offsets=plan.count,
+        chunks=sum(1 for _ in plan.chunks()),
+        policies_triggered=tuple(decided for p in plan.partitions for decided in p.decided),
+        next_run_stops_at=_troubles_ahead(context, line) if existing else (),
+        finished_first=tuple(earlier.run for earlier in line.unfinished if earlier.run != plan.run),
+        plan=plan,
+    )
+
+
+def _troubles_ahead(context: Context, line: Line) -> tuple[str, ...]:
+    try:
+        expected = line.expected(context.ledger)
+        seen = survey(context, line, expected).seen
+    except ArchiverError as error:
+        return (str(error),)
+    return tuple(str(found) for found in troubles(context.archive, seen, {p.name: p for p in expected.partitions}))

@@ -1,0 +1,71 @@
+"""What a task does with an error: of ours it is told as a value, unless another try of Spark's may help."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kafka_archiver.errors import ArchiverError, BadRecordError, Failure, IntegrityError, PermanentError, TransientError
+from kafka_archiver.spark import sink as module
+from kafka_archiver.spark.engine import tries
+from kafka_archiver.spark.sink import Sink, failed, unpacked
+from kafka_archiver.writer.result import Limits
+from tests.support.values import plan
+
+pytestmark = pytest.mark.unit
+BAD = BadRecordError("t", 0, {3: "no line"})
+
+
+@pytest.mark.parametrize(
+    ("error", "attempt", "kind"),
+    [
+        (BAD, 0, PermanentError),
+        (BAD, 3, PermanentError),
+        (TransientError("no answer"), 0, None),
+        (TransientError("no answer"), 2, None),
+        (TransientError("no answer"), 3, TransientError),
+        # Executors were lost, which Spark does not count.
+        (TransientError("no answer"), 5, TransientError),
+        (ValueError("a fault of ours"), 3, None),
+        (KeyboardInterrupt(), 3, None),
+    ],
+)
+def test_what_a_task_tells_instead_of_raising_it(
+    monkeypatch: pytest.MonkeyPatch, error: BaseException, attempt: int, kind: type[ArchiverError] | None
+) -> None:
+    running = SimpleNamespace(attemptNumber=lambda: attempt)
+    monkeypatch.setattr(module, "TaskContext", SimpleNamespace(get=lambda: running))
+    told: list[bytes] = []
+    collected: Any = SimpleNamespace(add=told.extend)
+    found = Sink(plan(), "memory://x", {}, Limits(), "fail", collected, 4).failure(error)
+    if kind is None:
+        assert (found, told) == (None, [])
+    else:
+        assert told == [found]
+        again = failed(unpacked(told))
+        assert type(again) is kind
+        assert str(again) == str(error)
+
+
+def test_what_nobody_can_mend_goes_before_what_may_pass() -> None:
+    told = [Failure.of(e) for e in (TransientError("a"), IntegrityError("b"), TransientError("c"))]
+    assert type(failed(told)) is IntegrityError
+    assert type(failed(told[:1])) is TransientError
+    assert failed([]) is None
+
+
+@pytest.mark.parametrize(
+    ("master", "expected"),
+    [
+        ("local", 1),
+        ("local[*]", 1),
+        ("local[2]", 1),
+        ("local[2, 3]", 3),
+        ("local-cluster[2,1,1024]", 7),
+        ("spark://h:7077", 7),
+        ("yarn", 7),
+    ],
+)
+def test_how_often_spark_tries_a_task(master: str, expected: int) -> None:
+    context: Any = SimpleNamespace(master=master, getConf=lambda: {"spark.task.maxFailures": "7"})
+    assert tries(context) == expected
