@@ -361,6 +361,7 @@ def _written(chunk: Chunk, interval: Interval, store: Store) -> ChunkResult:
         last_offset=chunk.end - 1,
         min_timestamp=first,
         max_timestamp=first + 1,
+        records=count,
         upload=begun._replace(parts=(store.upload_part(begun, 1, b"x", crc32(b"x")),)),
     )
     return ChunkResult(account=ChunkAccount(**chunk.model_dump(), archived=count), objects=(written,))

@@ -46,7 +46,7 @@ def gone_by(
 
 def _unknown(manifest: Manifest) -> int:
     """How many offsets were lost of which nobody knows what they held: not those of lost objects."""
-    return manifest.account["lost"] - sum(o.rows for o in manifest.lost_objects)
+    return manifest.account["lost"] - sum(o.offsets for o in manifest.lost_objects)
 
 
 def unsure(

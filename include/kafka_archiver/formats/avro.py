@@ -20,8 +20,8 @@ from kafka_archiver.formats.avro_schema import SCHEMA
 from kafka_archiver.formats.base import Buffer, Content, Target
 from kafka_archiver.formats.compress import GZIP_LEVEL, ZSTD
 from kafka_archiver.formats.cuts import cuts
-from kafka_archiver.formats.decoding import check_values
 from kafka_archiver.formats.records import normalised
+from kafka_archiver.plan import Settings
 
 _MAGIC = b"Obj\x01"
 # Of the records before compression. Larger blocks are not smaller in the file.
@@ -63,7 +63,6 @@ class _Encoder:
 
     def write(self, batch: pa.RecordBatch) -> list[Buffer]:
         if batch.num_rows:
-            check_values(batch, self._target)
             records = datums(normalised(batch), self._target.topic, self._target.partition)
             _, positions, data = records.buffers()
             ends = np.frombuffer(positions, np.int64)[records.offset : records.offset + len(records) + 1]
@@ -109,6 +108,9 @@ class Avro:
     def encoder(self, target: Target) -> _Encoder:
         """A new encoder."""
         return _Encoder(target)
+
+    def stage(self, settings: Settings) -> None:
+        """None."""
 
     def read(self, source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
         """The records back, a batch a block."""

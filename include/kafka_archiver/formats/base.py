@@ -1,14 +1,15 @@
 """What a file format is: an encoder and a reader together."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal, Protocol
 
 import pyarrow as pa
 
+from kafka_archiver.plan import Settings
+
 Content = Literal["value", "record"]
-Decode = Literal["bytes", "json"]
 Buffer = bytes | bytearray | memoryview
 
 # What the readers of Kafka hand to the writer, and every format of `content: record` gives back.
@@ -36,19 +37,24 @@ VALUE = pa.schema([RECORD.field("offset"), RECORD.field("timestamp"), RECORD.fie
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """What an encoder is told of the object it writes: all that may influence bytes besides the records.
-
-    `value_decode: json` demands that every value is one JSON document (a null value is none and passes);
-    `max_value_bytes`, that none is longer.
-    """
+    """What an encoder is told of the object it writes: all that may influence bytes besides the records."""
 
     topic: str
     partition: int
     content: Content
     codec: str
     key: str
-    value_decode: Decode = "bytes"
-    max_value_bytes: int | None = None
+
+
+class Rejections(Protocol):
+    """Takes the records that a format cannot hold."""
+
+    def reject(self, reasons: Mapping[int, str]) -> None:
+        """Leave these records out, and why: by offset."""
+
+
+# Makes of a batch what a format can hold, and rejects the records of which it cannot.
+Fitting = Callable[[pa.RecordBatch, Rejections], pa.RecordBatch]
 
 
 class Encoder(Protocol):
@@ -67,8 +73,7 @@ class Encoder(Protocol):
     def write(self, batch: pa.RecordBatch) -> Iterable[Buffer]:
         """Take records; return what is ready to be stored. Buffers are the caller's from then on.
 
-        :raises BadRecordError: records cannot be represented; names all of the batch, and why. None of the batch
-            has been taken: the caller may write it again without them.
+        It takes every record that has passed the format's stage.
         """
 
     def spill(self, directory: Path, /) -> int:
@@ -98,6 +103,9 @@ class Format(Protocol):
     @property
     def contents(self) -> frozenset[Content]:
         """The contents it can store."""
+
+    def stage(self, settings: Settings) -> Fitting | None:
+        """What records have to pass before they are encoded; None when it can hold all of them as they are."""
 
     def encoder(self, target: Target) -> Encoder:
         """A new encoder."""

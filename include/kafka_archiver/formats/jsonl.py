@@ -7,15 +7,16 @@ from typing import BinaryIO, ClassVar
 import pyarrow as pa
 
 from kafka_archiver.errors import IntegrityError
-from kafka_archiver.formats.base import Buffer, Content, Target
+from kafka_archiver.formats.base import Buffer, Content, Fitting, Target
 from kafka_archiver.formats.compress import compressed, decompressed
 from kafka_archiver.formats.jsonl_records import record_lines, records_of
-from kafka_archiver.formats.jsonl_values import value_lines, values_of
+from kafka_archiver.formats.jsonl_values import one_line_each, value_lines, values_of
+from kafka_archiver.plan import Settings
 
-# The lines of a batch, whole ones in each piece. What is wrong with a record is said before the first piece.
+# The lines of a batch, whole ones in each piece.
 Lines = Callable[[pa.RecordBatch, Target], Iterable[Buffer]]
 _WRITERS: dict[Content, Lines] = {
-    "value": lambda batch, target: [value_lines(batch, target)],
+    "value": lambda batch, _: [value_lines(batch)],
     "record": lambda batch, target: map(b"".join, record_lines(batch, target)),
 }
 _READERS: dict[Content, Callable[[bytes], pa.RecordBatch]] = {"value": values_of, "record": records_of}
@@ -64,6 +65,10 @@ class JsonLines:
     def encoder(self, target: Target) -> LineEncoder:
         """A new encoder."""
         return LineEncoder(target, _WRITERS[target.content])
+
+    def stage(self, settings: Settings) -> Fitting | None:
+        """A value is a line."""
+        return one_line_each if settings.content == "value" else None
 
     def read(self, source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
         """The records back, in batches of about a mebibyte of compressed data."""

@@ -15,13 +15,13 @@ from kafka_archiver.errors import IntegrityError
 from kafka_archiver.formats.base import UNREAD
 from kafka_archiver.formats.known_bytes import require_known_bytes
 from kafka_archiver.kafka.messages import SPARK_TIMES
+from kafka_archiver.pipeline.columns import column
 from kafka_archiver.plan import BadRecord, Chunk, Plan
 from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.spark.reading import whole_chunk
 from kafka_archiver.store import open_store
 from kafka_archiver.writer.chunk import write_chunk
 from kafka_archiver.writer.result import ChunkResult, Limits, WriteJob
-from kafka_archiver.writer.split import column
 
 # The columns that `Sink.write_frame` yields.
 FRAME = ["task", "result"]

@@ -3,15 +3,16 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.formats.base import Buffer, Encoder
 from kafka_archiver.intervals import LAST_MS
+from kafka_archiver.pipeline.columns import column
 from kafka_archiver.plan import Chunk
 from kafka_archiver.writer.part import PartBuffer, part_size
 from kafka_archiver.writer.result import WrittenObject
-from kafka_archiver.writer.split import column
 from kafka_archiver.writer.upload import Upload
 
 
@@ -27,7 +28,7 @@ class Output:
         self._part_bytes = part_bytes
         self._directory = directory
         self._bytes = 0
-        self.rows = 0
+        self.rows = self._records = 0
         self._offsets = (-1, -1)
         self._times = (LAST_MS, -1)
 
@@ -37,18 +38,15 @@ class Output:
         return self.encoder.pending + self.part.held
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Take records.
-
-        :raises BadRecordError: some cannot be represented; none is taken.
-        """
-        ready = self.encoder.write(batch)
+        """Take records."""
         offsets, times = column(batch, "offset"), column(batch, "timestamp")
         first = self._offsets[0] if self.rows else int(offsets[0])
+        self._records += int(np.count_nonzero(offsets[1:] != offsets[:-1])) + bool(offsets[0] != self._offsets[1])
         low, high = int(times.min()), int(times.max())
         self._times = (min(low, self._times[0]), max(high, self._times[1])) if self.rows else (low, high)
         self._offsets = (first, int(offsets[-1]))
         self.rows += len(offsets)
-        self._put(ready)
+        self._put(self.encoder.write(batch))
 
     def finish(self) -> None:
         """Send the rest."""
@@ -89,5 +87,6 @@ class Output:
             last_offset=self._offsets[1],
             min_timestamp=self._times[0],
             max_timestamp=self._times[1],
+            records=self._records,
             upload=upload,
         )

@@ -6,22 +6,15 @@ from itertools import groupby
 import numpy as np
 import pyarrow as pa
 
-from kafka_archiver.formats.base import UNREAD
 from kafka_archiver.formats.vectors import Int64s
 from kafka_archiver.intervals import LAST_MS, MS_PER_HOUR
+from kafka_archiver.pipeline.columns import column
 
 # The hour of records without a usable timestamp, where `intervals.hour_of` says None.
 NO_HOUR = -1
 # Batches of one hour: what goes on as it is, and how much is made of those that are smaller.
 _LARGE = 256 << 10
 _JOINED = 1 << 20
-
-
-def column(batch: pa.RecordBatch, name: str) -> Int64s:
-    """A column of numbers, not copied."""
-    # Not to_numpy(), which imports pandas: half a CPU second a process.
-    numbers = batch.column(name)
-    return np.frombuffer(numbers.buffers()[1], np.int64, len(numbers), 8 * numbers.offset)
 
 
 def one_hour(batch: pa.RecordBatch) -> int | None:
@@ -62,14 +55,6 @@ def joined(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.RecordBa
         yield pa.concat_batches(held)
 
 
-def unread(batch: pa.RecordBatch) -> dict[int, tuple[str, str]]:
-    """The records that a reader could not read whole, by their offset: which column it could not, and why."""
-    if UNREAD.name not in batch.schema.names:
-        return {}
-    marks = zip(batch.column("offset").to_pylist(), batch.column(UNREAD.name).to_pylist(), strict=True)
-    return {offset: (mark["column"], mark["reason"]) for offset, mark in marks if mark}
-
-
 def blocks(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[tuple[int | None, pa.RecordBatch]]:
     """Batches with their hour, None for several hours; consecutive ones of several hours joined to `size` bytes.
 
@@ -77,12 +62,11 @@ def blocks(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[tuple[int |
     and larger. Small ones of one hour are joined for the same reason (at 140 bytes a record a fifth of the CPU);
     the copy of large ones would cost more than it saves.
     """
-    for (hour, large, _), group in groupby(batches, key=_kind):
+    for (hour, large), group in groupby(batches, key=_kind):
         for batch in group if large else joined(group, size if hour is None else min(size, _JOINED)):
             yield hour, batch
 
 
-def _kind(batch: pa.RecordBatch) -> tuple[int | None, bool, int]:
+def _kind(batch: pa.RecordBatch) -> tuple[int | None, bool]:
     hour = one_hour(batch)
-    # One with more columns than another cannot be joined with it.
-    return hour, hour is not None and batch.nbytes >= _LARGE, batch.num_columns
+    return hour, hour is not None and batch.nbytes >= _LARGE

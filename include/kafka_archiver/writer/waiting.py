@@ -36,8 +36,8 @@ class Waiting:
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Take records."""
-        if self._held and (batch.nbytes >= self._run_bytes or batch.num_columns != self._held[0].num_columns):
-            # Together they might be more than one array can hold; or they have other columns.
+        if self._held and batch.nbytes >= self._run_bytes:
+            # Together they might be more than one array can hold.
             self._store()
         self._held.append(batch)
         self._held_bytes += batch.nbytes
