@@ -31,7 +31,8 @@ from kafka_archiver.formats.base import VALUE
 from kafka_archiver.intervals import Interval, hour_start, to_hour, to_ms
 from kafka_archiver.kafka.cluster import Cluster, Position, Topic
 from kafka_archiver.kafka.first import LogEnd
-from kafka_archiver.keys import Place, hour_path, ledger_prefix, object_key
+from kafka_archiver.keys import Place, ledger_prefix, object_key
+from kafka_archiver.layouts.hourly import hour_path
 from kafka_archiver.ledger import Ledger, Stored
 from kafka_archiver.manifest import ChunkAccount, Commit, Intent, Manifest
 from kafka_archiver.plan import BadRecord, Chunk, Plan

@@ -1,13 +1,14 @@
 """The manifest: what a run wrote, and the account of every offset of its plan. Pure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
 from kafka_archiver.documents import Document, UtcTime, Value
 from kafka_archiver.gaps import Gaps, OffsetRange, count, merged, outside, pack, unpack
-from kafka_archiver.keys import is_dead_letter, parse_hour_path
+from kafka_archiver.keys import is_dead_letter
+from kafka_archiver.layouts.registry import hours_of
 from kafka_archiver.plan import Choices, Chunk, Plan
 from kafka_archiver.ranges import Range
 
@@ -46,9 +47,9 @@ class ObjectEntry(Value):
         return self.rows if self.records is None else self.records
 
     @property
-    def hour(self) -> int | None:
-        """The hour it is filed in."""
-        return parse_hour_path(self.path)
+    def hours(self) -> Collection[int | None]:
+        """The hours that its records may be of."""
+        return hours_of(self)
 
 
 class Witness(Value):

@@ -8,7 +8,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from kafka_archiver.intervals import Interval
-from kafka_archiver.keys import Place, hour_path, object_key
+from kafka_archiver.keys import Place, object_key
+from kafka_archiver.layouts.hourly import hour_path
 from kafka_archiver.manifest import ChunkAccount, Manifest, ObjectEntry
 from kafka_archiver.plan import Chunk, PartitionPlan, Plan, Settings
 from kafka_archiver.ranges import Range

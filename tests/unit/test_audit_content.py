@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from kafka_archiver.audit.content import PIECE, Pieces, check_records, read_through
 from kafka_archiver.audit.readers import Seen, lines
-from kafka_archiver.keys import hour_path
+from kafka_archiver.layouts.hourly import hour_path
 from kafka_archiver.manifest import ObjectEntry
 from kafka_archiver.plan import Settings
 from kafka_archiver.ranges import Range

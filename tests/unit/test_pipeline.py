@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_archiver.columns import column
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.pipeline.base import Marks, Stage
-from kafka_archiver.pipeline.columns import column, rows_where
+from kafka_archiver.pipeline.rows import rows_where
 from kafka_archiver.pipeline.runner import Runner
 from kafka_archiver.pipeline.stages import stages_of
 from kafka_archiver.plan import Settings

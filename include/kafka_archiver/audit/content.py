@@ -146,7 +146,7 @@ def check_records(entry: ObjectEntry, chunk: Range, found: Iterator[Seen]) -> It
     """
     faults: dict[str, str] = {}
     first = last = low = high = None
-    rows, hour = 0, entry.hour
+    rows, hours = 0, entry.hours
     for record in found:
         rows += 1
         place = f"offset {record.offset}"
@@ -156,7 +156,7 @@ def check_records(entry: ObjectEntry, chunk: Range, found: Iterator[Seen]) -> It
             faults.setdefault("chunk", f"{place} is not of its chunk {chunk}")
         if (record.topic, record.partition) != (entry.topic, entry.partition):
             faults.setdefault("partition", f"{place} is of {record.topic}[{record.partition}]")
-        if hour_of(record.timestamp) != hour:
+        if hour_of(record.timestamp) not in hours:
             faults.setdefault("hour", f"{place} has the timestamp {record.timestamp}, which is of another hour")
         first = record.offset if first is None else first
         last = record.offset

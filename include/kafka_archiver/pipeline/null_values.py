@@ -3,8 +3,8 @@
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka_archiver.columns import column
 from kafka_archiver.pipeline.base import Marks
-from kafka_archiver.pipeline.columns import column
 
 
 def skip_null_values(batch: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:

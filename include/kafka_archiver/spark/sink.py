@@ -11,11 +11,11 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.accumulators import Accumulator, AccumulatorParam
 
+from kafka_archiver.columns import column
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.formats.base import UNREAD
 from kafka_archiver.formats.known_bytes import require_known_bytes
 from kafka_archiver.kafka.messages import SPARK_TIMES
-from kafka_archiver.pipeline.columns import column
 from kafka_archiver.plan import BadRecord, Chunk, Plan
 from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.spark.reading import whole_chunk

@@ -7,10 +7,11 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_archiver.advice import choose
+from kafka_archiver.columns import column
 from kafka_archiver.errors import BadRecordError
 from kafka_archiver.formats import dead_letter
 from kafka_archiver.formats.base import RECORD
-from kafka_archiver.pipeline.columns import column, rows_where
+from kafka_archiver.pipeline.rows import rows_where
 from kafka_archiver.pipeline.unread import unread
 from kafka_archiver.plan import Chunk
 from kafka_archiver.writer.disk import disk

@@ -8,10 +8,11 @@ from contextlib import closing
 
 import pyarrow as pa
 
+from kafka_archiver.columns import column
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.gaps import count, pack
+from kafka_archiver.layouts.registry import layout_of
 from kafka_archiver.manifest import ChunkAccount, Witness
-from kafka_archiver.pipeline.columns import column
 from kafka_archiver.pipeline.runner import Runner
 from kafka_archiver.pipeline.stages import stages_of
 from kafka_archiver.plan import Chunk
@@ -66,8 +67,8 @@ def write_chunk(
                 if passed.kept.num_rows:
                     yield passed.kept
 
-        for hour, batch in blocks(kept(), limits.block_bytes):
-            outputs.write(hour, batch)
+        for part, batch in blocks(kept(), limits.block_bytes, layout_of(job.settings)):
+            outputs.write(part, batch)
         objects = outputs.finish()
         letters = bad_records.finish()
         account = _account(chunk, tally, runner, job.bad_record == "dead_letter", _witness(last))

@@ -5,19 +5,19 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from kafka_archiver.keys import hour_path
+from kafka_archiver.layouts.registry import layout_of
 from kafka_archiver.plan import Chunk, Settings
 from kafka_archiver.writer.disk import disk
 from kafka_archiver.writer.openers import Open
 from kafka_archiver.writer.output import Output
 from kafka_archiver.writer.result import Limits, WrittenObject
-from kafka_archiver.writer.split import NO_HOUR, blocks, by_hour
+from kafka_archiver.writer.split import blocks, by_part
 from kafka_archiver.writer.upload import Uploads
 from kafka_archiver.writer.waiting import Waiting
 
 
 class Outputs:
-    """Gives every record to the object of its hour, and keeps memory below the limit."""
+    """Gives every record to the object of its part, and keeps memory below the limit."""
 
     def __init__(
         self, chunk: Chunk, settings: Settings, limits: Limits, uploads: Uploads, directory: Path, opener: Open
@@ -30,20 +30,21 @@ class Outputs:
         self._opener = opener
         self._open: dict[int, Output] = {}
         self._finished: list[Output] = []
-        self._waiting = Waiting(directory, limits.block_bytes)
+        self._layout = layout_of(settings)
+        self._waiting = Waiting(directory, limits.block_bytes, self._layout)
         self._held = 0
 
-    def write(self, hour: int | None, batch: pa.RecordBatch) -> None:
-        """Take records, all of one hour or (None) of several."""
+    def write(self, part: int | None, batch: pa.RecordBatch) -> None:
+        """Take records, all of one part or (None) of several."""
         self._uploads.check()
-        if hour is not None and self._has(hour):
-            self._encode(hour, batch)
-        elif hour is not None:
+        if part is not None and self._has(part):
+            self._encode(part, batch)
+        elif part is not None:
             self._waiting.add(batch)
         else:
-            records, hours, starts = by_hour(batch)
+            records, parts, starts = by_part(batch, self._layout)
             late = []
-            for some, low, high in zip(hours.tolist(), starts.tolist(), starts[1:].tolist(), strict=False):
+            for some, low, high in zip(parts.tolist(), starts.tolist(), starts[1:].tolist(), strict=False):
                 if self._has(some):
                     self._encode(some, records.slice(low, high - low))
                 else:
@@ -55,32 +56,33 @@ class Outputs:
     def finish(self) -> tuple[WrittenObject, ...]:
         """End every object: first the open ones, then those whose records waited, as many at a time as may be."""
         self._finish_all()
-        hours, step = self._waiting.hours(), self._limits.open_objects
-        for some in (hours[i : i + step] for i in range(0, len(hours), step)):
-            for hour, batch in blocks(self._waiting.read(some[0], some[-1]), self._limits.block_bytes):
-                self.write(hour, batch)
+        parts, step = self._waiting.parts(), self._limits.open_objects
+        for some in (parts[i : i + step] for i in range(0, len(parts), step)):
+            waited = self._waiting.read(some[0], some[-1])
+            for part, batch in blocks(waited, self._limits.block_bytes, self._layout):
+                self.write(part, batch)
             self._finish_all()
         return tuple(sorted((o.written(self._chunk) for o in self._finished), key=lambda o: o.path))
 
     def close(self) -> None:
         """Close the temporary files, whatever has happened."""
         for output in self._open.values():
-            output.part.close()
+            output.buffer.close()
 
-    def _has(self, hour: int) -> bool:
-        """Whether the hour has an encoder or still gets one. First come, first served: records of an hour
+    def _has(self, part: int) -> bool:
+        """Whether the part has an encoder or still gets one. First come, first served: records of a part
         that came too late all wait, since an encoder cannot begin in the middle."""
-        if hour not in self._open and len(self._open) < self._limits.open_objects:
-            self._start(hour)
-        return hour in self._open
+        if part not in self._open and len(self._open) < self._limits.open_objects:
+            self._start(part)
+        return part in self._open
 
-    def _start(self, hour: int) -> None:
-        path = hour_path(None if hour == NO_HOUR else hour)
+    def _start(self, part: int) -> None:
+        path = self._layout.path(part)
         key, encoder = self._opener(path)
-        self._open[hour] = Output(path, encoder, self._uploads.new(key), self._settings.part_bytes, self._directory)
+        self._open[part] = Output(path, encoder, self._uploads.new(key), self._settings.part_bytes, self._directory)
 
-    def _encode(self, hour: int, batch: pa.RecordBatch) -> None:
-        output = self._open[hour]
+    def _encode(self, part: int, batch: pa.RecordBatch) -> None:
+        output = self._open[part]
         before = output.held
         output.write(batch)
         self._held += output.held - before
@@ -96,16 +98,16 @@ class Outputs:
 
     def _make_room(self) -> None:
         """Move the largest to disk, until half of the limit is free: few large writes, not one for every batch."""
-        sizes = [(output.encoder.pending, True, hour) for hour, output in self._open.items()]
-        sizes += [(output.part.held, False, hour) for hour, output in self._open.items()]
-        for size, rows, hour in sorted(sizes, reverse=True):
+        sizes = [(output.encoder.pending, True, part) for part, output in self._open.items()]
+        sizes += [(output.buffer.held, False, part) for part, output in self._open.items()]
+        for size, rows, part in sorted(sizes, reverse=True):
             if self._held <= self._limits.memory_bytes // 2:
                 break
-            output = self._open[hour]
+            output = self._open[part]
             if rows:
                 with disk(self._directory):
                     output.encoder.spill(self._directory)
             else:
-                output.part.spill()
+                output.buffer.spill()
             self._held -= size
         self._held = sum(output.held for output in self._open.values())
