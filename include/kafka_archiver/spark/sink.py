@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.accumulators import Accumulator, AccumulatorParam
 
+from kafka_archiver.columns import column
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.formats.base import UNREAD
 from kafka_archiver.formats.known_bytes import require_known_bytes
@@ -21,7 +22,6 @@ from kafka_archiver.spark.reading import whole_chunk
 from kafka_archiver.store import open_store
 from kafka_archiver.writer.chunk import write_chunk
 from kafka_archiver.writer.result import ChunkResult, Limits, WriteJob
-from kafka_archiver.writer.split import column
 
 # The columns that `Sink.write_frame` yields.
 FRAME = ["task", "result"]
