@@ -31,7 +31,9 @@ class Hourly:
         from kafka_archiver.columns import column
 
         times = column(batch, "timestamp")
-        low, high = times.min(initial=LAST_MS), times.max(initial=0)
+        if not len(times):
+            return times
+        low, high = int(times.min()), int(times.max())
         # Most batches are of one hour, and need no division a record.
         if low >= 0 and high <= LAST_MS and low // MS_PER_HOUR == high // MS_PER_HOUR:
             return np.full(len(times), low // MS_PER_HOUR)

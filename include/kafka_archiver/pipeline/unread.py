@@ -19,10 +19,11 @@ class Unread:
 
     def __call__(self, batch: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:
         """Take a batch as a reader gave it."""
-        lacks = unread(batch)
-        marks.reject({offset: reason for offset, (name, reason) in lacks.items() if name in self._columns})
-        # A batch without such records has no column for them.
-        return batch.drop_columns([UNREAD.name]) if UNREAD.name in batch.schema.names else batch
+        if UNREAD.name not in batch.schema.names:
+            # Of a batch without such records.
+            return batch
+        marks.reject({offset: why for offset, (name, why) in unread(batch).items() if name in self._columns})
+        return batch.drop_columns([UNREAD.name])
 
 
 def unread(batch: pa.RecordBatch) -> dict[int, tuple[str, str]]:

@@ -45,7 +45,7 @@ def one_line_each(batch: pa.RecordBatch, marks: Rejections) -> pa.RecordBatch:
     breaks = _places(text)
     if not len(breaks):
         return batch
-    text = text.copy()
+    text, ends = text.copy(), ends - ends[0]
     bad = []
     for row in np.unique(np.searchsorted(ends[1:], breaks, side="right")).tolist():
         value = text[ends[row] : ends[row + 1]]
@@ -61,13 +61,14 @@ def one_line_each(batch: pa.RecordBatch, marks: Rejections) -> pa.RecordBatch:
 
 
 def _text(values: pa.Array) -> tuple[Bytes, Int64s]:
-    """The bytes of all values, and where in them each begins, and the last one ends."""
+    """The bytes of all values; and where each begins, and the last one ends, in the buffer that they are cut from."""
     _, positions, data = values.buffers()
-    width = np.int64 if values.type == pa.large_binary() else np.int32
-    ends = np.frombuffer(positions, width)[values.offset : values.offset + len(values) + 1]
+    ends = np.frombuffer(positions, "i8" if values.type == pa.large_binary() else "i4")[
+        values.offset : values.offset + len(values) + 1
+    ]
     if not len(values) or data is None:
         return np.empty(0, np.uint8), np.zeros(len(values) + 1, np.int64)
-    return np.frombuffer(data, np.uint8)[ends[0] : ends[-1]], ends - ends[0]
+    return np.frombuffer(data, np.uint8)[ends[0] : ends[-1]], ends
 
 
 def _with_text(values: pa.Array, text: Bytes, ends: Int64s) -> pa.Array:
