@@ -31,7 +31,8 @@ from kafka_archiver.formats.base import VALUE
 from kafka_archiver.intervals import Interval, hour_start, to_hour, to_ms
 from kafka_archiver.kafka.cluster import Cluster, Position, Topic
 from kafka_archiver.kafka.first import LogEnd
-from kafka_archiver.keys import Place, hour_path, ledger_prefix, object_key
+from kafka_archiver.keys import Place, ledger_prefix, object_key
+from kafka_archiver.layouts.hourly import hour_path
 from kafka_archiver.ledger import Ledger, Stored
 from kafka_archiver.manifest import ChunkAccount, Commit, Intent, Manifest
 from kafka_archiver.plan import BadRecord, Chunk, Plan
@@ -361,6 +362,7 @@ def _written(chunk: Chunk, interval: Interval, store: Store) -> ChunkResult:
         last_offset=chunk.end - 1,
         min_timestamp=first,
         max_timestamp=first + 1,
+        records=count,
         upload=begun._replace(parts=(store.upload_part(begun, 1, b"x", crc32(b"x")),)),
     )
     return ChunkResult(account=ChunkAccount(**chunk.model_dump(), archived=count), objects=(written,))

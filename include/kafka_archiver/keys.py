@@ -1,6 +1,6 @@
 """Names of objects and documents. Pure; a key never means two things.
 
-Data:   <topic>/date=2026-11-21/hour=05/<topic>+<partition>+<chunk start, 20 digits>[+g<generation>][+r<revision>].<ext>
+Data:   <topic>/<path of the layout>/<topic>+<partition>+<chunk start, 20 digits>[+g<generation>][+r<revision>].<ext>
         _dead_letter/<topic>/… for the records that the archive's format cannot hold
 Ledger: _ledger/_topics/<topic>.json, which archive has a topic here
         _ledger/<archive>/line/<number, 12 digits>.json, the plans in their order
@@ -10,11 +10,10 @@ A run is named after the start of its interval, a rebuild of it has its revision
 
 import re
 from datetime import datetime
-from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
-from kafka_archiver.intervals import hour_of, hour_start, parse_run_id, to_ms
+from kafka_archiver.intervals import hour_start, parse_run_id, to_hour
 
 LEDGER = "_ledger"
 DEAD_LETTER = "_dead_letter"
@@ -23,7 +22,7 @@ _OBJECT = re.compile(
 )
 _RUN = re.compile(r"(?P<start>[^+]+)(\+r(?P<revision>[1-9]\d*))?")
 _RESERVED = {LEDGER, DEAD_LETTER, ".", ".."}
-# What Hive, Spark and DuckDB read as a null partition value.
+# Of records without a usable time: what Hive, Spark and DuckDB read as a null partition value.
 NO_TIME = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -50,29 +49,6 @@ def encode(name: str) -> str:
 def decode(segment: str) -> str:
     """The name that `encode` wrote."""
     return unquote(segment)
-
-
-def hour_path(hour: int | None) -> str:
-    """The layout path of an hour (whole hours since 1970): date=2026-11-21/hour=05."""
-    if hour is None:
-        return f"date={NO_TIME}/hour={NO_TIME}"
-    start = hour_start(hour)
-    return f"date={start.year:04d}-{start:%m-%d}/hour={start:%H}"
-
-
-@lru_cache(maxsize=4096)
-def parse_hour_path(path: str) -> int | None:
-    """The hour that `hour_path` wrote.
-
-    :raises ValueError: it is not an hour's path.
-    """
-    if path == hour_path(None):
-        return None
-    start = datetime.strptime(path + " +0000", "date=%Y-%m-%d/hour=%H %z")
-    hour = hour_of(to_ms(start))
-    if hour is None or hour_path(hour) != path:
-        raise ValueError(f"not the path of an hour: {path}")
-    return hour
 
 
 def object_key(place: Place, path: str, extension: str, dead_letter: bool = False) -> str:
@@ -180,9 +156,10 @@ def split_hour_document(archive: str, key: str) -> tuple[int | None, int | None]
     page = int(digits) if digits.isdecimal() else None
     day, _, start = name.removeprefix(f"{ledger_prefix(archive)}hours/").partition("/")
     try:
-        hour = None if day == NO_TIME else parse_hour_path(f"date={day}/hour={start}")
+        moment = None if day == NO_TIME else datetime.strptime(f"{day} {start} +0000", "%Y-%m-%d %H %z")
     except ValueError:
         return None
+    hour = None if moment is None else to_hour(moment)
     return (hour, page) if key == hour_document(archive, hour, page) else None
 
 

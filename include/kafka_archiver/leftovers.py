@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Literal, NamedTuple
 
-from kafka_archiver.keys import Place, is_dead_letter, parse_hour_path, split_object_key, topic_prefix
+from kafka_archiver.keys import Place, is_dead_letter, split_object_key, topic_prefix
+from kafka_archiver.layouts.registry import layout_at
 from kafka_archiver.manifest import Intent, Manifest, Outcome
 from kafka_archiver.plan import Plan
 from kafka_archiver.progress import Progress
@@ -79,11 +80,7 @@ def place_of(key: str) -> Place | None:
     if place is None:
         return None
     prefix, folder = topic_prefix(place.topic, is_dead_letter(key)), key.rpartition("/")[0]
-    try:
-        parse_hour_path(folder.removeprefix(prefix))
-    except ValueError:
-        return None
-    return place
+    return place if layout_at(folder.removeprefix(prefix)) else None
 
 
 def _own(keys: Iterable[str], places: frozenset[Place]) -> list[str]:

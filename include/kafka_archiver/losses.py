@@ -46,7 +46,7 @@ def gone_by(
 
 def _unknown(manifest: Manifest) -> int:
     """How many offsets were lost of which nobody knows what they held: not those of lost objects."""
-    return manifest.account["lost"] - sum(o.rows for o in manifest.lost_objects)
+    return manifest.account["lost"] - sum(o.offsets for o in manifest.lost_objects)
 
 
 def unsure(
@@ -83,5 +83,5 @@ def _first_whole_hour(plan: Plan, manifest: Manifest, name: TopicPartition, offs
     now = to_hour(plan.planned_at)
     entries = [o for o in manifest.stored if (o.topic, o.partition) == name and o.first_offset >= offset]
     begin = min((o.first_offset for o in entries), default=0)
-    hours = [o.hour for o in entries if o.first_offset < begin + FIRST_RECORDS and o.hour is not None]
-    return hour_start(max((hour for hour in hours if hour <= now), default=now) + 1)
+    hours = {hour for o in entries if o.first_offset < begin + FIRST_RECORDS for hour in o.hours}
+    return hour_start(max((hour for hour in hours if hour is not None and hour <= now), default=now) + 1)

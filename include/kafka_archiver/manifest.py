@@ -1,13 +1,14 @@
 """The manifest: what a run wrote, and the account of every offset of its plan. Pure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
 from kafka_archiver.documents import Document, UtcTime, Value
 from kafka_archiver.gaps import Gaps, OffsetRange, count, merged, outside, pack, unpack
-from kafka_archiver.keys import is_dead_letter, parse_hour_path
+from kafka_archiver.keys import is_dead_letter
+from kafka_archiver.layouts.registry import hours_of
 from kafka_archiver.plan import Choices, Chunk, Plan
 from kafka_archiver.ranges import Range
 
@@ -20,6 +21,7 @@ class ObjectEntry(Value):
 
     `checksum` is `crc32:` and the CRC-32 of its bytes in eight hexadecimal digits, computed before they were sent;
     `etag` is what the store said. Timestamps are the smallest and largest of its records, in milliseconds since 1970.
+    `records`: of how many records its rows are, where some have become several; null where each is one row.
     """
 
     key: str
@@ -36,11 +38,18 @@ class ObjectEntry(Value):
     last_offset: int
     min_timestamp: int
     max_timestamp: int
+    # Not written where each has one row: such an entry has the bytes it always had.
+    records: Annotated[int, Field(gt=0)] | None = Field(default=None, exclude_if=lambda records: records is None)
 
     @property
-    def hour(self) -> int | None:
-        """The hour it is filed in."""
-        return parse_hour_path(self.path)
+    def offsets(self) -> int:
+        """How many offsets its rows are of."""
+        return self.rows if self.records is None else self.records
+
+    @property
+    def hours(self) -> Collection[int | None]:
+        """The hours that its records may be of."""
+        return hours_of(self)
 
 
 class Witness(Value):
@@ -59,7 +68,8 @@ class ChunkAccount(Value):
 
     `absent_ranges` lists the offsets at which Kafka has no record (compacted away, aborted, or a control record),
     `lost_ranges` those whose records, if there were any, Kafka had dropped before they could be read. Offsets of lost
-    objects count as lost and are in no range. `disorder`: by how many milliseconds a record is older than an earlier
+    objects count as lost and are in no range. `rows`: what the archived records have become, where that is more than
+    one row each; null where it is as many. `disorder`: by how many milliseconds a record is older than an earlier
     one of the chunk, at most.
     """
 
@@ -77,12 +87,16 @@ class ChunkAccount(Value):
     lost_ranges: Gaps = ()
     last: Witness | None = None
     disorder: Count = 0
+    # Not written where there are as many as records: such an account has the bytes it always had.
+    rows: Count | None = Field(default=None, exclude_if=lambda rows: rows is None)
 
     @model_validator(mode="after")
     def _adds_up(self) -> Self:
         counted = sum(getattr(self, fate) for fate in FATES)
         if counted != self.end - self.start:
             raise ValueError(f"{self.chunk} has {self.end - self.start} offsets but {counted} are accounted for")
+        if self.rows is not None and self.rows <= self.archived:
+            raise ValueError(f"{self.chunk}: {self.archived} records cannot be {self.rows} rows, or need not say so")
         # Most chunks have neither, and a run may have half a million.
         if (self.absent or self.absent_ranges) and self._listed("absent", self.absent_ranges) != self.absent:
             raise ValueError(f"{self.chunk}: the absent ranges are not the {self.absent} absent offsets")
@@ -123,6 +137,12 @@ class ChunkAccount(Value):
                 "lost_ranges": pack(self.start, self.end, lost),
             }
         )
+
+    @property
+    def stored(self) -> Mapping[str, int]:
+        """How many rows the objects of each fate hold."""
+        rows = self.archived if self.rows is None else self.rows
+        return {"archived": rows, "dead_lettered": self.dead_lettered}
 
     @property
     def lost_until(self) -> int | None:
@@ -230,30 +250,32 @@ def discrepancies(plan: Plan, manifest: Manifest) -> list[str]:
         found.append("a chunk is accounted for twice")
     if manifest.account != totals(manifest.chunks):
         found.append(f"the account says {manifest.account}, its chunks add up to {totals(manifest.chunks)}")
-    if (lost := {o.key for o in manifest.lost_objects}) != set(plan.lost_objects):
-        found.append(f"the lost objects {sorted(lost)} are not those of the plan: {sorted(plan.lost_objects)}")
+    if (gone := {o.key for o in manifest.lost_objects}) != set(plan.lost_objects):
+        found.append(f"the lost objects {sorted(gone)} are not those of the plan: {sorted(plan.lost_objects)}")
     for fate, objects in (("archived", manifest.objects), ("dead_lettered", manifest.dead_letters)):
-        rows = _rows(objects)
+        held_rows = by_chunk((o, o.rows) for o in objects)
         for account in manifest.chunks:
-            held = rows.pop(_place(account), 0)
-            if held != getattr(account, fate):
-                found.append(f"{account.chunk}: {getattr(account, fate)} offsets {fate}, its objects hold {held} rows")
-        found += [f"objects of {topic}[{n}] {start}, a chunk without account" for topic, n, start in rows]
-    lost_rows = _rows(manifest.lost_objects)
+            held = held_rows.pop(_place(account), 0)
+            if held != account.stored[fate]:
+                rows_of = "" if account.rows is None else f" in {account.stored[fate]} rows"
+                offsets = f"{getattr(account, fate)} offsets {fate}{rows_of}"
+                found.append(f"{account.chunk}: {offsets}, its objects hold {held} rows")
+        found += [f"objects of {topic}[{n}] {start}, a chunk without account" for topic, n, start in held_rows]
+    lost = by_chunk((o, o.offsets) for o in manifest.lost_objects)
     for account in manifest.chunks:
         listed = count(unpack(account.start, account.end, account.lost_ranges)) if account.lost_ranges else 0
-        if account.lost != listed + lost_rows.get(_place(account), 0):
+        if account.lost != listed + lost.get(_place(account), 0):
             found.append(f"{account.chunk}: {account.lost} offsets lost, its ranges and lost objects have others")
     return found
 
 
-def _rows(objects: Iterable[ObjectEntry]) -> dict[tuple[str, int, int], int]:
-    """How many rows the objects of each chunk hold."""
-    held: dict[tuple[str, int, int], int] = {}
-    for item in objects:
+def by_chunk(counts: Iterable[tuple[ObjectEntry, int]]) -> dict[tuple[str, int, int], int]:
+    """The sum over the objects of each chunk."""
+    sums: dict[tuple[str, int, int], int] = {}
+    for item, number in counts:
         place = (item.topic, item.partition, item.chunk_start)
-        held[place] = held.get(place, 0) + item.rows
-    return held
+        sums[place] = sums.get(place, 0) + number
+    return sums
 
 
 def _place(account: ChunkAccount) -> tuple[str, int, int]:

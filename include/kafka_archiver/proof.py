@@ -176,7 +176,7 @@ def _contribution(hour: int | None, plan: Plan, manifest: Manifest | None, late:
     objects = tuple(
         ProofObject(key=o.key, rows=o.rows, bytes=o.bytes, checksum=o.checksum)
         for o in (manifest.objects if manifest else ())
-        if o.hour == hour
+        if hour in o.hours
     )
     if not objects:
         return None

@@ -1,10 +1,7 @@
 """What a repair makes of a run: the same objects but for those that nobody can bring back. Pure."""
 
-from collections import Counter
-from collections.abc import Iterable
-
 from kafka_archiver.keys import is_dead_letter
-from kafka_archiver.manifest import ChunkAccount, Manifest, ObjectEntry, totals
+from kafka_archiver.manifest import ChunkAccount, Manifest, by_chunk, totals
 from kafka_archiver.plan import Plan
 
 
@@ -15,17 +12,20 @@ def without_lost(plan: Plan, before: Manifest) -> Manifest:
     :param before: what the run had written that it supersedes.
     """
     gone = [o for o in before.stored if o.key in plan.lost_objects]
-    archived = _rows(o for o in gone if not is_dead_letter(o.key))
-    dead = _rows(o for o in gone if is_dead_letter(o.key))
+    archived = [o for o in gone if not is_dead_letter(o.key)]
+    fewer, fewer_rows = by_chunk((o, o.offsets) for o in archived), by_chunk((o, o.rows) for o in archived)
+    fewer_letters = by_chunk((o, o.rows) for o in gone if is_dead_letter(o.key))
 
     def account(old: ChunkAccount) -> ChunkAccount:
         place = (old.topic, old.partition, old.start)
-        fewer, dead_lettered = archived[place], dead[place]
+        gone, letters = fewer.get(place, 0), fewer_letters.get(place, 0)
+        archived, rows = old.archived - gone, old.stored["archived"] - fewer_rows.get(place, 0)
         return old.model_copy(
             update={
-                "archived": old.archived - fewer,
-                "dead_lettered": old.dead_lettered - dead_lettered,
-                "lost": old.lost + fewer + dead_lettered,
+                "archived": archived,
+                "dead_lettered": old.dead_lettered - letters,
+                "lost": old.lost + gone + letters,
+                "rows": None if rows == archived else rows,
             }
         )
 
@@ -42,11 +42,3 @@ def without_lost(plan: Plan, before: Manifest) -> Manifest:
             "chunks": chunks,
         }
     )
-
-
-def _rows(objects: Iterable[ObjectEntry]) -> Counter[tuple[str, int, int]]:
-    """How many records there were of each chunk."""
-    found: Counter[tuple[str, int, int]] = Counter()
-    for o in objects:
-        found[o.topic, o.partition, o.chunk_start] += o.rows
-    return found

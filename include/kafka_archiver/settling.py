@@ -46,13 +46,13 @@ class Settling:
         rows: Counter[int | None] = Counter()
         for manifest, sign in (self.manifest, 1), (self.superseded, -1):
             for entry in manifest.lost_objects if manifest else ():
-                rows[entry.hour] += sign * entry.rows
+                rows.update(dict.fromkeys(entry.hours, sign * entry.rows))
         return {hour: count for hour, count in rows.items() if count}
 
     @cached_property
     def hours(self) -> Collection[int | None]:
         """The hours whose proofs it may change: those that it touches or closes."""
-        touched = {o.hour for m in (self.manifest, self.superseded) if m for o in m.objects}
+        touched = {hour for m in (self.manifest, self.superseded) if m for o in m.objects for hour in o.hours}
         touched |= set(self._lost)
         interval = self.plan.interval
         own = hours_between(interval.start, interval.end) if self.plan.supersedes is None else range(0)

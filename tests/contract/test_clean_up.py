@@ -8,7 +8,8 @@ import pytest
 
 from kafka_archiver.checksum import crc32
 from kafka_archiver.errors import TransientError
-from kafka_archiver.keys import Place, hour_path, is_ledger, object_key, probe_prefix
+from kafka_archiver.keys import Place, is_ledger, object_key, probe_prefix
+from kafka_archiver.layouts.hourly import hour_path
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import ChunkAccount, Commit, Intent, Manifest, ObjectEntry, Outcome
 from kafka_archiver.plan import PartitionPlan, Plan, Settings

@@ -33,7 +33,7 @@ def test_an_object_is_visible_when_the_driver_has_completed_it(store: Store) -> 
     assert {s.key: (s.size, s.etag) for s in store.list("")} == {e.key: (e.bytes, e.etag) for e in entries}
     for entry in entries:
         assert entry.checksum == f"crc32:{zlib.crc32(store.get(entry.key)):08x}"
-        values = [row.value for row in ROWS if row.timestamp // HOUR == entry.hour]
+        values = [row.value for row in ROWS if (row.timestamp // HOUR,) == entry.hours]
         assert store.get(entry.key).splitlines() == values
     assert complete([result], store) == entries
 

@@ -12,7 +12,8 @@ from rich.console import Console
 
 from kafka_archiver.checksum import crc32
 from kafka_archiver.errors import PermanentError, TransientError
-from kafka_archiver.keys import Place, hour_path, object_key
+from kafka_archiver.keys import Place, object_key
+from kafka_archiver.layouts.hourly import hour_path
 from kafka_archiver.ledger import Stored
 from kafka_archiver.manifest import Intent
 from kafka_archiver.orchestration.cli.status import hours_table

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from kafka_archiver.errors import IntegrityError, PermanentError, PolicyError
 from kafka_archiver.intervals import hour_of
-from kafka_archiver.keys import hour_path
+from kafka_archiver.layouts.hourly import hour_path
 from kafka_archiver.ranges import TopicPartition
 from scripts.stack.kafka import Kafka
 from scripts.stack.s3 import S3

@@ -16,6 +16,7 @@ from kafka_archiver.formats.parquet import encoder as parquet
 from kafka_archiver.formats.registry import get_format, names, resolve
 from kafka_archiver.formats.shared import compress
 from kafka_archiver.formats.shared.records import COLUMNS
+from kafka_archiver.pipeline.base import Marks
 from kafka_archiver.plan import Content, Settings
 from tests.support.chunks import LAST_MS, Row, batch
 
@@ -40,9 +41,17 @@ class Case(NamedTuple):
     def encoder(self) -> Encoder:
         return get_format(self.format).encoder(self.target)
 
+    def fitting(self, item: pa.RecordBatch) -> pa.RecordBatch:
+        """The batch as it comes from the format's stage, which rejects none of it."""
+        stage = get_format(self.format).stage(self.settings)
+        marks = Marks()
+        fitted = stage(item, marks) if stage else item
+        assert not marks
+        return fitted
+
     def encode(self, batches: Iterable[pa.RecordBatch]) -> bytes:
         encoder = self.encoder()
-        pieces = [bytes(piece) for item in batches for piece in encoder.write(item)]
+        pieces = [bytes(piece) for item in batches for piece in encoder.write(self.fitting(item))]
         return b"".join([*pieces, *map(bytes, encoder.finish())])
 
 

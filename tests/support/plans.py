@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kafka_archiver.intervals import Interval, hour_start, to_hour
-from kafka_archiver.keys import hour_path
+from kafka_archiver.layouts.hourly import hour_path
 from kafka_archiver.manifest import ChunkAccount, Manifest, ObjectEntry
 from kafka_archiver.plan import PartitionPlan, Plan, Settings
 

@@ -8,7 +8,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from kafka_archiver.intervals import Interval
-from kafka_archiver.keys import Place, hour_path, object_key
+from kafka_archiver.keys import Place, object_key
+from kafka_archiver.layouts.hourly import hour_path
 from kafka_archiver.manifest import ChunkAccount, Manifest, ObjectEntry
 from kafka_archiver.plan import Chunk, PartitionPlan, Plan, Settings
 from kafka_archiver.ranges import Range
@@ -76,9 +77,10 @@ def plans(draw: st.DrawFn, least: int = 0) -> Plan:
     )
 
 
-def _objects(chunk: Chunk, rows: int, dead: bool = False) -> Iterator[ObjectEntry]:
-    """An object an hour, with a row each and the rest in the last."""
-    for number, hour in enumerate(HOURS[:rows]):
+def _objects(chunk: Chunk, records: int, dead: bool = False, each: int = 1) -> Iterator[ObjectEntry]:
+    """An object an hour, with a record each and the rest in the last. `each`: how many rows a record is."""
+    for number, hour in enumerate(HOURS[:records]):
+        mine = 1 if number < len(HOURS[:records]) - 1 else records - number
         path = hour_path(hour)
         yield ObjectEntry(
             key=object_key(Place(chunk.topic, chunk.partition, chunk.start, chunk.generation), path, ".jsonl.gz", dead),
@@ -87,7 +89,8 @@ def _objects(chunk: Chunk, rows: int, dead: bool = False) -> Iterator[ObjectEntr
             generation=chunk.generation,
             chunk_start=chunk.start,
             path=path,
-            rows=1 if number < len(HOURS[:rows]) - 1 else rows - number,
+            rows=each * mine,
+            records=None if each == 1 else mine,
             bytes=100,
             checksum="0" * 32 + "-1",
             etag="0" * 32 + "-1",
@@ -100,7 +103,7 @@ def _objects(chunk: Chunk, rows: int, dead: bool = False) -> Iterator[ObjectEntr
 
 @st.composite
 def accounts(draw: st.DrawFn, chunk: Chunk, least: int = 0) -> ChunkAccount:
-    """At least so many offsets archived, the others filtered, dead-lettered or absent."""
+    """At least so many offsets archived, as one row or three each, the others filtered, dead-lettered or absent."""
     first, second, third = sorted(draw(st.tuples(*[st.integers(chunk.start + least, chunk.end)] * 3)))
     return ChunkAccount(
         **chunk.model_dump(),
@@ -109,6 +112,7 @@ def accounts(draw: st.DrawFn, chunk: Chunk, least: int = 0) -> ChunkAccount:
         dead_lettered=third - second,
         absent=chunk.end - third,
         absent_ranges=((third, chunk.end),) if third < chunk.end else (),
+        rows=3 * (first - chunk.start) if first > chunk.start and draw(st.booleans()) else None,
     )
 
 
@@ -120,7 +124,7 @@ def runs(draw: st.DrawFn, least: int = 0) -> tuple[Plan, Manifest]:
     objects = [
         item
         for account in found
-        for dead, rows in ((False, account.archived), (True, account.dead_lettered))
-        for item in _objects(account.chunk, rows, dead)
+        for dead, records in ((False, account.archived), (True, account.dead_lettered))
+        for item in _objects(account.chunk, records, dead, 3 if account.rows and not dead else 1)
     ]
     return drawn, Manifest.of(drawn, draw(st.permutations(objects)), draw(st.permutations(found)))

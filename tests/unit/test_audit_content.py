@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from kafka_archiver.audit.content import PIECE, Pieces, check_records, read_through
 from kafka_archiver.audit.readers.base import Seen
 from kafka_archiver.audit.readers.jsonl import lines
-from kafka_archiver.keys import hour_path
+from kafka_archiver.layouts.hourly import hour_path
 from kafka_archiver.manifest import ObjectEntry
 from kafka_archiver.plan import Settings
 from kafka_archiver.ranges import Range
@@ -30,7 +30,7 @@ ENTRY = ObjectEntry(
 )  # fmt: skip
 
 
-def faults(records: list[Seen], **entry: Any) -> list[str]:
+def faults(records: list[Seen], /, **entry: Any) -> list[str]:
     return list(check_records(ENTRY.model_copy(update=entry), Range(10, 20), iter(records)))
 
 
@@ -63,6 +63,14 @@ def test_records_that_are_missing_or_too_many() -> None:
     assert faults([RECORDS[0], RECORDS[2]]) == ["it has 2 rows"]
     assert faults([*RECORDS[:2], RECORDS[1]._replace(offset=12), RECORDS[2]]) == ["it has 4 rows"]
     assert "it has None as first offset" in faults([])
+
+
+def test_several_rows_of_a_record_are_no_fault_where_the_entry_says_so() -> None:
+    twice = [RECORDS[0], RECORDS[1], RECORDS[1], RECORDS[2]]
+    assert faults(twice, rows=4, records=3) == []
+    assert faults(twice, rows=4, records=2) == ["its rows are of 3 records"]
+    assert faults(twice, rows=4) == ["offset 11 follows 11"]
+    assert "offset 10 follows 11" in faults([RECORDS[1], RECORDS[0], RECORDS[2]], records=3)
 
 
 @given(

@@ -66,6 +66,9 @@ class Table:
     def encoder(self, target: Target) -> _Encoder:
         return _Encoder(target)
 
+    def stage(self, settings: Settings) -> None:
+        """None."""
+
     def read(self, source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
         raise NotImplementedError
 

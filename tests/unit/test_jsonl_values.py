@@ -1,4 +1,4 @@
-"""Values as lines: what is changed, what is refused, and what is neither."""
+"""Values as lines: what is changed, what is rejected, and what is neither."""
 
 import json
 import mmap
@@ -10,25 +10,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_archiver.errors import BadRecordError
-from kafka_archiver.formats.base import Target
-from kafka_archiver.formats.jsonl import JsonLines
-from kafka_archiver.formats.jsonl.values import value_lines
-from kafka_archiver.plan import Decode, Settings
+from kafka_archiver.formats.jsonl.values import one_line_each, value_lines
+from kafka_archiver.pipeline.base import Marks
+from kafka_archiver.pipeline.runner import Runner
+from kafka_archiver.pipeline.stages import stages_of
+from kafka_archiver.plan import Settings
 
 pytestmark = pytest.mark.unit
 
 
-def target(decode: Decode = "bytes", codec: str = "none") -> Target:
-    return Target(topic="orders", partition=3, key="k", settings=Settings(codec=codec, value_decode=decode))
-
-
 def batch(values: list[bytes | None], first: int = 100) -> pa.RecordBatch:
     offsets = pa.array(range(first, first + len(values)), pa.int64())
-    return pa.record_batch({"offset": offsets, "value": pa.array(values, pa.binary())})
+    return pa.record_batch({"offset": offsets, "timestamp": offsets, "value": pa.array(values, pa.binary())})
 
 
-def lines(values: list[bytes | None], decode: Decode = "bytes") -> bytes:
-    return bytes(value_lines(batch(values), target(decode)))
+def lines(values: list[bytes | None], decode: str = "bytes") -> bytes:
+    kept, rejected = Runner(stages_of(Settings.model_validate({"value_decode": decode}))).run(batch(values))
+    assert not rejected
+    return bytes(value_lines(kept))
+
+
+def rejected(values: list[bytes | None], decode: str = "bytes") -> dict[int, str]:
+    found = Runner(stages_of(Settings.model_validate({"value_decode": decode}))).run(batch(values))
+    good = [value for offset, value in enumerate(values, 100) if offset not in found.rejected]
+    assert found.kept.column("value").to_pylist() == batch(good).column("value").to_pylist()
+    return dict(found.rejected)
 
 
 def test_a_value_is_a_line() -> None:
@@ -56,34 +62,43 @@ def test_pretty_json_stays_the_same_json(documents: list[object], end: str) -> N
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
-@pytest.mark.parametrize(
-    "values", [[b"a\nb"], [b"\n"], [b'{"a":1}\n{"b":2}'], [b'{"a":"x\ny"}'], [b'\xff\n""'], [b"a\n"]]
-)
-def test_other_line_breaks_are_refused(values: list[bytes], end: bytes) -> None:
-    values = [value.replace(b"\n", end) for value in values]
-    with pytest.raises(
-        BadRecordError, match=r"orders\[3\] offset 101: .* newline or a carriage return .* `store.content: record`"
-    ) as caught:
-        lines([b"fine", *values, b"fine"])
-    assert caught.value.offset == 101
+@pytest.mark.parametrize("value", [b"a\nb", b"\n", b'{"a":1}\n{"b":2}', b'{"a":"x\ny"}', b'\xff\n""', b"a\n"])
+def test_other_line_breaks_are_rejected(value: bytes, end: bytes) -> None:
+    [(offset, reason)] = rejected([b"fine", value.replace(b"\n", end), b"fine"]).items()
+    assert offset == 101
+    assert "newline or a carriage return" in reason
+    assert "set `store.content: record`" in reason
 
 
 def test_all_bad_records_of_a_batch_are_named_at_once() -> None:
-    with pytest.raises(BadRecordError, match=r"offset 101: .*; and 2 more of the same batch") as caught:
-        lines([b"1", b"a\nb", b"[\n1]", b"\r", b"2", b"\r\n"])
-    assert list(caught.value.records) == [101, 103, 105]
-    assert caught.value.reason == caught.value.records[101]
+    marks = Marks()
+    one_line_each(batch([b"1", b"a\nb", b"[\n1]", b"\r", b"2", b"\r\n"]), marks)
+    assert list(marks.rejected) == [101, 103, 105]
 
 
-def test_nothing_of_a_refused_batch_is_taken() -> None:
-    encoder = JsonLines().encoder(target(codec="gzip"))
-    again = JsonLines().encoder(target(codec="gzip"))
-    encoder.write(batch([b"1"]))
-    with pytest.raises(BadRecordError):
-        encoder.write(batch([b"2", b"a\nb"]))
-    encoder.write(batch([b"2"]))
-    again.write(batch([b"1", b"2"]))
-    assert encoder.finish() == again.finish()
+@given(st.lists(st.none() | st.sampled_from([b"", b"1", b"[\n1]", b"a\tb", b"a\nb", b"\r"]), max_size=12), st.data())
+def test_only_what_has_a_line_break_is_touched_whatever_the_slice_and_the_type(
+    values: list[bytes | None], data: st.DataObject
+) -> None:
+    start = data.draw(st.integers(0, len(values)))
+    whole = batch(values)
+    if data.draw(st.booleans()):
+        whole = whole.set_column(2, "value", whole.column("value").cast(pa.large_binary()))
+    marks = Marks()
+    found = one_line_each(whole.slice(start), marks).column("value").to_pylist()
+    bad = (b"a\nb", b"\r")
+    assert list(marks.rejected) == [100 + n for n, value in enumerate(values) if n >= start and value in bad]
+    good = [(a, b) for a, b in zip(values[start:], found, strict=True) if a not in bad]
+    assert [b for _, b in good] == [b"[ 1]" if a == b"[\n1]" else a for a, _ in good]
+
+
+def test_a_line_break_that_lies_under_a_null_is_nobody_s() -> None:
+    data = pa.array([b"a\nb", b"[\n]"]).buffers()
+    values = pa.Array.from_buffers(pa.binary(), 2, [pa.py_buffer(b"\x02"), *data[1:]])
+    marks = Marks()
+    found = one_line_each(batch([None, b""]).set_column(2, "value", values), marks)
+    assert (found.column("value").to_pylist(), marks.rejected) == ([None, b"[ ]"], {})
+    assert bytes(value_lines(found)) == b"null\n[ ]\n"
 
 
 def test_the_error_survives_the_way_to_the_driver() -> None:
@@ -98,10 +113,10 @@ class TestDecodeJson:
         assert lines(values, "json") == b'{}\nnull\n 1 \nnull\n"\xc3\xbc"\n[ ]\n'
 
     @pytest.mark.parametrize("value", [b"", b" ", b"{", b"1 2", b"{}{}", b"NaN", b"'a'", b'"\xff"', b'{"a":1,}'])
-    def test_others_are_refused(self, value: bytes) -> None:
-        with pytest.raises(BadRecordError, match=r"offset 101: .* is not one JSON document") as caught:
-            lines([b"1", value, b"2", value], "json")
-        assert list(caught.value.records) == [101, 103]
+    def test_others_are_rejected(self, value: bytes) -> None:
+        found = rejected([b"1", value, b"2", value], "json")
+        assert list(found) == [101, 103]
+        assert all("is not one JSON document" in reason for reason in found.values())
 
     def test_bytes_are_not_looked_at(self) -> None:
         assert lines([b"{", b"\xff"]) == b"{\n\xff\n"
@@ -114,4 +129,4 @@ def test_positions_beyond_two_gibibytes_do_not_overflow() -> None:
     positions = pa.array([0, len(large) - 4, len(large) - 3, len(large)], pa.int64()).buffers()[1]
     values = pa.Array.from_buffers(pa.large_binary(), 3, [None, positions, pa.py_buffer(large)])
     whole = pa.record_batch({"offset": pa.array([1, 2, 3], pa.int64()), "value": values})
-    assert bytes(value_lines(whole.slice(1), target())) == b'"\nab"\n'
+    assert bytes(value_lines(one_line_each(whole.slice(1), Marks()))) == b'"\nab"\n'

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from kafka_archiver import keys
 from kafka_archiver.intervals import LAST_MS, MS_PER_HOUR, run_id
-from kafka_archiver.keys import decode, encode, hour_document, hour_path, object_key, parse_hour_path
+from kafka_archiver.keys import decode, encode, hour_document, object_key
+from kafka_archiver.layouts.hourly import hour_path, parse_hour_path
 
 pytestmark = pytest.mark.unit
 

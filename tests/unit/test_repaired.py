@@ -25,8 +25,8 @@ def some(data: st.DataObject, manifest: Manifest) -> set[str]:
     return data.draw(st.sets(st.sampled_from([o.key for o in manifest.stored]))) if manifest.stored else set()
 
 
-def rows(objects: tuple[ObjectEntry, ...]) -> int:
-    return sum(o.rows for o in objects)
+def offsets(objects: tuple[ObjectEntry, ...]) -> int:
+    return sum(o.offsets for o in objects)
 
 
 @few
@@ -41,7 +41,7 @@ def test_the_account_still_adds_up(run: tuple[Plan, Manifest], data: st.DataObje
     assert {fate: after.account[fate] for fate in ("filtered", "absent")} == {
         fate: before.account[fate] for fate in ("filtered", "absent")
     }
-    assert after.account["lost"] == before.account["lost"] + rows(after.lost_objects)
+    assert after.account["lost"] == before.account["lost"] + offsets(after.lost_objects)
     # What was lost before anybody could read it is in the ranges, and in those alone.
     assert [a.lost_ranges for a in after.chunks] == [a.lost_ranges for a in before.chunks]
 

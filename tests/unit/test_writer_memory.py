@@ -122,7 +122,7 @@ def test_what_waits_for_the_next_part_does_not_keep_what_was_sent(tmp_path: Path
     assert output.held == 50
     # It can not as long as anybody has a view of it.
     large.clear()
-    assert output.part.take() == bytes(range(200, 250))
+    assert output.buffer.take() == bytes(range(200, 250))
 
 
 if __name__ == "__main__":

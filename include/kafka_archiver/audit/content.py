@@ -145,23 +145,28 @@ def check_records(entry: ObjectEntry, chunk: Range, found: Iterator[Seen]) -> It
     """
     faults: dict[str, str] = {}
     first = last = low = high = None
-    rows, hour = 0, entry.hour
+    rows, repeated, hours = 0, 0, entry.hours
     for record in found:
         rows += 1
         place = f"offset {record.offset}"
-        if last is not None and record.offset <= last:
+        again = record.offset == last
+        repeated += again
+        # A record may be several rows, and the entry says so.
+        if last is not None and (record.offset < last or (again and entry.records is None)):
             faults.setdefault("order", f"{place} follows {last}")
         if record.offset not in chunk:
             faults.setdefault("chunk", f"{place} is not of its chunk {chunk}")
         if (record.topic, record.partition) != (entry.topic, entry.partition):
             faults.setdefault("partition", f"{place} is of {record.topic}[{record.partition}]")
-        if hour_of(record.timestamp) != hour:
+        if hour_of(record.timestamp) not in hours:
             faults.setdefault("hour", f"{place} has the timestamp {record.timestamp}, which is of another hour")
         first = record.offset if first is None else first
         last = record.offset
         low = record.timestamp if low is None else min(low, record.timestamp)
         high = record.timestamp if high is None else max(high, record.timestamp)
     yield from faults.values()
+    if entry.records is not None and rows - repeated != entry.records:
+        yield f"its rows are of {rows - repeated} records"
     expected = (entry.rows, entry.first_offset, entry.last_offset, entry.min_timestamp, entry.max_timestamp)
     for what, is_, should in zip(
         ("rows", "as first offset", "as last offset", "as smallest timestamp", "as largest timestamp"),

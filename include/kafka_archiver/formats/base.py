@@ -1,6 +1,6 @@
 """What a file format is: an encoder and a reader together."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Protocol
@@ -48,6 +48,17 @@ class Target:
     settings: Settings
 
 
+class Rejections(Protocol):
+    """Takes the records that a format cannot hold."""
+
+    def reject(self, reasons: Mapping[int, str]) -> None:
+        """Leave these records out, and why: by offset."""
+
+
+# Makes of a batch what a format can hold, and rejects the records of which it cannot.
+Fitting = Callable[[pa.RecordBatch, Rejections], pa.RecordBatch]
+
+
 class Encoder(Protocol):
     """Record batches of one object in, its bytes out, as they get ready.
 
@@ -64,8 +75,7 @@ class Encoder(Protocol):
     def write(self, batch: pa.RecordBatch) -> Iterable[Buffer]:
         """Take records; return what is ready to be stored. Buffers are the caller's from then on.
 
-        :raises BadRecordError: records cannot be represented; names all of the batch, and why. None of the batch
-            has been taken: the caller may write it again without them.
+        It takes every record that has passed the format's stage.
         """
 
     def spill(self, directory: Path, /) -> int:
@@ -117,6 +127,9 @@ class Format(Protocol):
     @property
     def makers(self) -> Mapping[str, tuple[str, ...]]:
         """The libraries that make its bytes, by codec, the likeliest cause of other bytes first."""
+
+    def stage(self, settings: Settings) -> Fitting | None:
+        """What records have to pass before they are encoded; None when it can hold all of them as they are."""
 
     def encoder(self, target: Target) -> Encoder:
         """A new encoder."""

@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.accumulators import Accumulator, AccumulatorParam
 
+from kafka_archiver.columns import column
 from kafka_archiver.errors import ArchiverError, Failure, IntegrityError, TransientError
 from kafka_archiver.formats.base import UNREAD
 from kafka_archiver.formats.known_bytes import require_known_bytes
@@ -26,7 +27,6 @@ from kafka_archiver.spark.reading import whole_chunk
 from kafka_archiver.store import open_store
 from kafka_archiver.writer.chunk import write_chunk
 from kafka_archiver.writer.result import ChunkResult, Limits, WriteJob
-from kafka_archiver.writer.split import column
 
 log = logging.getLogger(__name__)
 # The columns that `Sink.write_frame` yields.

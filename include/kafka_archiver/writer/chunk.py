@@ -7,25 +7,26 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from kafka_archiver.columns import column
 from kafka_archiver.errors import IntegrityError
-from kafka_archiver.formats.base import RECORD, UNREAD, VALUE
 from kafka_archiver.gaps import count, pack
-from kafka_archiver.keys import is_dead_letter
+from kafka_archiver.layouts.registry import layout_of
 from kafka_archiver.manifest import ChunkAccount, Witness
+from kafka_archiver.pipeline.runner import Runner
+from kafka_archiver.pipeline.stages import stages_of
 from kafka_archiver.plan import Chunk
 from kafka_archiver.store.base import Store
+from kafka_archiver.writer.bad_records import BadRecords
 from kafka_archiver.writer.disk import working_directory
 from kafka_archiver.writer.offsets import OffsetTally
+from kafka_archiver.writer.openers import archived
 from kafka_archiver.writer.outputs import Outputs
-from kafka_archiver.writer.result import ChunkResult, Limits, WriteJob
-from kafka_archiver.writer.split import blocks, column
+from kafka_archiver.writer.result import ChunkResult, Limits, WriteJob, WrittenObject
+from kafka_archiver.writer.split import blocks
 from kafka_archiver.writer.upload import Uploads
 
 log = logging.getLogger(__name__)
-
-_COLUMNS = {"value": VALUE.names, "record": RECORD.names[2:]}
 
 
 def write_chunk(
@@ -44,38 +45,36 @@ def write_chunk(
     """
     started = time.monotonic()
     tally = OffsetTally(chunk)
-    skip = job.settings.null_value == "skip"
-    # A dead letter has all that Kafka had.
-    columns = _COLUMNS["record" if job.bad_record == "dead_letter" else job.settings.content]
-    filtered = 0
-
+    runner = Runner(stages_of(job.settings))
     last: pa.RecordBatch | None = None
-
-    def wanted() -> Iterator[pa.RecordBatch]:
-        nonlocal filtered, last
-        for batch in batches:
-            if not batch.num_rows:
-                continue
-            tally.see(column(batch, "offset"), column(batch, "timestamp"))
-            last = batch.slice(batch.num_rows - 1)
-            kept = batch.select(columns + [UNREAD.name] * (UNREAD.name in batch.schema.names))
-            if skip and kept.column("value").null_count:
-                kept = kept.filter(pc.is_valid(kept.column("value")))
-                filtered += batch.num_rows - kept.num_rows
-            if kept.num_rows:
-                yield kept
-
     with (
         working_directory(limits.spill_directory) as directory,
         Uploads(store, limits.upload_threads) as uploads,
-        closing(Outputs(chunk, job, limits, uploads, directory)) as outputs,
+        closing(Outputs(chunk, job.settings, limits, uploads, directory, archived(chunk, job))) as outputs,
+        closing(BadRecords(chunk, job, limits, uploads, directory)) as bad_records,
     ):
-        for hour, batch in blocks(wanted(), limits.block_bytes):
-            outputs.write(hour, batch)
+
+        def kept() -> Iterator[pa.RecordBatch]:
+            nonlocal last
+            for batch in batches:
+                if not batch.num_rows:
+                    continue
+                tally.see(column(batch, "offset"), column(batch, "timestamp"))
+                last = batch.slice(batch.num_rows - 1)
+                passed = runner.run(batch)
+                if passed.rejected:
+                    bad_records.take(batch, passed.rejected)
+                if passed.kept.num_rows:
+                    yield passed.kept
+
+        for part, batch in blocks(kept(), limits.block_bytes, layout_of(job.settings)):
+            outputs.write(part, batch)
         objects = outputs.finish()
-        dead_lettered = sum(o.rows for o in objects if is_dead_letter(o.upload.key))
-        archived = sum(o.rows for o in objects) - dead_lettered
-        account = _account(chunk, tally, archived, filtered + outputs.skipped, dead_lettered, _witness(last))
+        letters = bad_records.finish()
+        account = _account(chunk, tally, runner, job.bad_record == "dead_letter", _witness(last))
+        _require_rows(chunk, "archived", objects, runner.rows)
+        _require_rows(chunk, "dead-lettered", letters, account.dead_lettered)
+        objects += letters
     seconds = max(time.monotonic() - started, 1e-6)
     log.info(
         "chunk %s: %s records, %d objects, %.1f MB, %s records/s",
@@ -97,22 +96,27 @@ def _witness(last: pa.RecordBatch | None) -> Witness | None:
     return Witness(offset=int(column(last, "offset")[0]), timestamp=int(column(last, "timestamp")[0]), value=crc)
 
 
+def _require_rows(chunk: Chunk, what: str, objects: Iterable[WrittenObject], expected: int) -> None:
+    written = sum(o.rows for o in objects)
+    if written != expected:
+        raise _fault(chunk, f"{expected} rows were to be {what}, {written} are in its objects")
+
+
 def _account(
-    chunk: Chunk, tally: OffsetTally, archived: int, filtered: int, dead_lettered: int, last: Witness | None
+    chunk: Chunk, tally: OffsetTally, runner: Runner, dead_letters: bool, last: Witness | None
 ) -> ChunkAccount:
     gaps = tally.gaps()
     absent = count(gaps)
-    if (archived + filtered + dead_lettered, tally.seen + absent) != (tally.seen, chunk.end - chunk.start):
-        raise IntegrityError(
-            f"{chunk}: {tally.seen} offsets seen and {absent} not seen, {archived} records written, {filtered} "
-            f"filtered and {dead_lettered} dead-lettered do not add up. Nothing of this chunk is stored; this is a "
-            "fault of the writer, please report it."
-        )
+    found = runner.archived + runner.filtered + runner.rejected
+    if (found, tally.seen + absent) != (tally.seen, chunk.end - chunk.start):
+        what = f"{runner.archived} archived, {runner.filtered} filtered and {runner.rejected} rejected"
+        raise _fault(chunk, f"{tally.seen} offsets seen and {absent} not seen, {what} do not add up")
+    dead_lettered = runner.rejected if dead_letters else 0
     # Not validated again: a compacted chunk has half a million gaps, and to look at each would take a second.
     return ChunkAccount.model_construct(
         **chunk.model_dump(),
-        archived=archived,
-        filtered=filtered,
+        archived=runner.archived,
+        filtered=runner.filtered + runner.rejected - dead_lettered,
         dead_lettered=dead_lettered,
         absent=absent,
         absent_ranges=pack(chunk.start, chunk.end, gaps),
@@ -120,4 +124,11 @@ def _account(
         lost=0,
         last=last,
         disorder=tally.disorder,
+        rows=None if runner.rows == runner.archived else runner.rows,
+    )
+
+
+def _fault(chunk: Chunk, what: str) -> IntegrityError:
+    return IntegrityError(
+        f"{chunk}: {what}. Nothing of this chunk is stored; this is a fault of the writer, please report it."
     )

@@ -3,15 +3,16 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
+from kafka_archiver.columns import column
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.formats.base import Buffer, Encoder
 from kafka_archiver.intervals import LAST_MS
 from kafka_archiver.plan import Chunk
 from kafka_archiver.writer.part import PartBuffer, part_size
 from kafka_archiver.writer.result import WrittenObject
-from kafka_archiver.writer.split import column
 from kafka_archiver.writer.upload import Upload
 
 
@@ -20,47 +21,44 @@ class Output:
 
     def __init__(self, path: str, encoder: Encoder, upload: Upload, part_bytes: int, directory: Path) -> None:
         self.encoder = encoder
-        self.part = PartBuffer(directory, part_bytes)
+        self.buffer = PartBuffer(directory, part_bytes)
         self._number = 1
         self._path = path
         self._upload = upload
         self._part_bytes = part_bytes
         self._directory = directory
         self._bytes = 0
-        self.rows = 0
+        self.rows = self._records = 0
         self._offsets = (-1, -1)
         self._times = (LAST_MS, -1)
 
     @property
     def held(self) -> int:
         """The bytes of memory it takes."""
-        return self.encoder.pending + self.part.held
+        return self.encoder.pending + self.buffer.held
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Take records.
-
-        :raises BadRecordError: some cannot be represented; none is taken.
-        """
-        ready = self.encoder.write(batch)
+        """Take records."""
         offsets, times = column(batch, "offset"), column(batch, "timestamp")
         first = self._offsets[0] if self.rows else int(offsets[0])
+        self._records += int(np.count_nonzero(offsets[1:] != offsets[:-1])) + bool(offsets[0] != self._offsets[1])
         low, high = int(times.min()), int(times.max())
         self._times = (min(low, self._times[0]), max(high, self._times[1])) if self.rows else (low, high)
         self._offsets = (first, int(offsets[-1]))
         self.rows += len(offsets)
-        self._put(ready)
+        self._put(self.encoder.write(batch))
 
     def finish(self) -> None:
         """Send the rest."""
         self._put(self.encoder.finish())
-        if self.part.size or not self._bytes:
+        if self.buffer.size or not self._bytes:
             self._send()
         # Its state is hundreds of kilobytes, and thousands of finished objects may wait for the last one.
         del self.encoder
 
     def _send(self) -> None:
-        self._upload.send(self.part)
-        self.part = PartBuffer(self._directory, self._part_bytes)
+        self._upload.send(self.buffer)
+        self.buffer = PartBuffer(self._directory, self._part_bytes)
         self._number += 1
 
     def _put(self, buffers: Iterable[Buffer]) -> None:
@@ -69,12 +67,12 @@ class Output:
             whole = len(data)
             self._bytes += whole
             # At fixed places, whatever the encoder gives at a time: ETags that are MD5s of parts stay the same.
-            while len(data) >= (room := part_size(self._number, self._part_bytes) - self.part.size):
-                self.part.add(data[:room])
+            while len(data) >= (room := part_size(self._number, self._part_bytes) - self.buffer.size):
+                self.buffer.add(data[:room])
                 data = data[room:]
                 self._send()
             # What waits for the next part must not keep all that was sent in memory.
-            self.part.add(data if len(data) == whole else memoryview(bytes(data)))
+            self.buffer.add(data if len(data) == whole else memoryview(bytes(data)))
 
     def written(self, chunk: Chunk) -> WrittenObject:
         """The object, once all its parts have arrived."""
@@ -89,5 +87,6 @@ class Output:
             last_offset=self._offsets[1],
             min_timestamp=self._times[0],
             max_timestamp=self._times[1],
+            records=self._records,
             upload=upload,
         )

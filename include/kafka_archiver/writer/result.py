@@ -11,7 +11,7 @@ from kafka_archiver.store.base import PendingUpload
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteJob:
-    """What the chunks of one run have in common. `bad_record`: what becomes of records the format cannot hold."""
+    """What the chunks of one run have in common. `bad_record`: what becomes of records that a stage rejects."""
 
     archive: str
     settings: Settings
@@ -52,7 +52,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenObject:
-    """An object with all its bytes sent, invisible until its upload is completed."""
+    """An object with all its bytes sent, invisible until its upload is completed.
+
+    :ivar rows, records: of how many records the rows are; a record may be several.
+    """
 
     chunk: Chunk
     path: str
@@ -61,6 +64,7 @@ class WrittenObject:
     last_offset: int
     min_timestamp: int
     max_timestamp: int
+    records: int
     upload: PendingUpload
 
     def entry(self, etag: str) -> ObjectEntry:
@@ -80,6 +84,7 @@ class WrittenObject:
             last_offset=self.last_offset,
             min_timestamp=self.min_timestamp,
             max_timestamp=self.max_timestamp,
+            records=None if self.records == self.rows else self.records,
         )
 
 

@@ -1,4 +1,4 @@
-"""Records by the hour of their timestamps, as vectors: no Python a record, no copy where there is nothing to part."""
+"""Records by their parts, as vectors: no Python a record, no copy where there is nothing to part."""
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -6,41 +6,27 @@ from itertools import groupby
 import numpy as np
 import pyarrow as pa
 
-from kafka_archiver.formats.base import UNREAD
-from kafka_archiver.formats.vectors import Int64s
-from kafka_archiver.intervals import LAST_MS, MS_PER_HOUR
+from kafka_archiver.columns import Int64s
+from kafka_archiver.layouts.base import Layout
 
-# The hour of records without a usable timestamp, where `intervals.hour_of` says None.
-NO_HOUR = -1
-# Batches of one hour: what goes on as it is, and how much is made of those that are smaller.
+# Batches of one part: what goes on as it is, and how much is made of those that are smaller.
 _LARGE = 256 << 10
 _JOINED = 1 << 20
 
 
-def column(batch: pa.RecordBatch, name: str) -> Int64s:
-    """A column of numbers, not copied."""
-    # Not to_numpy(), which imports pandas: half a CPU second a process.
-    numbers = batch.column(name)
-    return np.frombuffer(numbers.buffers()[1], np.int64, len(numbers), 8 * numbers.offset)
+def one_part(batch: pa.RecordBatch, layout: Layout) -> int | None:
+    """The part of which all records of a batch are; None when they are of several."""
+    parts = layout.parts(batch)
+    return int(parts[0]) if (parts == parts[0]).all() else None
 
 
-def one_hour(batch: pa.RecordBatch) -> int | None:
-    """The hour in which all records of a batch lie; None when they lie in several."""
-    times = column(batch, "timestamp")
-    low, high = int(times.min()), int(times.max())
-    if low < 0 or high > LAST_MS:
-        return NO_HOUR if high < 0 or low > LAST_MS else None
-    return low // MS_PER_HOUR if low // MS_PER_HOUR == high // MS_PER_HOUR else None
-
-
-def by_hour(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Int64s, Int64s]:
-    """The records sorted by hour, else in their order; the hours, ascending; and where each begins, and the end."""
-    times = column(batch, "timestamp")
-    hours = np.where((times < 0) | (times > LAST_MS), NO_HOUR, times // MS_PER_HOUR)
-    order = np.argsort(hours, kind="stable")
-    hours = hours[order]
-    starts = np.flatnonzero(np.diff(hours, prepend=NO_HOUR - 1, append=LAST_MS))
-    return batch.take(order), hours[starts[:-1]], starts
+def by_part(batch: pa.RecordBatch, layout: Layout) -> tuple[pa.RecordBatch, Int64s, Int64s]:
+    """The records sorted by part, else in their order; the parts, ascending; and where each begins, and the end."""
+    parts = layout.parts(batch)
+    order = np.argsort(parts, kind="stable")
+    parts = parts[order]
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(parts)) + 1, [len(parts)]])
+    return batch.take(order), parts[starts[:-1]], starts
 
 
 def joined(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:
@@ -62,27 +48,18 @@ def joined(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.RecordBa
         yield pa.concat_batches(held)
 
 
-def unread(batch: pa.RecordBatch) -> dict[int, tuple[str, str]]:
-    """The records that a reader could not read whole, by their offset: which column it could not, and why."""
-    if UNREAD.name not in batch.schema.names:
-        return {}
-    marks = zip(batch.column("offset").to_pylist(), batch.column(UNREAD.name).to_pylist(), strict=True)
-    return {offset: (mark["column"], mark["reason"]) for offset, mark in marks if mark}
-
-
-def blocks(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[tuple[int | None, pa.RecordBatch]]:
-    """Batches with their hour, None for several hours; consecutive ones of several hours joined to `size` bytes.
+def blocks(batches: Iterable[pa.RecordBatch], size: int, layout: Layout) -> Iterator[tuple[int | None, pa.RecordBatch]]:
+    """Batches with their part, None for several parts; consecutive ones of several parts joined to `size` bytes.
 
     A batch of 500 rows over 48 hours is 48 pieces of ten rows, each with the cost of a call; joined they are fewer
-    and larger. Small ones of one hour are joined for the same reason (at 140 bytes a record a fifth of the CPU);
+    and larger. Small ones of one part are joined for the same reason (at 140 bytes a record a fifth of the CPU);
     the copy of large ones would cost more than it saves.
     """
-    for (hour, large, _), group in groupby(batches, key=_kind):
-        for batch in group if large else joined(group, size if hour is None else min(size, _JOINED)):
-            yield hour, batch
 
+    def kind(batch: pa.RecordBatch) -> tuple[int | None, bool]:
+        part = one_part(batch, layout)
+        return part, part is not None and batch.nbytes >= _LARGE
 
-def _kind(batch: pa.RecordBatch) -> tuple[int | None, bool, int]:
-    hour = one_hour(batch)
-    # One with more columns than another cannot be joined with it.
-    return hour, hour is not None and batch.nbytes >= _LARGE, batch.num_columns
+    for (part, large), group in groupby(batches, key=kind):
+        for batch in group if large else joined(group, size if part is None else min(size, _JOINED)):
+            yield part, batch

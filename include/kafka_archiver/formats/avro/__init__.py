@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from kafka_archiver.formats.base import Encoder, Target
-    from kafka_archiver.plan import Content
+    from kafka_archiver.plan import Content, Settings
 
 
 class Avro:
@@ -38,6 +38,9 @@ class Avro:
         from kafka_archiver.formats.avro.encoder import AvroEncoder
 
         return AvroEncoder(target)
+
+    def stage(self, settings: Settings) -> None:
+        """None."""
 
     def read(self, source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
         """The records back, a batch a block."""

@@ -17,7 +17,6 @@ from isal import isal_zlib
 from kafka_archiver.formats.avro.datum import datums, long
 from kafka_archiver.formats.avro.schema import SCHEMA
 from kafka_archiver.formats.base import Buffer, Target
-from kafka_archiver.formats.decoding import check_values
 from kafka_archiver.formats.shared.compress import GZIP_LEVEL, ZSTD
 from kafka_archiver.formats.shared.cuts import cuts
 from kafka_archiver.formats.shared.records import normalised
@@ -66,7 +65,6 @@ class AvroEncoder:
     def write(self, batch: pa.RecordBatch) -> list[Buffer]:
         """Take records. Returns what is ready to be stored."""
         if batch.num_rows:
-            check_values(batch, self._target)
             records = datums(normalised(batch), self._target.topic, self._target.partition)
             _, positions, data = records.buffers()
             ends = np.frombuffer(positions, np.int64)[records.offset : records.offset + len(records) + 1]

@@ -10,8 +10,8 @@ from kafka_archiver.documents import Value
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kafka_archiver.formats.base import Encoder, Target
-    from kafka_archiver.plan import Content
+    from kafka_archiver.formats.base import Encoder, Fitting, Target
+    from kafka_archiver.plan import Content, Settings
 
 
 class JsonLines:
@@ -41,6 +41,14 @@ class JsonLines:
         from kafka_archiver.formats.jsonl.encoder import WRITERS, LineEncoder
 
         return LineEncoder(target, WRITERS[target.settings.content])
+
+    def stage(self, settings: Settings) -> Fitting | None:
+        """A value is a line."""
+        if settings.content != "value":
+            return None
+        from kafka_archiver.formats.jsonl.values import one_line_each
+
+        return one_line_each
 
     def read(self, source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
         """The records back."""

@@ -11,10 +11,10 @@ from kafka_archiver.formats.jsonl.values import value_lines
 from kafka_archiver.formats.shared.compress import compressed
 from kafka_archiver.plan import Content
 
-# The lines of a batch, whole ones in each piece. What is wrong with a record is said before the first piece.
+# The lines of a batch, whole ones in each piece.
 Lines = Callable[[pa.RecordBatch, Target], Iterable[Buffer]]
 WRITERS: dict[Content, Lines] = {
-    "value": lambda batch, target: [value_lines(batch, target)],
+    "value": lambda batch, _: [value_lines(batch)],
     "record": lambda batch, target: map(b"".join, record_lines(batch, target)),
 }
 

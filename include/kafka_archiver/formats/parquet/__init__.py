@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from kafka_archiver.formats.base import Encoder, Target
-    from kafka_archiver.plan import Content
+    from kafka_archiver.plan import Content, Settings
 
 
 class Parquet:
@@ -35,6 +35,9 @@ class Parquet:
         from kafka_archiver.formats.parquet.encoder import ParquetEncoder
 
         return ParquetEncoder(target)
+
+    def stage(self, settings: Settings) -> None:
+        """None."""
 
     def read(self, source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
         """The records back."""

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_archiver.formats.base import Buffer, Target
-from kafka_archiver.formats.decoding import check_values
 from kafka_archiver.formats.parquet.file import SCHEMA, RowGroups
 from kafka_archiver.formats.shared.cuts import cuts
 from kafka_archiver.formats.shared.held import HeldRows
@@ -40,7 +39,6 @@ class ParquetEncoder:
 
     def write(self, batch: pa.RecordBatch) -> list[Buffer]:
         """Take records. Returns what is ready to be stored."""
-        check_values(batch, self._target)
         batch = normalised(batch)
         sizes = _sizes(batch)
         ready: list[Buffer] = []

@@ -1,0 +1,1 @@
+"""Layouts: where records are filed. Writer, manifest, leftovers, proof and audit know parts, and ask the layout."""

@@ -1,0 +1,44 @@
+"""The one list of stages, in their order, as a plan's settings have it."""
+
+from collections.abc import Collection
+
+import pyarrow as pa
+
+from kafka_archiver.formats.base import RECORD, VALUE
+from kafka_archiver.formats.registry import get_format
+from kafka_archiver.pipeline.base import Marks, Stage
+from kafka_archiver.pipeline.json_values import require_json
+from kafka_archiver.pipeline.null_values import skip_null_values
+from kafka_archiver.pipeline.too_large import TooLarge
+from kafka_archiver.pipeline.unread import Unread
+from kafka_archiver.plan import Settings
+
+# What is archived of a record. Its topic and partition are the chunk's.
+_COLUMNS = {"value": tuple(VALUE.names), "record": tuple(RECORD.names[2:])}
+
+
+def stages_of(settings: Settings) -> list[Stage]:
+    """All that happens to records between the reader and the encoders."""
+    columns = _COLUMNS[settings.content]
+    found: list[Stage] = []
+    if settings.null_value == "skip":
+        found.append(skip_null_values)
+    found.append(Unread(columns))
+    found.append(Select(columns))
+    if settings.max_value_bytes is not None:
+        found.append(TooLarge(settings.max_value_bytes))
+    if settings.value_decode == "json":
+        found.append(require_json)
+    fitting = get_format(settings.format).stage(settings)
+    return [*found, fitting] if fitting else found
+
+
+class Select:
+    """Takes the columns that are archived: readers give more where dead letters need more."""
+
+    def __init__(self, columns: Collection[str]) -> None:
+        self._columns = list(columns)
+
+    def __call__(self, batch: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:  # noqa: ARG002 - it leaves none out
+        """The same records."""
+        return batch if batch.schema.names == self._columns else batch.select(self._columns)

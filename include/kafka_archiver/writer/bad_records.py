@@ -1,0 +1,76 @@
+"""What becomes of records that a stage has rejected: the policy `bad_record` says it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_archiver.advice import choose
+from kafka_archiver.columns import column
+from kafka_archiver.errors import BadRecordError
+from kafka_archiver.formats import dead_letter
+from kafka_archiver.formats.base import RECORD
+from kafka_archiver.pipeline.rows import rows_where
+from kafka_archiver.pipeline.unread import unread
+from kafka_archiver.plan import Chunk
+from kafka_archiver.writer.disk import disk
+from kafka_archiver.writer.openers import dead_letters
+from kafka_archiver.writer.outputs import Outputs
+from kafka_archiver.writer.result import Limits, WriteJob, WrittenObject
+from kafka_archiver.writer.upload import Uploads
+
+_COLUMNS = RECORD.names[2:]
+
+
+class BadRecords:
+    """Takes the rejected records of a chunk, batch by batch: they stop the run, are left out, or are dead letters."""
+
+    def __init__(self, chunk: Chunk, job: WriteJob, limits: Limits, uploads: Uploads, directory: Path) -> None:
+        self._chunk, self._job = chunk, job
+        self._letters: Outputs | None = None
+        if job.bad_record == "dead_letter":
+            # Files of its own: what waits has the same names as that of the archived records.
+            own = directory / "dead-letters"
+            with disk(own):
+                own.mkdir()
+            self._letters = Outputs(chunk, job.settings, limits, uploads, own, dead_letters(chunk, job))
+
+    def take(self, batch: pa.RecordBatch, reasons: Mapping[int, str]) -> None:
+        """Take the records at these offsets.
+
+        :param batch: as the reader gave it. A dead letter has all that Kafka had, so all columns of `RECORD` but topic
+            and partition.
+        :param reasons: by offset.
+        :raises BadRecordError: the policy is `fail`; names all of them.
+        """
+        if self._job.bad_record == "fail":
+            raise BadRecordError(self._chunk.topic, self._chunk.partition, reasons, _choices(self._job.archive))
+        if self._letters is None:
+            return
+        rows = rows_where(batch, np.isin(column(batch, "offset"), list(reasons)))
+        lacks = unread(rows)
+        errors = [
+            # What is no reason to reject a record, but stands in for something of it, is said beside.
+            "; ".join(dict.fromkeys([reasons[offset], *lacks.get(offset, ())[1:]]))
+            for offset in rows.column("offset").to_pylist()
+        ]
+        letters = rows.select(_COLUMNS).append_column(dead_letter.ERROR, pa.array(errors, pa.string()))
+        self._letters.write(None, letters)
+
+    def finish(self) -> tuple[WrittenObject, ...]:
+        """The objects of dead letters, all their parts sent."""
+        return self._letters.finish() if self._letters else ()
+
+    def close(self) -> None:
+        """Close the temporary files, whatever has happened."""
+        if self._letters:
+            self._letters.close()
+
+
+def _choices(archive: str) -> str:
+    return (
+        "To store such records below `_dead_letter/`, with the reason, and go on: "
+        f"{choose(archive, 'bad_record', 'dead_letter')}. To leave them out, counted as filtered: "
+        f"{choose(archive, 'bad_record', 'skip')} (policies.bad_record: fail)"
+    )

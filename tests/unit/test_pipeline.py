@@ -1,0 +1,131 @@
+"""The runner of the stages: whatever a stage does, each offset is archived, filtered or rejected, once."""
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_archiver.columns import column
+from kafka_archiver.errors import IntegrityError
+from kafka_archiver.pipeline.base import Marks, Stage
+from kafka_archiver.pipeline.rows import rows_where
+from kafka_archiver.pipeline.runner import Runner
+from kafka_archiver.pipeline.stages import stages_of
+from kafka_archiver.plan import Settings
+from tests.support.chunks import Row, batch
+
+pytestmark = pytest.mark.unit
+
+# What a stage does with a record.
+FATES = ("keep", "drop", "double", "filter", "filter and drop", "reject", "reject and drop")
+OFFSETS = st.lists(st.integers(0, 30), unique=True, min_size=1, max_size=15).map(sorted)
+DRAWN = st.lists(st.dictionaries(st.integers(0, 30), st.sampled_from(FATES)), max_size=4)
+HONEST = tuple(fate for fate in FATES if fate != "drop")
+
+
+def doing(fates: dict[int, str]) -> Stage:
+    """A stage that does so with the offsets that it is told, and keeps the others."""
+
+    def stage(given_: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:
+        offsets = column(given_, "offset")
+        done = [fates.get(offset, "keep") for offset in offsets.tolist()]
+        marks.filter(offsets[[fate.startswith("filter") for fate in done]])
+        marks.reject({o: "bad" for o, fate in zip(offsets.tolist(), done, strict=True) if fate.startswith("reject")})
+        times = [0 if "drop" in fate else 2 if fate == "double" else 1 for fate in done]
+        return given_.take(pa.array(np.repeat(np.arange(len(offsets)), times)))
+
+    return stage
+
+
+def rows(offsets: Iterable[int]) -> pa.RecordBatch:
+    return batch([Row(offset, 5) for offset in offsets])
+
+
+@given(OFFSETS, DRAWN)
+def test_no_stage_can_make_an_offset_vanish(offsets: list[int], drawn: list[dict[int, str]]) -> None:
+    runner = Runner([doing(fates) for fates in drawn])
+    left, filtered, rejected, lost = dict.fromkeys(offsets, 1), set(), set(), False
+    for fates in drawn:
+        for offset in list(left):
+            fate = fates.get(offset, "keep")
+            lost |= fate == "drop"
+            if fate == "double":
+                left[offset] *= 2
+            elif fate != "keep":
+                del left[offset]
+                (filtered if fate.startswith("filter") else rejected).add(offset)
+    if lost:
+        with pytest.raises(IntegrityError, match=r"stage .*lost offset [0-9]+ without a mark"):
+            runner.run(rows(offsets))
+        return
+    passed = runner.run(rows(offsets))
+    assert passed.kept.column("offset").to_pylist() == [o for o, times in left.items() for _ in range(times)]
+    assert dict(passed.rejected) == dict.fromkeys(rejected, "bad")
+    assert (runner.archived, runner.filtered, runner.rejected) == (len(left), len(filtered), len(rejected))
+    assert runner.rows == sum(left.values())
+
+
+@given(OFFSETS, st.dictionaries(st.integers(0, 30), st.sampled_from(HONEST)), st.integers(0, 15))
+def test_what_becomes_of_a_record_does_not_depend_on_the_batches(
+    offsets: list[int], fates: dict[int, str], cut: int
+) -> None:
+    whole, parted = Runner([doing(fates)]), Runner([doing(fates)])
+    expected = whole.run(rows(offsets))
+    found = [parted.run(rows(some)) for some in (offsets[:cut], offsets[cut:]) if some]
+    assert pa.concat_batches([p.kept for p in found]).equals(pa.concat_batches([expected.kept]))
+    assert {o: reason for p in found for o, reason in p.rejected.items()} == expected.rejected
+    counted = [(r.archived, r.filtered, r.rejected, r.rows) for r in (whole, parted)]
+    assert counted[0] == counted[1]
+
+
+@pytest.mark.parametrize(
+    ("stage", "said"),
+    [
+        (lambda given_, _: given_.slice(1), "lost offset 3 without a mark"),
+        (lambda given_, _: rows([3, 4, 7, 9]), "made up offset 9"),
+        (lambda given_, _: given_.take(pa.array([1, 0, 2])), "not in the order of their offsets"),
+        (lambda given_, _: given_.drop_columns(["offset"]), "without a column `offset`"),
+        (lambda given_, marks: marks.filter(np.array([5])) or given_, "made up offset 5"),
+        (lambda given_, marks: marks.reject({8: "no"}) or given_, "made up offset 8"),
+        (
+            lambda given_, marks: marks.filter(np.array([4])) or marks.reject({4: "no"}) or given_,
+            "offset 4 is both filtered and rejected",
+        ),
+    ],
+)
+def test_a_stage_that_breaks_its_promise_is_named(
+    stage: Callable[[pa.RecordBatch, Marks], pa.RecordBatch], said: str
+) -> None:
+    with pytest.raises(IntegrityError, match=r"the stage .*lambda.*please report it") as caught:
+        Runner([stage]).run(rows([3, 4, 7]))
+    assert said in str(caught.value)
+
+
+def test_a_stage_sees_nothing_that_one_before_it_has_left_out() -> None:
+    seen: list[int] = []
+
+    def looking(given_: pa.RecordBatch, _: Marks) -> pa.RecordBatch:
+        seen.extend(given_.column("offset").to_pylist())
+        return given_
+
+    stages = [doing({1: "filter", 2: "reject"}), looking, doing(dict.fromkeys(range(9), "filter")), looking]
+    Runner(stages).run(rows(range(5)))
+    # The last one is not even asked: nothing was left.
+    assert seen == [0, 3, 4]
+
+
+def test_good_batches_pass_the_stages_of_a_plan_as_they_are() -> None:
+    for content in ("value", "record"):
+        settings = Settings(content=content, value_decode="json", null_value="skip", max_value_bytes=10)
+        given_ = rows(range(5))
+        given_ = given_.select(["offset", "timestamp", "value"]) if content == "value" else given_
+        assert Runner(stages_of(settings)).run(given_).kept is given_
+
+
+@given(st.lists(st.booleans(), max_size=30))
+def test_rows_where_a_mask_is_true(mask: list[bool]) -> None:
+    found = rows_where(rows(range(len(mask))), np.array(mask, np.bool_))
+    assert found.column("offset").to_pylist() == [n for n, wanted in enumerate(mask) if wanted]
