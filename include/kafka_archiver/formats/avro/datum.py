@@ -35,7 +35,7 @@ def longs(values: Int64s) -> pa.LargeBinaryArray:
 
 
 def datums(batch: pa.RecordBatch, topic: str, partition: int) -> pa.LargeBinaryArray:
-    """Each record of a normalised batch as one datum of the record schema in avro.py."""
+    """Each record of a normalised batch as one datum of the schema in schema.py."""
     name = topic.encode()
     headers = batch.column("headers")
     counts = headers.value_lengths().to_numpy().astype(np.int64)

@@ -28,8 +28,8 @@ def doc_md(archive: Archive, text: str) -> str:
 
 
 def _settings(section: BaseModel, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for name, field in type(section).model_fields.items():
-        key, value = prefix + (field.alias or name), getattr(section, name)
+    for name in type(section).model_fields:
+        key, value = prefix + name, getattr(section, name)
         if isinstance(value, BaseModel):
             yield from _settings(value, key + ".")
         elif isinstance(value, Mapping) and value:
