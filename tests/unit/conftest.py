@@ -1,6 +1,7 @@
 """A faulty S3 server, and a store on it that waits for nothing; how hypothesis runs."""
 
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import settings
@@ -40,8 +41,11 @@ def waits() -> list[float]:
 
 
 @pytest.fixture
-def connect(server: FaultyS3, waits: list[float]) -> OpenFaulty:
+def connect(server: FaultyS3, waits: list[float], monkeypatch: pytest.MonkeyPatch) -> OpenFaulty:
     """Opens stores on the server, or elsewhere with another `endpoint_url`; `read` is the read timeout in seconds."""
+
+    # Each wait is the longest that may be.
+    monkeypatch.setattr("tenacity.wait.random", SimpleNamespace(uniform=lambda _, high: high))
 
     def connect(read: float = 30, **options: str) -> S3Store:
         given = {
@@ -52,7 +56,7 @@ def connect(server: FaultyS3, waits: list[float]) -> OpenFaulty:
             "aws_session_token": TOKEN,
             **options,
         }
-        backoff = Backoff(tries=TRIES, sleep=waits.append, uniform=lambda _, high: high)
+        backoff = Backoff(tries=TRIES, sleep=waits.append)
         return S3Store(BUCKET, "", S3Options.parse(given), backoff, Timeouts(connect=5, read=read))
 
     return connect

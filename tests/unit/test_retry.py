@@ -3,6 +3,7 @@
 import itertools
 import logging
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,18 +16,30 @@ pytestmark = pytest.mark.unit
 
 
 class Time:
-    """A clock that only sleeping moves."""
+    """A clock that only sleeping moves. Each wait is the longest that may be."""
 
     def __init__(self) -> None:
         self.now = 0.0
         self.waits: list[float] = []
+        self.drawn: list[tuple[float, float]] = []
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def uniform(self, low: float, high: float) -> float:
+        self.drawn.append((low, high))
+        return high
 
     def sleep(self, seconds: float) -> None:
         self.waits.append(seconds)
         self.now += seconds
 
-    def backoff(self, uniform: Callable[[float, float], float] = lambda _, high: high, **more: float) -> Backoff:
-        return Backoff(sleep=self.sleep, clock=lambda: self.now, uniform=uniform, **more)  # type: ignore[arg-type]
+    def run(self, attempt: Callable[[], Any], **settings: Any) -> Any:
+        """By this clock."""
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr("tenacity.time", self)
+            patched.setattr("tenacity.wait.random", self)
+            return Backoff(sleep=self.sleep, **settings).run(attempt)
 
 
 def failing(times: int | None = None, error: type[Exception] = TransientError) -> Callable[[], int]:
@@ -44,25 +57,20 @@ def failing(times: int | None = None, error: type[Exception] = TransientError) -
 
 def test_a_success_is_returned_at_once() -> None:
     time = Time()
-    assert time.backoff().run(failing(0)) == 1
+    assert time.run(failing(0)) == 1
     assert time.waits == []
 
 
 def test_the_longest_wait_doubles_from_200_ms_up_to_20_s() -> None:
     time = Time()
-    assert time.backoff(tries=11).run(failing(10)) == 11
+    assert time.run(failing(10), tries=11) == 11
     assert time.waits == pytest.approx([0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 20, 20, 20])
 
 
 def test_the_wait_is_drawn_from_zero_to_its_longest() -> None:
-    drawn: list[tuple[float, float]] = []
-
-    def uniform(low: float, high: float) -> float:
-        drawn.append((low, high))
-        return 0.0
-
-    Time().backoff(uniform=uniform).run(failing(2))
-    assert drawn == [(0.0, 0.2), (0.0, 0.4)]
+    time = Time()
+    time.run(failing(2))
+    assert time.drawn == [(0.0, 0.2), (0.0, 0.4)]
 
 
 def test_real_jitter_spreads_over_the_whole_interval() -> None:
@@ -77,19 +85,19 @@ def test_real_jitter_spreads_over_the_whole_interval() -> None:
 def test_after_the_last_try_the_error_says_what_and_how_often() -> None:
     time = Time()
     with pytest.raises(TransientError, match=r"^failure 4 \(tried 4 times in 1 s\)$"):
-        time.backoff(tries=4).run(failing())
+        time.run(failing(), tries=4)
     assert len(time.waits) == 3
 
 
 def test_a_single_try_is_a_try() -> None:
     with pytest.raises(TransientError, match=r"^failure 1 \(tried once\)$"):
-        Time().backoff(tries=1).run(failing())
+        Time().run(failing(), tries=1)
 
 
 def test_no_wait_is_begun_that_would_end_after_the_total_time() -> None:
     time = Time()
     with pytest.raises(TransientError, match="tried 3 times in 1 s"):
-        time.backoff(total=1.0, tries=99).run(failing())
+        time.run(failing(), total=1.0, tries=99)
     assert time.waits == pytest.approx([0.2, 0.4])
 
 
@@ -101,21 +109,21 @@ def test_time_spent_in_attempts_counts() -> None:
         raise TransientError("no answer in time")
 
     with pytest.raises(TransientError, match="tried 5 times in 303 s"):
-        time.backoff().run(slow)
+        time.run(slow)
 
 
 def test_a_permanent_error_passes_at_once() -> None:
     time = Time()
     with pytest.raises(PermanentError, match=r"^failure 1$"):
-        time.backoff().run(failing(error=PermanentError))
+        time.run(failing(error=PermanentError))
     with pytest.raises(ValueError, match=r"^failure 1$"):
-        time.backoff().run(failing(error=ValueError))
+        time.run(failing(error=ValueError))
     assert time.waits == []
 
 
 def test_each_retry_is_logged_with_its_cause(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
-        Time().backoff(tries=5).run(failing(2))
+        Time().run(failing(2), tries=5)
     assert caplog.messages == ["failure 1; try 2 of 5 in 0.2 s", "failure 2; try 3 of 5 in 0.4 s"]
 
 
@@ -128,7 +136,7 @@ def test_tries_and_total_are_never_exceeded(tries: int, base: float, cap: float,
         raise TransientError
 
     with pytest.raises(TransientError):
-        time.backoff(tries=tries, base=base, cap=cap, total=total).run(attempt)
+        time.run(attempt, tries=tries, base=base, cap=cap, total=total)
     assert next(calls) <= tries
     assert time.now <= total * (1 + 1e-9)
     assert all(wait <= cap for wait in time.waits)

@@ -1,11 +1,19 @@
 """Trying again: exponential backoff with full jitter. Knows nothing of stores."""
 
 import logging
-import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import NoReturn, TypeVar
+
+from tenacity import (
+    RetryCallState,
+    Retrying,
+    retry_if_exception_type,
+    stop_after_attempt,
+    stop_before_delay,
+    wait_random_exponential,
+)
 
 from kafka_archiver.errors import TransientError
 
@@ -26,26 +34,34 @@ class Backoff:
     base: float = 0.2
     cap: float = 20.0
     sleep: Callable[[float], None] = field(default=time.sleep, repr=False)
-    clock: Callable[[], float] = field(default=time.monotonic, repr=False)
-    uniform: Callable[[float, float], float] = field(default=random.uniform, repr=False)
 
     def run(self, attempt: Callable[[], Result]) -> Result:
         """The result of the first attempt that does not raise `TransientError`; other errors pass at once.
 
         :raises TransientError: the last failure, with the number of tries and the time they took.
         """
-        began = self.clock()
-        failures = 0
-        while True:
-            try:
-                return attempt()
-            except TransientError as error:
-                failures += 1
-                # An exponent without bound would overflow a float long before anybody notices.
-                wait = self.uniform(0.0, min(self.cap, self.base * 2.0 ** min(failures - 1, 60)))
-                spent = self.clock() - began
-                if failures >= self.tries or spent + wait > self.total:
-                    times = "once" if failures == 1 else f"{failures} times in {spent:.0f} s"
-                    raise TransientError(f"{error} (tried {times})") from None
-                log.warning("%s; try %d of %d in %.1f s", error, failures + 1, self.tries, wait)
-            self.sleep(wait)
+        trying = Retrying(
+            retry=retry_if_exception_type(TransientError),
+            stop=stop_after_attempt(self.tries) | stop_before_delay(self.total),
+            wait=wait_random_exponential(multiplier=self.base, max=self.cap),
+            sleep=self.sleep,
+            before_sleep=self._say,
+            retry_error_callback=_give_up,
+        )
+        return trying(attempt)
+
+    def _say(self, state: RetryCallState) -> None:
+        log.warning(
+            "%s; try %d of %d in %.1f s", _error(state), state.attempt_number + 1, self.tries, state.upcoming_sleep
+        )
+
+
+def _give_up(state: RetryCallState) -> NoReturn:
+    number, spent = state.attempt_number, state.seconds_since_start or 0
+    raise TransientError(
+        f"{_error(state)} (tried {'once' if number == 1 else f'{number} times in {spent:.0f} s'})"
+    ) from None
+
+
+def _error(state: RetryCallState) -> BaseException | None:
+    return state.outcome.exception() if state.outcome else None
