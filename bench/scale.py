@@ -39,7 +39,8 @@ from kafka_archiver.plan import BadRecord, Chunk, Plan
 from kafka_archiver.progress import Progress
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.settling import Settling
-from kafka_archiver.steps.archive.finish import Choice, finish
+from kafka_archiver.steps.archive.finish import finish
+from kafka_archiver.steps.archive.policies import ReadPolicies
 from kafka_archiver.steps.archive.step import ArchiveStep
 from kafka_archiver.steps.auditing import audit
 from kafka_archiver.steps.close_hours import close_hours
@@ -231,7 +232,7 @@ class _Archive:
         chunks = measure("plan: chunks", lambda: list(made.chunks()))
         results = [_written(chunk, self.interval, store) for chunk in chunks]
         logs = {p.name: Range(p.log_start, p.log_end) for p in made.partitions}
-        measure("finish", lambda: finish(made, None, results, logs, Choice(), store, ledger))
+        measure("finish", lambda: finish(made, None, results, logs, ReadPolicies(), store, ledger))
         results.clear()
         measure("manifest: read", lambda: ledger.manifest(run))
         measure("commit", lambda: commit(context, [run]))
@@ -322,7 +323,7 @@ def transactions(count: int) -> Costs:
     costs, context = Costs(chunks, f"{count:,} transactions"), archive.context
     measure = partial(archive.measure, costs)
     runs = measure("plan", lambda: plan(context, archive.interval, "scheduled")).runs
-    job = ArchiveStep(context.cluster, context.store, archive.ledger, _Transactions(context.store), Choice())
+    job = ArchiveStep(context.cluster, context.store, archive.ledger, _Transactions(context.store), ReadPolicies())
     measure("archive", lambda: job.run(runs[0]))
     measure("verify", lambda: verify(context, runs))
     measure("commit", lambda: commit(context, runs))

@@ -1,5 +1,7 @@
 """From YAML files to DAGs, as Airflow's DAG processor does it."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -89,3 +91,12 @@ def test_what_airflow_refuses_is_an_error_of_that_archive_alone(
     dags, errors = archive_dags("", Path("archive.py"))
     assert list(dags) == ["archive_payments"]
     assert ["archive orders: Airflow cannot make a DAG of it: " in str(e) for e in errors] == [True]
+
+
+def test_airflow_parses_the_dags_without_the_clients_that_only_tasks_need() -> None:
+    code = (
+        "import sys, kafka_archiver.orchestration.dags\n"
+        "print(*sorted({'boto3', 'confluent_kafka', 'fastavro', 'pyarrow', 'pyspark'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "\n"

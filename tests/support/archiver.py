@@ -22,7 +22,7 @@ from kafka_archiver.ledger import Ledger
 from kafka_archiver.orchestration.submit.jvm import java_settings
 from kafka_archiver.proof import HourProof
 from kafka_archiver.spark.engine import SparkEngine
-from kafka_archiver.steps.archive.finish import Choice
+from kafka_archiver.steps.archive.policies import ReadPolicies
 from kafka_archiver.steps.archive.step import ArchiveStep
 from kafka_archiver.steps.backlog import archive_runs
 from kafka_archiver.steps.close_hours import close_hours
@@ -188,7 +188,7 @@ class Archiver:
             PlainEngine(kafka, opened, limits)
             if plain
             else SparkEngine(url, store, kafka, limits, self.archive.source.reader),
-            Choice(self.archive.policies.lost_offsets, self.archive.policies.bad_record),
+            ReadPolicies(self.archive.policies.lost_offsets, self.archive.policies.bad_record),
         )
 
     def submit(self, runs: Iterable[str], expect: int = 0, **environment: str) -> str:

@@ -18,7 +18,7 @@ from kafka_archiver.ledger import Ledger
 from kafka_archiver.plan import BadRecord, Chunk, Plan
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.spark.reading import whole_chunk
-from kafka_archiver.steps.archive.finish import Choice
+from kafka_archiver.steps.archive.policies import ReadPolicies
 from kafka_archiver.steps.archive.step import ArchiveStep
 from kafka_archiver.steps.auditing import audit
 from kafka_archiver.steps.backlog import archive_runs
@@ -111,7 +111,7 @@ class Lake:
             close_hours(self.context, work.runs)
 
     def job(self) -> ArchiveStep:
-        choice = Choice(self.archive.policies.lost_offsets, self.archive.policies.bad_record)
+        choice = ReadPolicies(self.archive.policies.lost_offsets, self.archive.policies.bad_record)
         return ArchiveStep(self.brokers, self.store, self.ledger, self, choice)  # type: ignore[arg-type]
 
     def write(self, plan: Plan, chunks: Sequence[Chunk], bad_record: BadRecord) -> list[ChunkResult]:

@@ -15,7 +15,7 @@ from kafka_archiver.job import ENDPOINTS, VERDICT, ArchiveJob, Endpoints
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.spark.failures import exit_code, one_line, understand
-from kafka_archiver.steps.archive.finish import Choice
+from kafka_archiver.steps.archive.policies import ReadPolicies
 from kafka_archiver.steps.archive.step import ArchiveStep, Engine
 from kafka_archiver.store import open_store
 from kafka_archiver.writer.result import Limits
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str], make_engine: MakeEngine = spark_engine) -> in
             store,
             Ledger(store, job.archive),
             make_engine(job, endpoints),
-            Choice(job.lost_offsets, job.bad_record),
+            ReadPolicies(job.lost_offsets, job.bad_record),
         )
         for run in job.runs:
             step.run(run)

@@ -3,13 +3,16 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from kafka_archiver.config import Archive
 from kafka_archiver.job import Endpoints
-from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.store import Store, open_store
+
+if TYPE_CHECKING:
+    # It loads Kafka's client, and Airflow parses all day what only names a context.
+    from kafka_archiver.kafka.cluster import Cluster
 
 
 def _now() -> datetime:
@@ -21,7 +24,7 @@ class Context:
     """One archive with its brokers, its store and its ledger. `clock`: this machine's, UTC."""
 
     archive: Archive
-    cluster: Cluster
+    cluster: "Cluster"
     store: Store
     ledger: Ledger
     clock: Callable[[], datetime] = _now
@@ -29,5 +32,7 @@ class Context:
     @classmethod
     def open(cls, archive: Archive, endpoints: Endpoints) -> Self:
         """Connect. Nothing is asked of the brokers or the store yet."""
+        from kafka_archiver.kafka.cluster import Cluster
+
         store = open_store(archive.store.url, endpoints.store)
         return cls(archive, Cluster(endpoints.kafka), store, Ledger(store, archive.archive))

@@ -8,17 +8,17 @@ takes the intent first, from whoever had it, and throws away what that one has n
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Literal, Self
+from dataclasses import asdict
 
 from kafka_archiver.advice import choose, go_on
 from kafka_archiver.errors import IntegrityError, PolicyError
 from kafka_archiver.keys import split_object_key
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import ChunkAccount, Intent, Manifest, ObjectEntry
-from kafka_archiver.plan import BadRecord, Plan
+from kafka_archiver.plan import Plan
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.steps.archive.intents import refuse_closed, take
+from kafka_archiver.steps.archive.policies import ReadPolicies
 from kafka_archiver.steps.archive.replay import replay, stored_as
 from kafka_archiver.store import Store
 from kafka_archiver.writer.commit import abort, complete, throw_away
@@ -27,29 +27,12 @@ from kafka_archiver.writer.result import ChunkResult
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """The policies that decide while a run is read: those of the archive today, or else a failed run could not go on.
-
-    The manifest has them, and a replay keeps to those.
-    """
-
-    lost_offsets: Literal["fail", "record_loss"] = "fail"
-    bad_record: BadRecord = "fail"
-
-    def for_run(self, plan: Plan, stored: Manifest | None) -> Self:
-        """What counts for a run with this manifest, if it has one. A rebuild loses nothing, whatever the policy."""
-        known = {**asdict(self), **(stored.policies if stored else {})}
-        loses_nothing = plan.supersedes and not plan.takes_over
-        return type(self)(**{**known, **({"lost_offsets": "fail"} if loses_nothing else {})})
-
-
 def finish(
     plan: Plan,
     stored: Manifest | None,
     results: Sequence[ChunkResult],
     logs: Mapping[TopicPartition, Range],
-    choice: Choice,
+    policies: ReadPolicies,
     store: Store,
     ledger: Ledger,
 ) -> Manifest:
@@ -69,7 +52,7 @@ def finish(
     refuse_closed(intent.document)
     found = {result.chunk: result.account for result in results}
     accounts = [
-        _prove_absence(choice, found.get(chunk) or ChunkAccount.nothing_there(chunk), logs, plan.archive)
+        _prove_absence(policies, found.get(chunk) or ChunkAccount.nothing_there(chunk), logs, plan.archive)
         for chunk in plan.chunks()
     ]
     if plan.supersedes and not plan.takes_over:
@@ -88,7 +71,7 @@ def finish(
         archive=plan.archive,
         run=plan.run,
         attempt=before.attempt + 1 if intent.document else 1,
-        policies=asdict(choice),
+        policies=asdict(policies),
         keys=tuple(sorted(written | stale)),
         objects=(*entries, *(o.entry("") for result in results for o in result.objects)),
         chunks=tuple(accounts),
@@ -161,12 +144,12 @@ def _absent(accounts: Sequence[ChunkAccount]) -> dict[TopicPartition, int]:
 
 
 def _prove_absence(
-    choice: Choice, account: ChunkAccount, logs: Mapping[TopicPartition, Range], archive: str
+    policies: ReadPolicies, account: ChunkAccount, logs: Mapping[TopicPartition, Range], archive: str
 ) -> ChunkAccount:
     """Absence is proven for offsets that the log still reaches; outside of it they may be lost."""
     there = logs[TopicPartition(account.topic, account.partition)]
     proven = account.losing(there)
-    if proven is not account and choice.lost_offsets != "record_loss":
+    if proven is not account and policies.lost_offsets != "record_loss":
         raise PolicyError(
             f"{proven.lost - account.lost} offsets of {account.chunk} were not there to be read, and Kafka has only "
             f"{there} of that log now: they may have held records. To go on and have them shown as lost for "

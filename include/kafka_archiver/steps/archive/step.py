@@ -12,8 +12,9 @@ from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import Manifest
 from kafka_archiver.plan import ENCODING, BadRecord, Chunk, Plan
 from kafka_archiver.ranges import Range
-from kafka_archiver.steps.archive.finish import Choice, as_intended, finish
+from kafka_archiver.steps.archive.finish import as_intended, finish
 from kafka_archiver.steps.archive.logs import Logs, read_logs
+from kafka_archiver.steps.archive.policies import ReadPolicies
 from kafka_archiver.steps.archive.results import require_all
 from kafka_archiver.store import Store
 from kafka_archiver.writer.commit import abort
@@ -31,13 +32,13 @@ class Engine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ArchiveStep:
-    """Archives runs. `choice`: the archive's policies as they are today."""
+    """Archives runs. `policies`: the archive's policies as they are today."""
 
     cluster: Cluster
     store: Store
     ledger: Ledger
     engine: Engine
-    choice: Choice
+    policies: ReadPolicies
 
     def run(self, run: str) -> Manifest:
         """Write the objects and the manifest of one planned run.
@@ -57,11 +58,11 @@ class ArchiveStep:
             return stored
         if stored is None and (written := as_intended(plan, self.ledger.intent(run).document, self.ledger)):
             return written
-        choice = self.choice.for_run(plan, stored)
+        policies = self.policies.for_run(plan, stored)
         logs = self._logs(source, stored)
-        chunks = _readable(source, choice, logs, stored is not None)
+        chunks = _readable(source, policies, logs, stored is not None)
         log.info("archiving run %s: %s offsets in %d chunks", run, f"{plan.count:,}", len(chunks))
-        results = self._write(source, chunks, choice) if chunks else []
+        results = self._write(source, chunks, policies) if chunks else []
         try:
             require_all(source, chunks, results)
             now = self._logs(plan, stored)
@@ -70,7 +71,7 @@ class ArchiveStep:
                     f"a topic of run {run} was deleted, made again or cut while it was read; the next attempt sees "
                     "what is left, and `policies.lost_offsets` decides"
                 )
-            manifest = finish(plan, stored, results, now.there, choice, self.store, self.ledger)
+            manifest = finish(plan, stored, results, now.there, policies, self.store, self.ledger)
         except ArchiverError:
             abort(results, self.store)
             raise
@@ -90,9 +91,9 @@ class ArchiveStep:
             return plan
         raise PermanentError(f"run {run} of archive {self.ledger.archive} has no plan; run the task `plan` first")
 
-    def _write(self, plan: Plan, chunks: Sequence[Chunk], choice: Choice) -> list[ChunkResult]:
+    def _write(self, plan: Plan, chunks: Sequence[Chunk], policies: ReadPolicies) -> list[ChunkResult]:
         try:
-            return self.engine.write(plan, chunks, choice.bad_record)
+            return self.engine.write(plan, chunks, policies.bad_record)
         except PermanentError as error:
             # The plan has its settings for good, and whoever mends another thing wants to go on.
             then = f"{go_on(plan.archive, plan.run)}; with other settings: {plan_anew(plan.archive, plan.run)}"
@@ -102,14 +103,14 @@ class ArchiveStep:
         return read_logs(self.cluster, plan, self.ledger.progress(), stored is not None)
 
 
-def _readable(plan: Plan, choice: Choice, logs: Logs, replayed: bool) -> list[Chunk]:
+def _readable(plan: Plan, policies: ReadPolicies, logs: Logs, replayed: bool) -> list[Chunk]:
     """The chunks, each as far as the log still has it. A shortened one is accounted for when all is read."""
     planned = {p.name: p.topic_id for p in plan.partitions}
     readable = []
     for chunk in plan.chunks():
         there = logs.there[chunk.name]
         left = Range(max(chunk.start, there.start), min(chunk.end, there.end))
-        if left != chunk.range and not replayed and choice.lost_offsets != "record_loss":
+        if left != chunk.range and not replayed and policies.lost_offsets != "record_loss":
             raise PolicyError(_gone(plan, chunk, logs, planned[chunk.name]))
         if left.size:
             readable.append(chunk.model_copy(update={"start": left.start, "end": left.end}))
