@@ -29,7 +29,7 @@ class Leftover(NamedTuple):
     upload_id: str | None = None
 
 
-class Upload(NamedTuple):
+class ListedUpload(NamedTuple):
     """A multipart upload neither completed nor aborted, as the store lists it."""
 
     key: str
@@ -38,13 +38,13 @@ class Upload(NamedTuple):
 
 
 def stray_uploads(
-    uploads: Iterable[Upload], progress: Progress, unsettled: Iterable[Plan], before: datetime
+    uploads: Iterable[ListedUpload], progress: Progress, unsettled: Iterable[Plan], before: datetime
 ) -> list[Leftover]:
     """Uploads that began before that moment, of offsets that are settled: whoever still sends is a zombie."""
     in_use = frozenset().union(*(plan.places() for plan in unsettled))
     settled = {p.name: p for p in progress.partitions}
 
-    def stray(upload: Upload) -> bool:
+    def stray(upload: ListedUpload) -> bool:
         place = place_of(upload.key)
         if place is None or place in in_use or upload.began >= before:
             return False

@@ -13,8 +13,8 @@ import pytest
 from kafka_archiver.errors import BadRecordError, IntegrityError, PermanentError, TransientError
 from kafka_archiver.store.base import Body, Part, PendingUpload
 from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.writer.chunk_objects import ChunkObjects
 from kafka_archiver.writer.commit import abort, complete
-from kafka_archiver.writer.outputs import Outputs
 from kafka_archiver.writer.result import Limits
 from scripts.stack.paths import ROOT
 from tests.support.chunks import HOUR, Row, chunk_of, cut, new_store, write
@@ -203,8 +203,8 @@ def test_a_part_on_its_way_arrives_before_the_abort() -> None:
 
 
 def test_records_that_the_writer_loses_are_no_filtered_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    encode = Outputs._encode
-    monkeypatch.setattr(Outputs, "_encode", lambda self, hour, batch: encode(self, hour, batch.slice(1)))
+    encode = ChunkObjects._encode
+    monkeypatch.setattr(ChunkObjects, "_encode", lambda self, hour, batch: encode(self, hour, batch.slice(1)))
     store = Faulty()
     with pytest.raises(IntegrityError, match="400 rows were to be archived, 395 are in its objects"):
         write(chunk_of(0, 400), cut(ROWS, 100), store)

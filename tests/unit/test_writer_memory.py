@@ -13,7 +13,7 @@ import pytest
 
 from kafka_archiver.store.base import Body, Part, PendingUpload, pieces
 from kafka_archiver.writer import part
-from kafka_archiver.writer.output import Output
+from kafka_archiver.writer.open_object import OpenObject
 from kafka_archiver.writer.part import DOUBLE_AFTER, PartBuffer
 from kafka_archiver.writer.result import Limits
 from tests.support.chunks import HOUR, chunk_of, new_store, write
@@ -116,7 +116,7 @@ class Given:
 def test_what_waits_for_the_next_part_does_not_keep_what_was_sent(tmp_path: Path) -> None:
     large = bytearray(range(250))
     given: Any = Given(large)
-    output = Output("p", given, given, 100, tmp_path)
+    output = OpenObject("p", given, given, 100, tmp_path)
     output.write(pa.RecordBatch.from_pydict({"offset": [0], "timestamp": [0]}))
     assert given.sent == [bytes(range(100)), bytes(range(100, 200))]
     assert output.held == 50

@@ -9,7 +9,7 @@ from typing import TypeVar
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.keys import probe_prefix, topic_prefix
 from kafka_archiver.ledger import Ledger
-from kafka_archiver.leftovers import Leftover, Upload, of_ended, stray_uploads
+from kafka_archiver.leftovers import Leftover, ListedUpload, of_ended, stray_uploads
 from kafka_archiver.manifest import Commit
 from kafka_archiver.plan import Plan
 from kafka_archiver.progress import Progress
@@ -114,9 +114,9 @@ def _left_by(ledger: Ledger, plan: Plan, before: datetime) -> list[Leftover]:
     return of_ended(plan, made.outcome, manifest, ledger.intent(plan.run).document, superseded)
 
 
-def _uploads(ledger: Ledger, topics: Iterable[str]) -> list[Upload]:
+def _uploads(ledger: Ledger, topics: Iterable[str]) -> list[ListedUpload]:
     prefixes = [topic_prefix(topic, dead_letter) for topic in sorted(topics) for dead_letter in (False, True)]
-    return _each(lambda prefix: [Upload(*u) for u in ledger.store.list_uploads(prefix)], prefixes)
+    return _each(lambda prefix: [ListedUpload(*u) for u in ledger.store.list_uploads(prefix)], prefixes)
 
 
 def _there(ledger: Ledger, found: Sequence[Leftover]) -> list[Leftover]:

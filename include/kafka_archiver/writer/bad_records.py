@@ -14,11 +14,11 @@ from kafka_archiver.formats.base import RECORD
 from kafka_archiver.pipeline.rows import rows_where
 from kafka_archiver.pipeline.unread import unread
 from kafka_archiver.plan import Chunk
+from kafka_archiver.writer.chunk_objects import ChunkObjects
 from kafka_archiver.writer.disk import disk
 from kafka_archiver.writer.openers import dead_letters
-from kafka_archiver.writer.outputs import Outputs
 from kafka_archiver.writer.result import Limits, WriteJob, WrittenObject
-from kafka_archiver.writer.upload import Uploads
+from kafka_archiver.writer.upload import Sender
 
 _COLUMNS = RECORD.names[2:]
 
@@ -26,15 +26,15 @@ _COLUMNS = RECORD.names[2:]
 class BadRecords:
     """Takes the rejected records of a chunk, batch by batch: they stop the run, are left out, or are dead letters."""
 
-    def __init__(self, chunk: Chunk, job: WriteJob, limits: Limits, uploads: Uploads, directory: Path) -> None:
+    def __init__(self, chunk: Chunk, job: WriteJob, limits: Limits, sender: Sender, directory: Path) -> None:
         self._chunk, self._job = chunk, job
-        self._letters: Outputs | None = None
+        self._letters: ChunkObjects | None = None
         if job.bad_record == "dead_letter":
             # Files of its own: what waits has the same names as that of the archived records.
             own = directory / "dead-letters"
             with disk(own):
                 own.mkdir()
-            self._letters = Outputs(chunk, job.settings, limits, uploads, own, dead_letters(chunk, job))
+            self._letters = ChunkObjects(chunk, job.settings, limits, sender, own, dead_letters(chunk, job))
 
     def take(self, batch: pa.RecordBatch, reasons: Mapping[int, str]) -> None:
         """Take the records at these offsets.

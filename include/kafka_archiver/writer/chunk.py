@@ -18,13 +18,13 @@ from kafka_archiver.pipeline.stages import stages_of
 from kafka_archiver.plan import Chunk
 from kafka_archiver.store.base import Store
 from kafka_archiver.writer.bad_records import BadRecords
+from kafka_archiver.writer.chunk_objects import ChunkObjects
 from kafka_archiver.writer.disk import working_directory
 from kafka_archiver.writer.offsets import OffsetTally
 from kafka_archiver.writer.openers import archived
-from kafka_archiver.writer.outputs import Outputs
 from kafka_archiver.writer.result import ChunkResult, Limits, WriteJob, WrittenObject
 from kafka_archiver.writer.split import blocks
-from kafka_archiver.writer.upload import Uploads
+from kafka_archiver.writer.upload import Sender
 
 log = logging.getLogger(__name__)
 
@@ -49,9 +49,9 @@ def write_chunk(
     last: pa.RecordBatch | None = None
     with (
         working_directory(limits.spill_directory) as directory,
-        Uploads(store, limits.upload_threads) as uploads,
-        closing(Outputs(chunk, job.settings, limits, uploads, directory, archived(chunk, job))) as outputs,
-        closing(BadRecords(chunk, job, limits, uploads, directory)) as bad_records,
+        Sender(store, limits.upload_threads) as sender,
+        closing(ChunkObjects(chunk, job.settings, limits, sender, directory, archived(chunk, job))) as filed,
+        closing(BadRecords(chunk, job, limits, sender, directory)) as bad_records,
     ):
 
         def kept() -> Iterator[pa.RecordBatch]:
@@ -68,8 +68,8 @@ def write_chunk(
                     yield passed.kept
 
         for part, batch in blocks(kept(), limits.block_bytes, layout_of(job.settings)):
-            outputs.write(part, batch)
-        objects = outputs.finish()
+            filed.write(part, batch)
+        objects = filed.finish()
         letters = bad_records.finish()
         account = _account(chunk, tally, runner, job.bad_record == "dead_letter", _witness(last))
         _require_rows(chunk, "archived", objects, runner.rows)

@@ -15,8 +15,8 @@ from kafka_archiver.writer.threads import each
 log = logging.getLogger(__name__)
 
 
-class Uploads:
-    """The uploads of one chunk. Leaving the `with` block by an exception aborts them all."""
+class Sender:
+    """Sends the parts of all uploads of one chunk. Leaving the `with` block by an exception aborts them all."""
 
     def __init__(self, store: Store, threads: int) -> None:
         self._store = store

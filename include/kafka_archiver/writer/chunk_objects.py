@@ -8,35 +8,35 @@ import pyarrow as pa
 from kafka_archiver.layouts.registry import layout_of
 from kafka_archiver.plan import Chunk, Settings
 from kafka_archiver.writer.disk import disk
+from kafka_archiver.writer.open_object import OpenObject
 from kafka_archiver.writer.openers import Open
-from kafka_archiver.writer.output import Output
 from kafka_archiver.writer.result import Limits, WrittenObject
 from kafka_archiver.writer.split import blocks, by_part
-from kafka_archiver.writer.upload import Uploads
+from kafka_archiver.writer.upload import Sender
 from kafka_archiver.writer.waiting import Waiting
 
 
-class Outputs:
+class ChunkObjects:
     """Gives every record to the object of its part, and keeps memory below the limit."""
 
     def __init__(
-        self, chunk: Chunk, settings: Settings, limits: Limits, uploads: Uploads, directory: Path, opener: Open
+        self, chunk: Chunk, settings: Settings, limits: Limits, sender: Sender, directory: Path, opener: Open
     ) -> None:
         self._chunk = chunk
         self._settings = settings
         self._limits = limits
-        self._uploads = uploads
+        self._sender = sender
         self._directory = directory
         self._opener = opener
-        self._open: dict[int, Output] = {}
-        self._finished: list[Output] = []
+        self._open: dict[int, OpenObject] = {}
+        self._finished: list[OpenObject] = []
         self._layout = layout_of(settings)
         self._waiting = Waiting(directory, limits.block_bytes, self._layout)
         self._held = 0
 
     def write(self, part: int | None, batch: pa.RecordBatch) -> None:
         """Take records, all of one part or (None) of several."""
-        self._uploads.check()
+        self._sender.check()
         if part is not None and self._has(part):
             self._encode(part, batch)
         elif part is not None:
@@ -79,7 +79,7 @@ class Outputs:
     def _start(self, part: int) -> None:
         path = self._layout.path(part)
         key, encoder = self._opener(path)
-        self._open[part] = Output(path, encoder, self._uploads.new(key), self._settings.part_bytes, self._directory)
+        self._open[part] = OpenObject(path, encoder, self._sender.new(key), self._settings.part_bytes, self._directory)
 
     def _encode(self, part: int, batch: pa.RecordBatch) -> None:
         output = self._open[part]

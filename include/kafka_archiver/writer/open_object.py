@@ -16,7 +16,7 @@ from kafka_archiver.writer.result import WrittenObject
 from kafka_archiver.writer.upload import Upload
 
 
-class Output:
+class OpenObject:
     """Encodes records of one path, in offset order, and sends every part as soon as it is full."""
 
     def __init__(self, path: str, encoder: Encoder, upload: Upload, part_bytes: int, directory: Path) -> None:
