@@ -26,7 +26,7 @@ demo: install ## Archive a believable stream hourly, kill the job once, backfill
 test: install ## Run all tests, on real services of their own, in three processes
 	@$(VENV)/python -m scripts.suite
 
-bench: install ## Measure records per second, CPU and memory, beside the floors
+bench: install ## Measure records per second, CPU and memory, beside a bare program
 	@$(VENV)/python -m bench
 
 lint: install ## Check style, types and the import contract
