@@ -19,14 +19,16 @@ from pathlib import Path
 from scripts.stack.paths import LOCAL, ROOT
 
 _INTEGRATION = "tests/integration/test_"
+# In the order in which they run. What starts Airflow or a cluster, which then stay to the end, comes last.
 SHARES: Mapping[str, Sequence[str]] = {
     "airflow": [
-        *(f"{_INTEGRATION}{name}.py" for name in ("audit_dag", "commands", "killed_tasks", "scheduler", "secrets")),
         "tests/dags",
+        *(f"{_INTEGRATION}{name}.py" for name in ("cases", "temporary_files")),
+        *(f"{_INTEGRATION}{name}.py" for name in ("audit_dag", "commands", "killed_tasks", "scheduler", "secrets")),
     ],
     "spark": [
-        *(f"{_INTEGRATION}{name}.py" for name in ("cluster", "timezones", "yarn")),
         "tests/spark",
+        *(f"{_INTEGRATION}{name}.py" for name in ("yarn", "timezones", "cluster")),
     ],
 }
 REST = "rest"
