@@ -88,6 +88,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory, sockets: str) -> Iterator[Sp
     from pyspark.sql import SparkSession
 
     from kafka_archiver.spark.engine import SESSION
+    from tests.support.archiver import quick_driver
 
     place: Path = tmp_path_factory.mktemp("spark")
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -100,7 +101,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory, sockets: str) -> Iterator[Sp
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.local.dir": str(place),
         "spark.sql.warehouse.dir": str(place / "warehouse"),
-        "spark.driver.defaultJavaOptions": f"-Djava.io.tmpdir={place}",
+        **quick_driver(place),
         "spark.python.unix.domain.socket.dir": sockets,
         "spark.log.level": "ERROR",
     }.items():
