@@ -13,7 +13,6 @@ from bench.scenarios import Scenario
 from bench.services import Services, services
 from bench.topics import fill
 from bench.usage import Usage
-from kafka_archiver.config import Spark
 from scripts.stack.java import find_java
 from scripts.stack.paths import BIN
 from scripts.stack.settings import spark_settings
@@ -36,11 +35,9 @@ def main() -> None:
         topic = scenario.topic(TINY)
         fill(running.kafka.bootstrap_servers, topic, scenario.partitions, made, TINY)
         settings = JobSettings(cores=2, store={}, conf=[])
-        by_driver = replace(settings, driver_records=Spark().driver_records)
         without = replace(settings, conf=["spark.driver.defaultJavaOptions=-XX:-UsePerfData -XX:+UseSerialGC"])
         commands: dict[str, Callable[[], Usage]] = {
-            "as the DAG submits it: the driver writes": lambda: archive(running, topic, by_driver).usage,
-            "driver_records: 0: Spark's tasks write": lambda: archive(running, topic, settings).usage,
+            "as the DAG submits it": lambda: archive(running, topic, settings).usage,
             "the same without a class-data archive": lambda: archive(running, topic, without).usage,
             "a plain Spark session's first job": lambda: _plain(running),
         }

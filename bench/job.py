@@ -12,12 +12,12 @@ from bench.records import START
 from bench.services import Services
 from bench.usage import Usage
 from kafka_archiver.config import Archive
+from kafka_archiver.driver.watchdog import TASK_PID
 from kafka_archiver.intervals import Interval, from_ms
+from kafka_archiver.job import ENDPOINTS, ArchiveJob, Endpoints
 from kafka_archiver.orchestration.jvm import java_settings
-from kafka_archiver.spark.main import ENDPOINTS
-from kafka_archiver.spark.watchdog import TASK_PID
 from kafka_archiver.steps.commit import commit
-from kafka_archiver.steps.context import Context, Endpoints
+from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.plan import plan
 from kafka_archiver.steps.verify import verify
 from scripts.stack.class_data import class_data
@@ -34,14 +34,12 @@ class JobSettings:
     :param store: keys of the archive's section `store`.
     :param conf: what spark-submit is told besides.
     :param reader: `source.reader`.
-    :param driver_records: `spark.driver_records`; 0, so that small runs show what Spark's tasks cost to start.
     """
 
     cores: int
     store: Mapping[str, str | int]
     conf: Sequence[str]
     reader: str = "auto"
-    driver_records: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +62,7 @@ def archive(services: Services, topic: str, settings: JobSettings, flame_graph: 
     archive = Archive.model_validate(
         {
             "archive": name,
-            "source": {"topics": [topic]},
+            "source": {"topics": [topic], "reader": settings.reader},
             "store": {"url": f"s3://{services.s3.bucket}/{name}", **settings.store},
         }
     )
@@ -81,9 +79,7 @@ def archive(services: Services, topic: str, settings: JobSettings, flame_graph: 
     (conf / "spark-defaults.conf").write_text(defaults)
     command = [str(BIN / "spark-submit"), "--master", f"local[{settings.cores}]", "--conf", "spark.log.level=WARN"]
     command += [part for pair in settings.conf for part in ("--conf", pair)]
-    command += [str(ROOT / "spark_jobs" / "archive.py"), "--store", archive.store.url, "--archive", name]
-    command += ["--reader", settings.reader, "--driver-records", str(settings.driver_records)]
-    command += [part for run in work.archive for part in ("--run", run)]
+    command += [str(ROOT / "spark_jobs" / "archive.py"), ArchiveJob.of(archive, work.archive).to_argument()]
     environment = {
         **spark_settings(find_java()),
         **java_settings(settings.reader, os.environ, services.directory / "tmp"),

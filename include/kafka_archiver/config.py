@@ -159,15 +159,13 @@ class Alerts(_Section):
 class Spark(_Section):
     """How the job is submitted.
 
-    `memory_bytes` bounds what one task holds back before it spills to local disk. Up to `driver_records` are written
-    by the driver itself, without Spark's tasks (0: never). On Kubernetes, in deploy mode `cluster`, the driver has
-    the endpoints from the Secret named `kubernetes_secret`.
+    `memory_bytes` bounds what one task holds back before it spills to local disk. On Kubernetes, in deploy mode
+    `cluster`, the driver has the endpoints from the Secret named `kubernetes_secret`.
     """
 
     connection: ConnectionId = "spark_default"
     conf: Annotated[Properties, AfterValidator(no_secret_arguments)] = {}
     memory_bytes: Annotated[int, Field(ge=16 << 20)] = 128 << 20
-    driver_records: Annotated[int, Field(ge=0)] = 10_000
     kubernetes_secret: Annotated[str, BeforeValidator(kubernetes_name)] | None = None
 
 

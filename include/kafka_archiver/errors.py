@@ -4,7 +4,9 @@ An orchestrator retries `TransientError` and gives up at once on every other `Ar
 Messages say what was found, what was expected and what to do, in words for the person on call.
 """
 
+import json
 from collections.abc import Mapping
+from typing import NamedTuple, Self
 
 
 class ArchiverError(Exception):
@@ -71,3 +73,42 @@ class BadRecordError(PermanentError):
     def __reduce__(self) -> tuple[type["BadRecordError"], tuple[str, int, Mapping[int, str], str]]:
         # Raised in a Spark task, caught in the driver: the default would pickle the message alone.
         return type(self), self._arguments
+
+
+_KINDS: dict[str, type[ArchiverError]] = {
+    kind.__name__: kind
+    for kind in (PermanentError, TransientError, ConfigError, DocumentError, IntegrityError, PolicyError)
+}
+
+
+class Failure(NamedTuple):
+    """An error as a value, which a task hands to the driver, and the driver to Airflow. `kind`: the error's class."""
+
+    kind: str
+    message: str
+
+    @classmethod
+    def of(cls, error: ArchiverError) -> Self:
+        """The error, as the nearest class that is for everybody's use."""
+        return cls(
+            next((c.__name__ for c in type(error).__mro__ if c.__name__ in _KINDS), "PermanentError"), str(error)
+        )
+
+    def error(self) -> ArchiverError:
+        """The error, to be raised."""
+        return _KINDS[self.kind](self.message)
+
+    def to_json(self) -> str:
+        """For the file of a driver that runs beside its task."""
+        return json.dumps(self._asdict())
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """What `to_json` wrote.
+
+        :raises ValueError: it is something else.
+        """
+        found = json.loads(text)
+        if not isinstance(found, dict) or found.get("kind") not in _KINDS or not isinstance(found.get("message"), str):
+            raise ValueError("no failure")
+        return cls(found["kind"], found["message"])

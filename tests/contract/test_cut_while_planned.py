@@ -14,8 +14,8 @@ from kafka_archiver.kafka.identity import NO_ID
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.plan import BadRecord, Chunk, Plan
 from kafka_archiver.ranges import TopicPartition
-from kafka_archiver.spark.finish import Choice
-from kafka_archiver.spark.job import ArchiveJob
+from kafka_archiver.steps.archive.finish import Choice
+from kafka_archiver.steps.archive.step import ArchiveStep
 from kafka_archiver.steps.backlog import archive_runs
 from kafka_archiver.steps.close_hours import close_hours
 from kafka_archiver.steps.commit import commit
@@ -86,7 +86,7 @@ class Logged:
     def finish(self, work: Work) -> None:
         context, policies = self.context, self.archive.policies
         choice = Choice(policies.lost_offsets, policies.bad_record)
-        archive_runs(context, work, ArchiveJob(context.cluster, self.store, self.ledger, self, choice).run)
+        archive_runs(context, work, ArchiveStep(context.cluster, self.store, self.ledger, self, choice).run)
         verify(context, work.runs)
         commit(context, work.runs)
         close_hours(context, work.runs)

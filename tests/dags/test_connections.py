@@ -9,9 +9,9 @@ from airflow.sdk._shared.secrets_masker import SecretsMasker, _secrets_masker
 
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import ConfigError, TransientError
+from kafka_archiver.job import Endpoints
 from kafka_archiver.orchestration.connections import endpoints, kafka_properties, store_options
 from kafka_archiver.orchestration.lookup import Wanted, find
-from kafka_archiver.steps.context import Endpoints
 from kafka_archiver.store.options import S3Options
 from tests.dags.conftest import SECRET, AddConnection, MakeArchive
 

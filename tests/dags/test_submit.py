@@ -13,13 +13,12 @@ from airflow.sdk._shared.secrets_masker import SecretsMasker, _secrets_masker
 from airflow.sdk.exceptions import AirflowSkipException
 
 from kafka_archiver.config import Archive
-from kafka_archiver.errors import ConfigError, PermanentError, TransientError
+from kafka_archiver.driver.watchdog import TASK_PID
+from kafka_archiver.errors import ConfigError, Failure, PermanentError, PolicyError, TransientError
+from kafka_archiver.job import ENDPOINTS, VERDICT, ArchiveJob, Endpoints
 from kafka_archiver.orchestration.connections import endpoints
-from kafka_archiver.orchestration.handover import ENDPOINTS
 from kafka_archiver.orchestration.submit import SubmitHook
 from kafka_archiver.spark.failures import MARK
-from kafka_archiver.spark.watchdog import TASK_PID
-from kafka_archiver.steps.context import Endpoints
 from kafka_archiver.steps.plan import Work
 from scripts.stack.paths import ROOT
 from tests.dags.conftest import RUN, SECRET, AddConnection, MakeArchive, context_of, logged, operator_of
@@ -91,7 +90,8 @@ def test_the_job_gets_the_endpoints_by_its_environment_and_the_package_by_py_fil
     assert environment[TASK_PID] == str(os.getpid())
     assert (spark_submit / "package.zip").stat().st_size > 10_000
     arguments = (spark_submit / "arguments").read_text()
-    assert f"--run\n{RUN}\n" in arguments
+    job = ArchiveJob.from_arguments([arguments.splitlines()[-1]])
+    assert (job.runs, job.archive, job.store) == ((RUN,), "orders", "s3://bucket/lake")
     assert SECRET not in arguments + logged(capfd)
     # Nothing of it is left on this machine, nor of what Java and Python have written.
     folder = Path(arguments.split("--py-files\n")[1].split("\n")[0]).parent
@@ -145,16 +145,10 @@ def test_each_run_has_a_job_of_its_own_with_a_folder_of_its_own(
     monkeypatch.setattr("kafka_archiver.steps.backlog.archive_runs", one_after_the_other)
     operator_of(archive()).execute(context_of(runs))
     words = (spark_submit / "all").read_text().splitlines()
-    assert [word for before, word in pairwise(words) if before == "--run"] == list(runs)
+    assert [ArchiveJob.from_arguments([word]).runs for word in words if word.startswith("{")] == [(r,) for r in runs]
     folders = {word for before, word in pairwise(words) if before == "--py-files"}
     assert len(folders) == 3
     assert not any(Path(folder).parent.exists() for folder in folders)
-
-
-def test_the_job_knows_the_variable_by_the_same_name() -> None:
-    from kafka_archiver.spark import main
-
-    assert main.ENDPOINTS == ENDPOINTS
 
 
 def test_nothing_to_read_skips_spark(archive: MakeArchive, local_connections: None, spark_submit: Path) -> None:
@@ -187,6 +181,23 @@ def test_a_failed_job_fails_the_task_with_its_own_cause(
     assert type(caught.value) is kind
     # The provider's own error, with the whole command and output, would be shown before ours.
     assert caught.value.__suppress_context__
+
+
+def test_what_the_job_leaves_as_a_value_is_raised_as_it_was(
+    archive: MakeArchive, local_connections: None, spark_submit: Path
+) -> None:
+    failure = Failure.of(PolicyError("5 offsets are gone.", advice="\nDecide: " + "é" * 3000))
+    (spark_submit / "left").write_text(failure.to_json())
+    (spark_submit / "behave.sh").write_text(f'cat left > "${VERDICT}"; echo "{MARK}PolicyError: 5 offsets"; exit 64')
+    with pytest.raises(PolicyError) as caught:
+        operator_of(archive()).execute(context_of())
+    assert str(caught.value) == failure.message
+
+
+def test_half_a_value_does_not_count(archive: MakeArchive, local_connections: None, spark_submit: Path) -> None:
+    (spark_submit / "behave.sh").write_text(f'echo \'{{"kind"\' > "${VERDICT}"; echo "{MARK}it is over"; exit 64')
+    with pytest.raises(PermanentError, match=r"^it is over$"):
+        operator_of(archive()).execute(context_of())
 
 
 def test_the_jobs_lines_are_in_the_log(

@@ -1,5 +1,7 @@
 """What a job's output says about why it failed."""
 
+from pathlib import Path
+
 import pytest
 
 from kafka_archiver.errors import ArchiverError, PermanentError, TransientError
@@ -10,7 +12,7 @@ pytestmark = pytest.mark.dags
 
 
 def error(code: int | None, *lines: str) -> ArchiverError:
-    verdict = Verdict()
+    verdict = Verdict(Path("/nowhere/verdict.json"))
     assert list(verdict.watch(lines)) == list(lines)
     return verdict.error(code)
 

@@ -13,12 +13,8 @@ from confluent_kafka.admin import AdminClient
 
 from kafka_archiver.audit.report import Report
 from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.spark.driver import DriverEngine
-from kafka_archiver.spark.finish import Choice
-from kafka_archiver.spark.job import ArchiveJob
 from kafka_archiver.steps.auditing import audit
 from kafka_archiver.store import open_store
-from kafka_archiver.writer.result import Limits
 from scripts.stack.kafka import Kafka
 from scripts.stack.paths import ROOT
 from scripts.stack.s3 import S3
@@ -31,12 +27,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 
 
 def archive(archiver: Archiver, number: int) -> None:
-    context = archiver.context
-    work = archiver.plan(hour(number))
-    engine = DriverEngine({"bootstrap.servers": archiver.kafka.bootstrap_servers}, context.store, Limits())
-    for run in work.archive:
-        ArchiveJob(context.cluster, context.store, context.ledger, engine, Choice()).run(run)
-    archiver.finish(work)
+    archiver.run(hour(number), plain=True)
 
 
 def audited(archiver: Archiver) -> Report:

@@ -20,11 +20,11 @@ from kafka_archiver.config import Archive
 from kafka_archiver.errors import PermanentError, PolicyError
 from kafka_archiver.progress import Progress
 from kafka_archiver.ranges import TopicPartition
-from kafka_archiver.spark import job as job_module
 from kafka_archiver.spark.failures import PERMANENT_EXIT, TRANSIENT_EXIT
+from kafka_archiver.steps.archive import step as archive_step
 from scripts.stack.kafka import Kafka
 from scripts.stack.s3 import S3
-from tests.support.archiver import SMALL, Archiver, hour
+from tests.support.archiver import Archiver, hour
 from tests.support.proxy import Hold, Request, S3Proxy
 from tests.support.topics import (
     DAY,
@@ -127,7 +127,7 @@ def test_case_5_code_that_writes_other_bytes_refuses_an_older_plan(
     archiver: Archiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     work = archiver.plan(hour(0))
-    monkeypatch.setattr(job_module, "ENCODING", 4)
+    monkeypatch.setattr(archive_step, "ENCODING", 4)
     told = f"run {hour(0).id} was planned for encoding 3, this code writes 4: it would not give the same bytes"
     with pytest.raises(PermanentError, match=told):
         archiver.job(plain=True).run(work.archive[0])
@@ -146,9 +146,9 @@ SHAPES: tuple[Callable[[int], Any], ...] = (
 )
 
 
-@pytest.mark.parametrize(("format_name", "driver_records"), [("jsonl", SMALL), ("avro", SMALL), ("parquet", 0)])
+@pytest.mark.parametrize(("format_name", "plain"), [("jsonl", True), ("avro", True), ("parquet", False)])
 def test_case_6_schemas_that_alternate_record_by_record_make_no_more_objects(
-    kafka: Kafka, s3: S3, tmp_path: Path, format_name: str, driver_records: int
+    kafka: Kafka, s3: S3, tmp_path: Path, format_name: str, plain: bool
 ) -> None:
     topic = new_topic(kafka.bootstrap_servers)
     written = [json.dumps(SHAPES[n % len(SHAPES)](n)).encode() for n in range(600)]
@@ -156,7 +156,7 @@ def test_case_6_schemas_that_alternate_record_by_record_make_no_more_objects(
     content = "value" if format_name == "jsonl" else "record"
     settings = {"format": format_name, "codec": "none", "content": content, "chunk_records": 300}
     source = {"value": {"decode": "json"}}
-    archiver = Archiver(kafka, s3, tmp_path, [topic], settings, source=source, driver_records=driver_records)
+    archiver = Archiver(kafka, s3, tmp_path, [topic], settings, source=source, plain=plain)
     archiver.submitted(archiver.plan(hour(2)))
     # One for each of two chunks and three hours, as if all records were alike.
     assert len(archiver.objects()) == 2 * 3
@@ -234,7 +234,7 @@ def test_case_10_what_retention_overtakes_is_lost_only_when_told_to_and_shown_fo
             read_and_overtake(archiver, proxy, work.archive[0])
         else:
             overtake(archiver)
-        archiver.driver_records = SMALL
+        archiver.plain = True
         told = archiver.submit(work.archive, expect=PERMANENT_EXIT).splitlines()[-1]
         assert "PolicyError: " in told
     assert re.search(OVERTAKEN[when], told)
@@ -279,7 +279,7 @@ def read_and_overtake(archiver: Archiver, proxy: S3Proxy, run: str) -> None:
 
 
 def test_case_13_a_group_that_is_forgotten_goes_on_where_the_ledger_ends(archiver: Archiver) -> None:
-    archiver.driver_records = SMALL
+    archiver.plain = True
     archiver.run(hour(0), plain=True)
     before = archiver.etags()
     add(archiver, range(10, 20), 1)

@@ -27,7 +27,7 @@ from kafka_archiver.steps.rebuild import rebuild_run
 from scripts.stack.kafka import Kafka
 from scripts.stack.paths import ROOT
 from scripts.stack.s3 import S3
-from tests.support.archiver import SMALL, Archiver, hour
+from tests.support.archiver import Archiver, hour
 from tests.support.proxy import Request, S3Proxy
 from tests.support.topics import DAY, HOUR, Record, new_topic, produce
 
@@ -141,7 +141,7 @@ def topic(kafka: Kafka) -> str:
 
 @pytest.fixture
 def watched(kafka: Kafka, s3: S3, proxy: S3Proxy, tmp_path: Path, topic: str) -> Watch:
-    return lambda kill: Watched(Archiver(kafka, s3, tmp_path, [topic], proxy=proxy, driver_records=SMALL), proxy, kill)
+    return lambda kill: Watched(Archiver(kafka, s3, tmp_path, [topic], proxy=proxy, plain=True), proxy, kill)
 
 
 # Hours from here on close by the real clock: more of them when the test takes longer.

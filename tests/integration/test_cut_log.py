@@ -14,7 +14,7 @@ from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.kafka.first import LogEnd
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.spark.logs import read_logs
+from kafka_archiver.steps.archive.logs import read_logs
 from kafka_archiver.steps.context import Context
 from kafka_archiver.store.memory import MemoryStore
 from scripts.stack.kafka import Kafka, KafkaPorts

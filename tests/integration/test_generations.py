@@ -12,7 +12,7 @@ from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.spark.failures import PERMANENT_EXIT
 from scripts.stack.kafka import Kafka
 from scripts.stack.s3 import S3
-from tests.support.archiver import SMALL, Archiver, hour
+from tests.support.archiver import Archiver, hour
 from tests.support.topics import DAY, HOUR, Record, new_topic, produce
 from tests.support.waiting import until
 
@@ -24,7 +24,7 @@ def archiver(kafka: Kafka, s3: S3, tmp_path: Path) -> Archiver:
     topic = new_topic(kafka.bootstrap_servers, 2)
     records = [Record(n % 2, DAY + n * HOUR // 20, b"%d" % n) for n in range(20)]
     produce(kafka.bootstrap_servers, topic, records)
-    return Archiver(kafka, s3, tmp_path, [topic], {"chunk_records": 4}, driver_records=SMALL)
+    return Archiver(kafka, s3, tmp_path, [topic], {"chunk_records": 4}, plain=True)
 
 
 def make_again(archiver: Archiver, first: int, count: int) -> None:

@@ -89,11 +89,7 @@ def archive(airflow: Airflow, kafka: Kafka, s3: S3) -> Iterator[Archive]:
         owner = s3.owner
         airflow.add_connection(f"aws_{name}", "aws", login=owner.access_key, password=owner.secret_key, extra=extra)
         store = f"{{url: 's3://{s3.bucket}/{name}', aws: aws_{name}, chunk_records: 4}}"
-        # Few as they are, the records are written by Spark's tasks.
-        spark = "{driver_records: 0}"
-        dag = airflow.add_archive(
-            name, f"schedule: null\nsource: {{topics: [{topic}]}}\nstore: {store}\nspark: {spark}\n"
-        )
+        dag = airflow.add_archive(name, f"schedule: null\nsource: {{topics: [{topic}]}}\nstore: {store}\n")
         try:
             airflow.pause(dag, False)
             yield Archive(name, topic, dag, proxy, s3, kafka.bootstrap_servers)

@@ -42,11 +42,7 @@ def records(now: datetime, hours: int, each: int) -> Iterator[Record]:
 
 
 def yaml(topic: str, name: str, more: str = "", source: str = "", bucket: str = "archive") -> str:
-    return (
-        f"source: {{topics: [{topic}]{source}}}\nstore: {{url: 's3://{bucket}/{name}', chunk_records: 400}}\n"
-        # However few records there are, this is about Spark's tasks.
-        f"spark: {{driver_records: 0}}\n{more}"
-    )
+    return f"source: {{topics: [{topic}]{source}}}\nstore: {{url: 's3://{bucket}/{name}', chunk_records: 400}}\n{more}"
 
 
 def find_job(name: str) -> psutil.Process:

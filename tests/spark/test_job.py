@@ -20,7 +20,7 @@ from kafka_archiver.keys import hour_path
 from kafka_archiver.ranges import TopicPartition
 from scripts.stack.kafka import Kafka
 from scripts.stack.s3 import S3
-from tests.support.archiver import SMALL, Archiver, hour
+from tests.support.archiver import Archiver, hour
 from tests.support.topics import (
     DAY,
     HOUR,
@@ -239,7 +239,7 @@ def test_an_unfinished_earlier_run_is_finished_first(kafka: Kafka, s3: S3, tmp_p
 
 def test_case_12_an_added_partition_is_archived_from_its_first_record(kafka: Kafka, s3: S3, tmp_path: Path) -> None:
     topic = new_topic(kafka.bootstrap_servers)
-    archiver = Archiver(kafka, s3, tmp_path, [topic], source={"start": "latest"}, driver_records=SMALL)
+    archiver = Archiver(kafka, s3, tmp_path, [topic], source={"start": "latest"}, plain=True)
     archiver.run(hour(0))
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
     admin.create_partitions([NewPartitions(topic, 2)])[topic].result(30)

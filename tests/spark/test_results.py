@@ -9,7 +9,7 @@ import pytest
 from kafka_archiver.errors import IntegrityError, PermanentError
 from kafka_archiver.plan import Chunk, Plan
 from kafka_archiver.spark import native, source
-from kafka_archiver.spark.job import ArchiveJob
+from kafka_archiver.steps.archive.step import ArchiveStep
 from scripts.stack.kafka import Kafka
 from scripts.stack.s3 import S3
 from tests.support.archiver import Archiver, hour
@@ -17,20 +17,19 @@ from tests.support.topics import DAY, Record, new_topic, produce
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.usefixtures("spark")]
 
-engines = pytest.mark.parametrize("reader", ["native", "spark", "driver"])
+engines = pytest.mark.parametrize("reader", ["native", "spark"])
 
 
-def planned(kafka: Kafka, s3: S3, directory: Path, reader: str) -> tuple[Archiver, ArchiveJob, Plan]:
+def planned(kafka: Kafka, s3: S3, directory: Path, reader: str) -> tuple[Archiver, ArchiveStep, Plan]:
     """Two partitions in chunks of 10. [0] has records from 0 to 21 and aborted ones behind, [1] aborted ones alone."""
     brokers = kafka.bootstrap_servers
     topic = new_topic(brokers, 2)
     produce(brokers, topic, [Record(0, DAY, b"1")] * 22)
     produce(brokers, topic, [Record(n % 2, DAY, b"no") for n in range(50)], "abort")
-    source = {"reader": "auto" if reader == "driver" else reader}
-    archiver = Archiver(kafka, s3, directory, [topic], {"chunk_records": 10}, source=source)
+    archiver = Archiver(kafka, s3, directory, [topic], {"chunk_records": 10}, source={"reader": reader})
     plan = archiver.context.ledger.plan(archiver.plan(hour(1)).runs[0])
     assert plan is not None
-    return archiver, archiver.job(plain=reader == "driver"), plan
+    return archiver, archiver.job(), plan
 
 
 @engines
@@ -55,7 +54,7 @@ def test_a_task_that_nobody_makes_of_a_chunk_is_missed(
     with pytest.raises(
         IntegrityError, match=r"\[0\] \[40, 48\) was given to the engine, and has no result.*please report"
     ):
-        job.engine.write(plan, list(plan.chunks()), "fail")
+        job.run(plan.run)
     assert list(archiver.context.store.list_uploads("")) == []
 
 
@@ -79,7 +78,7 @@ def test_a_chunk_that_spark_s_source_is_not_asked_for_is_missed(
     reads = source._reads
     monkeypatch.setattr(source, "_reads", lambda chunks: change(reads(chunks)))
     with pytest.raises(IntegrityError, match="has no result") as caught:
-        job.engine.write(plan, list(plan.chunks()), "fail")
+        job.run(plan.run)
     assert missing in str(caught.value)
     assert list(archiver.context.store.list_uploads("")) == []
 

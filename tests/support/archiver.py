@@ -15,20 +15,20 @@ from pathlib import Path
 from typing import Any
 
 from kafka_archiver.config import Archive
+from kafka_archiver.driver.watchdog import TASK_PID
 from kafka_archiver.intervals import Interval, to_ms
+from kafka_archiver.job import ENDPOINTS, ArchiveJob, Endpoints
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.orchestration.jvm import java_settings
 from kafka_archiver.proof import HourProof
-from kafka_archiver.spark.driver import DriverEngine
 from kafka_archiver.spark.engine import SparkEngine
-from kafka_archiver.spark.finish import Choice
-from kafka_archiver.spark.job import ArchiveJob
-from kafka_archiver.spark.watchdog import TASK_PID
+from kafka_archiver.steps.archive.finish import Choice
+from kafka_archiver.steps.archive.step import ArchiveStep
 from kafka_archiver.steps.backlog import archive_runs
 from kafka_archiver.steps.close_hours import close_hours
 from kafka_archiver.steps.commit import commit
-from kafka_archiver.steps.context import Context, Endpoints
+from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.plan import Origin, Work, plan
 from kafka_archiver.steps.verify import verify
 from kafka_archiver.store import Stat, open_store
@@ -39,12 +39,11 @@ from scripts.stack.kafka import Kafka
 from scripts.stack.paths import BIN, ROOT, SPARK_JARS
 from scripts.stack.s3 import S3
 from scripts.stack.spark_conf import driver_settings
+from tests.support.plain import PlainEngine
 from tests.support.proxy import S3Proxy
 from tests.support.topics import DAY
 from tests.support.worlds import Clocked
 
-# Fewer records the driver writes itself, by default.
-SMALL = 10_000
 FIRST = datetime.fromtimestamp(DAY / 1000, UTC)
 
 
@@ -83,8 +82,8 @@ class Archiver:
     brokers: str | None = None
     # The client's properties beside, or instead of, the address of the brokers.
     client: dict[str, str] = field(default_factory=dict)
-    # Small as they are, tests of the job mean Spark's tasks. Where any job will do, SMALL is cheaper.
-    driver_records: int = 0
+    # Of the job that is submitted: without Spark's tasks. Where any job will do, that is cheaper.
+    plain: bool = False
     # Of those that are `behind` something, too.
     now: list[datetime] = field(default_factory=lambda: [FIRST])
 
@@ -150,14 +149,8 @@ class Archiver:
             "--jars",
             ",".join(map(str, sorted(SPARK_JARS.glob("*.jar")))),
             *(part for key, value in conf.items() for part in ("--conf", f"{key}={value}")),
-            str(ROOT / "spark_jobs" / "archive.py"),
-            "--store",
-            self.archive.store.url,
-            "--archive",
-            self.archive.archive,
-            *(part for run in runs for part in ("--run", run)),
-            *("--reader", self.archive.source.reader, "--lost-offsets", self.archive.policies.lost_offsets),
-            *("--bad-record", self.archive.policies.bad_record, "--driver-records", str(self.driver_records)),
+            str(ROOT / ("tests/support/plain.py" if self.plain else "spark_jobs/archive.py")),
+            ArchiveJob.of(self.archive, list(runs)).to_argument(),
         ]
 
     def environment(self, **extra: str) -> dict[str, str]:
@@ -166,7 +159,7 @@ class Archiver:
             **os.environ,
             **java_settings(self.archive.source.reader, os.environ, self.directory),
             TASK_PID: str(os.getpid()),
-            "KAFKA_ARCHIVER_ENDPOINTS": self._outside().to_json(),
+            ENDPOINTS: self._outside().to_json(),
             "PYSPARK_PYTHON": sys.executable,
             "PYSPARK_DRIVER_PYTHON": sys.executable,
             "PYTHONPATH": f"{ROOT / 'include'}{os.pathsep}{ROOT}",
@@ -197,17 +190,17 @@ class Archiver:
             start_new_session=True,
         )
 
-    def job(self, plain: bool = False) -> ArchiveJob:
+    def job(self, plain: bool = False) -> ArchiveStep:
         """The job in this process: in the Spark session that is running, or without Spark."""
         endpoints = self._outside()
         kafka, store, url = dict(endpoints.kafka), dict(endpoints.store), self.archive.store.url
         limits = Limits(spill_directory=self.directory)
         opened = open_store(url, store)
-        return ArchiveJob(
+        return ArchiveStep(
             Cluster(kafka),
             opened,
             Ledger(opened, self.archive.archive),
-            DriverEngine(kafka, opened, limits)
+            PlainEngine(kafka, opened, limits)
             if plain
             else SparkEngine(url, store, kafka, limits, self.archive.source.reader),
             Choice(self.archive.policies.lost_offsets, self.archive.policies.bad_record),

@@ -17,9 +17,9 @@ from kafka_archiver.kafka.cluster import Topic
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.plan import BadRecord, Chunk, Plan
 from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.spark.finish import Choice
-from kafka_archiver.spark.job import ArchiveJob
 from kafka_archiver.spark.reading import whole_chunk
+from kafka_archiver.steps.archive.finish import Choice
+from kafka_archiver.steps.archive.step import ArchiveStep
 from kafka_archiver.steps.auditing import audit
 from kafka_archiver.steps.backlog import archive_runs
 from kafka_archiver.steps.close_hours import close_hours
@@ -110,9 +110,9 @@ class Lake:
         if until != "committed":
             close_hours(self.context, work.runs)
 
-    def job(self) -> ArchiveJob:
+    def job(self) -> ArchiveStep:
         choice = Choice(self.archive.policies.lost_offsets, self.archive.policies.bad_record)
-        return ArchiveJob(self.brokers, self.store, self.ledger, self, choice)  # type: ignore[arg-type]
+        return ArchiveStep(self.brokers, self.store, self.ledger, self, choice)  # type: ignore[arg-type]
 
     def write(self, plan: Plan, chunks: Sequence[Chunk], bad_record: BadRecord) -> list[ChunkResult]:
         """The engine."""

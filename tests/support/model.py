@@ -20,8 +20,8 @@ from kafka_archiver.errors import ArchiverError, IntegrityError, TransientError
 from kafka_archiver.intervals import Interval, from_ms
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.ranges import TopicPartition
-from kafka_archiver.spark.finish import Choice
-from kafka_archiver.spark.job import ArchiveJob
+from kafka_archiver.steps.archive.finish import Choice
+from kafka_archiver.steps.archive.step import ArchiveStep
 from kafka_archiver.steps.auditing import audit
 from kafka_archiver.steps.backlog import archive_runs
 from kafka_archiver.steps.close_hours import close_hours
@@ -491,7 +491,7 @@ class Model(RuleBasedStateMachine):
         limits = Limits(upload_threads=1, spill_directory=self.directory)
         engine = WatchedEngine(self.world.read, context.store, limits, actor)
         choice = Choice(policies.lost_offsets, policies.bad_record)
-        job = ArchiveJob(context.cluster, context.store, context.ledger, engine, choice)
+        job = ArchiveStep(context.cluster, context.store, context.ledger, engine, choice)
         return [
             lambda: archive_runs(context, work, job.run),
             lambda: verify(context, work.runs),

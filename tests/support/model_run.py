@@ -19,8 +19,8 @@ from unittest.mock import patch
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from kafka_archiver.spark import finish
 from kafka_archiver.steps import close_hours, verify
+from kafka_archiver.steps.archive import finish
 from kafka_archiver.writer.commit import complete
 from scripts.stack.kafka import Kafka, KafkaPorts
 from scripts.stack.ports import free_ports

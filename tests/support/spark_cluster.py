@@ -13,6 +13,7 @@ from typing import Any
 
 import psutil
 
+from kafka_archiver.job import ENDPOINTS
 from kafka_archiver.orchestration.package import build_package
 from scripts.stack.process import end
 from scripts.stack.spark_cluster import Master, Worker, clean_environment
@@ -98,7 +99,7 @@ class ClusterArchiver(Archiver):
         return [submit, "--py-files", str(build_package(self.directory)), *options, *others]
 
     def environment(self, **extra: str) -> dict[str, str]:
-        endpoints = super().environment()["KAFKA_ARCHIVER_ENDPOINTS"]
+        endpoints = super().environment()[ENDPOINTS]
         python: dict[str, Any] = dict.fromkeys(("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"), str(self.cluster.python))
         clean = clean_environment(DRIVER_ZONE, self.cluster.directory)
-        return {**clean, **python, "KAFKA_ARCHIVER_ENDPOINTS": endpoints, **extra}
+        return {**clean, **python, ENDPOINTS: endpoints, **extra}

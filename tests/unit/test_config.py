@@ -44,6 +44,7 @@ def test_what_is_assumed_of_the_order_of_times_may_be_null(said: str, meant: tim
     ("old", "new", "message"),
     [
         ("topics:", "topic:", "orders.yaml: `source.topic` is not a key of an archive"),
+        ("archive: orders", "archive: orders\nspark: {driver_records: 0}", "`spark.driver_records` is not a key"),
         ("[orders]", "orders", "`source.topics`: expected a list; found 'orders'"),
         ("[orders]", "[orders], pattern: o", "expected exactly one of `topics` (a list of names) and `pattern`"),
         ("topics: [orders]", "pattern: '('", "a regular expression in `pattern` (missing )"),

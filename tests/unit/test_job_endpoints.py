@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from kafka_archiver.orchestration.handover import BY_FILE, ENDPOINTS, FILE
+from kafka_archiver.config import Archive
+from kafka_archiver.job import ENDPOINTS, ArchiveJob, Endpoints
+from kafka_archiver.orchestration.handover import BY_FILE, FILE
 from kafka_archiver.spark.failures import MARK, PERMANENT_EXIT
-from kafka_archiver.steps.context import Endpoints
 from scripts.stack.paths import ROOT
 
 pytestmark = pytest.mark.unit
@@ -19,9 +20,15 @@ TEXT = Endpoints({"bootstrap.servers": "127.0.0.1:9", "sasl.password": SECRET}, 
 
 def said(folder: Path, value: str) -> str:
     """The job's last line. A store in memory has no run: it is said where the endpoints could be read."""
-    arguments = ["--store", "memory://x/y", "--archive", "orders", "--run", "20261121T040000Z"]
+    archive = Archive.model_validate(
+        {"archive": "orders", "source": {"topics": ["t"]}, "store": {"url": "memory://x/y"}}
+    )
     done = subprocess.run(
-        [sys.executable, ROOT / "spark_jobs" / "archive.py", *arguments],
+        [
+            sys.executable,
+            ROOT / "spark_jobs" / "archive.py",
+            ArchiveJob.of(archive, ["20261121T040000Z"]).to_argument(),
+        ],
         env={**os.environ, "PYTHONPATH": str(ROOT / "include"), ENDPOINTS: value},
         cwd=folder,
         capture_output=True,

@@ -14,11 +14,9 @@ from kafka_archiver.formats import avro, compress, known_bytes
 from kafka_archiver.formats.known_bytes import require_known_bytes
 from kafka_archiver.plan import ENCODING, PartitionPlan, Settings
 from kafka_archiver.ranges import Range
-from kafka_archiver.spark.driver import DriverEngine
 from kafka_archiver.spark.native import write_natively
 from kafka_archiver.spark.sink import Sink
 from kafka_archiver.writer.result import Limits
-from tests.support.chunks import new_store
 from tests.support.formats import CASES, Case, every_case
 from tests.support.values import plan
 
@@ -115,7 +113,7 @@ class Local:
         return self
 
 
-@pytest.mark.parametrize("engine", ["native", "spark", "driver"])
+@pytest.mark.parametrize("engine", ["native", "spark"])
 def test_no_task_reads_before_its_libraries_were_looked_at(monkeypatch: pytest.MonkeyPatch, engine: str) -> None:
     monkeypatch.setattr(compress, "GZIP_LEVEL", 1)
     partition = PartitionPlan(
@@ -140,7 +138,6 @@ def test_no_task_reads_before_its_libraries_were_looked_at(monkeypatch: pytest.M
     write: dict[str, Callable[[], object]] = {
         "native": lambda: write_natively(context, chunks, nowhere, sink),  # type: ignore[arg-type]
         "spark": lambda: next(sink.write_frame(records())),
-        "driver": lambda: DriverEngine(nowhere, new_store(), Limits()).write(of, chunks, "fail"),
     }
     with pytest.raises(PermanentError, match="does not write the bytes of this release"):
         write[engine]()

@@ -11,6 +11,7 @@ from kafka_archiver.config import Archive
 from kafka_archiver.documents import isoformat
 from kafka_archiver.errors import ArchiverError
 from kafka_archiver.intervals import Interval
+from kafka_archiver.job import Endpoints
 from kafka_archiver.orchestration.cause import cause_of, shortened
 from kafka_archiver.orchestration.connections import endpoints
 from kafka_archiver.orchestration.gate import PLAN
@@ -18,7 +19,7 @@ from kafka_archiver.orchestration.params import takes_new
 from kafka_archiver.orchestration.schedule import interval_of
 from kafka_archiver.plan import Plan
 from kafka_archiver.steps.backlog import still_open
-from kafka_archiver.steps.context import Context, Endpoints
+from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.plan import Work, describe
 
 log = logging.getLogger(__name__)

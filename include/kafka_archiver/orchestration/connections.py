@@ -11,11 +11,11 @@ from airflow.sdk.log import mask_secret
 
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import ConfigError
+from kafka_archiver.job import Endpoints
 from kafka_archiver.kafka.java import java_properties
 from kafka_archiver.orchestration.lookup import Wanted, find
 from kafka_archiver.properties import is_plain_address
 from kafka_archiver.secrets import masked
-from kafka_archiver.steps.context import Endpoints
 from kafka_archiver.store.options import S3Options
 
 # The archive's own business, or another kind of client's; a connection may be shared with consumers and producers.

@@ -10,11 +10,10 @@ from collections.abc import Mapping
 
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import ConfigError
+from kafka_archiver.job import ENDPOINTS
 from kafka_archiver.orchestration.spark_conf import spark_conf
 from kafka_archiver.secrets import SECRET_NAME
 
-# What the job reads (kafka_archiver.spark.main, not imported here: it would load Spark into Airflow).
-ENDPOINTS = "KAFKA_ARCHIVER_ENDPOINTS"
 FILE = "endpoints.json"
 # What YARN is told: to read the file that is shipped beside it.
 BY_FILE = {f"spark.yarn.appMasterEnv.{ENDPOINTS}": f"@{FILE}"}

@@ -10,6 +10,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import PermanentError
+from kafka_archiver.job import ArchiveJob
 from kafka_archiver.orchestration.connections import endpoints
 from kafka_archiver.orchestration.gate import PLAN
 from kafka_archiver.orchestration.lookup import Wanted, find
@@ -77,12 +78,7 @@ class ArchiveOperator(SparkSubmitOperator):
             conf=self.conf,
             name=self.name,
             py_files=str(build_package(folder)),
-            application_args=[
-                *("--store", archive.store.url, "--archive", archive.archive, "--run", run),
-                *("--memory-bytes", str(archive.spark.memory_bytes), "--reader", archive.source.reader),
-                *("--driver-records", str(archive.spark.driver_records)),
-                *("--lost-offsets", archive.policies.lost_offsets, "--bad-record", archive.policies.bad_record),
-            ],
+            application_args=[ArchiveJob.of(archive, [run]).to_argument()],
         )
 
 

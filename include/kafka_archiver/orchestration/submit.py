@@ -8,14 +8,14 @@ from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.sdk.exceptions import AirflowException
 
 from kafka_archiver.config import Archive
+from kafka_archiver.driver.watchdog import TASK_PID
 from kafka_archiver.errors import ConfigError
+from kafka_archiver.job import ENDPOINTS, VERDICT, Endpoints
 from kafka_archiver.orchestration.connections import hidden
-from kafka_archiver.orchestration.handover import BY_FILE, ENDPOINTS, FILE, handed_over
+from kafka_archiver.orchestration.handover import BY_FILE, FILE, handed_over
 from kafka_archiver.orchestration.jvm import java_settings
 from kafka_archiver.orchestration.spark_conf import properties_text
 from kafka_archiver.orchestration.verdict import Verdict
-from kafka_archiver.spark.watchdog import TASK_PID
-from kafka_archiver.steps.context import Endpoints
 
 
 class SubmitHook(SparkSubmitHook):
@@ -35,7 +35,8 @@ class SubmitHook(SparkSubmitHook):
         self._endpoints = endpoints.to_json()
         self._folder = folder
         self._lock = lock
-        self._verdict = Verdict()
+        # In the folder a driver that runs elsewhere leaves none.
+        self._verdict = Verdict(folder / "verdict.json")
         # Not what spark-defaults.conf may say: a driver elsewhere is told things in another way.
         self._connection["deploy_mode"] = self._connection["deploy_mode"] or "client"
         handed = handed_over(archive, self._connection["master"], self._connection["deploy_mode"] == "cluster")
@@ -54,9 +55,9 @@ class SubmitHook(SparkSubmitHook):
         :raises ArchiverError: it failed; Permanent- or TransientError with its cause in one line.
         """
         own = {**os.environ, **java_settings(self._archive.source.reader, os.environ, self._folder)}
-        environment = {**own, ENDPOINTS: self._endpoints, TASK_PID: str(os.getpid())}
+        told = {ENDPOINTS: self._endpoints, VERDICT: str(self._verdict.file), TASK_PID: str(os.getpid())}
         try:
-            return super().submit(application, env=environment, pass_fds=[self._lock], **kwargs)
+            return super().submit(application, env={**own, **told}, pass_fds=[self._lock], **kwargs)
         except AirflowException:
             # Its message is the whole command and the output again; both are in the log already.
             raise self._verdict.error(self._submit_sp.returncode if self._submit_sp else None) from None

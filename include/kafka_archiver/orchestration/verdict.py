@@ -1,9 +1,11 @@
-"""What a Spark job's output and exit code say: the cause in one line, and whether to try again. Pure."""
+"""What a Spark job says of its failure: by a value where its driver ran here, else by its output and exit code."""
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
 
-from kafka_archiver.errors import ArchiverError, PermanentError, TransientError
+from kafka_archiver.errors import ArchiverError, Failure, PermanentError, TransientError
 from kafka_archiver.spark.failures import MARK, OUT_OF_MEMORY_EXIT, PERMANENT_EXIT, TRANSIENT_EXIT, out_of_memory
 
 # In cluster mode spark-submit exits with 1 whatever the job did, and YARN or Kubernetes log the job's own code.
@@ -12,9 +14,13 @@ _EXCEPTION = re.compile(r"^(?:Exception in thread \"[^\"]*\" |Caused by: )?((?:[
 
 
 class Verdict:
-    """Watches the lines of a spark-submit go by."""
+    """Watches the lines of a spark-submit go by.
 
-    def __init__(self) -> None:
+    `file`: where a driver that runs here leaves the failure (kafka_archiver.errors.Failure).
+    """
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
         self._cause: str | None = None
         self._exception: str | None = None
         self._codes: set[int] = set()
@@ -36,6 +42,9 @@ class Verdict:
 
         :param code: spark-submit's exit code, negative for the signal that killed it.
         """
+        # None is there when the driver is on another machine, or was killed; half a one when the disk was full.
+        with suppress(OSError, ValueError):
+            return Failure.from_json(self.file.read_text(encoding="ascii")).error()
         cause = self._cause or self._exception or "it did not say why; see the lines above"
         codes = {code, *self._codes}
         if PERMANENT_EXIT in codes:

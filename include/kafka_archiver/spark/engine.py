@@ -9,11 +9,12 @@ from itertools import count
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
+from kafka_archiver.job import Reader
 from kafka_archiver.plan import BadRecord, Chunk, Plan
 from kafka_archiver.spark.failures import understand
 from kafka_archiver.spark.local_dirs import local_dirs
 from kafka_archiver.spark.native import write_natively
-from kafka_archiver.spark.reading import Reader, describe, nothing_there, read_settings, require_all, whole_chunk
+from kafka_archiver.spark.reading import describe, nothing_there, read_settings, whole_chunk
 from kafka_archiver.spark.sink import Collected, Sink
 from kafka_archiver.spark.source import chunks_frame, range_read
 from kafka_archiver.store import open_store
@@ -43,7 +44,7 @@ class SparkEngine:
         self._url, self._options, self._kafka, self._limits, self._reader = url, options, kafka, limits, reader
 
     def write(self, plan: Plan, chunks: Sequence[Chunk], bad_record: BadRecord) -> list[ChunkResult]:
-        """Write the chunks' objects, invisible until somebody completes them. Each chunk has one result.
+        """Write the chunks' objects, invisible until somebody completes them.
 
         :param chunks: of the plan, each from where the log still has it.
         :raises ArchiverError: nothing was written then.
@@ -61,7 +62,6 @@ class SparkEngine:
                 results = self._by_frame(plan, chunks, sink)
             else:
                 results = _results(write_natively(context, chunks, self._kafka, sink))
-            require_all(plan, chunks, results)
         except Exception as error:
             abort(_results(collected.value), open_store(self._url, self._options))
             raise understand(error) from error

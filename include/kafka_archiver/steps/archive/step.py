@@ -1,4 +1,4 @@
-"""The archive job: the chunks of a run's plan → an engine that writes them → the manifest. Knows no Spark itself."""
+"""The step `archive`: the chunks of a run's plan → an engine that writes them → the manifest. Knows no Spark."""
 
 import logging
 from collections.abc import Sequence
@@ -12,8 +12,9 @@ from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import Manifest
 from kafka_archiver.plan import ENCODING, BadRecord, Chunk, Plan
 from kafka_archiver.ranges import Range
-from kafka_archiver.spark.finish import Choice, as_intended, finish
-from kafka_archiver.spark.logs import Logs, read_logs
+from kafka_archiver.steps.archive.finish import Choice, as_intended, finish
+from kafka_archiver.steps.archive.logs import Logs, read_logs
+from kafka_archiver.steps.archive.results import require_all
 from kafka_archiver.store import Store
 from kafka_archiver.writer.commit import abort
 from kafka_archiver.writer.result import ChunkResult
@@ -29,8 +30,8 @@ class Engine(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ArchiveJob:
-    """Archives runs one after the other. `choice`: the archive's policies as they are today."""
+class ArchiveStep:
+    """Archives runs. `choice`: the archive's policies as they are today."""
 
     cluster: Cluster
     store: Store
@@ -62,6 +63,7 @@ class ArchiveJob:
         log.info("archiving run %s: %s offsets in %d chunks", run, f"{plan.count:,}", len(chunks))
         results = self._write(source, chunks, choice) if chunks else []
         try:
+            require_all(source, chunks, results)
             now = self._logs(plan, stored)
             if not now.is_as(logs):
                 raise TransientError(

@@ -1,0 +1,80 @@
+"""The main program of the job `archive`: reads its document, archives the runs, and says what failed."""
+
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from kafka_archiver.driver.unpacked import unpacked
+from kafka_archiver.driver.watchdog import watch
+from kafka_archiver.errors import ArchiverError, ConfigError, Failure
+from kafka_archiver.job import ENDPOINTS, VERDICT, ArchiveJob, Endpoints
+from kafka_archiver.kafka.cluster import Cluster
+from kafka_archiver.ledger import Ledger
+from kafka_archiver.spark.failures import exit_code, one_line, understand
+from kafka_archiver.steps.archive.finish import Choice
+from kafka_archiver.steps.archive.step import ArchiveStep, Engine
+from kafka_archiver.store import open_store
+from kafka_archiver.writer.result import Limits
+
+MakeEngine = Callable[[ArchiveJob, Endpoints], Engine]
+
+
+def spark_engine(job: ArchiveJob, endpoints: Endpoints) -> Engine:
+    """The engine that writes in Spark's tasks. Before this, PySpark is not imported."""
+    sys.path[:] = unpacked(sys.path, os.environ.get("SPARK_HOME", ""))
+    from kafka_archiver.spark.engine import SparkEngine
+
+    limits = Limits(memory_bytes=job.memory_bytes)
+    return SparkEngine(job.store, dict(endpoints.store), dict(endpoints.kafka), limits, job.reader)
+
+
+def main(arguments: Sequence[str], make_engine: MakeEngine = spark_engine) -> int:
+    """Archive the runs that the document names, one after the other. Returns the exit code."""
+    watch()
+    logging.basicConfig(stream=sys.stdout, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    try:
+        job, endpoints = ArchiveJob.from_arguments(arguments), _endpoints()
+        store = open_store(job.store, endpoints.store)
+        step = ArchiveStep(
+            Cluster(endpoints.kafka),
+            store,
+            Ledger(store, job.archive),
+            make_engine(job, endpoints),
+            Choice(job.lost_offsets, job.bad_record),
+        )
+        for run in job.runs:
+            step.run(run)
+    except Exception as error:  # noqa: BLE001 - the last line of the log says what it was, whatever it was
+        return _failed(understand(error))
+    return 0
+
+
+def _endpoints() -> Endpoints:
+    text = os.environ.get(ENDPOINTS)
+    if not text:
+        raise ConfigError(
+            f"the environment variable {ENDPOINTS} is not set: expected JSON with `kafka` (client properties) and "
+            "`store` (options), or @ and the name of a file with it; the DAG's task `archive` sets it"
+        )
+    try:
+        # YARN ships a file beside the driver: a variable would be in its logs.
+        return Endpoints.from_json(Path(text[1:]).read_bytes() if text.startswith("@") else text)
+    except OSError as error:
+        raise ConfigError(f"{ENDPOINTS} names a file that cannot be read: {error}") from None
+
+
+def _failed(cause: Exception) -> int:
+    if not isinstance(cause, ArchiverError):
+        traceback.print_exc()
+    elif place := os.environ.get(VERDICT):
+        # Without it the task goes by the exit code and the last line, as where the driver is on another machine.
+        with suppress(OSError):
+            Path(place).write_text(Failure.of(cause).to_json(), encoding="ascii")
+    sys.stdout.write(one_line(cause) + "\n")
+    sys.stdout.flush()
+    return exit_code(cause)

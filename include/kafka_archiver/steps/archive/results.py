@@ -1,0 +1,40 @@
+"""What an engine owes: one result for each chunk that it was given."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from kafka_archiver.errors import IntegrityError
+from kafka_archiver.plan import Chunk, Plan
+from kafka_archiver.ranges import TopicPartition
+from kafka_archiver.writer.result import ChunkResult
+
+
+def require_all(plan: Plan, chunks: Sequence[Chunk], results: Sequence[ChunkResult]) -> None:
+    """One result a chunk: offsets without any would be taken for such at which Kafka has no record.
+
+    :param chunks: what the engine was given, of each as much as the log still has.
+    :param results: of whole chunks.
+    :raises IntegrityError: a chunk has none, or there are others.
+    """
+    found = Counter((result.chunk.name, result.chunk.start) for result in results)
+    # Of some only the rest was read.
+    missing = [c for c in chunks if not found.keys() & {(c.name, c.start), _whole(plan, c)}]
+    if missing:
+        more = f", nor have {len(missing) - 1:,} others" if len(missing) > 1 else ""
+        raise _fault(plan, f"{missing[0]} was given to the engine, and has no result{more}")
+    if len(results) != len(chunks):
+        twice = [f"{place} has {number}" for place, number in found.items() if number > 1]
+        raise _fault(
+            plan, f"{len(chunks)} chunks were given to the engine, and have {len(results)} results {twice[:3]}"
+        )
+
+
+def _whole(plan: Plan, chunk: Chunk) -> tuple[TopicPartition, int] | None:
+    whole = plan.chunk_of(chunk.name, chunk.start)
+    return (whole.name, whole.start) if whole else None
+
+
+def _fault(plan: Plan, what: str) -> IntegrityError:
+    return IntegrityError(
+        f"run {plan.run}: {what}. Nothing of this attempt is stored; this is a fault of the engine, please report it"
+    )
