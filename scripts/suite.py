@@ -36,6 +36,7 @@ REST = "rest"
 _CLOSING = re.compile(r"^=+ (?P<counts>.*\d+ \w+.*) in [\d.]+s(?: \([\d:]+\))? =+$")
 _COUNT = re.compile(r"(\d+) (failed|passed|skipped|errors?|xfailed|xpassed)\b")
 _LAST_LINES = 60
+_SAY_EVERY = 60.0
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,13 @@ def run(shares: Mapping[str, Sequence[str]], output: Path, root: Path) -> int:
     # Interrupted, pytest ends its services. Whoever is at the keyboard interrupts it himself; others tell us alone.
     signal.signal(signal.SIGINT, lambda *_: None)
     signal.signal(signal.SIGTERM, stop)
+    said = began
+    while any(process.poll() is None for process in running.values()):
+        time.sleep(0.2)
+        if time.monotonic() - said > _SAY_EVERY:
+            said = time.monotonic()
+            how_far = (f"{name} {_how_far(_file(output, name), process)}" for name, process in running.items())
+            print(f"{(said - began) / 60:4.0f} min   {'   '.join(how_far)}", flush=True)
     ended = [Ended.of(name, _file(output, name), process.wait()) for name, process in running.items()]
     for share in ended:
         if share.code:
@@ -111,6 +119,12 @@ def closing_line(ended: Sequence[Ended], seconds: float) -> str:
     broken = [share.name for share in ended if share.code]
     verdict = f"FAILED ({', '.join(broken)})" if broken else "PASSED"
     return f"{verdict}: {told} in {seconds // 60:.0f} min {seconds % 60:.0f} s"
+
+
+def _how_far(output: Path, process: subprocess.Popen[bytes]) -> str:
+    """As pytest says at the end of each line of dots."""
+    shown = re.findall(r"\[ *(\d+%)\]$", output.read_text(errors="replace"), re.M)
+    return "has ended" if process.poll() is not None else shown[-1] if shown else "begins"
 
 
 def _file(output: Path, name: str) -> Path:

@@ -42,8 +42,8 @@ def start(folder: Path, *sources: str | None) -> "subprocess.Popen[str]":
             (folder / f"test_{number}.py").write_text(source)
     shares = {f"share {number}": [f"test_{number}.py"] for number in range(len(sources))}
     (folder / "run.py").write_text(
-        "import sys\nfrom pathlib import Path\nfrom scripts.suite import run\n"
-        f"sys.exit(run({shares!r}, Path('output'), Path()))\n"
+        "import sys\nfrom pathlib import Path\nfrom scripts import suite\nsuite._SAY_EVERY = 0.5\n"
+        f"sys.exit(suite.run({shares!r}, Path('output'), Path()))\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     return subprocess.Popen(
@@ -75,9 +75,11 @@ def test_the_last_line_is_the_sum_and_the_exit_code_the_worst(
     assert "share 0    passed   2 passed" in output
 
 
-def test_what_is_told_to_end_lets_pytest_end_its_services(tmp_path: Path) -> None:
+def test_it_says_how_far_it_is_and_when_told_to_end_lets_pytest_end_its_services(tmp_path: Path) -> None:
     process = start(tmp_path, WAITS)
     until((tmp_path / "up").exists)
+    assert process.stdout is not None
+    until(lambda: "min   share 0 begins" in process.stdout.readline())  # type: ignore[union-attr]
     process.send_signal(signal.SIGTERM)
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 2, output
