@@ -33,7 +33,7 @@ SHARES: Mapping[str, Sequence[str]] = {
 }
 REST = "rest"
 # pytest's last line: ===== 1 failed, 20 passed, 2 skipped in 75.20s (0:01:15) =====
-_CLOSING = re.compile(r"^=+ (?P<counts>.*\d+ \w+.*) in [\d.]+s(?: \([\d:]+\))? =+$")
+_CLOSING = re.compile(r"^(?:=+ )?(?P<counts>\d+ \w+.*) in [\d.]+s(?: \([\d:]+\))?(?: =+)?$")
 _COUNT = re.compile(r"(\d+) (failed|passed|skipped|errors?|xfailed|xpassed)\b")
 _LAST_LINES = 60
 _SAY_EVERY = 60.0
@@ -50,8 +50,9 @@ class Ended:
 
     @classmethod
     def of(cls, name: str, output: Path, code: int) -> Ended:
-        lines = output.read_text(errors="replace").splitlines()
-        closing = next((m["counts"] for line in reversed(lines[-3:]) if (m := _CLOSING.match(line))), None)
+        # librdkafka's threads may have a word after it.
+        lines = reversed(output.read_text(errors="replace").splitlines())
+        closing = next((found["counts"] for line in lines if (found := _CLOSING.match(line))), None)
         if closing is None:
             how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
             # A process that leaves without a word has not run its tests, whatever its exit code says.
@@ -82,7 +83,7 @@ def run(shares: Mapping[str, Sequence[str]], output: Path, root: Path) -> int:
     for name, arguments in shares.items():
         with _file(output, name).open("wb") as file:
             # Three that write one cache would leave the last one's.
-            command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
+            command = [sys.executable, "-m", "pytest", "--color=no", "-p", "no:cacheprovider", *arguments]
             running[name] = subprocess.Popen(command, cwd=root, stdout=file, stderr=subprocess.STDOUT)
     print(f"{len(shares)} processes at work; what they say is in {output}/*.txt", flush=True)
 

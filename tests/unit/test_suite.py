@@ -17,6 +17,7 @@ pytestmark = pytest.mark.unit
 PASSES = "def test_it(): pass\n\ndef test_that(): pass\n"
 FAILS = "def test_it(): pass\n\ndef test_that(): assert 6 * 9 == 42\n"
 BREAKS = "import pytest\n\n@pytest.fixture\ndef broken(): yield; 1 / 0\n\ndef test_it(broken): pass\n"
+LOUD = PASSES + "import atexit, os\natexit.register(os.write, 2, b'%3|FAIL|rdkafka: and more\\n' * 9)\n"
 SKIPS = "import pytest\n\ndef test_it(): pytest.skip('not today')\n\ndef test_that(): pass\n"
 DIES = "import os, signal\n\ndef test_it(): os.kill(os.getpid(), signal.SIGKILL)\n"
 LEAVES = "import os\n\ndef test_it(): os._exit(0)\n"
@@ -55,6 +56,7 @@ def start(folder: Path, *sources: str | None) -> "subprocess.Popen[str]":
 @pytest.mark.parametrize(
     ("second", "code", "last", "said"),
     [
+        pytest.param(LOUD, 0, "PASSED: 0 failed, 4 passed in ", "", id="has more to say at its end"),
         pytest.param(SKIPS, 0, "PASSED: 0 failed, 3 passed, 1 skipped in ", "", id="skips"),
         pytest.param(FAILS, 1, "FAILED (share 1): 1 failed, 3 passed in ", "assert (6 * 9) == 42", id="fails"),
         pytest.param(BREAKS, 1, "FAILED (share 1): 0 failed, 1 error, 3 passed in ", "ZeroDivisionError", id="breaks"),
