@@ -18,18 +18,15 @@ from pathlib import Path
 
 from scripts.stack.paths import LOCAL, ROOT
 
-_INTEGRATION = "tests/integration/test_"
+
+def _integration(*names: str) -> list[str]:
+    return [f"tests/integration/test_{name}.py" for name in names]
+
+
 # In the order in which they run. What starts Airflow or a cluster, which then stay to the end, comes last.
 SHARES: Mapping[str, Sequence[str]] = {
-    "airflow": [
-        "tests/dags",
-        *(f"{_INTEGRATION}{name}.py" for name in ("cases", "temporary_files")),
-        *(f"{_INTEGRATION}{name}.py" for name in ("audit_dag", "commands", "killed_tasks", "scheduler", "secrets")),
-    ],
-    "spark": [
-        "tests/spark",
-        *(f"{_INTEGRATION}{name}.py" for name in ("yarn", "timezones", "cluster")),
-    ],
+    "airflow": ["tests/dags", *_integration("cases", "audit_dag", "commands", "killed_tasks", "scheduler", "secrets")],
+    "spark": ["tests/spark", *_integration("temporary_files", "yarn", "timezones", "cluster")],
 }
 REST = "rest"
 # pytest's last line: ===== 1 failed, 20 passed, 2 skipped in 75.20s (0:01:15) =====
