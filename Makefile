@@ -23,10 +23,10 @@ status: ## Show which services run
 demo: install ## Archive a believable stream hourly, kill the job once, backfill an hour, show the result
 	@$(VENV)/python -m scripts.demo
 
-test: install ## Run all tests, on real services of their own
-	@$(VENV)/python -m pytest
+test: install ## Run all tests, on real services of their own, in three processes
+	@$(VENV)/python -m scripts.suite
 
-bench: install ## Measure records per second, CPU and memory, beside the floors
+bench: install ## Measure records per second, CPU and memory, beside a bare program
 	@$(VENV)/python -m bench
 
 lint: install ## Check style, types and the import contract

@@ -9,11 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench.cluster import cluster
 from bench.compare import changes
 from bench.figures import Result
 from bench.job import JobSettings
-from bench.profile import Profile
 from bench.runner import FEW, Bench
 from bench.scenarios import SCENARIOS
 from bench.services import HOME, services
@@ -53,7 +51,7 @@ def _saved(text: str) -> dict[str, Any]:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python -m bench", description="Measure the archive job beside the floors and a bare program."
+        prog="python -m bench", description="Measure the archive job beside a bare program."
     )
     parser.add_argument(
         "--records", type=_at_least(FEW + 1), default=1_000_000, help="in each scenario (default 1,000,000)"
@@ -62,11 +60,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--repeat", type=_at_least(1), default=1, metavar="N", help="run each N times; the table has medians"
     )
-    parser.add_argument("--no-floors", action="store_true", help="leave the floors and the bare program out")
+    parser.add_argument("--no-bare", action="store_true", help="leave the bare program out")
     parser.add_argument("--cores", type=_at_least(1), default=2, help="of Spark, in the driver's JVM")
-    parser.add_argument(
-        "--workers", type=_at_least(0), default=0, help="instead: a standalone cluster of so many, a core each"
-    )
     parser.add_argument("--reader", choices=["auto", "native", "spark"], default="auto", help="how records are read")
     parser.add_argument(
         "--store", type=_pair, nargs="+", default=[], metavar="KEY=VALUE", help="of the archive's section store"
@@ -78,7 +73,7 @@ def _arguments() -> argparse.Namespace:
         type=Path,
         const=HOME / "profiles",
         metavar="DIRECTORY",
-        help="instead of measuring, sample each job: folded stacks, a flame graph, a summary (.local/bench/profiles)",
+        help="instead of measuring, draw a flame graph of each job (.local/bench/profiles)",
     )
     parser.add_argument("--fresh", action="store_true", help="make the topics anew")
     parser.add_argument("--json", type=_new_file, metavar="FILE", help="write all figures there")
@@ -89,10 +84,7 @@ def _arguments() -> argparse.Namespace:
         metavar="FILE",
         help="what --json wrote before: say what takes more CPU; exit code 1",
     )
-    options = parser.parse_args()
-    if options.profile and options.workers:
-        parser.error("--profile samples what spark-submit starts; with --workers, others start the executors")
-    return options
+    return parser.parse_args()
 
 
 def main() -> int:
@@ -113,23 +105,17 @@ def main() -> int:
 
     store = dict(pair.split("=", 1) for pair in options.store)
     results: dict[str, list[Result]] = {name: [] for name in wanted}
-    with services(options.fresh, needed) as running, cluster(options.workers) as spark:
-        settings = JobSettings(
-            cores=options.workers or options.cores,
-            store=store,
-            conf=options.conf,
-            reader=options.reader,
-            cluster=spark,
-        )
+    with services(options.fresh, needed) as running:
+        settings = JobSettings(cores=options.cores, store=store, conf=options.conf, reader=options.reader)
         bench = Bench(running, settings, options.records, say)
         if options.profile:
             for name, scenario in wanted.items():
-                print(bench.profile(name, scenario, Profile(options.profile.resolve(), name.replace(" ", "-"))))
+                bench.draw(name, scenario, options.profile.resolve() / f"{name.replace(' ', '-')}.svg")
             return 0
         # Turn by turn, so that a slow spell of the machine meets all scenarios.
         for _ in range(options.repeat):
             for name, scenario in wanted.items():
-                results[name].append(bench.run(name, scenario, not options.no_floors))
+                results[name].append(bench.run(name, scenario, not options.no_bare))
                 # After each, so that a sitting that breaks off leaves what it has measured.
                 now = {name: [run.to_dict() for run in runs] for name, runs in results.items() if runs}
                 if options.json:

@@ -10,19 +10,6 @@ MILLION = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Floors:
-    """CPU seconds for all records: reading them in Java (start-up apart), compressing and sending them from Python."""
-
-    consume: float
-    compress_and_put: float
-
-    @property
-    def both(self) -> float:
-        """Their sum."""
-        return self.consume + self.compress_and_put
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Bare:
     """The bare program on the same topic, and on one of a few records."""
 
@@ -40,20 +27,14 @@ class Result:
     """One run of one scenario.
 
     :param tiny: the same job on a plan of a few records: start-up, which is taken off.
-    :param floors: None where they say nothing (formats other than JSON lines with gzip).
     :param bare: None if it was not run.
-    :param plain_bytes: Parquet: what pyarrow makes of the same tables with its own settings for zstd.
-    :param zlib_ratio: gzip: its bytes as a multiple of what zlib's level 6 makes.
     """
 
     name: str
     run: JobRun
     tiny: JobRun
     cores: int
-    floors: Floors | None = None
     bare: Bare | None = None
-    plain_bytes: int | None = None
-    zlib_ratio: float | None = None
 
     def _per_million(self, seconds: float) -> float:
         """Of what is left when start-up, with its few records, is taken off."""
@@ -118,11 +99,6 @@ class Result:
         return (self.run.records - self.tiny.records) / seconds if seconds > 0 else None
 
     @property
-    def ratio(self) -> float | None:
-        """The job's CPU as a multiple of the floors'."""
-        return None if self.floors is None else self.total / self._per_million(self.floors.both)
-
-    @property
     def memory_per_core(self) -> float:
         """Bytes: the most that all processes of the job held at a time, driver included, a core."""
         return self.run.usage.peak_total / self.cores
@@ -133,7 +109,6 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON: all figures, and what they come from."""
-        floors = self.floors
         return {
             "scenario": self.name,
             "records": self.run.records,
@@ -147,15 +122,6 @@ class Result:
             "others_cpu_seconds_per_million": self.others,
             "bare_cpu_seconds_per_million": self.bare_total,
             "ratio_to_bare": self.to_bare,
-            "plain_parquet_bytes": self.plain_bytes,
-            "ratio_to_zlib_6": self.zlib_ratio,
-            "floors_cpu_seconds_per_million": None
-            if floors is None
-            else {
-                "consume": self._per_million(floors.consume),
-                "compress_and_put": self._per_million(floors.compress_and_put),
-            },
-            "ratio_to_floors": self.ratio,
             "cores": self.cores,
             "memory_bytes_per_core": self.memory_per_core,
             "objects": self.run.objects,

@@ -13,10 +13,9 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from bench.processes import Stat, busy, command, descendants, memory, stat, threads
+from bench.processes import Stat, busy, command, descendants, memory, stat
 from bench.usage import Kind, Usage
 
 _SECONDS = 0.1
@@ -28,9 +27,7 @@ _SET_CHILD_SUBREAPER = 36
 class Account:
     """Each process's latest figures."""
 
-    def __init__(self, with_threads: bool = False) -> None:
-        self._with_threads = with_threads
-        self._threads: dict[Kind, dict[int, Stat]] = {}
+    def __init__(self) -> None:
         self._cpu: dict[int, float] = {}
         self._kinds: dict[int, Kind] = {}
         self._peaks: dict[Kind, int] = {}
@@ -45,8 +42,6 @@ class Account:
             # A process that has ended shows no arguments any more.
             if kind is not None and process.state != "Z":
                 self._kinds[process.pid] = kind
-            if self._with_threads and kind in ("driver", "worker"):
-                self._threads.setdefault(kind, {}).update({thread.pid: thread for thread in threads(process.pid)})
 
     def weigh(self, found: list[Stat]) -> None:
         """Take memory figures."""
@@ -75,17 +70,7 @@ class Account:
             peak_total=self._total,
             machine=machine,
             machine_cores=os.cpu_count() or 1,
-            threads={kind: _by_name(found.values()) for kind, found in self._threads.items()},
         )
-
-
-def _by_name(found: Iterable[Stat]) -> dict[str, float]:
-    by_name: dict[str, float] = {}
-    for thread in found:
-        # rdk:broker1, rdk:broker-1, …
-        name = thread.name.rstrip("-0123456789")
-        by_name[name] = by_name.get(name, 0) + thread.cpu
-    return by_name
 
 
 def _kind(process: Stat) -> Kind | None:
@@ -98,19 +83,16 @@ def _kind(process: Stat) -> Kind | None:
     return "driver" if "python" in arguments.split(" ")[0] else None
 
 
-def run(arguments: list[str], log: Path, with_threads: bool, others: Sequence[int]) -> Usage:
-    """The command, to its end and to that of everything it has started.
-
-    :param others: processes that are not counted, but whatever they start in the meantime is.
-    """
+def run(arguments: list[str], log: Path) -> Usage:
+    """The command, to its end and to that of everything it has started."""
     ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1)
     started, idle = time.monotonic(), busy()
-    account, code, turn = Account(with_threads), -1, 0
+    account, code, turn = Account(), -1, 0
     with log.open("wb") as output:
         root = subprocess.Popen(arguments, stdout=output, stderr=output, stdin=subprocess.DEVNULL)
     wall = machine = 0.0
     while True:
-        found = descendants(os.getpid(), *others)
+        found = descendants(os.getpid())
         account.see(found)
         if turn % _MEMORY_EVERY == 0:
             account.weigh(found)
@@ -138,11 +120,9 @@ def _ended() -> int | None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("--threads", action="store_true")
-    parser.add_argument("--others", type=int, nargs="*", default=[])
     parser.add_argument("result", type=Path)
     parser.add_argument("log", type=Path)
     parser.add_argument("command", nargs=argparse.REMAINDER)
     options = parser.parse_args()
-    usage = run(options.command, options.log, options.threads, options.others)
+    usage = run(options.command, options.log)
     options.result.write_text(json.dumps(usage.to_dict()))

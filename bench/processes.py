@@ -47,16 +47,7 @@ def busy() -> float:
     return (user + nice + system + irq + softirq) * TICK
 
 
-def threads(pid: int) -> list[Stat]:
-    """A line for each thread of a process, with the thread's id in place of the process's; none when it is gone."""
-    try:
-        lines = [(task / "stat").read_text(errors="replace") for task in Path(f"/proc/{pid}/task").iterdir()]
-    except OSError:
-        return []
-    return [parse_stat(line) for line in lines]
-
-
-def memory(pid: int | str) -> Memory:
+def memory(pid: int) -> Memory:
     """Its memory; zeros when it has ended."""
     try:
         status = Path(f"/proc/{pid}/status").read_text(errors="replace")
@@ -81,11 +72,11 @@ def command(pid: int) -> str:
         return ""
 
 
-def descendants(*roots: int) -> list[Stat]:
-    """All processes below the roots."""
+def descendants(root: int) -> list[Stat]:
+    """All processes below this one."""
     found = {s.pid: s for s in map(stat, [int(p.name) for p in Path("/proc").iterdir() if p.name.isdigit()]) if s}
     below: list[Stat] = []
-    level = set(roots)
+    level = {root}
     while level:
         children = [s for s in found.values() if s.parent in level]
         below += children

@@ -1,13 +1,12 @@
-"""Runs a scenario: a topic, archived by the real job, beside the floors and the bare program."""
+"""Runs a scenario: a topic, archived by the real job, beside the bare program."""
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 from bench.commands import measured
-from bench.figures import Bare, Floors, Result
-from bench.floors import compress_and_put, java_consumer
-from bench.job import JobRun, JobSettings, archive, beside_zlib, plain_parquet
-from bench.profile import Profile
+from bench.figures import Bare, Result
+from bench.job import JobRun, JobSettings, archive
 from bench.records import records
 from bench.scenarios import Scenario
 from bench.services import Services
@@ -25,32 +24,22 @@ class Bench:
 
     def __init__(self, services: Services, settings: JobSettings, number: int, say: Say) -> None:
         self._services, self._settings, self._number, self._say = services, settings, number, say
-        self._floors: dict[str, Floors] = {}
 
-    def run(self, name: str, scenario: Scenario, floors: bool) -> Result:
-        """Measure one. Floors are measured once for each topic, start-up and the bare program each time."""
+    def run(self, name: str, scenario: Scenario, bare: bool) -> Result:
+        """Measure one: its start-up, the job and, if wanted, the bare program."""
         topic = self._fill(name, scenario, self._number)
         # Start-up is the same whatever the records are like.
         few = self._fill(name, Scenario(size=scenario.size), FEW)
-        is_parquet = scenario.store.get("format") == "parquet"
         self._say(f"{name}: start-up, then the job")
         tiny, run = self._archive(scenario, few), self._archive(scenario, topic)
-        return Result(
-            name=name,
-            tiny=tiny,
-            run=run,
-            cores=self._settings.cores,
-            floors=self._floors_of(scenario, topic, few) if floors and scenario.is_lines else None,
-            bare=self._bare(name, scenario, topic, few) if floors else None,
-            zlib_ratio=beside_zlib(self._services, run) if floors and scenario.is_lines else None,
-            plain_bytes=plain_parquet(self._services, run) if floors and is_parquet else None,
-        )
+        beside = self._bare(name, scenario, topic, few) if bare else None
+        return Result(name=name, tiny=tiny, run=run, cores=self._settings.cores, bare=beside)
 
-    def profile(self, name: str, scenario: Scenario, profile: Profile) -> str:
-        """Sample the job of one. Returns where its time went."""
+    def draw(self, name: str, scenario: Scenario, file: Path) -> None:
+        """Draw where the time of its job goes, instead of measuring it."""
         topic = self._fill(name, scenario, self._number)
-        self._say(f"{name}: the job, sampled")
-        return profile.finish(self._archive(scenario, topic, profile).usage)
+        self._say(f"{name}: the job, sampled, to {file}")
+        self._archive(scenario, topic, file)
 
     def _fill(self, name: str, scenario: Scenario, number: int) -> str:
         topic = scenario.topic(number)
@@ -59,9 +48,9 @@ class Bench:
         fill(self._services.kafka.bootstrap_servers, topic, scenario.partitions, made, number)
         return topic
 
-    def _archive(self, scenario: Scenario, topic: str, profile: Profile | None = None) -> JobRun:
+    def _archive(self, scenario: Scenario, topic: str, flame_graph: Path | None = None) -> JobRun:
         settings = replace(self._settings, store={**scenario.store, **self._settings.store})
-        return archive(self._services, topic, settings, profile)
+        return archive(self._services, topic, settings, flame_graph)
 
     def _bare(self, name: str, scenario: Scenario, topic: str, few: str) -> Bare:
         self._say(f"{name}: the bare program")
@@ -79,12 +68,3 @@ class Bench:
         }
         command = [str(BIN / "python"), "-m", "bench.bare", topic, str(partitions), s3.bucket]
         return measured(command, self._services.directory / "bare.log", environment)
-
-    def _floors_of(self, scenario: Scenario, topic: str, few: str) -> Floors:
-        if topic not in self._floors:
-            self._say(f"{topic}: floor 1, a plain Java consumer")
-            consume = java_consumer(self._services, topic, self._number) - java_consumer(self._services, few, FEW)
-            self._say(f"{topic}: floor 2, gzip and PUT, {scenario.partitions} partitions one after the other")
-            written, _ = compress_and_put(self._services, topic, scenario.partitions)
-            self._floors[topic] = Floors(consume=consume, compress_and_put=written)
-        return self._floors[topic]

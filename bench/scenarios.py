@@ -22,11 +22,6 @@ class Scenario:
         """Its topic; another one for anything that makes other records."""
         return f"bench-{self.size}b-{self.hours}h-{self.partitions}p{'-skewed' * self.skewed}-{number}"
 
-    @property
-    def is_lines(self) -> bool:
-        """Whether it does what the floors and the bare program do: values as lines, gzip."""
-        return not {"format", "content", "codec"} & self.store.keys()
-
 
 SCENARIOS: Mapping[str, Scenario] = {
     "1200 B": Scenario(),

@@ -3,18 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 
-from bench.figures import MILLION, Result
+from bench.figures import Result
 
 _MIB = 1 << 20
 Figure = Callable[[Result], float | None]
-
-
-def _floor(part: str) -> Figure:
-    def figure(result: Result) -> float | None:
-        seconds: float | None = None if result.floors is None else getattr(result.floors, part)
-        return None if seconds is None else seconds / result.run.records * MILLION
-
-    return figure
 
 
 _ROWS: list[tuple[str, Figure, str]] = [
@@ -34,17 +26,12 @@ _ROWS: list[tuple[str, Figure, str]] = [
     ("beside it: broker and store", lambda r: r.others, ".2f"),
     ("the bare program", lambda r: r.bare_total, ".2f"),
     ("job / bare program", lambda r: r.to_bare, ".2f"),
-    ("floor 1: a plain Java consumer", _floor("consume"), ".2f"),
-    ("floor 2: gzip and PUT", _floor("compress_and_put"), ".2f"),
-    ("job / (floor 1 + floor 2)", lambda r: r.ratio, ".2f"),
     ("peak MiB, JVM", lambda r: r.peak("jvm") / _MIB, ",.0f"),
     ("peak MiB, Python driver", lambda r: r.peak("driver") / _MIB, ",.0f"),
     ("peak MiB, largest Python worker", lambda r: r.peak("worker") / _MIB, ",.0f"),
     ("peak MiB a core, all processes", lambda r: r.memory_per_core / _MIB, ",.0f"),
     ("objects", lambda r: r.run.objects, ",.0f"),
     ("MB stored", lambda r: r.run.size / 1e6, ",.1f"),
-    ("gzip / zlib level 6, bytes", lambda r: r.zlib_ratio, ".3f"),
-    ("MB of pyarrow's own Parquet", lambda r: None if r.plain_bytes is None else r.plain_bytes / 1e6, ",.1f"),
 ]
 
 

@@ -8,16 +8,6 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 _PRODUCER = {"linger.ms": 50, "batch.size": 1 << 20, "queue.buffering.max.messages": 200_000, "acks": 1}
-# What makes librdkafka read fast; above all the backoff, whose default of a second leaves it idle.
-_CONSUMER = {
-    "group.id": "bench",
-    "enable.auto.commit": False,
-    "fetch.message.max.bytes": 4 << 20,
-    "queued.max.messages.kbytes": 65_536,
-    "fetch.queue.backoff.ms": 5,
-    # Else it waits half a second for more of the partition before, at each of 500.
-    "fetch.wait.max.ms": 50,
-}
 
 
 class Record(NamedTuple):
@@ -33,7 +23,7 @@ def length(brokers: str, topic: str, partitions: int) -> int:
     """How many offsets a topic has; 0 when there is none."""
     if topic not in AdminClient({"bootstrap.servers": brokers}).list_topics(timeout=10).topics:
         return 0
-    consumer = Consumer({"bootstrap.servers": brokers, **_CONSUMER})
+    consumer = Consumer({"bootstrap.servers": brokers, "group.id": "bench"})
     try:
         return sum(consumer.get_watermark_offsets(TopicPartition(topic, p))[1] for p in range(partitions))
     finally:
@@ -64,20 +54,3 @@ def fill(brokers: str, topic: str, partitions: int, records: Iterator[Record], n
         raise RuntimeError(f"{left} records were not taken by the broker")
     if (found := length(brokers, topic, partitions)) != number:
         raise RuntimeError(f"topic {topic} has {found} records instead of {number}")
-
-
-def read(brokers: str, topic: str, partitions: int) -> Iterator[tuple[int, list[bytes]]]:
-    """The values of a topic, partition by partition, some thousands at a time."""
-    consumer = Consumer({"bootstrap.servers": brokers, **_CONSUMER})
-    try:
-        for partition in range(partitions):
-            low, high = consumer.get_watermark_offsets(TopicPartition(topic, partition))
-            consumer.assign([TopicPartition(topic, partition, low)])
-            while low < high:
-                # It waits for as many as it is asked for.
-                messages = consumer.consume(min(4000, high - low), timeout=1)
-                if messages:
-                    low = (messages[-1].offset() or 0) + 1
-                    yield partition, [message.value() or b"" for message in messages]
-    finally:
-        consumer.close()

@@ -1,7 +1,7 @@
 """What a command has used. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any, Literal, Self
 
 Kind = Literal["jvm", "driver", "worker"]
@@ -17,7 +17,6 @@ class Usage:
     :param peak_total: the most that all processes held at a time.
     :param machine: CPU seconds of everything on the machine while the command ran, broker and store included.
     :param machine_cores: how many cores it has.
-    :param threads: CPU seconds of the Python processes by kind and by name of thread, if that was asked for.
     """
 
     code: int
@@ -28,7 +27,6 @@ class Usage:
     peak_total: int
     machine: float = 0.0
     machine_cores: int = 1
-    threads: Mapping[Kind, Mapping[str, float]] = field(default_factory=dict)
 
     @property
     def total(self) -> float:

@@ -1,51 +1,45 @@
 """Real services for the tests: one broker and one S3 server a session, started by the first test that asks.
 
-They run on free ports below .local/test/<pid of pytest>; see scripts/stack for what they can do.
+They run on free ports below .local/test/<pid of pytest>-…; see scripts/stack for what they can do.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-import psutil
 import pytest
 
 from scripts.stack.kafka import Kafka, KafkaPorts
 from scripts.stack.paths import LOCAL, SPARK_JARS
 from scripts.stack.ports import free_ports
-from scripts.stack.process import end
-from scripts.stack.s3 import S3, S3Ports, remove_sockets
+from scripts.stack.s3 import S3, S3Ports
 from tests.support.proxy import S3Proxy
 from tests.support.registry import RegistryPorts, RegistryServer
+from tests.support.sessions import directory_of_this, discard, sweep
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Server = TypeVar("Server", Kafka, S3, RegistryServer)
 
+SESSION = directory_of_this(LOCAL / "test")
 # Set before the first test imports Airflow, which would make itself a home in the person's own.
-os.environ["AIRFLOW_HOME"] = str(LOCAL / "test-airflow")
+os.environ["AIRFLOW_HOME"] = str(SESSION / "airflow-home")
 os.environ["AIRFLOW__CORE__LOAD_EXAMPLES"] = "False"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="session", autouse=True)
 def stack_directory() -> Iterator[Path]:
     """Where this session's services keep their data; gone at the end."""
-    sessions = LOCAL / "test"
-    # A session that was killed could not clean up: its services and data go now.
-    for left in sessions.glob("*") if sessions.exists() else []:
-        if not psutil.pid_exists(int(left.name)):
-            _discard(left)
-    directory = sessions / str(os.getpid())
-    directory.mkdir(parents=True)
-    yield directory
-    _discard(directory)
+    sweep(SESSION.parent)
+    SESSION.mkdir(exist_ok=True)
+    yield SESSION
+    discard(SESSION)
 
 
 @pytest.fixture(scope="session")
@@ -53,12 +47,6 @@ def sockets() -> Iterator[str]:
     """Where Spark makes its sockets: their paths would be too long below this session's directory."""
     with tempfile.TemporaryDirectory(prefix="spark-", dir="/tmp") as directory:
         yield directory
-
-
-def _discard(directory: Path) -> None:
-    end(directory, grace=0)
-    remove_sockets(directory / "s3")
-    shutil.rmtree(directory)
 
 
 def _running(server: Server) -> Iterator[Server]:
@@ -100,6 +88,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory, sockets: str) -> Iterator[Sp
     from pyspark.sql import SparkSession
 
     from kafka_archiver.spark.engine import SESSION
+    from tests.support.archiver import quick_driver
 
     place: Path = tmp_path_factory.mktemp("spark")
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -112,7 +101,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory, sockets: str) -> Iterator[Sp
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.local.dir": str(place),
         "spark.sql.warehouse.dir": str(place / "warehouse"),
-        "spark.driver.defaultJavaOptions": f"-Djava.io.tmpdir={place}",
+        **quick_driver(place),
         "spark.python.unix.domain.socket.dir": sockets,
         "spark.log.level": "ERROR",
     }.items():

@@ -9,7 +9,6 @@ from botocore.exceptions import BotoCoreError, ClientError
 from confluent_kafka import KafkaException
 
 from scripts.demo import archive, prepare, result
-from scripts.demo.errors import DemoError
 from scripts.demo.tell import Clock, duration
 from scripts.demo.world import World
 from scripts.stack.errors import StackError
@@ -33,8 +32,8 @@ def tell(clock: Clock) -> None:
         archive.replay_first_hour(world)
     with clock.stage("The objects, and every record in them"):
         result.every_record_once(world)
-    with clock.stage("The account, and the group"):
-        result.every_offset_explained(world)
+    with clock.stage("What the archive says of itself"):
+        result.audited(world)
     with clock.stage("One question to one hour, by DuckDB"):
         result.ask_duckdb(world)
     with clock.stage("Where to look"):
@@ -46,7 +45,7 @@ def main() -> int:
     clock = Clock(STAGES)
     try:
         tell(clock)
-    except (DemoError, StackError, KafkaException, BotoCoreError, ClientError, duckdb.Error) as error:
+    except (StackError, KafkaException, BotoCoreError, ClientError, duckdb.Error) as error:
         print(
             f"\nerror: {error}\n(after {duration(clock.seconds)}; the stack is left running: make down)",
             file=sys.stderr,

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import urllib.error
-import urllib.parse
-import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from scripts.demo.errors import DemoError
 from scripts.demo.tell import Look, until
+from scripts.stack.rest import RestApi, address
 
 TASKS = ("plan", "archive", "verify", "commit", "close_hours")
 BUSY = ("queued", "running")
@@ -30,29 +26,28 @@ class Task:
 class Dag:
     def __init__(self, url: str, dag_id: str) -> None:
         self.url, self.id = url, dag_id
-        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        self._token = ""
+        self._api = RestApi(url)
 
     def wait_until_there(self) -> None:
         def look() -> Look[bool]:
-            there = self._ask("GET", "") is not None
+            there = self._ask("GET") is not None
             return (True if there else None), f"DAG {self.id} is {'there' if there else 'being parsed'}"
 
         until(look, seconds=120)
 
     def pause(self, paused: bool) -> None:
-        self._ask("PATCH", "", {"is_paused": paused})
+        self._ask("PATCH", body={"is_paused": paused})
 
     def runs(self) -> list[dict[str, Any]]:
-        answer = self._ask("GET", "/dagRuns?limit=100&order_by=id")
+        answer = self._ask("GET", "dagRuns", limit=100, order_by="id")
         return list(answer["dag_runs"]) if answer else []
 
     def state(self, run: str) -> str:
-        return str(self._ask("GET", f"/dagRuns/{_quote(run)}")["state"])
+        return str(self._ask("GET", "dagRuns", run)["state"])
 
     def tasks(self, run: str) -> dict[str, Task]:
         """Those that have begun, in the order of the DAG."""
-        found = {t["task_id"]: t for t in self._ask("GET", f"/dagRuns/{_quote(run)}/taskInstances")["task_instances"]}
+        found = {t["task_id"]: t for t in self._ask("GET", "dagRuns", run, "taskInstances")["task_instances"]}
         return {
             name: Task(found[name]["state"], found[name]["try_number"])
             for name in TASKS
@@ -61,9 +56,9 @@ class Dag:
 
     def log(self, run: str, task: str, attempt: int) -> list[str]:
         """What the task logged, a message each."""
-        path = f"/dagRuns/{_quote(run)}/taskInstances/{task}/logs/{attempt}?full_content=true"
-        lines = [line for line in self._ask("GET", path)["content"] if isinstance(line, dict)]
-        return [_text(line) for line in lines]
+        place = ("dagRuns", run, "taskInstances", task, "logs", str(attempt))
+        content = self._ask("GET", *place, full_content="true")["content"]
+        return [_text(line) for line in content if isinstance(line, dict)]
 
     def now(self) -> str:
         """What its running tasks are."""
@@ -80,7 +75,7 @@ class Dag:
         runs = [run["dag_run_id"] for run in self.runs()]
         for run in self.runs():
             if run["state"] in BUSY:
-                self._ask("PATCH", f"/dagRuns/{_quote(run['dag_run_id'])}", {"state": "failed"})
+                self._ask("PATCH", "dagRuns", run["dag_run_id"], body={"state": "failed"})
 
         def look() -> Look[bool]:
             busy = [t for run in runs for t in self.tasks(run).values() if t.state in BUSY]
@@ -89,57 +84,32 @@ class Dag:
         if runs:
             until(look, seconds=120)
         for run in runs:
-            self._ask("DELETE", f"/dagRuns/{_quote(run)}")
+            self._ask("DELETE", "dagRuns", run)
         return len(runs)
 
     def wait_until_due(self) -> None:
         """Until Airflow has seen that it has no runs any more, and would begin with the last complete interval."""
 
         def look() -> Look[bool]:
-            found = self._ask("GET", "")
+            found = self._ask("GET")
             due = found["next_dagrun_run_after"]
-            now = self._request("GET", f"{self.url}/api/v2/monitor/health")["scheduler"]["latest_scheduler_heartbeat"]
+            now = self._api.ask("GET", "/monitor/health")["scheduler"]["latest_scheduler_heartbeat"]
             return (True if due and due <= now else None), f"the next run is due at {due}"
 
         until(look, seconds=120)
 
     def asset_events(self, since: datetime) -> list[dict[str, Any]]:
         """What its runs have announced; the latest hundred."""
-        url = f"{self.url}/api/v2/assets/events?source_dag_id={_quote(self.id)}&limit=100&order_by=-timestamp"
-        events = self._request("GET", url)["asset_events"]
+        latest = self._api.ask("GET", "/assets/events", source_dag_id=self.id, limit=100, order_by="-timestamp")
+        events = latest["asset_events"]
         return [event for event in events if datetime.fromisoformat(event["timestamp"]) >= since]
 
-    def _ask(self, method: str, path: str, body: object = None) -> Any:
-        return self._request(method, f"{self.url}/api/v2/dags/{_quote(self.id)}{path}", body)
-
-    def _request(self, method: str, url: str, body: object = None) -> Any:
-        """The answer; None when there is no such thing."""
-        if not self._token:
-            self._token = self._send("GET", f"{self.url}/auth/token", None, {})["access_token"]
-        try:
-            return self._send(method, url, body, {"Authorization": f"Bearer {self._token}"})
-        except urllib.error.HTTPError as error:
-            if error.code == 404:
-                return None
-            raise DemoError(f"Airflow: {method} {url}: {error.code} {error.read().decode(errors='replace')}") from error
-
-    def _send(self, method: str, url: str, body: object, headers: Mapping[str, str]) -> Any:
-        data = None if body is None else json.dumps(body).encode()
-        every = {"Content-Type": "application/json", "Accept": "application/json", **headers}
-        try:
-            with self._opener.open(urllib.request.Request(url, data, every, method=method), timeout=60) as answer:
-                return json.loads(answer.read() or b"null")
-        except urllib.error.HTTPError:
-            raise
-        except OSError as error:
-            raise DemoError(f"Airflow at {self.url} does not answer: {error}") from error
+    def _ask(self, method: str, *place: str, body: object = None, **query: Any) -> Any:
+        """About the DAG, or what is below it; None when there is no such thing."""
+        return self._api.ask(method, address("dags", self.id, *place), body, missing_ok=True, **query)
 
 
 def _text(line: Mapping[str, Any]) -> str:
     """The message; of an exception what it says."""
     causes = [f"{detail['exc_type']}: {detail['exc_value']}" for detail in line.get("error_detail") or ()]
     return " ".join([str(line.get("event", "")), *causes[:1]])
-
-
-def _quote(text: str) -> str:
-    return urllib.parse.quote(text, safe="~")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from itertools import pairwise
 from pathlib import Path
 
 import psutil
@@ -25,5 +24,4 @@ def kill_spark_job(airflow: Path, archive: str) -> int:
 
 def _is_spark_submit(command: list[str], archive: str) -> bool:
     # The JVM, and not the Airflow task above it, which must live to see what happened.
-    is_jvm = "org.apache.spark.deploy.SparkSubmit" in command
-    return is_jvm and ("--archive", archive) in pairwise(command)
+    return "org.apache.spark.deploy.SparkSubmit" in command and f"archive_{archive}" in command

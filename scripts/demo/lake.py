@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote, urlsplit
 
 from scripts.stack.s3 import S3
@@ -43,20 +40,6 @@ class Lake:
         """Key and id of the uploads that nobody sees yet."""
         answer = self._client.list_multipart_uploads(Bucket=self._bucket, Prefix=self._prefix + self._data)
         return [(u["Key"].removeprefix(self._prefix), u["UploadId"]) for u in answer.get("Uploads", ())]
-
-    def would_be(self) -> dict[str, str]:
-        """The ETag that each unfinished upload would have as an object; empty before its first part has arrived."""
-        etags = {}
-        for key, upload in self.uploads():
-            answer = self._client.list_parts(Bucket=self._bucket, Key=self._prefix + key, UploadId=upload)
-            parts = [bytes.fromhex(part["ETag"].strip('"')) for part in answer.get("Parts", ())]
-            etags[key] = f"{hashlib.md5(b''.join(parts)).hexdigest()}-{len(parts)}" if parts else ""
-        return etags
-
-    def documents(self, name: str) -> dict[str, Any]:
-        """The ledger's documents of that name (plan, manifest, commit) by run."""
-        keys = [key for key in self._list(f"{self._ledger}runs/") if key.endswith(f"/{name}.json")]
-        return {key.split("/")[-2]: json.loads(self.read(key)) for key in keys}
 
     def read(self, key: str) -> bytes:
         body: bytes = self._client.get_object(Bucket=self._bucket, Key=self._prefix + key)["Body"].read()

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
 HOUR = 3_600_000
 # Events in each hour: a morning that fills up. With what comes on top about 200,000.
-PER_HOUR = (24_000, 27_000, 30_000, 32_000, 34_000, 33_000)
-# In this hour the prices of a few baskets are updated over and over: Kafka's compaction keeps the last of each.
-BASKETS_HOUR, BASKETS, UPDATES = 2, 300, 60
+PER_HOUR = (27_000, 30_000, 33_000, 35_000, 37_000, 36_000)
 # In this hour a partner's import fails in the middle (an aborted transaction) and is repeated as a whole.
 IMPORT_HOUR, IMPORTED = 4, 1_200
 # A phone without network delivers its orders one or two hours late.
@@ -73,19 +72,14 @@ class Stream:
 
     def _hour(self, hour: int, count: int) -> tuple[Event, ...]:
         begin = self._start + hour * HOUR
-        # When it arrives, when it happened, which basket.
-        arriving: list[tuple[int, int, str | None]] = []
+        # When it arrives, and when it happened.
+        arriving: list[tuple[int, int]] = []
         for _ in range(count):
             arrival = begin + self._random.randrange(HOUR)
             delay = int(self._random.expovariate(1 / DELAY)) if self._random.random() < DELAYED_SHARE else 0
             happened = max(begin, arrival - delay)
-            arriving.append((arrival, self._late(hour, happened), None))
-        if hour == BASKETS_HOUR:
-            for number in range(self._scaled(BASKETS * UPDATES)):
-                moment = begin + self._random.randrange(HOUR // 3, HOUR * 2 // 3)
-                arriving.append((moment, moment, f"basket-{number % BASKETS:04}"))
-        arriving.sort(key=lambda item: item[:2])
-        return tuple(self._event(happened, basket) for _, happened, basket in arriving)
+            arriving.append((arrival, self._late(hour, happened)))
+        return tuple(self._event(happened) for _, happened in sorted(arriving))
 
     def _late(self, hour: int, happened: int) -> int:
         # Not into the first hour: the archive begins behind it, and a backfill brings it later as one piece.
@@ -95,17 +89,16 @@ class Stream:
 
     def _import(self, hour: int) -> tuple[Event, ...]:
         begin = self._start + hour * HOUR + HOUR // 2
-        return tuple(self._event(begin + number, None, "partner-import") for number in range(self._scaled(IMPORTED)))
+        return tuple(self._event(begin + number, "partner-import") for number in range(self._scaled(IMPORTED)))
 
-    def _event(self, happened: int, basket: str | None, source: str = "") -> Event:
+    def _event(self, happened: int, source: str = "") -> Event:
         pick = self._random
         self._count += 1
-        order = basket or f"order-{self._count:07}"
+        order = f"order-{self._count:07}"
         source = source or pick.choice(("web", "app", "app", "shop"))
         value = {
             "event_id": f"e{self._count:07}",
             "order_id": order,
-            "type": "basket_priced" if basket else "order_placed",
             "created_at": datetime.fromtimestamp(happened / 1000, UTC).isoformat(timespec="milliseconds"),
             "source": source,
             "country": pick.choices(COUNTRIES, (30, 20, 15, 12, 8, 7, 5, 3))[0],
@@ -120,3 +113,26 @@ class Stream:
         headers = (("source", source.encode()), ("trace", f"{pick.getrandbits(64):016x}".encode()))
         text = json.dumps(value, separators=(",", ":"))
         return Event(str(value["event_id"]), order, happened, text.encode(), headers)
+
+
+def expected(batches: Iterable[Batch]) -> dict[str, int]:
+    """The time of each event that must be in the archive, by id."""
+    return {event.id: event.timestamp for b in batches if b.transaction != "aborted" for event in b.events}
+
+
+def faults(wanted: Mapping[str, int], found: Iterable[tuple[str, int, int]]) -> list[str]:
+    """What is wrong with the lines of an archive, a phrase each; empty when all is well.
+
+    :param wanted: the time of each event by id.
+    :param found: of each line the id, the time, and the hour it is filed in.
+    """
+    lines = list(found)
+    times = Counter(id_ for id_, _, _ in lines)
+    kinds = {
+        "missing": sorted(wanted.keys() - times.keys()),
+        "there more than once": sorted(id_ for id_, count in times.items() if count > 1),
+        "there that should not be": sorted(times.keys() - wanted.keys()),
+        "in the wrong hour": [id_ for id_, at, hour in lines if not hour <= wanted.get(id_, at) < hour + HOUR],
+        "with another time than produced": [id_ for id_, at, _ in lines if at != wanted.get(id_, at)],
+    }
+    return [f"{len(ids):,} records {what} (first: {ids[0]})" for what, ids in kinds.items() if ids]

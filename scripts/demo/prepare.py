@@ -8,12 +8,12 @@ import sys
 import time
 from datetime import UTC, datetime
 
-from scripts.demo.errors import DemoError
 from scripts.demo.kill import kill_spark_job
-from scripts.demo.orders import HOUR, PER_HOUR, Batch, Stream
+from scripts.demo.orders import HOUR, PER_HOUR, Stream, expected
 from scripts.demo.shell import moment
 from scripts.demo.tell import say
 from scripts.demo.world import World
+from scripts.stack.errors import StackError
 from scripts.stack.paths import ROOT
 
 
@@ -28,7 +28,7 @@ def start_stack() -> None:
             if not line.startswith("Next: "):
                 say(line.rstrip())
     if up.returncode:
-        raise DemoError("the stack did not start; see above")
+        raise StackError("the stack did not start; see above")
 
 
 def clean_slate(world: World) -> None:
@@ -55,25 +55,20 @@ def produce(world: World) -> None:
     world.first_hour = this_hour - len(PER_HOUR) * HOUR
     say(f"Order events from {moment(world.first_hour)} to {moment(this_hour)}, in the order of their arrival …")
     batches = list(Stream(world.first_hour).batches())
+    sent = [event for batch in batches for event in batch.events]
     begun = time.monotonic()
-    world.produced = world.topic.fill(batches)
+    world.topic.fill(batches)
     took = time.monotonic() - begun
-    say(f"{len(world.produced.sent):,} records produced, {len(world.produced.sent) / took:,.0f} a second. Among them:")
-    _describe(world, batches)
-    world.topic.wait_for_compaction(world.produced)
-
-
-def _describe(world: World, batches: list[Batch]) -> None:
+    world.produced = expected(batches)
+    say(f"{len(sent):,} records produced, {len(sent) / took:,.0f} a second. Among them:")
     newest, late, behind = 0, 0, 0
-    for event in (event for batch in batches for event in batch.events):
+    for event in sent:
         newest = max(newest, event.timestamp)
         late += event.timestamp // HOUR < newest // HOUR
         behind += event.timestamp < newest
     aborted = sum(len(batch.events) for batch in batches if batch.transaction == "aborted")
     say(f"  {behind:,} out of order, {late:,} of these so late that their hour was over;")
-    say(f"  {aborted:,} in a transaction that was aborted, and then sent again in one that was committed;")
-    fates = [fate for of_partition in world.produced.fates().values() for fate in of_partition.values()]
-    say(f"  {fates.count('compacted'):,} superseded by a later one of their key: Kafka compacts this topic.")
+    say(f"  {aborted:,} in a transaction that was aborted, and then sent again in one that was committed.")
 
 
 def begin_archive(world: World) -> None:

@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from queue import Empty, Queue
 from typing import IO
 
-from scripts.demo.errors import DemoError
 from scripts.demo.tell import QUIET_SECONDS, say
+from scripts.stack.errors import StackError
 from scripts.stack.paths import ROOT
 
 WIDTH = 140
@@ -21,7 +21,7 @@ WIDTH = 140
 def run(command: str, meanwhile: Callable[[], str] = str) -> None:
     """Show it and its output, and while that is silent how things stand.
 
-    :raises DemoError: it did not end with 0.
+    :raises StackError: it did not end with 0.
     """
     say(f"$ {command}")
     shell = subprocess.Popen(
@@ -49,7 +49,7 @@ def run(command: str, meanwhile: Callable[[], str] = str) -> None:
                 break
             say(line.rstrip())
     if shell.returncode:
-        raise DemoError(f"`{command}` ended with {shell.returncode}")
+        raise StackError(f"`{command}` ended with {shell.returncode}")
 
 
 def _read(stream: IO[str], lines: Queue[str | None]) -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from scripts.demo.errors import DemoError
+from scripts.stack.errors import StackError
 
 Answer = TypeVar("Answer")
 # What a wait returns: the answer, or None; and how things stand.
@@ -48,7 +48,7 @@ def duration(seconds: float) -> str:
 def until(look: Callable[[], Look[Answer]], seconds: float, every: float = 1.0) -> Answer:
     """The first answer that is not None. Says how things stand whenever that changes, and now and then.
 
-    :raises DemoError: there was none in time.
+    :raises StackError: there was none in time.
     """
     begun = said = time.monotonic()
     last = ""
@@ -61,7 +61,7 @@ def until(look: Callable[[], Look[Answer]], seconds: float, every: float = 1.0) 
         if answer is not None:
             return answer
         if now - begun > seconds:
-            raise DemoError(f"not within {seconds:.0f} s: {status}")
+            raise StackError(f"not within {seconds:.0f} s: {status}")
         time.sleep(every)
 
 

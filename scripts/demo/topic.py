@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 from typing import TypeAlias
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from scripts.demo.errors import DemoError
-from scripts.demo.orders import HOUR, Batch, Event
-from scripts.demo.produced import Produced, Sent
+from scripts.demo.orders import Batch
 from scripts.demo.tell import Look, until
+from scripts.stack.errors import StackError
 
 Client: TypeAlias = dict[str, str | int | float | bool]
 PARTITIONS = 4
@@ -23,12 +21,6 @@ NOT_YET = (
     KafkaError.COORDINATOR_NOT_AVAILABLE,
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
 )
-SETTINGS = {
-    "cleanup.policy": "compact",
-    # Only whole segments are compacted, and an hour of the stream makes one.
-    "segment.ms": str(HOUR),
-    "min.cleanable.dirty.ratio": "0.01",
-}
 
 
 class Topic:
@@ -59,20 +51,19 @@ class Topic:
     def create(self) -> None:
         def create() -> Look[bool]:
             try:
-                new = NewTopic(self.name, PARTITIONS, 1, config=SETTINGS)
+                new = NewTopic(self.name, PARTITIONS, 1)
                 self._admin.create_topics([new])[self.name].result(30)
             except KafkaException as error:
                 # The one before it is still being deleted.
                 if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                     raise
                 return None, f"topic {self.name} is being deleted"
-            return True, f"topic {self.name}: {PARTITIONS} partitions, {settings_text()}"
+            return True, f"topic {self.name}: {PARTITIONS} partitions"
 
         until(create, seconds=60)
 
-    def fill(self, batches: Iterable[Batch]) -> Produced:
-        """Produce everything in this order. Returns what the broker has confirmed."""
-        produced = Produced()
+    def fill(self, batches: Iterable[Batch]) -> None:
+        """Produce everything in this order. :raises StackError: the broker did not confirm all of it."""
         settings: Client = {
             **self._client,
             "linger.ms": 20,
@@ -82,26 +73,23 @@ class Topic:
         plain = Producer(settings)
         for number, batch in enumerate(batches):
             if batch.transaction == "none":
-                self._send(plain, batch, None, produced)
+                self._send(plain, batch)
                 continue
             producer = Producer({**settings, "transactional.id": f"demo-{number}"})
             producer.init_transactions(30)
             producer.begin_transaction()
-            committed = batch.transaction == "committed"
-            self._send(producer, batch, (number, committed), produced)
-            if committed:
+            self._send(producer, batch)
+            if batch.transaction == "committed":
                 producer.commit_transaction(30)
             else:
                 producer.abort_transaction(30)
-        return produced
 
-    def _send(self, producer: Producer, batch: Batch, transaction: tuple[int, bool] | None, produced: Produced) -> None:
-        before = len(produced.sent)
+    def _send(self, producer: Producer, batch: Batch) -> None:
+        confirmed = 0
 
-        def confirmed(event: Event, error: KafkaError | None, message: Message) -> None:
-            partition, offset = message.partition(), message.offset()
-            if error is None and partition is not None and offset is not None:
-                produced.sent.append(Sent(event, partition, offset, transaction))
+        def confirm(error: KafkaError | None, _: Message) -> None:
+            nonlocal confirmed
+            confirmed += error is None
 
         for event in batch.events:
             producer.produce(
@@ -110,38 +98,11 @@ class Topic:
                 event.key,
                 timestamp=event.timestamp,
                 headers=list(event.headers),
-                on_delivery=partial(confirmed, event),
+                on_delivery=confirm,
             )
         producer.flush(60)
-        if missing := len(batch.events) - (len(produced.sent) - before):
-            raise DemoError(f"Kafka did not confirm {missing:,} of {len(batch.events):,} records")
-
-    def wait_for_compaction(self, produced: Produced) -> None:
-        """Until Kafka has removed every record that has a successor with its key."""
-        gone = {p: {o for o, fate in fates.items() if fate == "compacted"} for p, fates in produced.fates().items()}
-        number = sum(map(len, gone.values()))
-
-        def look() -> Look[bool]:
-            left = sum(len(offsets & self._there(p, offsets)) for p, offsets in gone.items() if offsets)
-            return (None if left else True), f"compaction: {number - left:,} of {number:,} superseded records are gone"
-
-        until(look, seconds=90, every=2)
-
-    def _there(self, partition: int, offsets: set[int]) -> set[int]:
-        """Which of the offsets between the first and the last of these have a record."""
-        first, last = min(offsets), max(offsets)
-        consumer = Consumer({**self._client, "group.id": "demo-look", "enable.partition.eof": True})
-        found: set[int] = set()
-        try:
-            consumer.assign([TopicPartition(self.name, partition, first)])
-            while True:
-                for message in consumer.consume(5_000, 10):
-                    offset = message.offset()
-                    if message.error() or offset is None or offset > last:
-                        return found
-                    found.add(offset)
-        finally:
-            consumer.close()
+        if missing := len(batch.events) - confirmed:
+            raise StackError(f"Kafka did not confirm {missing:,} of {len(batch.events):,} records")
 
     def begin_at(self, timestamp: int) -> dict[int, int]:
         """Put the group where the records of this time begin, as `kafka-consumer-groups --reset-offsets` does."""
@@ -154,14 +115,11 @@ class Topic:
             consumer.close()
         return {p.partition: p.offset for p in offsets}
 
-    def logs(self) -> dict[int, tuple[int, int]]:
-        """The first offset of each partition and the one behind the last."""
+    def ends(self) -> dict[int, int]:
+        """The offset behind the last of each partition."""
         consumer = Consumer({**self._client, "group.id": "demo-look"})
         try:
-            return {
-                number: consumer.get_watermark_offsets(TopicPartition(self.name, number), 30)
-                for number in range(PARTITIONS)
-            }
+            return {n: consumer.get_watermark_offsets(TopicPartition(self.name, n), 30)[1] for n in range(PARTITIONS)}
         finally:
             consumer.close()
 
@@ -173,7 +131,3 @@ class Topic:
         finally:
             consumer.close()
         return {p.partition: p.offset for p in found}
-
-
-def settings_text() -> str:
-    return ", ".join(f"{name}={value}" for name, value in SETTINGS.items())

@@ -8,12 +8,11 @@ from pathlib import Path
 from kafka_archiver.config import load_archive
 from kafka_archiver.errors import ConfigError
 from scripts.demo.airflow import Dag
-from scripts.demo.errors import DemoError
 from scripts.demo.lake import Lake
-from scripts.demo.produced import Produced
 from scripts.demo.tell import Clock
 from scripts.demo.topic import Topic
 from scripts.stack.choices import Choices
+from scripts.stack.errors import StackError
 from scripts.stack.stack import Stack
 
 
@@ -28,20 +27,21 @@ class World:
     lake: Lake
     first_hour: int = 0
     """Where the stream begins, in milliseconds since 1970."""
-    produced: Produced = field(default_factory=Produced)
+    produced: dict[str, int] = field(default_factory=dict)
+    """The time of each record that must be archived, by its id."""
 
     @classmethod
     def of(cls, clock: Clock) -> World:
-        """:raises DemoError: the stack was told to look at other archives, and `orders` is not among them."""
+        """:raises StackError: the stack was told to look at other archives, and `orders` is not among them."""
         choices = Choices.remembered()
         stack = Stack.of(choices)
         file = Path(choices.archives) / "orders.yaml"
         try:
             archive = load_archive(file)
         except ConfigError as error:
-            raise DemoError(f"the demo needs the archive `orders` of include/archives: {error}") from error
+            raise StackError(f"the demo needs the archive `orders` of include/archives: {error}") from error
         if not archive.source.topics or len(archive.source.topics) > 1:
-            raise DemoError(f"the demo needs an archive of one topic; {file} has another")
+            raise StackError(f"the demo needs an archive of one topic; {file} has another")
         topic = Topic(stack.kafka.bootstrap_servers, archive.source.topics[0], archive.group)
         lake = Lake(stack.s3, archive.store.url, topic.name, archive.archive)
         dag = Dag(stack.airflow.url, f"archive_{archive.archive}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import urllib.request
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -16,6 +15,7 @@ from scripts.stack.java import find_java
 from scripts.stack.paths import BIN, ROOT, TEMPORARY
 from scripts.stack.ports import HOST
 from scripts.stack.process import Service
+from scripts.stack.rest import RestApi
 from scripts.stack.settings import airflow_settings, spark_settings
 from scripts.stack.spark_conf import write_spark_conf
 
@@ -55,6 +55,7 @@ class Airflow(Service):
         """:param directory: AIRFLOW_HOME. :param archives: the directory of the archives' YAML files."""
         self.ports = ports
         self.url = f"http://{HOST}:{ports.web}"
+        self._api = RestApi(self.url)
         self.archives = archives
         self.connections = connections
         # What the health of an earlier life said must not pass for this one's.
@@ -77,18 +78,17 @@ class Airflow(Service):
 
     def wait(self) -> None:
         self._wait_until(self._why_not_healthy, seconds=300)
-        bearer = {"Authorization": f"Bearer {self._request('GET', '/auth/token')['access_token']}"}
         # Overwritten each time: PORT_OFFSET may have changed since.
         entities = [connection.document() for connection in self.connections]
         action = {"action": "create", "action_on_existence": "overwrite", "entities": entities}
-        answer = self._request("PATCH", "/api/v2/connections", {"actions": [action]}, bearer)
+        answer = self._api.ask("PATCH", "/connections", {"actions": [action]})
         if sorted(answer["create"]["success"]) != sorted(c.connection_id for c in self.connections):
             raise StackError(f"Airflow did not take the connections; it answered {answer}")
 
     def _why_not_healthy(self) -> str | None:
         try:
-            health = self._request("GET", "/api/v2/monitor/health")
-        except (OSError, ValueError) as error:
+            health = self._api.ask("GET", "/monitor/health", login=False)
+        except StackError as error:
             return str(error)
         for part in MUST_BE_HEALTHY:
             if health[part]["status"] != "healthy":
@@ -97,16 +97,6 @@ class Airflow(Service):
             if beat is not None and datetime.fromisoformat(beat) < self._launched:
                 return f"the {part} has not reported since the start"
         return None
-
-    def _request(self, method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None) -> Any:
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(
-            self.url + path, data, {"Content-Type": "application/json", **(headers or {})}, method=method
-        )
-        # No proxy stands between us and this machine.
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(request, timeout=10) as response:
-            return json.load(response)
 
     def _environment(self) -> dict[str, str]:
         own = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}

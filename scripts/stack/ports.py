@@ -14,7 +14,8 @@ from scripts.stack.errors import StackError
 HOST = "127.0.0.1"
 # Below the range from which systems take the ports of outgoing connections, and apart from the fixed ones.
 FREE = range(20_000, 32_000)
-_handed_out: set[int] = set()
+# By number: a UDP socket on it, which no service here uses, tells other processes that the TCP port is spoken for.
+_handed_out: dict[int, socket.socket] = {}
 
 
 class ServicePorts(Protocol):
@@ -45,15 +46,25 @@ def fixed_ports(kind: type[P], offset: int) -> P:
 
 
 def free_ports(kind: type[P]) -> P:
-    """Ports nobody listens on now, never the same twice in this process."""
+    """Ports nobody listens on now; as long as this process lives, neither it nor another one gets them again."""
     numbers: list[int] = []
     for number in random.SystemRandom().sample(FREE, len(FREE)):
         if len(numbers) == len(fields(kind)):
             break
-        if number not in _handed_out and not taken(number):
-            _handed_out.add(number)
+        if not taken(number) and _claim(number):
             numbers.append(number)
     return kind(*numbers)
+
+
+def _claim(number: int) -> bool:
+    claim = socket.socket(type=socket.SOCK_DGRAM)
+    try:
+        claim.bind((HOST, number))
+    except OSError:
+        claim.close()
+        return False
+    _handed_out[number] = claim
+    return True
 
 
 def taken(number: int) -> bool:

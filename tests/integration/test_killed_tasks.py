@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -105,13 +104,9 @@ def add(kafka: Kafka, topic: str, numbers: range) -> None:
     produce(kafka.bootstrap_servers, topic, [Record(n % 2, first + n // 2 % 2 * HOUR + n, b"%d" % n) for n in numbers])
 
 
-def instance(airflow: Airflow, dag: str, run: str, task: str) -> dict[str, Any]:
-    return dict(airflow.request("GET", f"/dags/{dag}/dagRuns/{run.replace('+', '%2B')}/taskInstances/{task}"))
-
-
 def process_of(airflow: Airflow, dag: str, run: str, task: str) -> psutil.Process:
     """The process in which a task runs; Airflow gives it a title."""
-    title = f"airflow worker -- {instance(airflow, dag, run, task)['id']}"
+    title = f"airflow worker -- {airflow.instance(dag, run, task)['id']}"
     found = [p for p in psutil.process_iter(["cmdline"]) if " ".join(p.info["cmdline"] or ()).strip() == title]
     assert len(found) == 1, found
     return found[0]
@@ -145,7 +140,7 @@ def test_case_18_each_task_killed_in_its_middle_and_the_run_ends_right(airflow: 
         dead, held = held, archive.hold(following) if following else held
         dead.gone.set()
         # Nobody is needed: Airflow tries again by itself …
-        until(lambda t=task: instance(airflow, dag, run, t)["state"] == "up_for_retry", 60, every=0.5)
+        until(lambda t=task: airflow.instance(dag, run, t)["state"] == "up_for_retry", 60, every=0.5)
         if task == "verify":
             # … and a person may do it sooner.
             airflow.command("tasks", "clear", dag, "--task-regex", f"^{task}$", "--downstream", "--yes")

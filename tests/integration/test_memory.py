@@ -14,7 +14,7 @@ from tests.support.topics import DAY, HOUR, Record, new_topic, produce
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(600)]
 
 MIB = 1 << 20
-# 500 partitions take eight times as long: docs/PERFORMANCE.md has what they need.
+# 500 partitions take eight times as long; docs/PERFORMANCE.md has what they need.
 PARTITIONS, HOURS, EACH = 60, 48, 2
 
 

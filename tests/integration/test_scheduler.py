@@ -1,6 +1,5 @@
 """Archives under Airflow's real scheduler, with the real broker, S3 server and Spark."""
 
-import json
 import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -148,14 +147,6 @@ def test_each_closed_hour_is_announced_once_as_an_asset_event(
     hours = sorted(e["extra"]["hour"] for e in events)
     assert hours == [f"{told_by_scheduler['now'] - timedelta(hours=h):%Y-%m-%dT%H:00:00Z}" for h in (4, 3, 2, 1)]
     assert {(e["extra"]["status"], e["extra"]["rows"]) for e in events} == {("complete", 500)}
-
-
-def test_no_secret_is_in_logs_or_rendered_fields(airflow: Airflow, s3: S3, told_by_scheduler: dict[str, Any]) -> None:
-    dag = told_by_scheduler["dag"]
-    shown = [airflow.log(dag, t.run_id, t.task, t.attempt) for t in told_by_scheduler["tasks"]]
-    shown += [json.dumps(airflow.rendered(dag, t.run_id, t.task)) for t in told_by_scheduler["tasks"]]
-    assert "Spark-Submit cmd: spark-submit --master local[2]" in "".join(shown)
-    assert s3.owner.secret_key not in "".join(shown)
 
 
 def test_a_failure_for_good_is_told_once_and_blocks_nobody(airflow: Airflow, kafka: Kafka, name: str) -> None:

@@ -10,15 +10,16 @@ import re
 import sqlite3
 import threading
 import urllib.parse
-import urllib.request
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
+from scripts.stack.errors import StackError
 from scripts.stack.kafka import Kafka
 from scripts.stack.paths import TEMPORARY
 from scripts.stack.ports import HOST, free_ports
@@ -72,11 +73,9 @@ def arguments_seen() -> Iterator[set[str]]:
 
 def web_ui(port: int) -> str:
     """What Spark shows of a running job."""
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
     def read(path: str) -> str:
-        with opener.open(f"http://{HOST}:{port}{path}", timeout=30) as answer:
-            return str(answer.read().decode())
+        return httpx.get(f"http://{HOST}:{port}{path}", timeout=30, trust_env=False).raise_for_status().text
 
     [application] = json.loads(read("/api/v1/applications"))
     about = f"/api/v1/applications/{application['id']}"
@@ -104,9 +103,8 @@ def look_at_job(ui: int, home: Path, s3: S3) -> Told:
 
 def rest_api(airflow: Airflow, dags: Iterable[str]) -> str:
     """What every address of the REST API says that can be asked about these DAGs, their runs and their tasks."""
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with opener.open(f"{airflow.url}/openapi.json", timeout=30) as answer:
-        paths = [path for path, methods in json.load(answer)["paths"].items() if "get" in methods]
+    described = httpx.get(f"{airflow.url}/openapi.json", timeout=30, trust_env=False).raise_for_status().json()
+    paths = [path for path, methods in described["paths"].items() if "get" in methods]
     # Connections are where secrets belong, and the log of events has them as they were made; one address logs us out,
     # one waits for the end of a run.
     paths = [p.removeprefix("/api/v2") for p in paths if not re.search("/connections|/auth/|/eventLogs|/wait$", p)]
@@ -131,7 +129,7 @@ def rest_api(airflow: Airflow, dags: Iterable[str]) -> str:
     for path in asked:
         try:
             said.append(f"{path}: {airflow.request('GET', urllib.parse.quote(path, safe='/~'))}")
-        except (AssertionError, ValueError) as error:
+        except StackError as error:
             said.append(f"{path}: {error}")
     return "\n".join(said)
 
@@ -242,7 +240,7 @@ def told(
             for file in wrong:
                 (airflow.archives / f"{file}.yaml").unlink(missing_ok=True)
             for archive in archives:
-                with suppress(AssertionError, FileNotFoundError):
+                with suppress(StackError, FileNotFoundError):
                     airflow.remove_archive(archive)
         told["arguments"] = "\n".join(arguments)
         told["alerts"] = json.dumps(hook.documents)

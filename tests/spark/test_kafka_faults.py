@@ -136,12 +136,8 @@ def test_answers_that_are_always_damaged_are_never_archived(
         beyond.run(hour(3))
     assert exit_code(caught.value) in (TRANSIENT_EXIT, UNKNOWN_EXIT)
     assert archiver.objects() == {}
-    if reader == "native":
-        # Of the chunks of the task that were whole nothing waits either. Where Spark's own reader fails, and where
-        # another task is still at work then, Spark may kill the Python worker before it has thrown away what it had
-        # sent: that goes with the run's commit.
-        left = [key for key, *_ in archiver.context.store.list_uploads("")]
-        assert [key for key in left if f"{topic}+0+" in key] == []
+    # Uploads may be left: Spark may kill the worker of another task before it has thrown away what it had sent. They go
+    # with the run's commit. (That a task that fails leaves none of its own is shown in test_tasks.py.)
     way.proxy.pass_on()
     beyond.run(hour(3))
     assert archiver.etags() == undisturbed

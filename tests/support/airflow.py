@@ -3,16 +3,16 @@
 import json
 import os
 import subprocess
-import urllib.error
-import urllib.parse
-import urllib.request
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from scripts.stack.airflow import FOREIGN
+from scripts.stack.errors import StackError
 from scripts.stack.paths import BIN
+from scripts.stack.rest import RestApi, address
 from tests.support.schedules import require_quiet
 from tests.support.waiting import until
 
@@ -36,14 +36,20 @@ class Airflow:
     def __init__(self, url: str, archives: Path, settings: dict[str, str]) -> None:
         self.url, self.archives = url, archives
         self._environment = {k: v for k, v in os.environ.items() if not k.startswith(FOREIGN)} | settings
-        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        self._token = ""
+        self.request = RestApi(url).ask
+        # The file of the DAGs of all archives, once there is one, by Airflow's name for it.
+        self._file = ""
 
     def add_archive(self, name: str, yaml: str) -> str:
         """Write its YAML and wait until Airflow has its DAG. Returns the DAG's id."""
         (self.archives / f"{name}.yaml").write_text(f"archive: {name}\n{yaml}")
         dag = f"archive_{name}"
-        until(lambda: self.request("GET", f"/dags/{dag}", missing_ok=True), seconds=60, every=0.5)
+        if self._file:
+            # At once; by itself Airflow looks at the file every ten seconds.
+            with suppress(StackError):  # it has been asked already
+                self.request("PUT", address("parseDagFile", self._file))
+        found = until(lambda: self.request("GET", f"/dags/{dag}", missing_ok=True), seconds=60, every=0.5)
+        self._file = found["file_token"]
         return dag
 
     def remove_archive(self, name: str) -> None:
@@ -81,7 +87,9 @@ class Airflow:
         return until(ended, seconds=seconds, every=1) or {}
 
     def tasks(self, dag: str, run_id: str = "~") -> list[TaskRun]:
-        found = self.request("GET", f"/dags/{dag}/dagRuns/{_quote(run_id)}/taskInstances", limit=500)["task_instances"]
+        found = self.request("GET", address("dags", dag, "dagRuns", run_id, "taskInstances"), limit=500)[
+            "task_instances"
+        ]
         return [
             TaskRun(
                 t["dag_run_id"], t["task_id"], t["state"], t["try_number"], _time(t["start_date"]), _time(t["end_date"])
@@ -108,13 +116,16 @@ class Airflow:
         return last
 
     def _lines(self, dag: str, run_id: str, task: str, attempt: int) -> list[dict[str, Any]]:
-        path = f"/dags/{dag}/dagRuns/{_quote(run_id)}/taskInstances/{task}/logs/{attempt}"
+        path = address("dags", dag, "dagRuns", run_id, "taskInstances", task, "logs", str(attempt))
         return list(self.request("GET", path, full_content="true")["content"])
+
+    def instance(self, dag: str, run_id: str, task: str) -> dict[str, Any]:
+        """All that it says of one task of one run."""
+        return dict(self.request("GET", address("dags", dag, "dagRuns", run_id, "taskInstances", task)))
 
     def rendered(self, dag: str, run_id: str, task: str) -> dict[str, Any]:
         """The rendered template fields as the UI shows them."""
-        path = f"/dags/{dag}/dagRuns/{_quote(run_id)}/taskInstances/{task}"
-        return dict(self.request("GET", path)["rendered_fields"])
+        return dict(self.instance(dag, run_id, task)["rendered_fields"])
 
     def asset_events(self, dag: str) -> list[dict[str, Any]]:
         return list(self.request("GET", "/assets/events", source_dag_id=dag, limit=100)["asset_events"])
@@ -146,36 +157,12 @@ class Airflow:
             text=True,
         )
 
-    def request(self, method: str, path: str, body: Any = None, *, missing_ok: bool = False, **query: Any) -> Any:
-        """What the REST API answers; None for a 404 that is all right."""
-        if not self._token:
-            self._token = self._send("GET", f"{self.url}/auth/token", None)["access_token"]
-        url = f"{self.url}/api/v2{path}" + (f"?{urllib.parse.urlencode(query)}" if query else "")
-        try:
-            return self._send(method, url, body)
-        except urllib.error.HTTPError as error:
-            if error.code == 404 and missing_ok:
-                return None
-            raise AssertionError(f"{method} {url}: {error.code} {error.read().decode()}") from error
-
-    def _send(self, method: str, url: str, body: Any) -> Any:
-        headers = {"Content-Type": "application/json", "Accept": "application/json"}
-        if self._token:
-            headers["Authorization"] = f"Bearer {self._token}"
-        data = None if body is None else json.dumps(body).encode()
-        with self._opener.open(urllib.request.Request(url, data, headers, method=method), timeout=30) as answer:
-            return json.loads(answer.read() or b"null")
-
 
 def spans(tasks: Sequence[TaskRun]) -> dict[str, tuple[datetime, datetime]]:
     """From the end of each run's `plan` to the end of its last task."""
     now = datetime.now(UTC)
     begins = {t.run_id: t.end or now for t in tasks if t.task == "plan"}
     return {run: (begin, max(t.end or now for t in tasks if t.run_id == run)) for run, begin in begins.items()}
-
-
-def _quote(text: str) -> str:
-    return urllib.parse.quote(text, safe="~")
 
 
 def _time(text: str | None) -> datetime | None:

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,15 +33,29 @@ from kafka_archiver.steps.plan import Origin, Work, plan
 from kafka_archiver.steps.verify import verify
 from kafka_archiver.store import Stat, open_store
 from kafka_archiver.writer.result import Limits
+from scripts.stack.class_data import class_data
+from scripts.stack.java import find_java
 from scripts.stack.kafka import Kafka
 from scripts.stack.paths import BIN, ROOT, SPARK_JARS
 from scripts.stack.s3 import S3
+from scripts.stack.spark_conf import driver_settings
 from tests.support.plain import PlainEngine
 from tests.support.proxy import S3Proxy
 from tests.support.topics import DAY
 from tests.support.worlds import Clocked
 
 FIRST = datetime.fromtimestamp(DAY / 1000, UTC)
+
+
+@cache
+def _class_data() -> Path | None:
+    return class_data(find_java())
+
+
+def quick_driver(temporary: Path) -> dict[str, str]:
+    """Spark's settings for a driver's JVM that starts as fast as it can; tests start many."""
+    options = f"-XX:-UsePerfData -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Djava.io.tmpdir={temporary}"
+    return driver_settings(options, _class_data())
 
 
 def hour(number: int) -> Interval:
@@ -123,7 +138,7 @@ class Archiver:
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.local.dir": str(self.directory),
             "spark.sql.warehouse.dir": str(self.directory / "warehouse"),
-            "spark.driver.defaultJavaOptions": f"-Djava.io.tmpdir={self.directory}",
+            **quick_driver(self.directory),
             "spark.log.level": "WARN",
             **self.spark_conf,
         }

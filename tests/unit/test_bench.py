@@ -4,31 +4,21 @@ import json
 from collections import Counter
 from dataclasses import replace
 from itertools import islice
-from typing import Any, cast
-from xml.etree import ElementTree
+from typing import Any
 
 import pytest
 
 from bench.compare import changes
-from bench.figures import Bare, Floors, Result
-from bench.flame import flame_graph
-from bench.floors import consumed
+from bench.figures import Bare, Result
 from bench.job import JobRun
 from bench.processes import TICK, parse_stat
-from bench.profile import summary
 from bench.records import MS_PER_HOUR, START, records, values
 from bench.scale import grow, growth, simulate, transactions
 from bench.scenarios import SCENARIOS
-from bench.stacks import by_function, by_part, parse
 from bench.table import table
 from bench.usage import Usage
 
 pytestmark = pytest.mark.unit
-
-OUTPUT = """\
-start.time, end.time, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec, rebalance.time.ms, fetch.time.ms
-2026-11-21 10:00:00:000, 2026-11-21 10:00:04:000, 1144.4092, 286.1, 1000000, 250000.0, 300, 3700, 309.3, 270270.2
-"""
 
 
 def _run(jvm: float, worker: float, wall: float, records: int = 2_000_000) -> JobRun:
@@ -42,7 +32,7 @@ def _run(jvm: float, worker: float, wall: float, records: int = 2_000_000) -> Jo
         machine=2 * (jvm + 2.0 + worker),
         machine_cores=2,
     )
-    return JobRun(records=records, size=1_000_000, usage=usage, keys=("a", "b", "c", "d"))
+    return JobRun(records=records, size=1_000_000, objects=4, usage=usage)
 
 
 RESULT = Result(
@@ -50,7 +40,6 @@ RESULT = Result(
     run=_run(jvm=40.0, worker=12.0, wall=50.0),
     tiny=_run(jvm=20.0, worker=2.0, wall=10.0, records=0),
     cores=2,
-    floors=Floors(consume=6.0, compress_and_put=9.0),
     bare=Bare(run=_run(jvm=0.0, worker=21.0, wall=9.0).usage, tiny=_run(jvm=0.0, worker=1.0, wall=1.0).usage),
 )
 
@@ -58,7 +47,6 @@ RESULT = Result(
 def test_start_up_is_taken_off_and_figures_are_per_million() -> None:
     assert (RESULT.jvm, RESULT.driver, RESULT.workers, RESULT.total) == (10.0, 0.0, 5.0, 15.0)
     assert RESULT.rate == 50_000
-    assert RESULT.ratio == 2.0
     assert (RESULT.bare_total, RESULT.to_bare) == (10.0, 1.5)
     # 40 seconds of two cores for 30 seconds of CPU.
     assert RESULT.waiting == pytest.approx(80 / 30)
@@ -71,7 +59,6 @@ def test_start_up_is_taken_off_and_figures_are_per_million() -> None:
 def test_a_rate_needs_a_run_that_takes_longer_than_its_start() -> None:
     hurried = Result(name="", run=_run(1, 1, wall=9.0), tiny=_run(1, 1, wall=10.0), cores=2)
     assert hurried.rate is None
-    assert hurried.ratio is None
     rows = {line[:40].strip(): line[40:].strip() for line in table({"": [hurried]}).splitlines()}
     assert rows["records/s, start-up apart"] == "–"
 
@@ -80,8 +67,8 @@ def test_the_table_has_a_column_a_scenario_with_the_medians_of_its_runs() -> Non
     slow = replace(RESULT, run=_run(jvm=70.0, worker=12.0, wall=50.0))
     lines = table({"1200 B": [RESULT, slow, RESULT], "140 B": [slow]}).splitlines()
     assert lines[0].split() == ["1200", "B", "140", "B"]
-    (ratio,) = (line for line in lines if line.startswith("job / (floor 1 + floor 2)"))
-    assert ratio.split()[-2:] == ["2.00", "4.00"]
+    (ratio,) = (line for line in lines if line.startswith("job / bare program"))
+    assert ratio.split()[-2:] == ["1.50", "3.00"]
 
 
 def saved(*cpu: float, start: float = 10.0, name: str = "1200 B") -> dict[str, list[dict[str, Any]]]:
@@ -126,12 +113,6 @@ def test_figures_are_json() -> None:
     found = json.loads(json.dumps(RESULT.to_dict()))
     assert found["cpu_seconds_per_million"] == {"jvm": 10.0, "driver": 0.0, "workers": 5.0, "total": 15.0}
     assert Usage.from_dict(found["job"]) == RESULT.run.usage
-
-
-def test_the_output_of_consumer_performance() -> None:
-    assert consumed("a warning, 1, 2\n" + OUTPUT) == 1_000_000
-    with pytest.raises(ValueError, match="not the output"):
-        consumed("Exception in thread main")
 
 
 def test_a_line_of_proc_stat_whose_name_has_brackets() -> None:
@@ -183,51 +164,3 @@ def test_runs_that_are_written_as_settled_are_an_archive_that_goes_on_and_is_cle
 
 def test_a_run_of_transactions_goes_through_all_steps() -> None:
     assert {"archive", "close_hours", "audit"} <= set(transactions(100).seconds)
-
-
-WORKER = 'process 1:"python -m bench.measure … /x/spark_jobs/archive.py";process 3:"python -m pyspark.daemon"'
-DRIVER = 'process 1:"python -m bench.measure …";process 2:"python /x/spark_jobs/archive.py --run 1"'
-READ = "read_chunk (kafka_archiver/kafka/reader.py)"
-SAMPLES = f"""\
-process 1:"python -m bench.measure a b spark-submit /x/spark_jobs/archive.py";run (bench/measure.py) 50
-{WORKER};0x7f01 (/usr/lib/libc.so.6);0x7f02 (/usr/lib/libc.so.6);{READ};Consumer_consume (confluent_kafka/cimpl.so) 6
-{WORKER};{READ};_value_batch (kafka_archiver/kafka/reader.py);0x7f03 (/usr/lib/libc.so.6) 3
-{WORKER};Compressed.write (kafka_archiver/formats/shared/compress.py) 8
-{WORKER};Upload._transfer (kafka_archiver/writer/upload.py);send (libc.so.6) 2
-{WORKER};Upload._transfer (kafka_archiver/writer/upload.py);poll (libc.so.6);0x7f04 (/usr/lib/libc.so.6) 90
-{WORKER};Uploads.send (kafka_archiver/writer/upload.py);gc_collect_main (libpython3.11.so.1.0) 1
-{DRIVER};_find_and_load (<frozen importlib._bootstrap>);<module> (kafka_archiver/plan.py) 5
-"""
-
-
-def test_samples_are_of_the_part_that_the_work_was_for() -> None:
-    found = parse(SAMPLES.splitlines())
-    workers = by_part(stack for stack in found if stack.kind == "worker")
-    # What waited, and what measured, is not in it.
-    assert workers == {"consume": 6, "build batches": 3, "compress": 8, "upload": 2, "garbage collection": 1}
-    assert by_part(stack for stack in found if stack.kind == "driver") == {"import": 5}
-    assert by_function(found)["_value_batch (kafka_archiver/kafka/reader.py) → [libc.so.6]"] == 3
-    assert found[0].frames[:2] == ("[libc.so.6]", READ)
-
-
-def test_seconds_of_a_profile_are_those_of_the_kernel() -> None:
-    threads = {"worker": {"python": 4.0, "rdk:broker": 1.5}, "driver": {"python": 2.0}}
-    lines = summary("1200 B", parse(SAMPLES.splitlines()), cast(Any, threads)).splitlines()
-    assert [line.split()[-2:] for line in lines if line.split()[0] in ("compress", "import", "all")] == [
-        ["1.60", "0.00"],
-        ["0.00", "2.00"],
-        ["5.50", "2.00"],
-    ]
-    assert "  thread rdk:broker            1.50     0.00" in lines
-    assert "     1.60 s  40.0%  Compressed.write (kafka_archiver/formats/shared/compress.py)" in lines
-
-
-def test_a_flame_graph_is_as_wide_as_the_time() -> None:
-    drawn = ElementTree.fromstring(flame_graph("a < b", parse(SAMPLES.splitlines())))
-    widths = {
-        group.findtext("{*}title", "").split(":")[0]: float(cast(Any, group.find("{*}rect")).get("width"))
-        for group in drawn.iter("{http://www.w3.org/2000/svg}g")
-    }
-    assert widths["all"] == 1600
-    assert widths["worker"] + widths["driver"] == 1600
-    assert widths["worker"] == 4 * widths["driver"]

@@ -1,15 +1,11 @@
 """The demo's pure parts: its stream, and the checks that must be able to fail."""
 
 import json
-from dataclasses import replace
 from datetime import datetime
 
 import pytest
 
-from scripts.demo.account import account, faults
-from scripts.demo.check import Found, broken_claims, compare
-from scripts.demo.orders import HOUR, IMPORT_HOUR, PER_HOUR, Batch, Stream
-from scripts.demo.produced import Produced, Sent, spans
+from scripts.demo.orders import HOUR, IMPORT_HOUR, PER_HOUR, Batch, Stream, expected, faults
 
 pytestmark = pytest.mark.unit
 START = 1_795_219_200_000
@@ -59,84 +55,18 @@ def test_the_import_is_aborted_and_repeated_as_a_whole(batches: list[Batch]) -> 
     assert {(e.timestamp - START) // HOUR for e in committed.events} == {IMPORT_HOUR}
 
 
-def _produced(batches: list[Batch]) -> Produced:
-    """As Kafka would number them: a control record ends each transaction in each partition it touched."""
-    ends = [0, 0]
-    sent = []
-    for number, batch in enumerate(batches):
-        transaction = None if batch.transaction == "none" else (number, batch.transaction == "committed")
-        touched = set()
-        for event in batch.events:
-            partition = sum(event.key.encode()) % 2
-            sent.append(Sent(event, partition, ends[partition], transaction))
-            ends[partition] += 1
-            touched.add(partition)
-        for partition in touched if transaction else ():
-            ends[partition] += 1
-    return Produced(sent)
-
-
-def test_what_is_expected_leaves_out_what_compaction_and_the_abort_took(batches: list[Batch]) -> None:
-    produced = _produced(batches)
-    fates = produced.fates()
-    keys = {e.key for b in batches for e in b.events}
-    expected = produced.expected()
-    assert len(expected) == len(keys)
-    aborted = sum(f == "aborted" for fate in fates.values() for f in fate.values())
-    assert aborted == len(next(b for b in batches if b.transaction == "aborted").events)
-    last = {s.event.key: s.event.id for s in sorted(produced.sent, key=lambda s: s.offset)}
-    assert set(expected) == set(last.values())
-    assert produced.markers() == {0: 2, 1: 2}
-
-
-def test_a_right_archive_passes(batches: list[Batch]) -> None:
-    expected = _produced(batches).expected()
-    assert compare(expected, [_found(i, at) for i, at in expected.items()]).faults == []
-
-
-def _found(id_: str, at: int) -> Found:
-    return Found(id_, at, at // HOUR * HOUR)
+def test_what_is_expected_leaves_out_what_was_aborted(batches: list[Batch]) -> None:
+    wanted = expected(batches)
+    assert len(wanted) == sum(len(b.events) for b in batches if b.transaction != "aborted")
+    assert {e.id for b in batches for e in b.events} == set(wanted)
 
 
 def test_every_way_to_be_wrong_is_noticed() -> None:
-    expected = {"a": START, "b": START + HOUR - 1, "c": START + HOUR}
-    right = [_found(i, at) for i, at in expected.items()]
-    assert compare(expected, right).faults == []
-    assert compare(expected, right[1:]).missing == ("a",)
-    assert compare(expected, [*right, right[0]]).repeated == ("a",)
-    assert compare(expected, [*right, _found("d", START)]).unexpected == ("d",)
-    assert compare(expected, [right[0], replace(right[1], hour=START + HOUR), right[2]]).misfiled == ("b",)
-    assert compare(expected, [right[0], replace(right[1], at=START), right[2]]).changed == ("b",)
-    [fault] = compare(expected, right[1:]).faults
-    assert fault == "1 records missing (first: a)"
-
-
-def test_the_account_explains_every_offset_or_says_how_many_it_does_not() -> None:
-    fates = {0: {0: "compacted", 1: "kept", 2: "kept", 3: "aborted"}}
-    chunks = [
-        {"archived": 1, "lost": 0, "absent_ranges": [[0, 1]]},
-        {"archived": 1, "lost": 0, "absent_ranges": [[3, 5]]},
-    ]
-    right = account(0, (0, 5), chunks, fates[0])  # type: ignore[arg-type]
-    assert right.row == (0, 5, 2, 1, 1, 1, 0, 0)
-    assert faults([right], fates, {0: 1}) == []  # type: ignore[arg-type]
-    # The same, as the bits of a chunk: offsets 0, 3 and 4 of five.
-    packed = {"start": 0, "end": 5, "archived": 2, "lost": 0, "absent_ranges": {"bitmap": "mA=="}}
-    assert account(0, (0, 5), [packed], fates[0]) == right  # type: ignore[arg-type]
-    uncovered = account(0, (0, 5), chunks[:1], fates[0])  # type: ignore[arg-type]
-    assert uncovered.unexplained == 3
-    assert len(faults([uncovered], fates, {0: 1})) == 4  # type: ignore[arg-type]
-    swallowed = account(0, (0, 5), [{"archived": 1, "lost": 0, "absent_ranges": [[0, 2], [3, 5]]}], fates[0])  # type: ignore[arg-type]
-    assert swallowed.unexplained == 1
-    assert faults([swallowed], fates, {0: 2}) != []  # type: ignore[arg-type]
-
-
-def test_spans() -> None:
-    assert spans([7, 5, 6]) == (5, 8)
-    assert spans([]) == (0, 0)
-
-
-def test_claims_of_keys_and_bytes_can_be_broken() -> None:
-    etags = {"a": "1", "b": "2"}
-    assert broken_claims({"a": "1", "b": ""}, etags) == []
-    assert broken_claims({"a": "2", "b": "", "c": ""}, etags) == ["a", "c"]
+    wanted = {"a": START, "b": START + HOUR - 1, "c": START + HOUR}
+    a, b, c = ((id_, at, at // HOUR * HOUR) for id_, at in wanted.items())
+    assert faults(wanted, [a, b, c]) == []
+    assert faults(wanted, [b, c]) == ["1 records missing (first: a)"]
+    assert faults(wanted, [a, b, c, a]) == ["1 records there more than once (first: a)"]
+    assert faults(wanted, [a, b, c, ("d", START, START)]) == ["1 records there that should not be (first: d)"]
+    assert faults(wanted, [a, ("b", START + HOUR - 1, START + HOUR), c]) == ["1 records in the wrong hour (first: b)"]
+    assert faults(wanted, [a, ("b", START, START), c]) == ["1 records with another time than produced (first: b)"]

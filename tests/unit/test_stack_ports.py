@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 from dataclasses import astuple
 
 import pytest
@@ -11,6 +13,7 @@ from scripts.stack.airflow import AirflowPorts
 from scripts.stack.choices import Choices
 from scripts.stack.errors import StackError
 from scripts.stack.kafka import KafkaPorts
+from scripts.stack.paths import ROOT
 from scripts.stack.ports import HOST, fixed_ports, free_ports, port_offset, require_free, taken
 from scripts.stack.s3 import S3Ports
 from scripts.stack.stack import Stack
@@ -50,6 +53,28 @@ def test_free_ports_are_never_handed_out_twice() -> None:
     numbers = [number for _ in range(20) for kind in (KafkaPorts, S3Ports) for number in astuple(free_ports(kind))]
     assert len(numbers) == len(set(numbers))
     assert not any(taken(number) for number in numbers)
+
+
+TAKES = """
+import sys
+from dataclasses import astuple
+from scripts.stack import ports
+from scripts.stack.s3 import S3Ports
+ports.FREE = range(32_100, 32_130)
+print(*astuple(ports.free_ports(S3Ports)), flush=True)
+sys.stdin.read()
+"""
+
+
+def test_what_one_process_was_given_no_other_one_gets_while_it_lives() -> None:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "cwd": ROOT}
+    processes = [subprocess.Popen([sys.executable, "-c", TAKES], **pipes) for _ in range(2)]
+    try:
+        given = [number for process in processes for number in process.stdout.readline().split()]
+        assert len(given) == len(set(given)) == 20
+    finally:
+        for process in processes:
+            process.communicate(timeout=30)
 
 
 @pytest.mark.parametrize(("family", "address"), [(socket.AF_INET, HOST), (socket.AF_INET, ""), (socket.AF_INET6, "::")])

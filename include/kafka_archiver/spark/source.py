@@ -85,7 +85,7 @@ def _read(spark: SparkSession, chunks: list[Chunk], settings: Settings, properti
     for chunk in chunks:
         assigned.setdefault(chunk.topic, []).append(chunk.partition)
     # Between two polls Spark drops what was fetched ahead, so that large fetches are waste: at 2 MiB a task takes a
-    # twentieth less CPU and the JVM a quarter less memory than at 8 (docs/PERFORMANCE.md). A larger record still comes.
+    # twentieth less CPU and the JVM a quarter less memory than at 8. A larger record still comes.
     reader = (
         spark.read.format("kafka")
         .options(**{f"kafka.{name}": value for name, value in java_properties(properties).items()})

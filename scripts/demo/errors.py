@@ -1,5 +1,0 @@
-"""Why the demo stops."""
-
-
-class DemoError(Exception):
-    """Something is not as promised; the message is one line that says what."""

@@ -1,0 +1,139 @@
+"""python -m scripts.suite: all tests, in pytest processes side by side, and one line with their sum.
+
+The tests wait more than they work, so each share has a process, and services, of its own. What no share names is in the
+last one: no test can be forgotten.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from scripts.stack.paths import LOCAL, ROOT
+
+
+def _integration(*names: str) -> list[str]:
+    return [f"tests/integration/test_{name}.py" for name in names]
+
+
+# In the order in which they run. What starts Airflow or a cluster, which then stay to the end, comes last.
+SHARES: Mapping[str, Sequence[str]] = {
+    "airflow": ["tests/dags", *_integration("cases", "audit_dag", "commands", "killed_tasks", "scheduler", "secrets")],
+    "spark": ["tests/spark", *_integration("temporary_files", "yarn", "timezones", "cluster")],
+}
+REST = "rest"
+# pytest's last line: ===== 1 failed, 20 passed, 2 skipped in 75.20s (0:01:15) =====
+_CLOSING = re.compile(r"^(?:=+ )?(?P<counts>\d+ \w+.*) in [\d.]+s(?: \([\d:]+\))?(?: =+)?$")
+_COUNT = re.compile(r"(\d+) (failed|passed|skipped|errors?|xfailed|xpassed)\b")
+_LAST_LINES = 60
+_SAY_EVERY = 60.0
+
+
+@dataclass(frozen=True)
+class Ended:
+    """One share's process. `code`: 0 when all is well; `told`: its closing line, or how it ended without one."""
+
+    name: str
+    output: Path
+    code: int
+    told: str
+
+    @classmethod
+    def of(cls, name: str, output: Path, code: int) -> Ended:
+        # librdkafka's threads may have a word after it.
+        lines = reversed(output.read_text(errors="replace").splitlines())
+        closing = next((found["counts"] for line in lines if (found := _CLOSING.match(line))), None)
+        if closing is None:
+            how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+            # A process that leaves without a word has not run its tests, whatever its exit code says.
+            code, closing = code or 1, f"ended without a closing line, {how}"
+        return cls(name, output, 128 - code if code < 0 else code, closing)
+
+    @property
+    def counts(self) -> Counter[str]:
+        """Tests by outcome."""
+        return Counter({what.removesuffix("s"): int(number) for number, what in _COUNT.findall(self.told)})
+
+    def failures(self) -> str:
+        """What its output says from the first failure on; without any, its last lines."""
+        text = self.output.read_text(errors="replace")
+        found = re.search(r"^=+ (ERRORS|FAILURES) =+$", text, re.M)
+        return text[found.start() :] if found else "\n".join(text.splitlines()[-_LAST_LINES:])
+
+
+def run(shares: Mapping[str, Sequence[str]], output: Path, root: Path) -> int:
+    """Run each share's pytest with these arguments, say what failed, and what all of it comes to.
+
+    :param output: the directory for what each process says, a file a share.
+    :returns: the worst exit code.
+    """
+    output.mkdir(parents=True, exist_ok=True)
+    began = time.monotonic()
+    running: dict[str, subprocess.Popen[bytes]] = {}
+    for name, arguments in shares.items():
+        with _file(output, name).open("wb") as file:
+            # Three that write one cache would leave the last one's.
+            command = [sys.executable, "-m", "pytest", "--color=no", "-p", "no:cacheprovider", *arguments]
+            running[name] = subprocess.Popen(command, cwd=root, stdout=file, stderr=subprocess.STDOUT)
+    print(f"{len(shares)} processes at work; what they say is in {output}/*.txt", flush=True)
+
+    def stop(*_: object) -> None:
+        for process in running.values():
+            process.send_signal(signal.SIGINT)
+
+    # Interrupted, pytest ends its services. Whoever is at the keyboard interrupts it himself; others tell us alone.
+    signal.signal(signal.SIGINT, lambda *_: None)
+    signal.signal(signal.SIGTERM, stop)
+    said = began
+    while any(process.poll() is None for process in running.values()):
+        time.sleep(0.2)
+        if time.monotonic() - said > _SAY_EVERY:
+            said = time.monotonic()
+            how_far = (f"{name} {_how_far(_file(output, name), process)}" for name, process in running.items())
+            print(f"{(said - began) / 60:4.0f} min   {'   '.join(how_far)}", flush=True)
+    ended = [Ended.of(name, _file(output, name), process.wait()) for name, process in running.items()]
+    for share in ended:
+        if share.code:
+            print(f"\n{f' {share.name} ':#^120}\n{share.failures()}")
+    print()
+    for share in ended:
+        print(f"{share.name:10} {'failed' if share.code else 'passed':8} {share.told}")
+    print(closing_line(ended, time.monotonic() - began), flush=True)
+    return max(share.code for share in ended)
+
+
+def closing_line(ended: Sequence[Ended], seconds: float) -> str:
+    """The sum of all processes, and whether it is to be trusted."""
+    counts = sum((share.counts for share in ended), Counter[str]())
+    order = ("failed", "error", "passed", "skipped", "xfailed", "xpassed")
+    told = ", ".join(f"{counts[what]} {what}" for what in order if counts[what] or what in ("failed", "passed"))
+    broken = [share.name for share in ended if share.code]
+    verdict = f"FAILED ({', '.join(broken)})" if broken else "PASSED"
+    return f"{verdict}: {told} in {seconds // 60:.0f} min {seconds % 60:.0f} s"
+
+
+def _how_far(output: Path, process: subprocess.Popen[bytes]) -> str:
+    """As pytest says at the end of each line of dots."""
+    shown = re.findall(r"\[ *(\d+%)\]$", output.read_text(errors="replace"), re.M)
+    return "has ended" if process.poll() is not None else shown[-1] if shown else "begins"
+
+
+def _file(output: Path, name: str) -> Path:
+    return output / f"{name}.txt"
+
+
+def main() -> int:
+    named = [path for paths in SHARES.values() for path in paths]
+    rest = ["tests", *(f"--ignore={path}" for path in named)]
+    return run({**SHARES, REST: rest}, LOCAL / "test-output", ROOT)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
