@@ -16,7 +16,6 @@ Offset = Annotated[int, Field(ge=0)]
 ENCODING = 3
 # The choices of settings, for the YAML and the plan alike: a new one is named here alone.
 Isolation = Literal["read_committed", "read_uncommitted"]
-Layout = Literal["hourly"]
 Content = Literal["value", "record"]
 Decode = Literal["bytes", "json"]
 NullValue = Literal["archive", "skip"]
@@ -35,7 +34,7 @@ class Settings(Value):
     """
 
     isolation: Isolation = "read_committed"
-    layout: Layout = "hourly"
+    layout: str = "hourly"
     format: str = "jsonl"
     content: Content = "value"
     codec: str = "gzip"

@@ -9,12 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_archiver.columns import Int64s, column
-from kafka_archiver.errors import DocumentError
+from kafka_archiver.errors import ConfigError, DocumentError
 from kafka_archiver.intervals import LAST_MS, hour_of
 from kafka_archiver.layouts.base import Filed
 from kafka_archiver.layouts.hourly import NO_HOUR, Hourly
-from kafka_archiver.layouts.registry import LAYOUTS, hours_of, layout_at
+from kafka_archiver.layouts.registry import LAYOUTS, hours_of, layout_at, layout_of
 from kafka_archiver.leftovers import place_of
+from kafka_archiver.plan import Settings
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.store import memory
 from kafka_archiver.writer.commit import complete
@@ -50,8 +51,8 @@ class Buckets:
 
 @pytest.fixture
 def buckets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plans that say `hourly` are filed in buckets."""
-    monkeypatch.setitem(LAYOUTS, "hourly", Buckets())
+    """A second layout: a class, and a line in the registry."""
+    monkeypatch.setitem(LAYOUTS, "buckets", Buckets())
 
 
 @pytest.fixture
@@ -69,6 +70,11 @@ def test_hourly_files_each_record_in_the_hour_of_its_time(times: list[int]) -> N
         assert layout_at(layout.path(part)) is LAYOUTS["hourly"]
 
 
+def test_a_plan_of_a_layout_that_this_release_lacks_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"store\.layout: expected hourly, found 'weekly'"):
+        layout_of(Settings(layout="weekly"))
+
+
 def test_a_path_of_no_layout_is_told() -> None:
     assert layout_at("year=2026") is None
     [entry] = complete([write(chunk_of(0, 1), cut([Row(0, 0)], 1), store := new_store())], store)
@@ -83,7 +89,7 @@ def test_the_writer_files_by_what_the_layout_says(open_objects: int) -> None:
     offsets = np.cumsum(draw.integers(1, 4, 200)).tolist()
     rows = [Row(o, draw.integers(0, 3) * HOUR, value=b"%d" % o if o % 9 else b"bad\n") for o in offsets]
     chunk, store = chunk_of(0, offsets[-1] + 1), new_store()
-    options = {"bad_record": "dead_letter", "part_bytes": 50}
+    options = {"layout": "buckets", "bad_record": "dead_letter", "part_bytes": 50}
     limits = Limits(memory_bytes=100, open_objects=open_objects, upload_threads=1)
     result = write(chunk, cut(rows, 17), store, limits, **options)
     assert facts(result) == facts(write(chunk, cut(rows, 200), **options))
@@ -107,7 +113,8 @@ def test_the_writer_files_by_what_the_layout_says(open_objects: int) -> None:
 @pytest.mark.usefixtures("buckets")
 def test_an_archive_of_another_layout_is_proved_and_audited_as_any_other() -> None:
     name = TopicPartition(f"t-{new_store().url[-8:]}", 0)
-    lake = Lake(new_store(), {name: Range(0, 24)}, {"chunk_records": 12}, {"bad_record": "dead_letter"})
+    settings = {"chunk_records": 12, "layout": "buckets"}
+    lake = Lake(new_store(), {name: Range(0, 24)}, settings, {"bad_record": "dead_letter"})
     # One an hour: chunks of twelve hours, in buckets of ten.
     lake.odd[name, 5] = {"value": b"two\nlines"}
     run = lake.run(24)

@@ -2,11 +2,18 @@
 
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from kafka_archiver.config.section import Section
-from kafka_archiver.plan import Content, Layout
+from kafka_archiver.layouts.registry import LAYOUTS
+from kafka_archiver.plan import Content
 from kafka_archiver.properties import ConnectionOrProperties, Properties, store_url, without_credentials
+
+
+def _layout(name: str) -> str:
+    if name not in LAYOUTS:
+        raise ValueError(f"expected {' | '.join(LAYOUTS)}")
+    return name
 
 
 class StoreSection(Section):
@@ -16,7 +23,7 @@ class StoreSection(Section):
     aws: Annotated[ConnectionOrProperties, BeforeValidator(without_credentials("endpoint_url", "http://host:port"))] = (
         "aws_default"
     )
-    layout: Layout = "hourly"
+    layout: Annotated[str, AfterValidator(_layout)] = "hourly"
     format: str = "jsonl"
     content: Content = "value"
     codec: str | None = None

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from kafka_archiver.errors import DocumentError
+from kafka_archiver.errors import ConfigError, DocumentError
 from kafka_archiver.layouts.base import Filed, Layout
 from kafka_archiver.layouts.hourly import Hourly
 from kafka_archiver.plan import Settings
@@ -11,7 +11,12 @@ LAYOUTS: dict[str, Layout] = {layout.name: layout for layout in (Hourly(),)}
 
 
 def layout_of(settings: Settings) -> Layout:
-    """The layout by which a run's objects are filed."""
+    """The layout by which a run's objects are filed.
+
+    :raises ConfigError: this release has none of that name.
+    """
+    if settings.layout not in LAYOUTS:
+        raise ConfigError(f"store.layout: expected {' | '.join(LAYOUTS)}, found {settings.layout!r}")
     return LAYOUTS[settings.layout]
 
 
