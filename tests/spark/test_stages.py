@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.spark import engine
 from kafka_archiver.spark.sink import Sink
 from kafka_archiver.steps.auditing import audit
@@ -12,6 +13,7 @@ from scripts.stack.kafka import Kafka
 from scripts.stack.s3 import S3
 from tests.support.archiver import Archiver, hour
 from tests.support.topics import DAY, HOUR, Record, new_topic, produce
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.usefixtures("spark")]
 
@@ -58,14 +60,16 @@ def test_the_account_is_exact_and_both_readers_agree(
     kafka: Kafka, s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reader: str, content: str
 ) -> None:
     topic = new_topic(kafka.bootstrap_servers)
-    # A transaction's marker in the midst, at which Kafka has no record.
-    records = [Record(0, DAY + n % 3 * HOUR, b"%d" % n, b"k") for n in range(COUNT)]
-    produce(kafka.bootstrap_servers, topic, records[:100], "commit")
-    produce(kafka.bootstrap_servers, topic, records[100:])
     offsets = [*range(100), *range(101, COUNT + 1)]
     monkeypatch.setattr(engine, "Sink", with_a_stage_more())
     settings = {"chunk_records": 120, "content": content}
     archiver = Archiver(kafka, s3, tmp_path, [topic], settings, {"bad_record": "dead_letter"}, {"reader": reader})
+    records = [Record(0, DAY + n % 3 * HOUR, b"%d" % n, b"k") for n in range(COUNT)]
+    produce(kafka.bootstrap_servers, topic, records[:100], "commit")
+    # The transaction's marker, at which Kafka has no record, arrives a moment after the commit.
+    name = TopicPartition(topic, 0)
+    until(lambda: archiver.context.cluster.log_ends([name], "read_committed")[name] == 101)
+    produce(kafka.bootstrap_servers, topic, records[100:])
     archiver.run(hour(1))
 
     fates = [fate(offset) for offset in offsets]
