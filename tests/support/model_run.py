@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from kafka_archiver.steps import close_hours, verify
-from kafka_archiver.steps.archive import finish
+from kafka_archiver.steps.archive import finish, replay
 from kafka_archiver.writer.commit import complete
 from scripts.stack.kafka import Kafka, KafkaPorts
 from scripts.stack.ports import free_ports
@@ -34,6 +34,7 @@ def one_thread() -> Iterator[None]:
     """No pools, so that a sequence is the same each time."""
     with (
         patch.object(finish, "complete", functools.partial(complete, threads=1)),
+        patch.object(replay, "complete", functools.partial(complete, threads=1)),
         patch.object(verify, "THREADS", 1),
         patch.object(close_hours, "THREADS", 1),
     ):

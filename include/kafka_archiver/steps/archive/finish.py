@@ -7,21 +7,22 @@ takes the intent first, from whoever had it, and throws away what that one has n
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 
-from kafka_archiver.advice import choose, go_on, repair
-from kafka_archiver.errors import IntegrityError, PermanentError, PolicyError, TransientError
+from kafka_archiver.advice import choose, go_on
+from kafka_archiver.errors import IntegrityError, PolicyError
 from kafka_archiver.keys import split_object_key
-from kafka_archiver.ledger import Ledger, Stored
+from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import ChunkAccount, Intent, Manifest, ObjectEntry
 from kafka_archiver.plan import Plan
 from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.steps.archive.intents import refuse_closed, take
 from kafka_archiver.steps.archive.policies import ReadPolicies
+from kafka_archiver.steps.archive.replay import replay, stored_as
 from kafka_archiver.store import Store
-from kafka_archiver.store.compare import compare
 from kafka_archiver.writer.commit import abort, complete, throw_away
-from kafka_archiver.writer.result import ChunkResult, WrittenObject
+from kafka_archiver.writer.result import ChunkResult
 
 log = logging.getLogger(__name__)
 
@@ -47,8 +48,8 @@ def finish(
     intent = ledger.intent(plan.run)
     stored = ledger.manifest(plan.run) or stored or as_intended(plan, intent.document, ledger)
     if stored is not None:
-        return _replay(plan, stored, results, store, ledger)
-    _refuse_closed(intent.document)
+        return replay(plan, stored, results, store, ledger)
+    refuse_closed(intent.document)
     found = {result.chunk: result.account for result in results}
     accounts = [
         _prove_absence(policies, found.get(chunk) or ChunkAccount.nothing_there(chunk), logs, plan.archive)
@@ -75,7 +76,7 @@ def finish(
         objects=(*entries, *(o.entry("") for result in results for o in result.objects)),
         chunks=tuple(accounts),
     )
-    taken = _take(ledger, ours, intent)
+    taken = take(ledger, ours, intent)
     if intent.document:
         # Nothing of the attempt before is completed from now on, whenever it wakes up.
         throw_away(store, plan, {o.upload.upload_id for result in results for o in result.objects})
@@ -84,7 +85,7 @@ def finish(
         log.info("%s: an earlier attempt wrote it, this one has no records for it (compacted since): removed", key)
         store.delete(key)
     done = ours.model_copy(update={"done": True, "objects": tuple(sorted(entries, key=lambda o: o.key))})
-    _take(ledger, done, taken)
+    take(ledger, done, taken)
     return ledger.create_manifest(done.manifest(plan))
 
 
@@ -96,23 +97,6 @@ def as_intended(plan: Plan, intent: Intent | None, ledger: Ledger) -> Manifest |
     return ledger.create_manifest(intent.manifest(plan))
 
 
-def _refuse_closed(intent: Intent | None) -> None:
-    if intent and intent.closed:
-        raise PermanentError(
-            f"run {intent.run} of archive {intent.archive} has been replaced by another one meanwhile: nothing of it "
-            "is made visible any more"
-        )
-
-
-def _take(ledger: Ledger, ours: Intent, before: Stored[Intent]) -> Stored[Intent]:
-    taken = ledger.put_intent(ours, before)
-    if taken is None:
-        raise TransientError(
-            f"another attempt of run {ours.run} completes its objects now; the next attempt sees what it wrote"
-        )
-    return taken
-
-
 def _whole(account: ChunkAccount, before: Intent, store: Store) -> tuple[ChunkAccount, tuple[ObjectEntry, ...]] | None:
     """What an earlier attempt has of a chunk that Kafka has not all of any more, if all of its objects are there."""
     earlier = next((a for a in before.chunks if a.chunk == account.chunk), None)
@@ -120,7 +104,7 @@ def _whole(account: ChunkAccount, before: Intent, store: Store) -> tuple[ChunkAc
         return None
     place = (account.topic, account.partition, account.start)
     entries = [o for o in before.objects if (o.topic, o.partition, o.chunk_start) == place]
-    there = [found for entry in entries if (found := _there(entry, store))]
+    there = [found for entry in entries if (found := stored_as(entry, store))]
     if len(there) < len(entries):
         return None
     log.info("%s: an earlier attempt wrote all of it before Kafka removed some: kept", account.chunk)
@@ -172,75 +156,3 @@ def _prove_absence(
             f"ever: {choose(archive, 'lost_offsets', 'record_loss')} (policies.lost_offsets: fail)"
         )
     return proven
-
-
-def _there(item: ObjectEntry, store: Store) -> ObjectEntry | None:
-    """The entry, with the ETag that the store gives the object now; None when that is not what the entry says."""
-    found = compare(store, item.key, item.bytes, item.checksum, item.etag)
-    return item.model_copy(update={"etag": found.stat.etag}) if found.same and found.stat else None
-
-
-def _replay(plan: Plan, stored: Manifest, results: Sequence[ChunkResult], store: Store, ledger: Ledger) -> Manifest:
-    promised = {o.key: o for o in stored.stored}
-
-    def as_promised(item: WrittenObject) -> bool:
-        return item.upload.key in promised and item.upload.checksum == promised[item.upload.key].checksum
-
-    # What is there as promised stays: completing it again would only give it another ETag under KMS.
-    there = {item.key for item in stored.stored if _there(item, store)}
-    again = _only(results, lambda item: as_promised(item) and item.upload.key not in there)
-    abort(_only(results, lambda item: not as_promised(item) or item.upload.key in there), store)
-    if again:
-        _take_again(ledger, plan, stored)
-    rewritten = {e.key for e in complete(again, store)}
-    read = sum(as_promised(item) for result in results for item in result.objects)
-    other = {item.upload.key for result in results for item in result.objects} - rewritten
-    for item in stored.stored:
-        if item.key not in there | rewritten:
-            if by := ledger.superseded_by(plan.run):
-                log.warning("run %s is left alone: %s has taken its place meanwhile", plan.run, by)
-                break
-            found = (
-                "what was read again gives other bytes (Kafka has removed records since, or a library is another one)"
-                if item.key in other
-                else "Kafka does not have its records any more"
-            )
-            raise IntegrityError(
-                f"{item.key} is missing or not what the manifest says, and {found} (expected {item.rows} from offset "
-                f"{item.first_offset}). Restore it from a version or copy of the bucket; if there is none: "
-                f"{repair(plan.archive, item.key)}"
-            )
-    log.info(
-        "replayed run %s: %d of %d objects read again give the same bytes; %d were missing or damaged and are written",
-        plan.run,
-        read,
-        len(promised),
-        len(rewritten),
-    )
-    if read < len(promised):
-        log.info(
-            "%d objects verified in the store instead: Kafka no longer has all their records", len(promised) - read
-        )
-    return stored
-
-
-def _take_again(ledger: Ledger, plan: Plan, stored: Manifest) -> None:
-    """Whoever replaces the run takes the intent too, before it removes what it replaces."""
-    before = ledger.intent(plan.run)
-    _refuse_closed(before.document)
-    # A repair has none before its first replay.
-    known = before.document or Intent(
-        archive=plan.archive,
-        run=plan.run,
-        attempt=1,
-        done=True,
-        policies=stored.policies,
-        keys=tuple(o.key for o in stored.stored),
-        objects=stored.stored,
-        chunks=stored.chunks,
-    )
-    _take(ledger, known.model_copy(update={"attempt": known.attempt + bool(before.document)}), before)
-
-
-def _only(results: Sequence[ChunkResult], wanted: Callable[[WrittenObject], bool]) -> list[ChunkResult]:
-    return [replace(result, objects=tuple(filter(wanted, result.objects))) for result in results]

@@ -1,0 +1,27 @@
+"""Taking the intent of a run: whoever completes uploads takes it first, from whoever had it."""
+
+from kafka_archiver.errors import PermanentError, TransientError
+from kafka_archiver.ledger import Ledger, Stored
+from kafka_archiver.manifest import Intent
+
+
+def refuse_closed(intent: Intent | None) -> None:
+    """:raises PermanentError: another run has taken this one's place."""
+    if intent and intent.closed:
+        raise PermanentError(
+            f"run {intent.run} of archive {intent.archive} has been replaced by another one meanwhile: nothing of it "
+            "is made visible any more"
+        )
+
+
+def take(ledger: Ledger, ours: Intent, before: Stored[Intent]) -> Stored[Intent]:
+    """The intent, once it is ours.
+
+    :raises TransientError: another attempt has taken it since `before` was read.
+    """
+    taken = ledger.put_intent(ours, before)
+    if taken is None:
+        raise TransientError(
+            f"another attempt of run {ours.run} completes its objects now; the next attempt sees what it wrote"
+        )
+    return taken

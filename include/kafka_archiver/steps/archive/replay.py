@@ -1,0 +1,96 @@
+"""Replay: a run that has its manifest is read again, and gives what the manifest says, or what the store has counts."""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from kafka_archiver.advice import repair
+from kafka_archiver.errors import IntegrityError
+from kafka_archiver.ledger import Ledger
+from kafka_archiver.manifest import Intent, Manifest, ObjectEntry
+from kafka_archiver.plan import Plan
+from kafka_archiver.steps.archive.intents import refuse_closed, take
+from kafka_archiver.store import Store
+from kafka_archiver.store.compare import compare
+from kafka_archiver.writer.commit import abort, complete
+from kafka_archiver.writer.result import ChunkResult, WrittenObject
+
+log = logging.getLogger(__name__)
+
+
+def stored_as(item: ObjectEntry, store: Store) -> ObjectEntry | None:
+    """The entry, with the ETag that the store gives the object now; None when that is not what the entry says."""
+    found = compare(store, item.key, item.bytes, item.checksum, item.etag)
+    return item.model_copy(update={"etag": found.stat.etag}) if found.same and found.stat else None
+
+
+def replay(plan: Plan, stored: Manifest, results: Sequence[ChunkResult], store: Store, ledger: Ledger) -> Manifest:
+    """Write again what is missing or damaged, if what was read gives its bytes. Returns the manifest, as it was.
+
+    :param stored: the run's manifest.
+    :raises IntegrityError: the store does not have an object, and neither has Kafka.
+    :raises TransientError: another attempt has begun to complete the run meanwhile.
+    """
+    promised = {o.key: o for o in stored.stored}
+
+    def as_promised(item: WrittenObject) -> bool:
+        return item.upload.key in promised and item.upload.checksum == promised[item.upload.key].checksum
+
+    # What is there as promised stays: completing it again would only give it another ETag under KMS.
+    there = {item.key for item in stored.stored if stored_as(item, store)}
+    again = _only(results, lambda item: as_promised(item) and item.upload.key not in there)
+    abort(_only(results, lambda item: not as_promised(item) or item.upload.key in there), store)
+    if again:
+        _take_again(ledger, plan, stored)
+    rewritten = {e.key for e in complete(again, store)}
+    read = sum(as_promised(item) for result in results for item in result.objects)
+    other = {item.upload.key for result in results for item in result.objects} - rewritten
+    for item in stored.stored:
+        if item.key not in there | rewritten:
+            if by := ledger.superseded_by(plan.run):
+                log.warning("run %s is left alone: %s has taken its place meanwhile", plan.run, by)
+                break
+            found = (
+                "what was read again gives other bytes (Kafka has removed records since, or a library is another one)"
+                if item.key in other
+                else "Kafka does not have its records any more"
+            )
+            raise IntegrityError(
+                f"{item.key} is missing or not what the manifest says, and {found} (expected {item.rows} from offset "
+                f"{item.first_offset}). Restore it from a version or copy of the bucket; if there is none: "
+                f"{repair(plan.archive, item.key)}"
+            )
+    log.info(
+        "replayed run %s: %d of %d objects read again give the same bytes; %d were missing or damaged and are written",
+        plan.run,
+        read,
+        len(promised),
+        len(rewritten),
+    )
+    if read < len(promised):
+        log.info(
+            "%d objects verified in the store instead: Kafka no longer has all their records", len(promised) - read
+        )
+    return stored
+
+
+def _take_again(ledger: Ledger, plan: Plan, stored: Manifest) -> None:
+    """Whoever replaces the run takes the intent too, before it removes what it replaces."""
+    before = ledger.intent(plan.run)
+    refuse_closed(before.document)
+    # A repair has none before its first replay.
+    known = before.document or Intent(
+        archive=plan.archive,
+        run=plan.run,
+        attempt=1,
+        done=True,
+        policies=stored.policies,
+        keys=tuple(o.key for o in stored.stored),
+        objects=stored.stored,
+        chunks=stored.chunks,
+    )
+    take(ledger, known.model_copy(update={"attempt": known.attempt + bool(before.document)}), before)
+
+
+def _only(results: Sequence[ChunkResult], wanted: Callable[[WrittenObject], bool]) -> list[ChunkResult]:
+    return [replace(result, objects=tuple(filter(wanted, result.objects))) for result in results]
