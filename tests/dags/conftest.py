@@ -153,8 +153,8 @@ def orders(archives: Path, tmp_path: Path) -> Path:
 def brokers(monkeypatch: pytest.MonkeyPatch, local_connections: None) -> Brokers:
     """One record an hour in each of two partitions; three hours so far."""
     answers = Brokers({P0: Range(0, 3), P1: Range(0, 3)}, first=to_ms(DAY) // 3_600_000)
-    for module in ("kafka.cluster", "orchestration.cli.doctor"):
-        monkeypatch.setattr(f"kafka_archiver.{module}.Cluster", answers)
+    for opener in ("steps.context.connect", "orchestration.cli.doctor.Cluster"):
+        monkeypatch.setattr(f"kafka_archiver.{opener}", answers)
     return answers
 
 

@@ -29,7 +29,7 @@ def lake(orders: Path, local_connections: None, monkeypatch: pytest.MonkeyPatch,
     store = open_store(yaml.safe_load(orders.read_text())["store"]["url"], {})
     lake = Lake(store, {P0: Range(0, 3), P1: Range(0, 3)}, name="orders")
     lake.run(2)
-    monkeypatch.setattr("kafka_archiver.kafka.cluster.Cluster", lake.brokers)
+    monkeypatch.setattr("kafka_archiver.steps.context.connect", lake.brokers)
     return lake
 
 

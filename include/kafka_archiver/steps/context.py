@@ -1,6 +1,6 @@
 """What every step works with."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Self
@@ -13,6 +13,13 @@ from kafka_archiver.store import Store, open_store
 if TYPE_CHECKING:
     # It loads Kafka's client, and Airflow parses all day what only names a context.
     from kafka_archiver.kafka.cluster import Cluster
+
+
+def connect(properties: Mapping[str, str]) -> "Cluster":
+    """The brokers; nothing is asked of them yet."""
+    from kafka_archiver.kafka.cluster import Cluster
+
+    return Cluster(properties)
 
 
 def _now() -> datetime:
@@ -32,7 +39,5 @@ class Context:
     @classmethod
     def open(cls, archive: Archive, endpoints: Endpoints) -> Self:
         """Connect. Nothing is asked of the brokers or the store yet."""
-        from kafka_archiver.kafka.cluster import Cluster
-
         store = open_store(archive.store.url, endpoints.store)
-        return cls(archive, Cluster(endpoints.kafka), store, Ledger(store, archive.archive))
+        return cls(archive, connect(endpoints.kafka), store, Ledger(store, archive.archive))
