@@ -356,3 +356,24 @@ def test_a_group_that_was_put_back_as_the_message_says_was_moved_by_nobody_eithe
         [(2, 3, 0, (Range(2, 3),))],
         [(3, 4, 0, (Range(3, 4),))],
     ]
+
+
+def test_a_run_that_is_taken_over_behind_a_new_generation_of_its_log_is_not_archived_again() -> None:
+    one = lake(2)
+    one.run(1)
+    one.logs[P0] = Range(0, 5)
+    run = one.run(4, until="planned")
+    one.logs[P0], one.brokers.group[P0] = Range(0, 7), 6
+    choose(one, moved_group="new_generation")
+    one.run(6, until="planned")
+    one.rebuild(run)
+    choose(one, moved_group="fail")
+    one.run(7)
+    progress = one.ledger.progress()
+    assert progress is not None
+    assert [(p.generation, p.covered, p.earlier) for p in progress.partitions] == [(1, ((6, 7),), ((0, 5),))]
+    for number in (2, 3, 4, 5):
+        one.run(number, "backfill") if number != 4 else None
+    assert [planned(one, number)[0][3] for number in (2, 3, 5)] == [(), (), (Range(5, 6),)]
+    assert tell(one, 4) == ("complete", 1)
+    assert one.audit().verdict == "clean"
