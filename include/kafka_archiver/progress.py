@@ -14,6 +14,7 @@ from kafka_archiver.gaps import OffsetRange
 from kafka_archiver.intervals import hour_start, to_hour
 from kafka_archiver.losses import Unsure, gone_by, unsure
 from kafka_archiver.manifest import Manifest, Outcome, Witness
+from kafka_archiver.order import Order
 from kafka_archiver.plan import PartitionPlan, Plan
 from kafka_archiver.ranges import Range, TopicPartition, merge, subtract
 
@@ -57,7 +58,8 @@ class PartitionProgress(Value):
     `next`: where the next scheduled run starts, if one ever ran. `floor`: where the log began when it was first seen.
     `covered`: the offsets of its runs. `earlier`: what generations before have of the same log, without what the group
     was wound back over. `wound`: of each generation of the same log but the first, what that was; empty where it was
-    moved ahead. `leader_epoch`, `witness`: by which the log is known again.
+    moved ahead. `order`: of times, in what backfills that assume one have read. `leader_epoch`, `witness`: by which the
+    log is known again.
     """
 
     topic: str
@@ -72,6 +74,8 @@ class PartitionProgress(Value):
     earlier: tuple[OffsetRange, ...] = ()
     # Not written of a log that has one generation.
     wound: tuple[tuple[int, int], ...] = Field(default=(), exclude_if=lambda wound: not wound)
+    # Of archives that assume one alone.
+    order: Order | None = Field(default=None, exclude_if=lambda order: order is None)
 
     @property
     def name(self) -> TopicPartition:
@@ -180,6 +184,8 @@ class Progress(Document):
                 known[planned.name] = before.with_earlier(planned) if outcome != "replaced" else before
                 continue
             now = _with(before, planned, plan.moves_group, outcome != "replaced", witnesses.get(planned.name))
+            if manifest and plan.max_disorder_ms is not None:
+                now = now.model_copy(update={"order": (now.order or Order()).after(planned.name, manifest)})
             first = now.floor + 1
             if now.floor and not now.holes(first) and (before is None or before.holes(first)):
                 floors.append((now.name, now.floor))
@@ -227,6 +233,7 @@ def _with(
         witness=max(seen, key=lambda w: w.offset, default=None),
         covered=merge(Range(*r) for r in ((*same.covered, *taken) if same else taken)),
         earlier=(same.earlier if same else log.left_behind(planned.start) if log else ()),
+        order=log.order if log else None,
         wound=(same.wound if same else (*log.wound, log.wound_back(planned.start)) if log else ()),
     )
 
