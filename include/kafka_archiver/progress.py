@@ -12,7 +12,7 @@ from pydantic import Field
 from kafka_archiver.documents import Document, UtcTime, Value
 from kafka_archiver.gaps import OffsetRange
 from kafka_archiver.intervals import hour_start, to_hour
-from kafka_archiver.losses import Unsure, gone_by, unsure
+from kafka_archiver.losses import Gone, Unsure, gone_by, unsure
 from kafka_archiver.manifest import Manifest, Outcome, Witness
 from kafka_archiver.order import Order
 from kafka_archiver.plan import PartitionPlan, Plan
@@ -191,8 +191,8 @@ class Progress(Document):
                 floors.append((now.name, now.floor))
             known[planned.name] = now
         partitions = tuple(known[name] for name in sorted(known))
-        lost_by = gone_by(self.gone_by, {p.name for p in self.partitions}, plan, manifest, superseded, ended)
-        waiting = _surviving((*self.marks, *_mark(plan)), lost_by, known)
+        gone = gone_by(self.gone_by, {p.name for p in self.partitions}, plan, manifest, superseded, ended)
+        waiting = _surviving((*self.marks, *_mark(plan)), gone, known)
         begun = {planned.name for planned in plan.partitions if planned.anew}
         older = tuple(o for o in self.older if TopicPartition(o.topic, o.partition) not in begun)
         as_of, older = _reached(self.as_of, older, waiting, known)
@@ -202,7 +202,7 @@ class Progress(Document):
                 "settled": plan.number,
                 "begun": self.begun or plan.interval.start,
                 "as_of": as_of,
-                "gone_by": lost_by,
+                "gone_by": gone.by,
                 "older": older,
                 "unsure": _latest([self.unsure, *unsure(plan, manifest, superseded, floors)]),
                 "lost": self.lost + lost,
@@ -262,15 +262,14 @@ def _mark(plan: Plan) -> Iterator[Mark]:
         yield Mark(number=plan.number, as_of=plan.planned_at, high=high, older=older)
 
 
-def _surviving(
-    marks: Iterable[Mark], gone_by: datetime | None, known: Mapping[TopicPartition, PartitionProgress]
-) -> list[Mark]:
+def _surviving(marks: Iterable[Mark], gone: Gone, known: Mapping[TopicPartition, PartitionProgress]) -> list[Mark]:
     """Without those that cannot become true any more: of another log, or of records that were there and are lost."""
     now = {name: partition.generation for name, partition in known.items()}
     return [
         m
         for m in marks
-        if (gone_by is None or m.as_of >= gone_by)
+        if m.number > gone.number
+        and (gone.by is None or m.as_of >= gone.by)
         and all(now[TopicPartition(h.topic, h.partition)] == h.generation for h in m.high)
     ]
 

@@ -181,7 +181,7 @@ def refuse_hidden_topics(context: Context, expected: Progress, seen: Sequence[Pa
     """A topic that the pattern matched and the brokers do not show any more: hours would look complete without it."""
     pattern = context.archive.source.pattern
     visible = {state.name.topic for state in seen}
-    gone = sorted({p.topic for p in expected.partitions if p.next is not None and p.topic not in visible})
+    gone = sorted({p.topic for p in expected.partitions if p.topic not in visible})
     if pattern and (missing := [topic for topic in gone if re.fullmatch(pattern, topic)]):
         raise PolicyError(
             f"topics {', '.join(missing)} match source.pattern and were archived before, but the brokers do not show "
