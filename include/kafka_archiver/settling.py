@@ -60,8 +60,7 @@ class Settling:
         closing = range(0)
         if now:
             # Of the hours before the first run's interval those that have records.
-            begin = self.before.begun or interval.start
-            closing = range(to_hour(was), to_hour(now)) if was else hours_between(begin, interval.end)
+            closing = range(to_hour(was), to_hour(now)) if was else hours_between(self.after.begun or now, now)
         judged = {hour for hour in (*own, *closing) if now and hour < to_hour(now)}
         return {*touched, *judged, *self._assumed}
 

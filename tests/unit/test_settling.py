@@ -52,6 +52,21 @@ def test_a_run_that_saw_the_end_of_the_log_completes_the_hours_that_were_over() 
     assert ledger.said == [((HOUR, HOUR + 1),)]
 
 
+def test_every_hour_between_a_first_run_and_its_plan_gets_a_proof() -> None:
+    ledger, one = Ledger(), plan(1, partition(0, 10), planned_at=at(4.1))
+    ledger.settle(one, [0, 2])
+    assert [ledger.status(hour) for hour in range(5)] == ["complete"] * 4 + [None]
+    assert ledger.said == [((HOUR, HOUR + 4),)]
+
+
+def test_so_does_every_hour_where_a_later_run_closes_the_first_ones() -> None:
+    ledger = Ledger()
+    ledger.settle(plan(1, partition(0, 10)), outcome="replaced")
+    ledger.settle(plan(2, partition(10, 10), planned_at=at(3.1)))
+    ledger.settle(plan(3, partition(0, 10, high=None), start=0, origin="rebuild", revision=1, takes_over=True))
+    assert [ledger.status(hour) for hour in range(4)] == ["complete"] * 3 + [None]
+
+
 def test_an_idle_hour_is_completed_on_time_too() -> None:
     ledger = Ledger()
     ledger.settle(plan(1, partition(0, 10)))
