@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from kafka_archiver.errors import ConfigError, IntegrityError, PolicyError
+from kafka_archiver.errors import ConfigError, IntegrityError, PermanentError, PolicyError
 from kafka_archiver.keys import line_document
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.steps.close_hours import close_hours
@@ -407,3 +407,30 @@ def test_nothing_is_said_of_a_moment_before_a_loss_though_the_clocks_went_back_s
     progress = one.ledger.progress()
     assert progress is not None
     assert (progress.as_of, progress.marks) == (hour(0).end + timedelta(minutes=5), ())
+
+
+@pytest.mark.parametrize("choice", ["follow_ledger", "new_generation"])
+def test_what_a_plan_has_decided_about_the_group_is_not_asked_again_while_its_run_is_not_finished(choice: str) -> None:
+    one = lake(2)
+    one.run(1)
+    one.logs[P0] = Range(0, 6)
+    one.odd[P0, 3] = {"value": b"bad\nvalue"}
+    with pytest.raises(PermanentError, match="newline"):
+        one.run(5)
+    one.brokers.group[P0] = 5
+    with pytest.raises(PolicyError, match="somebody moved the group"):
+        one.run(6)
+    choose(one, moved_group=choice)
+    with pytest.raises(PermanentError, match="newline"):
+        one.run(6)
+    # The next message is followed, and that one alone.
+    choose(one, moved_group="fail", bad_record="skip")
+    one.run(7)
+    choose(one, bad_record="fail")
+    one.run(8)
+    assert one.brokers.group == {P0: 6}
+    assert one.audit().verdict == "clean"
+    # What somebody does afterwards is asked about.
+    one.brokers.group[P0] = 5
+    with pytest.raises(PolicyError, match="somebody moved the group"):
+        one.run(9)
