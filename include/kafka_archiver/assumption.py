@@ -35,7 +35,8 @@ def _has_all(planned: PartitionPlan, known: PartitionProgress, limit_ms: int) ->
     order = known.order or Order()
     taken = [Range(*r) for r in known.covered + known.earlier]
     # What retention removed may have been of the interval; what open transactions hold back, too.
-    cut = planned.start == planned.log_start > 0 and bool(subtract(Range(planned.start - 1, planned.start), taken))
-    held = planned.end == planned.log_end and planned.high is not None and planned.high > planned.log_end
+    cut = 0 < planned.start <= planned.log_start and bool(subtract(Range(planned.start - 1, planned.start), taken))
+    # A further revision has not looked at the end of the log again, and what came there since may be of it as well.
+    held = planned.end == planned.log_end and (planned.high is None or planned.high > planned.log_end)
     same = known.generation == planned.generation
     return same and not cut and not held and order.has(Range(planned.start, planned.end)) and order.disorder <= limit_ms

@@ -109,13 +109,10 @@ class PartitionPlan(Value):
         """The partition's name."""
         return TopicPartition(self.topic, self.partition)
 
-    def again(self, final: bool) -> Self:
-        """The same offsets in a further revision of the run, which proves no hour.
-
-        :param final: the run is, and has said what else it saw.
-        """
-        said = {"anew": False, "older": (), "older_than": None} if final else {}
-        return self.model_copy(update={"high": None, "cut": False, "decided": (), "stood": None, **said})
+    def again(self) -> Self:
+        """The same offsets in a further revision of the run, which proves no hour: the first has said what it saw."""
+        said = {"cut": False, "older": (), "older_than": None, "anew": False, "decided": (), "stood": None}
+        return self.model_copy(update={"high": None, **said})
 
     @property
     def offset_ranges(self) -> tuple[Range, ...]:

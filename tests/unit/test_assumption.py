@@ -84,6 +84,9 @@ def test_one_record_that_breaks_the_assumption_voids_it_also_across_chunks(chunk
         # What retention has removed, and what an open transaction holds back, may have been of the hour.
         {"start": 10, "log_start": 10},
         {"end": 20, "log_end": 20, "high": 21},
+        # A further revision has not looked at the ends again: so may what came, or went, since the first one.
+        {"end": 20, "log_end": 20, "high": None},
+        {"start": 10, "log_start": 11, "ranges": ((11, 20),)},
     ],
 )
 def test_what_the_log_does_not_give_any_more_or_not_yet_voids_it(fields: dict[str, Any]) -> None:
