@@ -7,11 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Literal, NamedTuple, Self
 
+from pydantic import Field
+
 from kafka_archiver.documents import Document, UtcTime, Value
 from kafka_archiver.gaps import OffsetRange
 from kafka_archiver.intervals import hour_start, to_hour
-from kafka_archiver.losses import Unsure, gone_by, unsure
+from kafka_archiver.losses import Gone, Unsure, gone_by, unsure
 from kafka_archiver.manifest import Manifest, Outcome, Witness
+from kafka_archiver.order import Order
 from kafka_archiver.plan import PartitionPlan, Plan
 from kafka_archiver.ranges import Range, TopicPartition, merge, subtract
 
@@ -54,7 +57,9 @@ class PartitionProgress(Value):
 
     `next`: where the next scheduled run starts, if one ever ran. `floor`: where the log began when it was first seen.
     `covered`: the offsets of its runs. `earlier`: what generations before have of the same log, without what the group
-    was wound back over. `leader_epoch`, `witness`: by which the log is known again.
+    was wound back over. `wound`: of each generation of the same log but the first, what that was; empty where it was
+    moved ahead. `order`: of times, in what backfills that assume one have read. `leader_epoch`, `witness`: by which the
+    log is known again.
     """
 
     topic: str
@@ -67,6 +72,10 @@ class PartitionProgress(Value):
     witness: Witness | None = None
     covered: tuple[OffsetRange, ...] = ()
     earlier: tuple[OffsetRange, ...] = ()
+    # Not written of a log that has one generation.
+    wound: tuple[tuple[int, int], ...] = Field(default=(), exclude_if=lambda wound: not wound)
+    # Of archives that assume one alone.
+    order: Order | None = Field(default=None, exclude_if=lambda order: order is None)
 
     @property
     def name(self) -> TopicPartition:
@@ -89,8 +98,22 @@ class PartitionProgress(Value):
 
     def left_behind(self, start: int) -> tuple[Range, ...]:
         """What a generation that begins at `start` in the same log leaves to this one and those before."""
-        again = [Range(start, max(start, self.next or 0))]
+        again = [self.wound_back(start)]
         return merge(left for r in self.covered + self.earlier for left in subtract(Range(*r), again))
+
+    def wound_back(self, start: int) -> Range:
+        """What the group is wound back over by a generation that begins at `start` in the same log."""
+        return Range(start, max(start, self.next or 0))
+
+    def with_earlier(self, planned: PartitionPlan) -> Self:
+        """The same with a run of a generation before: of a run that was taken over, another one has come late."""
+        since = self.generation - planned.generation
+        if since > len(self.wound):
+            # Another log.
+            return self
+        again = [Range(*r) for r in self.wound[-since:]]
+        late = (left for r in (*planned.ranges, *planned.lost) for left in subtract(Range(*r), again))
+        return self.model_copy(update={"earlier": merge((*(Range(*r) for r in self.earlier), *late))})
 
 
 class Progress(Document):
@@ -158,16 +181,18 @@ class Progress(Document):
         for planned in plan.partitions:
             before = known.get(planned.name)
             if before and before.generation > planned.generation:
-                # A run of a log that was given up since.
+                known[planned.name] = before.with_earlier(planned) if outcome != "replaced" else before
                 continue
             now = _with(before, planned, plan.moves_group, outcome != "replaced", witnesses.get(planned.name))
+            if manifest and plan.max_disorder_ms is not None:
+                now = now.model_copy(update={"order": (now.order or Order()).after(planned.name, manifest)})
             first = now.floor + 1
             if now.floor and not now.holes(first) and (before is None or before.holes(first)):
                 floors.append((now.name, now.floor))
             known[planned.name] = now
         partitions = tuple(known[name] for name in sorted(known))
-        lost_by = gone_by(self.gone_by, {p.name for p in self.partitions}, plan, manifest, superseded, ended)
-        waiting = _surviving((*self.marks, *_mark(plan)), lost_by, known)
+        gone = gone_by(self.gone_by, {p.name for p in self.partitions}, plan, manifest, superseded, ended)
+        waiting = _surviving((*self.marks, *_mark(plan)), gone, known)
         begun = {planned.name for planned in plan.partitions if planned.anew}
         older = tuple(o for o in self.older if TopicPartition(o.topic, o.partition) not in begun)
         as_of, older = _reached(self.as_of, older, waiting, known)
@@ -177,7 +202,7 @@ class Progress(Document):
                 "settled": plan.number,
                 "begun": self.begun or plan.interval.start,
                 "as_of": as_of,
-                "gone_by": lost_by,
+                "gone_by": gone.by,
                 "older": older,
                 "unsure": _latest([self.unsure, *unsure(plan, manifest, superseded, floors)]),
                 "lost": self.lost + lost,
@@ -208,6 +233,8 @@ def _with(
         witness=max(seen, key=lambda w: w.offset, default=None),
         covered=merge(Range(*r) for r in ((*same.covered, *taken) if same else taken)),
         earlier=(same.earlier if same else log.left_behind(planned.start) if log else ()),
+        order=log.order if log else None,
+        wound=(same.wound if same else (*log.wound, log.wound_back(planned.start)) if log else ()),
     )
 
 
@@ -235,15 +262,14 @@ def _mark(plan: Plan) -> Iterator[Mark]:
         yield Mark(number=plan.number, as_of=plan.planned_at, high=high, older=older)
 
 
-def _surviving(
-    marks: Iterable[Mark], gone_by: datetime | None, known: Mapping[TopicPartition, PartitionProgress]
-) -> list[Mark]:
+def _surviving(marks: Iterable[Mark], gone: Gone, known: Mapping[TopicPartition, PartitionProgress]) -> list[Mark]:
     """Without those that cannot become true any more: of another log, or of records that were there and are lost."""
     now = {name: partition.generation for name, partition in known.items()}
     return [
         m
         for m in marks
-        if (gone_by is None or m.as_of >= gone_by)
+        if m.number > gone.number
+        and (gone.by is None or m.as_of >= gone.by)
         and all(now[TopicPartition(h.topic, h.partition)] == h.generation for h in m.high)
     ]
 

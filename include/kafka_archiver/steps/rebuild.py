@@ -16,7 +16,7 @@ from kafka_archiver.progress import Progress
 from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.steps.clocks import moment
 from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.line import Line, read_line, tidy
+from kafka_archiver.steps.line import Line, append, read_line, tidy
 from kafka_archiver.steps.plan.survey import TRIES
 from kafka_archiver.steps.work import Work, work
 
@@ -111,6 +111,7 @@ def _plan(context: Context, run: str, keep: bool, own: Sequence[str]) -> Plan:
             keep_superseded=keep,
             takes_over=not final,
             origin="rebuild",
+            max_disorder_ms=old.max_disorder_ms,
             planned_at=now.earliest,
             at_latest=now.latest,
             cluster_id=old.cluster_id,
@@ -119,7 +120,7 @@ def _plan(context: Context, run: str, keep: bool, own: Sequence[str]) -> Plan:
             policies=context.archive.policies.model_dump(),
             partitions=_as_they_are(context, line.expected(context.ledger), old, final),
         )
-        if context.ledger.append(made):
+        if append(context, line, made):
             # Whoever reads the line next would do the same. Where the run was final first, it is not taken over.
             if tidy(context, read_line(context), [*own, made.run]).outcome_of(made.run) is not None:
                 continue
@@ -154,9 +155,7 @@ def _as_they_are(context: Context, expected: Progress, old: Plan, final: bool) -
     :raises PolicyError: the log does not have them.
     """
     starts = _require_all(context, expected, old) if final or context.ledger.manifest(old.run) else {}
-    return tuple(
-        p.again(final).model_copy(update={"log_start": starts.get(p.name, p.log_start)}) for p in old.partitions
-    )
+    return tuple(p.again().model_copy(update={"log_start": starts.get(p.name, p.log_start)}) for p in old.partitions)
 
 
 def _require_all(context: Context, expected: Progress, old: Plan) -> dict[TopicPartition, int]:
