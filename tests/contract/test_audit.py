@@ -12,10 +12,12 @@ import pytest
 from kafka_archiver.audit.report import Finding
 from kafka_archiver.intervals import to_ms
 from kafka_archiver.keys import claim_document, hour_document, line_document, progress_document, run_document
+from kafka_archiver.leftovers import place_of
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.steps.auditing import listing
 from kafka_archiver.store import Store
 from kafka_archiver.store.memory import MemoryStore
+from tests.contract.conftest import OpenStore
 from tests.support.lake import HOUR, Lake, hour
 
 pytestmark = pytest.mark.contract
@@ -99,19 +101,19 @@ class TestClean:
             assert lake.audit(deep=True).findings == ()
         assert found(first, deep=True) == {"claim-foreign": ["_ledger/_topics/orders.json"]}
 
-    def test_an_archive_whose_place_is_below_a_topic_of_this_one(self, store: Store) -> None:
-        from kafka_archiver.store.memory import MemoryStore
-        from kafka_archiver.store.s3 import S3Store
-
-        lake = lake_of(store)
+    @pytest.mark.parametrize("place", ["orders", "orders/inner", "orders/date=2026-11-20"])
+    def test_an_archive_whose_place_is_below_a_topic_of_this_one(self, open_below: OpenStore, place: str) -> None:
+        lake, nested = lake_of(open_below("")), lake_of(open_below(place))
         lake.run(2)
-        assert isinstance(store, MemoryStore | S3Store)
-        inner = type(store).__new__(type(store))
-        inner.__dict__.update(store.__dict__)
-        inner._prefix = f"{store._prefix}orders/inner/"
-        nested = lake_of(inner)
         nested.run(2)
         assert lake.audit().findings == nested.audit().findings == ()
+        # It does not hide what is wrong with this one's own.
+        key = next(filter(place_of, lake.stored()))
+        stranger = "orders/date=2026-11-20/hour=00/orders+0+00000000000000000777.jsonl"
+        lake.store.put(key, b"other bytes of another size")
+        lake.store.put(stranger, b"{}")
+        assert found(lake) == {"object-changed": [key], "unexplained": [stranger]}
+        assert nested.audit().findings == ()
 
     def test_generations(self, store: Store) -> None:
         lake = lake_of(store, settings=RECORDS, policies={"recreated_topic": "new_generation"})
