@@ -127,6 +127,25 @@ def test_a_proof_with_pages_is_whole_wherever_its_computing_again_is_stopped(mon
     assert 2 < stop < 19
 
 
+@pytest.fixture
+def paged_lake(monkeypatch: pytest.MonkeyPatch) -> Lake:
+    """Three runs of one hour, the first of them in a page of its proof."""
+    monkeypatch.setattr("kafka_archiver.proof.PAGE", 1)
+    lake = lake_of_six(odd={(P0, offset): {"timestamp": to_ms(hour(0).start)} for offset in range(12)})
+    for number in range(3, 5):
+        lake.logs[P0] = Range(0, 2 * number + 2)
+        lake.run(number)
+    return lake
+
+
+def test_a_proof_with_pages_that_is_gone_is_missed_and_computed_again(paged_lake: Lake) -> None:
+    key = hour_document(paged_lake.name, paged_lake.brokers.first)
+    paged_lake.store.delete(key)
+    assert [(f.kind, f.where) for f in paged_lake.audit().damage] == [("proof-missing", key)]
+    assert repaired(paged_lake).derived == (key,)
+    assert paged_lake.audit().findings == ()
+
+
 def of_one_run(lake: Lake) -> tuple[str, list[str]]:
     """The key of its manifest, and its objects in the order of its chunks."""
     return run_document(lake.name, hour(2).id, "manifest"), lake.stored()

@@ -59,7 +59,7 @@ class _Keys:
         )
         if number is not None:
             self.numbers.add(number)
-        elif hour:
+        elif hour and hour[1] is None:
             self.hours.add(hour[0])
         elif run and run[1] == "settled":
             self.settled += 1
