@@ -93,6 +93,7 @@ class TestClean:
         # Of the same topic, whose first archive was given up, and of another one.
         store.delete("_ledger/_topics/orders.json")
         second = Lake(store, {P0: Range(0, 7), P1: Range(0, 5)}, settings=RECORDS)
+        second.ledger.claim("orders")
         second.brokers.group.update({P0: 4, P1: 4})
         second.run(6)
         other = Lake(store, {TopicPartition("payments", 0): Range(0, 2)})

@@ -149,8 +149,9 @@ def _check_claims(reader: Reader, archive: str, topics: Iterable[str]) -> Iterat
     for topic, owner in reader.claims(topics):
         key = claim_document(topic)
         if owner is None and key not in reader.unreadable:
-            found = "The next run takes it; until then another archive could"
-            yield warning("claim-missing", key, "nothing", f"that topic {topic} is of archive {archive}", found)
+            yield warning(
+                "claim-missing", key, "nothing", f"that topic {topic} is of archive {archive}", "The next run takes it"
+            )
         elif owner not in (None, archive):
             yield error(
                 "claim-foreign",
