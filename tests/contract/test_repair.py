@@ -236,6 +236,29 @@ def test_a_manifest_that_is_gone_stops_each_run_with_what_can_be_done(intent: bo
         assert lake.audit(deep=True).damage == ()
 
 
+@pytest.mark.parametrize("how", ["gone", "garbage"])
+@pytest.mark.parametrize("name", ["commit", "plan", "manifest"])
+def test_what_a_rebuild_has_replaced_is_not_lost_for_a_document_of_the_rebuild(name: str, how: str) -> None:
+    lake = lake_of_six()
+    key = run_document(lake.name, lake.rebuild(hour(2).id), name)
+    before, objects = lake.store.get(key) or b"", lake.stored()
+    lake.logs[P0] = Range(6, 6)
+    if how == "gone":
+        lake.store.delete(key)
+    else:
+        lake.store.put(key, b"{")
+    # Of a plan alone nothing else looks wrong.
+    wrong = {f.where for f in lake.audit().damage}
+    assert wrong == {key} or name == "commit"
+    found = repaired(lake)
+    assert (found.again, found.lost) == ({}, {})
+    assert found.restored == (() if name == "commit" else (key,))
+    # Of a commit nobody else has the time: it is restored from a version.
+    lake.store.put(key, before)
+    assert lake.stored() == objects
+    assert lake.audit(deep=True).findings == ()
+
+
 @pytest.mark.parametrize("until", ["planned", "committed", "settled"])
 @pytest.mark.parametrize("how", ["gone", "changed", "garbage"])
 @pytest.mark.parametrize("which", ["line", "plan"])

@@ -21,7 +21,7 @@ from kafka_archiver.ledger import Ledger
 from kafka_archiver.progress import Progress
 from kafka_archiver.steps.auditing.books import Books
 from kafka_archiver.steps.auditing.listing import check_listing
-from kafka_archiver.steps.auditing.promises import Promises
+from kafka_archiver.steps.auditing.promises import Promises, Replaced
 from kafka_archiver.steps.auditing.reading import Reader, Tell
 from kafka_archiver.store import Store
 
@@ -134,14 +134,17 @@ def _beyond(reader: Reader, keys: _Keys, last: int) -> list[int]:
     return [plan.number for plan in plans if plan and plan.number > last and reader.planned(plan.number) is None]
 
 
-def _replaced_by(reader: Reader, keys: _Keys, run: Run | None, settled: int) -> Run | None:
+def _replaced_by(reader: Reader, keys: _Keys, run: Run | None, settled: int) -> Replaced | None:
     """The committed revision that has come in place of a run, if any has; the first, which says what of it stays."""
     if run is None or not run.committed:
         return None
     later = [r for r in keys.revisions.get(run.plan.interval.id, ()) if split_run(r) > split_run(run.name)]
     final = [r for r in later if (made := reader.commit(r)) and made.outcome == "committed"]
-    plan = reader.plan(min(final, key=split_run)) if final else None
-    return Run(plan, None, None, None, reader.commit(plan.run), None, plan.number <= settled) if plan else None
+    if not final:
+        return None
+    first = min(final, key=split_run)
+    plan = reader.plan(first)
+    return Replaced(first, plan is not None and plan.number <= settled and not plan.keep_superseded)
 
 
 def _check_claims(reader: Reader, archive: str, topics: Iterable[str]) -> Iterator[Finding]:
