@@ -72,6 +72,26 @@ class Ledger:
         """Put a plan at its place of the line. False when that has been taken meanwhile."""
         return self.store.create(line_document(self.archive, plan.number), self._bytes(plan))
 
+    def require_in_line(self, plan: Plan) -> None:
+        """See that a plan stands at its place of the line: else the archiver does not know its run.
+
+        :raises IntegrityError: another one does, and has its offsets, or none.
+        """
+        other = self.planned(plan.number)
+        if other == plan:
+            return
+        place = f"place {plan.number} of the line of archive {self.archive}"
+        if other is None:
+            raise IntegrityError(
+                f"{place} is empty, and run {plan.run} stood there: somebody deleted it, and the next run would take "
+                f"its offsets again. {repair(self.archive)} puts it back"
+            )
+        raise IntegrityError(
+            f"{place} has run {other.run}, and not {plan.run} as {self._name(self._run_key(plan.run, 'plan'))} says: "
+            "the place was deleted, and another plan has taken it, and the offsets. Nothing more is written for run "
+            f"{plan.run}; `airflow archive audit {self.archive}` says what it has left"
+        )
+
     # Runs.
 
     def plan(self, run: str) -> Plan | None:

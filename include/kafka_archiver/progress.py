@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Literal, NamedTuple, Self
 
+from pydantic import Field
+
 from kafka_archiver.documents import Document, UtcTime, Value
 from kafka_archiver.gaps import OffsetRange
 from kafka_archiver.intervals import hour_start, to_hour
@@ -54,7 +56,8 @@ class PartitionProgress(Value):
 
     `next`: where the next scheduled run starts, if one ever ran. `floor`: where the log began when it was first seen.
     `covered`: the offsets of its runs. `earlier`: what generations before have of the same log, without what the group
-    was wound back over. `leader_epoch`, `witness`: by which the log is known again.
+    was wound back over. `wound`: of each generation of the same log but the first, what that was; empty where it was
+    moved ahead. `leader_epoch`, `witness`: by which the log is known again.
     """
 
     topic: str
@@ -67,6 +70,8 @@ class PartitionProgress(Value):
     witness: Witness | None = None
     covered: tuple[OffsetRange, ...] = ()
     earlier: tuple[OffsetRange, ...] = ()
+    # Not written of a log that has one generation.
+    wound: tuple[tuple[int, int], ...] = Field(default=(), exclude_if=lambda wound: not wound)
 
     @property
     def name(self) -> TopicPartition:
@@ -89,8 +94,22 @@ class PartitionProgress(Value):
 
     def left_behind(self, start: int) -> tuple[Range, ...]:
         """What a generation that begins at `start` in the same log leaves to this one and those before."""
-        again = [Range(start, max(start, self.next or 0))]
+        again = [self.wound_back(start)]
         return merge(left for r in self.covered + self.earlier for left in subtract(Range(*r), again))
+
+    def wound_back(self, start: int) -> Range:
+        """What the group is wound back over by a generation that begins at `start` in the same log."""
+        return Range(start, max(start, self.next or 0))
+
+    def with_earlier(self, planned: PartitionPlan) -> Self:
+        """The same with a run of a generation before: of a run that was taken over, another one has come late."""
+        since = self.generation - planned.generation
+        if since > len(self.wound):
+            # Another log.
+            return self
+        again = [Range(*r) for r in self.wound[-since:]]
+        late = (left for r in (*planned.ranges, *planned.lost) for left in subtract(Range(*r), again))
+        return self.model_copy(update={"earlier": merge((*(Range(*r) for r in self.earlier), *late))})
 
 
 class Progress(Document):
@@ -158,7 +177,7 @@ class Progress(Document):
         for planned in plan.partitions:
             before = known.get(planned.name)
             if before and before.generation > planned.generation:
-                # A run of a log that was given up since.
+                known[planned.name] = before.with_earlier(planned) if outcome != "replaced" else before
                 continue
             now = _with(before, planned, plan.moves_group, outcome != "replaced", witnesses.get(planned.name))
             first = now.floor + 1
@@ -208,6 +227,7 @@ def _with(
         witness=max(seen, key=lambda w: w.offset, default=None),
         covered=merge(Range(*r) for r in ((*same.covered, *taken) if same else taken)),
         earlier=(same.earlier if same else log.left_behind(planned.start) if log else ()),
+        wound=(same.wound if same else (*log.wound, log.wound_back(planned.start)) if log else ()),
     )
 
 

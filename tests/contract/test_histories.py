@@ -323,3 +323,57 @@ def test_a_run_in_full_has_its_documents_and_the_account_of_each_partition() -> 
     assert account.offsets == found.plan.count
     [summary] = last_runs(one.ledger, 1)
     assert (summary.run, summary.interval_start, summary.offsets) == (found.run, hour(1).start, found.plan.count)
+
+
+@pytest.mark.parametrize("moved_group", ["fail", "new_generation"])
+def test_a_group_that_stands_where_an_unfinished_run_starts_was_moved_by_nobody(moved_group: str) -> None:
+    one = lake(1, moved_group=moved_group)
+    # A connector was here before: the archive begins where its group stands, and the first run takes nothing.
+    one.brokers.group[P0] = 1
+    one.run(1)
+    one.logs[P0] = Range(0, 3)
+    one.run(2, until="planned")
+    one.logs[P0] = Range(0, 4)
+    one.run(3)
+    assert planned(one, 3) == [(3, 4, 0, (Range(3, 4),))]
+    assert len(one.stored()) == 3
+
+
+def test_a_group_that_was_put_back_as_the_message_says_was_moved_by_nobody_either() -> None:
+    one = lake(1)
+    one.run(1)
+    one.logs[P0] = Range(0, 2)
+    one.run(2, until="planned")
+    one.brokers.group[P0] = 0
+    with pytest.raises(PolicyError, match=r"put the group back with `kafka-consumer-groups .*--to-offset 2 "):
+        one.run(3)
+    one.brokers.group[P0] = 2
+    one.logs[P0] = Range(0, 3)
+    one.run(3, until="planned")
+    one.logs[P0] = Range(0, 4)
+    one.run(4)
+    assert [planned(one, number) for number in (3, 4)] == [
+        [(2, 3, 0, (Range(2, 3),))],
+        [(3, 4, 0, (Range(3, 4),))],
+    ]
+
+
+def test_a_run_that_is_taken_over_behind_a_new_generation_of_its_log_is_not_archived_again() -> None:
+    one = lake(2)
+    one.run(1)
+    one.logs[P0] = Range(0, 5)
+    run = one.run(4, until="planned")
+    one.logs[P0], one.brokers.group[P0] = Range(0, 7), 6
+    choose(one, moved_group="new_generation")
+    one.run(6, until="planned")
+    one.rebuild(run)
+    choose(one, moved_group="fail")
+    one.run(7)
+    progress = one.ledger.progress()
+    assert progress is not None
+    assert [(p.generation, p.covered, p.earlier) for p in progress.partitions] == [(1, ((6, 7),), ((0, 5),))]
+    for number in (2, 3, 4, 5):
+        one.run(number, "backfill") if number != 4 else None
+    assert [planned(one, number)[0][3] for number in (2, 3, 5)] == [(), (), (Range(5, 6),)]
+    assert tell(one, 4) == ("complete", 1)
+    assert one.audit().verdict == "clean"

@@ -70,6 +70,34 @@ def test_a_rebuild_whose_ranges_are_known_changes_no_coverage() -> None:
     assert progress.after(again, "given_up") == progress.model_copy(update={"settled": 2})
 
 
+@pytest.mark.parametrize(
+    ("starts", "anew", "earlier"),
+    [
+        # The group was moved ahead: all of it is the log's.
+        ((9,), False, ((0, 8),)),
+        # It was wound back on purpose: what was to be archived again is, and nothing of it counts as earlier.
+        ((5,), False, ((0, 5),)),
+        ((9, 4), False, ((0, 4),)),
+        ((4, 9), False, ((0, 4),)),
+        # Another log's offsets mean other records.
+        ((5,), True, ()),
+    ],
+)
+def test_a_takeover_behind_new_generations_is_taken_in_where_it_is_the_same_log(
+    starts: tuple[int, ...], anew: bool, earlier: tuple[tuple[int, int], ...]
+) -> None:
+    first, second = plan(1, partition(0, 2)), plan(2, partition(2, 8))
+    progress = after(first).after(second, "replaced")
+    for number, start in enumerate(starts, start=1):
+        # A run that takes little of it: the rest is still to come.
+        begins = partition(start, start, high=9, log_end=9, generation=number, anew=anew)
+        progress = progress.after(plan(2 + number, begins), "committed", manifest(plan(2 + number, begins)))
+    rebuild = plan(9, partition(2, 8, high=None), origin="rebuild", takes_over=True)
+    for _ in range(2):
+        progress = progress.after(rebuild, "committed", manifest(rebuild))
+        assert progress.partitions[0].earlier == earlier
+
+
 def test_a_run_that_was_replaced_moves_the_position_and_covers_nothing() -> None:
     one, two = plan(1, partition(0, 10)), plan(2, partition(0, 10, high=None), origin="rebuild", takes_over=True)
     progress = NEW.after(one, "replaced")

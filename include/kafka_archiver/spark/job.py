@@ -44,6 +44,7 @@ class ArchiveJob:
         :raises ArchiverError: Permanent- or TransientError; nothing of this attempt is visible then.
         """
         plan = self._plan(run)
+        self.ledger.require_in_line(plan)
         source = self.ledger.written_as(plan)
         if source.settings.encoding != ENCODING:
             raise PermanentError(

@@ -24,12 +24,13 @@ def commit(context: Context, runs: Sequence[str]) -> None:
     A backfill or a rebuild leaves the group where it is, but for a rebuild that takes over: it stands for a run that
     would have moved the group.
 
-    :raises IntegrityError: the run is committed already with another manifest.
+    :raises IntegrityError: the run is committed already with another manifest, or is not in the line.
     """
     for run, made in that_count(context, runs):
         plan, manifest = written(context, run)
         if manifest.plan_digest != plan.digest:
             raise IntegrityError(f"run {run}: manifest.json is of another plan: restore it from a version or copy")
+        context.ledger.require_in_line(plan)
         made = made or _commit(context, plan, manifest)
         if made.outcome != "committed":
             log.warning("run %s is left alone: it was %s by %s meanwhile", run, made.outcome.replace("_", " "), made.by)

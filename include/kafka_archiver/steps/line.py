@@ -4,6 +4,9 @@ import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from kafka_archiver.advice import repair
+from kafka_archiver.errors import IntegrityError
+from kafka_archiver.keys import line_document
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import Commit, Outcome
 from kafka_archiver.plan import Plan
@@ -119,3 +122,22 @@ def end(context: Context, plan: Plan, outcome: Outcome, by: str) -> Commit:
     if made == commit:
         log.info("run %s has ended: %s by %s", plan.run, outcome.replace("_", " "), by)
     return made
+
+
+def append(context: Context, line: Line, plan: Plan) -> bool:
+    """Put a plan behind the line that was read. False when somebody has come further meanwhile.
+
+    :raises IntegrityError: its place is that of a plan that was deleted: it would take the same offsets again.
+    """
+    ledger, known = context.ledger, {w.plan.run for w in line.waiting}
+    replaced = (w.commit for w in line.waiting if w.commit and w.outcome == "replaced" and w.commit.by not in known)
+    found = next((f"run {made.run} was replaced by {made.by}, which the line does not have" for made in replaced), "")
+    if not found and ledger.planned(plan.number + 1):
+        found = f"place {plan.number + 1} has a plan"
+    if not found or ledger.planned(plan.number):
+        return ledger.append(plan)
+    raise IntegrityError(
+        f"place {plan.number} of the line of archive {plan.archive} is empty: {found}. Somebody deleted it, and a new "
+        f"plan there would take its offsets again. {repair(plan.archive)} puts it back where `plan.json` of its run is "
+        f"there; else restore {ledger.store.url}/{line_document(plan.archive, plan.number)} from a version or copy"
+    )

@@ -16,7 +16,7 @@ from kafka_archiver.progress import Progress
 from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.steps.clocks import moment
 from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.line import Line, read_line, tidy
+from kafka_archiver.steps.line import Line, append, read_line, tidy
 from kafka_archiver.steps.plan.survey import TRIES
 from kafka_archiver.steps.work import Work, work
 
@@ -119,7 +119,7 @@ def _plan(context: Context, run: str, keep: bool, own: Sequence[str]) -> Plan:
             policies=context.archive.policies.model_dump(),
             partitions=_as_they_are(context, line.expected(context.ledger), old, final),
         )
-        if context.ledger.append(made):
+        if append(context, line, made):
             # Whoever reads the line next would do the same. Where the run was final first, it is not taken over.
             if tidy(context, read_line(context), [*own, made.run]).outcome_of(made.run) is not None:
                 continue

@@ -43,8 +43,9 @@ def written(context: Context, run: str) -> tuple[Plan, Manifest]:
 def write_repair(context: Context, plan: Plan) -> None:
     """The manifest of a repair, where nobody has written it.
 
-    :raises IntegrityError: what it repairs has none, or not the one that was committed.
+    :raises IntegrityError: what it repairs has none, or not the one that was committed; or it is not in the line.
     """
+    context.ledger.require_in_line(plan)
     before = context.ledger.sound_manifest(plan.supersedes or "")
     if before is None:
         raise IntegrityError(

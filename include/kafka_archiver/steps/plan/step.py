@@ -15,7 +15,7 @@ from kafka_archiver.planning.partitions import plan_backfill, plan_forward
 from kafka_archiver.planning.state import Known
 from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.line import Line, read_line, tidy
+from kafka_archiver.steps.line import Line, append, read_line, tidy
 from kafka_archiver.steps.plan.claims import claim_topics, require_own
 from kafka_archiver.steps.plan.older import older
 from kafka_archiver.steps.plan.survey import TRIES, OvertakenError, Survey, interval_offsets, survey
@@ -54,7 +54,7 @@ def plan(context: Context, interval: Interval, origin: Origin) -> Work:
             overtaken = str(error)
             continue
         claim_topics(context, line, {partition.topic for partition in proposed.partitions})
-        if context.ledger.append(proposed):
+        if append(context, line, proposed):
             context.ledger.file_plan(proposed)
             log.info("planned interval %s: %s", interval, describe(proposed))
             for decided in (d for p in proposed.partitions for d in p.decided):

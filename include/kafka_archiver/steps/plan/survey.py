@@ -95,7 +95,7 @@ def look(context: Context, line: Line, expected: Progress) -> Survey:
 
 
 def _is_ours(context: Context, line: Line, expected: Progress, name: TopicPartition, place: Position | None) -> bool:
-    """Whether the group stands where the archive has left it, or where it stood when the archive began here."""
+    """Whether the group stands where the archive has left it, or where a run starts that may not have moved it yet."""
     if place and (number := number_of(place.stamp, context.archive.archive)):
         if number > line.last:
             raise OvertakenError(
@@ -107,12 +107,16 @@ def _is_ours(context: Context, line: Line, expected: Progress, name: TopicPartit
                 "that nobody knows any more"
             )
         return True
-    settled, now = line.settled.partition(name), expected.partition(name)
-    if settled and now and settled.next is not None and settled.generation == now.generation:
-        return False
-    # No run has put it anywhere yet: it may stand where the first one found it, or nowhere.
-    begun = [p.start for w in line.waiting if w.plan.moves_group for p in w.plan.partitions if p.name == name]
-    return bool(begun) and (place is None or place.offset == begun[0])
+    now = expected.partition(name)
+    plans = (p for w in line.waiting if w.plan.moves_group for p in w.plan.partitions if p.name == name)
+    waiting = [p for p in plans if now and p.generation == now.generation]
+    if place:
+        # Not moved yet from where it stood when these were planned: found there, or put there by hand before.
+        return any(place.offset == p.start for p in waiting)
+    # No run has put it anywhere yet.
+    settled = line.settled.partition(name)
+    begun = settled and now and settled.next is not None and settled.generation == now.generation
+    return bool(waiting) and not begun
 
 
 def _stable_ends(context: Context, highs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:

@@ -10,7 +10,7 @@ from kafka_archiver.steps.clocks import moment
 from kafka_archiver.steps.close_hours import close_hours
 from kafka_archiver.steps.commit import commit
 from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.line import Line, read_line, tidy
+from kafka_archiver.steps.line import Line, append, read_line, tidy
 from kafka_archiver.steps.plan.survey import TRIES
 from kafka_archiver.steps.rebuild import counting, next_revision
 from kafka_archiver.steps.runs import write_repair
@@ -49,7 +49,7 @@ def lose(context: Context, run: str, keys: Collection[str], given_up: Collection
         if not lost:
             return old
         made = _plan(context, line, old, final, before, lost)
-        if not context.ledger.append(made):
+        if not append(context, line, made):
             continue
         if _line(context, run, made.run).outcome_of(made.run) is None and _end(context, made):
             log.warning("run %s: %d objects of run %s are on record as lost", made.run, len(lost), old.run)
