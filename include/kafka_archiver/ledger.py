@@ -248,7 +248,7 @@ class Ledger:
         key = hour_document(self.archive, proof.hour, number)
         page = self._read(HourPage, key)
         if page is None:
-            raise IntegrityError(f"{self._name(key)} is gone: restore it from a version or copy of the bucket")
+            raise IntegrityError(f"{self._name(key)} is gone: {repair(self.archive)} computes it again")
         if (page.hour_start, page.page) != (proof.hour_start, number):
             raise self._foreign(key, "page", f"{page.page} of {page.hour_start}", f"{number} of {proof.hour_start}")
         return page

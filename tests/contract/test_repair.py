@@ -146,6 +146,17 @@ def test_a_proof_with_pages_that_is_gone_is_missed_and_computed_again(paged_lake
     assert paged_lake.audit().findings == ()
 
 
+def test_a_page_that_is_gone_stops_each_run_that_needs_it_with_what_mends_it(paged_lake: Lake) -> None:
+    paged_lake.store.delete(hour_document(paged_lake.name, paged_lake.brokers.first, 0))
+    said = rf"00\+000000.json is gone: `airflow archive repair {paged_lake.name}` computes it again"
+    with pytest.raises(IntegrityError, match=said):
+        paged_lake.rebuild(hour(2).id)
+    assert repaired(paged_lake).derived
+    paged_lake.logs[P0] = Range(0, 11)
+    paged_lake.run(6)
+    assert paged_lake.audit(deep=True).findings == ()
+
+
 def of_one_run(lake: Lake) -> tuple[str, list[str]]:
     """The key of its manifest, and its objects in the order of its chunks."""
     return run_document(lake.name, hour(2).id, "manifest"), lake.stored()
