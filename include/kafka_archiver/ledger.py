@@ -21,6 +21,7 @@ from kafka_archiver.keys import (
     run_name,
     run_prefix,
     split_hour_document,
+    split_line_document,
     split_run,
     split_run_document,
 )
@@ -67,6 +68,11 @@ class Ledger:
         while plan := self.planned(number + 1):
             yield plan
             number = plan.number
+
+    def numbers(self) -> list[int]:
+        """The places of the line that have a document. Lists the store: for audits and repairs only."""
+        listed = self.store.list(f"{ledger_prefix(self.archive)}line/")
+        return [number for s in listed if (number := split_line_document(self.archive, s.key)) is not None]
 
     def append(self, plan: Plan) -> bool:
         """Put a plan at its place of the line. False when that has been taken meanwhile."""

@@ -308,6 +308,26 @@ def test_a_progress_beyond_the_end_of_the_line_is_computed_again() -> None:
     assert lake.audit().findings == ()
 
 
+@pytest.mark.parametrize("back", [1, 2, 3])
+def test_a_progress_that_was_put_back_is_computed_again(back: int) -> None:
+    lake = lake_of_six()
+    key, known = progress_document(lake.name), []
+    for number in range(6, 9):
+        known.append(lake.store.get(key) or b"")
+        # Each adds to hours that the others have, too.
+        lake.logs[P0] = Range(0, number + 1)
+        lake.odd[P0, number] = {"timestamp": to_ms(hour(0).start)}
+        lake.run(number)
+    lake.store.put(key, known[-back])
+    # One run behind is where a run stands that was stopped in the middle: the next one goes on.
+    wrong = [("progress-wrong", key)] if back > 1 else []
+    assert [(f.kind, f.where) for f in lake.audit().damage] == wrong
+    assert repaired(lake).derived == tuple(where for _, where in wrong)
+    assert lake.audit().findings == ()
+    lake.run(9)
+    assert lake.audit(deep=True).findings == ()
+
+
 def test_a_line_that_ends_before_what_is_settled_is_not_taken_for_all_of_it() -> None:
     lake = lake_of_six()
     lake.logs[P0] = Range(0, 7)

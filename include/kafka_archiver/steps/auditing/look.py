@@ -82,12 +82,7 @@ def look(store: Store, archive: str, topics: Iterable[str], tell: Tell) -> Look:
         for stat in store.list(ledger_prefix(archive)):
             keys.take(archive, stat.key)
         progress = reader.progress()
-        # Without it, all but the last one that was at it are settled.
-        settled = (
-            settled_runs(progress.settled, max(keys.numbers, default=0), keys.settled)
-            if progress
-            else max(0, keys.settled - 1)
-        )
+        settled = settled_runs(progress.settled if progress else 0, max(keys.numbers, default=0), keys.settled)
         last = max([settled, *keys.numbers])
         tell(f"{archive}: {count(last, 'run')}; reading what they promise")
         promises = Promises(archive, reader, books)

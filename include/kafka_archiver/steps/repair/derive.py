@@ -50,11 +50,9 @@ def _parsed(ledger: Ledger, data: bytes | None) -> Progress | None:
 
 def _settled(ledger: Ledger, progress: Progress | None) -> int:
     """How many runs of the line are settled; without the progress, up to the last one that says what that did."""
-    if progress and (not progress.settled or ledger.planned(progress.settled)):
-        return progress.settled
     if progress:
-        last = max((p.number for p in ledger.following(0)), default=0)
-        return settled_runs(progress.settled, last, sum("settled" in found for found in ledger.runs().values()))
+        done = sum("settled" in found for found in ledger.runs().values())
+        return settled_runs(progress.settled, max(ledger.numbers(), default=0), done)
     settled = (p.number for p in ledger.following(0) if ledger.store.head(_said(ledger, p.run)))
     return max(settled, default=0)
 
