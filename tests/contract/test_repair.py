@@ -41,7 +41,7 @@ class Stopped:
     """A store that takes so many writes, and no more."""
 
     def __init__(self, inner: MemoryStore, writes: int) -> None:
-        self._inner, self._left, self.writes = inner, writes, 0
+        self._inner, self._left, self.writes, self.bytes = inner, writes, 0, 0
 
     def __getattr__(self, name: str) -> Any:
         answer = getattr(self._inner, name)
@@ -52,6 +52,7 @@ class Stopped:
             if self.writes == self._left:
                 raise InterruptedError
             self.writes += 1
+            self.bytes += sum(len(data) for data in arguments[1:2])
             return answer(*arguments)
 
         return write
@@ -131,7 +132,7 @@ def test_a_proof_with_pages_is_whole_wherever_its_computing_again_is_stopped(mon
 def paged_lake(monkeypatch: pytest.MonkeyPatch) -> Lake:
     """Three runs of one hour, the first of them in a page of its proof."""
     monkeypatch.setattr("kafka_archiver.proof.PAGE", 1)
-    lake = lake_of_six(odd={(P0, offset): {"timestamp": to_ms(hour(0).start)} for offset in range(12)})
+    lake = lake_of_six(odd={(P0, offset): {"timestamp": to_ms(hour(0).start)} for offset in range(60)})
     for number in range(3, 5):
         lake.logs[P0] = Range(0, 2 * number + 2)
         lake.run(number)
@@ -154,6 +155,21 @@ def test_a_page_that_is_gone_stops_each_run_that_needs_it_with_what_mends_it(pag
     assert repaired(paged_lake).derived
     paged_lake.logs[P0] = Range(0, 11)
     paged_lake.run(6)
+    assert paged_lake.audit(deep=True).findings == ()
+
+
+def test_what_computing_a_proof_with_pages_again_writes_grows_as_the_proof_does(paged_lake: Lake) -> None:
+    for number in range(5, 24):
+        paged_lake.logs[P0] = Range(0, 2 * number + 2)
+        paged_lake.run(number)
+    folder = f"_ledger/{paged_lake.name}/hours/2026-11-20/00"
+    stats = list(paged_lake.store.list(folder))
+    assert len(stats) > 20
+    paged_lake.store.delete(hour_document(paged_lake.name, paged_lake.brokers.first))
+    counted = Stopped(paged_lake.store, 1000)  # type: ignore[arg-type]
+    derive(Ledger(counted, paged_lake.name))  # type: ignore[arg-type]
+    # Once whole, once in pages.
+    assert counted.bytes < 2.5 * sum(stat.size for stat in stats)
     assert paged_lake.audit(deep=True).findings == ()
 
 

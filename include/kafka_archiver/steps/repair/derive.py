@@ -100,10 +100,10 @@ def _mend(ledger: Ledger, books: Books, hour: int | None, settled: int) -> Itera
     ours = (given, books.contributions(given))
     if theirs and facts(theirs) == facts(ours):
         return
-    # First without pages, which the proof that is there may name; each page takes its place in one that is whole.
+    # First without pages, which the proof that is there may name; then they take their places beside one that is whole.
     proof: HourProof = given.model_copy(update={"runs": ours[1], "pages": (), "replaced": ()})
     if ledger.put_hour(proof, Stored(None, found and found.etag)):
         yield key
         now = ledger.stored_hour(hour)
-        while now.document and paged(now.document)[1] and put_proof(ledger, now.document, now):
-            now = ledger.stored_hour(hour)
+        if now.document and paged(now.document)[1]:
+            put_proof(ledger, now.document, now)
