@@ -1,13 +1,12 @@
 """An hour proved alone, by what its archive assumes of the order of times (`timestamp.max_disorder`). Pure."""
 
-from itertools import accumulate
-
 from kafka_archiver.intervals import hours_between, to_hour
 from kafka_archiver.manifest import Manifest
+from kafka_archiver.order import Order
 from kafka_archiver.plan import PartitionPlan, Plan
 from kafka_archiver.progress import PartitionProgress, Progress
 from kafka_archiver.proof import Judgement
-from kafka_archiver.ranges import Range, TopicPartition, subtract
+from kafka_archiver.ranges import Range, subtract
 
 
 def assumed(plan: Plan, manifest: Manifest | None, after: Progress) -> dict[int, Judgement]:
@@ -18,8 +17,7 @@ def assumed(plan: Plan, manifest: Manifest | None, after: Progress) -> dict[int,
     if plan.max_disorder_ms is None or manifest is None:
         return {}
     known = {p.name: p for p in after.partitions}
-    limit = plan.max_disorder_ms
-    if not all(_has_all(p, known[p.name]) and _in_order(p.name, limit, manifest) for p in plan.partitions):
+    if not all(_has_all(p, known[p.name], plan.max_disorder_ms) for p in plan.partitions):
         return {}
     over = min(plan.interval.end, plan.planned_at)
     said = f"no record is more than {plan.max_disorder_ms / 1000:g} s older than an earlier one of its partition"
@@ -28,28 +26,17 @@ def assumed(plan: Plan, manifest: Manifest | None, after: Progress) -> dict[int,
     return {hour: Judgement("complete", plan.planned_at, assumes=said) for hour in hours}
 
 
-def _has_all(planned: PartitionPlan, known: PartitionProgress) -> bool:
-    """Whether nothing of the interval is before or behind what was archived, by the assumption."""
+def _has_all(planned: PartitionPlan, known: PartitionProgress, limit_ms: int) -> bool:
+    """Whether nothing of the interval is before or behind what was archived, by the assumption.
+
+    What else is known of the log must not contradict it, and all of the range must have been looked at for that: in
+    what another backfill has read, one record of a wrong clock may have hidden all behind it.
+    """
+    order = known.order or Order()
     taken = [Range(*r) for r in known.covered + known.earlier]
     # What retention removed may have been of the interval; what open transactions hold back, too.
-    cut = planned.start == planned.log_start > 0 and bool(subtract(Range(planned.start - 1, planned.start), taken))
-    held = planned.end == planned.log_end and planned.high is not None and planned.high > planned.log_end
+    cut = 0 < planned.start <= planned.log_start and bool(subtract(Range(planned.start - 1, planned.start), taken))
+    # A further revision has not looked at the end of the log again, and what came there since may be of it as well.
+    held = planned.end == planned.log_end and (planned.high is None or planned.high > planned.log_end)
     same = known.generation == planned.generation
-    return same and not cut and not held and not subtract(Range(planned.start, planned.end), taken)
-
-
-def _in_order(name: TopicPartition, limit_ms: int, manifest: Manifest) -> bool:
-    """Whether the records that were read keep to the assumption."""
-    chunks = sorted((a for a in manifest.chunks if a.chunk.name == name), key=lambda a: a.start)
-    times = {
-        start: [t for o in manifest.stored if (o.topic, o.partition, o.chunk_start) == (*name, start)
-                for t in (o.min_timestamp, o.max_timestamp)]
-        for start in (a.start for a in chunks)
-    }  # fmt: skip
-    latest = [-1, *accumulate((max(times[a.start], default=-1) for a in chunks), max)]
-    between = (
-        before - min(times[account.start])
-        for before, account in zip(latest, chunks, strict=False)
-        if before >= 0 and times[account.start]
-    )
-    return max([*between, *(a.disorder for a in chunks)], default=0) <= limit_ms
+    return same and not cut and not held and order.has(Range(planned.start, planned.end)) and order.disorder <= limit_ms

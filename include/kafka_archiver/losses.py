@@ -2,6 +2,7 @@
 
 from collections.abc import Container, Iterator
 from datetime import datetime
+from typing import NamedTuple
 
 from kafka_archiver.documents import UtcTime, Value
 from kafka_archiver.intervals import hour_start, to_hour
@@ -11,6 +12,16 @@ from kafka_archiver.ranges import TopicPartition
 
 # How many offsets behind a loss say up to when it was.
 FIRST_RECORDS = 10
+
+
+class Gone(NamedTuple):
+    """Of no moment before `by` anything is said, nor of what the planners up to place `number` of the line saw.
+
+    Both say the same as long as clocks do not go back.
+    """
+
+    by: datetime | None
+    number: int = 0
 
 
 class Unsure(Value):
@@ -27,21 +38,23 @@ def gone_by(
     manifest: Manifest | None,
     superseded: Manifest | None,
     ended: datetime | None,
-) -> datetime | None:
-    """Up to when Kafka may have had what no run ever read: nothing is said of a moment before.
+) -> Gone:
+    """Up to when Kafka may have had what no run ever read.
 
     What a planner finds gone was gone by its later clock, what an attempt finds gone before its run ended.
 
     :param before: the same without this run.
     :param known: partitions that earlier runs have seen.
     """
-    moments = [before]
+    moments, number = [before], 0
     if any(p.lost or p.cut or p.anew or (p.log_start and p.name not in known) for p in plan.partitions):
         moments.append(plan.at_latest or plan.planned_at)
+        number = plan.number - 1
     known_lost = _unknown(superseded) if superseded else sum(chunk.range.size for chunk in plan.lost_chunks())
     if manifest and _unknown(manifest) > known_lost:
         moments.append(ended)
-    return max(filter(None, moments), default=None)
+        number = plan.number
+    return Gone(max(filter(None, moments), default=None), number)
 
 
 def _unknown(manifest: Manifest) -> int:

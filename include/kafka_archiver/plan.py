@@ -79,7 +79,8 @@ class PartitionPlan(Value):
     `cut`: the log ended before what an earlier planner had seen, and no run has: what was between is gone.
     `older`, `older_than`: offsets that no plan has, and that all have a time before that by Kafka's time index.
     `anew`: with it begins a generation whose offsets mean other records than those of the generation before.
-    `decided`: the policies without which the plan would be another, each with what was found.
+    `decided`: the policies without which the plan would be another, each with what was found. `stood`: where the group
+    stood when they decided.
     """
 
     topic: str
@@ -100,19 +101,18 @@ class PartitionPlan(Value):
     older_than: UtcTime | None = None
     anew: bool = False
     decided: tuple[str, ...] = ()
+    # Not written where nothing was decided, or where the group had no place.
+    stood: Offset | None = Field(default=None, exclude_if=lambda stood: stood is None)
 
     @property
     def name(self) -> TopicPartition:
         """The partition's name."""
         return TopicPartition(self.topic, self.partition)
 
-    def again(self, final: bool) -> Self:
-        """The same offsets in a further revision of the run, which proves no hour.
-
-        :param final: the run is, and has said what else it saw.
-        """
-        said = {"anew": False, "older": (), "older_than": None} if final else {}
-        return self.model_copy(update={"high": None, "cut": False, "decided": (), **said})
+    def again(self) -> Self:
+        """The same offsets in a further revision of the run, which proves no hour: the first has said what it saw."""
+        said = {"cut": False, "older": (), "older_than": None, "anew": False, "decided": (), "stood": None}
+        return self.model_copy(update={"high": None, **said})
 
     @property
     def offset_ranges(self) -> tuple[Range, ...]:

@@ -12,8 +12,9 @@ from pydantic import Field
 from kafka_archiver.documents import Document, UtcTime, Value
 from kafka_archiver.gaps import OffsetRange
 from kafka_archiver.intervals import hour_start, to_hour
-from kafka_archiver.losses import Unsure, gone_by, unsure
+from kafka_archiver.losses import Gone, Unsure, gone_by, unsure
 from kafka_archiver.manifest import Manifest, Outcome, Witness
+from kafka_archiver.order import Order
 from kafka_archiver.plan import PartitionPlan, Plan
 from kafka_archiver.ranges import Range, TopicPartition, merge, subtract
 
@@ -57,7 +58,8 @@ class PartitionProgress(Value):
     `next`: where the next scheduled run starts, if one ever ran. `floor`: where the log began when it was first seen.
     `covered`: the offsets of its runs. `earlier`: what generations before have of the same log, without what the group
     was wound back over. `wound`: of each generation of the same log but the first, what that was; empty where it was
-    moved ahead. `leader_epoch`, `witness`: by which the log is known again.
+    moved ahead. `order`: of times, in what backfills that assume one have read. `leader_epoch`, `witness`: by which the
+    log is known again.
     """
 
     topic: str
@@ -72,6 +74,8 @@ class PartitionProgress(Value):
     earlier: tuple[OffsetRange, ...] = ()
     # Not written of a log that has one generation.
     wound: tuple[tuple[int, int], ...] = Field(default=(), exclude_if=lambda wound: not wound)
+    # Of archives that assume one alone.
+    order: Order | None = Field(default=None, exclude_if=lambda order: order is None)
 
     @property
     def name(self) -> TopicPartition:
@@ -180,13 +184,15 @@ class Progress(Document):
                 known[planned.name] = before.with_earlier(planned) if outcome != "replaced" else before
                 continue
             now = _with(before, planned, plan.moves_group, outcome != "replaced", witnesses.get(planned.name))
+            if manifest and plan.max_disorder_ms is not None:
+                now = now.model_copy(update={"order": (now.order or Order()).after(planned.name, manifest)})
             first = now.floor + 1
             if now.floor and not now.holes(first) and (before is None or before.holes(first)):
                 floors.append((now.name, now.floor))
             known[planned.name] = now
         partitions = tuple(known[name] for name in sorted(known))
-        lost_by = gone_by(self.gone_by, {p.name for p in self.partitions}, plan, manifest, superseded, ended)
-        waiting = _surviving((*self.marks, *_mark(plan)), lost_by, known)
+        gone = gone_by(self.gone_by, {p.name for p in self.partitions}, plan, manifest, superseded, ended)
+        waiting = _surviving((*self.marks, *_mark(plan)), gone, known)
         begun = {planned.name for planned in plan.partitions if planned.anew}
         older = tuple(o for o in self.older if TopicPartition(o.topic, o.partition) not in begun)
         as_of, older = _reached(self.as_of, older, waiting, known)
@@ -196,7 +202,7 @@ class Progress(Document):
                 "settled": plan.number,
                 "begun": self.begun or plan.interval.start,
                 "as_of": as_of,
-                "gone_by": lost_by,
+                "gone_by": gone.by,
                 "older": older,
                 "unsure": _latest([self.unsure, *unsure(plan, manifest, superseded, floors)]),
                 "lost": self.lost + lost,
@@ -227,6 +233,7 @@ def _with(
         witness=max(seen, key=lambda w: w.offset, default=None),
         covered=merge(Range(*r) for r in ((*same.covered, *taken) if same else taken)),
         earlier=(same.earlier if same else log.left_behind(planned.start) if log else ()),
+        order=log.order if log else None,
         wound=(same.wound if same else (*log.wound, log.wound_back(planned.start)) if log else ()),
     )
 
@@ -255,15 +262,14 @@ def _mark(plan: Plan) -> Iterator[Mark]:
         yield Mark(number=plan.number, as_of=plan.planned_at, high=high, older=older)
 
 
-def _surviving(
-    marks: Iterable[Mark], gone_by: datetime | None, known: Mapping[TopicPartition, PartitionProgress]
-) -> list[Mark]:
+def _surviving(marks: Iterable[Mark], gone: Gone, known: Mapping[TopicPartition, PartitionProgress]) -> list[Mark]:
     """Without those that cannot become true any more: of another log, or of records that were there and are lost."""
     now = {name: partition.generation for name, partition in known.items()}
     return [
         m
         for m in marks
-        if (gone_by is None or m.as_of >= gone_by)
+        if m.number > gone.number
+        and (gone.by is None or m.as_of >= gone.by)
         and all(now[TopicPartition(h.topic, h.partition)] == h.generation for h in m.high)
     ]
 

@@ -123,14 +123,14 @@ def prove(
     manifest: Manifest | None,
     judgement: Judgement,
     replaced: Contribution | None = None,
-    closed_before: bool = False,
+    complete_before: bool = False,
     lost: int = 0,
 ) -> HourProof:
     """The hour's proof once this run is taken in; a run that it knows already changes nothing.
 
     :param manifest: what the run wrote; None when it was not committed.
     :param replaced: what the run that this one supersedes had added.
-    :param closed_before: the hour was over, and judged, before this run.
+    :param complete_before: nothing was missing of the hour before this run, whether or not it has a proof.
     :param lost: how many more rows are on record as lost with this run; fewer than 0 when it has them again.
     """
     if before and before.number >= plan.number:
@@ -144,7 +144,7 @@ def prove(
     )
     runs = tuple(c for c in was.runs if replaced is None or c.number != replaced.number)
     in_a_page = replaced is not None and len(runs) == len(was.runs)
-    late = replaced.late if replaced else was.status == "complete" or (before is None and closed_before)
+    late = replaced.late if replaced else was.status == "complete" or (before is None and complete_before)
     added = _contribution(hour, plan, manifest, late)
     gone = was.lost_rows + lost
     status, closes = was.status, False

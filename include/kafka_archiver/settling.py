@@ -60,8 +60,7 @@ class Settling:
         closing = range(0)
         if now:
             # Of the hours before the first run's interval those that have records.
-            begin = self.before.begun or interval.start
-            closing = range(to_hour(was), to_hour(now)) if was else hours_between(begin, interval.end)
+            closing = range(to_hour(was), to_hour(now)) if was else hours_between(self.after.begun or now, now)
         judged = {hour for hour in (*own, *closing) if now and hour < to_hour(now)}
         return {*touched, *judged, *self._assumed}
 
@@ -79,11 +78,12 @@ class Settling:
 
         :param replaced: what the run that it supersedes had added.
         """
-        until, judgement = self.before.closed_until, judge(self.after, hour)
+        judgement = judge(self.after, hour)
         if judgement.status != "complete" and hour is not None:
             judgement = self._assumed.get(hour, judgement)
-        over = hour is not None and until is not None and hour < to_hour(until)
-        return prove(hour, known, self.plan, self.manifest, judgement, replaced, over, self._lost.get(hour, 0))
+        # Without a proof, of an hour from before the archive.
+        whole = judge(self.before, hour).status == "complete"
+        return prove(hour, known, self.plan, self.manifest, judgement, replaced, whole, self._lost.get(hour, 0))
 
     def done(self, proofs: Iterable[HourProof]) -> Settled:
         """What settling it did.

@@ -3,16 +3,17 @@
 import gzip
 import uuid
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
-from kafka_archiver.errors import ConfigError, IntegrityError, PolicyError
+from kafka_archiver.errors import ConfigError, IntegrityError, PermanentError, PolicyError
 from kafka_archiver.keys import line_document
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.steps.close_hours import close_hours
 from kafka_archiver.steps.commit import commit
 from kafka_archiver.steps.history import last_runs, run_in_full
-from kafka_archiver.steps.plan import plan
+from kafka_archiver.steps.plan import Work, plan
 from kafka_archiver.steps.plan.idle import refuse_idle_choices
 from kafka_archiver.steps.verify import verify
 from kafka_archiver.store.memory import MemoryStore
@@ -377,3 +378,59 @@ def test_a_run_that_is_taken_over_behind_a_new_generation_of_its_log_is_not_arch
     assert [planned(one, number)[0][3] for number in (2, 3, 5)] == [(), (), (Range(5, 6),)]
     assert tell(one, 4) == ("complete", 1)
     assert one.audit().verdict == "clean"
+
+
+def test_a_topic_that_only_a_backfill_has_seen_does_not_vanish_unnoticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    bills = TopicPartition("order-bills", 0)
+    one = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(0, 2), bills: Range(0, 1)})
+    source = one.archive.source.model_copy(update={"topics": None, "pattern": "order.*"})
+    one.archive = one.archive.model_copy(update={"source": source})
+    one.context = replace(one.context, archive=one.archive)
+    topics = one.brokers.topics
+    monkeypatch.setattr(one.brokers, "topics", lambda _: topics({name.topic for name in one.logs}))
+    one.run(0, "backfill")
+    # Describe is revoked, and a record comes that nobody sees.
+    del one.logs[bills]
+    with pytest.raises(PolicyError, match=r"topics order-bills match source\.pattern and were archived before"):
+        one.run(1)
+
+
+def test_nothing_is_said_of_a_moment_before_a_loss_though_the_clocks_went_back_since() -> None:
+    one = lake(2, lost_offsets="record_loss")
+    one.run(0)
+    one.logs[P0] = Range(0, 7)
+    one.run(5, until="planned")
+    one.logs[P0] = Range(5, 7)
+    # Both clocks are put back by an hour.
+    one.now -= timedelta(hours=1)
+    one.finish(Work((hour(5).id,), (hour(5).id,)))
+    progress = one.ledger.progress()
+    assert progress is not None
+    assert (progress.as_of, progress.marks) == (hour(0).end + timedelta(minutes=5), ())
+
+
+@pytest.mark.parametrize("choice", ["follow_ledger", "new_generation"])
+def test_what_a_plan_has_decided_about_the_group_is_not_asked_again_while_its_run_is_not_finished(choice: str) -> None:
+    one = lake(2)
+    one.run(1)
+    one.logs[P0] = Range(0, 6)
+    one.odd[P0, 3] = {"value": b"bad\nvalue"}
+    with pytest.raises(PermanentError, match="newline"):
+        one.run(5)
+    one.brokers.group[P0] = 5
+    with pytest.raises(PolicyError, match="somebody moved the group"):
+        one.run(6)
+    choose(one, moved_group=choice)
+    with pytest.raises(PermanentError, match="newline"):
+        one.run(6)
+    # The next message is followed, and that one alone.
+    choose(one, moved_group="fail", bad_record="skip")
+    one.run(7)
+    choose(one, bad_record="fail")
+    one.run(8)
+    assert one.brokers.group == {P0: 6}
+    assert one.audit().verdict == "clean"
+    # What somebody does afterwards is asked about.
+    one.brokers.group[P0] = 5
+    with pytest.raises(PolicyError, match="somebody moved the group"):
+        one.run(9)

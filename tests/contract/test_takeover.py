@@ -1,10 +1,13 @@
 """A rebuild in place of a run that could not be finished: the archive goes on as if that run had been."""
 
 import uuid
+from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
 from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.steps.plan import plan, survey
 from kafka_archiver.store.memory import MemoryStore
 from tests.support.lake import Lake, hour
 
@@ -49,4 +52,50 @@ def test_in_place_of_a_backfill_it_leaves_the_group_where_it_is() -> None:
     assert lake.brokers.group == {}
     lake.run(8)
     assert lake.brokers.group == {P0: 6}
+    assert lake.audit().verdict == "clean"
+
+
+def test_of_a_run_that_began_anew_it_makes_no_further_hours_unsure() -> None:
+    lake = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(0, 2)}, policies={"recreated_topic": "new_generation"})
+    lake.run(1)
+    lake.brokers.ids["orders"] = "new"
+    lake.logs[P0] = Range(0, 3)
+    run = lake.run(2, until="planned")
+    lake.now += timedelta(hours=4)
+    lake.rebuild(run)
+    lake.run(9)
+    proofs = [lake.ledger.hour(lake.brokers.first + number) for number in range(2, 9)]
+    assert [p and p.status for p in proofs] == ["incomplete"] * 2 + ["complete"] * 5
+    assert lake.audit().verdict == "clean"
+
+
+def test_of_a_backfill_that_assumes_an_order_it_proves_the_hours_as_well() -> None:
+    lake = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(0, 30)})
+    lake.archive = lake.archive.model_copy(
+        update={
+            "timestamp": lake.archive.timestamp.model_copy(update={"max_disorder": timedelta(minutes=5)}),
+            "source": lake.archive.source.model_copy(update={"start": "latest"}),
+        }
+    )
+    lake.context = replace(lake.context, archive=lake.archive)
+    lake.run(29)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(survey, "GUARD", 2)
+        run = lake.run(5, "backfill", until="planned")
+    lake.rebuild(run)
+    proof = lake.ledger.hour(lake.brokers.first + 5)
+    assert proof is not None
+    assert (proof.status, proof.closed_by, proof.assumes is None) == ("complete", f"{run}+r1", False)
+
+
+def test_a_dag_run_that_was_planned_before_it_leaves_the_other_run_alone(lake: Lake) -> None:
+    lake.logs[P0] = Range(0, 3)
+    lake.now = hour(2).end
+    work = plan(lake.context, hour(2), "scheduled")
+    assert work.archive == (hour(1).id, hour(2).id)
+    lake.rebuild(hour(1).id)
+    # Kafka has lost what the replaced run would read.
+    lake.logs[P0] = Range(2, 3)
+    lake.finish(work)
+    assert lake.ledger.manifest(hour(1).id) is None
     assert lake.audit().verdict == "clean"

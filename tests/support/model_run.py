@@ -21,6 +21,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from kafka_archiver.spark import finish
 from kafka_archiver.steps import close_hours, verify
+from kafka_archiver.steps.plan import survey
 from kafka_archiver.writer.commit import complete
 from scripts.stack.kafka import Kafka, KafkaPorts
 from scripts.stack.ports import free_ports
@@ -31,8 +32,9 @@ from tests.support.worlds import RealWorld
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """No pools, so that a sequence is the same each time."""
+    """No pools, so that a sequence is the same each time. And a guard that is shorter than the logs."""
     with (
+        patch.object(survey, "GUARD", 2),
         patch.object(finish, "complete", functools.partial(complete, threads=1)),
         patch.object(verify, "THREADS", 1),
         patch.object(close_hours, "THREADS", 1),

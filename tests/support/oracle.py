@@ -299,6 +299,8 @@ class Oracle:
                 assert proof.complete_as_of is not None
                 self._closed[hour] = proof.complete_as_of
                 self.complete += 1
+                if proof.assumes is not None:
+                    self._check_assumed(hour, plans[proof.closed_by or ""], fates)
                 if proof.assumes is None or self._is_so(plans[proof.closed_by or ""].max_disorder_ms or 0):
                     self._check_complete(hour, proof.complete_as_of, fates, plans)
         assert holds.keys() <= proofs.keys(), f"hours without a proof: {holds.keys() - proofs.keys()}"
@@ -313,6 +315,15 @@ class Oracle:
                         assert proof.status == "complete" or proof.lost_rows, (
                             f"hour {hour} is {proof.status}, complete from {since} to {until}: {proof}"
                         )
+
+    def _check_assumed(self, hour: int, plan: Plan, fates: Mapping[tuple[str, int, int], str]) -> None:
+        """What the archive has of the run's interval does not contradict what its proof assumes."""
+        for p in plan.partitions:
+            entries = self.twin.logs[p.topic_id][p.partition].entries
+            read = [o for o in range(p.start, p.end) if fates.get((p.topic_id, p.partition, o)) == "kept"]
+            times = [entries[o].timestamp for o in read]
+            worst = max((a - b for a, b in zip(accumulate(times, max), times, strict=True)), default=0)
+            assert worst <= (plan.max_disorder_ms or 0), f"{plan.run}: hour {hour} assumes {plan}, and {worst} ms"
 
     def _is_so(self, max_disorder_ms: int) -> bool:
         """Whether no record was ever so much older than an earlier one of its partition."""

@@ -1,5 +1,6 @@
 """An hour that a backfill proves alone, by what the archive assumes of the order of times."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -24,9 +25,9 @@ def backfill(*, start: int = 10, end: int = 20, chunk: int = 100, **fields: Any)
                 settings=Settings(chunk_records=chunk))  # fmt: skip
 
 
-def written(of: Plan, times: list[int]) -> Manifest:
-    """Records at the plan's first offsets, at these minutes after five."""
-    objects, accounts, left = [], [], list(enumerate(times, start=of.partitions[0].start))
+def written(of: Plan, times: list[int], at_offset: int | None = None) -> Manifest:
+    """Records at the plan's first offsets, or from one on, at these minutes after five."""
+    objects, accounts, left = [], [], list(enumerate(times, start=at_offset or of.partitions[0].start))
     for chunk in of.chunks():
         mine = [(offset, minute) for offset, minute in left if offset in chunk.range]
         stamps = [to_ms(at(0)) + minute * MINUTE for _, minute in mine]
@@ -83,6 +84,9 @@ def test_one_record_that_breaks_the_assumption_voids_it_also_across_chunks(chunk
         # What retention has removed, and what an open transaction holds back, may have been of the hour.
         {"start": 10, "log_start": 10},
         {"end": 20, "log_end": 20, "high": 21},
+        # A further revision has not looked at the ends again: so may what came, or went, since the first one.
+        {"end": 20, "log_end": 20, "high": None},
+        {"start": 10, "log_start": 11, "ranges": ((11, 20),)},
     ],
 )
 def test_what_the_log_does_not_give_any_more_or_not_yet_voids_it(fields: dict[str, Any]) -> None:
@@ -98,3 +102,29 @@ def test_neither_hours_that_may_lack_what_is_lost_nor_those_that_are_not_over_ar
     unsure = Progress(archive="orders", unsure=Unsure(until=at(1), reason="lost"))
     assert hours(backfill(), [0], unsure) == set()
     assert hours(backfill().model_copy(update={"planned_at": at(0.9)}), [0]) == set()
+
+
+@given(times=st.lists(st.integers(-10, 80), min_size=1, max_size=10), data=st.data())
+def test_so_it_does_where_several_backfills_have_read_it(times: list[int], data: st.DataObject) -> None:
+    """Pieces of one range in any order: each is read once, and the last one is judged by all that was read."""
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(times)), max_size=3)) | {0, len(times)})
+    pieces = data.draw(st.permutations(list(pairwise(cuts))))
+    progress, proved = Progress(archive="orders"), set()
+    for number, (start, end) in enumerate(pieces, start=1):
+        ranges = {"ranges": ((10 + start, 10 + end),)}
+        of = backfill(end=10 + len(times), **ranges).model_copy(update={"number": number})
+        made = written(of, times[start:end], at_offset=10 + start)
+        progress = progress.after(of, "committed", made)
+        proved = {hour - HOUR for hour in assumed(of, made, progress)}
+        assert number == len(pieces) or not proved
+    worst = max(a - b for n, a in enumerate(times) for b in times[n:])
+    assert proved == ({0} if worst <= 5 else set())
+
+
+def test_a_record_of_a_wrong_clock_voids_the_backfills_that_find_nothing_left_to_read() -> None:
+    """Whoever reads it first sees it; those after it had their hours called complete."""
+    first, second = backfill(), backfill(ranges=()).model_copy(update={"number": 2})
+    progress = Progress(archive="orders").after(first, "committed", made := written(first, [0, 80, 1]))
+    assert assumed(first, made, progress) == {}
+    nothing = Manifest.of(second, [], [])
+    assert assumed(second, nothing, progress.after(second, "committed", nothing)) == {}

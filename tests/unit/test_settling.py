@@ -52,6 +52,39 @@ def test_a_run_that_saw_the_end_of_the_log_completes_the_hours_that_were_over() 
     assert ledger.said == [((HOUR, HOUR + 1),)]
 
 
+def test_every_hour_between_a_first_run_and_its_plan_gets_a_proof() -> None:
+    ledger, one = Ledger(), plan(1, partition(0, 10), planned_at=at(4.1))
+    ledger.settle(one, [0, 2])
+    assert [ledger.status(hour) for hour in range(5)] == ["complete"] * 4 + [None]
+    assert ledger.said == [((HOUR, HOUR + 4),)]
+
+
+def test_so_does_every_hour_where_a_later_run_closes_the_first_ones() -> None:
+    ledger = Ledger()
+    ledger.settle(plan(1, partition(0, 10)), outcome="replaced")
+    ledger.settle(plan(2, partition(10, 10), planned_at=at(3.1)))
+    ledger.settle(plan(3, partition(0, 10, high=None), start=0, origin="rebuild", revision=1, takes_over=True))
+    assert [ledger.status(hour) for hour in range(4)] == ["complete"] * 3 + [None]
+
+
+def test_what_a_backfill_brings_to_an_hour_that_was_never_complete_is_not_late() -> None:
+    ledger = Ledger()
+    # The archive begins in the middle of the log: what it leaves out is older than two hours behind the first.
+    older = {"older": ((0, 10),), "older_than": at(2)}
+    ledger.settle(plan(1, partition(10, 10, **older), start=3))
+    for number, hour in (2, 0), (3, 1):
+        ledger.settle(plan(number, partition(5 * hour, 5 * hour + 5), start=hour, origin="backfill"), [hour])
+    found = [ledger.proofs[HOUR + hour] for hour in range(2)]
+    assert [(p.status, p.rows, p.late_rows) for p in found] == [("complete", 1, 0)] * 2
+
+
+def test_what_comes_for_an_hour_before_the_archive_that_was_whole_is_late() -> None:
+    ledger = Ledger()
+    ledger.settle(plan(1, partition(0, 10), start=3))
+    ledger.settle(plan(2, partition(10, 20), start=4), [0])
+    assert [(ledger.proofs[HOUR].status, ledger.proofs[HOUR].late_rows)] == [("complete", 1)]
+
+
 def test_an_idle_hour_is_completed_on_time_too() -> None:
     ledger = Ledger()
     ledger.settle(plan(1, partition(0, 10)))

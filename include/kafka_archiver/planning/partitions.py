@@ -48,6 +48,7 @@ def plan_forward(
                 lost=lost,
                 anew=starts[state.name].anew,
                 decided=starts[state.name].decided,
+                stood=state.committed if starts[state.name].decided else None,
             )
         )
     return planned

@@ -38,12 +38,15 @@ class ArchiveJob:
     engine: Engine
     choice: Choice
 
-    def run(self, run: str) -> Manifest:
-        """Write the objects and the manifest of one planned run.
+    def run(self, run: str) -> Manifest | None:
+        """Write the objects and the manifest of one planned run. None when it has ended without.
 
         :raises ArchiverError: Permanent- or TransientError; nothing of this attempt is visible then.
         """
-        plan = self._plan(run)
+        plan, made = self._plan(run), self.ledger.commit(run)
+        if made and made.outcome != "committed":
+            log.warning("run %s is left alone: it was %s by %s", run, made.outcome.replace("_", " "), made.by)
+            return None
         self.ledger.require_in_line(plan)
         source = self.ledger.written_as(plan)
         if source.settings.encoding != ENCODING:

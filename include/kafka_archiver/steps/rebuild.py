@@ -114,6 +114,7 @@ def _plan(context: Context, run: str, keep: bool, own: Sequence[str]) -> Plan:
             keep_superseded=keep,
             takes_over=not final,
             origin="rebuild",
+            max_disorder_ms=old.max_disorder_ms,
             planned_at=now.earliest,
             at_latest=now.latest,
             cluster_id=old.cluster_id,
@@ -157,9 +158,7 @@ def _as_they_are(context: Context, expected: Progress, old: Plan, final: bool) -
     :raises PolicyError: the log does not have them.
     """
     starts = _require_all(context, expected, old) if final or context.ledger.manifest(old.run) else {}
-    return tuple(
-        p.again(final).model_copy(update={"log_start": starts.get(p.name, p.log_start)}) for p in old.partitions
-    )
+    return tuple(p.again().model_copy(update={"log_start": starts.get(p.name, p.log_start)}) for p in old.partitions)
 
 
 def _require_all(context: Context, expected: Progress, old: Plan) -> dict[TopicPartition, int]:

@@ -111,8 +111,8 @@ def _is_ours(context: Context, line: Line, expected: Progress, name: TopicPartit
     plans = (p for w in line.waiting if w.plan.moves_group for p in w.plan.partitions if p.name == name)
     waiting = [p for p in plans if now and p.generation == now.generation]
     if place:
-        # Not moved yet from where it stood when these were planned: found there, or put there by hand before.
-        return any(place.offset == p.start for p in waiting)
+        # Not moved yet from where it stood when these were planned: found there, put there by hand before, or decided.
+        return any(place.offset in (p.start, p.stood) for p in waiting)
     # No run has put it anywhere yet.
     settled = line.settled.partition(name)
     begun = settled and now and settled.next is not None and settled.generation == now.generation
@@ -181,7 +181,7 @@ def refuse_hidden_topics(context: Context, expected: Progress, seen: Sequence[Pa
     """A topic that the pattern matched and the brokers do not show any more: hours would look complete without it."""
     pattern = context.archive.source.pattern
     visible = {state.name.topic for state in seen}
-    gone = sorted({p.topic for p in expected.partitions if p.next is not None and p.topic not in visible})
+    gone = sorted({p.topic for p in expected.partitions if p.topic not in visible})
     if pattern and (missing := [topic for topic in gone if re.fullmatch(pattern, topic)]):
         raise PolicyError(
             f"topics {', '.join(missing)} match source.pattern and were archived before, but the brokers do not show "

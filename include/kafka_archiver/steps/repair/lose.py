@@ -75,10 +75,9 @@ def _plan(context: Context, line: Line, old: Plan, final: bool, before: Manifest
             "takes_over": not final,
             "lost_objects": tuple(sorted({*lost, *(o.key for o in before.lost_objects)})),
             "origin": "repair",
-            "max_disorder_ms": None,
             "planned_at": now.earliest,
             "at_latest": now.latest,
-            "partitions": tuple(p.again(final) for p in old.partitions),
+            "partitions": tuple(p.again() for p in old.partitions),
         }
     )
 
