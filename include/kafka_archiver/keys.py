@@ -21,7 +21,8 @@ _OBJECT = re.compile(
     r"(?P<topic>[^+]+)\+(?P<partition>\d+)\+(?P<start>\d{20})(\+g(?P<generation>\d+))?(\+r(?P<revision>\d+))?\..+"
 )
 _RUN = re.compile(r"(?P<start>[^+]+)(\+r(?P<revision>[1-9]\d*))?")
-_RESERVED = {LEDGER, DEAD_LETTER, ".", ".."}
+# What an archive's own folders are called, and no topic's.
+RESERVED = frozenset({LEDGER, DEAD_LETTER})
 # Of records without a usable time: what Hive, Spark and DuckDB read as a null partition value.
 NO_TIME = "__HIVE_DEFAULT_PARTITION__"
 
@@ -41,7 +42,7 @@ def encode(name: str) -> str:
 
     Letters, digits, `.`, `_`, `-` and `~` stay. A name the store uses itself is told apart by its first character.
     """
-    if name in _RESERVED:
+    if name in RESERVED or name in (".", ".."):
         return f"%{ord(name[0]):02X}{name[1:]}"
     return quote(name, safe="")
 

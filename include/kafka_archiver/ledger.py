@@ -21,6 +21,7 @@ from kafka_archiver.keys import (
     run_name,
     run_prefix,
     split_hour_document,
+    split_line_document,
     split_run,
     split_run_document,
 )
@@ -67,6 +68,11 @@ class Ledger:
         while plan := self.planned(number + 1):
             yield plan
             number = plan.number
+
+    def numbers(self) -> list[int]:
+        """The places of the line that have a document. Lists the store: for audits and repairs only."""
+        listed = self.store.list(f"{ledger_prefix(self.archive)}line/")
+        return [number for s in listed if (number := split_line_document(self.archive, s.key)) is not None]
 
     def append(self, plan: Plan) -> bool:
         """Put a plan at its place of the line. False when that has been taken meanwhile."""
@@ -248,7 +254,7 @@ class Ledger:
         key = hour_document(self.archive, proof.hour, number)
         page = self._read(HourPage, key)
         if page is None:
-            raise IntegrityError(f"{self._name(key)} is gone: restore it from a version or copy of the bucket")
+            raise IntegrityError(f"{self._name(key)} is gone: {repair(self.archive)} computes it again")
         if (page.hour_start, page.page) != (proof.hour_start, number):
             raise self._foreign(key, "page", f"{page.page} of {page.hour_start}", f"{number} of {proof.hour_start}")
         return page

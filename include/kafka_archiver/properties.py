@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Discriminator, Tag
 from pydantic_core import PydanticCustomError
 
+from kafka_archiver.keys import RESERVED
 from kafka_archiver.secrets import SECRET, SECRET_NAME
 
 _ID = "the id of an Airflow connection"
@@ -77,6 +78,9 @@ def store_url(value: Any) -> Any:
     """A check of the store's address."""
     if not isinstance(value, str) or not re.fullmatch(r"(s3|memory)://[A-Za-z0-9._-]{1,255}(/[^@?#]*)?", value):
         raise _fault("s3://bucket/prefix, without credentials (they belong into the connection that store.aws names)")
+    # Objects below them would be dead letters, or documents, of an archive further up.
+    for name in RESERVED & {*value.split("/")}:
+        raise _fault(f"a prefix without the segment `{name}`, where an archive further up puts what is its own")
     return value
 
 

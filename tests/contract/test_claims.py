@@ -1,6 +1,8 @@
 """Two archives of one topic: each in a place of its own, or the second one waits for a person."""
 
+import re
 import uuid
+from typing import Any
 
 import pytest
 
@@ -8,7 +10,7 @@ from kafka_archiver.errors import DocumentError, PolicyError
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.steps.doctor.examine import check_claims
 from kafka_archiver.steps.plan import propose
-from kafka_archiver.store import Store
+from kafka_archiver.store import Store, open_store
 from kafka_archiver.store.memory import MemoryStore
 from tests.support.lake import Lake, hour
 
@@ -35,10 +37,43 @@ def test_the_second_archive_of_a_topic_in_one_place_is_refused_before_it_writes_
     assert {s.key: s.etag for s in store.list("")} == before
     assert first.audit(deep=True).verdict == "clean"
     # The way out that the message names.
-    store.delete("_ledger/_topics/orders.json")
+    [check] = check_claims(second.context)
+    for place in re.findall(r"memory://[^/\s]*/(\S+(?:/|\.json))", check.found):
+        for stat in list(store.list(place)):
+            store.delete(stat.key)
     second.run(2)
     assert first.ledger.claimed("orders") == second.name
-    assert run in first.ledger.runs()
+    assert run not in first.ledger.runs()
+    assert second.audit(deep=True).verdict == "clean"
+
+
+@pytest.mark.parametrize("dead", [False, True], ids=["objects", "dead letters"])
+def test_a_topic_that_nobody_has_is_not_taken_where_objects_of_it_are(store: Store, dead: bool) -> None:
+    """An archive was renamed, and its claim deleted. Kafka may not have any more what is archived."""
+    odd: dict[Any, dict[str, Any]] = {(ORDERS, n): {"value": b"no\njson"} for n in range(2)}
+    first = Lake(store, {ORDERS: Range(0, 2)}, odd=odd if dead else {}, policies={"bad_record": "dead_letter"})
+    first.run(2)
+    store.delete("_ledger/_topics/orders.json")
+    before = {s.key: s.etag for s in store.list("")}
+    second = Lake(store, {ORDERS: Range(0, 3)})
+    second.now = hour(3).end
+    said = rf"nobody has topic orders in this place, memory://\w+, but objects of it are there \({'_dead_l' * dead}"
+    with pytest.raises(PolicyError, match=said):
+        propose(second.context, hour(2), "scheduled")
+    with pytest.raises(PolicyError, match=said):
+        second.run(2)
+    [check] = check_claims(second.context)
+    assert (check.state, "another `store.url`" in check.found) == ("problem", True)
+    assert {s.key: s.etag for s in store.list("")} == before
+    assert list(check_claims(first.context)) == []
+
+
+def test_what_another_archive_has_below_a_topic_is_in_nobody_s_way() -> None:
+    name = uuid.uuid4().hex
+    Lake(open_store(f"memory://{name}/orders", {}), {ORDERS: Range(0, 2)}).run(2)
+    lake = Lake(open_store(f"memory://{name}", {}), {ORDERS: Range(0, 2)})
+    lake.run(2)
+    assert lake.audit(deep=True).verdict == "clean"
 
 
 def test_an_archive_that_is_refused_takes_nothing_from_others(store: Store) -> None:
@@ -58,7 +93,7 @@ def test_an_archive_whose_claim_is_gone_takes_it_again_or_learns_whose_it_is(sto
     assert first.ledger.claimed("orders") == first.name
     store.delete("_ledger/_topics/orders.json")
     second = Lake(store, {ORDERS: Range(2, 3)})
-    second.run(2, until="planned")
+    second.ledger.claim("orders")
     with pytest.raises(PolicyError, match=f"archive {second.name} has topic orders"):
         first.run(4)
 

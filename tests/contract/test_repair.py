@@ -41,7 +41,7 @@ class Stopped:
     """A store that takes so many writes, and no more."""
 
     def __init__(self, inner: MemoryStore, writes: int) -> None:
-        self._inner, self._left, self.writes = inner, writes, 0
+        self._inner, self._left, self.writes, self.bytes = inner, writes, 0, 0
 
     def __getattr__(self, name: str) -> Any:
         answer = getattr(self._inner, name)
@@ -52,6 +52,7 @@ class Stopped:
             if self.writes == self._left:
                 raise InterruptedError
             self.writes += 1
+            self.bytes += sum(len(data) for data in arguments[1:2])
             return answer(*arguments)
 
         return write
@@ -125,6 +126,51 @@ def test_a_proof_with_pages_is_whole_wherever_its_computing_again_is_stopped(mon
         if stopped.writes < stop:
             break
     assert 2 < stop < 19
+
+
+@pytest.fixture
+def paged_lake(monkeypatch: pytest.MonkeyPatch) -> Lake:
+    """Three runs of one hour, the first of them in a page of its proof."""
+    monkeypatch.setattr("kafka_archiver.proof.PAGE", 1)
+    lake = lake_of_six(odd={(P0, offset): {"timestamp": to_ms(hour(0).start)} for offset in range(60)})
+    for number in range(3, 5):
+        lake.logs[P0] = Range(0, 2 * number + 2)
+        lake.run(number)
+    return lake
+
+
+def test_a_proof_with_pages_that_is_gone_is_missed_and_computed_again(paged_lake: Lake) -> None:
+    key = hour_document(paged_lake.name, paged_lake.brokers.first)
+    paged_lake.store.delete(key)
+    assert [(f.kind, f.where) for f in paged_lake.audit().damage] == [("proof-missing", key)]
+    assert repaired(paged_lake).derived == (key,)
+    assert paged_lake.audit().findings == ()
+
+
+def test_a_page_that_is_gone_stops_each_run_that_needs_it_with_what_mends_it(paged_lake: Lake) -> None:
+    paged_lake.store.delete(hour_document(paged_lake.name, paged_lake.brokers.first, 0))
+    said = rf"00\+000000.json is gone: `airflow archive repair {paged_lake.name}` computes it again"
+    with pytest.raises(IntegrityError, match=said):
+        paged_lake.rebuild(hour(2).id)
+    assert repaired(paged_lake).derived
+    paged_lake.logs[P0] = Range(0, 11)
+    paged_lake.run(6)
+    assert paged_lake.audit(deep=True).findings == ()
+
+
+def test_what_computing_a_proof_with_pages_again_writes_grows_as_the_proof_does(paged_lake: Lake) -> None:
+    for number in range(5, 24):
+        paged_lake.logs[P0] = Range(0, 2 * number + 2)
+        paged_lake.run(number)
+    folder = f"_ledger/{paged_lake.name}/hours/2026-11-20/00"
+    stats = list(paged_lake.store.list(folder))
+    assert len(stats) > 20
+    paged_lake.store.delete(hour_document(paged_lake.name, paged_lake.brokers.first))
+    counted = Stopped(paged_lake.store, 1000)  # type: ignore[arg-type]
+    derive(Ledger(counted, paged_lake.name))  # type: ignore[arg-type]
+    # Once whole, once in pages.
+    assert counted.bytes < 2.5 * sum(stat.size for stat in stats)
+    assert paged_lake.audit(deep=True).findings == ()
 
 
 def of_one_run(lake: Lake) -> tuple[str, list[str]]:
@@ -217,6 +263,29 @@ def test_a_manifest_that_is_gone_stops_each_run_with_what_can_be_done(intent: bo
         assert lake.audit(deep=True).damage == ()
 
 
+@pytest.mark.parametrize("how", ["gone", "garbage"])
+@pytest.mark.parametrize("name", ["commit", "plan", "manifest"])
+def test_what_a_rebuild_has_replaced_is_not_lost_for_a_document_of_the_rebuild(name: str, how: str) -> None:
+    lake = lake_of_six()
+    key = run_document(lake.name, lake.rebuild(hour(2).id), name)
+    before, objects = lake.store.get(key) or b"", lake.stored()
+    lake.logs[P0] = Range(6, 6)
+    if how == "gone":
+        lake.store.delete(key)
+    else:
+        lake.store.put(key, b"{")
+    # Of a plan alone nothing else looks wrong.
+    wrong = {f.where for f in lake.audit().damage}
+    assert wrong == {key} or name == "commit"
+    found = repaired(lake)
+    assert (found.again, found.lost) == ({}, {})
+    assert found.restored == (() if name == "commit" else (key,))
+    # Of a commit nobody else has the time: it is restored from a version.
+    lake.store.put(key, before)
+    assert lake.stored() == objects
+    assert lake.audit(deep=True).findings == ()
+
+
 @pytest.mark.parametrize("until", ["planned", "committed", "settled"])
 @pytest.mark.parametrize("how", ["gone", "changed", "garbage"])
 @pytest.mark.parametrize("which", ["line", "plan"])
@@ -253,6 +322,26 @@ def test_a_progress_beyond_the_end_of_the_line_is_computed_again() -> None:
     assert (found.derived, found.left) == ((progress_document(lake.name),), ())
     assert lake.store.get(progress_document(lake.name)) == before
     assert lake.audit().findings == ()
+
+
+@pytest.mark.parametrize("back", [1, 2, 3])
+def test_a_progress_that_was_put_back_is_computed_again(back: int) -> None:
+    lake = lake_of_six()
+    key, known = progress_document(lake.name), []
+    for number in range(6, 9):
+        known.append(lake.store.get(key) or b"")
+        # Each adds to hours that the others have, too.
+        lake.logs[P0] = Range(0, number + 1)
+        lake.odd[P0, number] = {"timestamp": to_ms(hour(0).start)}
+        lake.run(number)
+    lake.store.put(key, known[-back])
+    # One run behind is where a run stands that was stopped in the middle: the next one goes on.
+    wrong = [("progress-wrong", key)] if back > 1 else []
+    assert [(f.kind, f.where) for f in lake.audit().damage] == wrong
+    assert repaired(lake).derived == tuple(where for _, where in wrong)
+    assert lake.audit().findings == ()
+    lake.run(9)
+    assert lake.audit(deep=True).findings == ()
 
 
 def test_a_line_that_ends_before_what_is_settled_is_not_taken_for_all_of_it() -> None:

@@ -68,6 +68,15 @@ def test_validate_finds_every_problem(call: Call, orders: Path, capsys: pytest.C
     assert shown.err == "Files with problems: 3 of 4.\n"
 
 
+def test_validate_names_a_time_zone_in_which_airflow_stops(
+    call: Call, orders: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    orders.write_text(orders.read_text() + "timezone: Australia/Lord_Howe\n")
+    assert call("validate", "-o", "json") == 1
+    [found] = json.loads(capsys.readouterr().out)
+    assert "`timezone`: with this schedule Airflow does not get past" in found["problems"][0]
+
+
 def test_validate_some(call: Call, orders: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     elsewhere = tmp_path / "elsewhere.yml"
     elsewhere.write_text("archive: x\nsource: {topics: [t]}\nstore: {url: ftp}\n")

@@ -10,7 +10,7 @@ import pytest
 from airflow.timetables.base import TimeRestriction
 from airflow.timetables.interval import CronDataIntervalTimetable as Scheduler
 
-from kafka_archiver.orchestration.dag_run.schedule import interval_of, last_interval, origin_of
+from kafka_archiver.orchestration.dag_run.schedule import interval_of, last_interval, origin_of, timetable
 from tests.dags.conftest import MakeArchive
 
 pytestmark = pytest.mark.dags
@@ -116,3 +116,23 @@ def test_intervals_tile_the_time_also_where_clocks_change(archive: MakeArchive, 
             for moment in (end, end + (following - end) / 2, following - timedelta(seconds=1)):
                 by_hand = last_interval(found, moment)
                 assert (by_hand.start, by_hand.end) == (start, end), moment
+
+
+@pytest.mark.parametrize("schedule", ["@hourly", "0 * * * *"])
+def test_a_schedule_that_stops_where_clocks_change_by_half_an_hour_is_refused(
+    archive: MakeArchive, schedule: str
+) -> None:
+    with pytest.raises(ValueError, match=r"`timezone`: .* does not get past .* change by 0:30:00\. Expected `UTC`"):
+        timetable(archive(f"schedule: '{schedule}'\ntimezone: Australia/Lord_Howe\n"))
+
+
+@pytest.mark.parametrize(
+    ("zone", "schedule"),
+    [
+        ("Australia/Lord_Howe", "30 2 * * *"),
+        ("Australia/Lord_Howe", "*/15 * * * *"),
+        ("Antarctica/Troll", "@hourly"),
+    ],
+)
+def test_one_that_goes_on_is_not(archive: MakeArchive, zone: str, schedule: str) -> None:
+    assert timetable(archive(f"schedule: '{schedule}'\ntimezone: {zone}\n"))

@@ -56,6 +56,8 @@ def test_what_is_so_anyway_may_be_said() -> None:
         ("[orders]", "[orders], registry: 7", "`source.registry`: expected the id of an Airflow connection or a map"),
         ("archive: orders", "archive: orders\ntransform: {}", "`transform` is part of the design but not of this ver"),
         ("s3://archive/lake", "/lake", "`store.url`: expected s3://bucket/prefix, without credentials"),
+        ("s3://archive/lake", "s3://a/_dead_letter", "expected a prefix without the segment `_dead_letter`"),
+        ("s3://archive/lake", "s3://a/b/_ledger/m/", "`store.url`: expected a prefix without the segment `_ledger`"),
         ("s3://archive/lake", "s3://a/b, chunk_records: many", "`store.chunk_records`: expected a whole number; found"),
         ("archive: orders", "archive: orders\ntimestamp: {max_disorder: 5}", "`timestamp.max_disorder`: expected a t"),
         ("archive: orders", "archive: orders\ntimestamp: {max_disorder: 8d}", "a second to a week, like 30s, 5m or 1h"),

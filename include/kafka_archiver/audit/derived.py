@@ -61,11 +61,12 @@ def facts(proved: Proved | None) -> Facts:
 def settled_runs(says: int, last: int, done: int) -> int:
     """How many runs are settled.
 
-    :param says: by the progress; that is not so where neither the line nor what settling leaves goes so far.
+    :param says: by the progress. That is not so where neither the line nor what settling leaves goes so far, nor where
+        more runs than the one that may be at it say what settling them did: then it was put back.
     :param last: where the line ends.
     :param done: how many runs say what settling them did.
     """
-    return last if says > last >= done else says
+    return last if says > last >= done else max(says, min(done - 1, last))
 
 
 def check_progress(stored: Progress, given: Progress) -> Iterator[Finding]:

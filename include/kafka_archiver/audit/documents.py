@@ -11,6 +11,7 @@ from kafka_archiver.keys import (
     probe_prefix,
     progress_document,
     run_document,
+    run_prefix,
     split_hour_document,
     split_line_document,
     split_run_document,
@@ -127,6 +128,19 @@ def check_line(archive: str, numbers: set[int], settled: int) -> Iterator[Findin
                 "a plan at every place of the line",
                 f"{repair(archive)} restores it from plan.json of the run that has this number. Else: {RESTORE}",
             )
+
+
+def displaced(archive: str, plan: Plan, other: Plan) -> Finding:
+    """A run whose place in the line another one has: nothing of it counts."""
+    return error(
+        "plan-displaced",
+        run_document(archive, plan.run, "plan"),
+        f"the plan of a run at place {plan.number} of the line, where run {other.run} stands",
+        "the plan that is in the line",
+        f"Its place was deleted, and taken before anybody saw it: nothing of it counts. End its DAG run, then move "
+        f"{run_prefix(archive)}{plan.run}/ out of the ledger. What the line lacks without it is shown as `gap`",
+        plan.run,
+    )
 
 
 def is_known(archive: str, key: str) -> bool:

@@ -73,7 +73,9 @@ class Tiling:
                     f"{log} {gap}",
                     "no plan that has these offsets",
                     "plans that tile the log without a gap",
-                    "A plan was removed: restore it from a version or copy of the bucket",
+                    "A plan was removed: restore it from a version or copy of the bucket. Where another one has its "
+                    f"place: `airflow archive rebuild {self._archive} --run RUN` reads them again, of the run that it "
+                    "was to replace",
                 )
 
 

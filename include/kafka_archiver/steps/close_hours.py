@@ -135,9 +135,13 @@ def _prove_hour(ledger: Ledger, hour: int | None, one: Settling) -> HourProof | 
 
 
 def put_proof(ledger: Ledger, proof: HourProof, stored: Stored[HourProof]) -> bool:
-    """Write a proof in place of the one that was read, a page of it first. False when somebody else was faster."""
+    """Write a proof in place of the one that was read, its new pages first. False when somebody else was faster."""
     short, page = paged(proof)
-    return (page is None or ledger.put_page(page, stored)) and ledger.put_hour(short, stored)
+    while page:
+        if not ledger.put_page(page, stored):
+            return False
+        short, page = paged(short)
+    return ledger.put_hour(short, stored)
 
 
 def _contribution(ledger: Ledger, proof: HourProof | None, run: str | None) -> Contribution | None:

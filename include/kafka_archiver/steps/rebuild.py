@@ -75,6 +75,7 @@ def counting(context: Context, line: Line, run: str) -> tuple[Plan, bool]:
     """The revision that counts, or that somebody has to go on with; and whether it is final.
 
     :raises ConfigError: there is none.
+    :raises IntegrityError: another run has its place in the line.
     """
     interval = run.partition("+")[0]
     waiting = [w for w in line.waiting if w.plan.interval.id == interval and w.outcome in (None, "committed")]
@@ -87,7 +88,9 @@ def counting(context: Context, line: Line, run: str) -> tuple[Plan, bool]:
             f"run {run} of archive {context.archive.archive} does not exist "
             f"(`airflow archive runs {context.archive.archive}` lists the runs and their states)"
         )
-    return old, True
+    context.ledger.require_in_line(old)
+    # One that was replaced is not; where its replacement is gone, nobody has its offsets.
+    return old, context.ledger.is_final(old.run)
 
 
 def _plan(context: Context, run: str, keep: bool, own: Sequence[str]) -> Plan:

@@ -1,12 +1,16 @@
 """When an archive runs, and which interval a DAG run is about."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
+from itertools import pairwise
 from typing import Any, Literal
+from zoneinfo import ZoneInfo
 
 import pendulum
 from airflow.sdk import CronDataIntervalTimetable
 from airflow.timetables.base import DataInterval, TimeRestriction
 from airflow.timetables.interval import CronDataIntervalTimetable as Scheduler
+from pendulum import DateTime
 
 from kafka_archiver.config import Archive
 from kafka_archiver.documents import isoformat
@@ -18,10 +22,37 @@ _JUST_NOW = timedelta(minutes=10)
 
 
 def timetable(archive: Archive) -> CronDataIntervalTimetable | None:
-    """The DAG's schedule. A preset like "@hourly" alone would mean moments, not intervals."""
+    """The DAG's schedule. A preset like "@hourly" alone would mean moments, not intervals.
+
+    :raises ValueError: Airflow would stop at a change of clocks.
+    """
     if archive.schedule is None:
         return None
+    for change, by in _odd_changes(archive.timezone, datetime.now(UTC).date()):
+        _require_past(archive.schedule, archive.timezone, change, by)
     return CronDataIntervalTimetable(archive.schedule, timezone=archive.timezone)
+
+
+@lru_cache
+def _odd_changes(zone: str, today: date) -> tuple[tuple[datetime, timedelta], ...]:
+    """The days of the next year within which clocks change by no whole hours, and by how much."""
+    midnights = [datetime(today.year, today.month, today.day, tzinfo=UTC) + timedelta(days=n) for n in range(400)]
+    offsets = [moment.astimezone(ZoneInfo(zone)).utcoffset() or timedelta(0) for moment in midnights]
+    changes = [(m, abs(after - before)) for m, (before, after) in zip(midnights, pairwise(offsets), strict=False)]
+    return tuple((moment, by) for moment, by in changes if by % timedelta(hours=1))
+
+
+def _require_past(schedule: str, zone: str, change: datetime, by: timedelta) -> None:
+    scheduler, last = Scheduler(schedule, zone), None
+    begin, end = pendulum.instance(change).subtract(days=1), pendulum.instance(change).add(days=2)
+    try:
+        while last is None or last.end < end:
+            last = _next(scheduler, last, begin)
+    except ValueError:
+        raise ValueError(
+            f"`timezone`: with this schedule Airflow does not get past {change:%Y-%m-%d} in {zone}, where clocks "
+            f"change by {by}. Expected `UTC`, which hours in the store are in anyway, or another schedule"
+        ) from None
 
 
 def interval_of(archive: Archive, dag_run: Any) -> Interval:
@@ -83,9 +114,9 @@ def interval_from(archive: Archive, start: datetime) -> Interval:
     return Interval(start=start, end=found.data_interval.end)
 
 
-def _next(scheduler: Scheduler, last: DataInterval) -> DataInterval:
+def _next(scheduler: Scheduler, last: DataInterval | None, earliest: DateTime | None = None) -> DataInterval:
     info = scheduler.next_dagrun_info(
-        last_automated_data_interval=last, restriction=TimeRestriction(earliest=None, latest=None, catchup=True)
+        last_automated_data_interval=last, restriction=TimeRestriction(earliest=earliest, latest=None, catchup=True)
     )
     assert info is not None
     assert info.data_interval is not None

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from tempfile import TemporaryDirectory
 from typing import NamedTuple, Self
 
+from kafka_archiver.leftovers import place_of
 from kafka_archiver.manifest import Manifest
 from kafka_archiver.proof import Contribution, HourProof
 from kafka_archiver.store import Stat
@@ -76,8 +77,10 @@ class Books:
         self._db.executemany("INSERT OR REPLACE INTO listed VALUES (?, ?, ?)", ((s.key, s.size, s.etag) for s in stats))
 
     def forget(self, prefix: str) -> None:
-        """Leave out what is listed below a prefix."""
-        self._db.execute("DELETE FROM listed WHERE substr(key, 1, ?) = ?", (len(prefix), prefix))
+        """Leave out what is listed below a prefix, but for the objects that have their place there."""
+        self._db.create_function("has_place", 1, lambda key: place_of(key) is not None)
+        query = "DELETE FROM listed WHERE substr(key, 1, ?) = ? AND NOT has_place(key)"
+        self._db.execute(query, (len(prefix), prefix))
 
     def promised(self) -> tuple[int, int]:
         """How many objects are promised, and how many bytes."""

@@ -70,7 +70,7 @@ def _is_same(store: Store, promised: Difference) -> bool:
 
 
 def _take(books: Books, stats: Iterator[Stat]) -> None:
-    """All that is listed, but for what lies in other stores further down."""
+    """All that is listed, but for what lies in other stores further down: their objects have no place in this one."""
     page: list[Stat] = []
     ledgers: set[str] = set()
     for stat in stats:

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from kafka_archiver.audit.derived import Proved, check_hour, check_progress, derived, settled_runs
-from kafka_archiver.audit.documents import Run, check_line, is_known
+from kafka_archiver.audit.documents import Run, check_line, displaced, is_known
 from kafka_archiver.audit.objects import UNEXPLAINED
 from kafka_archiver.audit.report import Counts, Finding, count, error, warning
 from kafka_archiver.keys import (
@@ -21,7 +21,7 @@ from kafka_archiver.ledger import Ledger
 from kafka_archiver.progress import Progress
 from kafka_archiver.steps.auditing.books import Books
 from kafka_archiver.steps.auditing.listing import check_listing
-from kafka_archiver.steps.auditing.promises import Promises
+from kafka_archiver.steps.auditing.promises import Promises, Replaced
 from kafka_archiver.steps.auditing.reading import Reader, Tell
 from kafka_archiver.store import Store
 
@@ -59,7 +59,7 @@ class _Keys:
         )
         if number is not None:
             self.numbers.add(number)
-        elif hour:
+        elif hour and hour[1] is None:
             self.hours.add(hour[0])
         elif run and run[1] == "settled":
             self.settled += 1
@@ -82,12 +82,7 @@ def look(store: Store, archive: str, topics: Iterable[str], tell: Tell) -> Look:
         for stat in store.list(ledger_prefix(archive)):
             keys.take(archive, stat.key)
         progress = reader.progress()
-        # Without it, all but the last one that was at it are settled.
-        settled = (
-            settled_runs(progress.settled, max(keys.numbers, default=0), keys.settled)
-            if progress
-            else max(0, keys.settled - 1)
-        )
+        settled = settled_runs(progress.settled if progress else 0, max(keys.numbers, default=0), keys.settled)
         last = max([settled, *keys.numbers])
         tell(f"{archive}: {count(last, 'run')}; reading what they promise")
         promises = Promises(archive, reader, books)
@@ -98,7 +93,8 @@ def look(store: Store, archive: str, topics: Iterable[str], tell: Tell) -> Look:
             keys.plans.discard(run.name if run else "")
             if number % 1000 == 0:
                 tell(f"{archive}: {number:,} of {last:,} runs read")
-        beyond = _beyond(reader, keys, last)
+        beyond: list[int] = []
+        findings += _outside(reader, archive, keys.plans, last, beyond)
         promises.broken += [f"number {n}" for n in beyond]
         findings += check_line(archive, keys.numbers, max([settled, *beyond]))
         findings += promises.gaps()
@@ -128,20 +124,29 @@ def _unknown(keys: Iterable[str]) -> Iterator[Finding]:
         yield error(UNEXPLAINED, key, "a key that is no document of the ledger", "none", "Look who put it there")
 
 
-def _beyond(reader: Reader, keys: _Keys, last: int) -> list[int]:
-    """The numbers of runs behind the end of the line: each plan was in the line before it was copied."""
-    plans = (reader.plan(run) for run in sorted(keys.plans))
-    return [plan.number for plan in plans if plan and plan.number > last and reader.planned(plan.number) is None]
+def _outside(reader: Reader, archive: str, runs: Iterable[str], last: int, beyond: list[int]) -> Iterator[Finding]:
+    """Plans of runs that the line does not have; each was in it before it was copied.
+
+    :param beyond: takes the numbers of those that are missing behind its end.
+    """
+    for run in sorted(runs):
+        plan = reader.plan(run)
+        if plan and (other := reader.in_place_of(plan)):
+            yield displaced(archive, plan, other)
+        elif plan and plan.number > last and reader.planned(plan.number) is None:
+            beyond.append(plan.number)
 
 
-def _replaced_by(reader: Reader, keys: _Keys, run: Run | None, settled: int) -> Run | None:
+def _replaced_by(reader: Reader, keys: _Keys, run: Run | None, settled: int) -> Replaced | None:
     """The committed revision that has come in place of a run, if any has; the first, which says what of it stays."""
     if run is None or not run.committed:
         return None
     later = [r for r in keys.revisions.get(run.plan.interval.id, ()) if split_run(r) > split_run(run.name)]
-    final = [r for r in later if (made := reader.commit(r)) and made.outcome == "committed"]
-    plan = reader.plan(min(final, key=split_run)) if final else None
-    return Run(plan, None, None, None, reader.commit(plan.run), None, plan.number <= settled) if plan else None
+    for name in sorted(later, key=split_run):
+        made, plan = reader.commit(name), reader.plan(name)
+        if made and made.outcome == "committed" and not (plan and reader.in_place_of(plan)):
+            return Replaced(name, plan is not None and plan.number <= settled and not plan.keep_superseded)
+    return None
 
 
 def _check_claims(reader: Reader, archive: str, topics: Iterable[str]) -> Iterator[Finding]:
@@ -149,8 +154,9 @@ def _check_claims(reader: Reader, archive: str, topics: Iterable[str]) -> Iterat
     for topic, owner in reader.claims(topics):
         key = claim_document(topic)
         if owner is None and key not in reader.unreadable:
-            found = "The next run takes it; until then another archive could"
-            yield warning("claim-missing", key, "nothing", f"that topic {topic} is of archive {archive}", found)
+            yield warning(
+                "claim-missing", key, "nothing", f"that topic {topic} is of archive {archive}", "The next run takes it"
+            )
         elif owner not in (None, archive):
             yield error(
                 "claim-foreign",

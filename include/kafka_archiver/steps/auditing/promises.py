@@ -1,6 +1,7 @@
 """What the runs of the line promise, taken in one after the other."""
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from kafka_archiver.audit.derived import derived
 from kafka_archiver.audit.documents import Run, check_documents
@@ -13,6 +14,13 @@ from kafka_archiver.plan import Plan
 from kafka_archiver.steps.auditing.books import Books
 from kafka_archiver.steps.auditing.reading import Reader
 from kafka_archiver.steps.auditing.replay import Replay
+
+
+class Replaced(NamedTuple):
+    """The run that has come in place of another one; `removed`: and has taken that one's objects away."""
+
+    by: str
+    removed: bool
 
 
 class Promises:
@@ -34,11 +42,11 @@ class Promises:
         self.runs = self.rows = self.lost = 0
         self._ahead = False
 
-    def take(self, number: int, run: Run | None, replaced_by: Run | None) -> Iterator[Finding]:
+    def take(self, number: int, run: Run | None, replaced: Replaced | None) -> Iterator[Finding]:
         """Take in the next place of the line.
 
         :param run: None where its plan cannot be read.
-        :param replaced_by: the committed run that has come in its place.
+        :param replaced: by which committed run.
         """
         if run is None:
             self._break(f"number {number}")
@@ -63,7 +71,7 @@ class Promises:
             # Until it is tidied; `clean` looks after it.
             self.unfinished.append(plan)
         if run.manifest and run.committed:
-            yield from self._promise(run, run.manifest, replaced_by)
+            yield from self._promise(run, run.manifest, replaced)
 
     def _break(self, run: str) -> None:
         self.broken.append(run)
@@ -89,8 +97,8 @@ class Promises:
         made = self._reader.commit(run)
         return self._reader.manifest(run) if made and made.outcome == "committed" else None
 
-    def _promise(self, run: Run, manifest: Manifest, replaced_by: Run | None) -> Iterator[Finding]:
-        if replaced_by is None:
+    def _promise(self, run: Run, manifest: Manifest, replaced: Replaced | None) -> Iterator[Finding]:
+        if replaced is None:
             self.runs += 1
             self.rows += manifest.rows
             self.lost += manifest.account["lost"]
@@ -98,8 +106,7 @@ class Promises:
                 yield twice(self._archive, key, run.name, other)
             yield from check_lost(manifest)
         else:
-            gone = replaced_by.settled and not replaced_by.plan.keep_superseded
-            self._books.replace((o.key for o in manifest.stored), replaced_by.name if gone else "")
+            self._books.replace((o.key for o in manifest.stored), replaced.by if replaced.removed else "")
 
     def gaps(self) -> Iterator[Finding]:
         """Offsets that no plan has."""

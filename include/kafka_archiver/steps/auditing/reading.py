@@ -43,6 +43,11 @@ class Reader:
         """The plan at a place of the line."""
         return self._read(line_document(self._ledger.archive, number), lambda: self._ledger.planned(number))
 
+    def in_place_of(self, plan: Plan) -> Plan | None:
+        """The plan of another run that stands at a plan's place of the line."""
+        other = self.planned(plan.number)
+        return other if other and other.run != plan.run else None
+
     def plan(self, run: str) -> Plan | None:
         """A run's plan."""
         return self._read(self._key(run, "plan"), lambda: self._ledger.plan(run))

@@ -14,7 +14,8 @@ from kafka_archiver.steps.doctor.brokers import check_brokers
 from kafka_archiver.steps.doctor.check import Check, ok, problem, tried
 from kafka_archiver.steps.doctor.condition import check_condition, check_runs
 from kafka_archiver.steps.doctor.store import check_store
-from kafka_archiver.steps.plan.claims import foreign, owners_of
+from kafka_archiver.steps.line import read_line
+from kafka_archiver.steps.plan.claims import in_the_way
 from kafka_archiver.steps.status.facts import Facts
 from kafka_archiver.store import Store
 
@@ -62,8 +63,8 @@ def check_format(archive: Archive) -> Iterator[Check]:
 
 
 def check_claims(context: Context) -> Iterator[Check]:
-    """Topics that another archive, perhaps of another Airflow, has in the same place."""
-    for said in foreign(context, owners_of(context, context.archive.source.topics or ())).values():
+    """Topics that another archive, perhaps of another Airflow, has in the same place, or has left objects of."""
+    for said in in_the_way(context, read_line(context), context.archive.source.topics or ()).values():
         yield problem("neighbours", said, "no run gets a plan")
 
 

@@ -3,58 +3,88 @@
 from collections.abc import Iterable, Mapping
 
 from kafka_archiver.errors import PolicyError
-from kafka_archiver.keys import claim_document
+from kafka_archiver.keys import claim_document, ledger_prefix, topic_prefix
+from kafka_archiver.leftovers import place_of
 from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.line import Line
 from kafka_archiver.writer.threads import each
 
 _REQUESTS = 16
 
 
-def claim_topics(context: Context, topics: Iterable[str]) -> None:
+def claim_topics(context: Context, line: Line, topics: Iterable[str]) -> None:
     """Take these topics for the archive, all or, but for a race, none.
 
     With every plan, since a claim may be gone, or somebody else's by now.
 
-    :raises PolicyError: another archive has one of them in the same place.
+    :raises PolicyError: as of `require_own`.
     """
-    owners = require_own(context, topics)
-    free = [topic for topic, owner in owners.items() if owner is None]
-    _compare(context, dict(zip(free, each(context.ledger.claim, free, _REQUESTS), strict=True)))
+    free = require_own(context, line, topics)
+    _refuse(_foreign(context, dict(zip(free, each(context.ledger.claim, free, _REQUESTS), strict=True))))
 
 
-def require_own(context: Context, topics: Iterable[str]) -> dict[str, str | None]:
-    """Whose these topics are: this archive's, or nobody's yet. Writes nothing.
+def require_own(context: Context, line: Line, topics: Iterable[str]) -> list[str]:
+    """Those of the topics that are nobody's yet; the others are this archive's. Writes nothing.
 
-    :raises PolicyError: another archive has one of them in the same place.
+    :raises PolicyError: another archive has one of them in the same place, or has left objects of it there.
     """
-    owners = owners_of(context, topics)
-    _compare(context, owners)
-    return owners
+    owners = _owners(context, topics)
+    _refuse(_in_the_way(context, line, owners))
+    return [topic for topic, owner in owners.items() if owner is None]
 
 
-def owners_of(context: Context, topics: Iterable[str]) -> dict[str, str | None]:
+def in_the_way(context: Context, line: Line, topics: Iterable[str]) -> dict[str, str]:
+    """The topics that the archive cannot take, with what is in its way."""
+    return _in_the_way(context, line, _owners(context, topics))
+
+
+def _owners(context: Context, topics: Iterable[str]) -> dict[str, str | None]:
     """Which archive has each topic in this place; None: none."""
     wanted = sorted(topics)
     return dict(zip(wanted, each(context.ledger.claimed, wanted, _REQUESTS), strict=True))
 
 
-def foreign(context: Context, owners: Mapping[str, str | None]) -> dict[str, str]:
-    """Those of the topics that are another archive's, with what that means."""
+def _in_the_way(context: Context, line: Line, owners: Mapping[str, str | None]) -> dict[str, str]:
+    own = {p.topic for p in line.settled.partitions} | {p.topic for w in line.waiting for p in w.plan.partitions}
+    new = [topic for topic, owner in owners.items() if owner is None and topic not in own]
+    # Two short listings, and for a new topic only.
+    found = zip(new, each(lambda topic: _object_of(context, topic), new, _REQUESTS), strict=True)
+    left = {topic: _left(context.store.url, topic, key) for topic, key in found if key}
+    return _foreign(context, owners) | left
+
+
+def _object_of(context: Context, topic: str) -> str | None:
+    prefixes = (topic_prefix(topic, dead_letter) for dead_letter in (False, True))
+    return next((s.key for prefix in prefixes for s in context.store.list(prefix) if place_of(s.key)), None)
+
+
+def _foreign(context: Context, owners: Mapping[str, str | None]) -> dict[str, str]:
     return {
-        topic: claimed_by(context.store.url, topic, owner)
+        topic: _claimed_by(context.store.url, topic, owner)
         for topic, owner in owners.items()
         if owner is not None and owner != context.archive.archive
     }
 
 
-def _compare(context: Context, owners: Mapping[str, str | None]) -> None:
-    for said in foreign(context, owners).values():
-        raise PolicyError(said)
+def _refuse(said: Mapping[str, str]) -> None:
+    for sentence in said.values():
+        raise PolicyError(sentence)
 
 
-def claimed_by(url: str, topic: str, owner: str) -> str:
-    """What it means that a topic is another archive's."""
+def _claimed_by(url: str, topic: str, owner: str) -> str:
+    places = [topic_prefix(topic), topic_prefix(topic, dead_letter=True), ledger_prefix(owner)]
     return (
         f"archive {owner} has topic {topic} in the same place, {url}: both would write the same keys. Give one of "
-        f"them another `store.url`; if {owner} is gone for good, or never ran, delete {url}/{claim_document(topic)}"
+        f"them another `store.url`; if {owner} was renamed, give it its name back. Only if it is gone for good, or "
+        f"never ran: move away what is below {' and '.join(f'{url}/{place}' for place in places)} (Kafka may not have "
+        f"it any more), then delete {url}/{claim_document(topic)}"
+    )
+
+
+def _left(url: str, topic: str, key: str) -> str:
+    return (
+        f"nobody has topic {topic} in this place, {url}, but objects of it are there ({key}), and this archive would "
+        "write the same keys. Give it another `store.url`; if it was renamed, give it its name back. Only if the "
+        "archive that wrote them is gone for good: move them away first, and its ledger (Kafka may not have them any "
+        "more)"
     )

@@ -53,7 +53,7 @@ def plan(context: Context, interval: Interval, origin: Origin) -> Work:
         except OvertakenError as error:
             overtaken = str(error)
             continue
-        claim_topics(context, {partition.topic for partition in proposed.partitions})
+        claim_topics(context, line, {partition.topic for partition in proposed.partitions})
         if append(context, line, proposed):
             context.ledger.file_plan(proposed)
             log.info("planned interval %s: %s", interval, describe(proposed))
@@ -92,8 +92,9 @@ def propose(context: Context, interval: Interval, origin: Origin) -> Plan:
 
     :raises PolicyError: the brokers' state needs a person's decision.
     """
-    proposed = _propose(context, interval, origin, read_line(context))
-    require_own(context, {partition.topic for partition in proposed.partitions})
+    line = read_line(context)
+    proposed = _propose(context, interval, origin, line)
+    require_own(context, line, {partition.topic for partition in proposed.partitions})
     return proposed
 
 

@@ -50,11 +50,9 @@ def _parsed(ledger: Ledger, data: bytes | None) -> Progress | None:
 
 def _settled(ledger: Ledger, progress: Progress | None) -> int:
     """How many runs of the line are settled; without the progress, up to the last one that says what that did."""
-    if progress and (not progress.settled or ledger.planned(progress.settled)):
-        return progress.settled
     if progress:
-        last = max((p.number for p in ledger.following(0)), default=0)
-        return settled_runs(progress.settled, last, sum("settled" in found for found in ledger.runs().values()))
+        done = sum("settled" in found for found in ledger.runs().values())
+        return settled_runs(progress.settled, max(ledger.numbers(), default=0), done)
     settled = (p.number for p in ledger.following(0) if ledger.store.head(_said(ledger, p.run)))
     return max(settled, default=0)
 
@@ -102,10 +100,10 @@ def _mend(ledger: Ledger, books: Books, hour: int | None, settled: int) -> Itera
     ours = (given, books.contributions(given))
     if theirs and facts(theirs) == facts(ours):
         return
-    # First without pages, which the proof that is there may name; each page takes its place in one that is whole.
+    # First without pages, which the proof that is there may name; then they take their places beside one that is whole.
     proof: HourProof = given.model_copy(update={"runs": ours[1], "pages": (), "replaced": ()})
     if ledger.put_hour(proof, Stored(None, found and found.etag)):
         yield key
         now = ledger.stored_hour(hour)
-        while now.document and paged(now.document)[1] and put_proof(ledger, now.document, now):
-            now = ledger.stored_hour(hour)
+        if now.document and paged(now.document)[1]:
+            put_proof(ledger, now.document, now)

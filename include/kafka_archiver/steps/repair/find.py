@@ -63,7 +63,8 @@ def find(context: Context, report: Report, given_up: Collection[str] = ()) -> Re
     restored = tuple(key for key in dict.fromkeys(f.where for f in report.damage) if others.give(key) is not None)
     unsound = _unsound(report, unreadable)
     mended = {*derived, *restored}
-    left = tuple(f for f in report.damage if f.where not in mended and (f.kind not in _OBJECTS or f.run in unsound))
+    others_first = [f for f in report.damage if f.kind not in _OBJECTS or _interval(f.run) in unsound]
+    left = tuple(f for f in others_first if f.where not in mended)
     line = _line(context, unsound)
     anew = dict(_unfinishable(context, line))
     damaged = [*_promised(context, report, unsound), *_unfinished(context, line, anew)]
@@ -82,10 +83,15 @@ def find(context: Context, report: Report, given_up: Collection[str] = ()) -> Re
 
 
 def _unsound(report: Report, derived: Collection[str]) -> set[str]:
-    """The runs whose own documents have to be mended first: by those nobody knows what is to be there."""
+    """The intervals of the runs whose own documents have to be mended first. Without those nobody knows what is to be
+    there: another revision's objects may count, or may be gone because they do not."""
     places = (split_run_document(report.archive, f.where) for f in report.damage if f.where not in derived)
     known = {f.run for f in report.damage if f.run and f.kind not in _OBJECTS}
-    return known | {place[0] for place in places if place and place[1] != "settled"}
+    return {_interval(run) for run in known | {place[0] for place in places if place and place[1] != "settled"}}
+
+
+def _interval(run: str | None) -> str:
+    return (run or "").partition("+")[0]
 
 
 def _line(context: Context, unsound: Collection[str]) -> Line:
@@ -94,7 +100,7 @@ def _line(context: Context, unsound: Collection[str]) -> Line:
     for settled in None, beginning:
         with suppress(DocumentError):
             line = read_line(context, settled)
-            return Line(line.settled, [w for w in line.waiting if w.plan.run not in unsound])
+            return Line(line.settled, [w for w in line.waiting if w.plan.interval.id not in unsound])
     # A plan of it cannot be read.
     return Line(beginning, [])
 
@@ -108,7 +114,7 @@ def _promised(context: Context, report: Report, unsound: Collection[str]) -> Ite
     manifests: dict[str, tuple[Plan, dict[str, ObjectEntry]]] = {}
     for finding in report.findings:
         run = finding.run
-        if finding.severity != "error" or finding.kind not in _OBJECTS or run is None or run in unsound:
+        if finding.severity != "error" or finding.kind not in _OBJECTS or run is None or _interval(run) in unsound:
             continue
         if run not in manifests:
             plan, manifest = context.ledger.plan(run), context.ledger.manifest(run)

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from kafka_archiver.errors import DocumentError
-from kafka_archiver.keys import ledger_prefix, split_line_document, split_run_document
+from kafka_archiver.keys import split_line_document, split_run_document
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import Manifest
 from kafka_archiver.plan import Plan
@@ -78,9 +78,7 @@ class Others:
     @cached_property
     def _line(self) -> dict[str, Plan]:
         """The plans of the line that can be read, by run."""
-        listed = self.ledger.store.list(f"{ledger_prefix(self.ledger.archive)}line/")
-        numbers = (split_line_document(self.ledger.archive, stat.key) for stat in listed)
-        return {plan.run: plan for plan in _readable(self.ledger.planned, filter(None, numbers))}
+        return {plan.run: plan for plan in _readable(self.ledger.planned, self.ledger.numbers())}
 
     @cached_property
     def _copies(self) -> dict[int, Plan]:
