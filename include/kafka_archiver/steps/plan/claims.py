@@ -48,9 +48,11 @@ def _in_the_way(context: Context, line: Line, owners: Mapping[str, str | None]) 
     own = {p.topic for p in line.settled.partitions} | {p.topic for w in line.waiting for p in w.plan.partitions}
     new = [topic for topic, owner in owners.items() if owner is None and topic not in own]
     # Two short listings, and for a new topic only.
-    found = zip(new, each(lambda topic: _object_of(context, topic), new, _REQUESTS), strict=True)
-    left = {topic: _left(context.store.url, topic, key) for topic, key in found if key}
-    return _foreign(context, owners) | left
+    keys = dict(zip(new, each(lambda topic: _object_of(context, topic), new, _REQUESTS), strict=True))
+    # Who wrote them has claimed the topic before: it may have been another planner of this archive, meanwhile.
+    now = {**owners, **_owners(context, [topic for topic, key in keys.items() if key])}
+    left = {t: _left(context.store.url, t, key) for t, key in keys.items() if key and now[t] is None}
+    return _foreign(context, now) | left
 
 
 def _object_of(context: Context, topic: str) -> str | None:
