@@ -1,6 +1,6 @@
 """What is gone for good, and which hours that leaves unsure. Pure."""
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
@@ -63,11 +63,16 @@ def _unknown(manifest: Manifest) -> int:
 
 
 def unsure(
-    plan: Plan, manifest: Manifest | None, superseded: Manifest | None, floors: list[tuple[TopicPartition, int]]
+    plan: Plan,
+    manifest: Manifest | None,
+    superseded: Manifest | None,
+    floors: list[tuple[TopicPartition, int]],
+    left_out: Mapping[TopicPartition, datetime],
 ) -> Iterator[Unsure]:
     """What this run adds.
 
     :param floors: logs whose first offset this run was the first to take; something was before it.
+    :param left_out: logs that are not archived from their beginning, and a time before which all of that is.
     """
     for partition in plan.partitions:
         if partition.anew:
@@ -84,7 +89,10 @@ def unsure(
         end = account.lost_until
         if end is not None and account.lost_ranges != known.get(str(account.chunk)):
             reason = f"offsets of {account.chunk.name} before {end} were lost (run {plan.run})"
-            yield Unsure(until=_first_whole_hour(plan, manifest, account.chunk.name, end), reason=reason)
+            until = _first_whole_hour(plan, manifest, account.chunk.name, end)
+            # Hours are judged as of a moment at which this was still there, in no order that anybody knows.
+            before = left_out.get(account.chunk.name)
+            yield Unsure(until=max(until, before) if before else until, reason=reason)
 
 
 def _first_whole_hour(plan: Plan, manifest: Manifest, name: TopicPartition, offset: int) -> UtcTime:

@@ -197,6 +197,7 @@ class Progress(Document):
         older = tuple(o for o in self.older if TopicPartition(o.topic, o.partition) not in begun)
         as_of, older = _reached(self.as_of, older, waiting, known)
         lost = manifest.account["lost"] - (superseded.account["lost"] if superseded else 0) if manifest else 0
+        left_out = {TopicPartition(o.topic, o.partition): o.than for o, holes in self.older_holes() if holes}
         return self.model_copy(
             update={
                 "settled": plan.number,
@@ -204,7 +205,7 @@ class Progress(Document):
                 "as_of": as_of,
                 "gone_by": gone.by,
                 "older": older,
-                "unsure": _latest([self.unsure, *unsure(plan, manifest, superseded, floors)]),
+                "unsure": _latest([self.unsure, *unsure(plan, manifest, superseded, floors, left_out)]),
                 "lost": self.lost + lost,
                 "marks": _fewer(tuple(m for m in waiting if as_of is None or m.as_of > as_of)),
                 "partitions": partitions,

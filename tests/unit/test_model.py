@@ -161,3 +161,12 @@ def test_an_archive_that_begins_in_the_middle_completes_no_hour_before_it_that_t
     for _ in range(4):
         go(state)
     state.teardown()
+
+
+def test_what_a_backfill_loses_of_what_the_archive_left_out_completes_no_hour_as_of_before() -> None:
+    state = Model()
+    state.begin(STORE, {**SOURCE, "start": "latest"}, [1], "archive", disorder="10s")
+    state.backfill(1, ALL_GOES, [("produce", 11)], False, False, 0)
+    go(state, again=False)
+    state.backfill(3, ALL_GOES, [("retention", 16)], False, False, 0)
+    state.teardown()

@@ -225,3 +225,13 @@ def test_positions_are_ranges_to_whoever_asks() -> None:
     assert known.floor == 0
     assert known.holes(10) == (Range(0, 5),)
     assert known.without([(3, 7)]) == (Range(3, 5),)
+
+
+def test_what_is_lost_of_what_the_archive_left_out_leaves_all_hours_unsure_that_it_may_have_been_of() -> None:
+    older = {"older": ((0, 10),), "older_than": at(3)}
+    progress = after(plan(1, partition(10, 10, **older), start=3))
+    backfill = plan(2, partition(0, 10), start=0, origin="backfill")
+    # What follows the loss is of the first hour; what was lost may be of any hour before the fourth.
+    progress = progress.after(backfill, "committed", manifest(backfill, [0, 0], lost=2), ended=at(5))
+    assert progress.unsure is not None
+    assert (progress.whole_from, progress.unsure.until) == (None, at(3))
