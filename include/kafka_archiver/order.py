@@ -49,7 +49,8 @@ def _spans(name: TopicPartition, manifest: Manifest) -> Iterator[Span]:
             times.setdefault(entry.chunk_start, []).extend((entry.min_timestamp, entry.max_timestamp))
     for account in manifest.chunks:
         if account.chunk.name == name:
-            found = times.get(account.start, [])
+            # The last record may be one that was filtered: no object has its time.
+            found = [*times.get(account.start, []), *([account.last.timestamp] if account.last else [])]
             yield Span(account.start, account.end, min(found, default=None), max(found, default=None))
 
 

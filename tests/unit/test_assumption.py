@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kafka_archiver.assumption import assumed
 from kafka_archiver.intervals import to_ms
 from kafka_archiver.losses import Unsure
-from kafka_archiver.manifest import ChunkAccount, Manifest
+from kafka_archiver.manifest import ChunkAccount, Manifest, Witness
 from kafka_archiver.plan import Plan, Settings
 from kafka_archiver.progress import Progress
 from tests.support.plans import HOUR, at, entry, partition, plan
@@ -128,3 +128,13 @@ def test_a_record_of_a_wrong_clock_voids_the_backfills_that_find_nothing_left_to
     assert assumed(first, made, progress) == {}
     nothing = Manifest.of(second, [], [])
     assert assumed(second, nothing, progress.after(second, "committed", nothing)) == {}
+
+
+def test_the_last_record_of_a_chunk_counts_also_where_it_was_filtered() -> None:
+    of = backfill(chunk=1, end=12)
+    first, second = written(of, [0, 1]).chunks
+    filtered = first.model_copy(
+        update={"archived": 0, "filtered": 1, "last": Witness(offset=10, timestamp=to_ms(at(1)), value=None)}
+    )
+    made = Manifest.of(of, [entry(of, 11, 0, 11)], [filtered, second])
+    assert assumed(of, made, Progress(archive="orders").after(of, "committed", made)) == {}
