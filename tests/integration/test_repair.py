@@ -2,15 +2,12 @@
 stays, and the archive goes on.
 """
 
-import json
 from collections.abc import Callable
-from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kafka_archiver import proof as proofs
 from kafka_archiver.audit.report import Report
 from kafka_archiver.errors import ConfigError, IntegrityError, PermanentError
 from kafka_archiver.keys import line_document, run_document
@@ -32,7 +29,6 @@ from tests.support.topics import (
 )
 from tests.support.waiting import until
 
-DERIVED = ("/hours/", "/progress.json", "/settled.json")
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 
 
@@ -230,90 +226,6 @@ def test_a_plan_that_is_gone_is_copied_from_the_line(archiver: Archiver) -> None
     assert repair(archiver).restored == (key,)
     assert documents(archiver) == before
     assert audited(archiver).findings == ()
-
-
-def damaged(data: bytes) -> bytes:
-    """The same document with another number in it."""
-    document = json.loads(data)
-    for name in ("rows", "lost", "closed"):
-        if name in document:
-            document[name] = [[1, 2]] if name == "closed" else document[name] + 1
-    return json.dumps(document).encode()
-
-
-@pytest.mark.parametrize(
-    ("which", "how"),
-    [
-        *product((("hours/2026-11-21/00.json",), *((name,) for name in DERIVED)), ("deleted", "changed", "garbage")),
-        # All at once; when all of it is deleted, the next run computes it: see below.
-        *product((DERIVED,), ("changed", "garbage")),
-    ],
-)
-def test_what_is_derived_is_computed_again_byte_by_byte(archiver: Archiver, which: tuple[str, ...], how: str) -> None:
-    before, store = documents(archiver), archiver.context.store
-    for key in [key for key in before if any(part in key for part in which)]:
-        if how == "deleted":
-            store.delete(key)
-        else:
-            store.put(key, b"{" if how == "garbage" else damaged(before[key]))
-    assert audited(archiver).verdict == "damaged"
-    assert repair(archiver).derived
-    assert documents(archiver) == before
-    assert audited(archiver).findings == ()
-    add(archiver, range(22, 24), lambda _: 3 * HOUR)
-    archiver.run(hour(3), plain=True)
-    assert status(archiver) == ["complete"] * 4
-    assert audited(archiver, deep=True).findings == ()
-
-
-def test_without_anything_that_is_derived_the_next_run_computes_all_of_it(archiver: Archiver) -> None:
-    before, store = documents(archiver), archiver.context.store
-    for key in [key for key in before if any(part in key for part in DERIVED)]:
-        store.delete(key)
-    report = audited(archiver)
-    assert (report.verdict, report.unfinished) == ("clean", (hour(1).id, hour(2).id))
-    assert not repair(archiver)
-    archiver.run(hour(3), plain=True)
-    now = documents(archiver)
-    assert {key: now[key] for key in before if "progress" not in key} == {
-        key: data for key, data in before.items() if "progress" not in key
-    }
-    assert audited(archiver, deep=True).findings == ()
-
-
-@pytest.mark.parametrize("number", [1, 2])
-def test_the_progress_and_a_part_of_what_it_is_known_by(archiver: Archiver, number: int) -> None:
-    before, store, name = documents(archiver), archiver.context.store, archiver.archive.archive
-    store.delete(f"_ledger/{name}/progress.json")
-    store.delete(run_document(name, hour(number).id, "settled"))
-    repair(archiver)
-    archiver.run(hour(3), plain=True)
-    assert {key: data for key, data in before.items() if "progress" not in key}.items() <= documents(archiver).items()
-    assert audited(archiver, deep=True).findings == ()
-
-
-@pytest.mark.parametrize("how", ["deleted", "garbage"])
-def test_pages_of_a_proof_are_computed_again(archiver: Archiver, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
-    monkeypatch.setattr(proofs, "PAGE", 2)
-    for number in (3, 4, 5):
-        add(archiver, range(number * 10, number * 10 + 8), lambda _: 0)
-        archiver.run(hour(number), plain=True)
-    proof = archiver.context.ledger.hour(DAY // HOUR)
-    assert proof
-    assert proof.pages
-    before = archiver.context.ledger.contributions(proof)
-    for key in documents(archiver):
-        if "/hours/2026-11-21/00+" in key:
-            archiver.context.store.delete(key)
-            if how == "garbage":
-                archiver.context.store.put(key, b"{")
-    assert audited(archiver).verdict == "damaged"
-    assert repair(archiver).derived
-    now = archiver.context.ledger.hour(DAY // HOUR)
-    assert now
-    assert archiver.context.ledger.contributions(now) == before
-    assert (now.rows, now.status, now.late_rows) == (proof.rows, proof.status, proof.late_rows)
-    assert audited(archiver, deep=True).findings == ()
 
 
 @pytest.mark.slow
