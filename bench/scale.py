@@ -1,11 +1,10 @@
-"""What a run costs beside its records: `python -m bench.scale`, by partitions and objects;
-`python -m bench.scale --settled 100000 --audit`, by how many runs came before it, and what an audit of them costs;
-`python -m bench.scale --transactions 1000000`, of so many transactions of one record each.
+"""What a run costs beside its records: `python -m bench.scale --settled 100000 --audit`, by how many runs came before
+it, and what an audit of them costs; `python -m bench.scale --transactions 1000000`, of so many transactions of one
+record each.
 
 Planning, the driver's finish, verify, commit and close_hours, without brokers, Spark or a server: the steps' own code
-on the store's twin in memory and on partitions that are made up. One object a chunk, each of one byte, so that only
-what grows with partitions and objects counts. Runs that came before are written as documents, and settled by the code
-that `close_hours` settles with.
+on the store's twin in memory and on partitions that are made up. One object a chunk, each of one byte. Runs that came
+before are written as documents, and settled by the code that `close_hours` settles with.
 """
 
 import argparse
@@ -32,7 +31,7 @@ from kafka_archiver.formats.base import VALUE
 from kafka_archiver.intervals import Interval, hour_start, to_hour, to_ms
 from kafka_archiver.kafka.cluster import Cluster, Position, Topic
 from kafka_archiver.kafka.first import LogEnd
-from kafka_archiver.keys import Place, ledger_prefix, object_key
+from kafka_archiver.keys import Place, object_key
 from kafka_archiver.layouts.hourly import hour_path
 from kafka_archiver.ledger import Ledger, Stored
 from kafka_archiver.manifest import ChunkAccount, Commit, Intent, Manifest
@@ -56,7 +55,6 @@ from kafka_archiver.writer.chunk import write_chunk
 from kafka_archiver.writer.commit import complete
 from kafka_archiver.writer.result import ChunkResult, Limits, WriteJob, WrittenObject
 
-SIZES = ((50, 100), (500, 100), (500, 1000))
 _CHUNK = 1000
 _FORGET_PEAK = Path("/proc/self/clear_refs")
 _LAST = to_hour(datetime(2026, 11, 21, tzinfo=UTC))
@@ -132,15 +130,13 @@ class _Counted:
 @dataclass
 class Costs:
     """By part: CPU seconds, the most memory this process had in it, how much that was more than before, requests to
-    the store. And bytes of documents."""
+    the store."""
 
-    objects: int
     title: str
     seconds: dict[str, float] = field(default_factory=dict)
     peaks: dict[str, int] = field(default_factory=dict)
     more: dict[str, int] = field(default_factory=dict)
     requests: dict[str, int] = field(default_factory=dict)
-    sizes: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -223,7 +219,7 @@ class _Archive:
 
     def run(self) -> Costs:
         """The next run, from the brokers' answers to the proofs."""
-        costs = Costs(self.partitions * self.chunks, f"{self.partitions} × {self.chunks}")
+        costs = Costs("")
         context, ledger, store = self.context, self.ledger, self.context.store
         measure = partial(self.measure, costs)
         work = measure("plan", lambda: plan(context, self.interval, "scheduled"))
@@ -260,18 +256,6 @@ class _Archive:
         return done
 
 
-def simulate(partitions: int, chunks: int) -> Costs:
-    """One run of this size."""
-    archive = _Archive(partitions, chunks)
-    costs = archive.run()
-    prefix = ledger_prefix("scale")
-    for stat in archive.store.list(prefix):
-        folder, _, document = stat.key.removeprefix(prefix).partition("/")
-        name = document.rpartition("/")[2] if folder == "runs" else folder
-        costs.sizes[name] = costs.sizes.get(name, 0) + stat.size
-    return costs
-
-
 def grow(settled: int, audited: bool = False) -> list[Costs]:
     """A run of four partitions after few runs, and one after so many: in one process and in turns, since a large heap
     alone makes everything slower. Of each the cheapest of several; and an audit of all of them."""
@@ -287,7 +271,7 @@ def grow(settled: int, audited: bool = False) -> list[Costs]:
             archive.at(_LAST + number)
             done.append(archive.run())
             archive.number += 1
-    found = [Costs(0, f"{_FEW} settled"), Costs(0, f"{settled:,} settled")]
+    found = [Costs(f"{_FEW} settled"), Costs(f"{settled:,} settled")]
     for archive, costs, of in zip(archives, found, runs, strict=True):
         for name in ("seconds", "peaks", "more", "requests"):
             getattr(costs, name).update({part: min(getattr(one, name)[part] for one in of) for part in of[0].seconds})
@@ -321,7 +305,7 @@ def transactions(count: int) -> Costs:
     """A run of so many transactions of one record each, in chunks of a million offsets."""
     chunks = max(1, count // 500_000)
     archive = _Archive(1, chunks, 2 * count // chunks)
-    costs, context = Costs(chunks, f"{count:,} transactions"), archive.context
+    costs, context = Costs(f"{count:,} transactions"), archive.context
     measure = partial(archive.measure, costs)
     runs = measure("plan", lambda: plan(context, archive.interval, "scheduled")).runs
     job = ArchiveStep(context.cluster, context.store, archive.ledger, _Transactions(context.store), ReadPolicies())
@@ -370,31 +354,11 @@ def _written(chunk: Chunk, interval: Interval, store: Store) -> ChunkResult:
     return ChunkResult(account=ChunkAccount(**chunk.model_dump(), archived=count), objects=(written,))
 
 
-def table(costs: list[Costs]) -> str:
-    """A column a size; behind each figure, in microseconds or bytes, what it is an object, and the peak of memory."""
-    rows: list[list[str]] = [["partitions × chunks", *(c.title for c in costs)]]
-    rows += [
-        [f"{part}, CPU s", *(f"{_each(c.seconds[part], c, 'µs')} {c.peaks[part] >> 20:6,} MiB" for c in costs)]
-        for part in costs[0].seconds
-    ]
-    rows += [[f"{name}, MB", *(_each(c.sizes[name] / 1e6, c, "B") for c in costs)] for name in costs[0].sizes]
-    return _aligned(rows)
-
-
 def growth(costs: list[Costs]) -> str:
     """A column a number of runs: CPU milliseconds, requests, how much memory was needed besides what was there, and the
     most that the process had."""
-    rows: list[list[str]] = [["CPU ms, requests, MiB more, MiB", *(c.title for c in costs)]]
+    rows = [["CPU ms, requests, MiB more, MiB", *(c.title for c in costs)]]
     rows += [[part, *(_figures(c, part) for c in costs)] for part in costs[0].seconds]
-    return _aligned(rows)
-
-
-def _figures(costs: Costs, part: str) -> str:
-    more, peak = costs.more[part] / 2**20, costs.peaks[part] >> 20
-    return f"{costs.seconds[part] * 1e3:,.1f} {costs.requests[part]:9,} {more:8,.1f} {peak:7,}"
-
-
-def _aligned(rows: list[list[str]]) -> str:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join([title.ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(cells, widths[1:], strict=True))])
@@ -402,27 +366,24 @@ def _aligned(rows: list[list[str]]) -> str:
     )
 
 
-def _each(value: float, costs: Costs, unit: str) -> str:
-    return f"{value:.2f} ({value * 1e6 / costs.objects:.1f} {unit})"
+def _figures(costs: Costs, part: str) -> str:
+    more, peak = costs.more[part] / 2**20, costs.peaks[part] >> 20
+    return f"{costs.seconds[part] * 1e3:,.1f} {costs.requests[part]:9,} {more:8,.1f} {peak:7,}"
 
 
 def main(arguments: list[str]) -> None:
-    """Print the table; each size has a process of its own, so that its memory is its own."""
+    """Print the table; each figure asked for has a process of its own, so that its memory is its own."""
     parser = argparse.ArgumentParser(prog="python -m bench.scale", description="Cost of a run beside its records.")
-    parser.add_argument("sizes", nargs="*", metavar="PARTITIONSxCHUNKS", help="default: 50x100 500x100 500x1000")
-    parser.add_argument("--settled", nargs="+", type=int, metavar="RUNS", help="instead: after so many runs")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--settled", nargs="+", type=int, default=(), metavar="RUNS", help="after so many runs")
+    what.add_argument("--transactions", nargs="+", type=int, default=(), metavar="COUNT", help="of one record each")
     parser.add_argument("--audit", action="store_true", help="with --settled: audit all of them, too")
-    parser.add_argument("--transactions", nargs="+", type=int, metavar="COUNT", help="instead: of one record each")
     given = parser.parse_args(arguments)
-    wanted = [tuple(map(int, size.split("x"))) for size in given.sizes] or list(SIZES)
     with ProcessPoolExecutor(1, max_tasks_per_child=1) as pool:
-        if given.settled:
-            for settled in given.settled:
-                print(growth(pool.submit(grow, settled, given.audit).result()))
-        elif given.transactions:
+        for settled in given.settled:
+            print(growth(pool.submit(grow, settled, given.audit).result()))
+        if given.transactions:
             print(growth(list(pool.map(transactions, given.transactions))))
-        else:
-            print(table(list(pool.map(simulate, *zip(*wanted, strict=True)))))
 
 
 if __name__ == "__main__":

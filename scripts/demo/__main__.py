@@ -13,7 +13,7 @@ from scripts.demo.tell import Clock, duration
 from scripts.demo.world import World
 from scripts.stack.errors import StackError
 
-STAGES = 9
+STAGES = 8
 
 
 def tell(clock: Clock) -> None:
@@ -28,8 +28,6 @@ def tell(clock: Clock) -> None:
         run = archive.scheduled_run_killed_once(world)
     with clock.stage("An hour before the archive's begin: airflow dags backfill"):
         archive.backfill_first_hour(world)
-    with clock.stage("The same hour once more: a replay"):
-        archive.replay_first_hour(world)
     with clock.stage("The objects, and every record in them"):
         result.every_record_once(world)
     with clock.stage("What the archive says of itself"):

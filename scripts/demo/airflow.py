@@ -60,11 +60,6 @@ class Dag:
         content = self._ask("GET", *place, full_content="true")["content"]
         return [_text(line) for line in content if isinstance(line, dict)]
 
-    def now(self) -> str:
-        """What its running tasks are."""
-        running = [run["dag_run_id"] for run in self.runs() if run["state"] == "running"]
-        return "; ".join(self.states(run) for run in running) or "no run at work"
-
     def states(self, run: str) -> str:
         """How far a run is, in one line."""
         return " · ".join(f"{name} {task}" for name, task in self.tasks(run).items()) or "the run is queued"

@@ -1,17 +1,17 @@
-"""The second half: a scheduled run that is killed, a backfill, a replay."""
+"""The second half: a scheduled run whose job is killed, and a backfill."""
 
 from __future__ import annotations
 
-from scripts.demo import shell
-from scripts.demo.kill import kill_spark_job
-from scripts.demo.shell import moment
-from scripts.demo.tell import Look, say, until
+from contextlib import suppress
+
+import psutil
+
+from scripts.demo.tell import Look, moment, run, say, until
 from scripts.demo.world import World
 from scripts.stack.errors import StackError
+from scripts.stack.process import marked
 
 MINUTES = 60.0
-# It takes a minute more, and the whole shall take no more than six.
-REPLAY_WITHIN = 4.5 * MINUTES
 
 
 def scheduled_run_killed_once(world: World) -> str:
@@ -19,9 +19,9 @@ def scheduled_run_killed_once(world: World) -> str:
     world.dag.pause(False)
     say(f"DAG {world.dag.id} is unpaused: its timetable makes a run for the last complete hour, and that run takes")
     say("everything from where the group stands to the end of the log, whatever hour it is of.")
-    run = until(lambda: _scheduled(world), 2 * MINUTES)
-    until(lambda: _writing(world, run), 5 * MINUTES, every=0.1)
-    killed = kill_spark_job(world.airflow, world.archive)
+    name = until(lambda: _scheduled(world), 2 * MINUTES)
+    until(lambda: _writing(world, name), 5 * MINUTES, every=0.1)
+    killed = kill_spark_job(world)
     if not killed:
         raise StackError("the Spark job was gone before it could be killed")
     plan = _plan(world)
@@ -31,12 +31,12 @@ def scheduled_run_killed_once(world: World) -> str:
         f"SIGKILL for spark-submit and its Python: {killed} processes. In the bucket: {unfinished} uploads that are not"
     )
     say(f"finished, which nobody sees, and the plan, frozen before the first byte was read: {plan[:16]}…")
-    until(lambda: _ended(world, run), 6 * MINUTES)
-    attempt = _retried(world, run)
+    until(lambda: _ended(world, name), 6 * MINUTES)
+    attempt = _retried(world, name)
     if _plan(world) != plan:
         raise StackError("the retry made another plan than the one that the killed attempt worked on")
     say(f"Attempt {attempt} worked on the same plan {plan[:16]}… and stored {len(world.lake.objects())} objects.")
-    return run
+    return name
 
 
 def _retried(world: World, run: str) -> int:
@@ -56,8 +56,8 @@ def _retried(world: World, run: str) -> int:
 
 def backfill_first_hour(world: World) -> None:
     """The hour before the archive's begin, with the command of old."""
-    before, group = world.lake.objects(), world.topic.committed()
-    shell.run(backfill_command(world), world.dag.now)
+    before, group, hour = world.lake.objects(), world.topic.committed(), moment(world.first_hour)
+    run(f"airflow dags backfill {world.dag.id} --start-date {hour} --end-date {hour}")
     after = world.lake.objects()
     if not len(after) > len(before):
         raise StackError("the backfill archived nothing")
@@ -66,24 +66,6 @@ def backfill_first_hour(world: World) -> None:
     if world.topic.committed() != group:
         raise StackError("the backfill moved the group")
     say(f"{len(after) - len(before)} new objects; the {len(before)} others and the group's offsets are as they were.")
-
-
-def replay_first_hour(world: World) -> None:
-    """The same command again, told to run what has succeeded already."""
-    before = world.lake.objects()
-    if world.clock.seconds > REPLAY_WITHIN:
-        say("Left out, because this machine is slow today. To see it, after `. .local/env.sh`:")
-        say(f"{backfill_command(world)} --reset-dagruns")
-        return
-    shell.run(f"{backfill_command(world)} --reset-dagruns --yes", world.dag.now)
-    if world.lake.objects() != before:
-        raise StackError("the replay changed an object")
-    say(f"Read again from the same plan, and compared: {len(before)} objects, and no ETag has changed.")
-
-
-def backfill_command(world: World) -> str:
-    hour = moment(world.first_hour)
-    return f"airflow dags backfill {world.dag.id} --start-date {hour} --end-date {hour}"
 
 
 def _scheduled(world: World) -> Look[str]:
@@ -113,3 +95,17 @@ def _telling(lines: list[str]) -> list[str]:
     """Of a task's log the lines that say how far it came, and why it ended."""
     found = [line for line in lines if "spark-submit was killed" in line or " records in " in line]
     return [line.removeprefix("Task failed with exception ") for line in dict.fromkeys(found)]
+
+
+def kill_spark_job(world: World) -> int:
+    """SIGKILL for spark-submit's JVM and the Python below it, as the kernel does when memory runs out. The Airflow task
+    above it lives to see what happened. Returns how many processes that were."""
+    killed = 0
+    for process in list(marked(world.airflow)):
+        with suppress(psutil.NoSuchProcess):
+            command = process.cmdline()
+            if "org.apache.spark.deploy.SparkSubmit" in command and f"archive_{world.archive}" in command:
+                for one in [process, *process.children(recursive=True)]:
+                    one.kill()
+                    killed += 1
+    return killed

@@ -8,10 +8,9 @@ import sys
 import time
 from datetime import UTC, datetime
 
-from scripts.demo.kill import kill_spark_job
+from scripts.demo.archive import kill_spark_job
 from scripts.demo.orders import HOUR, PER_HOUR, Stream, expected
-from scripts.demo.shell import moment
-from scripts.demo.tell import say
+from scripts.demo.tell import moment, say
 from scripts.demo.world import World
 from scripts.stack.errors import StackError
 from scripts.stack.paths import ROOT
@@ -36,7 +35,7 @@ def clean_slate(world: World) -> None:
     world.dag.wait_until_there()
     runs = world.dag.forget_runs()
     # Airflow ends the job of a run that was set to failed in its own time; what it still wrote would be in the way.
-    kill_spark_job(world.airflow, world.archive)
+    kill_spark_job(world)
     # Airflow keeps the logs of deleted runs, and would append to them those of new runs with the same name.
     shutil.rmtree(world.airflow / "logs" / f"dag_id={world.dag.id}", ignore_errors=True)
     topic = world.topic.remove()

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import duckdb
 
-from scripts.demo import shell
 from scripts.demo.lake import hour_of, hour_start
 from scripts.demo.orders import faults
-from scripts.demo.tell import say, table
+from scripts.demo.tell import run, say, table
 from scripts.demo.world import World
 from scripts.stack.errors import StackError
 from scripts.stack.paths import LOCAL
@@ -52,8 +51,8 @@ def every_record_once(world: World) -> None:
 
 def audited(world: World) -> None:
     """The archive's own account against the store and the brokers, and the group against the ends of the log."""
-    shell.run(f"airflow archive status {world.archive} --hours 8")
-    shell.run(f"airflow archive audit {world.archive} --deep --live")
+    run(f"airflow archive status {world.archive} --hours 8")
+    run(f"airflow archive audit {world.archive} --deep --live")
     group = world.topic.committed()
     if behind := [f"{n}: {group[n]:,} of {end:,}" for n, end in world.topic.ends().items() if group[n] != end]:
         raise StackError(f"the group does not stand at the ends of the log: {'; '.join(behind)}")
@@ -78,14 +77,14 @@ def _best_countries(source: str) -> str:
     )
 
 
-def where_to_look(world: World, run: str) -> None:
+def where_to_look(world: World, killed: str) -> None:
     """In the browser, and in the shell."""
     url = f"{world.dag.url}/dags/{world.dag.id}"
     hours = {event["extra"].get("hour") for event in world.dag.asset_events(world.clock.begun_at)}
     if len(hours) < len(set(map(hour_of, world.lake.objects()))):
         raise StackError(f"Airflow has asset events for {len(hours)} hours only")
     say(f"{url}                     the DAG; its settings are under Docs")
-    say(f"{url}/runs/{run}/tasks/archive?try_number=1")
+    say(f"{url}/runs/{killed}/tasks/archive?try_number=1")
     say("    the attempt that was killed; the others are beside it")
     say(f"{world.dag.url}/assets      an event for each of {len(hours)} complete hours, for DAGs that wait for an hour")
     say()

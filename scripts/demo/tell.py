@@ -1,19 +1,27 @@
-"""What the person at the terminal sees: headings, lines, tables, and a line every few seconds while waiting."""
+"""What the person at the terminal sees: headings, lines, tables, commands, and a line now and then while waiting."""
 
 from __future__ import annotations
 
+import os
+import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TypeVar
 
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+
 from scripts.stack.errors import StackError
+from scripts.stack.paths import ROOT
 
 Answer = TypeVar("Answer")
 # What a wait returns: the answer, or None; and how things stand.
 Look = tuple[Answer | None, str]
 QUIET_SECONDS = 8.0
+WIDTH = 140
 
 
 def say(text: str = "") -> None:
@@ -65,21 +73,32 @@ def until(look: Callable[[], Look[Answer]], seconds: float, every: float = 1.0) 
         time.sleep(every)
 
 
-def table(columns: Sequence[str], rows: Sequence[Sequence[str | int]], total: Sequence[str | int] = ()) -> None:
+def table(columns: Sequence[str], rows: Sequence[Sequence[str | int]], total: Sequence[str | int]) -> None:
     """Numbers to the right with thousands separated; `total` is a last row below a line."""
-    every = [*rows, *([total] if total else [])]
-    cells = [[f"{cell:,}" if isinstance(cell, int) else cell for cell in row] for row in every]
-    widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
-    right = [all(isinstance(row[number], int) for row in every) for number in range(len(columns))]
+    shown = Table(box=SIMPLE, show_footer=True)
+    for name, last in zip(columns, total, strict=True):
+        shown.add_column(name, _cell(last), no_wrap=True, justify="right" if isinstance(last, int) else "left")
+    for row in rows:
+        shown.add_row(*map(_cell, row))
+    Console(width=WIDTH).print(shown)
 
-    def line(row: Sequence[str]) -> str:
-        pairs = zip(row, widths, right, strict=True)
-        return "  ".join(cell.rjust(width) if at_right else cell.ljust(width) for cell, width, at_right in pairs)
 
-    say(line(columns).rstrip())
-    rule = "  ".join("─" * width for width in widths)
-    say(rule)
-    for number, row in enumerate(cells):
-        if total and number == len(rows):
-            say(rule)
-        say(line(row).rstrip())
+def _cell(value: str | int) -> str:
+    return f"{value:,}" if isinstance(value, int) else value
+
+
+def run(command: str) -> None:
+    """Show a command as typed, and its output, in a shell that has read .local/env.sh.
+
+    :raises StackError: it did not end with 0.
+    """
+    say(f"$ {command}")
+    shell = ["sh", "-c", f". .local/env.sh && exec {command}"]
+    environment = {**os.environ, "COLUMNS": str(WIDTH)}
+    if code := subprocess.run(shell, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL).returncode:
+        raise StackError(f"`{command}` ended with {code}")
+
+
+def moment(milliseconds: int) -> str:
+    """As one types a time: 2026-11-21T05:00:00Z."""
+    return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -5,7 +5,6 @@ import uuid
 
 import confluent_kafka
 import pytest
-from confluent_kafka.admin import AdminClient
 
 from kafka_archiver.errors import ConfigError, PermanentError, TransientError
 from kafka_archiver.kafka.cluster import Cluster, LogEnd, Position
@@ -21,24 +20,6 @@ pytestmark = pytest.mark.contract
 @pytest.fixture
 def cluster(kafka: Kafka) -> Cluster:
     return Cluster({"bootstrap.servers": kafka.bootstrap_servers})
-
-
-def test_topics_have_ids_that_change_when_they_are_made_again(cluster: Cluster) -> None:
-    name = new_topic(cluster.brokers, 3)
-    [first] = cluster.topics([name])
-    assert (first.name, first.partitions) == (name, 3)
-    assert first.names == [TopicPartition(name, 0), TopicPartition(name, 1), TopicPartition(name, 2)]
-    admin = AdminClient({"bootstrap.servers": cluster.brokers})
-    admin.delete_topics([name])[name].result(timeout=30)
-    until(lambda: name not in admin.list_topics(timeout=10).topics)
-    new_topic(cluster.brokers, 3, name=name)
-    [second] = cluster.topics([name])
-    assert second.id != first.id
-
-
-def test_a_topic_that_does_not_exist_is_named_with_what_to_do(cluster: Cluster) -> None:
-    with pytest.raises(PermanentError, match="describe topic no-such-topic: it does not exist; create it or correct"):
-        cluster.topics(["no-such-topic"])
 
 
 def test_a_pattern_matches_whole_names(cluster: Cluster) -> None:
@@ -102,13 +83,6 @@ def test_high_watermarks_come_with_the_leader_s_epoch(cluster: Cluster) -> None:
     found = cluster.high_watermarks([zero, one])
     assert found[zero] == LogEnd(4, 0)
     assert found[one].offset == 0
-
-
-def test_the_log_starts_where_records_were_deleted_up_to(cluster: Cluster) -> None:
-    name = new_topic(cluster.brokers)
-    produce(cluster.brokers, name, [Record(0, DAY, b"x")] * 10)
-    delete_records(cluster.brokers, name, 4)
-    assert cluster.log_starts([TopicPartition(name, 0)]) == {TopicPartition(name, 0): 4}
 
 
 def test_a_group_is_moved_and_read_back(cluster: Cluster) -> None:

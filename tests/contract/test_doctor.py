@@ -4,9 +4,7 @@ import uuid
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer
 
-from kafka_archiver.progress import PartitionProgress, Progress
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.doctor import Check, examine
 from kafka_archiver.steps.doctor.store import check_store
@@ -15,8 +13,7 @@ from kafka_archiver.store import open_store
 from scripts.stack.kafka import Kafka
 from scripts.stack.s3 import S3
 from tests.support.archiver import Archiver
-from tests.support.topics import DAY, Record, new_topic, produce
-from tests.support.waiting import until
+from tests.support.topics import new_topic
 
 pytestmark = pytest.mark.contract
 
@@ -70,47 +67,6 @@ def test_a_pattern(kafka: Kafka, s3: S3, tmp_path: Path) -> None:
     assert (found.state, found.found) == ("ok", f"source.pattern matches 2: {tag}.a, {tag}.b")
     [missing] = troubles(Archiver(kafka, s3, tmp_path, [], source={"topics": None, "pattern": f"{tag}"}))
     assert "matches source.pattern" in missing
-
-
-def test_the_group_against_the_ledger_and_the_log(kafka: Kafka, s3: S3, tmp_path: Path) -> None:
-    topic = new_topic(kafka.bootstrap_servers, 3)
-    produce(kafka.bootstrap_servers, topic, [Record(n % 3, DAY, b"%d" % n) for n in range(30)])
-    archiver = Archiver(kafka, s3, tmp_path, [topic])
-    cluster = archiver.context.cluster
-    [known] = cluster.topics([topic])
-    names = known.names
-    partitions = [
-        PartitionProgress(topic=topic, topic_id=known.id, partition=n, next=5, covered=((0, 5),)) for n in range(3)
-    ]
-    progress = Progress(archive=archiver.archive.archive, partitions=tuple(partitions))
-    put_progress(archiver, progress)
-    cluster.move_group(archiver.archive.group, {names[0]: 5, names[1]: 7})
-    [moved] = troubles(archiver)
-    assert f"stands at 7 in {topic}[1], but the ledger says it is archived up to 5" in moved
-    assert '--conf \'{"policies": {"moved_group": "follow_ledger"}}\'' in moved
-
-    other = partitions[2].model_copy(update={"topic_id": "another"})
-    put_progress(archiver, progress.model_copy(update={"partitions": (*partitions[:2], other)}))
-    cluster.move_group(archiver.archive.group, {names[1]: 5})
-    [recreated] = troubles(archiver)
-    assert f"topic {topic} was deleted and made again: the ledger knows it as another" in recreated
-
-
-def put_progress(archiver: Archiver, progress: Progress) -> None:
-    ledger = archiver.context.ledger
-    assert ledger.put_progress(progress, ledger.stored_progress())
-
-
-def test_members(kafka: Kafka, s3: S3, tmp_path: Path) -> None:
-    topic = new_topic(kafka.bootstrap_servers)
-    archiver = Archiver(kafka, s3, tmp_path, [topic])
-    consumer = Consumer({"bootstrap.servers": kafka.bootstrap_servers, "group.id": archiver.archive.group})
-    consumer.subscribe([topic])
-    try:
-        until(lambda: consumer.poll(0.1) or consumer.assignment())
-        assert any("has live members: rdkafka@127.0.0.1" in trouble for trouble in troubles(archiver))
-    finally:
-        consumer.close()
 
 
 def test_nobody_answers(kafka: Kafka, s3: S3, tmp_path: Path) -> None:

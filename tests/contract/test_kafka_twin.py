@@ -140,6 +140,8 @@ def test_a_topic_that_is_not_there_is_the_same_error(both: KafkaMirror) -> None:
             kafka.topics([f"no-{uuid.uuid4().hex}"])
         with pytest.raises(PermanentError, match=r"matches source\.pattern"):
             kafka.topics(re.compile("no-such-topic-at-all"))
+    with pytest.raises(PermanentError, match="describe topic no-such-topic: it does not exist; create it or correct"):
+        both.cluster.topics(["no-such-topic"])
 
 
 def test_a_chunk_whose_start_is_gone_is_the_same_error(both: KafkaMirror) -> None:

@@ -108,11 +108,11 @@ def operator_of(archive: Archive) -> ArchiveOperator:
     return task
 
 
-def context_of(archive: tuple[str, ...] = (RUN,), policies: dict[str, str] | None = None) -> Any:
+def context_of(archive: tuple[str, ...] = (RUN,)) -> Any:
     """What Airflow hands to it, after a `plan` that found these runs to archive."""
     work = Work(runs=archive or (RUN,), archive=archive).to_dict()
     ti = SimpleNamespace(xcom_pull=lambda task_ids: work if task_ids == "plan" else None)
-    return {"ti": ti, "params": {"max_records": 1_000, "policies": policies or {}, "rebuild": None, "repair": None}}
+    return {"ti": ti, "params": {"max_records": 1_000, "policies": {}, "rebuild": None, "repair": None}}
 
 
 def logged(capfd: pytest.CaptureFixture[str]) -> str:

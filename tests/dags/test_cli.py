@@ -368,11 +368,6 @@ def test_what_is_not_there(
     assert len(shown.err.splitlines()) == 1
 
 
-def test_a_missing_connection(call: Call, orders: Path, connection: object, capsys: pytest.CaptureFixture[str]) -> None:
-    assert call("runs", "orders") == 1
-    assert "there is no Airflow connection 'kafka_default' (source.kafka)" in capsys.readouterr().err
-
-
 def test_what_others_print_is_not_the_result(
     call: Call, context: Context, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

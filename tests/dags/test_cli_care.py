@@ -140,20 +140,6 @@ def test_brokers_that_do_not_answer(
     assert "  This means: nothing else about Kafka could be tried." in table
 
 
-def test_a_missing_topic_and_a_missing_connection(
-    call: Call, orders: Path, brokers: Brokers, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.delenv("AIRFLOW_CONN_SPARK_DEFAULT")
-    monkeypatch.setenv("PATH", "/none")
-    with orders.open("a") as file:
-        file.write("alerts: {on_failure: [hook]}\n")
-    assert call("doctor", "orders", "-o", "json") == 1
-    found = checks(capsys)
-    problems = {name for name, check in found.items() if check["state"] == "problem"}
-    assert problems == {"connection spark_default", "connection hook", "spark-submit", "java"}
-    assert "airflow connections add spark_default" in found["connection spark_default"]["found"]
-
-
 def test_a_driver_on_kubernetes_without_a_secret_is_found_before_a_run_is_planned(
     call: Call,
     context: Context,

@@ -210,15 +210,6 @@ def test_a_long_backfill_hides_no_run_of_the_schedule(airflow_run: MADE, settled
     assert found.runs[-1].run_id == name
 
 
-def test_a_moved_group_and_a_recreated_topic(problems: Ask, airflow_run: MADE, brokers: Brokers) -> None:
-    airflow_run()
-    brokers.group[P1] = 1
-    assert list(problems()) == ["moved group"]
-    brokers.ids["orders"] = "another"
-    brokers.logs = {P0: Range(0, 2), P1: Range(0, 0)}
-    assert list(problems()) == ["recreated topic"]
-
-
 def test_troubles_stand_below_the_table_each_with_its_commands(
     call: Call, settled: Context, airflow_run: MADE, brokers: Brokers, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -93,20 +93,6 @@ def test_what_cannot_be_rebuilt(
     assert confs(session) == []
 
 
-def test_what_is_gone_from_kafka(
-    call: Call,
-    settled: Context,
-    brokers: Brokers,
-    session: Session,
-    ends: dict[str, str],
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    brokers.logs[P0] = Range(2, 3)
-    assert call("rebuild", "orders", "--run", RUN) == 1
-    assert "Kafka has removed everything before 2" in capsys.readouterr().err
-    assert confs(session) == []
-
-
 def test_a_run_that_has_written_nothing_may_be_rebuilt_too_whatever_kafka_has_of_it(
     call: Call,
     settled: Context,

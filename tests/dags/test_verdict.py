@@ -6,7 +6,6 @@ import pytest
 
 from kafka_archiver.errors import ArchiverError, PermanentError, TransientError
 from kafka_archiver.orchestration.submit.verdict import Verdict
-from kafka_archiver.spark.failures import MARK
 
 pytestmark = pytest.mark.dags
 
@@ -15,16 +14,6 @@ def error(code: int | None, *lines: str) -> ArchiverError:
     verdict = Verdict(Path("/nowhere/verdict.json"))
     assert list(verdict.watch(lines)) == list(lines)
     return verdict.error(code)
-
-
-def test_the_job_says_itself_what_it_was() -> None:
-    found = error(64, "starting", f"{MARK}PolicyError: 5 offsets are gone", "26/11/21 WARN ShutdownHook: bye\n")
-    assert type(found) is PermanentError
-    assert str(found) == "PolicyError: 5 offsets are gone"
-
-
-def test_a_transient_error_is_tried_again() -> None:
-    assert type(error(75, f"{MARK}TransientError: no answer")) is TransientError
 
 
 def test_an_unknown_code_is_tried_again_and_says_the_last_exception() -> None:

@@ -17,10 +17,9 @@ from kafka_archiver.spark.failures import PERMANENT_EXIT
 from kafka_archiver.steps.plan import Work
 from scripts.stack.kafka import Kafka
 from scripts.stack.s3 import S3
-from scripts.stack.spark_cluster import Worker
 from tests.support.archiver import Archiver, hour
 from tests.support.proxy import Request, S3Proxy
-from tests.support.spark_cluster import ClusterArchiver, SparkCluster
+from tests.support.spark_cluster import ClusterArchiver, SparkCluster, Worker
 from tests.support.topics import DAY, HOUR, Record, new_topic, produce
 from tests.support.waiting import until
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_archiver.errors import ConfigError, IntegrityError, PermanentError, PolicyError
+from kafka_archiver.errors import IntegrityError, PermanentError, PolicyError
 from kafka_archiver.steps.clean_up import leftovers, remove
 from kafka_archiver.steps.rebuild import rebuild_hour, rebuild_run
 from scripts.stack.kafka import Kafka
@@ -150,13 +150,6 @@ def test_records_that_were_compacted_since_are_not_given_up(kafka: Kafka, s3: S3
     with pytest.raises(IntegrityError, match=r"1 records of .* less than were archived"):
         archiver.job(plain=True).run(work.archive[0])
     assert archiver.etags() == before
-
-
-def test_what_is_not_there_cannot_be_rebuilt(archiver: Archiver) -> None:
-    with pytest.raises(ConfigError, match="has no records of hour 2026-11-21T09:00:00Z"):
-        rebuild_hour(archiver.context, hour(9).start)
-    with pytest.raises(ConfigError, match="does not exist"):
-        rebuild_run(archiver.context, hour(9).id)
 
 
 def test_a_run_that_is_not_final_is_taken_over_by_its_rebuild(archiver: Archiver) -> None:

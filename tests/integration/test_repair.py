@@ -2,13 +2,12 @@
 stays, and the archive goes on.
 """
 
-import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from kafka_archiver import proof as proofs
 from kafka_archiver.audit.report import Report
 from kafka_archiver.errors import ConfigError, IntegrityError, PermanentError
 from kafka_archiver.keys import line_document, run_document
@@ -30,7 +29,6 @@ from tests.support.topics import (
 )
 from tests.support.waiting import until
 
-DERIVED = ("/hours/", "/progress.json", "/settled.json")
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 
 
@@ -163,44 +161,31 @@ def test_of_two_objects_one_is_written_again_and_one_is_lost_and_another_is_lost
     assert status(archiver) == ["incomplete", "incomplete", "complete"]
 
 
-def test_a_run_in_a_format_that_this_release_does_not_know_is_planned_anew(archiver: Archiver) -> None:
+@pytest.mark.parametrize(
+    ("settings", "told"), [({"format": "papyrus"}, "papyrus"), ({"encoding": 1}, "planned for encoding 1")]
+)
+def test_a_run_in_a_format_or_encoding_that_this_release_does_not_write_is_planned_anew(
+    archiver: Archiver, settings: dict[str, Any], told: str
+) -> None:
     before, lines = archiver.etags(), archiver.lines()
     add(archiver, range(22, 25), lambda _: 3 * HOUR)
     archiver.plan(hour(3))
     store, name = archiver.context.store, archiver.archive.archive
     plan = archiver.context.ledger.plan(hour(3).id)
     assert plan
-    other = plan.model_copy(update={"settings": plan.settings.model_copy(update={"format": "papyrus"})})
+    other = plan.model_copy(update={"settings": plan.settings.model_copy(update=settings)})
     for key in line_document(name, plan.number), run_document(name, plan.run, "plan"):
         store.put(key, other.to_json())
-    with pytest.raises((PermanentError, ConfigError), match="papyrus") as told:
+    with pytest.raises((PermanentError, ConfigError), match=told) as stopped:
         archiver.run(hour(4), plain=True)
-    assert f"`airflow archive rebuild {name} --run {hour(3).id}`" in str(told.value)
+    assert f"`airflow archive rebuild {name} --run {hour(3).id}`" in str(stopped.value)
     found = repair(archiver)
     assert list(found.anew) == [hour(3).id]
-    assert "papyrus" in found.anew[hour(3).id]
+    assert told in found.anew[hour(3).id]
     archiver.run(hour(4), plain=True)
     assert before.items() <= archiver.etags().items()
     assert archiver.lines() == lines | {"date=2026-11-21/hour=03": [22, 23, 24]}
     assert status(archiver) == ["complete"] * 5
-    assert audited(archiver, deep=True).findings == ()
-
-
-def test_a_run_planned_for_other_bytes_is_planned_anew(archiver: Archiver) -> None:
-    add(archiver, range(22, 25), lambda _: 3 * HOUR)
-    archiver.plan(hour(3))
-    store, name = archiver.context.store, archiver.archive.archive
-    plan = archiver.context.ledger.plan(hour(3).id)
-    assert plan
-    other = plan.model_copy(update={"settings": plan.settings.model_copy(update={"encoding": 1})})
-    for key in line_document(name, plan.number), run_document(name, plan.run, "plan"):
-        store.put(key, other.to_json())
-    with pytest.raises(PermanentError, match="planned for encoding 1") as told:
-        archiver.run(hour(4), plain=True)
-    assert f"`airflow archive rebuild {name} --run {hour(3).id}`" in str(told.value)
-    assert list(repair(archiver).anew) == [hour(3).id]
-    archiver.run(hour(4), plain=True)
-    assert archiver.lines()["date=2026-11-21/hour=03"] == [22, 23, 24]
     assert audited(archiver, deep=True).findings == ()
 
 
@@ -241,95 +226,6 @@ def test_a_plan_that_is_gone_is_copied_from_the_line(archiver: Archiver) -> None
     assert repair(archiver).restored == (key,)
     assert documents(archiver) == before
     assert audited(archiver).findings == ()
-
-
-def damaged(data: bytes) -> bytes:
-    """The same document with another number in it."""
-    document = json.loads(data)
-    for name in ("rows", "lost", "closed"):
-        if name in document:
-            document[name] = [[1, 2]] if name == "closed" else document[name] + 1
-    return json.dumps(document).encode()
-
-
-@pytest.mark.parametrize("how", ["deleted", "changed", "garbage"])
-@pytest.mark.parametrize("which", ["hours/2026-11-21/00.json", "/hours/", "progress.json", "settled.json"])
-def test_what_is_derived_is_computed_again_byte_by_byte(archiver: Archiver, which: str, how: str) -> None:
-    before, store = documents(archiver), archiver.context.store
-    for key in [key for key in before if which in key]:
-        if how == "deleted":
-            store.delete(key)
-        else:
-            store.put(key, b"{" if how == "garbage" else damaged(before[key]))
-    assert audited(archiver).verdict == "damaged"
-    assert repair(archiver).derived
-    assert documents(archiver) == before
-    assert audited(archiver).findings == ()
-    add(archiver, range(22, 24), lambda _: 3 * HOUR)
-    archiver.run(hour(3), plain=True)
-    assert status(archiver) == ["complete"] * 4
-    assert audited(archiver, deep=True).findings == ()
-
-
-@pytest.mark.parametrize("how", ["changed", "garbage"])
-def test_all_that_is_derived_at_once(archiver: Archiver, how: str) -> None:
-    before, store = documents(archiver), archiver.context.store
-    for key in [key for key in before if any(part in key for part in DERIVED)]:
-        store.put(key, b"{" if how == "garbage" else damaged(before[key]))
-    assert audited(archiver).verdict == "damaged"
-    repair(archiver)
-    assert documents(archiver) == before
-    assert audited(archiver).findings == ()
-
-
-def test_without_anything_that_is_derived_the_next_run_computes_all_of_it(archiver: Archiver) -> None:
-    before, store = documents(archiver), archiver.context.store
-    for key in [key for key in before if any(part in key for part in DERIVED)]:
-        store.delete(key)
-    report = audited(archiver)
-    assert (report.verdict, report.unfinished) == ("clean", (hour(1).id, hour(2).id))
-    assert not repair(archiver)
-    archiver.run(hour(3), plain=True)
-    now = documents(archiver)
-    assert {key: now[key] for key in before if "progress" not in key} == {
-        key: data for key, data in before.items() if "progress" not in key
-    }
-    assert audited(archiver, deep=True).findings == ()
-
-
-@pytest.mark.parametrize("number", [1, 2])
-def test_the_progress_and_a_part_of_what_it_is_known_by(archiver: Archiver, number: int) -> None:
-    before, store, name = documents(archiver), archiver.context.store, archiver.archive.archive
-    store.delete(f"_ledger/{name}/progress.json")
-    store.delete(run_document(name, hour(number).id, "settled"))
-    repair(archiver)
-    archiver.run(hour(3), plain=True)
-    assert {key: data for key, data in before.items() if "progress" not in key}.items() <= documents(archiver).items()
-    assert audited(archiver, deep=True).findings == ()
-
-
-@pytest.mark.parametrize("how", ["deleted", "garbage"])
-def test_pages_of_a_proof_are_computed_again(archiver: Archiver, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
-    monkeypatch.setattr(proofs, "PAGE", 2)
-    for number in (3, 4, 5):
-        add(archiver, range(number * 10, number * 10 + 8), lambda _: 0)
-        archiver.run(hour(number), plain=True)
-    proof = archiver.context.ledger.hour(DAY // HOUR)
-    assert proof
-    assert proof.pages
-    before = archiver.context.ledger.contributions(proof)
-    for key in documents(archiver):
-        if "/hours/2026-11-21/00+" in key:
-            archiver.context.store.delete(key)
-            if how == "garbage":
-                archiver.context.store.put(key, b"{")
-    assert audited(archiver).verdict == "damaged"
-    assert repair(archiver).derived
-    now = archiver.context.ledger.hour(DAY // HOUR)
-    assert now
-    assert archiver.context.ledger.contributions(now) == before
-    assert (now.rows, now.status, now.late_rows) == (proof.rows, proof.status, proof.late_rows)
-    assert audited(archiver, deep=True).findings == ()
 
 
 @pytest.mark.slow

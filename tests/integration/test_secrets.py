@@ -24,11 +24,11 @@ from scripts.stack.kafka import Kafka
 from scripts.stack.paths import TEMPORARY
 from scripts.stack.ports import HOST, free_ports
 from scripts.stack.s3 import S3
-from scripts.stack.spark_cluster import DaemonPorts
 from tests.support.airflow import Airflow
 from tests.support.places import mappings, with_value
 from tests.support.proxy import Request, S3Proxy
 from tests.support.receivers import Webhook
+from tests.support.spark_cluster import DaemonPorts
 from tests.support.topics import HOUR, Record, new_topic, produce
 from tests.support.waiting import until
 

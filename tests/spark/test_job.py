@@ -2,7 +2,6 @@
 
 import dataclasses
 import io
-import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import zstandard
 from confluent_kafka.admin import AdminClient, NewPartitions
 from pyspark.sql import SparkSession
 
-from kafka_archiver.errors import IntegrityError, PermanentError, PolicyError
+from kafka_archiver.errors import IntegrityError, PermanentError
 from kafka_archiver.intervals import hour_of
 from kafka_archiver.layouts.hourly import hour_path
 from kafka_archiver.ranges import TopicPartition
@@ -26,8 +25,6 @@ from tests.support.topics import (
     HOUR,
     Record,
     delete_records,
-    first_offset,
-    new_compacted_topic,
     new_topic,
     produce,
 )
@@ -142,31 +139,6 @@ def test_bytes_do_not_depend_on_batches_or_workers(kafka: Kafka, s3: S3, tmp_pat
     assert archiver.etags() == before
 
 
-def test_aborted_transactions_and_compaction_are_absent_not_lost(kafka: Kafka, s3: S3, tmp_path: Path) -> None:
-    brokers = kafka.bootstrap_servers
-    transactional = new_topic(brokers)
-    produce(brokers, transactional, [Record(0, DAY, b"1"), Record(0, DAY, b"2")], "commit")
-    produce(brokers, transactional, [Record(0, DAY, b"no")] * 3, "abort")
-    compacted = new_compacted_topic(brokers)
-    archiver = Archiver(kafka, s3, tmp_path, [transactional, compacted])
-    turns = itertools.count()
-
-    def first_offset_is_compacted_away() -> bool:
-        # A segment is rolled, and may be compacted then, when a record is segment.ms younger than its first.
-        produce(brokers, compacted, [Record(0, DAY + HOUR + next(turns) * 1000, b"9", b"same")])
-        return first_offset(brokers, compacted, 0) > 0
-
-    until(first_offset_is_compacted_away, 90, every=0.5)
-    archiver.run(hour(2))
-    manifest = archiver.context.ledger.manifest(hour(2).id)
-    assert manifest is not None
-    of = {account.topic: account for account in manifest.chunks}
-    assert (of[transactional].archived, of[transactional].absent_ranges) == (2, ((2, 7),))
-    assert of[compacted].absent_ranges[0][0] == 0
-    assert of[compacted].lost == 0
-    assert of[compacted].archived == sum(o.rows for o in manifest.objects if o.topic == compacted) > 0
-
-
 @pytest.mark.parametrize("content", ["value", "record"])
 def test_both_readers_give_the_same_bytes(kafka: Kafka, s3: S3, tmp_path: Path, content: str) -> None:
     brokers = kafka.bootstrap_servers
@@ -218,25 +190,6 @@ def test_an_empty_plan_needs_no_job_and_closes_its_hour(kafka: Kafka, s3: S3, tm
     assert archiver.objects() == {}
 
 
-def test_an_unfinished_earlier_run_is_finished_first(kafka: Kafka, s3: S3, tmp_path: Path) -> None:
-    topic = new_topic(kafka.bootstrap_servers)
-    produce(kafka.bootstrap_servers, topic, [Record(0, DAY, b'{"n": 1}')])
-    archiver = Archiver(kafka, s3, tmp_path, [topic])
-    archiver.plan(hour(0))
-    produce(kafka.bootstrap_servers, topic, [Record(0, DAY + HOUR, b'{"n": 2}'), Record(0, DAY, b'{"n": 3}')])
-    work = archiver.plan(hour(1))
-    assert work.runs == work.archive == (hour(0).id, hour(1).id)
-    assert {p.run for p in map(archiver.context.ledger.plan, work.runs) if p and p.count} == set(work.runs)
-    archiver.run(hour(1))
-    assert archiver.lines() == {
-        "date=2026-11-21/hour=00": [{"n": 1}, {"n": 3}],
-        "date=2026-11-21/hour=01": [{"n": 2}],
-    }
-    partition = TopicPartition(topic, 0)
-    assert archiver.context.cluster.committed(archiver.archive.group, [partition]) == {partition: 3}
-    assert archiver.plan(hour(2)).runs == (hour(2).id,)
-
-
 def test_case_12_an_added_partition_is_archived_from_its_first_record(kafka: Kafka, s3: S3, tmp_path: Path) -> None:
     topic = new_topic(kafka.bootstrap_servers)
     archiver = Archiver(kafka, s3, tmp_path, [topic], source={"start": "latest"}, plain=True)
@@ -277,30 +230,6 @@ def test_a_replay_keeps_what_kafka_no_longer_has(kafka: Kafka, s3: S3, tmp_path:
     archiver.context.store.delete(sorted(before)[1])
     with pytest.raises(IntegrityError, match=r"gives other bytes \(Kafka has removed records since"):
         archiver.job().run(hour(0).id)
-
-
-def test_retention_that_overtakes_a_plan_fails_and_writes_nothing(kafka: Kafka, s3: S3, tmp_path: Path) -> None:
-    topic = new_topic(kafka.bootstrap_servers)
-    produce(kafka.bootstrap_servers, topic, [Record(0, DAY, b"%d" % n) for n in range(30)])
-    archiver = Archiver(kafka, s3, tmp_path, [topic], {"chunk_records": 10})
-    archiver.plan(hour(0))
-    delete_records(kafka.bootstrap_servers, topic, 15)
-    with pytest.raises(PolicyError, match=r"retention removed the records of .* before 15"):
-        archiver.job().run(hour(0).id)
-    assert archiver.objects() == {}
-
-
-def test_retention_that_overtakes_a_plan_is_shown_as_lost_when_the_policy_says_so(
-    kafka: Kafka, s3: S3, tmp_path: Path
-) -> None:
-    topic = new_topic(kafka.bootstrap_servers)
-    produce(kafka.bootstrap_servers, topic, [Record(0, DAY, b"%d" % n) for n in range(30)])
-    policies = {"lost_offsets": "record_loss"}
-    archiver = Archiver(kafka, s3, tmp_path, [topic], {"chunk_records": 10}, policies)
-    archiver.plan(hour(0))
-    delete_records(kafka.bootstrap_servers, topic, 15)
-    archiver.run(hour(0))
-    assert archiver.account(hour(0)) == {"archived": 15, "lost": 15}
 
 
 def test_a_record_that_is_not_one_line_fails_with_its_offset_and_nothing_is_visible(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from typing import Any
+
+from tests.support.http import Handler, serving
 
 _STATUS = {
     "phase": "Succeeded",
@@ -35,10 +35,10 @@ class KubernetesApi:
     def serving(self) -> Iterator[KubernetesApi]:
         api = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Api(Handler):
             protocol_version = "HTTP/1.1"
 
-            def do_POST(self) -> None:
+            def do_POST(self) -> None:  # noqa: N802
                 made = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 made["metadata"] = {**made["metadata"], "uid": "1", "namespace": "default", "resourceVersion": "1"}
                 api.objects[made["kind"]] = made
@@ -46,7 +46,7 @@ class KubernetesApi:
 
             do_PATCH = do_POST  # noqa: N815 - http.server's way of naming
 
-            def do_GET(self) -> None:
+            def do_GET(self) -> None:  # noqa: N802
                 if "watch=true" in self.path:
                     # Nothing changes; who watches comes again.
                     self._answer(200, None)
@@ -56,22 +56,7 @@ class KubernetesApi:
                     self._answer(404, {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404})
 
             def _answer(self, code: int, document: Any) -> None:
-                body = b"" if document is None else json.dumps(document).encode()
-                self.send_response(code)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
+                self.answer(code, b"" if document is None else json.dumps(document).encode())
 
-            def log_message(self, *_: object) -> None:
-                pass
-
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{server.server_address[1]}"
-        Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
-        try:
+        with serving(Api) as self.url:
             yield self
-        finally:
-            server.shutdown()
-            server.server_close()

@@ -2,22 +2,19 @@
 
 import base64
 import json
-import ssl
-import threading
 import time
 import urllib.parse
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from scripts.stack.ports import HOST
+from tests.support.http import Handler, serving
 
 AUDIENCE, KEY_ID = "kafka", "key-1"
 
@@ -37,18 +34,8 @@ class IdentityProvider:
 
     @contextmanager
     def serving(self) -> Iterator["IdentityProvider"]:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(self.certificate)
-        with ThreadingHTTPServer((HOST, 0), type("Handler", (_Handler,), {"provider": self})) as server:
-            server.socket = context.wrap_socket(server.socket, server_side=True)
-            self.url = f"https://{HOST}:{server.server_port}"
-            thread = threading.Thread(target=server.serve_forever, daemon=True)
-            thread.start()
-            try:
-                yield self
-            finally:
-                server.shutdown()
-                thread.join()
+        with serving(type("Handler", (_Handler,), {"provider": self}), self.certificate) as self.url:
+            yield self
 
     @cached_property
     def _key(self) -> rsa.RSAPrivateKey:
@@ -74,25 +61,17 @@ class IdentityProvider:
         return 200, {"access_token": token, "token_type": "Bearer", "expires_in": 300}
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     provider: IdentityProvider
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802
         self._send(200, self.provider.keys())
 
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802
         body = self.rfile.read(int(self.headers["Content-Length"])).decode()
         form = dict(urllib.parse.parse_qsl(body))
         self.provider.asked.append(form)
         self._send(*self.provider.answer(self.headers.get("Authorization", ""), form))
 
     def _send(self, status: int, document: dict[str, Any]) -> None:
-        data = json.dumps(document).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
+        self.answer(status, json.dumps(document).encode())

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import settings
 
+from kafka_archiver.store import memory
 from kafka_archiver.store.options import S3Options
 from kafka_archiver.store.retry import Backoff
 from kafka_archiver.store.s3 import S3Store
@@ -19,6 +20,14 @@ settings.load_profile("archiver")
 OpenFaulty = Callable[..., S3Store]
 ACCESS_KEY, SECRET_KEY, TOKEN = "AKIDEXAMPLE", "s3cr3t-key-of-nobody", "t0ken-of-nobody"
 TRIES = 4
+
+
+@pytest.fixture(scope="module")
+def small_parts() -> Iterator[None]:
+    """Parts of a few bytes, so that small records fill many."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(memory, "MIN_PART", 1)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ from bench.figures import Bare, Result
 from bench.job import JobRun
 from bench.processes import TICK, parse_stat
 from bench.records import MS_PER_HOUR, START, records, values
-from bench.scale import grow, growth, simulate, transactions
+from bench.scale import grow, growth, transactions
 from bench.scenarios import SCENARIOS
 from bench.table import table
 from bench.usage import Usage
@@ -147,13 +147,6 @@ def test_nine_of_ten_skewed_records_are_of_one_partition() -> None:
 def test_scenarios_with_the_same_records_share_a_topic_and_no_others_do() -> None:
     made = {(s.size, s.hours, s.partitions, s.skewed) for s in SCENARIOS.values()}
     assert len({s.topic(1000) for s in SCENARIOS.values()}) == len(made)
-
-
-def test_the_simulated_run_goes_through_all_steps() -> None:
-    costs = simulate(3, 2)
-    assert costs.objects == 6
-    documents = {"plan.json", "intent.json", "manifest.json", "commit.json", "settled.json"}
-    assert set(costs.sizes) == {"line", *documents, "hours", "progress.json"}
 
 
 def test_runs_that_are_written_as_settled_are_an_archive_that_goes_on_and_is_clean() -> None:

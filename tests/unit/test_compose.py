@@ -64,13 +64,7 @@ def test_it_is_valid_by_the_compose_specification(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("right", "wrong"),
-    [
-        ("depends_on:", "dependson:"),
-        ("condition: service_healthy", "condition: healthy"),
-        ("replicas: 2", "replicas: two"),
-        ("interval: 5s", "interval: 5 parrots"),
-    ],
+    ("right", "wrong"), [("depends_on:", "dependson:"), ("condition: service_healthy", "condition: healthy")]
 )
 def test_the_check_finds_what_docker_would_refuse(text: str, right: str, wrong: str) -> None:
     assert right in text

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-from collections.abc import Iterator
 
 import pytest
 from hypothesis import given, settings
@@ -10,24 +9,16 @@ from hypothesis import strategies as st
 
 from kafka_archiver.errors import BadRecordError
 from kafka_archiver.keys import is_dead_letter
-from kafka_archiver.store import memory
 from kafka_archiver.writer.commit import complete
 from kafka_archiver.writer.result import Limits
 from tests.support.chunks import HOUR, Row, chunk_of, cut, new_store, path_of, read_values, write
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.usefixtures("small_parts")]
 
 GOOD, BAD = (b'{"a":1}', b"7", None), (b"{", b"two\nlines", b"\xff")
 DRAWN = st.lists(
     st.tuples(st.sampled_from([0, 1, 2 * HOUR, -1]), st.sampled_from(GOOD + BAD), st.integers(1, 3)), max_size=30
 )
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _small_parts() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(memory, "MIN_PART", 1)
-        yield
 
 
 def rows_of(drawn: list[tuple[int, bytes | None, int]]) -> list[Row]:

@@ -17,7 +17,6 @@ from kafka_archiver.layouts.registry import LAYOUTS, hours_of, layout_at, layout
 from kafka_archiver.leftovers import place_of
 from kafka_archiver.plan import Settings
 from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.store import memory
 from kafka_archiver.writer.commit import complete
 from kafka_archiver.writer.result import Limits
 from tests.support.chunks import HOUR, Row, batch, chunk_of, cut, facts, new_store, read_values, write
@@ -55,11 +54,6 @@ def buckets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(LAYOUTS, "buckets", Buckets())
 
 
-@pytest.fixture
-def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "MIN_PART", 1)
-
-
 @given(st.lists(TIMES, max_size=20) | st.lists(st.integers(5 * HOUR, 6 * HOUR - 1), max_size=20))
 def test_hourly_files_each_record_in_the_hour_of_its_time(times: list[int]) -> None:
     layout = Hourly()
@@ -82,7 +76,7 @@ def test_a_path_of_no_layout_is_told() -> None:
         hours_of(entry.model_copy(update={"path": "year=2026"}))
 
 
-@pytest.mark.usefixtures("buckets", "_small_parts")
+@pytest.mark.usefixtures("buckets", "small_parts")
 @pytest.mark.parametrize("open_objects", [1, 64])
 def test_the_writer_files_by_what_the_layout_says(open_objects: int) -> None:
     draw = np.random.default_rng(7)

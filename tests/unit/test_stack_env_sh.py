@@ -17,7 +17,6 @@ from scripts.stack.stack import Stack
 pytestmark = pytest.mark.unit
 
 SHOW = f"{sys.executable} -c 'import json, os; print(json.dumps(dict(os.environ)))'"
-shells = pytest.mark.parametrize("shell", [shell for shell in ("sh", "dash", "bash", "zsh") if shutil.which(shell)])
 
 
 def environment_after(shell: str, script: Path, times: int = 1, **before: str) -> dict[str, str]:
@@ -34,8 +33,10 @@ def environment_after(shell: str, script: Path, times: int = 1, **before: str) -
     return json.loads(shown.stdout)
 
 
-@shells
-def test_values_arrive_as_they_are_whatever_characters_a_path_has(shell: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("shell", [shell for shell in ("sh", "dash", "bash", "zsh") if shutil.which(shell)])
+def test_values_arrive_as_they_are_however_often_it_is_sourced_and_its_programs_come_first(
+    shell: str, tmp_path: Path
+) -> None:
     home = tmp_path / "a checkout, \"quoted\" 'twice' with $HOME and `ls` in it"
     home.mkdir()
     script = home / "env.sh"
@@ -44,22 +45,9 @@ def test_values_arrive_as_they_are_whatever_characters_a_path_has(shell: str, tm
     assert after["AIRFLOW_HOME"] == str(home)
     assert after["EMPTY"] == ""
     assert after["PATH"] == f"{home}/bin:/usr/bin:/bin"
-
-
-@shells
-def test_sourced_twice_it_changes_nothing_more(shell: str, tmp_path: Path) -> None:
-    script = tmp_path / "env.sh"
-    script.write_text(env_sh({"AIRFLOW_URL": "http://127.0.0.1:18080"}, tmp_path / "bin"))
-    assert environment_after(shell, script, times=2) == environment_after(shell, script)
-
-
-@shells
-def test_the_environment_is_first_on_path_even_when_it_was_there_behind_another(shell: str, tmp_path: Path) -> None:
-    programs = tmp_path / "bin"
-    script = tmp_path / "env.sh"
-    script.write_text(env_sh({}, programs))
-    after = environment_after(shell, script, PATH=f"/usr/bin:/bin:{programs}")
-    assert after["PATH"].startswith(f"{programs}:")
+    assert environment_after(shell, script, times=2) == after
+    # Also where they were there already, behind another directory.
+    assert environment_after(shell, script, PATH=f"/usr/bin:/bin:{home}/bin")["PATH"].startswith(f"{home}/bin:")
 
 
 def test_credentials_of_another_account_do_not_stay_beside_ours(tmp_path: Path) -> None:

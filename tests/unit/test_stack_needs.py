@@ -49,26 +49,23 @@ def test_without_java_a_command_prints_one_line_and_exits_1(module: str, tmp_pat
     assert "apt-get install openjdk-17-jre-headless" in ran.stderr
 
 
-def test_a_java_home_without_java_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(StackError, match=f"JAVA_HOME is {tmp_path}, which has no bin/java"):
-        find_java()
-
-
-@pytest.mark.parametrize(("version", "found"), [("1.8", 8), ("11", 11), ("16", 16)])
-def test_a_java_that_is_too_old_is_said(
-    version: str, found: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("output", "code", "message"),
+    [
+        (None, 0, "JAVA_HOME is {home}, which has no bin/java"),
+        (properties("1.8"), 0, "but {home}/bin/java is Java 8: install a Java 17"),
+        (properties("16"), 0, "but {home}/bin/java is Java 16: install a Java 17"),
+        ("error while loading shared libraries", 127, "does not run"),
+    ],
+    ids=["none", "8", "16", "broken"],
+)
+def test_a_java_that_will_not_do_is_said(
+    output: str | None, code: int, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    java = fake_java(tmp_path, properties(version))
+    if output:
+        fake_java(tmp_path, output, code)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(StackError, match=f"but {java} is Java {found}: install a Java 17"):
-        find_java()
-
-
-def test_a_java_that_does_not_run_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fake_java(tmp_path, "error while loading shared libraries", code=127)
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(StackError, match="does not run"):
+    with pytest.raises(StackError, match=message.format(home=tmp_path)):
         find_java()
 
 

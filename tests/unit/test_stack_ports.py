@@ -9,12 +9,11 @@ from dataclasses import astuple
 
 import pytest
 
-from scripts.stack.airflow import AirflowPorts
 from scripts.stack.choices import Choices
 from scripts.stack.errors import StackError
 from scripts.stack.kafka import KafkaPorts
 from scripts.stack.paths import ROOT
-from scripts.stack.ports import HOST, fixed_ports, free_ports, port_offset, require_free, taken
+from scripts.stack.ports import HOST, free_ports, port_offset, require_free, taken
 from scripts.stack.s3 import S3Ports
 from scripts.stack.stack import Stack
 
@@ -99,7 +98,3 @@ def test_a_port_that_was_closed_a_moment_ago_is_free_again() -> None:
             accepted.close()
             assert client.recv(1) == b""
     require_free("Kafka", {"clients": number})
-
-
-def test_fixed_ports_count_up_from_the_base() -> None:
-    assert fixed_ports(AirflowPorts, 0) == AirflowPorts(web=18_080, task_logs=18_081, triggerer_logs=18_082)

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-from collections.abc import Iterator
 
 import pytest
 from hypothesis import example, given
@@ -13,24 +12,16 @@ from kafka_archiver.errors import BadRecordError, ConfigError
 from kafka_archiver.formats import vectors
 from kafka_archiver.keys import is_dead_letter
 from kafka_archiver.plan import Plan, Settings
-from kafka_archiver.store import memory
 from kafka_archiver.writer.commit import complete
 from tests.support import values
 from tests.support.chunks import HOUR, Row, chunk_of, cut, facts, new_store, write
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.usefixtures("small_parts")]
 
 LIMIT = 5
 # JSON and not, with newlines and without, to both sides of the limit; a null value and an empty one.
 VALUES = st.sampled_from([None, b"", b"1", b"12345", b"123456", b"{", b"{234567", b"a\nb", b"a\nb\nc\nd", b"1\n" * 4])
 FORMATS = [("jsonl", "value"), ("jsonl", "record"), ("avro", "record"), ("parquet", "record")]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _small_parts() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(memory, "MIN_PART", 1)
-        yield
 
 
 @given(

@@ -14,19 +14,11 @@ from kafka_archiver.formats.base import UNREAD
 from kafka_archiver.keys import is_dead_letter
 from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.spark.sink import _only
-from kafka_archiver.store import memory
 from kafka_archiver.writer.commit import complete
 from kafka_archiver.writer.result import Limits
 from tests.support.chunks import HOUR, Row, batch, chunk_of, facts, new_store, read_values, write
 
-pytestmark = pytest.mark.unit
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _small_parts() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(memory, "MIN_PART", 1)
-        yield
+pytestmark = [pytest.mark.unit, pytest.mark.usefixtures("small_parts")]
 
 
 class Marked(NamedTuple):

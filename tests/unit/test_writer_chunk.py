@@ -4,7 +4,7 @@ import logging
 import pickle
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.gaps import unpack
 from kafka_archiver.manifest import ChunkAccount
-from kafka_archiver.store import memory
 from kafka_archiver.writer.commit import complete
 from kafka_archiver.writer.part import part_size
 from kafka_archiver.writer.result import Limits
@@ -34,7 +33,7 @@ from tests.support.chunks import (
     write,
 )
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.usefixtures("small_parts")]
 
 START = 1000
 HOURS = (0, 1, 2, 495_000, 495_001, LAST_MS // HOUR)
@@ -58,14 +57,6 @@ def rows_of(
         offset += step
         rows.append(Row(offset, *rest))
     return rows
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _small_parts() -> Iterator[None]:
-    """Parts of a few bytes, so that small records fill many."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(memory, "MIN_PART", 1)
-        yield
 
 
 def expected(rows: list[Row]) -> dict[str, list[Row]]:

@@ -67,17 +67,13 @@ class Line:
         return progress
 
 
-def settled_so_far(context: Context) -> Progress:
-    """The archive's progress; of a new archive, that there is none."""
-    return context.ledger.progress() or Progress(archive=context.archive.archive)
-
-
 def read_line(context: Context, settled: Progress | None = None) -> Line:
     """Read the checkpoint, and each plan behind it. Lists nothing, and costs what is not settled.
 
     :param settled: go by this instead of the checkpoint.
     """
-    progress = settled or settled_so_far(context)
+    # A new archive has none.
+    progress = settled or context.ledger.progress() or Progress(archive=context.archive.archive)
     plans = list(context.ledger.following(progress.settled))
     return Line(progress, [Waiting(plan, context.ledger.commit(plan.run)) for plan in plans])
 

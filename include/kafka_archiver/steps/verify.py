@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from kafka_archiver.advice import go_on, plan_anew, repair
 from kafka_archiver.errors import IntegrityError, PermanentError
 from kafka_archiver.keys import split_object_key
-from kafka_archiver.manifest import Commit, Manifest, ObjectEntry, discrepancies
+from kafka_archiver.manifest import Manifest, ObjectEntry, discrepancies
 from kafka_archiver.plan import Plan
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.runs import that_count, written
@@ -37,10 +37,11 @@ def verify(context: Context, runs: Sequence[str]) -> None:
             *_strangers(context.store, plan, manifest),
         ]
         if found and any(True for _ in that_count(context, [run])):
+            again = repair(plan.archive) if made else go_on(plan.archive, plan.run)
             more = f"\n… and {len(found) - 20} more" if len(found) > 20 else ""
             raise IntegrityError(
                 f"run {run} of archive {plan.archive} is not what its manifest says. To write it again: "
-                f"{_again(plan, made)}:\n" + "\n".join(found[:20]) + more
+                f"{again}:\n" + "\n".join(found[:20]) + more
             )
         account = ", ".join(f"{count:,} {fate}" for fate, count in manifest.account.items() if count)
         log.info(
@@ -63,10 +64,6 @@ def _refuse_given_up(context: Context, runs: Sequence[str]) -> None:
                 f"run {run} of archive {plan.archive} was given up by {made.by}, and has replaced nothing. To begin "
                 f"again: {plan_anew(plan.archive, plan.interval.id)}"
             )
-
-
-def _again(plan: Plan, made: Commit | None) -> str:
-    return repair(plan.archive) if made else go_on(plan.archive, plan.run)
 
 
 def _objects(store: Store, manifest: Manifest) -> Iterator[str]:

@@ -27,7 +27,8 @@ class Checked:
 @answering
 def validate(args: Namespace) -> Answer:
     """Check the chosen files, or all."""
-    known = [_check(file) for file in archive_files(config_folder())] if _needs_folder(args.archives) else []
+    needs_folder = not args.archives or not all(map(_is_file, args.archives))
+    known = [_check(file) for file in archive_files(config_folder())] if needs_folder else []
     checked = list(_choose(args.archives, _with_conflicts(known))) if args.archives else _with_conflicts(known)
     document = [{"file": str(c.file), "archive": c.archive, "problems": c.problems} for c in checked]
     rows = [(c.file.name, c.archive, problem) for c in checked for problem in c.problems or ("ok",)]
@@ -38,10 +39,6 @@ def validate(args: Namespace) -> Answer:
 
 def _is_file(word: str) -> bool:
     return word.endswith((".yaml", ".yml"))
-
-
-def _needs_folder(words: list[str]) -> bool:
-    return not words or not all(map(_is_file, words))
 
 
 def _choose(words: list[str], known: list[Checked]) -> Iterator[Checked]:

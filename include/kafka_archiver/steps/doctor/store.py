@@ -1,7 +1,7 @@
 """The store: each kind of request is tried once, with objects of our own that are removed again."""
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from kafka_archiver.checksum import crc32
@@ -16,7 +16,7 @@ from kafka_archiver.store.compare import Comparison, compare
 SKEW_NOTED, SKEW_TOO_MUCH = timedelta(seconds=30), timedelta(minutes=5)
 
 
-def check_store(store: Store, archive: str, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> Iterator[Check]:
+def check_store(store: Store, archive: str) -> Iterator[Check]:
     """Everything about the store; where it cannot even be listed, that alone."""
     prefix = probe_prefix(archive)
     try:
@@ -28,7 +28,7 @@ def check_store(store: Store, archive: str, now: Callable[[], datetime] = lambda
     key = f"{prefix}{uuid.uuid4()}"
     try:
         yield from tried("create-only", lambda: _create_only(store, f"{key}-created"))
-        yield from tried("put, get, head, list, delete", lambda: _objects(store, f"{key}-put", now))
+        yield from tried("put, get, head, list, delete", lambda: _objects(store, f"{key}-put"))
         yield from tried("multipart", lambda: _multipart(store, f"{key}-parts"))
     finally:
         # A generator that nobody reads to its end is closed, and then may yield nothing more.
@@ -79,12 +79,12 @@ def _replace_only(store: Store, key: str) -> Iterator[Check]:
         yield ok(name, "an object is replaced only by who has read it as it is")
 
 
-def _objects(store: Store, key: str, now: Callable[[], datetime]) -> Iterator[Check]:
+def _objects(store: Store, key: str) -> Iterator[Check]:
     name = "put, get, head, list, delete"
     data = uuid.uuid4().bytes
-    before = now()
+    before = datetime.now(UTC)
     store.put(key, data)
-    after = now()
+    after = datetime.now(UTC)
     stat = store.head(key)
     wrong = [
         what

@@ -1,0 +1,134 @@
+"""What is derived from plans, manifests and ends (proofs, the progress, what settling did) is computed again."""
+
+import json
+import uuid
+from itertools import product
+
+import pytest
+
+from kafka_archiver import proof as proofs
+from kafka_archiver.keys import run_document
+from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.steps.repair import Repairs, derive, find
+from kafka_archiver.store.memory import MemoryStore
+from tests.support.lake import HOUR, Lake, hour
+
+pytestmark = pytest.mark.contract
+P0 = TopicPartition("orders", 0)
+DERIVED = ("/hours/", "/progress.json", "/settled.json")
+
+
+@pytest.fixture
+def lake() -> Lake:
+    """Two settled runs, the second of which has a late record of the first hour."""
+    made = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(0, 3)})
+    made.run(2)
+    late(made, 3)
+    return made
+
+
+def late(lake: Lake, number: int) -> None:
+    """The run of an hour, with one more record, which is of the first hour."""
+    lake.odd[P0, number] = {"timestamp": lake.brokers.first * HOUR}
+    lake.logs[P0] = Range(0, number + 1)
+    lake.run(number)
+
+
+def repair(lake: Lake) -> Repairs:
+    """As far as it needs no DAG run."""
+    found = find(lake.context, lake.audit())
+    if found.derived:
+        derive(lake.ledger)
+    return found
+
+
+def documents(lake: Lake) -> dict[str, bytes]:
+    """The ledger."""
+    return {s.key: lake.store.get(s.key) or b"" for s in lake.store.list(f"_ledger/{lake.name}/")}
+
+
+def damaged(data: bytes) -> bytes:
+    """The same document with another number in it."""
+    document = json.loads(data)
+    for name in ("rows", "lost", "closed"):
+        if name in document:
+            document[name] = [[1, 2]] if name == "closed" else document[name] + 1
+    return json.dumps(document).encode()
+
+
+def test_what_the_next_tests_damage_is_there(lake: Lake) -> None:
+    assert all(any(part in key for key in documents(lake)) for part in (*DERIVED, "hours/2026-11-20/00.json"))
+    proof = lake.ledger.hour(lake.brokers.first)
+    assert proof
+    assert (proof.rows, proof.late_rows) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("which", "how"),
+    [
+        *product((("hours/2026-11-20/00.json",), *((name,) for name in DERIVED)), ("deleted", "changed", "garbage")),
+        # All at once; when all of it is deleted, the next run computes it: see below.
+        *product((DERIVED,), ("changed", "garbage")),
+    ],
+)
+def test_what_is_derived_is_computed_again_byte_by_byte(lake: Lake, which: tuple[str, ...], how: str) -> None:
+    before = documents(lake)
+    for key in [key for key in before if any(part in key for part in which)]:
+        if how == "deleted":
+            lake.store.delete(key)
+        else:
+            lake.store.put(key, b"{" if how == "garbage" else damaged(before[key]))
+    assert lake.audit().verdict == "damaged"
+    assert repair(lake).derived
+    assert documents(lake) == before
+    assert lake.audit().findings == ()
+    lake.logs[P0] = Range(0, 5)
+    lake.run(4)
+    assert [(found := lake.ledger.hour(h)) and found.status for h in lake.ledger.hours()] == ["complete"] * 5
+    assert lake.audit(deep=True).findings == ()
+
+
+def test_without_anything_that_is_derived_the_next_run_computes_all_of_it(lake: Lake) -> None:
+    before = documents(lake)
+    for key in [key for key in before if any(part in key for part in DERIVED)]:
+        lake.store.delete(key)
+    report = lake.audit()
+    assert (report.verdict, report.unfinished) == ("clean", (hour(2).id, hour(3).id))
+    assert not repair(lake)
+    lake.run(4)
+    assert {key: data for key, data in before.items() if "progress" not in key}.items() <= documents(lake).items()
+    assert lake.audit(deep=True).findings == ()
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_the_progress_and_a_part_of_what_it_is_known_by(lake: Lake, number: int) -> None:
+    before = documents(lake)
+    lake.store.delete(f"_ledger/{lake.name}/progress.json")
+    lake.store.delete(run_document(lake.name, hour(number).id, "settled"))
+    repair(lake)
+    lake.run(4)
+    assert {key: data for key, data in before.items() if "progress" not in key}.items() <= documents(lake).items()
+    assert lake.audit(deep=True).findings == ()
+
+
+@pytest.mark.parametrize("how", ["deleted", "garbage"])
+def test_pages_of_a_proof_are_computed_again(lake: Lake, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    monkeypatch.setattr(proofs, "PAGE", 2)
+    for number in (4, 5, 6):
+        late(lake, number)
+    proof = lake.ledger.hour(lake.brokers.first)
+    assert proof
+    assert proof.pages
+    before = lake.ledger.contributions(proof)
+    for key in documents(lake):
+        if "/hours/2026-11-20/00+" in key:
+            lake.store.delete(key)
+            if how == "garbage":
+                lake.store.put(key, b"{")
+    assert lake.audit().verdict == "damaged"
+    assert repair(lake).derived
+    now = lake.ledger.hour(lake.brokers.first)
+    assert now
+    assert lake.ledger.contributions(now) == before
+    assert (now.rows, now.status, now.late_rows) == (proof.rows, proof.status, proof.late_rows)
+    assert lake.audit(deep=True).findings == ()
