@@ -31,7 +31,6 @@ class Account:
         self._cpu: dict[int, float] = {}
         self._kinds: dict[int, Kind] = {}
         self._peaks: dict[Kind, int] = {}
-        self._shares: dict[Kind, int] = {}
         self._total = 0
 
     def see(self, found: list[Stat]) -> None:
@@ -45,15 +44,13 @@ class Account:
 
     def weigh(self, found: list[Stat]) -> None:
         """Take memory figures."""
-        now: dict[Kind, int] = {}
+        now = 0
         for process in found:
             kind = self._kinds.get(process.pid, "jvm")
             peak, share = memory(process.pid)
             self._peaks[kind] = max(peak, self._peaks.get(kind, 0))
-            now[kind] = now.get(kind, 0) + share
-        for kind, share in now.items():
-            self._shares[kind] = max(share, self._shares.get(kind, 0))
-        self._total = max(self._total, sum(now.values()))
+            now += share
+        self._total = max(self._total, now)
 
     def usage(self, code: int, wall: float, machine: float) -> Usage:
         """All of it."""
@@ -66,7 +63,6 @@ class Account:
             wall=wall,
             cpu=cpu,
             peak_process=self._peaks,
-            peak_kind=self._shares,
             peak_total=self._total,
             machine=machine,
             machine_cores=os.cpu_count() or 1,

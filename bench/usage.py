@@ -13,8 +13,7 @@ class Usage:
 
     :param cpu: CPU seconds by kind of process: JVMs, Python that is the driver (or any other), Spark's Python workers.
     :param peak_process: the largest resident size that one process of a kind ever had.
-    :param peak_kind: the most that all processes of a kind held at a time; pages that several share count once.
-    :param peak_total: the most that all processes held at a time.
+    :param peak_total: the most that all processes held at a time; pages that several share count once.
     :param machine: CPU seconds of everything on the machine while the command ran, broker and store included.
     :param machine_cores: how many cores it has.
     """
@@ -23,7 +22,6 @@ class Usage:
     wall: float
     cpu: Mapping[Kind, float]
     peak_process: Mapping[Kind, int]
-    peak_kind: Mapping[Kind, int]
     peak_total: int
     machine: float = 0.0
     machine_cores: int = 1

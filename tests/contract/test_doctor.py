@@ -21,6 +21,7 @@ pytestmark = pytest.mark.contract
 def checks(archiver: Archiver) -> list[Check]:
     # By the clocks as they are: a doctor compares them.
     context = Context.open(archiver.archive, archiver._outside())
+    context.cluster.timeout = archiver.context.cluster.timeout
     return list(examine(archiver.archive, context.cluster, context.store, Facts(dag_id="archive_a")))
 
 

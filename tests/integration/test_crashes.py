@@ -14,14 +14,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.spark.failures import TRANSIENT_EXIT
 from scripts.stack.kafka import Kafka
 from scripts.stack.s3 import S3
 from tests.support.archiver import Archiver, hour
-from tests.support.proxy import Request, Rule, S3Proxy
+from tests.support.proxy import Hold, Request, Rule, S3Proxy
 from tests.support.topics import DAY, HOUR, Record, new_topic, produce
-from tests.support.waiting import until
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -53,22 +51,17 @@ def kill(process: "subprocess.Popen[str]") -> None:
     process.wait(30)
 
 
-def killing(process: "list[subprocess.Popen[str]]", verb: str, ending: str, number: int, carried_out: bool) -> Rule:
-    """A rule that kills at the `number`th request of a verb on such a key, before or after the server did it."""
-    count = iter(range(1_000_000))
+def killing(process: "list[subprocess.Popen[str]]", document: str, carried_out: bool) -> Rule:
+    """A rule that kills when a document is written for the first time, before or after the server did it."""
+    count = itertools.count()
 
     def rule(request: Request, done: bool) -> int | None:
-        if request.verb == verb and request.key.endswith(ending) and done == carried_out and next(count) == number:
+        if request.verb == "put" and request.key.endswith(document) and done == carried_out and next(count) == 0:
             kill(process[0])
             return None if carried_out else 503
         return None
 
     return rule
-
-
-def committed(archiver: Archiver) -> int | None:
-    partition = TopicPartition(archiver.topics[0], 0)
-    return archiver.context.cluster.committed(archiver.archive.group, [partition])[partition]
 
 
 def test_case_2_a_crash_after_some_hours_were_written_and_a_retry_after_more_records_arrived(
@@ -104,7 +97,7 @@ def test_case_2_a_crash_after_some_hours_were_written_and_a_retry_after_more_rec
     archiver.finish(again)
     assert archiver.lines() == expected(range(40))
     assert some.items() <= archiver.etags().items()
-    assert committed(archiver) == 40
+    assert archiver.group() == [40]
 
     archiver.submit(archiver.plan(hour(4)).archive)
     archiver.finish(archiver.plan(hour(4)))
@@ -127,7 +120,7 @@ def test_case_3_one_of_several_objects_fails_to_upload(archiver: Archiver, proxy
 def test_case_4_a_crash_between_the_last_object_and_the_manifest(archiver: Archiver, proxy: S3Proxy) -> None:
     work = archiver.plan(hour(3))
     running: list[subprocess.Popen[str]] = []
-    proxy.rule = killing(running, "put", "manifest.json", 0, False)
+    proxy.rule = killing(running, "manifest.json", False)
     running.append(archiver.start(work.archive))
     running[0].communicate(timeout=200)
     before = archiver.etags()
@@ -148,12 +141,12 @@ def test_case_4_a_crash_around_the_commit_is_made_up_for_by_the_next_run(
     archiver.submit(work.archive)
     before = archiver.etags()
     running: list[subprocess.Popen[str]] = []
-    proxy.rule = killing(running, "put", "commit.json", 0, carried_out)
+    proxy.rule = killing(running, "commit.json", carried_out)
     running.append(archiver.start_step("commit", *work.runs))
     running[0].communicate(timeout=60)
     assert running[0].returncode == -signal.SIGKILL
     assert (archiver.context.ledger.commit(hour(3).id) is not None) == carried_out
-    assert committed(archiver) is None
+    assert archiver.group() == [None]
 
     # Nobody retries: the next run finds it, finishes it, and takes what came since.
     proxy.rule = lambda _, __: None
@@ -165,35 +158,28 @@ def test_case_4_a_crash_around_the_commit_is_made_up_for_by_the_next_run(
     archiver.finish(work)
     assert before.items() <= archiver.etags().items()
     assert {path: sorted(lines) for path, lines in archiver.lines().items()} == expected(range(80))
-    assert committed(archiver) == 80
+    assert archiver.group() == [80]
 
 
 def test_case_1_a_zombie_that_still_writes_after_its_successor_committed(archiver: Archiver, proxy: S3Proxy) -> None:
     work = archiver.plan(hour(3))
-    release = threading.Event()
-
-    def hold(request: Request, done: bool) -> int | None:
-        if request.verb == "complete" and not done:
-            assert release.wait(200)
-        return None
-
-    proxy.rule = hold
+    proxy.rule = held = Hold("complete")
     zombie = archiver.start(work.archive)
     try:
-        until(lambda: any(r.verb == "complete" for r in proxy.seen), 100)
+        assert held.came.wait(100)
         proxy_before, archiver.proxy = archiver.proxy, None
         archiver.submit(work.archive)
         archiver.finish(work)
         archiver.proxy = proxy_before
         before, commit = archiver.etags(), archiver.context.ledger.commit(hour(3).id)
         add_records(archiver, range(40, 80))
-        release.set()
+        held.gone.set()
         output, _ = zombie.communicate(timeout=200)
         # What it had in flight was thrown away, and it sees that somebody else has taken over.
         assert zombie.returncode == TRANSIENT_EXIT, output[-3000:]
         assert f"another attempt of run {hour(3).id} completes its objects now" in output.splitlines()[-1]
     finally:
-        release.set()
+        held.gone.set()
         kill(zombie)
     assert archiver.etags() == before
     assert list(archiver.context.store.list_uploads("")) == []
@@ -212,20 +198,12 @@ def test_the_job_ends_itself_when_spark_submit_or_the_airflow_task_is_killed(
     archiver: Archiver, proxy: S3Proxy
 ) -> None:
     work = archiver.plan(hour(3))
-    release = threading.Event()
-
-    def hold(request: Request, _: bool) -> int | None:
-        if request.verb == "part":
-            release.wait(200)
-        return None
-
-    proxy.rule = hold
     for victim in ("spark-submit", "task"):
-        proxy.seen.clear()
+        proxy.rule = held = Hold("part")
         task = subprocess.Popen(["sleep", "1000"])
         job = archiver.start(work.archive, KAFKA_ARCHIVER_TASK_PID=str(task.pid))
         try:
-            until(lambda: any(r.verb == "part" for r in proxy.seen), 100)
+            assert held.came.wait(100)
             family = psutil.Process(job.pid).children(recursive=True)
             assert any(is_driver(p) for p in family)
             (job if victim == "spark-submit" else task).kill()
@@ -235,4 +213,4 @@ def test_the_job_ends_itself_when_spark_submit_or_the_airflow_task_is_killed(
             kill(job)
             task.kill()
             task.wait()
-    release.set()
+            held.gone.set()

@@ -38,15 +38,6 @@ def make_again(archiver: Archiver, first: int, count: int) -> None:
     produce(brokers, topic, [Record(n % 3, DAY + HOUR + n, b"%d" % n) for n in range(first, first + count)])
 
 
-def values(archiver: Archiver) -> list[int]:
-    return sorted(value for lines in archiver.lines().values() for value in lines)
-
-
-def group(archiver: Archiver, partitions: int) -> list[int | None]:
-    names = [TopicPartition(archiver.topics[0], n) for n in range(partitions)]
-    return list(archiver.context.cluster.committed(archiver.archive.group, names).values())
-
-
 @pytest.mark.slow
 def test_case_11_a_topic_deleted_and_made_again_begins_a_new_generation(archiver: Archiver) -> None:
     archiver.run(hour(0), plain=True)
@@ -61,8 +52,8 @@ def test_case_11_a_topic_deleted_and_made_again_begins_a_new_generation(archiver
     assert before.items() <= archiver.etags().items()
     new = set(archiver.objects()) - set(before)
     assert all("+g1.jsonl.gz" in key for key in new)
-    assert values(archiver) == [*range(20), *range(100, 130)]
-    assert group(archiver, 3) == [10, 10, 10]
+    assert archiver.values() == [*range(20), *range(100, 130)]
+    assert archiver.group(3) == [10, 10, 10]
     plan = archiver.context.ledger.plan(hour(1).id)
     assert plan is not None
     assert all("deleted and made again" in p.decided[0] for p in plan.partitions[:2])
@@ -72,11 +63,11 @@ def test_case_11_a_topic_deleted_and_made_again_begins_a_new_generation(archiver
     produce(archiver.kafka.bootstrap_servers, archiver.topics[0], [Record(0, DAY + 3 * HOUR, b"200")])
     [proof] = archiver.run(hour(3), plain=True)
     assert (proof.hour_start, proof.rows) == (hour(3).start, 1)
-    assert values(archiver)[-1] == 200
+    assert archiver.values()[-1] == 200
     etags = archiver.etags()
     archiver.run(hour(0), plain=True)
     assert archiver.etags() == etags, "a replay of the old generation keeps what Kafka does not have any more"
-    assert group(archiver, 3) == [11, 10, 10]
+    assert archiver.group(3) == [11, 10, 10]
 
 
 @pytest.mark.slow
@@ -91,8 +82,8 @@ def test_case_11_a_topic_made_again_while_a_run_is_unfinished_loses_that_run_onl
     archiver.choose(lost_offsets="record_loss", recreated_topic="new_generation")
     archiver.submitted(archiver.plan(hour(1)))
     assert archiver.account(hour(0)) == {"lost": 20}
-    assert values(archiver) == [*range(100, 106)]
-    assert group(archiver, 3) == [2, 2, 2]
+    assert archiver.values() == [*range(100, 106)]
+    assert archiver.group(3) == [2, 2, 2]
     progress = archiver.context.ledger.progress()
     assert progress is not None
     assert progress.lost == 20
@@ -129,6 +120,6 @@ def test_a_group_wound_back_on_purpose_is_archived_again_beside_the_old_objects(
     assert before.items() <= archiver.etags().items()
     again = {key for key in archiver.objects() if key not in before}
     assert {(key.split("+")[1], key.split("+")[-1]) for key in again} == {("0", "g1.jsonl.gz")}
-    read = [json.loads(b"%d" % v) for v in values(archiver)]
+    read = [json.loads(b"%d" % v) for v in archiver.values()]
     assert read == sorted([*range(20), *range(6, 20, 2)])
-    assert group(archiver, 2) == [10, 10]
+    assert archiver.group(2) == [10, 10]

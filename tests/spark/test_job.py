@@ -1,25 +1,20 @@
 """The job on a real broker and a real S3 server: every record exactly once, in the hour of its timestamp."""
 
 import dataclasses
-import io
 import json
 from pathlib import Path
-from typing import Any
 
-import fastavro
-import pyarrow.parquet as pq
 import pytest
-import zstandard
 from confluent_kafka.admin import AdminClient, NewPartitions
 from pyspark.sql import SparkSession
 
 from kafka_archiver.errors import IntegrityError, PermanentError
-from kafka_archiver.intervals import hour_of
-from kafka_archiver.layouts.hourly import hour_path
 from kafka_archiver.ranges import TopicPartition
 from scripts.stack.kafka import Kafka
 from scripts.stack.s3 import S3
 from tests.support.archiver import Archiver, hour
+from tests.support.kafka_twin import Entry
+from tests.support.stored import as_json, as_row, hour_path, parse
 from tests.support.topics import (
     DAY,
     HOUR,
@@ -45,45 +40,6 @@ ODD = [
 ]
 
 
-def text(value: bytes | None) -> dict[str, str | None]:
-    if value is None:
-        return {"": None}
-    try:
-        return {"": value.decode()}
-    except UnicodeDecodeError:
-        import base64
-
-        return {"_base64": base64.b64encode(value).decode()}
-
-
-def as_json(topic: str, offset: int, record: Record) -> dict[str, Any]:
-    return {
-        "topic": topic,
-        "partition": 0,
-        "offset": offset,
-        "timestamp": record.timestamp,
-        "timestamp_type": 0,
-        **{"key" + kind: value for kind, value in text(record.key).items()},
-        **{"value" + kind: value for kind, value in text(record.value).items()},
-        "headers": [
-            {"key": k, **{"value" + kind: v for kind, v in text(value).items()}} for k, value in record.headers
-        ],
-    }
-
-
-def as_row(topic: str, offset: int, record: Record) -> dict[str, Any]:
-    return {
-        "topic": topic,
-        "partition": 0,
-        "offset": offset,
-        "timestamp": record.timestamp,
-        "timestamp_type": 0,
-        "key": record.key,
-        "value": record.value,
-        "headers": [{"key": k, "value": v} for k, v in record.headers],
-    }
-
-
 @pytest.mark.parametrize(
     ("format_name", "codec"), [("jsonl", "zstd"), ("avro", "gzip"), ("parquet", "zstd"), ("parquet", "none")]
 )
@@ -94,26 +50,17 @@ def test_odd_records_are_stored_whole_whatever_the_format(
     produce(kafka.bootstrap_servers, topic, ODD)
     archiver = Archiver(kafka, s3, tmp_path, [topic], {"format": format_name, "codec": codec, "content": "record"})
     archiver.run(hour(1))
-    found: dict[str, list[dict[str, Any]]] = {}
-    for key in archiver.objects():
-        data = archiver.context.store.get(key)
-        assert data is not None
-        path = key.split("/", 1)[1].rsplit("/", 1)[0]
-        if format_name == "jsonl":
-            plain = zstandard.ZstdDecompressor().stream_reader(io.BytesIO(data)).read()
-            found[path] = [json.loads(line) for line in plain.split(b"\n") if line]
-        elif format_name == "avro":
-            found[path] = [dict(r) for r in fastavro.reader(io.BytesIO(data), return_record_name=False)]  # type: ignore[arg-type]
-        else:
-            found[path] = pq.read_table(io.BytesIO(data)).to_pylist()
-        for row in found[path]:
-            if not isinstance(row["timestamp"], int):
-                row["timestamp"] = int(row["timestamp"].timestamp() * 1000 + 0.5)
-    expected: dict[str, list[dict[str, Any]]] = {}
+    ledger, make = archiver.context.ledger, as_json if format_name == "jsonl" else as_row
+    plan, manifest = ledger.plan(hour(1).id), ledger.manifest(hour(1).id)
+    assert plan
+    assert manifest
+    filed: dict[str, list[int]] = {}
     for offset, record in enumerate(ODD):
-        make = as_json if format_name == "jsonl" else as_row
-        expected.setdefault(hour_path(hour_of(record.timestamp)), []).append(make(topic, offset, record))
-    assert found == expected
+        filed.setdefault(hour_path(record.timestamp), []).append(offset)
+    assert {entry.path for entry in manifest.objects} == set(filed)
+    for entry in manifest.objects:
+        found = parse(archiver.context.store.get(entry.key) or b"", entry.key, plan)
+        assert found == [make(entry, o, Entry(ODD[o].timestamp, ODD[o], "committed")) for o in filed[entry.path]]
     assert archiver.account(hour(1)) == {"archived": len(ODD)}
 
 

@@ -22,6 +22,7 @@ from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.orchestration.submit.jvm import java_settings
 from kafka_archiver.proof import HourProof
+from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.spark.engine import SparkEngine
 from kafka_archiver.steps.archive.policies import ReadPolicies
 from kafka_archiver.steps.archive.step import ArchiveStep
@@ -244,6 +245,15 @@ class Archiver:
     def etags(self) -> dict[str, str]:
         """The ETag of every object."""
         return {key: stat.etag for key, stat in self.objects().items()}
+
+    def group(self, partitions: int = 1) -> list[int | None]:
+        """Where the group stands in each partition of the first topic."""
+        names = [TopicPartition(self.topics[0], n) for n in range(partitions)]
+        return list(self.context.cluster.committed(self.archive.group, names).values())
+
+    def values(self) -> list[Any]:
+        """The JSON lines of all objects, sorted."""
+        return sorted(value for lines in self.lines().values() for value in lines)
 
     def account(self, interval: Interval) -> dict[str, int]:
         """What became of the offsets of a run: the fates that are not zero."""

@@ -27,7 +27,6 @@ def _run(jvm: float, worker: float, wall: float, records: int = 2_000_000) -> Jo
         wall=wall,
         cpu={"jvm": jvm, "driver": 2.0, "worker": worker},
         peak_process={"jvm": 800 << 20, "worker": 200 << 20},
-        peak_kind={"jvm": 800 << 20, "worker": 300 << 20},
         peak_total=1100 << 20,
         machine=2 * (jvm + 2.0 + worker),
         machine_cores=2,

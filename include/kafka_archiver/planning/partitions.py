@@ -1,6 +1,7 @@
 """The partitions' part of a plan: which offsets a run takes. Pure."""
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from kafka_archiver.errors import PolicyError
 from kafka_archiver.plan import PartitionPlan
@@ -32,18 +33,11 @@ def plan_forward(
         end = max(start, state.log_end if whole else ranges[-1].end if ranges else start)
         lost = subtract(Range(start, max(start, state.log_start)), covered[state.name])
         planned.append(
-            PartitionPlan(
-                topic=state.name.topic,
-                topic_id=state.topic_id,
-                partition=state.name.partition,
+            _planned(
+                state,
                 generation=starts[state.name].generation,
                 start=start,
                 end=end,
-                log_start=state.log_start,
-                log_end=state.log_end,
-                high=state.high,
-                leader_epoch=state.leader_epoch,
-                cut=state.cut,
                 ranges=ranges,
                 lost=lost,
                 anew=starts[state.name].anew,
@@ -75,23 +69,24 @@ def plan_backfill(
             raise PolicyError(truncated(state, before.next))
         generation = before.generation if before else generation_of(state, known)
         start, end = wanted[state.name]
-        planned.append(
-            PartitionPlan(
-                topic=state.name.topic,
-                topic_id=state.topic_id,
-                partition=state.name.partition,
-                generation=generation,
-                start=start,
-                end=end,
-                log_start=state.log_start,
-                log_end=state.log_end,
-                high=state.high,
-                leader_epoch=state.leader_epoch,
-                cut=state.cut,
-                ranges=subtract(Range(start, end), taken(before, generation, 0)),
-            )
-        )
+        ranges = subtract(Range(start, end), taken(before, generation, 0))
+        planned.append(_planned(state, generation=generation, start=start, end=end, ranges=ranges))
     return planned
+
+
+def _planned(state: PartitionState, **decided: Any) -> PartitionPlan:
+    """What was decided of a partition beside what was seen of it."""
+    return PartitionPlan(
+        topic=state.name.topic,
+        topic_id=state.topic_id,
+        partition=state.name.partition,
+        log_start=state.log_start,
+        log_end=state.log_end,
+        high=state.high,
+        leader_epoch=state.leader_epoch,
+        cut=state.cut,
+        **decided,
+    )
 
 
 def _first(ranges: tuple[Range, ...], count: int) -> tuple[Range, ...]:
