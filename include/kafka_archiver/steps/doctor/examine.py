@@ -32,8 +32,8 @@ def examine(
     :param others: the other archives of this Airflow.
     """
     yield from tried("format", lambda: check_format(archive))
-    if store:
-        yield from check_store(store, archive.archive)
+    of_store = list(check_store(store, archive.archive)) if store else []
+    yield from of_store
     neighbours = list(check_neighbours(archive, others))
     yield from neighbours
     there = (yield from check_brokers(archive, cluster)) if cluster else []
@@ -41,8 +41,8 @@ def examine(
         yield from check_runs(archive.archive, facts, None, None, datetime.now(UTC))
         return
     context = Context(archive, cluster, store, Ledger(store, archive.archive))
-    if not neighbours:
-        # Those of the same Airflow are known by name already.
+    if not neighbours and all(check.state != "problem" for check in of_store):
+        # Those of the same Airflow are known by name already; a store that does not work has been told of.
         yield from tried("neighbours", lambda: check_claims(context))
     yield from check_condition(_with_only(context, there), facts, bool(there))
 
