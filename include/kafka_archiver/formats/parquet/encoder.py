@@ -32,6 +32,7 @@ class ParquetEncoder:
     def __init__(self, target: Target) -> None:
         self._target = target
         self._columns, self._stored = held(target.schema), stored(target.schema)
+        self._counted = [f for f in self._columns if not (is_kafkas(f) and pa.types.is_integer(f.type))]
         self._file = RowGroups(target.schema, target.settings.codec)
         self._rows = HeldRows(self._columns)
         self._size = 0
@@ -44,7 +45,7 @@ class ParquetEncoder:
     def write(self, batch: pa.RecordBatch) -> list[Buffer]:
         """Take records. Returns what is ready to be stored."""
         batch = normalised(batch, self._columns)
-        sizes = _sizes(batch)
+        sizes = _sizes(batch, self._counted)
         ready: list[Buffer] = []
         start = 0
         for end in cuts(sizes, self._size, _ROW_GROUP):
@@ -79,15 +80,14 @@ class ParquetEncoder:
         return self._file.add(pa.Table.from_arrays(arrays, schema=self._stored))
 
 
-def _sizes(batch: pa.RecordBatch) -> Int64s:
-    """The bytes of each record of a normalised batch, as they count for a row group."""
+def _sizes(batch: pa.RecordBatch, fields: list[pa.Field]) -> Int64s:
+    """The bytes of each record of a normalised batch, as they count for a row group: of these columns, and `_FIXED`."""
     sizes = np.full(batch.num_rows, _FIXED, np.int64)
-    for field, values in zip(batch.schema, batch.columns, strict=True):
-        if not (is_kafkas(field) and pa.types.is_integer(field.type)):
-            try:
-                sizes += _sizes_of(values)
-            except pa.ArrowNotImplementedError as error:
-                raise ConfigError(f"store.format: parquet does not store {field.name}: {field.type}") from error
+    for field in fields:
+        try:
+            sizes += _sizes_of(batch.column(field.name))
+        except pa.ArrowNotImplementedError as error:
+            raise ConfigError(f"store.format: parquet does not store {field.name}: {field.type}") from error
     return sizes
 
 
