@@ -11,7 +11,7 @@ import pytest
 from hypothesis import strategies as st
 
 from kafka_archiver.formats.avro import encoder as avro
-from kafka_archiver.formats.base import Encoder, Target
+from kafka_archiver.formats.base import SCHEMAS, Encoder, Target
 from kafka_archiver.formats.parquet import encoder as parquet
 from kafka_archiver.formats.registry import get_format, names, resolve
 from kafka_archiver.formats.shared import compress
@@ -36,7 +36,7 @@ class Case(NamedTuple):
     def target(self) -> Target:
         extension = get_format(self.format).extensions[self.codec]
         key = f"Ömlaut/date=2026-11-21/hour=05/%C3%96mlaut+3+00000000000000000000{extension}"
-        return Target(topic="Ömlaut", partition=3, key=key, settings=self.settings)
+        return Target(topic="Ömlaut", partition=3, key=key, settings=self.settings, schema=SCHEMAS[self.content])
 
     def encoder(self) -> Encoder:
         return get_format(self.format).encoder(self.target)

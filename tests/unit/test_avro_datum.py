@@ -10,12 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_archiver.formats.avro.datum import datums, long, longs
-from kafka_archiver.formats.avro.schema import SCHEMA
+from kafka_archiver.formats.avro.schema import schema_of, stored
+from kafka_archiver.formats.base import RECORD
 from kafka_archiver.formats.shared.records import normalised
 from tests.support.chunks import Row, batch
 from tests.support.formats import ODD, rows_strategy
 
 pytestmark = pytest.mark.unit
+
+STORED = stored(RECORD)
 
 
 def theirs(schema: object, value: object) -> bytes:
@@ -43,15 +46,16 @@ def test_numbers_at_the_edges_of_a_byte(bits: int) -> None:
 @settings(deadline=None)
 @given(rows=rows_strategy("record"), skipped=st.integers(0, 3))
 def test_records_are_as_fastavro_writes_them(rows: list[Row], skipped: int) -> None:
-    schema = fastavro.parse_schema(SCHEMA)
-    encoded = datums(normalised(batch(rows)).slice(skipped), "Ömlaut", 3)
+    schema = fastavro.parse_schema(schema_of(STORED))
+    encoded = datums(normalised(batch(rows)).slice(skipped), STORED, "Ömlaut", 3)
     assert encoded.to_pylist() == [theirs(schema, as_dict(row)) for row in rows[skipped:]]
 
 
 def test_odd_records_are_as_fastavro_writes_them() -> None:
-    schema = fastavro.parse_schema(SCHEMA)
-    assert datums(normalised(batch(ODD)), "Ömlaut", 3).to_pylist() == [theirs(schema, as_dict(row)) for row in ODD]
+    schema = fastavro.parse_schema(schema_of(STORED))
+    encoded = datums(normalised(batch(ODD)), STORED, "Ömlaut", 3)
+    assert encoded.to_pylist() == [theirs(schema, as_dict(row)) for row in ODD]
 
 
 def test_no_records_are_no_datums() -> None:
-    assert datums(normalised(batch([])), "t", 0).equals(pa.array([], pa.large_binary()))
+    assert datums(normalised(batch([])), STORED, "t", 0).equals(pa.array([], pa.large_binary()))

@@ -33,6 +33,10 @@ RECORD = pa.schema(
 UNREAD = pa.field("unread", pa.struct([pa.field("column", pa.string()), pa.field("reason", pa.string())]))
 # The columns that an encoder of `content: value` needs.
 VALUE = pa.schema([RECORD.field("offset"), RECORD.field("timestamp"), RECORD.field("value")])
+# The schema of each content.
+SCHEMAS: Mapping[Content, pa.Schema] = {"value": VALUE, "record": RECORD}
+# The columns that the target says of all records of an object, so batches lack them.
+PLACE = ("topic", "partition")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +44,15 @@ class Target:
     """What an encoder is told of the object it writes: all that may influence bytes besides the records.
 
     `settings`: those of the plan, with what the format declares in `settings.options`.
+    `schema`: the object's columns in their order, `RECORD` or typed ones. It is said here, not by the first batch: an
+    object without records has it too, and batches may come in other variants of its types, cut as they like.
     """
 
     topic: str
     partition: int
     key: str
     settings: Settings
+    schema: pa.Schema
 
 
 class Rejections(Protocol):
@@ -63,9 +70,8 @@ class Encoder(Protocol):
     """Record batches of one object in, its bytes out, as they get ready.
 
     The bytes in all depend on the records in all, never on how they were cut into batches.
-    Batches have the columns of `VALUE` or, for `content: record`, of `RECORD` without topic and partition;
-    large variants of their types are welcome. They are read before `write` returns and never kept: a small slice
-    does not pin the buffers it was cut from.
+    Batches have the columns of the target's schema but `PLACE`; large variants of their types are welcome. They are
+    read before `write` returns and never kept: a small slice does not pin the buffers it was cut from.
     """
 
     @property
@@ -135,7 +141,7 @@ class Format(Protocol):
         """A new encoder."""
 
     def read(self, source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
-        """The records back: batches of `RECORD` or, for `content: value`, of its column `value` alone.
+        """The records back: batches of the target's schema or, for `content: value`, of its column `value` alone.
 
         :param source: seekable, for formats that need it (Parquet).
         :raises IntegrityError: these are not the whole bytes of such an object.

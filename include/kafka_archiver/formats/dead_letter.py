@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import orjson
 import pyarrow as pa
 
-from kafka_archiver.formats.base import Buffer, Target
+from kafka_archiver.formats.base import SCHEMAS, Buffer, Target
 from kafka_archiver.formats.jsonl.encoder import LineEncoder
 from kafka_archiver.formats.jsonl.records import record_lines
 from kafka_archiver.plan import Settings
@@ -21,7 +21,8 @@ ERROR = pa.field("error", pa.string(), nullable=False)
 
 def encoder(topic: str, partition: int, key: str) -> LineEncoder:
     """A new encoder, for batches with a column `error`."""
-    return LineEncoder(Target(topic=topic, partition=partition, key=key, settings=SETTINGS), _lines)
+    schema = SCHEMAS[SETTINGS.content]
+    return LineEncoder(Target(topic=topic, partition=partition, key=key, settings=SETTINGS, schema=schema), _lines)
 
 
 def _lines(batch: pa.RecordBatch, target: Target) -> Iterator[Buffer]:

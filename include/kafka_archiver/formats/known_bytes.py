@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from kafka_archiver.errors import PermanentError
 from kafka_archiver.formats import dead_letter
-from kafka_archiver.formats.base import RECORD, Target
+from kafka_archiver.formats.base import RECORD, SCHEMAS, Target
 from kafka_archiver.formats.registry import get_format, resolve
 from kafka_archiver.formats.vectors import binaries, vector
 from kafka_archiver.plan import Content, Settings
@@ -67,7 +67,8 @@ def _require(format_name: str, codec: str, content: Content) -> None:
 def _object(format_name: str, codec: str, content: Content) -> bytes:
     """Some fixed records, enough for two slices of a text, as an object."""
     settings = resolve(Settings(format=format_name, codec=codec, content=content))
-    encoder = get_format(format_name).encoder(Target(topic="vectors", partition=1, key="vectors", settings=settings))
+    target = Target(topic="vectors", partition=1, key="vectors", settings=settings, schema=SCHEMAS[content])
+    encoder = get_format(format_name).encoder(target)
     pieces = [*encoder.write(_records(content)), *encoder.finish()]
     return b"".join(map(bytes, pieces))
 

@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 import pyarrow as pa
 
-from kafka_archiver.formats.base import RECORD, VALUE
+from kafka_archiver.formats.base import PLACE, SCHEMAS
 from kafka_archiver.formats.registry import get_format
 from kafka_archiver.pipeline.base import Marks, Stage
 from kafka_archiver.pipeline.json_values import require_json
@@ -13,13 +13,10 @@ from kafka_archiver.pipeline.too_large import TooLarge
 from kafka_archiver.pipeline.unread import Unread
 from kafka_archiver.plan import Settings
 
-# What is archived of a record. Its topic and partition are the chunk's.
-_COLUMNS = {"value": tuple(VALUE.names), "record": tuple(RECORD.names[2:])}
-
 
 def stages_of(settings: Settings) -> list[Stage]:
     """All that happens to records between the reader and the encoders."""
-    columns = _COLUMNS[settings.content]
+    columns = [name for name in SCHEMAS[settings.content].names if name not in PLACE]
     found: list[Stage] = []
     if settings.null_value == "skip":
         found.append(skip_null_values)

@@ -37,8 +37,8 @@ def write_chunk(
     The objects are a function of the chunk, the records and the job's settings alone; how the records are cut into
     batches and what the limits are cannot be told from them.
 
-    :param batches: columns of `formats.base.VALUE` or, for `content: record`, of `RECORD` without topic and
-        partition; `UNREAD` too, where a record could not be read whole; offsets strictly increasing.
+    :param batches: as readers give them: columns of `formats.base.VALUE` or, for `content: record`, of `RECORD` without
+        topic and partition; `UNREAD` too, where a record could not be read whole; offsets strictly increasing.
     :raises IntegrityError: the offsets are not increasing, or not of this chunk.
 
     On any error all uploads are aborted and all temporary files removed.

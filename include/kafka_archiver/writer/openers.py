@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from kafka_archiver.formats import dead_letter
-from kafka_archiver.formats.base import Encoder, Target
+from kafka_archiver.formats.base import SCHEMAS, Encoder, Target
 from kafka_archiver.formats.registry import get_format
 from kafka_archiver.keys import Place, object_key
 from kafka_archiver.plan import Chunk
@@ -25,11 +25,11 @@ Open = Callable[[str], Opened]
 def archived(chunk: Chunk, job: WriteJob) -> Open:
     """The objects of archived records, in the archive's format."""
     settings = job.settings
-    chosen = get_format(settings.format)
+    chosen, schema = get_format(settings.format), SCHEMAS[settings.content]
 
     def open_(path: str) -> Opened:
         key = object_key(_place(chunk, job), path, chosen.extensions[settings.codec])
-        target = Target(topic=chunk.topic, partition=chunk.partition, key=key, settings=settings)
+        target = Target(topic=chunk.topic, partition=chunk.partition, key=key, settings=settings, schema=schema)
         return Opened(key, chosen.encoder(target))
 
     return open_

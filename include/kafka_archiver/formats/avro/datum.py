@@ -3,19 +3,26 @@
 Byte tables: https://avro.apache.org/docs/1.12.0/specification/#binary-encoding
 """
 
+from itertools import groupby
+from typing import TypeAlias
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka_archiver.errors import IntegrityError
+from kafka_archiver.formats.shared.records import is_place
 from kafka_archiver.formats.vectors import Int64s
 
 _BITS = 7
 # The smallest numbers that take one byte more than the last.
 _LONGER = np.array([1 << bits for bits in range(_BITS, 64, _BITS)], np.uint64)
 _END_OF_ARRAY = b"\x00"
-# The branches of ["null", "bytes"], as their index in the union: 0 and 1.
-_NULL, _BYTES = b"\x00", b"\x02"
+# The branches of a union of null and something, as their index in it: 0 and 1.
+_NULL, _VALUE = b"\x00", b"\x02"
+# Bytes of each record, or the same of all. They are joined, nulls left out.
+_Piece: TypeAlias = pa.Array | bytes
 
 
 def long(value: int) -> bytes:
@@ -34,28 +41,67 @@ def longs(values: Int64s) -> pa.LargeBinaryArray:
     return _binaries(np.concatenate([[0], np.cumsum(lengths)]), digits[places < lengths[:, None]])
 
 
-def datums(batch: pa.RecordBatch, topic: str, partition: int) -> pa.LargeBinaryArray:
-    """Each record of a normalised batch as one datum of the schema in schema.py."""
-    name = topic.encode()
-    headers = batch.column("headers")
-    counts = headers.value_lengths().to_numpy().astype(np.int64)
-    return _joined(
-        long(len(name)) + name + long(partition),
-        longs(batch.column("offset").to_numpy()),
-        longs(batch.column("timestamp").to_numpy()),
-        longs(batch.column("timestamp_type").to_numpy().astype(np.int64)),
-        *_nullable(batch.column("key")),
-        *_nullable(batch.column("value")),
+def datums(batch: pa.RecordBatch, schema: pa.Schema, topic: str, partition: int) -> pa.LargeBinaryArray:
+    """Each record of a normalised batch as one datum of a schema, whose columns are as they are stored.
+
+    :raises IntegrityError: a column that has no nulls by its schema has some.
+    """
+    place = {"topic": _text(topic), "partition": long(partition)}
+    pieces: list[_Piece] = []
+    for field in schema:
+        if is_place(field):
+            pieces.append(place[field.name])
+        else:
+            pieces += _column(batch.column(field.name), field)
+    return _joined(*pieces)
+
+
+def _column(values: pa.Array, field: pa.Field) -> list[_Piece]:
+    """The pieces of values that may be null, which is a union: its branch, then those of a value, null for null."""
+    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type) or pa.types.is_binary(values.type):
+        values = values.cast(pa.large_binary())
+    if not field.nullable:
+        if values.null_count:
+            raise IntegrityError(f"the records are not of the object's schema: {field.name} has no nulls, found some")
+        return _values(values, field.type)
+    if not values.null_count:
+        return [_VALUE, *_values(values, field.type)]
+    valid = values.is_valid()
+    branch = pc.if_else(valid, _scalar(_VALUE), _scalar(_NULL))
+    if pa.types.is_nested(values.type):
+        # Not what lies under a null, which may be anything.
+        places = np.cumsum(valid.to_numpy(zero_copy_only=False)) - 1
+        whole = _joined(*_values(values.filter(valid), field.type))
+        return [branch, whole.take(pc.if_else(valid, pa.array(places), pa.scalar(None, pa.int64())))]
+    absent = pa.scalar(None, pa.large_binary())
+    return [branch, *[p if p is values else pc.if_else(valid, p, absent) for p in _values(values, field.type)]]
+
+
+def _values(values: pa.Array, kind: pa.DataType) -> list[_Piece]:
+    """The pieces of values; of nulls whatever lies there.
+
+    :param kind: the schema's, which knows what may be null.
+    """
+    if pa.types.is_large_binary(values.type):
+        return [longs(_lengths(values)), values]
+    if pa.types.is_struct(kind):
+        return [piece for field, child in zip(kind, values.flatten(), strict=True) for piece in _column(child, field)]
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        counts = values.value_lengths().to_numpy().astype(np.int64)
+        items = _joined(*_column(values.flatten(), kind.value_field))
         # An array is a block of as many items as it has, and an empty block behind it.
-        pc.if_else(pa.array(counts > 0), longs(counts), _scalar(b"")),
-        _grouped(_items(headers.flatten()), counts),
-        _END_OF_ARRAY,
-    )
+        return [pc.if_else(pa.array(counts > 0), longs(counts), _scalar(b"")), _grouped(items, counts), _END_OF_ARRAY]
+    if pa.types.is_boolean(kind):
+        return [_fixed(values.cast(pa.uint8()))]
+    if pa.types.is_floating(kind):
+        return [_fixed(values)]
+    return [longs(values.cast(pa.int64()).fill_null(0).to_numpy())]
 
 
-def _items(headers: pa.StructArray) -> pa.LargeBinaryArray:
-    keys = headers.field("key").cast(pa.large_binary())
-    return _joined(longs(_lengths(keys)), keys, *_nullable(headers.field("value")))
+def _fixed(numbers: pa.Array) -> pa.LargeBinaryArray:
+    """Numbers as they lie in memory, the lowest byte first."""
+    plain = np.ascontiguousarray(numbers.fill_null(0).to_numpy())
+    return _binaries(np.arange(len(plain) + 1) * plain.itemsize, plain.view(np.uint8))
 
 
 def _grouped(items: pa.LargeBinaryArray, counts: Int64s) -> pa.LargeBinaryArray:
@@ -65,24 +111,22 @@ def _grouped(items: pa.LargeBinaryArray, counts: Int64s) -> pa.LargeBinaryArray:
     return _binaries(starts[np.concatenate([[0], np.cumsum(counts)])], data)
 
 
-def _nullable(values: pa.LargeBinaryArray) -> tuple[pa.Array, pa.Array, pa.Array]:
-    """The pieces of ["null", "bytes"]: the branch, the length and the bytes, the last two null for null."""
-    valid = values.is_valid()
-    lengths = longs(_lengths(values))
-    return (
-        pc.if_else(valid, _scalar(_BYTES), _scalar(_NULL)),
-        pc.if_else(valid, lengths, pa.scalar(None, pa.large_binary())),
-        values,
-    )
-
-
 def _lengths(values: pa.LargeBinaryArray) -> Int64s:
     lengths: Int64s = pc.binary_length(values).fill_null(0).to_numpy()
     return lengths
 
 
-def _joined(*pieces: pa.Array | bytes) -> pa.LargeBinaryArray:
-    columns = [_scalar(piece) if isinstance(piece, bytes) else piece for piece in pieces]
+def _text(value: str) -> bytes:
+    encoded = value.encode()
+    return long(len(encoded)) + encoded
+
+
+def _joined(*pieces: _Piece) -> pa.LargeBinaryArray:
+    columns: list[pa.Array | pa.Scalar] = []
+    # Neighbours that are the same in all records are one piece: each costs a copy a record.
+    for same, some in groupby(pieces, key=lambda piece: isinstance(piece, bytes)):
+        found = list(some)
+        columns += [_scalar(b"".join(found))] if same else found
     return pc.binary_join_element_wise(*columns, _scalar(b""), null_handling="skip")
 
 

@@ -1,4 +1,4 @@
-"""Avro object container files: one record a Kafka record, with everything Kafka had.
+"""Avro object container files: one datum a record, with the columns of the target's schema.
 
 Blocks end by the bytes of their records and are handed out as they end.
 """
@@ -15,11 +15,11 @@ import zstandard
 from isal import isal_zlib
 
 from kafka_archiver.formats.avro.datum import datums, long
-from kafka_archiver.formats.avro.schema import SCHEMA
+from kafka_archiver.formats.avro.schema import schema_of, stored
 from kafka_archiver.formats.base import Buffer, Target
 from kafka_archiver.formats.shared.compress import GZIP_LEVEL, ZSTD
 from kafka_archiver.formats.shared.cuts import cuts
-from kafka_archiver.formats.shared.records import normalised
+from kafka_archiver.formats.shared.records import held, normalised
 
 _MAGIC = b"Obj\x01"
 # Of the records before compression. Larger blocks are not smaller in the file.
@@ -45,6 +45,7 @@ class AvroEncoder:
 
     def __init__(self, target: Target) -> None:
         self._target = target
+        self._columns, self._stored = held(target.schema), stored(target.schema)
         codec, self._compress = _CODECS[target.settings.codec]
         # What ends every block: fixed, and another one in every object.
         self._sync = hashlib.md5(target.key.encode(), usedforsecurity=False).digest()
@@ -52,7 +53,7 @@ class AvroEncoder:
         self._rows = 0
         self._ready: list[Buffer] = [
             _MAGIC,
-            long(2) + _bytes(b"avro.schema") + _bytes(orjson.dumps(SCHEMA)),
+            long(2) + _bytes(b"avro.schema") + _bytes(orjson.dumps(schema_of(self._stored))),
             _bytes(b"avro.codec") + _bytes(codec) + long(0),
             self._sync,
         ]
@@ -65,7 +66,8 @@ class AvroEncoder:
     def write(self, batch: pa.RecordBatch) -> list[Buffer]:
         """Take records. Returns what is ready to be stored."""
         if batch.num_rows:
-            records = datums(normalised(batch), self._target.topic, self._target.partition)
+            target = self._target
+            records = datums(normalised(batch, self._columns), self._stored, target.topic, target.partition)
             _, positions, data = records.buffers()
             ends = np.frombuffer(positions, np.int64)[records.offset : records.offset + len(records) + 1]
             encoded = memoryview(data)

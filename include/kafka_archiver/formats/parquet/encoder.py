@@ -1,25 +1,28 @@
-"""Parquet: one row a Kafka record, with everything Kafka had.
+"""Parquet: one row a record, with the columns of the target's schema.
 
 Row groups end by the bytes of their records. The rows of the open one are held; `spill` moves them to disk.
 A timestamp that Kafka does not have is stored as Kafka says it, -1, and one beyond the year 9999 as it is.
 """
 
+from functools import reduce
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka_archiver.errors import ConfigError
 from kafka_archiver.formats.base import Buffer, Target
-from kafka_archiver.formats.parquet.file import SCHEMA, RowGroups
+from kafka_archiver.formats.parquet.file import RowGroups, stored
 from kafka_archiver.formats.shared.cuts import cuts
 from kafka_archiver.formats.shared.held import HeldRows
-from kafka_archiver.formats.shared.records import COLUMNS, normalised
+from kafka_archiver.formats.shared.records import held, is_kafkas, normalised
 from kafka_archiver.formats.vectors import Int64s
 
 # Of the records in memory: 27,000 of 1.2 KB or 160,000 of 140 B. Encoding one takes about as much again.
 _ROW_GROUP = 32 << 20
-# What a record counts besides its key, value and headers, so that half a million empty ones fill a row group too.
+# What a record counts besides its values, so that half a million empty ones fill a row group too. It
+# includes Kafka's numbers.
 _FIXED = 64
 
 
@@ -28,8 +31,10 @@ class ParquetEncoder:
 
     def __init__(self, target: Target) -> None:
         self._target = target
-        self._file = RowGroups(target.settings.codec)
-        self._rows = HeldRows(COLUMNS)
+        self._columns, self._stored = held(target.schema), stored(target.schema)
+        self._counted = [f for f in self._columns if not (is_kafkas(f) and pa.types.is_integer(f.type))]
+        self._file = RowGroups(target.schema, target.settings.codec)
+        self._rows = HeldRows(self._columns)
         self._size = 0
 
     @property
@@ -39,8 +44,8 @@ class ParquetEncoder:
 
     def write(self, batch: pa.RecordBatch) -> list[Buffer]:
         """Take records. Returns what is ready to be stored."""
-        batch = normalised(batch)
-        sizes = _sizes(batch)
+        batch = normalised(batch, self._columns)
+        sizes = _sizes(batch, self._counted)
         ready: list[Buffer] = []
         start = 0
         for end in cuts(sizes, self._size, _ROW_GROUP):
@@ -64,22 +69,41 @@ class ParquetEncoder:
         rows = self._rows.take()
         self._size = 0
         count = len(rows)
-        topic = pa.DictionaryArray.from_arrays(np.zeros(count, np.int8), pa.array([self._target.topic]))
-        partition = pa.repeat(pa.scalar(self._target.partition, pa.int32()), count)
-        columns = {"topic": topic, "partition": partition, **dict(zip(rows.column_names, rows.columns, strict=True))}
-        columns["timestamp"] = columns["timestamp"].cast(SCHEMA.field("timestamp").type)
-        return self._file.add(pa.Table.from_arrays([columns[name] for name in SCHEMA.names], schema=SCHEMA))
+        columns = dict(zip(rows.column_names, rows.columns, strict=True))
+        # Batches may bring columns of these names that are not Kafka's.
+        columns.setdefault("topic", pa.DictionaryArray.from_arrays(np.zeros(count, np.int8), [self._target.topic]))
+        columns.setdefault("partition", pa.repeat(pa.scalar(self._target.partition, pa.int32()), count))
+        if (times := self._stored.get_field_index("timestamp")) >= 0:
+            # Kafka's are numbers, which become instants; they are not copied.
+            columns["timestamp"] = columns["timestamp"].cast(self._stored.field(times).type)
+        arrays = [columns[name] for name in self._stored.names]
+        return self._file.add(pa.Table.from_arrays(arrays, schema=self._stored))
 
 
-def _sizes(batch: pa.RecordBatch) -> Int64s:
-    """The bytes of each record of a normalised batch, as they count for a row group."""
-    headers = batch.column("headers")
-    parts = headers.flatten()
-    ends = np.concatenate([[0], np.cumsum(_lengths(parts.field("key")) + _lengths(parts.field("value")))])
-    last = np.cumsum(headers.value_lengths().to_numpy())
-    sizes: Int64s = np.diff(ends[last], prepend=0)
-    sizes += _FIXED + _lengths(batch.column("key")) + _lengths(batch.column("value"))
+def _sizes(batch: pa.RecordBatch, fields: list[pa.Field]) -> Int64s:
+    """The bytes of each record of a normalised batch, as they count for a row group: of these columns, and `_FIXED`."""
+    sizes = np.full(batch.num_rows, _FIXED, np.int64)
+    for field in fields:
+        try:
+            sizes += _sizes_of(batch.column(field.name))
+        except pa.ArrowNotImplementedError as error:
+            raise ConfigError(f"store.format: parquet does not store {field.name}: {field.type}") from error
     return sizes
+
+
+def _sizes_of(values: pa.Array) -> Int64s:
+    """The bytes of each value. What is fixed in width counts where it is null, too."""
+    kind = values.type
+    if pa.types.is_struct(kind):
+        return reduce(np.add, map(_sizes_of, values.flatten()))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        ends = np.concatenate([[0], np.cumsum(_sizes_of(values.flatten()))])
+        last = np.cumsum(values.value_lengths().fill_null(0).to_numpy())
+        sizes: Int64s = np.diff(ends[last], prepend=0)
+        return sizes
+    if pa.types.is_primitive(kind) or pa.types.is_decimal(kind):
+        return np.full(len(values), max(1, kind.bit_width // 8), np.int64)
+    return _lengths(values)
 
 
 def _lengths(values: pa.Array) -> Int64s:
