@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tests.support.http import Handler, serving
+from tests.support.http_servers import Handler, serving
 
 _STATUS = {
     "phase": "Succeeded",

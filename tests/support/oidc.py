@@ -14,7 +14,7 @@ from typing import Any
 import jwt
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from tests.support.http import Handler, serving
+from tests.support.http_servers import Handler, serving
 
 AUDIENCE, KEY_ID = "kafka", "key-1"
 

@@ -6,7 +6,7 @@ from base64 import b64encode
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from tests.support.http import Handler, serving
+from tests.support.http_servers import Handler, serving
 
 
 def guarding(url: str, user_info: str, certificate: Path | None = None) -> AbstractContextManager[str]:
