@@ -111,8 +111,12 @@ def test_what_needs_no_run_is_done_while_the_dag_is_paused(
 ) -> None:
     pause(session)
     brokers.logs.update({P0: Range(3, 3), P1: Range(3, 3)})
+    before = stored(settled)
     capsys.readouterr()
-    assert call("repair", "orders", "--output", "json") == 0
+    assert call("repair", "orders", "--lost", OBJECTS[0]) == 1
+    assert "3 objects would be on record as lost for ever" in capsys.readouterr().err
+    assert stored(settled) == before, "nobody was asked"
+    assert call("repair", "orders", "--yes", "--output", "json") == 0
     shown = capsys.readouterr()
     assert {(a["action"], a["what"]) for a in json.loads(shown.out)["actions"]} == {("lost", key) for key in OBJECTS}
     assert f"Run {RUN}+r1: 4 objects of run {RUN} on record as lost." in shown.err

@@ -94,10 +94,10 @@ def test_a_date_to_come() -> None:
     one = only(sound(run("success", DUE), to_come))
     assert (one.name, one.severity) == ("date to come", "problem")
     assert "has the date 2027-12-27T09:20:00Z, which is to come: Airflow calls it running" in one.found
-    assert one.do == (
-        "curl -X DELETE -H 'Authorization: Bearer TOKEN' "
-        "http://airflow/api/v2/dags/archive_orders/dagRuns/manual__2027-12-27T00%3A00%3A00%2B00%3A00",
-    )
+    place = "http://airflow/api/v2/dags/archive_orders/dagRuns/manual__2027-12-27T00%3A00%3A00%2B00%3A00"
+    token = "-H 'Authorization: Bearer TOKEN'"
+    fail = f"""curl {token} -H 'Content-Type: application/json' -X PATCH -d '{{"state": "failed"}}' {place}"""
+    assert one.do == (f"{fail} && curl {token} -X DELETE {place}",)
 
 
 def test_a_clock_that_is_a_little_behind_makes_no_date_to_come() -> None:

@@ -1,5 +1,6 @@
 """`airflow archive repair`: what an audit finds wrong is put right, or put on record as lost."""
 
+import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -32,6 +33,7 @@ def repair(args: Namespace) -> Answer:
         return _answer(archive.archive, rows, False, failures)
     if repairs.again or repairs.anew:
         require_active(name)
+    _require_consent(repairs, args)
     lost = f"{repairs.lost_rows:,} records are lost for ever then. " if repairs.lost else ""
     if not args.yes and not agreed(f"{lost}Repair archive {archive.archive}: {_counts(repairs)}?"):
         return _answer(archive.archive, rows, False, failures)
@@ -48,7 +50,23 @@ def repair(args: Namespace) -> Answer:
     if repairs.again:
         _run(name, {"repair": list(repairs.again)})
     report = _audit(context, args.deep)
+    if find(context, report, ()):
+        print("Some of what is left could not be judged before this repair: run it once more.")
     return _answer(archive.archive, rows, True, [str(finding) for finding in report.damage])
+
+
+def _require_consent(repairs: Repairs, args: Namespace) -> None:
+    """What cannot be undone is done only if a person says so, who is named the objects or asked.
+
+    :raises ConfigError: nobody can be asked.
+    """
+    unnamed = {entry.key for entries in repairs.lost.values() for entry in entries} - set(args.lost or ())
+    if unnamed and not args.yes and not sys.stdin.isatty():
+        raise ConfigError(
+            f"{count(len(unnamed), 'object')} would be on record as lost for ever ({min(unnamed)} …), and there is no "
+            "terminal to ask at. Nothing was changed. `--dry-run` lists them, `--yes` agrees to all, `--lost KEY` to "
+            "one"
+        )
 
 
 def _audit(context: Context, deep: bool) -> Report:
