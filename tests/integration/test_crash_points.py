@@ -13,6 +13,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import psutil
@@ -141,7 +142,12 @@ def topic(kafka: Kafka) -> str:
 
 @pytest.fixture
 def watched(kafka: Kafka, s3: S3, proxy: S3Proxy, tmp_path: Path, topic: str) -> Watch:
-    return lambda kill: Watched(Archiver(kafka, s3, tmp_path, [topic], proxy=proxy, plain=True), proxy, kill)
+    def watch(kill: Callable[[int, int], None]) -> Watched:
+        # The clock of the steps that are processes: the first run closes all hours that are over by it.
+        clock = [datetime.now(UTC)]
+        return Watched(Archiver(kafka, s3, tmp_path, [topic], proxy=proxy, plain=True, now=clock), proxy, kill)
+
+    return watch
 
 
 # Hours from here on close by the real clock: more of them when the test takes longer.

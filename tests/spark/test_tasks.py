@@ -88,7 +88,10 @@ def test_a_task_that_fails_early_hands_its_error_over_as_it_is_and_spark_goes_on
     with pytest.raises(PermanentError) as caught:
         archiver.job().run(work.archive[0])
     assert str(caught.value).startswith(f"{topic}[0] offset 0: ")
-    assert list(archiver.context.store.list_uploads("")) == []
+    # Where Spark reads, it may end a worker before that has thrown away what it had sent; the run's verify does then.
+    if reader == "native":
+        assert list(archiver.context.store.list_uploads("")) == []
     archiver.choose(bad_record="skip")
     archiver.work(work)
+    assert list(archiver.context.store.list_uploads("")) == []
     assert archiver.account(hour(0)) == {"archived": 3_020, "filtered": 1}

@@ -84,7 +84,7 @@ def test_ranges_are_ranges_after_reading_too() -> None:
     assert partition(ranges=[[2, 5]]).offset_ranges == (Range(2, 5),)
 
 
-@pytest.mark.parametrize("wrong", [{"chunk_records": 0}, {"part_bytes": (5 << 20) - 1}, {"layout": "weekly"}])
+@pytest.mark.parametrize("wrong", [{"chunk_records": 0}, {"part_bytes": (5 << 20) - 1}])
 def test_settings_that_cannot_work_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValidationError, match=next(iter(wrong))):
         Settings(**wrong)
