@@ -7,7 +7,7 @@ the next run would stop at.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from kafka_archiver.advice import once
+from kafka_archiver.advice import dag_id, once
 from kafka_archiver.errors import PolicyError
 from kafka_archiver.planning.beginnings import each, troubles
 from kafka_archiver.planning.state import Beginning, Known, PartitionState
@@ -119,7 +119,7 @@ def of_brokers(context: Context, observed: Observed) -> Iterator[Trouble]:
     decided = (d for b in each(archive, seen, known).values() if isinstance(b, Beginning) for d in b.decided)
     for text in dict.fromkeys(decided):
         found = f"{text}; the archive's policies decide this way, at the next run"
-        yield warning(_name(text.partition(":")[0]), found, f"airflow archive plan {archive.archive}")
+        yield warning(_name(text.partition(":")[0]), found, f"airflow dags trigger {dag_id(archive.archive)}")
     yield from _other_cluster(context, observed.line)
 
 
