@@ -1,12 +1,12 @@
 """What a person can do about it: the exact commands that messages name, and the DAG they are about. Pure."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 # What the choices that go on do.
 _MEANS = {
     "record_loss": "what is gone is shown as lost for ever",
-    "new_generation": "the log is archived from its start, beside the old objects",
+    "new_generation": "the log is archived anew, beside the old objects",
     "follow_ledger": "archiving goes on where the ledger ends",
     "resume_from_ledger": "archiving goes on where the ledger ends",
 }
@@ -29,6 +29,12 @@ def choose_all(archive: str, choices: Mapping[str, str]) -> str:
         "One run stops at each of these, so choose for all of them. To go on: once with "
         f"`{once(archive, choices)}`, always with {always}"
     )
+
+
+def meanings(commands: Iterable[str]) -> str:
+    """What the choices in these commands do: "record_loss: …; …"."""
+    told = " ".join(commands)
+    return "; ".join(f"{choice}: {means}" for choice, means in _MEANS.items() if f'"{choice}"' in told)
 
 
 def once(archive: str, choices: Mapping[str, str]) -> str:

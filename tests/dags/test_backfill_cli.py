@@ -379,11 +379,11 @@ def test_asks_before_finished_runs_are_run_again(
     one = ("--reset-dagruns", "-s", "2026-11-20", "archive_t")
     assert backfill(*one) == 0
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
-    monkeypatch.setattr("builtins.input", lambda question: "n")
+    monkeypatch.setattr("sys.stdin.readline", lambda: "n\n", raising=False)
     assert backfill(*one) == 1
     assert [run.clear_number for run in runs(session)] == [0]
     assert backfill("--yes", *one) == 0
-    monkeypatch.setattr("builtins.input", lambda question: "y")
+    monkeypatch.setattr("sys.stdin.readline", lambda: "y\n", raising=False)
     assert backfill(*one) == 0
     assert [run.clear_number for run in runs(session)] == [2]
 

@@ -1,15 +1,20 @@
 """`airflow archive`: what it answers, for people and for programs, and how it says that it cannot."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 import yaml
 
+from kafka_archiver.documents import isoformat
 from kafka_archiver.errors import TransientError
+from kafka_archiver.orchestration.cli.find import find_archive
+from kafka_archiver.orchestration.dag_run.schedule import last_interval
 from kafka_archiver.ranges import Range
 from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.plan import plan
 from tests.dags.conftest import Call
 from tests.support.brokers import Brokers
 from tests.support.runs import P0, P1, lines, run
@@ -241,6 +246,19 @@ def test_plan_is_of_the_last_complete_interval(
     assert call("plan", "orders", "-o", "json") == 0
     end = datetime.fromisoformat(json.loads(capsys.readouterr().out)["plan"]["interval"]["end"])
     assert before - timedelta(hours=1) < end <= datetime.now(UTC)
+
+
+def test_plan_is_of_what_came_since_the_last_interval_was_planned(
+    call: Call, context: Context, orders: Path, brokers: Brokers, capsys: pytest.CaptureFixture[str]
+) -> None:
+    last = last_interval(find_archive("orders"), datetime.now(UTC))
+    plan(replace(context, clock=lambda: datetime.now(UTC)), last, "scheduled")
+    brokers.logs[P0] = Range(0, 9)
+    assert call("plan", "orders", "-o", "json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["exists"], found["offsets"], found["finished_first"]) == (False, 6, [last.id])
+    assert call("plan", "orders", "-i", isoformat(last.start), "-o", "json") == 0
+    assert json.loads(capsys.readouterr().out)["exists"]
 
 
 def test_plan_says_which_policies_decided(

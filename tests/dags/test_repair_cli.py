@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafka_archiver.errors import ConfigError
-from kafka_archiver.keys import progress_document
+from kafka_archiver.keys import progress_document, run_document
 from kafka_archiver.orchestration.dag_run.params import checked_run
 from kafka_archiver.ranges import Range
 from kafka_archiver.steps.context import Context
@@ -82,8 +82,20 @@ def test_it_starts_a_run_and_tells_what_is_left(
     assert confs(session) == [{"repair": [RUN]}]
     shown = capsys.readouterr()
     assert "Repair of orders: done" in shown.out
+    assert "run it once more" not in shown.err, "that would do the same"
     assert "archive       success             7 s" in shown.err
     assert f"{OBJECTS[0]}: object-missing: found nothing" in shown.err
+
+
+def test_what_could_not_be_judged_before_is_another_repair(
+    call: Call, settled: Context, session: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settled.store.delete(run_document("orders", RUN, "plan"))
+    capsys.readouterr()
+    assert call("repair", "orders", "--yes", "--output", "json") == 1
+    shown = capsys.readouterr()
+    assert {action["action"] for action in json.loads(shown.out)["actions"]} == {"restore"}
+    assert "run it once more" in shown.err
 
 
 def test_a_failed_run_fails_the_command(

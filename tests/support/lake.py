@@ -11,7 +11,7 @@ from typing import Any
 
 from kafka_archiver.audit.report import Report
 from kafka_archiver.config import Archive
-from kafka_archiver.formats.base import RECORD, VALUE
+from kafka_archiver.formats.base import COLUMNS, VALUE
 from kafka_archiver.intervals import Interval, to_ms
 from kafka_archiver.kafka.cluster import Topic
 from kafka_archiver.ledger import Ledger
@@ -118,7 +118,7 @@ class Lake:
         """The engine."""
         settings = plan.settings
         job = WriteJob.of(plan, bad_record)
-        columns = VALUE.names if settings.content == "value" and bad_record != "dead_letter" else RECORD.names[2:]
+        columns = VALUE.names if settings.content == "value" and bad_record != "dead_letter" else COLUMNS
         found = []
         for chunk in chunks:
             rows = [self._row(chunk.name, offset) for offset in range(chunk.start, chunk.end)]

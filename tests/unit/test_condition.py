@@ -98,6 +98,8 @@ def test_a_moved_group() -> None:
     assert one.do[0] == f"airflow dags trigger archive_orders --conf '{follow}'"
     assert one.do[1].endswith("--topic orders:1 --reset-offsets --to-offset 3 --execute")
     assert '"new_generation"' in one.do[2]
+    assert "new_generation: the log is archived anew, beside the old objects" in one.found
+    assert "follow_ledger: archiving goes on where the ledger ends" in one.found
 
 
 def test_a_recreated_topic_and_what_waits_in_it() -> None:

@@ -37,6 +37,8 @@ VALUE = pa.schema([RECORD.field("offset"), RECORD.field("timestamp"), RECORD.fie
 SCHEMAS: Mapping[Content, pa.Schema] = {"value": VALUE, "record": RECORD}
 # The columns that the target says of all records of an object, so batches lack them.
 PLACE = ("topic", "partition")
+# What remains of a record beside them.
+COLUMNS = [name for name in RECORD.names if name not in PLACE]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

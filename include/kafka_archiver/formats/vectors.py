@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-Int64s = npt.NDArray[np.int64]
+from kafka_archiver.columns import Int64s
+
 # Positions of type `binary` have 32 bits.
 MOST = 2**31 - 1
 
@@ -37,6 +38,12 @@ def binaries(values: Sequence[bytes | None]) -> pa.Array:
     np.cumsum(lengths, out=positions[1:], dtype=np.int32)
     data = b"".join(values)  # type: ignore[arg-type]
     return pa.Array.from_buffers(pa.binary(), len(values), [None, pa.py_buffer(positions), pa.py_buffer(data)])
+
+
+def lengths(values: pa.Array) -> Int64s:
+    """The bytes of each value; those of null are 0."""
+    found: Int64s = pc.binary_length(values).fill_null(0).to_numpy()
+    return found
 
 
 def _fit(size: int) -> None:

@@ -9,8 +9,9 @@ import confluent_kafka
 import numpy as np
 import pyarrow as pa
 
+from kafka_archiver.columns import Int64s
 from kafka_archiver.formats.base import RECORD, UNREAD, VALUE
-from kafka_archiver.formats.vectors import Int64s, binaries, int64s, vector
+from kafka_archiver.formats.vectors import binaries, int64s, vector
 
 # Its stubs know no type of a record that was consumed.
 Message: Any = confluent_kafka.Message

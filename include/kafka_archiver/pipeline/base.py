@@ -6,8 +6,8 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
+from kafka_archiver.columns import Int64s
 from kafka_archiver.errors import IntegrityError
-from kafka_archiver.formats.vectors import Int64s
 
 
 class Marks:

@@ -6,9 +6,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from kafka_archiver.columns import column
+from kafka_archiver.columns import Int64s, column
 from kafka_archiver.errors import IntegrityError
-from kafka_archiver.formats.vectors import Int64s
 from kafka_archiver.pipeline.base import Marks, Stage
 from kafka_archiver.pipeline.rows import rows_where
 

@@ -10,7 +10,7 @@ from kafka_archiver.advice import choose
 from kafka_archiver.columns import column
 from kafka_archiver.errors import BadRecordError
 from kafka_archiver.formats import dead_letter
-from kafka_archiver.formats.base import RECORD
+from kafka_archiver.formats.base import COLUMNS
 from kafka_archiver.pipeline.rows import rows_where
 from kafka_archiver.pipeline.unread import unread
 from kafka_archiver.plan import Chunk
@@ -19,8 +19,6 @@ from kafka_archiver.writer.disk import disk
 from kafka_archiver.writer.openers import dead_letters
 from kafka_archiver.writer.result import Limits, WriteJob, WrittenObject
 from kafka_archiver.writer.upload import Sender
-
-_COLUMNS = RECORD.names[2:]
 
 
 class BadRecords:
@@ -39,8 +37,7 @@ class BadRecords:
     def take(self, batch: pa.RecordBatch, reasons: Mapping[int, str]) -> None:
         """Take the records at these offsets.
 
-        :param batch: as the reader gave it. A dead letter has all that Kafka had, so all columns of `RECORD` but topic
-            and partition.
+        :param batch: as the reader gave it. A dead letter has all that Kafka had, so all of `COLUMNS`.
         :param reasons: by offset.
         :raises BadRecordError: the policy is `fail`; names all of them.
         """
@@ -55,7 +52,7 @@ class BadRecords:
             "; ".join(dict.fromkeys([reasons[offset], *lacks.get(offset, ())[1:]]))
             for offset in rows.column("offset").to_pylist()
         ]
-        letters = rows.select(_COLUMNS).append_column(dead_letter.ERROR, pa.array(errors, pa.string()))
+        letters = rows.select(COLUMNS).append_column(dead_letter.ERROR, pa.array(errors, pa.string()))
         self._letters.write(None, letters)
 
     def finish(self) -> tuple[WrittenObject, ...]:

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from kafka_archiver.columns import Int64s
 from kafka_archiver.errors import IntegrityError
-from kafka_archiver.formats.vectors import Int64s
 from kafka_archiver.plan import Chunk
 
 

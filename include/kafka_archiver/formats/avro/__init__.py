@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
 from kafka_archiver.documents import Value
+from kafka_archiver.formats.shared.makers import MAKERS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,11 +23,7 @@ class Avro:
     default_codec = "zstd"
     contents: ClassVar[frozenset[Content]] = frozenset({"record"})
     options = Value
-    makers: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "none": ("orjson", "pyarrow"),
-        "gzip": ("isal", "orjson", "pyarrow"),
-        "zstd": ("zstandard", "orjson", "pyarrow"),
-    }
+    makers: ClassVar[Mapping[str, tuple[str, ...]]] = MAKERS
     known: ClassVar[Mapping[str, str]] = {
         "gzip-record": "07bf776095b5b815d4604ba1f99ae4e6",
         "none-record": "4e12be970b5111fab805cc885dfc872d",

@@ -11,9 +11,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka_archiver.columns import Int64s
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.formats.shared.records import is_place
-from kafka_archiver.formats.vectors import Int64s
+from kafka_archiver.formats.vectors import lengths
 
 _BITS = 7
 # The smallest numbers that take one byte more than the last.
@@ -83,7 +84,7 @@ def _values(values: pa.Array, kind: pa.DataType) -> list[_Piece]:
     :param kind: the schema's, which knows what may be null.
     """
     if pa.types.is_large_binary(values.type):
-        return [longs(_lengths(values)), values]
+        return [longs(lengths(values)), values]
     if pa.types.is_struct(kind):
         return [piece for field, child in zip(kind, values.flatten(), strict=True) for piece in _column(child, field)]
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
@@ -109,11 +110,6 @@ def _grouped(items: pa.LargeBinaryArray, counts: Int64s) -> pa.LargeBinaryArray:
     _, positions, data = items.buffers()
     starts = np.frombuffer(positions, np.int64)[items.offset : items.offset + len(items) + 1]
     return _binaries(starts[np.concatenate([[0], np.cumsum(counts)])], data)
-
-
-def _lengths(values: pa.LargeBinaryArray) -> Int64s:
-    lengths: Int64s = pc.binary_length(values).fill_null(0).to_numpy()
-    return lengths
 
 
 def _text(value: str) -> bytes:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
 from kafka_archiver.documents import Value
+from kafka_archiver.formats.shared.makers import MAKERS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,11 +23,7 @@ class JsonLines:
     default_codec = "gzip"
     contents: ClassVar[frozenset[Content]] = frozenset({"value", "record"})
     options = Value
-    makers: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "none": ("orjson", "pyarrow"),
-        "gzip": ("isal", "orjson", "pyarrow"),
-        "zstd": ("zstandard", "orjson", "pyarrow"),
-    }
+    makers: ClassVar[Mapping[str, tuple[str, ...]]] = MAKERS
     known: ClassVar[Mapping[str, str]] = {
         "gzip-record": "08d1592b87216bd9e0c06f3c26d69a20",
         "gzip-value": "245475733a3efef2f7674a24d5e0ee24",

@@ -5,9 +5,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka_archiver.columns import Int64s
 from kafka_archiver.formats.base import Buffer, Rejections
 from kafka_archiver.formats.json_text import is_json
-from kafka_archiver.formats.vectors import Int64s, large_binary
+from kafka_archiver.formats.vectors import large_binary
 
 _NEWLINE, _RETURN, _SPACE = b"\n\r "
 # Looking in pieces that fit the CPU's cache is twice as fast.

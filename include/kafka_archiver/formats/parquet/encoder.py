@@ -9,15 +9,15 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from kafka_archiver.columns import Int64s
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.formats.base import Buffer, Target
 from kafka_archiver.formats.parquet.file import RowGroups, stored
 from kafka_archiver.formats.shared.cuts import cuts
 from kafka_archiver.formats.shared.held import HeldRows
 from kafka_archiver.formats.shared.records import held, is_kafkas, normalised
-from kafka_archiver.formats.vectors import Int64s
+from kafka_archiver.formats.vectors import lengths
 
 # Of the records in memory: 27,000 of 1.2 KB or 160,000 of 140 B. Encoding one takes about as much again.
 _ROW_GROUP = 32 << 20
@@ -103,9 +103,4 @@ def _sizes_of(values: pa.Array) -> Int64s:
         return sizes
     if pa.types.is_primitive(kind) or pa.types.is_decimal(kind):
         return np.full(len(values), max(1, kind.bit_width // 8), np.int64)
-    return _lengths(values)
-
-
-def _lengths(values: pa.Array) -> Int64s:
-    lengths: Int64s = pc.binary_length(values).fill_null(0).to_numpy()
-    return lengths
+    return lengths(values)

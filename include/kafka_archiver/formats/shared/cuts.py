@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kafka_archiver.formats.vectors import Int64s
+from kafka_archiver.columns import Int64s
 
 
 def cuts(sizes: Int64s, held: int, limit: int) -> list[int]:

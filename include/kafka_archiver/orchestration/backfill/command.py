@@ -20,6 +20,7 @@ from kafka_archiver.orchestration.backfill.request import Request
 from kafka_archiver.orchestration.backfill.wait import settle, wait
 from kafka_archiver.orchestration.metadata.patience import patiently
 from kafka_archiver.orchestration.metadata.transactions import whole_transactions
+from kafka_archiver.orchestration.terminal.consent import agreed
 from kafka_archiver.orchestration.terminal.failures import plainly
 from kafka_archiver.orchestration.terminal.output import Table, show
 
@@ -88,12 +89,11 @@ def _require_active(request: Request, outlook: Outlook) -> None:
 
 
 def _require_consent(request: Request, outlook: Outlook, yes: bool) -> None:
-    """Ask before finished runs are run again. Without a terminal there is nobody to ask."""
+    """Ask before finished runs are run again."""
     again = sum(row.state is not None for row in outlook.chosen)
-    if yes or request.reprocess != "completed" or not again or not sys.stdin.isatty():
+    if yes or request.reprocess != "completed" or not again:
         return
-    question = f"{_runs(again)} of {request.dag_id} will run again. Go on? [y/N] "
-    if input(question).strip().lower() not in ("y", "yes"):
+    if not agreed(f"{_runs(again)} of {request.dag_id} will run again. Go on?"):
         _say("Nothing was changed.")
         raise SystemExit(1)
 

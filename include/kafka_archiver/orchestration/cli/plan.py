@@ -7,17 +7,22 @@ from datetime import UTC, datetime
 from kafka_archiver.documents import isoformat
 from kafka_archiver.orchestration.cli.find import find_archive
 from kafka_archiver.orchestration.connections import open_archive
-from kafka_archiver.orchestration.dag_run.schedule import interval_from, last_interval
+from kafka_archiver.orchestration.dag_run.schedule import interval_from, last_interval, second_before
 from kafka_archiver.orchestration.terminal.output import Answer, Table, answering
-from kafka_archiver.steps.plan import Preview, preview
+from kafka_archiver.steps.plan import Preview, has_newer, preview
 
 
 @answering
 def show_plan(args: Namespace) -> Answer:
-    """The plan that the interval has, or would get now."""
+    """The plan that the interval has, or would get now; of no interval in particular, that of a run triggered now."""
     archive, now = find_archive(args.archive), datetime.now(UTC)
-    interval = interval_from(archive, args.interval_start) if args.interval_start else last_interval(archive, now)
-    found = preview(open_archive(archive), interval, "backfill" if args.backfill else "scheduled")
+    context, interval = open_archive(archive), last_interval(archive, now)
+    if args.interval_start:
+        interval = interval_from(archive, args.interval_start)
+    elif not args.backfill and has_newer(context, interval, now) is False:
+        # As a run that is triggered now: its interval has a plan already, so it takes one of its own.
+        interval = second_before(now)
+    found = preview(context, interval, "backfill" if args.backfill else "scheduled")
     return Answer(found.model_dump(), list(_tables(found)))
 
 

@@ -1,6 +1,5 @@
 """`airflow archive repair`: what an audit finds wrong is put right, or put on record as lost."""
 
-import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -12,7 +11,7 @@ from kafka_archiver.errors import ConfigError
 from kafka_archiver.orchestration.cli.find import find_archive
 from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.metadata.start import require_active, run_to_its_end
-from kafka_archiver.orchestration.terminal.consent import agreed
+from kafka_archiver.orchestration.terminal.consent import agreed, can_ask
 from kafka_archiver.orchestration.terminal.output import Answer, Cell, Table, answering
 from kafka_archiver.steps.auditing import audit
 from kafka_archiver.steps.context import Context
@@ -50,7 +49,8 @@ def repair(args: Namespace) -> Answer:
     if repairs.again:
         _run(name, {"repair": list(repairs.again)})
     report = _audit(context, args.deep)
-    if find(context, report, ()):
+    tried = {(row["action"], row["what"]) for row in rows}
+    if any((row["action"], row["what"]) not in tried for row in _rows(find(context, report))):
         print("Some of what is left could not be judged before this repair: run it once more.")
     return _answer(archive.archive, rows, True, [str(finding) for finding in report.damage])
 
@@ -61,7 +61,7 @@ def _require_consent(repairs: Repairs, args: Namespace) -> None:
     :raises ConfigError: nobody can be asked.
     """
     unnamed = {entry.key for entries in repairs.lost.values() for entry in entries} - set(args.lost or ())
-    if unnamed and not args.yes and not sys.stdin.isatty():
+    if unnamed and not args.yes and not can_ask():
         raise ConfigError(
             f"{count(len(unnamed), 'object')} would be on record as lost for ever ({min(unnamed)} …), and there is no "
             "terminal to ask at. Nothing was changed. `--dry-run` lists them, `--yes` agrees to all, `--lost KEY` to "

@@ -3,9 +3,14 @@
 import sys
 
 
+def can_ask() -> bool:
+    """Whether there is a person at a terminal."""
+    return sys.stdin.isatty()
+
+
 def agreed(question: str) -> bool:
     """Whether the person at the terminal agrees; without a terminal there is nobody to ask, and that means yes."""
-    if not sys.stdin.isatty():
+    if not can_ask():
         return True
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -7,7 +7,7 @@ the next run would stop at.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from kafka_archiver.advice import dag_id, once
+from kafka_archiver.advice import dag_id, meanings, once
 from kafka_archiver.errors import PolicyError
 from kafka_archiver.planning.beginnings import each, troubles
 from kafka_archiver.planning.state import Beginning, Known, PartitionState
@@ -115,7 +115,7 @@ def of_brokers(context: Context, observed: Observed) -> Iterator[Trouble]:
             # A run with one choice alone would stop at the next policy.
             others = (command for command in commands if not command.startswith("airflow dags trigger "))
             commands = (once(archive.archive, choices), *others)
-        yield problem(_name(stop.policy), stop.found, *commands)
+        yield problem(_name(stop.policy), f"{stop.found.rstrip('.:')}. Choices: {meanings(commands)}", *commands)
     decided = (d for b in each(archive, seen, known).values() if isinstance(b, Beginning) for d in b.decided)
     for text in dict.fromkeys(decided):
         found = f"{text}; the archive's policies decide this way, at the next run"

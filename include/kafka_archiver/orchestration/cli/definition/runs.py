@@ -27,7 +27,8 @@ docs/FORMAT.md)}}.
             type=moment,
             metavar="TIME",
             help="Where the interval starts, as in 2026-11-21T05:00:00Z;\n"
-            "default: the last complete one of the schedule",
+            "default: as a run that is triggered now. That is the last complete interval of the schedule or,\n"
+            "if it has a plan already, what came to Kafka since",
         ),
         option(
             "--backfill",
