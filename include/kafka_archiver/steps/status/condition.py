@@ -115,12 +115,16 @@ def of_brokers(context: Context, observed: Observed) -> Iterator[Trouble]:
             # A run with one choice alone would stop at the next policy.
             others = (command for command in commands if not command.startswith("airflow dags trigger "))
             commands = (once(archive.archive, choices), *others)
-        yield problem(_name(stop.policy), f"{stop.found.rstrip('.:')}. Choices: {meanings(commands)}", *commands)
+        yield problem(_name(stop.policy), _with_choices(stop.found, meanings(commands)), *commands)
     decided = (d for b in each(archive, seen, known).values() if isinstance(b, Beginning) for d in b.decided)
     for text in dict.fromkeys(decided):
         found = f"{text}; the archive's policies decide this way, at the next run"
         yield warning(_name(text.partition(":")[0]), found, f"airflow dags trigger {dag_id(archive.archive)}")
     yield from _other_cluster(context, observed.line)
+
+
+def _with_choices(found: str, means: str) -> str:
+    return f"{found.rstrip('.')}. Choices: {means}" if means else found
 
 
 def _other_cluster(context: Context, line: Line) -> Iterator[Trouble]:
