@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,7 @@ from scripts.stack.s3 import S3
 from scripts.stack.spark_conf import driver_settings
 from tests.support.plain import PlainEngine
 from tests.support.proxy import S3Proxy
+from tests.support.step import start_step
 from tests.support.topics import DAY
 from tests.support.worlds import Clocked
 
@@ -179,17 +181,10 @@ class Archiver:
             start_new_session=True,
         )
 
-    def start_step(self, name: str, *arguments: str) -> "subprocess.Popen[str]":
-        """A step in a process of its own."""
-        return subprocess.Popen(
-            [sys.executable, "-m", "tests.support.step", name, self.archive.model_dump_json(by_alias=True), *arguments],
-            env=self.environment(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            cwd=self.directory,
-            start_new_session=True,
-        )
+    def start_step(self, name: str, *runs: str) -> BaseProcess:
+        """A step in a process of its own; what it says is in the file `step.log`."""
+        log = self.directory / "step.log"
+        return start_step(log, name, self.archive, self._outside(), self.now[0], runs)
 
     def job(self, plain: bool = False) -> ArchiveStep:
         """The job in this process: in the Spark session that is running, or without Spark."""
