@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 from bench.commands import measured
 from bench.figures import Bare, Result
@@ -35,12 +34,6 @@ class Bench:
         beside = self._bare(name, scenario, topic, few) if bare else None
         return Result(name=name, tiny=tiny, run=run, cores=self._settings.cores, bare=beside)
 
-    def draw(self, name: str, scenario: Scenario, file: Path) -> None:
-        """Draw where the time of its job goes, instead of measuring it."""
-        topic = self._fill(name, scenario, self._number)
-        self._say(f"{name}: the job, sampled, to {file}")
-        self._archive(scenario, topic, file)
-
     def _fill(self, name: str, scenario: Scenario, number: int) -> str:
         topic = scenario.topic(number)
         self._say(f"{name}: {number:,} records in {topic} (kept for later runs)")
@@ -48,9 +41,8 @@ class Bench:
         fill(self._services.kafka.bootstrap_servers, topic, scenario.partitions, made, number)
         return topic
 
-    def _archive(self, scenario: Scenario, topic: str, flame_graph: Path | None = None) -> JobRun:
-        settings = replace(self._settings, store={**scenario.store, **self._settings.store})
-        return archive(self._services, topic, settings, flame_graph)
+    def _archive(self, scenario: Scenario, topic: str) -> JobRun:
+        return archive(self._services, topic, replace(self._settings, store=scenario.store))
 
     def _bare(self, name: str, scenario: Scenario, topic: str, few: str) -> Bare:
         self._say(f"{name}: the bare program")
