@@ -4,7 +4,6 @@ import json
 import re
 import uuid
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -636,7 +635,7 @@ class TestLive:
     def follow(self, lake: Lake, advice: str) -> None:
         """Do as the command says: a run with its policies."""
         [conf] = re.findall(rf"`airflow dags trigger archive_{lake.name} --conf '([^']*)'`", advice)
-        lake.context = replace(lake.context, archive=lake.archive.choosing(json.loads(conf)["policies"]))
+        lake.choose(**json.loads(conf)["policies"])
         lake.run(20)
 
     def test_its_advice_about_one_trouble_is_a_command_that_goes_on(self, lake: Lake) -> None:
@@ -675,7 +674,7 @@ class TestLive:
         assert "take it out of source.topics" in advice["topic-gone"]
         assert advice["retention-near"].startswith("No run goes on before `topic-gone` is settled.")
         source = wide.archive.source.model_copy(update={"topics": None, "pattern": "orders|pay.*"})
-        wide.archive = wide.archive.model_copy(update={"source": source})
+        wide.configure(wide.archive.model_copy(update={"source": source}))
         assert "exclude it in source.pattern" in self.advice(wide)["topic-gone"]
 
     def test_a_run_that_policies_stop_is_no_advice_against_retention(self, lake: Lake) -> None:

@@ -2,7 +2,6 @@
 
 import gzip
 import uuid
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -32,11 +31,6 @@ def tell(of: Lake, number: int) -> tuple[str, int]:
     return proof.status, proof.rows
 
 
-def choose(of: Lake, **policies: str) -> None:
-    of.archive = of.archive.choosing(policies)
-    of.context = replace(of.context, archive=of.archive)
-
-
 def planned(of: Lake, number: int) -> list[tuple[int, int, int, tuple[Range, ...]]]:
     found = of.ledger.plan(hour(number).id)
     assert found is not None
@@ -55,7 +49,7 @@ def test_a_choice_for_a_run_that_is_final_is_refused_and_says_when_it_will_decid
     refuse_idle_choices(one.context, hour(2), {"lost_offsets": "fail"})
     one.logs[P0] = Range(5, 9)
     refuse_idle_choices(one.context, hour(3), loss)
-    choose(one, **loss)
+    one.choose(**loss)
     one.run(3)
     # A retry of the run that chose is no mistake.
     refuse_idle_choices(one.context, hour(3), loss)
@@ -67,7 +61,7 @@ def test_a_choice_for_a_run_that_is_final_is_refused_and_says_when_it_will_decid
 def test_what_was_chosen_while_a_run_was_read_is_no_idle_choice_either() -> None:
     one = lake(6)
     one.run(2, until="planned")
-    choose(one, bad_record="skip")
+    one.choose(bad_record="skip")
     one.run(2)
     refuse_idle_choices(one.context, hour(2), {"bad_record": "skip"})
     with pytest.raises(ConfigError, match="decide nothing"):
@@ -179,11 +173,11 @@ def test_a_choice_to_follow_the_ledger_holds_for_the_runs_after_it() -> None:
     with pytest.raises(PolicyError, match="somebody moved the group"):
         one.run(4)
     one.brokers.group[P0] = 6
-    choose(one, moved_group="follow_ledger")
+    one.choose(moved_group="follow_ledger")
     one.logs[P0] = Range(0, 5)
     one.run(4)
     assert one.brokers.group == {P0: 5}
-    choose(one, moved_group="fail")
+    one.choose(moved_group="fail")
     one.logs[P0] = Range(0, 8)
     one.run(5)
     assert planned(one, 5) == [(5, 8, 0, (Range(5, 8),))]
@@ -235,14 +229,10 @@ def test_an_open_transaction_is_no_truncation(recreated_topic: str, monkeypatch:
 
 
 def test_a_topic_of_a_pattern_made_again_with_fewer_partitions_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = Lake(
-        MemoryStore(uuid.uuid4().hex),
-        {P0: Range(0, 3), P1: Range(0, 3)},
-        policies={"recreated_topic": "new_generation"},
-    )
+    one = lake(3, recreated_topic="new_generation")
+    one.logs[P1] = Range(0, 3)
     source = one.archive.source.model_copy(update={"topics": None, "pattern": "ord.*"})
-    one.archive = one.archive.model_copy(update={"source": source})
-    one.context = replace(one.context, archive=one.archive)
+    one.configure(one.archive.model_copy(update={"source": source}))
     topics = one.brokers.topics
     monkeypatch.setattr(one.brokers, "topics", lambda _: topics({"orders"}))
     one.run(3)
@@ -250,7 +240,7 @@ def test_a_topic_of_a_pattern_made_again_with_fewer_partitions_goes_on(monkeypat
     del one.logs[P1]
     one.logs[P0] = Range(0, 2)
     one.run(4)
-    choose(one, recreated_topic="fail")
+    one.choose(recreated_topic="fail")
     one.run(5)
     report = one.audit(cluster=one.brokers)
     assert (report.verdict, [f.kind for f in report.findings]) == ("clean", ["topic-gone"])
@@ -262,10 +252,10 @@ def test_a_log_truncated_below_what_is_planned_is_lost_only_when_told_to() -> No
     one.logs[P0] = Range(0, 8)
     one.run(7, until="planned")
     one.logs[P0] = Range(0, 6)
-    choose(one, recreated_topic="new_generation")
+    one.choose(recreated_topic="new_generation")
     with pytest.raises(PolicyError, match=r"ends at 6 now.*truncated.*record_loss"):
         one.run(8)
-    choose(one, lost_offsets="record_loss")
+    one.choose(lost_offsets="record_loss")
     one.run(8)
     manifest = one.ledger.manifest(hour(7).id)
     assert manifest is not None
@@ -365,10 +355,10 @@ def test_a_run_that_is_taken_over_behind_a_new_generation_of_its_log_is_not_arch
     one.logs[P0] = Range(0, 5)
     run = one.run(4, until="planned")
     one.logs[P0], one.brokers.group[P0] = Range(0, 7), 6
-    choose(one, moved_group="new_generation")
+    one.choose(moved_group="new_generation")
     one.run(6, until="planned")
     one.rebuild(run)
-    choose(one, moved_group="fail")
+    one.choose(moved_group="fail")
     one.run(7)
     progress = one.ledger.progress()
     assert progress is not None
@@ -384,8 +374,7 @@ def test_a_topic_that_only_a_backfill_has_seen_does_not_vanish_unnoticed(monkeyp
     bills = TopicPartition("order-bills", 0)
     one = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(0, 2), bills: Range(0, 1)})
     source = one.archive.source.model_copy(update={"topics": None, "pattern": "order.*"})
-    one.archive = one.archive.model_copy(update={"source": source})
-    one.context = replace(one.context, archive=one.archive)
+    one.configure(one.archive.model_copy(update={"source": source}))
     topics = one.brokers.topics
     monkeypatch.setattr(one.brokers, "topics", lambda _: topics({name.topic for name in one.logs}))
     one.run(0, "backfill")
@@ -420,13 +409,13 @@ def test_what_a_plan_has_decided_about_the_group_is_not_asked_again_while_its_ru
     one.brokers.group[P0] = 5
     with pytest.raises(PolicyError, match="somebody moved the group"):
         one.run(6)
-    choose(one, moved_group=choice)
+    one.choose(moved_group=choice)
     with pytest.raises(PermanentError, match="newline"):
         one.run(6)
     # The next message is followed, and that one alone.
-    choose(one, moved_group="fail", bad_record="skip")
+    one.choose(moved_group="fail", bad_record="skip")
     one.run(7)
-    choose(one, bad_record="fail")
+    one.choose(bad_record="fail")
     one.run(8)
     assert one.brokers.group == {P0: 6}
     assert one.audit().verdict == "clean"
