@@ -61,7 +61,7 @@ def archive(services: Services, topic: str, settings: JobSettings) -> JobRun:
             "store": {"url": f"s3://{services.s3.bucket}/{name}", **settings.store},
         }
     )
-    endpoints = _endpoints(services)
+    endpoints = Endpoints({"bootstrap.servers": services.kafka.bootstrap_servers}, services.s3.options())
     context = Context.open(archive, endpoints)
     first = from_ms(START)
     interval = Interval(start=first, end=first + timedelta(hours=1))
@@ -92,16 +92,4 @@ def archive(services: Services, topic: str, settings: JobSettings) -> JobRun:
         size=sum(o.bytes for o in manifest.objects),
         objects=len(manifest.objects),
         usage=usage,
-    )
-
-
-def _endpoints(services: Services) -> Endpoints:
-    return Endpoints(
-        {"bootstrap.servers": services.kafka.bootstrap_servers},
-        {
-            "endpoint_url": services.s3.endpoint_url,
-            "region_name": services.s3.region,
-            "aws_access_key_id": services.s3.owner.access_key,
-            "aws_secret_access_key": services.s3.owner.secret_key,
-        },
     )

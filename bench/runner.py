@@ -12,6 +12,7 @@ from bench.services import Services
 from bench.topics import fill
 from bench.usage import Usage
 from scripts.stack.paths import BIN
+from scripts.stack.settings import client_settings
 
 # So many records take two tasks, and so as many Python workers as the run has: starting them is start-up.
 FEW = 10_000
@@ -50,13 +51,7 @@ class Bench:
         return Bare(run=self._copy(topic, scenario.partitions), tiny=tiny)
 
     def _copy(self, topic: str, partitions: int) -> Usage:
-        s3 = self._services.s3
-        environment = {
-            "KAFKA_BOOTSTRAP_SERVERS": self._services.kafka.bootstrap_servers,
-            "S3_ENDPOINT_URL": s3.endpoint_url,
-            "AWS_ACCESS_KEY_ID": s3.owner.access_key,
-            "AWS_SECRET_ACCESS_KEY": s3.owner.secret_key,
-            "AWS_DEFAULT_REGION": s3.region,
-        }
+        kafka, s3 = self._services.kafka, self._services.s3
         command = [str(BIN / "python"), "-m", "bench.bare", topic, str(partitions), s3.bucket]
+        environment = client_settings(kafka.bootstrap_servers, s3)
         return measured(command, self._services.directory / "bare.log", environment)

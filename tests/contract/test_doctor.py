@@ -78,13 +78,8 @@ def test_nobody_answers(kafka: Kafka, s3: S3, tmp_path: Path) -> None:
 
 
 def test_a_reader_is_told_what_it_may_not(s3: S3) -> None:
-    options = {
-        "endpoint_url": s3.endpoint_url,
-        "region_name": s3.region,
-        "aws_access_key_id": s3.reader.access_key,
-        "aws_secret_access_key": s3.reader.secret_key,
-    }
-    found = list(check_store(open_store(f"s3://{s3.bucket}/{uuid.uuid4()}", options), "orders"))
+    store = open_store(f"s3://{s3.bucket}/{uuid.uuid4()}", s3.options(s3.reader))
+    found = list(check_store(store, "orders"))
     wrong = {check.name: check.found for check in found if check.state == "problem"}
     assert {"create-only", "put, get, head, list, delete", "multipart"} <= set(wrong)
     assert "need s3:PutObject" in wrong["create-only"]

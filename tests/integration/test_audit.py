@@ -18,6 +18,7 @@ from kafka_archiver.store import open_store
 from scripts.stack.kafka import Kafka
 from scripts.stack.paths import ROOT
 from scripts.stack.s3 import S3
+from scripts.stack.settings import client_settings
 from tests.support.archiver import Archiver, hour
 from tests.support.lake import Lake
 from tests.support.topics import DAY, HOUR, Record, delete_records, new_topic, produce
@@ -82,19 +83,12 @@ def test_without_airflow_and_without_kafka(s3: S3, tmp_path: Path) -> None:
     """By somebody who has nothing but the store's address, and who may read it."""
     name = f"lone-{uuid.uuid4().hex[:8]}"
     url = f"s3://{s3.bucket}/{name}"
-    owner = {"aws_access_key_id": s3.owner.access_key, "aws_secret_access_key": s3.owner.secret_key}
-    store = open_store(url, {"endpoint_url": s3.endpoint_url, "region_name": s3.region, **owner})
+    store = open_store(url, s3.options())
     lake = Lake(store, {TopicPartition("orders", 0): Range(0, 3)}, name="orders")
     lake.run(2)
 
     def ask(*words: str) -> "subprocess.CompletedProcess[str]":
-        environment = {
-            "AWS_ACCESS_KEY_ID": s3.owner.access_key,
-            "AWS_SECRET_ACCESS_KEY": s3.owner.secret_key,
-            "AWS_DEFAULT_REGION": s3.region,
-            "AWS_ENDPOINT_URL": s3.endpoint_url,
-            "PYTHONPATH": str(ROOT / "include"),
-        }
+        environment = {**client_settings("", s3), "PYTHONPATH": str(ROOT / "include")}
         command = [sys.executable, "-m", "kafka_archiver.steps.auditing", *words]
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=tmp_path)
 

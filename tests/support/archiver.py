@@ -119,15 +119,8 @@ class Archiver:
         return self._endpoints(self.proxy.endpoint_url if self.proxy else self.s3.endpoint_url)
 
     def _endpoints(self, endpoint_url: str) -> Endpoints:
-        return Endpoints(
-            {"bootstrap.servers": self.brokers or self.kafka.bootstrap_servers, **self.client},
-            {
-                "endpoint_url": endpoint_url,
-                "region_name": self.s3.region,
-                "aws_access_key_id": self.s3.owner.access_key,
-                "aws_secret_access_key": self.s3.owner.secret_key,
-            },
-        )
+        kafka = {"bootstrap.servers": self.brokers or self.kafka.bootstrap_servers, **self.client}
+        return Endpoints(kafka, {**self.s3.options(), "endpoint_url": endpoint_url})
 
     def plan(self, interval: Interval, origin: Origin = "scheduled") -> Work:
         self.now[0] = max(self.now[0], interval.end + timedelta(minutes=1))
