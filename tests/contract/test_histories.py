@@ -26,15 +26,12 @@ def lake(end: int = 4, start: int = 0, **policies: str) -> Lake:
 
 
 def tell(of: Lake, number: int) -> tuple[str, int]:
-    proof = of.ledger.hour(of.brokers.first + number)
-    assert proof is not None
+    proof = of.proof(number)
     return proof.status, proof.rows
 
 
 def planned(of: Lake, number: int) -> list[tuple[int, int, int, tuple[Range, ...]]]:
-    found = of.ledger.plan(hour(number).id)
-    assert found is not None
-    return [(p.start, p.end, p.generation, p.offset_ranges) for p in found.partitions]
+    return [(p.start, p.end, p.generation, p.offset_ranges) for p in of.planned(hour(number).id).partitions]
 
 
 def test_a_choice_for_a_run_that_is_final_is_refused_and_says_when_it_will_decide() -> None:
@@ -151,9 +148,7 @@ def test_a_loss_that_a_run_has_just_met_keeps_a_backfill_behind_it_from_completi
     one.logs[P0] = Range(8, 10)
     one.run(4, "backfill")
     assert tell(one, 4) == ("incomplete", 0)
-    progress = one.ledger.progress()
-    assert progress is not None
-    assert progress.lost == 6
+    assert one.progress.lost == 6
 
 
 def test_one_odd_time_behind_a_loss_completes_nothing() -> None:
@@ -190,8 +185,7 @@ def test_a_rebuild_that_was_begun_goes_on_or_is_given_up_for_one_with_other_wish
     assert one.rebuild(run, until="planned") == begun
     other = one.rebuild(run, keep=True)
     assert (begun, other) == (f"{run}+r1", f"{run}+r2")
-    ended = one.ledger.commit(begun)
-    assert ended
+    ended = one.commit(begun)
     assert (ended.outcome, ended.by) == ("given_up", "the next run")
     assert len(one.stored()) == 8
 
@@ -257,8 +251,7 @@ def test_a_log_truncated_below_what_is_planned_is_lost_only_when_told_to() -> No
         one.run(8)
     one.choose(lost_offsets="record_loss")
     one.run(8)
-    manifest = one.ledger.manifest(hour(7).id)
-    assert manifest is not None
+    manifest = one.manifest(hour(7).id)
     assert (manifest.account["archived"], manifest.account["lost"]) == (2, 2)
 
 
@@ -280,8 +273,7 @@ def test_hours_are_not_proved_by_what_is_not_committed() -> None:
 def test_a_manifest_that_was_edited_is_not_taken_for_objects_that_are_wrong() -> None:
     one = lake()
     run = one.run(3)
-    manifest = one.ledger.manifest(run)
-    assert manifest is not None
+    manifest = one.manifest(run)
     edited = manifest.objects[0].model_copy(update={"rows": 7})
     document = manifest.model_copy(update={"objects": (edited, *manifest.objects[1:])})
     one.store.put(f"_ledger/{one.name}/runs/{run}/manifest.json", document.to_json())
@@ -303,14 +295,10 @@ def test_a_run_in_full_has_its_documents_and_the_account_of_each_partition() -> 
     one.run(1)
     found = run_in_full(one.ledger, "last")
     assert (found.run, found.state, found.store) == (hour(1).id, "settled", one.store.url)
-    assert (found.plan, found.manifest, found.commit) == (
-        one.ledger.plan(found.run),
-        one.ledger.manifest(found.run),
-        one.ledger.commit(found.run),
-    )
+    assert found.plan == one.planned(found.run)
+    assert (found.manifest, found.commit) == (one.manifest(found.run), one.commit(found.run))
     [account] = found.accounts
-    assert found.manifest is not None
-    assert {**found.manifest.account, "topic": "orders", "partition": 0} == account.model_dump()
+    assert {**one.manifest(found.run).account, "topic": "orders", "partition": 0} == account.model_dump()
     assert account.offsets == found.plan.count
     [summary] = last_runs(one.ledger, 1)
     assert (summary.run, summary.interval_start, summary.offsets) == (found.run, hour(1).start, found.plan.count)
@@ -360,9 +348,7 @@ def test_a_run_that_is_taken_over_behind_a_new_generation_of_its_log_is_not_arch
     one.rebuild(run)
     one.choose(moved_group="fail")
     one.run(7)
-    progress = one.ledger.progress()
-    assert progress is not None
-    assert [(p.generation, p.covered, p.earlier) for p in progress.partitions] == [(1, ((6, 7),), ((0, 5),))]
+    assert [(p.generation, p.covered, p.earlier) for p in one.progress.partitions] == [(1, ((6, 7),), ((0, 5),))]
     for number in (2, 3, 4, 5):
         one.run(number, "backfill") if number != 4 else None
     assert [planned(one, number)[0][3] for number in (2, 3, 5)] == [(), (), (Range(5, 6),)]
@@ -393,8 +379,7 @@ def test_nothing_is_said_of_a_moment_before_a_loss_though_the_clocks_went_back_s
     # Both clocks are put back by an hour.
     one.now -= timedelta(hours=1)
     one.finish(Work((hour(5).id,), (hour(5).id,)))
-    progress = one.ledger.progress()
-    assert progress is not None
+    progress = one.progress
     assert (progress.as_of, progress.marks) == (hour(0).end + timedelta(minutes=5), ())
 
 

@@ -27,19 +27,17 @@ def lake() -> Lake:
 
 def test_an_hour_is_rebuilt_with_every_run_that_has_a_part_of_it(lake: Lake) -> None:
     before = {key: lake.store.get(key) for key in lake.stored()}
-    ledger, first = lake.ledger, lake.brokers.first
-    old, progress = ledger.hour(first), ledger.progress()
+    old, progress = lake.proof(0), lake.progress
     work = rebuild_hour(lake.context, hour(0).start)
     assert work.runs == (f"{hour(1).id}+r1", f"{hour(3).id}+r1")
     for run in work.archive:
         lake.job().run(run)
     assert before.keys() <= set(lake.stored()), "until the proofs name the new ones, the old ones are there"
-    assert ledger.hour(first) == old
+    assert lake.proof(0) == old
     lake.finish(work)
     assert {key.replace("+r1", ""): lake.store.get(key) for key in lake.stored()} == before
     assert all("+r1." in key for key in lake.stored())
-    proof, after = ledger.hour(first), ledger.progress()
-    assert None not in (proof, old, after, progress)
+    proof, after = lake.proof(0), lake.progress
     assert [(c.run, c.late, c.rows) for c in proof.runs] == [(f"{c.run}+r1", c.late, c.rows) for c in old.runs]
     assert (proof.status, proof.complete_as_of, proof.closed_by) == ("complete", old.complete_as_of, old.closed_by)
     assert (after.partitions, after.closed_until) == (progress.partitions, progress.closed_until)
@@ -75,8 +73,7 @@ def test_a_run_that_is_not_final_is_taken_over_by_its_rebuild(lake: Lake) -> Non
     lake.logs[P0] = Range(0, 5)
     run = lake.run(4, until="written")
     lake.rebuild(run)
-    end = lake.ledger.commit(run)
-    assert end
+    end = lake.commit(run)
     assert (end.outcome, end.by) == ("replaced", f"{run}+r1")
     # Whoever is still at work on the run that was replaced is harmless.
     lake.run(4)

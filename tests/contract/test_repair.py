@@ -223,18 +223,16 @@ def test_what_kafka_has_is_written_again_and_what_it_does_not_have_is_lost_by_na
     assert ([e.key for e in found.lost[run]], [e.key for e in found.again[run]]) == ([gone], [damaged])
     del objects[gone]
     assert {key: lake.store.get(key) for key in lake.stored()} == objects
-    manifest = lake.ledger.manifest(f"{run}+r1")
-    assert manifest
+    manifest = lake.manifest(f"{run}+r1")
     assert {fate: count for fate, count in manifest.account.items() if count} == {"archived": 5, "lost": 1}
     assert [entry.key for entry in manifest.lost_objects] == [gone]
     assert not repaired(lake), "once is enough"
     # The archive goes on, and says for ever what it lacks.
     lake.logs[P0] = Range(2, 7)
     lake.run(6)
-    report, progress = lake.audit(deep=True), lake.ledger.progress()
+    report = lake.audit(deep=True)
     assert [(f.kind, f.severity) for f in report.findings] == [("lost", "warning")]
-    assert progress
-    assert progress.lost == report.counts.lost == 1
+    assert lake.progress.lost == report.counts.lost == 1
 
 
 @pytest.mark.parametrize(
@@ -246,8 +244,7 @@ def test_a_run_in_a_format_or_encoding_that_this_release_does_not_write_is_plann
     lake = lake_of_six()
     lake.logs[P0] = Range(0, 7)
     run = lake.run(6, until="planned")
-    plan = lake.ledger.plan(run)
-    assert plan
+    plan = lake.planned(run)
     other = plan.model_copy(update={"settings": plan.settings.model_copy(update=settings)})
     for key in line_document(lake.name, plan.number), run_document(lake.name, run, "plan"):
         lake.store.put(key, other.to_json())
@@ -279,13 +276,12 @@ def test_a_run_that_said_what_it_wrote_and_lost_it_before_it_was_final_ends_with
     assert [entry.key for entry in repaired(lake).lost[run]] == [gone]
     lake.run(10)
     assert lake.stored() == sorted([*before, *kept])
-    report, end = lake.audit(deep=True), lake.ledger.commit(run)
+    report, end = lake.audit(deep=True), lake.commit(run)
     assert (report.verdict, report.counts.lost) == ("clean", 2)
-    assert end
     assert (end.outcome, end.by) == ("replaced", f"{run}+r1")
     # Whoever is still at work on it is harmless.
     commit(lake.context, [run])
-    assert lake.ledger.commit(run) == end
+    assert lake.commit(run) == end
 
 
 def test_what_is_read_again_with_other_bytes_is_given_up_by_name_alone() -> None:

@@ -63,8 +63,7 @@ def test_of_a_run_that_began_anew_it_makes_no_further_hours_unsure() -> None:
     lake.now += timedelta(hours=4)
     lake.rebuild(run)
     lake.run(9)
-    proofs = [lake.ledger.hour(lake.brokers.first + number) for number in range(2, 9)]
-    assert [p and p.status for p in proofs] == ["incomplete"] * 2 + ["complete"] * 5
+    assert [lake.proof(number).status for number in range(2, 9)] == ["incomplete"] * 2 + ["complete"] * 5
     assert lake.audit().verdict == "clean"
 
 
@@ -78,8 +77,7 @@ def test_of_a_backfill_that_assumes_an_order_it_proves_the_hours_as_well() -> No
         patch.setattr(survey, "GUARD", 2)
         run = lake.run(5, "backfill", until="planned")
     lake.rebuild(run)
-    proof = lake.ledger.hour(lake.brokers.first + 5)
-    assert proof is not None
+    proof = lake.proof(5)
     assert (proof.status, proof.closed_by, proof.assumes is None) == ("complete", f"{run}+r1", False)
 
 

@@ -10,17 +10,14 @@ import signal
 import subprocess
 import threading
 from contextlib import suppress
-from pathlib import Path
 
 import psutil
 import pytest
 
 from kafka_archiver.spark.failures import TRANSIENT_EXIT
-from scripts.stack.kafka import Kafka
-from scripts.stack.s3 import S3
-from tests.support.archiver import Archiver, hour
+from tests.support.archiver import Archiver, Services, hour
 from tests.support.proxy import Hold, Request, S3Proxy
-from tests.support.topics import DAY, HOUR, Record, new_topic, produce
+from tests.support.topics import DAY, HOUR, Record
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -28,17 +25,13 @@ HOURS = 4
 
 
 @pytest.fixture
-def archiver(kafka: Kafka, s3: S3, proxy: S3Proxy, tmp_path: Path) -> Archiver:
+def archiver(services: Services, proxy: S3Proxy) -> Archiver:
     """An archive of a topic with ten records in each of four hours."""
-    topic = new_topic(kafka.bootstrap_servers)
-    archiver = Archiver(kafka, s3, tmp_path, [topic], proxy=proxy)
-    add_records(archiver, range(40))
-    return archiver
+    return services.archive(records(range(40)), proxy=proxy)
 
 
-def add_records(archiver: Archiver, numbers: range) -> None:
-    records = [Record(0, DAY + n % HOURS * HOUR + n, b"%d" % n) for n in numbers]
-    produce(archiver.kafka.bootstrap_servers, archiver.topics[0], records)
+def records(numbers: range) -> list[Record]:
+    return [Record(0, DAY + n % HOURS * HOUR + n, b"%d" % n) for n in numbers]
 
 
 def expected(numbers: range) -> dict[str, list[int]]:
@@ -77,18 +70,16 @@ def test_case_2_a_crash_after_some_hours_were_written_and_a_retry_after_more_rec
     assert len(some) == 2
     assert archiver.context.ledger.manifest(hour(3).id) is None
 
-    add_records(archiver, range(40, 80))
+    archiver.produce(records(range(40, 80)))
     proxy.rule = lambda _, __: None
     again = archiver.plan(hour(3))
     assert again == work
-    archiver.submit(again.archive)
-    archiver.finish(again)
+    archiver.submitted(again)
     assert archiver.lines() == expected(range(40))
     assert some.items() <= archiver.etags().items()
     assert archiver.group() == [40]
 
-    archiver.submit(archiver.plan(hour(4)).archive)
-    archiver.finish(archiver.plan(hour(4)))
+    archiver.submitted(archiver.plan(hour(4)))
     assert {path: sorted(lines) for path, lines in archiver.lines().items()} == expected(range(80))
 
 
@@ -98,10 +89,9 @@ def test_case_3_one_of_several_objects_fails_to_upload(archiver: Archiver, proxy
     output = archiver.submit(work.archive, expect=64)
     assert "kafka-archiver error: PermanentError: " in output.splitlines()[-1]
     assert archiver.objects() == {}
-    assert list(archiver.context.store.list_uploads("")) == []
+    assert archiver.uploads() == []
     proxy.rule = lambda _, __: None
-    archiver.submit(work.archive)
-    archiver.finish(work)
+    archiver.submitted(work)
     assert archiver.lines() == expected(range(40))
 
 
@@ -112,11 +102,10 @@ def test_case_1_a_zombie_that_still_writes_after_its_successor_committed(archive
     try:
         assert held.came.wait(100)
         proxy_before, archiver.proxy = archiver.proxy, None
-        archiver.submit(work.archive)
-        archiver.finish(work)
+        archiver.submitted(work)
         archiver.proxy = proxy_before
         before, commit = archiver.etags(), archiver.context.ledger.commit(hour(3).id)
-        add_records(archiver, range(40, 80))
+        archiver.produce(records(range(40, 80)))
         held.gone.set()
         output, _ = zombie.communicate(timeout=200)
         # What it had in flight was thrown away, and it sees that somebody else has taken over.
@@ -126,7 +115,7 @@ def test_case_1_a_zombie_that_still_writes_after_its_successor_committed(archive
         held.gone.set()
         kill(zombie)
     assert archiver.etags() == before
-    assert list(archiver.context.store.list_uploads("")) == []
+    assert archiver.uploads() == []
     assert archiver.context.ledger.commit(hour(3).id) == commit
     archiver.finish(work)
     assert archiver.lines() == expected(range(40))

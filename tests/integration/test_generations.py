@@ -1,26 +1,20 @@
 """Case 11 on a real broker: the same offsets come to mean other records."""
 
-from pathlib import Path
-
 import pytest
 from confluent_kafka.admin import AdminClient
 
 from kafka_archiver.errors import PolicyError
-from scripts.stack.kafka import Kafka
-from scripts.stack.s3 import S3
-from tests.support.archiver import Archiver, hour
-from tests.support.topics import DAY, HOUR, Record, new_topic, produce
+from tests.support.archiver import Archiver, Services, hour
+from tests.support.topics import DAY, HOUR, Record, new_topic
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 
 
 @pytest.fixture
-def archiver(kafka: Kafka, s3: S3, tmp_path: Path) -> Archiver:
-    topic = new_topic(kafka.bootstrap_servers, 2)
+def archiver(services: Services) -> Archiver:
     records = [Record(n % 2, DAY + n * HOUR // 20, b"%d" % n) for n in range(20)]
-    produce(kafka.bootstrap_servers, topic, records)
-    return Archiver(kafka, s3, tmp_path, [topic], {"chunk_records": 4}, plain=True)
+    return services.archive(records, 2, settings={"chunk_records": 4}, plain=True)
 
 
 def make_again(archiver: Archiver, first: int, count: int) -> None:
@@ -31,7 +25,7 @@ def make_again(archiver: Archiver, first: int, count: int) -> None:
     until(lambda: topic not in admin.list_topics(timeout=10).topics)
     new_topic(brokers, 3, topic)
     until(lambda: topic in admin.list_topics(timeout=10).topics)
-    produce(brokers, topic, [Record(n % 3, DAY + HOUR + n, b"%d" % n) for n in range(first, first + count)])
+    archiver.produce([Record(n % 3, DAY + HOUR + n, b"%d" % n) for n in range(first, first + count)])
 
 
 @pytest.mark.slow
@@ -50,13 +44,11 @@ def test_case_11_a_topic_deleted_and_made_again_begins_a_new_generation(archiver
     assert all("+g1.jsonl.gz" in key for key in new)
     assert archiver.values() == [*range(20), *range(100, 130)]
     assert archiver.group(3) == [10, 10, 10]
-    plan = archiver.context.ledger.plan(hour(1).id)
-    assert plan is not None
-    assert all("deleted and made again" in p.decided[0] for p in plan.partitions[:2])
+    assert all("deleted and made again" in p.decided[0] for p in archiver.planned(hour(1).id).partitions[:2])
     # Nobody knows what the old topic had when it was deleted, which was before this was planned.
     assert proofs == []
     assert archiver.run(hour(2), plain=True) == []
-    produce(archiver.kafka.bootstrap_servers, archiver.topics[0], [Record(0, DAY + 3 * HOUR, b"200")])
+    archiver.produce([Record(0, DAY + 3 * HOUR, b"200")])
     [proof] = archiver.run(hour(3), plain=True)
     assert (proof.hour_start, proof.rows) == (hour(3).start, 1)
     assert archiver.values()[-1] == 200

@@ -21,7 +21,9 @@ from kafka_archiver.intervals import Interval, to_ms
 from kafka_archiver.job import ENDPOINTS, ArchiveJob, Endpoints
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.ledger import Ledger
+from kafka_archiver.manifest import Manifest
 from kafka_archiver.orchestration.submit.jvm import java_settings
+from kafka_archiver.plan import Plan
 from kafka_archiver.proof import HourProof
 from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.spark.engine import SparkEngine
@@ -44,7 +46,7 @@ from scripts.stack.spark_conf import driver_settings
 from tests.support.plain import PlainEngine
 from tests.support.proxy import S3Proxy
 from tests.support.step import start_step
-from tests.support.topics import DAY
+from tests.support.topics import DAY, Record, delete_records, new_topic, produce
 from tests.support.worlds import Clocked
 
 FIRST = datetime.fromtimestamp(DAY / 1000, UTC)
@@ -125,6 +127,14 @@ class Archiver:
     def plan(self, interval: Interval, origin: Origin = "scheduled") -> Work:
         self.now[0] = max(self.now[0], interval.end + timedelta(minutes=1))
         return plan(self.context, interval, origin)
+
+    def produce(self, records: Iterable[Record], transaction: str | None = None) -> None:
+        """To the first topic. `transaction`: "commit" or "abort"."""
+        produce(self.kafka.bootstrap_servers, self.topics[0], records, transaction)
+
+    def delete_records(self, before: int) -> None:
+        """Let the first topic begin at an offset, as retention does."""
+        delete_records(self.kafka.bootstrap_servers, self.topics[0], before)
 
     def command(self, runs: Iterable[str]) -> list[str]:
         """The spark-submit command of the task `archive`."""
@@ -243,11 +253,23 @@ class Archiver:
         """The JSON lines of all objects, sorted."""
         return sorted(value for lines in self.lines().values() for value in lines)
 
+    def planned(self, run: str) -> Plan:
+        found = self.context.ledger.plan(run)
+        assert found
+        return found
+
+    def manifest(self, interval: Interval) -> Manifest:
+        found = self.context.ledger.manifest(interval.id)
+        assert found
+        return found
+
     def account(self, interval: Interval) -> dict[str, int]:
         """What became of the offsets of a run: the fates that are not zero."""
-        manifest = self.context.ledger.manifest(interval.id)
-        assert manifest is not None
-        return {fate: count for fate, count in manifest.account.items() if count}
+        return {fate: count for fate, count in self.manifest(interval).account.items() if count}
+
+    def uploads(self) -> list[str]:
+        """The keys of uploads that are not finished."""
+        return [key for key, *_ in self.context.store.list_uploads("")]
 
     def lines(self) -> dict[str, list[Any]]:
         """The JSON lines of every .jsonl.gz object by the path of its hour, in key order."""
@@ -258,3 +280,26 @@ class Archiver:
             path = key.split("/", 1)[1].rsplit("/", 1)[0]
             found.setdefault(path, []).extend(map(json.loads, gzip.decompress(data).splitlines()))
         return found
+
+
+@dataclass(frozen=True)
+class Services:
+    """What archives stand on: a broker, an S3 server, and a directory."""
+
+    kafka: Kafka
+    s3: S3
+    directory: Path
+
+    def topic(self, records: Iterable[Record] = (), partitions: int = 1) -> str:
+        """A topic of its own, of these records."""
+        topic = new_topic(self.kafka.bootstrap_servers, partitions)
+        produce(self.kafka.bootstrap_servers, topic, records)
+        return topic
+
+    def archive_of(self, *topics: str, **options: Any) -> Archiver:
+        """An archive of these topics. `options`: see :class:`Archiver`."""
+        return Archiver(self.kafka, self.s3, self.directory, [*topics], **options)
+
+    def archive(self, records: Iterable[Record] = (), partitions: int = 1, **options: Any) -> Archiver:
+        """An archive of a topic of its own, of these records."""
+        return self.archive_of(self.topic(records, partitions), **options)

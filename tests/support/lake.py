@@ -14,7 +14,10 @@ from kafka_archiver.config import Archive
 from kafka_archiver.formats.base import COLUMNS, VALUE
 from kafka_archiver.intervals import Interval, to_ms
 from kafka_archiver.ledger import Ledger
+from kafka_archiver.manifest import Commit, Manifest
 from kafka_archiver.plan import BadRecord, Chunk, Plan
+from kafka_archiver.progress import Progress
+from kafka_archiver.proof import HourProof
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.spark.reading import whole_chunk
 from kafka_archiver.steps.archive.policies import ReadPolicies
@@ -130,6 +133,33 @@ class Lake:
         time = (self.brokers.first + offset) * HOUR
         fields = {"timestamp": time, "key": b"k", "value": b'{"n": %d}' % offset, **self.odd.get((name, offset), {})}
         return Row(offset, **fields)
+
+    def proof(self, number: int) -> HourProof:
+        """Of the `number`th hour of the day, which has one."""
+        found = self.ledger.hour(self.brokers.first + number)
+        assert found
+        return found
+
+    def planned(self, run: str) -> Plan:
+        found = self.ledger.plan(run)
+        assert found
+        return found
+
+    def manifest(self, run: str) -> Manifest:
+        found = self.ledger.manifest(run)
+        assert found
+        return found
+
+    def commit(self, run: str) -> Commit:
+        found = self.ledger.commit(run)
+        assert found
+        return found
+
+    @property
+    def progress(self) -> Progress:
+        found = self.ledger.progress()
+        assert found
+        return found
 
     def audit(self, **options: Any) -> Report:
         return audit(self.archive, self.store, datetime.now(UTC), **options)
