@@ -14,7 +14,7 @@ from bench.figures import Result
 from bench.job import JobSettings
 from bench.runner import FEW, Bench
 from bench.scenarios import SCENARIOS
-from bench.services import HOME, services
+from bench.services import services
 from bench.table import table
 from scripts.stack.errors import StackError
 
@@ -63,18 +63,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--no-bare", action="store_true", help="leave the bare program out")
     parser.add_argument("--cores", type=_at_least(1), default=2, help="of Spark, in the driver's JVM")
     parser.add_argument("--reader", choices=["auto", "native", "spark"], default="auto", help="how records are read")
-    parser.add_argument(
-        "--store", type=_pair, nargs="+", default=[], metavar="KEY=VALUE", help="of the archive's section store"
-    )
     parser.add_argument("--conf", type=_pair, nargs="+", default=[], metavar="KEY=VALUE", help="for spark-submit")
-    parser.add_argument(
-        "--profile",
-        nargs="?",
-        type=Path,
-        const=HOME / "profiles",
-        metavar="DIRECTORY",
-        help="instead of measuring, draw a flame graph of each job (.local/bench/profiles)",
-    )
     parser.add_argument("--fresh", action="store_true", help="make the topics anew")
     parser.add_argument("--json", type=_new_file, metavar="FILE", help="write all figures there")
     parser.add_argument(
@@ -103,15 +92,10 @@ def main() -> int:
     def say(what: str) -> None:
         print(f"[{time.monotonic() - began:5.0f} s] {what}", file=sys.stderr, flush=True)
 
-    store = dict(pair.split("=", 1) for pair in options.store)
     results: dict[str, list[Result]] = {name: [] for name in wanted}
     with services(options.fresh, needed) as running:
-        settings = JobSettings(cores=options.cores, store=store, conf=options.conf, reader=options.reader)
+        settings = JobSettings(cores=options.cores, store={}, conf=options.conf, reader=options.reader)
         bench = Bench(running, settings, options.records, say)
-        if options.profile:
-            for name, scenario in wanted.items():
-                bench.draw(name, scenario, options.profile.resolve() / f"{name.replace(' ', '-')}.svg")
-            return 0
         # Turn by turn, so that a slow spell of the machine meets all scenarios.
         for _ in range(options.repeat):
             for name, scenario in wanted.items():

@@ -5,7 +5,6 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 
 from bench.commands import measured
 from bench.records import START
@@ -52,12 +51,8 @@ class JobRun:
     usage: Usage
 
 
-def archive(services: Services, topic: str, settings: JobSettings, flame_graph: Path | None = None) -> JobRun:
-    """Archive a topic from its beginning.
-
-    :param flame_graph: an SVG file for a picture of the job, which is slower then.
-    :raises ArchiverError: the archive is not whole.
-    """
+def archive(services: Services, topic: str, settings: JobSettings) -> JobRun:
+    """Archive a topic from its beginning. :raises ArchiverError: the archive is not whole."""
     name = f"bench-{uuid.uuid4().hex[:8]}"
     archive = Archive.model_validate(
         {
@@ -66,7 +61,7 @@ def archive(services: Services, topic: str, settings: JobSettings, flame_graph: 
             "store": {"url": f"s3://{services.s3.bucket}/{name}", **settings.store},
         }
     )
-    endpoints = _endpoints(services)
+    endpoints = Endpoints({"bootstrap.servers": services.kafka.bootstrap_servers}, services.s3.options())
     context = Context.open(archive, endpoints)
     first = from_ms(START)
     interval = Interval(start=first, end=first + timedelta(hours=1))
@@ -87,7 +82,7 @@ def archive(services: Services, topic: str, settings: JobSettings, flame_graph: 
         ENDPOINTS: endpoints.to_json(),
         TASK_PID: str(os.getpid()),
     }
-    usage = measured(command, services.directory / f"{topic}.log", environment, flame_graph)
+    usage = measured(command, services.directory / f"{topic}.log", environment)
     verify(context, work.runs)
     commit(context, work.runs)
     manifest = context.ledger.manifest(work.runs[0])
@@ -97,16 +92,4 @@ def archive(services: Services, topic: str, settings: JobSettings, flame_graph: 
         size=sum(o.bytes for o in manifest.objects),
         objects=len(manifest.objects),
         usage=usage,
-    )
-
-
-def _endpoints(services: Services) -> Endpoints:
-    return Endpoints(
-        {"bootstrap.servers": services.kafka.bootstrap_servers},
-        {
-            "endpoint_url": services.s3.endpoint_url,
-            "region_name": services.s3.region,
-            "aws_access_key_id": services.s3.owner.access_key,
-            "aws_secret_access_key": services.s3.owner.secret_key,
-        },
     )

@@ -11,11 +11,14 @@ import argparse
 import ctypes
 import json
 import os
+import re
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
-from bench.processes import Stat, busy, command, descendants, memory, stat
+import psutil
+
 from bench.usage import Kind, Usage
 
 _SECONDS = 0.1
@@ -33,23 +36,23 @@ class Account:
         self._peaks: dict[Kind, int] = {}
         self._total = 0
 
-    def see(self, found: list[Stat]) -> None:
-        """Take CPU figures."""
-        for process in found:
-            self._cpu[process.pid] = process.cpu
-            kind = _kind(process)
+    def see(self, process: psutil.Process) -> None:
+        """Take its CPU seconds, those of its threads that have ended included."""
+        with suppress(psutil.NoSuchProcess):
+            times = process.cpu_times()
+            self._cpu[process.pid] = times.user + times.system
             # A process that has ended shows no arguments any more.
-            if kind is not None and process.state != "Z":
+            if (kind := _kind(process)) is not None:
                 self._kinds[process.pid] = kind
 
-    def weigh(self, found: list[Stat]) -> None:
-        """Take memory figures."""
+    def weigh(self, found: list[psutil.Process]) -> None:
+        """Take memory figures: the largest resident size so far, and now its share of what it has in memory (PSS)."""
         now = 0
         for process in found:
             kind = self._kinds.get(process.pid, "jvm")
-            peak, share = memory(process.pid)
-            self._peaks[kind] = max(peak, self._peaks.get(kind, 0))
-            now += share
+            with suppress(psutil.Error):
+                now += process.memory_full_info().pss
+                self._peaks[kind] = max(_peak(process.pid), self._peaks.get(kind, 0))
         self._total = max(self._total, now)
 
     def usage(self, code: int, wall: float, machine: float) -> Usage:
@@ -69,39 +72,53 @@ class Account:
         )
 
 
-def _kind(process: Stat) -> Kind | None:
+def _kind(process: psutil.Process) -> Kind | None:
     """The shells that lead to a JVM count as that JVM."""
-    if process.name == "java":
+    if process.name() == "java":
         return "jvm"
-    arguments = command(process.pid)
+    arguments = process.cmdline()
     if "pyspark.daemon" in arguments:
         return "worker"
-    return "driver" if "python" in arguments.split(" ")[0] else None
+    return "driver" if arguments and "python" in arguments[0] else None
+
+
+def _peak(pid: int) -> int:
+    with suppress(OSError):
+        if found := re.search(r"^VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(errors="replace"), re.M):
+            return int(found[1]) << 10
+    return 0
+
+
+def _busy() -> float:
+    """CPU seconds of all cores since the machine started, but for those in which it waited."""
+    times = psutil.cpu_times()
+    return float(times.user + times.nice + times.system + times.irq + times.softirq)
 
 
 def run(arguments: list[str], log: Path) -> Usage:
     """The command, to its end and to that of everything it has started."""
     ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1)
-    started, idle = time.monotonic(), busy()
-    account, code, turn = Account(), -1, 0
+    started, idle = time.monotonic(), _busy()
+    me, account, code, turn = psutil.Process(), Account(), -1, 0
     with log.open("wb") as output:
         root = subprocess.Popen(arguments, stdout=output, stderr=output, stdin=subprocess.DEVNULL)
     wall = machine = 0.0
     while True:
-        found = descendants(os.getpid())
-        account.see(found)
+        found = me.children(recursive=True)
+        for process in found:
+            account.see(process)
         if turn % _MEMORY_EVERY == 0:
             account.weigh(found)
         turn += 1
         # One that has ended keeps its figures until it is waited for.
         while (ended := _ended()) is not None:
-            last = stat(ended)
-            account.see([last] if last else [])
+            with suppress(psutil.NoSuchProcess):
+                account.see(psutil.Process(ended))
             _, status = os.waitpid(ended, 0)
             if ended == root.pid:
                 code, wall = os.waitstatus_to_exitcode(status), time.monotonic() - started
-                root.returncode, machine = code, busy() - idle
-        if not descendants(os.getpid()):
+                root.returncode, machine = code, _busy() - idle
+        if not me.children():
             return account.usage(code, wall, machine)
         time.sleep(_SECONDS)
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 from bench.commands import measured
 from bench.figures import Bare, Result
@@ -13,6 +12,7 @@ from bench.services import Services
 from bench.topics import fill
 from bench.usage import Usage
 from scripts.stack.paths import BIN
+from scripts.stack.settings import client_settings
 
 # So many records take two tasks, and so as many Python workers as the run has: starting them is start-up.
 FEW = 10_000
@@ -35,12 +35,6 @@ class Bench:
         beside = self._bare(name, scenario, topic, few) if bare else None
         return Result(name=name, tiny=tiny, run=run, cores=self._settings.cores, bare=beside)
 
-    def draw(self, name: str, scenario: Scenario, file: Path) -> None:
-        """Draw where the time of its job goes, instead of measuring it."""
-        topic = self._fill(name, scenario, self._number)
-        self._say(f"{name}: the job, sampled, to {file}")
-        self._archive(scenario, topic, file)
-
     def _fill(self, name: str, scenario: Scenario, number: int) -> str:
         topic = scenario.topic(number)
         self._say(f"{name}: {number:,} records in {topic} (kept for later runs)")
@@ -48,9 +42,8 @@ class Bench:
         fill(self._services.kafka.bootstrap_servers, topic, scenario.partitions, made, number)
         return topic
 
-    def _archive(self, scenario: Scenario, topic: str, flame_graph: Path | None = None) -> JobRun:
-        settings = replace(self._settings, store={**scenario.store, **self._settings.store})
-        return archive(self._services, topic, settings, flame_graph)
+    def _archive(self, scenario: Scenario, topic: str) -> JobRun:
+        return archive(self._services, topic, replace(self._settings, store=scenario.store))
 
     def _bare(self, name: str, scenario: Scenario, topic: str, few: str) -> Bare:
         self._say(f"{name}: the bare program")
@@ -58,13 +51,7 @@ class Bench:
         return Bare(run=self._copy(topic, scenario.partitions), tiny=tiny)
 
     def _copy(self, topic: str, partitions: int) -> Usage:
-        s3 = self._services.s3
-        environment = {
-            "KAFKA_BOOTSTRAP_SERVERS": self._services.kafka.bootstrap_servers,
-            "S3_ENDPOINT_URL": s3.endpoint_url,
-            "AWS_ACCESS_KEY_ID": s3.owner.access_key,
-            "AWS_SECRET_ACCESS_KEY": s3.owner.secret_key,
-            "AWS_DEFAULT_REGION": s3.region,
-        }
+        kafka, s3 = self._services.kafka, self._services.s3
         command = [str(BIN / "python"), "-m", "bench.bare", topic, str(partitions), s3.bucket]
+        environment = client_settings(kafka.bootstrap_servers, s3)
         return measured(command, self._services.directory / "bare.log", environment)

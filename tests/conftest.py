@@ -25,6 +25,8 @@ from tests.support.sessions import directory_of_this, discard, sweep
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from tests.support.archiver import Services
+
 Server = TypeVar("Server", Kafka, S3, RegistryServer)
 
 SESSION = directory_of_this(LOCAL / "test")
@@ -80,6 +82,14 @@ def proxy(s3: S3) -> Iterator[S3Proxy]:
     """A proxy before the S3 server, whose requests a test can fail, hold or damage."""
     with S3Proxy(s3.endpoint_url).serving() as serving:
         yield serving
+
+
+@pytest.fixture
+def services(kafka: Kafka, s3: S3, tmp_path: Path) -> Services:
+    """Both, and a directory of the test's own."""
+    from tests.support.archiver import Services
+
+    return Services(kafka, s3, tmp_path)
 
 
 @pytest.fixture(scope="session")

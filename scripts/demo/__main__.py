@@ -1,53 +1,181 @@
-"""`python -m scripts.demo`: the whole story, in order."""
+"""`python -m scripts.demo`: the whole story, from top to bottom."""
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import sys
+from datetime import UTC, datetime
+from itertools import accumulate
 
 import duckdb
 from botocore.exceptions import BotoCoreError, ClientError
 from confluent_kafka import KafkaException
 
-from scripts.demo import archive, prepare, result
-from scripts.demo.tell import Clock, duration
+from kafka_archiver.errors import ConfigError
+from scripts.demo.orders import HOUR, PER_HOUR, Stream, expected, faults
+from scripts.demo.tell import moment, run, say, so_far, stage, until
 from scripts.demo.world import World
 from scripts.stack.errors import StackError
+from scripts.stack.paths import LOCAL, ROOT
 
-STAGES = 8
+COPIES = LOCAL / "demo"
+# DuckDB shares no code with our reader. Reading s3:// itself needs its extension httpfs, which it downloads; so it is
+# given copies.
+LINES = (
+    f"read_json('{COPIES}/**/*.jsonl.gz', filename = true, hive_partitioning = true, "
+    "columns = {event_id: 'VARCHAR', created_at: 'TIMESTAMPTZ', country: 'VARCHAR', amount: 'DOUBLE'})"
+)
 
 
-def tell(clock: Clock) -> None:
-    with clock.stage("The stack: Kafka, an S3 server, Airflow"):
-        prepare.start_stack()
-        world = World.of(clock)
-        prepare.clean_slate(world)
-    with clock.stage("A stream of orders"):
-        prepare.produce(world)
-        prepare.begin_archive(world)
-    with clock.stage("Airflow archives it; its Spark job is killed in the middle"):
-        run = archive.scheduled_run_killed_once(world)
-    with clock.stage("An hour before the archive's begin: airflow dags backfill"):
-        archive.backfill_first_hour(world)
-    with clock.stage("The objects, and every record in them"):
-        result.every_record_once(world)
-    with clock.stage("What the archive says of itself"):
-        result.audited(world)
-    with clock.stage("One question to one hour, by DuckDB"):
-        result.ask_duckdb(world)
-    with clock.stage("Where to look"):
-        result.where_to_look(world, run)
-    print(f"\nAll as promised, in {duration(clock.seconds)}.", flush=True)
+def start_stack() -> World:
+    say("Airflow takes half a minute …")
+    if subprocess.run([sys.executable, "-m", "scripts.stack", "up"], cwd=ROOT).returncode:
+        raise StackError("the stack did not start; see above")
+    world = World()
+    world.new_dag()
+    world.clear()
+    world.new_topic()
+    return world
+
+
+def produce(world: World, first_hour: int) -> dict[str, int]:
+    """The stream, with everything in it that makes archiving hard. Returns what must be archived."""
+    batches = list(Stream(first_hour).batches())
+    say(f"Order events from {moment(first_hour)} on, in the order of their arrival …")
+    world.fill(batches)
+    times = [event.timestamp for batch in batches for event in batch.events]
+    newest = list(accumulate(times, max))
+    behind = sum(time < last for time, last in zip(times, newest, strict=True))
+    late = sum(time // HOUR < last // HOUR for time, last in zip(times, newest, strict=True))
+    aborted = sum(len(batch.events) for batch in batches if batch.transaction == "aborted")
+    say(f"{len(times):,} records produced. Among them {behind:,} out of order, {late:,} of these so late that their")
+    say(f"hour was over; {aborted:,} in a transaction that was aborted, and then sent again in one that was committed.")
+    begin = first_hour + HOUR
+    say(f"An archive begins where its group stands. {world.group} is put at {moment(begin)}, an hour behind the log's")
+    say(f"start, as `kafka-consumer-groups --reset-offsets --to-datetime` does: offsets {world.begin_at(begin)}.")
+    return expected(batches)
+
+
+def scheduled_run_killed_once(world: World) -> str:
+    """Unpause the DAG; kill its Spark job at work; wait for Airflow's own retry. Returns the run's id."""
+    world.ask("PATCH", body={"is_paused": False})
+    say(f"DAG {world.dag} is unpaused: its timetable makes a run for the last complete hour, and that run takes")
+    say("everything from where the group stands to the end of the log, whatever hour it is of.")
+
+    def scheduled() -> tuple[str | None, str]:
+        runs = [r["dag_run_id"] for r in world.ask("GET", "dagRuns")["dag_runs"] if r["run_type"] == "scheduled"]
+        return (runs[0] if runs else None), "waiting for the scheduler"
+
+    def how_far() -> str:
+        return " · ".join(f"{task} {state} ({attempt})" for task, (state, attempt) in world.tasks(name).items())
+
+    def writing() -> tuple[bool | None, str]:
+        if len(world.tasks(name)) > 2:
+            raise StackError(f"the Spark job was to be killed at work, but the run is at: {how_far()}")
+        return (True if world.uploads() else None), how_far()
+
+    def ended() -> tuple[str | None, str]:
+        state = world.ask("GET", "dagRuns", name)["state"]
+        return (state if state in ("success", "failed") else None), how_far()
+
+    name = until(scheduled, 120)
+    until(writing, 300, every=0.1)
+    killed, plans = world.kill_job(), world.plans()
+    if not killed:
+        raise StackError("the Spark job was gone before it could be killed")
+    say(f"SIGKILL for spark-submit and its Python: {killed} processes. In the bucket: {len(world.uploads())} uploads")
+    say("that are not finished, which nobody sees, and the plan, frozen before the first byte was read.")
+    state = until(ended, 360)
+    _, attempt = world.tasks(name)["archive"]
+    if state != "success" or attempt < 2 or world.plans() != plans:
+        raise StackError(f"run {name}: {state}, attempt {attempt} of its job; see {world.airflow.url}/dags/{world.dag}")
+    say(f"Attempt {attempt} worked on the same plan and stored {len(world.objects())} objects.")
+    return name
+
+
+def backfill_first_hour(world: World, hour: str) -> None:
+    """The hour before the archive's begin, with the command of old."""
+    before, stands = world.objects(), world.stands()
+    run(f"airflow dags backfill {world.dag} --start-date {hour} --end-date {hour}")
+    after = world.objects()
+    if len(after) == len(before) or not before.items() <= after.items() or world.stands() != stands:
+        raise StackError("the backfill archived nothing, changed objects that were there, or moved the group")
+    say(f"{len(after) - len(before)} new objects; the {len(before)} others and the group's offsets are as they were.")
+
+
+def every_record_once(world: World, produced: dict[str, int]) -> None:
+    """Read everything back from the bucket and compare it with what was produced."""
+    shutil.rmtree(COPIES, ignore_errors=True)
+    world.download(COPIES)
+    filed = f"epoch_ms(date) + hour::INT * {HOUR}"
+    found = duckdb.execute(f"SELECT event_id, epoch_ms(created_at), {filed} FROM {LINES}").fetchall()
+    counts = "count(DISTINCT filename) AS objects, count(*) AS rows"
+    print(duckdb.sql(f"SELECT date, hour, {counts} FROM {LINES} GROUP BY ALL ORDER BY ALL"))
+    if wrong := faults(produced, found):
+        raise StackError("the archive is not what was produced: " + "; ".join(wrong))
+    say(f"{len(produced):,} records were produced and not aborted. Read back from the bucket, each of these is there")
+    say("exactly once, with its own time, in that time's hour: ✓")
+
+
+def audited(world: World) -> None:
+    """The archive's own account against the store and the brokers, and the group against the ends of the log."""
+    run(f"airflow archive status {world.archive} --hours 8")
+    run(f"airflow archive audit {world.archive} --deep --live")
+    if any(stands != end for stands, end in world.stands()):
+        raise StackError(f"the group does not stand at the ends of the log: {world.stands()}")
+    say("The group stands at the end of every partition, as Kafka itself says: ✓")
+
+
+def ask_duckdb(world: World, hour: str) -> None:
+    """The hour that was backfilled, as anybody would query it."""
+    columns = "country, count(*) AS orders, round(sum(amount), 2) AS euros, max(created_at) AS last"
+    folder = f"{world.prefix}/{world.topic}/date={hour[:10]}/hour={hour[11:13]}"
+    query = f"SELECT {columns}\n  FROM '{COPIES / folder}/*.jsonl.gz' GROUP BY country ORDER BY euros DESC LIMIT 5"
+    say(query)
+    print(duckdb.sql(query))
+    say("(Here DuckDB has copies: to read s3:// itself, it would download its extension httpfs.)")
+
+
+def where_to_look(world: World, killed: str) -> None:
+    """In the browser, and in the shell."""
+    url = f"{world.airflow.url}/dags/{world.dag}"
+    say(f"{url}                     the DAG; its settings are under Docs")
+    say(f"{url}/runs/{killed}/tasks/archive?try_number=1")
+    say("    the attempt that was killed; the others are beside it")
+    say(f"{world.airflow.url}/assets      an event for each complete hour, for DAGs that wait for an hour")
+    say()
+    say(". .local/env.sh         and `airflow archive --help`, `aws s3 ls`, any Kafka client … work on this stack")
+    say(f"airflow archive runs {world.archive}; airflow archive show {world.archive} last")
+    say("make down               stops everything (the stack is still running); make demo starts this topic anew")
+
+
+def story() -> None:
+    stage("The stack: Kafka, an S3 server, Airflow")
+    world = start_stack()
+    stage("A stream of orders")
+    first_hour = int(datetime.now(UTC).timestamp() * 1000) // HOUR * HOUR - len(PER_HOUR) * HOUR
+    produced = produce(world, first_hour)
+    stage("Airflow archives it; its Spark job is killed in the middle")
+    killed = scheduled_run_killed_once(world)
+    stage("An hour before the archive's begin: airflow dags backfill")
+    backfill_first_hour(world, moment(first_hour))
+    stage("Every record in the objects")
+    every_record_once(world, produced)
+    stage("What the archive says of itself")
+    audited(world)
+    stage("One question to one hour, by DuckDB")
+    ask_duckdb(world, moment(first_hour))
+    stage("Where to look")
+    where_to_look(world, killed)
+    print(f"\nAll as promised, in {so_far()}.", flush=True)
 
 
 def main() -> int:
-    clock = Clock(STAGES)
     try:
-        tell(clock)
-    except (StackError, KafkaException, BotoCoreError, ClientError, duckdb.Error) as error:
-        print(
-            f"\nerror: {error}\n(after {duration(clock.seconds)}; the stack is left running: make down)",
-            file=sys.stderr,
-        )
+        story()
+    except (StackError, ConfigError, KafkaException, BotoCoreError, ClientError, duckdb.Error) as error:
+        print(f"\nerror: {error}\n(after {so_far()}; the stack is left running: make down)", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("\nInterrupted; what runs is left running: make down", file=sys.stderr)

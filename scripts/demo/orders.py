@@ -1,6 +1,6 @@
 """The stream: order events of some hours, as they come in from shops, phones and a partner's import. Pure.
 
-The same seed gives the same events.
+The same start gives the same events.
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ import json
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Literal, NamedTuple
 
 HOUR = 3_600_000
 # Events in each hour: a morning that fills up. With what comes on top about 200,000.
@@ -25,82 +24,69 @@ DELAYED_SHARE, DELAY = 0.1, 40_000
 COUNTRIES = ("DE", "FR", "IT", "ES", "NL", "PL", "AT", "SE")
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """One record. `timestamp`: when it happened, in milliseconds since 1970; the order of records is another."""
 
     id: str
     key: str
     timestamp: int
     value: bytes
-    headers: tuple[tuple[str, bytes], ...]
+    headers: list[tuple[str, bytes]]
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(NamedTuple):
     """Records that are sent together: by themselves, or in a transaction that ends like this."""
 
-    events: tuple[Event, ...]
+    events: list[Event]
     transaction: Literal["none", "committed", "aborted"] = "none"
 
 
 class Stream:
     """:param start: the first millisecond of the first hour. :param scale: 1 for the whole stream."""
 
-    def __init__(self, start: int, seed: int = 3, scale: float = 1.0) -> None:
+    def __init__(self, start: int, scale: float = 1.0) -> None:
         self._start, self._scale = start, scale
-        self._random = random.Random(seed)
+        self._random = random.Random(3)
         self._count = 0
 
     def batches(self) -> Iterator[Batch]:
         """Everything, in the order in which it arrives."""
         for hour, count in enumerate(PER_HOUR):
-            events = self._hour(hour, self._scaled(count))
+            begin = self._start + hour * HOUR
+            arrivals = sorted(begin + self._random.randrange(HOUR) for _ in range(self._scaled(count)))
+            events = [self._event(self._happened(hour, arrival)) for arrival in arrivals]
             if hour == IMPORT_HOUR:
                 half = len(events) // 2
-                failed = self._import(hour)
+                imported = [
+                    self._event(begin + HOUR // 2 + number, "partner-import")
+                    for number in range(self._scaled(IMPORTED))
+                ]
                 yield Batch(events[:half])
                 # The first attempt breaks off after two thirds; the second one sends the same events again, all.
-                yield Batch(failed[: len(failed) * 2 // 3], "aborted")
-                yield Batch(failed, "committed")
-                yield Batch(events[half:])
-            else:
-                yield Batch(events)
+                yield Batch(imported[: len(imported) * 2 // 3], "aborted")
+                yield Batch(imported, "committed")
+                events = events[half:]
+            yield Batch(events)
 
     def _scaled(self, count: int) -> int:
         return max(10, round(count * self._scale))
 
-    def _hour(self, hour: int, count: int) -> tuple[Event, ...]:
-        begin = self._start + hour * HOUR
-        # When it arrives, and when it happened.
-        arriving: list[tuple[int, int]] = []
-        for _ in range(count):
-            arrival = begin + self._random.randrange(HOUR)
-            delay = int(self._random.expovariate(1 / DELAY)) if self._random.random() < DELAYED_SHARE else 0
-            happened = max(begin, arrival - delay)
-            arriving.append((arrival, self._late(hour, happened)))
-        return tuple(self._event(happened) for _, happened in sorted(arriving))
-
-    def _late(self, hour: int, happened: int) -> int:
+    def _happened(self, hour: int, arrival: int) -> int:
+        delay = int(self._random.expovariate(1 / DELAY)) if self._random.random() < DELAYED_SHARE else 0
+        happened = max(self._start + hour * HOUR, arrival - delay)
         # Not into the first hour: the archive begins behind it, and a backfill brings it later as one piece.
         if hour < 2 or self._random.random() >= LATE_SHARE:
             return happened
         return happened - self._random.randint(1, min(2, hour - 1)) * HOUR
 
-    def _import(self, hour: int) -> tuple[Event, ...]:
-        begin = self._start + hour * HOUR + HOUR // 2
-        return tuple(self._event(begin + number, "partner-import") for number in range(self._scaled(IMPORTED)))
-
     def _event(self, happened: int, source: str = "") -> Event:
         pick = self._random
         self._count += 1
-        order = f"order-{self._count:07}"
-        source = source or pick.choice(("web", "app", "app", "shop"))
         value = {
             "event_id": f"e{self._count:07}",
-            "order_id": order,
+            "order_id": f"order-{self._count:07}",
             "created_at": datetime.fromtimestamp(happened / 1000, UTC).isoformat(timespec="milliseconds"),
-            "source": source,
+            "source": source or pick.choice(("web", "app", "app", "shop")),
             "country": pick.choices(COUNTRIES, (30, 20, 15, 12, 8, 7, 5, 3))[0],
             "customer": f"c{pick.randrange(40_000):05}",
             "items": [
@@ -110,9 +96,9 @@ class Stream:
             "amount": round(pick.lognormvariate(3.6, 0.7), 2),
             "currency": "EUR",
         }
-        headers = (("source", source.encode()), ("trace", f"{pick.getrandbits(64):016x}".encode()))
-        text = json.dumps(value, separators=(",", ":"))
-        return Event(str(value["event_id"]), order, happened, text.encode(), headers)
+        text = json.dumps(value, separators=(",", ":")).encode()
+        trace = f"{pick.getrandbits(64):016x}".encode()
+        return Event(str(value["event_id"]), str(value["order_id"]), happened, text, [("trace", trace)])
 
 
 def expected(batches: Iterable[Batch]) -> dict[str, int]:

@@ -1,48 +1,196 @@
-"""What the demo works with: the stack of this checkout, and the archive `orders` on it."""
+"""What the demo works with: the archive `orders` on the stack of this checkout, its topic, its objects and its DAG."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import shutil
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
+
+import psutil
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from kafka_archiver.config import load_archive
-from kafka_archiver.errors import ConfigError
-from scripts.demo.airflow import Dag
-from scripts.demo.lake import Lake
-from scripts.demo.tell import Clock
-from scripts.demo.topic import Topic
+from scripts.demo.orders import Batch
+from scripts.demo.tell import until
 from scripts.stack.choices import Choices
 from scripts.stack.errors import StackError
+from scripts.stack.process import marked
+from scripts.stack.rest import RestApi, address
 from scripts.stack.stack import Stack
 
+PARTITIONS = 4
+# What brokers answer that have just started, or still delete a topic of this name.
+NOT_YET = (
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.TOPIC_ALREADY_EXISTS,
+)
 
-@dataclass
+
 class World:
-    clock: Clock
-    archive: str
-    airflow: Path
-    """AIRFLOW_HOME, by which the stack's processes are known."""
-    dag: Dag
-    topic: Topic
-    lake: Lake
-    first_hour: int = 0
-    """Where the stream begins, in milliseconds since 1970."""
-    produced: dict[str, int] = field(default_factory=dict)
-    """The time of each record that must be archived, by its id."""
+    """:raises ConfigError: the stack was told to look at other archives, and `orders` is not among them."""
 
-    @classmethod
-    def of(cls, clock: Clock) -> World:
-        """:raises StackError: the stack was told to look at other archives, and `orders` is not among them."""
+    def __init__(self) -> None:
         choices = Choices.remembered()
         stack = Stack.of(choices)
-        file = Path(choices.archives) / "orders.yaml"
+        archive = load_archive(Path(choices.archives) / "orders.yaml")
+        self.archive, self.group = archive.archive, archive.group
+        [self.topic] = archive.source.topics or ["orders"]
+        self.url = archive.store.url
+        self._bucket, _, self.prefix = self.url.removeprefix("s3://").partition("/")
+        self._s3 = stack.s3.client()
+        self.airflow, self.dag = stack.airflow, f"archive_{archive.archive}"
+        self._api = RestApi(stack.airflow.url)
+        self._client: dict[str, Any] = {"bootstrap.servers": stack.kafka.bootstrap_servers, "log_level": 2}
+        self._admin = AdminClient(self._client)
+
+    # The topic.
+
+    def _patiently(self, futures: Any, name: str, *harmless: int) -> bool | None:
+        """True when it is done, or as good as done; None while the brokers are not ready for it."""
         try:
-            archive = load_archive(file)
-        except ConfigError as error:
-            raise StackError(f"the demo needs the archive `orders` of include/archives: {error}") from error
-        if not archive.source.topics or len(archive.source.topics) > 1:
-            raise StackError(f"the demo needs an archive of one topic; {file} has another")
-        topic = Topic(stack.kafka.bootstrap_servers, archive.source.topics[0], archive.group)
-        lake = Lake(stack.s3, archive.store.url, topic.name, archive.archive)
-        dag = Dag(stack.airflow.url, f"archive_{archive.archive}")
-        return cls(clock, archive.archive, stack.airflow.directory, dag, topic, lake)
+            futures[name].result(30)
+        except KafkaException as error:
+            code = error.args[0].code()
+            if code in NOT_YET:
+                return None
+            if code not in harmless:
+                raise
+        return True
+
+    def new_topic(self) -> None:
+        """Made anew, with its group."""
+        admin, gone = self._admin, (KafkaError.GROUP_ID_NOT_FOUND, KafkaError.UNKNOWN_TOPIC_OR_PART)
+        until(lambda: (self._patiently(admin.delete_consumer_groups([self.group]), self.group, *gone), ""), 60)
+        until(lambda: (self._patiently(admin.delete_topics([self.topic]), self.topic, *gone), ""), 60)
+        new = NewTopic(self.topic, PARTITIONS, 1)
+        until(lambda: (self._patiently(admin.create_topics([new]), self.topic), f"topic {self.topic} is made"), 60)
+
+    def fill(self, batches: Iterable[Batch]) -> None:
+        """Produce everything in this order. :raises StackError: the broker did not confirm all of it."""
+        settings = {**self._client, "linger.ms": 20, "queue.buffering.max.messages": 300_000}
+        plain = Producer(settings)
+        for number, batch in enumerate(batches):
+            if batch.transaction == "none":
+                self._send(plain, batch)
+                continue
+            producer = Producer({**settings, "transactional.id": f"demo-{number}"})
+            producer.init_transactions(30)
+            producer.begin_transaction()
+            self._send(producer, batch)
+            (producer.commit_transaction if batch.transaction == "committed" else producer.abort_transaction)(30)
+
+    def _send(self, producer: Producer, batch: Batch) -> None:
+        failures: list[str] = []
+        for event in batch.events:
+            producer.produce(
+                self.topic,
+                event.value,
+                event.key,
+                timestamp=event.timestamp,
+                headers=list(event.headers),
+                on_delivery=lambda error, _: failures.append(str(error)) if error else None,
+            )
+        if (left := producer.flush(60)) or failures:
+            raise StackError(f"Kafka did not take {left + len(failures):,} records: {failures[:1]}")
+
+    def begin_at(self, timestamp: int) -> list[int]:
+        """Put the group where the records of this time begin, as `kafka-consumer-groups --reset-offsets` does."""
+        consumer = Consumer({**self._client, "group.id": self.group, "enable.auto.commit": False})
+        wanted = [TopicPartition(self.topic, number, timestamp) for number in range(PARTITIONS)]
+        offsets = consumer.offsets_for_times(wanted, 30)
+        consumer.commit(offsets=offsets, asynchronous=False)
+        consumer.close()
+        return [place.offset for place in offsets]
+
+    def stands(self) -> list[tuple[int, int]]:
+        """Of each partition, where the group stands and where the log ends."""
+        consumer = Consumer({**self._client, "group.id": self.group})
+        names = [TopicPartition(self.topic, number) for number in range(PARTITIONS)]
+        ends = [consumer.get_watermark_offsets(name, 30)[1] for name in names]
+        found = list(zip([place.offset for place in consumer.committed(names, 30)], ends, strict=True))
+        consumer.close()
+        return found
+
+    # The bucket, read with nothing but an S3 client.
+
+    def objects(self) -> dict[str, str]:
+        """The ETag of each object by its key."""
+        return self._stored(f"{self.topic}/")
+
+    def plans(self) -> set[str]:
+        """The ETags of all plans; there is one as long as there is one run."""
+        return {etag for key, etag in self._stored(f"_ledger/{self.archive}/").items() if key.endswith("/plan.json")}
+
+    def _stored(self, below: str) -> dict[str, str]:
+        pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=f"{self.prefix}/{below}")
+        return {item["Key"]: item["ETag"] for page in pages for item in page.get("Contents", ())}
+
+    def uploads(self) -> list[tuple[str, str]]:
+        """Key and id of the uploads that nobody sees yet."""
+        answer = self._s3.list_multipart_uploads(Bucket=self._bucket, Prefix=f"{self.prefix}/{self.topic}/")
+        return [(u["Key"], u["UploadId"]) for u in answer.get("Uploads", ())]
+
+    def download(self, directory: Path) -> None:
+        """All objects, below the directory as they are in the bucket."""
+        for key in self.objects():
+            (directory / key).parent.mkdir(parents=True, exist_ok=True)
+            self._s3.download_file(self._bucket, key, str(directory / key))
+
+    def clear(self) -> None:
+        """Without objects, uploads and ledger."""
+        for key in [*self.objects(), *self._stored(f"_ledger/{self.archive}/")]:
+            self._s3.delete_object(Bucket=self._bucket, Key=key)
+        for key, upload in self.uploads():
+            self._s3.abort_multipart_upload(Bucket=self._bucket, Key=key, UploadId=upload)
+
+    # The DAG, by Airflow's REST API.
+
+    def ask(self, method: str, *place: str, body: object = None, **query: Any) -> Any:
+        """About the DAG, or what is below it; None when there is no such thing."""
+        return self._api.ask(method, address("dags", self.dag, *place), body, missing_ok=True, **query)
+
+    def tasks(self, run: str) -> dict[str, tuple[str, int]]:
+        """State and attempt of those that have begun, in their order."""
+        found = self.ask("GET", "dagRuns", run, "taskInstances", order_by="start_date")["task_instances"]
+        return {t["task_id"]: (t["state"], t["try_number"]) for t in found if t["state"]}
+
+    def new_dag(self) -> None:
+        """Paused, and without runs: Airflow has forgotten it, and found its file again."""
+
+        def forgotten() -> tuple[bool | None, str]:
+            try:
+                self.ask("DELETE")
+            except StackError as error:
+                return None, f"tasks of an earlier demo are at work: {error}"
+            return True, ""
+
+        def there() -> tuple[bool | None, str]:
+            found = self.ask("GET") is not None
+            return found or None, f"DAG {self.dag} is {'there' if found else 'being parsed'}"
+
+        until(there, 120)
+        self.ask("PATCH", body={"is_paused": True})
+        self.kill_job()
+        until(forgotten, 120)
+        # Airflow keeps the logs, and would append to them those of new runs with the same name.
+        shutil.rmtree(self.airflow.directory / "logs" / f"dag_id={self.dag}", ignore_errors=True)
+        until(there, 120)
+
+    def kill_job(self) -> int:
+        """SIGKILL for spark-submit's JVM and the Python below it, as the kernel does when memory runs out. The Airflow
+        task above it lives to see what happened. Returns how many processes that were."""
+        killed = 0
+        for process in list(marked(self.airflow.directory)):
+            with suppress(psutil.NoSuchProcess):
+                command = process.cmdline()
+                if "org.apache.spark.deploy.SparkSubmit" in command and f"archive_{self.archive}" in command:
+                    for one in [process, *process.children(recursive=True)]:
+                        one.kill()
+                        killed += 1
+        return killed

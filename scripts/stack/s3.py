@@ -61,16 +61,19 @@ class S3(Service):
     def ports_needed(self) -> Mapping[str, int]:
         return asdict(self.ports)
 
+    def options(self, credentials: Credentials = owner) -> dict[str, str]:
+        """What a client needs, by boto3's names."""
+        return {
+            "endpoint_url": self.endpoint_url,
+            "region_name": self.region,
+            "aws_access_key_id": credentials.access_key,
+            "aws_secret_access_key": credentials.secret_key,
+        }
+
     def client(self, credentials: Credentials = owner) -> Any:
         """A boto3 client of this server."""
-        return boto3.client(
-            "s3",
-            endpoint_url=self.endpoint_url,
-            region_name=self.region,
-            aws_access_key_id=credentials.access_key,
-            aws_secret_access_key=credentials.secret_key,
-            config=Config(connect_timeout=2, read_timeout=10, retries={"total_max_attempts": 1}),
-        )
+        config = Config(connect_timeout=2, read_timeout=10, retries={"total_max_attempts": 1})
+        return boto3.client("s3", config=config, **self.options(credentials))
 
     def launch(self) -> None:
         (self.directory / "data").mkdir(parents=True, exist_ok=True)

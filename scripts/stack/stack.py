@@ -14,6 +14,16 @@ from scripts.stack.process import Service
 from scripts.stack.s3 import S3, S3Ports
 
 
+def connections(kafka: Kafka, s3: S3) -> list[Connection]:
+    """Of an Airflow, to these services."""
+    extra = {"endpoint_url": s3.endpoint_url, "region_name": s3.region}
+    return [
+        Connection("kafka_default", "kafka", {"bootstrap.servers": kafka.bootstrap_servers}),
+        Connection("aws_default", "aws", extra, login=s3.owner.access_key, password=s3.owner.secret_key),
+        Connection("spark_default", "spark", {"deploy-mode": "client"}, host="local[2]"),
+    ]
+
+
 @dataclass(frozen=True)
 class Stack:
     kafka: Kafka
@@ -25,19 +35,8 @@ class Stack:
         offset = choices.port_offset
         kafka = Kafka(LOCAL / "kafka", fixed_ports(KafkaPorts, offset))
         s3 = S3(LOCAL / "s3", fixed_ports(S3Ports, offset))
-        connections = [
-            Connection("kafka_default", "kafka", {"bootstrap.servers": kafka.bootstrap_servers}),
-            Connection(
-                "aws_default",
-                "aws",
-                {"endpoint_url": s3.endpoint_url, "region_name": s3.region},
-                login=s3.owner.access_key,
-                password=s3.owner.secret_key,
-            ),
-            Connection("spark_default", "spark", {"deploy-mode": "client"}, host="local[2]"),
-        ]
         ports = fixed_ports(AirflowPorts, offset)
-        return cls(kafka, s3, Airflow(LOCAL / "airflow", ports, Path(choices.archives), connections))
+        return cls(kafka, s3, Airflow(LOCAL / "airflow", ports, Path(choices.archives), connections(kafka, s3)))
 
     @property
     def services(self) -> list[Service]:

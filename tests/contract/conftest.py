@@ -22,13 +22,7 @@ def open_below(request: pytest.FixtureRequest) -> OpenStore:
         MemoryStore(test, foreign_etags=foreign, checksums=not request.param.endswith(("no checksums", "neither")))
         return lambda prefix: open_store(f"memory://{test}/{prefix}", {})
     server = request.getfixturevalue("s3")
-    options = {
-        "endpoint_url": server.endpoint_url,
-        "region_name": server.region,
-        "aws_access_key_id": server.owner.access_key,
-        "aws_secret_access_key": server.owner.secret_key,
-    }
-    return lambda prefix: open_store(f"s3://{server.bucket}/{test}/{prefix}", options)
+    return lambda prefix: open_store(f"s3://{server.bucket}/{test}/{prefix}", server.options())
 
 
 @pytest.fixture

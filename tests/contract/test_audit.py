@@ -4,7 +4,6 @@ import json
 import re
 import uuid
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -91,7 +90,7 @@ class TestClean:
         first.run(2)
         first.odd[P0, 3] = {"timestamp": (first.brokers.first + 1) * HOUR}
         grown(first, 3, 4)
-        assert first.ledger.hour(first.brokers.first + 1).late_rows == 1  # type: ignore[union-attr]
+        assert first.proof(1).late_rows == 1
         # Of the same topic, whose first archive was given up, and of another one.
         store.delete("_ledger/_topics/orders.json")
         second = Lake(store, {P0: Range(0, 7), P1: Range(0, 5)}, settings=RECORDS)
@@ -151,9 +150,7 @@ class TestClean:
         lake.brokers.group[P0] = 3
         lake.run(5)
         lake.run(2, origin="backfill")
-        proof = lake.ledger.hour(lake.brokers.first + 4)
-        assert proof is not None
-        assert proof.late_rows == 1
+        assert lake.proof(4).late_rows == 1
         assert lake.audit().findings == ()
 
     @pytest.mark.parametrize("until", ["planned", "written", "committed"])
@@ -189,7 +186,7 @@ class TestClean:
         monkeypatch.setattr("kafka_archiver.ledger.Ledger.put_progress", stop)
         with pytest.raises(InterruptedError):
             lake.run(8)
-        assert lake.ledger.hour(lake.brokers.first + 8) is not None
+        assert lake.proof(8)
         assert lake.audit().findings == ()
         # The same of a first run ever.
         first = Lake(lake.store, {TopicPartition("new", 0): Range(0, 3)})
@@ -471,8 +468,7 @@ class TestDocuments:
 
     @pytest.mark.parametrize("committed", [False, True])
     def test_an_overlapping_plan(self, lake: Lake, committed: bool) -> None:
-        plan = lake.ledger.plan(hour(5).id)
-        assert plan is not None
+        plan = lake.planned(hour(5).id)
         copy = plan.model_copy(update={"interval": hour(7), "planned_at": hour(8).start, "number": 4})
         lake.ledger.append(copy)
         lake.ledger.file_plan(copy)
@@ -480,11 +476,8 @@ class TestDocuments:
         if not committed:
             assert found(lake) == {"overlap": places}
             return
-        manifest = lake.ledger.manifest(hour(5).id)
-        commit = lake.ledger.commit(hour(5).id)
-        assert manifest is not None
-        assert commit is not None
-        manifest = manifest.model_copy(update={"run": copy.run, "plan_digest": copy.digest})
+        commit = lake.commit(hour(5).id)
+        manifest = lake.manifest(hour(5).id).model_copy(update={"run": copy.run, "plan_digest": copy.digest})
         lake.ledger.create_manifest(manifest)
         lake.ledger.create_commit(
             commit.model_copy(update={"run": copy.run, "plan_digest": copy.digest, "manifest_digest": manifest.digest})
@@ -636,7 +629,7 @@ class TestLive:
     def follow(self, lake: Lake, advice: str) -> None:
         """Do as the command says: a run with its policies."""
         [conf] = re.findall(rf"`airflow dags trigger archive_{lake.name} --conf '([^']*)'`", advice)
-        lake.context = replace(lake.context, archive=lake.archive.choosing(json.loads(conf)["policies"]))
+        lake.choose(**json.loads(conf)["policies"])
         lake.run(20)
 
     def test_its_advice_about_one_trouble_is_a_command_that_goes_on(self, lake: Lake) -> None:
@@ -675,7 +668,7 @@ class TestLive:
         assert "take it out of source.topics" in advice["topic-gone"]
         assert advice["retention-near"].startswith("No run goes on before `topic-gone` is settled.")
         source = wide.archive.source.model_copy(update={"topics": None, "pattern": "orders|pay.*"})
-        wide.archive = wide.archive.model_copy(update={"source": source})
+        wide.configure(wide.archive.model_copy(update={"source": source}))
         assert "exclude it in source.pattern" in self.advice(wide)["topic-gone"]
 
     def test_a_run_that_policies_stop_is_no_advice_against_retention(self, lake: Lake) -> None:

@@ -5,7 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
-from kafka_archiver.errors import IntegrityError, TransientError
+from kafka_archiver.errors import IntegrityError, PolicyError, TransientError
+from kafka_archiver.intervals import Interval
+from kafka_archiver.keys import run_document
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.steps.backlog import archive_runs, still_open
 from kafka_archiver.steps.plan import plan
@@ -54,6 +56,33 @@ def test_each_run_is_settled_before_the_next_is_read_and_the_last_is_left_to_its
     assert lake.ledger.commit(RUNS[-1]) is None
     assert still_open(lake.context, work.runs) == RUNS[-1:]
     assert lake.brokers.group == {P0: 6}
+
+
+def test_of_unfinished_runs_all_are_finished_whichever_is_cleared_and_its_own_is_the_last(lake: Lake) -> None:
+    work = plan(lake.context, hour(1), "scheduled")
+    assert work.runs == work.archive == (RUNS[1], RUNS[2], RUNS[0])
+    lake.finish(work)
+    # Hours are proved in the order of the line nevertheless.
+    assert [lake.proof(number).status for number in (1, 2, 3)] == ["complete"] * 3
+    lake.now = hour(4).end
+    assert plan(lake.context, hour(4), "scheduled").runs == (hour(4).id,)
+
+
+def test_a_plan_that_somebody_deleted_is_written_again_as_it_stands_in_the_line(lake: Lake) -> None:
+    planned = lake.planned(RUNS[1])
+    lake.store.delete(run_document(lake.name, RUNS[1], "plan"))
+    lake.now = hour(4).end
+    assert plan(lake.context, hour(4), "scheduled").runs == tuple(RUNS)
+    assert lake.planned(RUNS[1]) == planned
+
+
+def test_an_interval_that_has_not_ended_or_is_of_another_schedule_is_refused(lake: Lake) -> None:
+    before = lake.ledger.runs()
+    with pytest.raises(PolicyError, match="has not ended yet"):
+        plan(lake.context, hour(5), "scheduled")
+    with pytest.raises(PolicyError, match="the schedule was changed"):
+        plan(lake.context, Interval(start=hour(1).start, end=hour(2).end), "scheduled")
+    assert lake.ledger.runs() == before
 
 
 def test_an_attempt_that_dies_half_way_has_done_half(lake: Lake) -> None:

@@ -58,7 +58,7 @@ def test_where_a_plan_is_gone_nobody_plans_in_its_place_and_repair_puts_it_back(
     for key in find(lake.context, lake.audit()).restored:
         restore(lake.ledger, key)
     lake.run(4)
-    assert [p.covered for p in lake.ledger.progress().partitions] == [((0, 4),)]  # type: ignore[union-attr]
+    assert [p.covered for p in lake.progress.partitions] == [((0, 4),)]
     assert lake.audit().verdict == "clean"
 
 

@@ -86,9 +86,7 @@ def test_a_planner_two_hours_fast_does_not_reverse_the_order_of_settling() -> No
     assert plans[2].planned_at < plans[1].planned_at
     # … and what is closed stays closed.
     assert [verdict(lake, number) for number in (4, 5, 6)] == [("complete", 1, 0), ("complete", 1, 0), ("open", 1, 0)]
-    progress = lake.ledger.progress()
-    assert progress is not None
-    assert (progress.settled, progress.closed_until) == (3, hour(5).end)
+    assert (lake.progress.settled, lake.progress.closed_until) == (3, hour(5).end)
 
 
 @settings(deadline=None, max_examples=50)

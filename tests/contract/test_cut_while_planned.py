@@ -213,6 +213,30 @@ def test_a_topic_made_again_without_another_id_is_not_read_as_the_old_one(while_
     assert (log.values, log.account(1)) == ("abcde", {"lost": 3})
 
 
+@pytest.mark.parametrize(
+    ("again", "said"),
+    [
+        (True, r"was deleted and made again since run .* was planned.*record_loss"),
+        (False, r"was deleted .* and is gone"),
+    ],
+)
+def test_a_topic_deleted_while_a_run_is_unfinished_loses_that_run_only_when_told_to(again: bool, said: str) -> None:
+    log = Logged()
+    log.produce("abcde")
+    work = log.plan(0)
+    log.twin.delete_topic("orders")
+    if again:
+        log.twin.create_topic("orders")
+        log.produce("xy", 1)
+    with pytest.raises(PolicyError, match=said):
+        log.finish(work)
+    log.choose(lost_offsets="record_loss", recreated_topic="new_generation")
+    log.finish(work)
+    progress = log.ledger.progress()
+    assert progress
+    assert (log.values, log.account(0), progress.lost) == ("", {"lost": 5}, 5)
+
+
 @pytest.mark.parametrize(("epochs", "then"), [(True, "uvwxyz"), (True, "x"), (False, "xy")])
 def test_what_was_seen_and_cut_before_it_was_planned_makes_nothing_complete_as_of_then(epochs: bool, then: str) -> None:
     log = Logged(epochs=epochs)

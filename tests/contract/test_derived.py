@@ -58,8 +58,7 @@ def damaged(data: bytes) -> bytes:
 
 def test_what_the_next_tests_damage_is_there(lake: Lake) -> None:
     assert all(any(part in key for key in documents(lake)) for part in (*DERIVED, "hours/2026-11-20/00.json"))
-    proof = lake.ledger.hour(lake.brokers.first)
-    assert proof
+    proof = lake.proof(0)
     assert (proof.rows, proof.late_rows) == (2, 1)
 
 
@@ -84,7 +83,7 @@ def test_what_is_derived_is_computed_again_byte_by_byte(lake: Lake, which: tuple
     assert lake.audit().findings == ()
     lake.logs[P0] = Range(0, 5)
     lake.run(4)
-    assert [(found := lake.ledger.hour(h)) and found.status for h in lake.ledger.hours()] == ["complete"] * 5
+    assert [lake.proof(number).status for number in range(len(lake.ledger.hours()))] == ["complete"] * 5
     assert lake.audit(deep=True).findings == ()
 
 
@@ -116,8 +115,7 @@ def test_pages_of_a_proof_are_computed_again(lake: Lake, monkeypatch: pytest.Mon
     monkeypatch.setattr(proofs, "PAGE", 2)
     for number in (4, 5, 6):
         late(lake, number)
-    proof = lake.ledger.hour(lake.brokers.first)
-    assert proof
+    proof = lake.proof(0)
     assert proof.pages
     before = lake.ledger.contributions(proof)
     for key in documents(lake):
@@ -127,8 +125,7 @@ def test_pages_of_a_proof_are_computed_again(lake: Lake, monkeypatch: pytest.Mon
                 lake.store.put(key, b"{")
     assert lake.audit().verdict == "damaged"
     assert repair(lake).derived
-    now = lake.ledger.hour(lake.brokers.first)
-    assert now
+    now = lake.proof(0)
     assert lake.ledger.contributions(now) == before
     assert (now.rows, now.status, now.late_rows) == (proof.rows, proof.status, proof.late_rows)
     assert lake.audit(deep=True).findings == ()

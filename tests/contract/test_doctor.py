@@ -1,7 +1,6 @@
 """The doctor on a real broker and a real S3 server."""
 
 import uuid
-from pathlib import Path
 
 import pytest
 
@@ -10,9 +9,8 @@ from kafka_archiver.steps.doctor import Check, examine
 from kafka_archiver.steps.doctor.store import check_store
 from kafka_archiver.steps.status.facts import Facts
 from kafka_archiver.store import open_store
-from scripts.stack.kafka import Kafka
 from scripts.stack.s3 import S3
-from tests.support.archiver import Archiver
+from tests.support.archiver import Archiver, Services
 from tests.support.topics import new_topic
 
 pytestmark = pytest.mark.contract
@@ -29,10 +27,10 @@ def troubles(archiver: Archiver) -> list[str]:
     return [" ".join([f"{c.name}: {c.found}", *c.choices]) for c in checks(archiver) if c.state == "problem"]
 
 
-def test_a_sound_archive(kafka: Kafka, s3: S3, tmp_path: Path) -> None:
+def test_a_sound_archive(services: Services) -> None:
     settings = {"retention_ms": str(7 * 86_400_000), "message_timestamp_after_max_ms": "3600000"}
-    topic = new_topic(kafka.bootstrap_servers, 2, **settings)
-    archiver = Archiver(kafka, s3, tmp_path, [topic])
+    topic = new_topic(services.kafka.bootstrap_servers, 2, **settings)
+    archiver = services.archive_of(topic)
     found = {check.name: check for check in checks(archiver)}
     assert {check.state for check in found.values()} == {"ok"}, found
     assert "1 broker of cluster " in found["brokers"].found
@@ -41,13 +39,13 @@ def test_a_sound_archive(kafka: Kafka, s3: S3, tmp_path: Path) -> None:
     assert "CreateTime" in found[f"timestamps of {topic}"].found
     assert found["multipart"].found.endswith("the store checks the CRC-32 of every part and object, and keeps it")
     assert list(archiver.context.store.list("")) == []
-    assert list(archiver.context.store.list_uploads("")) == []
+    assert archiver.uploads() == []
 
 
-def test_topics(kafka: Kafka, s3: S3, tmp_path: Path) -> None:
-    compacted = new_topic(kafka.bootstrap_servers, cleanup_policy="compact")
-    short = new_topic(kafka.bootstrap_servers, retention_ms="3600000", retention_bytes="1000000")
-    archiver = Archiver(kafka, s3, tmp_path, [compacted, short, "no-such-topic"])
+def test_topics(services: Services) -> None:
+    compacted = new_topic(services.kafka.bootstrap_servers, cleanup_policy="compact")
+    short = new_topic(services.kafka.bootstrap_servers, retention_ms="3600000", retention_bytes="1000000")
+    archiver = services.archive_of(compacted, short, "no-such-topic")
     states = {(check.name, check.state) for check in checks(archiver)}
     assert {
         ("topic no-such-topic", "problem"),
@@ -59,32 +57,27 @@ def test_topics(kafka: Kafka, s3: S3, tmp_path: Path) -> None:
     assert {name for name, state in states if state == "problem"} == {"topic no-such-topic", f"retention of {short}"}
 
 
-def test_a_pattern(kafka: Kafka, s3: S3, tmp_path: Path) -> None:
+def test_a_pattern(services: Services) -> None:
     tag = uuid.uuid4().hex[:8]
-    new_topic(kafka.bootstrap_servers, name=f"{tag}.a")
-    new_topic(kafka.bootstrap_servers, name=f"{tag}.b")
+    new_topic(services.kafka.bootstrap_servers, name=f"{tag}.a")
+    new_topic(services.kafka.bootstrap_servers, name=f"{tag}.b")
     source = {"topics": None, "pattern": rf"{tag}\..*"}
-    [found] = [c for c in checks(Archiver(kafka, s3, tmp_path, [], source=source)) if c.name == "topics"]
+    [found] = [c for c in checks(services.archive_of(source=source)) if c.name == "topics"]
     assert (found.state, found.found) == ("ok", f"source.pattern matches 2: {tag}.a, {tag}.b")
-    [missing] = troubles(Archiver(kafka, s3, tmp_path, [], source={"topics": None, "pattern": f"{tag}"}))
+    [missing] = troubles(services.archive_of(source={"topics": None, "pattern": f"{tag}"}))
     assert "matches source.pattern" in missing
 
 
-def test_nobody_answers(kafka: Kafka, s3: S3, tmp_path: Path) -> None:
-    archiver = Archiver(kafka, s3, tmp_path, ["any"]).behind(brokers="127.0.0.1:1")
+def test_nobody_answers(services: Services) -> None:
+    archiver = services.archive_of("any").behind(brokers="127.0.0.1:1")
     archiver.context.cluster.timeout = 2
     [silent] = troubles(archiver)
     assert silent.startswith("brokers: no answer from the Kafka brokers at 127.0.0.1:1")
 
 
 def test_a_reader_is_told_what_it_may_not(s3: S3) -> None:
-    options = {
-        "endpoint_url": s3.endpoint_url,
-        "region_name": s3.region,
-        "aws_access_key_id": s3.reader.access_key,
-        "aws_secret_access_key": s3.reader.secret_key,
-    }
-    found = list(check_store(open_store(f"s3://{s3.bucket}/{uuid.uuid4()}", options), "orders"))
+    store = open_store(f"s3://{s3.bucket}/{uuid.uuid4()}", s3.options(s3.reader))
+    found = list(check_store(store, "orders"))
     wrong = {check.name: check.found for check in found if check.state == "problem"}
     assert {"create-only", "put, get, head, list, delete", "multipart"} <= set(wrong)
     assert "need s3:PutObject" in wrong["create-only"]

@@ -1,108 +1,16 @@
 """What a run costs does not depend on how many came before it: counted in requests to the store, not timed."""
 
-import uuid
-from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any
-
 import pytest
 
-from kafka_archiver.keys import progress_document
-from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.backlog import archive_runs
-from kafka_archiver.steps.close_hours import close_hours
-from kafka_archiver.steps.commit import commit
-from kafka_archiver.steps.plan import plan
-from kafka_archiver.steps.verify import verify
-from kafka_archiver.store.memory import MemoryStore
-from tests.support.lake import Lake, hour
+from tests.support.growth import Growing
 
 pytestmark = pytest.mark.timeout(120)
 # The plan and its copy; an object a partition; the end; a proof, and what settling did.
 WRITES = (("plan", "create"), ("archive", "complete_upload"), ("commit", "create"), ("close_hours", "create"))
-P0, P1 = TopicPartition("orders", 0), TopicPartition("orders", 1)
-
-
-@dataclass
-class Counted:
-    """A store that counts what is asked of it: requests by their verb, the keys that it lists, and bytes."""
-
-    inner: MemoryStore
-    counts: Counter[str] = field(default_factory=Counter)
-
-    def __getattr__(self, name: str) -> Any:
-        answer = getattr(self.inner, name)
-        if not callable(answer):
-            return answer
-
-        def ask(*arguments: Any, **named: Any) -> Any:
-            self.counts[name] += 1
-            found = answer(*arguments, **named)
-            return self._listed(found) if name in ("list", "list_uploads") else found
-
-        return ask
-
-    def _listed(self, found: Iterable[Any]) -> Iterator[Any]:
-        for item in found:
-            self.counts["keys listed"] += 1
-            yield item
-
-
-class Growing:
-    """An archive of two partitions, each of which gets a record an hour; a run an hour."""
-
-    def __init__(self, late: bool) -> None:
-        self.store = Counted(MemoryStore(uuid.uuid4().hex))
-        self.lake = Lake(self.store, {P0: Range(0, 1), P1: Range(0, 1)})  # type: ignore[arg-type]
-        self.settled = 0
-        # Else each run has a record of the first hour as well, whose proof gets longer with each of them.
-        self.late = late
-        self.costs: dict[str, dict[str, int]] = {}
-
-    def run(self) -> None:
-        """The next run; notes what its steps ask."""
-        now, self.costs = self.settled, {}
-        for name in (P0, P1):
-            self.lake.logs[name] = Range(0, now + 1)
-        if self.late:
-            self.lake.odd[P1, now] = {"timestamp": self.lake.brokers.first * 3_600_000}
-        self.lake.now = hour(now + 1).start
-        context = self.lake.context
-        with self._counted("plan"):
-            work = plan(context, hour(now), "scheduled")
-        with self._counted("archive"):
-            archive_runs(context, work, self.lake.job().run)
-        with self._counted("verify"):
-            verify(context, work.runs)
-        with self._counted("commit"):
-            commit(context, work.runs)
-        with self._counted("close_hours"):
-            close_hours(context, work.runs)
-        self.settled += 1
-
-    @contextmanager
-    def _counted(self, step: str) -> Iterator[None]:
-        self.store.counts.clear()
-        yield
-        self.costs[step] = dict(self.store.counts)
-
-    def grow(self, settled: int) -> dict[str, dict[str, int]]:
-        """What the run costs that comes after so many."""
-        while self.settled <= settled:
-            self.run()
-        return self.costs
-
-    def progress(self) -> int:
-        """How long the document is from which planning begins."""
-        data = self.lake.store.get(progress_document(self.lake.name))
-        assert data
-        return len(data)
 
 
 def test_a_run_asks_the_store_for_no_more_after_300_runs_than_after_10() -> None:
-    growing = Growing(late=False)
+    growing = Growing()
     few, short = growing.grow(10), growing.progress()
     many, longer = growing.grow(300), growing.progress()
     assert many == few

@@ -2,7 +2,6 @@
 
 import gzip
 import uuid
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -27,20 +26,12 @@ def lake(end: int = 4, start: int = 0, **policies: str) -> Lake:
 
 
 def tell(of: Lake, number: int) -> tuple[str, int]:
-    proof = of.ledger.hour(of.brokers.first + number)
-    assert proof is not None
+    proof = of.proof(number)
     return proof.status, proof.rows
 
 
-def choose(of: Lake, **policies: str) -> None:
-    of.archive = of.archive.choosing(policies)
-    of.context = replace(of.context, archive=of.archive)
-
-
 def planned(of: Lake, number: int) -> list[tuple[int, int, int, tuple[Range, ...]]]:
-    found = of.ledger.plan(hour(number).id)
-    assert found is not None
-    return [(p.start, p.end, p.generation, p.offset_ranges) for p in found.partitions]
+    return [(p.start, p.end, p.generation, p.offset_ranges) for p in of.planned(hour(number).id).partitions]
 
 
 def test_a_choice_for_a_run_that_is_final_is_refused_and_says_when_it_will_decide() -> None:
@@ -55,7 +46,7 @@ def test_a_choice_for_a_run_that_is_final_is_refused_and_says_when_it_will_decid
     refuse_idle_choices(one.context, hour(2), {"lost_offsets": "fail"})
     one.logs[P0] = Range(5, 9)
     refuse_idle_choices(one.context, hour(3), loss)
-    choose(one, **loss)
+    one.choose(**loss)
     one.run(3)
     # A retry of the run that chose is no mistake.
     refuse_idle_choices(one.context, hour(3), loss)
@@ -67,7 +58,7 @@ def test_a_choice_for_a_run_that_is_final_is_refused_and_says_when_it_will_decid
 def test_what_was_chosen_while_a_run_was_read_is_no_idle_choice_either() -> None:
     one = lake(6)
     one.run(2, until="planned")
-    choose(one, bad_record="skip")
+    one.choose(bad_record="skip")
     one.run(2)
     refuse_idle_choices(one.context, hour(2), {"bad_record": "skip"})
     with pytest.raises(ConfigError, match="decide nothing"):
@@ -157,9 +148,7 @@ def test_a_loss_that_a_run_has_just_met_keeps_a_backfill_behind_it_from_completi
     one.logs[P0] = Range(8, 10)
     one.run(4, "backfill")
     assert tell(one, 4) == ("incomplete", 0)
-    progress = one.ledger.progress()
-    assert progress is not None
-    assert progress.lost == 6
+    assert one.progress.lost == 6
 
 
 def test_one_odd_time_behind_a_loss_completes_nothing() -> None:
@@ -179,11 +168,11 @@ def test_a_choice_to_follow_the_ledger_holds_for_the_runs_after_it() -> None:
     with pytest.raises(PolicyError, match="somebody moved the group"):
         one.run(4)
     one.brokers.group[P0] = 6
-    choose(one, moved_group="follow_ledger")
+    one.choose(moved_group="follow_ledger")
     one.logs[P0] = Range(0, 5)
     one.run(4)
     assert one.brokers.group == {P0: 5}
-    choose(one, moved_group="fail")
+    one.choose(moved_group="fail")
     one.logs[P0] = Range(0, 8)
     one.run(5)
     assert planned(one, 5) == [(5, 8, 0, (Range(5, 8),))]
@@ -196,8 +185,7 @@ def test_a_rebuild_that_was_begun_goes_on_or_is_given_up_for_one_with_other_wish
     assert one.rebuild(run, until="planned") == begun
     other = one.rebuild(run, keep=True)
     assert (begun, other) == (f"{run}+r1", f"{run}+r2")
-    ended = one.ledger.commit(begun)
-    assert ended
+    ended = one.commit(begun)
     assert (ended.outcome, ended.by) == ("given_up", "the next run")
     assert len(one.stored()) == 8
 
@@ -235,14 +223,10 @@ def test_an_open_transaction_is_no_truncation(recreated_topic: str, monkeypatch:
 
 
 def test_a_topic_of_a_pattern_made_again_with_fewer_partitions_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = Lake(
-        MemoryStore(uuid.uuid4().hex),
-        {P0: Range(0, 3), P1: Range(0, 3)},
-        policies={"recreated_topic": "new_generation"},
-    )
+    one = lake(3, recreated_topic="new_generation")
+    one.logs[P1] = Range(0, 3)
     source = one.archive.source.model_copy(update={"topics": None, "pattern": "ord.*"})
-    one.archive = one.archive.model_copy(update={"source": source})
-    one.context = replace(one.context, archive=one.archive)
+    one.configure(one.archive.model_copy(update={"source": source}))
     topics = one.brokers.topics
     monkeypatch.setattr(one.brokers, "topics", lambda _: topics({"orders"}))
     one.run(3)
@@ -250,7 +234,7 @@ def test_a_topic_of_a_pattern_made_again_with_fewer_partitions_goes_on(monkeypat
     del one.logs[P1]
     one.logs[P0] = Range(0, 2)
     one.run(4)
-    choose(one, recreated_topic="fail")
+    one.choose(recreated_topic="fail")
     one.run(5)
     report = one.audit(cluster=one.brokers)
     assert (report.verdict, [f.kind for f in report.findings]) == ("clean", ["topic-gone"])
@@ -262,13 +246,12 @@ def test_a_log_truncated_below_what_is_planned_is_lost_only_when_told_to() -> No
     one.logs[P0] = Range(0, 8)
     one.run(7, until="planned")
     one.logs[P0] = Range(0, 6)
-    choose(one, recreated_topic="new_generation")
+    one.choose(recreated_topic="new_generation")
     with pytest.raises(PolicyError, match=r"ends at 6 now.*truncated.*record_loss"):
         one.run(8)
-    choose(one, lost_offsets="record_loss")
+    one.choose(lost_offsets="record_loss")
     one.run(8)
-    manifest = one.ledger.manifest(hour(7).id)
-    assert manifest is not None
+    manifest = one.manifest(hour(7).id)
     assert (manifest.account["archived"], manifest.account["lost"]) == (2, 2)
 
 
@@ -290,8 +273,7 @@ def test_hours_are_not_proved_by_what_is_not_committed() -> None:
 def test_a_manifest_that_was_edited_is_not_taken_for_objects_that_are_wrong() -> None:
     one = lake()
     run = one.run(3)
-    manifest = one.ledger.manifest(run)
-    assert manifest is not None
+    manifest = one.manifest(run)
     edited = manifest.objects[0].model_copy(update={"rows": 7})
     document = manifest.model_copy(update={"objects": (edited, *manifest.objects[1:])})
     one.store.put(f"_ledger/{one.name}/runs/{run}/manifest.json", document.to_json())
@@ -313,14 +295,10 @@ def test_a_run_in_full_has_its_documents_and_the_account_of_each_partition() -> 
     one.run(1)
     found = run_in_full(one.ledger, "last")
     assert (found.run, found.state, found.store) == (hour(1).id, "settled", one.store.url)
-    assert (found.plan, found.manifest, found.commit) == (
-        one.ledger.plan(found.run),
-        one.ledger.manifest(found.run),
-        one.ledger.commit(found.run),
-    )
+    assert found.plan == one.planned(found.run)
+    assert (found.manifest, found.commit) == (one.manifest(found.run), one.commit(found.run))
     [account] = found.accounts
-    assert found.manifest is not None
-    assert {**found.manifest.account, "topic": "orders", "partition": 0} == account.model_dump()
+    assert {**one.manifest(found.run).account, "topic": "orders", "partition": 0} == account.model_dump()
     assert account.offsets == found.plan.count
     [summary] = last_runs(one.ledger, 1)
     assert (summary.run, summary.interval_start, summary.offsets) == (found.run, hour(1).start, found.plan.count)
@@ -365,14 +343,12 @@ def test_a_run_that_is_taken_over_behind_a_new_generation_of_its_log_is_not_arch
     one.logs[P0] = Range(0, 5)
     run = one.run(4, until="planned")
     one.logs[P0], one.brokers.group[P0] = Range(0, 7), 6
-    choose(one, moved_group="new_generation")
+    one.choose(moved_group="new_generation")
     one.run(6, until="planned")
     one.rebuild(run)
-    choose(one, moved_group="fail")
+    one.choose(moved_group="fail")
     one.run(7)
-    progress = one.ledger.progress()
-    assert progress is not None
-    assert [(p.generation, p.covered, p.earlier) for p in progress.partitions] == [(1, ((6, 7),), ((0, 5),))]
+    assert [(p.generation, p.covered, p.earlier) for p in one.progress.partitions] == [(1, ((6, 7),), ((0, 5),))]
     for number in (2, 3, 4, 5):
         one.run(number, "backfill") if number != 4 else None
     assert [planned(one, number)[0][3] for number in (2, 3, 5)] == [(), (), (Range(5, 6),)]
@@ -384,8 +360,7 @@ def test_a_topic_that_only_a_backfill_has_seen_does_not_vanish_unnoticed(monkeyp
     bills = TopicPartition("order-bills", 0)
     one = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(0, 2), bills: Range(0, 1)})
     source = one.archive.source.model_copy(update={"topics": None, "pattern": "order.*"})
-    one.archive = one.archive.model_copy(update={"source": source})
-    one.context = replace(one.context, archive=one.archive)
+    one.configure(one.archive.model_copy(update={"source": source}))
     topics = one.brokers.topics
     monkeypatch.setattr(one.brokers, "topics", lambda _: topics({name.topic for name in one.logs}))
     one.run(0, "backfill")
@@ -404,8 +379,7 @@ def test_nothing_is_said_of_a_moment_before_a_loss_though_the_clocks_went_back_s
     # Both clocks are put back by an hour.
     one.now -= timedelta(hours=1)
     one.finish(Work((hour(5).id,), (hour(5).id,)))
-    progress = one.ledger.progress()
-    assert progress is not None
+    progress = one.progress
     assert (progress.as_of, progress.marks) == (hour(0).end + timedelta(minutes=5), ())
 
 
@@ -420,13 +394,13 @@ def test_what_a_plan_has_decided_about_the_group_is_not_asked_again_while_its_ru
     one.brokers.group[P0] = 5
     with pytest.raises(PolicyError, match="somebody moved the group"):
         one.run(6)
-    choose(one, moved_group=choice)
+    one.choose(moved_group=choice)
     with pytest.raises(PermanentError, match="newline"):
         one.run(6)
     # The next message is followed, and that one alone.
-    choose(one, moved_group="fail", bad_record="skip")
+    one.choose(moved_group="fail", bad_record="skip")
     one.run(7)
-    choose(one, bad_record="fail")
+    one.choose(bad_record="fail")
     one.run(8)
     assert one.brokers.group == {P0: 6}
     assert one.audit().verdict == "clean"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kafka_archiver.errors import IntegrityError
+from kafka_archiver.errors import ConfigError, IntegrityError, PermanentError
 from kafka_archiver.intervals import to_ms
 from kafka_archiver.keys import hour_document, line_document, progress_document, run_document
 from kafka_archiver.ledger import Ledger
@@ -16,7 +16,10 @@ from kafka_archiver.plan import Plan
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.steps.clean_up import clean_up
 from kafka_archiver.steps.close_hours import close_hours
-from kafka_archiver.steps.repair import Repairs, derive, find, lose, restore
+from kafka_archiver.steps.commit import commit
+from kafka_archiver.steps.rebuild import rebuild_run
+from kafka_archiver.steps.repair import Repairs, derive, find, lose, restore, write_again
+from kafka_archiver.steps.verify import verify
 from kafka_archiver.store.memory import MemoryStore
 from tests.support.lake import Lake, hour
 
@@ -185,16 +188,116 @@ def edit(lake: Lake, key: str, **fields: Any) -> bytes:
     return before
 
 
-def repaired(lake: Lake) -> Repairs:
-    """All that needs no run of the DAG."""
-    found = find(lake.context, lake.audit())
+def repaired(lake: Lake, *given_up: str) -> Repairs:
+    """What the command does; its DAG runs happen here."""
+    found = find(lake.context, lake.audit(), given_up)
     for key in found.restored:
         restore(lake.ledger, key)
     if found.derived:
         derive(lake.ledger)
     for run, entries in found.lost.items():
         lose(lake.context, run, [entry.key for entry in entries])
+    for run in found.anew:
+        lake.finish(rebuild_run(lake.context, run))
+    if found.again:
+        lake.finish(write_again(lake.context, list(found.again)))
     return found
+
+
+def bytes_of(lake: Lake) -> dict[str, bytes | None]:
+    """Everything that is stored."""
+    return {stat.key: lake.store.get(stat.key) for stat in lake.store.list("")}
+
+
+def test_what_kafka_has_is_written_again_and_what_it_does_not_have_is_lost_by_name() -> None:
+    lake, run = lake_of_six(), hour(2).id
+    objects = {key: lake.store.get(key) for key in lake.stored()}
+    gone, *_, damaged = objects
+    lake.store.delete(gone)
+    lake.store.put(damaged, b"somebody's")
+    lake.logs[P0] = Range(2, 6)
+    before = bytes_of(lake)
+    find(lake.context, lake.audit())
+    assert bytes_of(lake) == before, "to look changes nothing"
+    found = repaired(lake)
+    assert ([e.key for e in found.lost[run]], [e.key for e in found.again[run]]) == ([gone], [damaged])
+    del objects[gone]
+    assert {key: lake.store.get(key) for key in lake.stored()} == objects
+    manifest = lake.manifest(f"{run}+r1")
+    assert {fate: count for fate, count in manifest.account.items() if count} == {"archived": 5, "lost": 1}
+    assert [entry.key for entry in manifest.lost_objects] == [gone]
+    assert not repaired(lake), "once is enough"
+    # The archive goes on, and says for ever what it lacks.
+    lake.logs[P0] = Range(2, 7)
+    lake.run(6)
+    report = lake.audit(deep=True)
+    assert [(f.kind, f.severity) for f in report.findings] == [("lost", "warning")]
+    assert lake.progress.lost == report.counts.lost == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"), [({"format": "papyrus"}, "papyrus"), ({"encoding": 1}, "planned for encoding 1")]
+)
+def test_a_run_in_a_format_or_encoding_that_this_release_does_not_write_is_planned_anew(
+    settings: dict[str, Any], told: str
+) -> None:
+    lake = lake_of_six()
+    lake.logs[P0] = Range(0, 7)
+    run = lake.run(6, until="planned")
+    plan = lake.planned(run)
+    other = plan.model_copy(update={"settings": plan.settings.model_copy(update=settings)})
+    for key in line_document(lake.name, plan.number), run_document(lake.name, run, "plan"):
+        lake.store.put(key, other.to_json())
+    with pytest.raises((PermanentError, ConfigError), match=told) as stopped:
+        lake.run(7)
+    assert f"`airflow archive rebuild {lake.name} --run {run}`" in str(stopped.value)
+    found = repaired(lake)
+    assert list(found.anew) == [run]
+    assert told in found.anew[run]
+    lake.run(7)
+    assert lake.audit(deep=True).findings == ()
+
+
+def test_a_run_that_said_what_it_wrote_and_lost_it_before_it_was_final_ends_with_the_loss_on_record() -> None:
+    lake = lake_of_six()
+    before = lake.stored()
+    lake.logs[P0] = Range(0, 10)
+    # Two records of one object.
+    lake.odd[P0, 7] = {"timestamp": to_ms(hour(6).start)}
+    run = lake.run(9, until="written")
+    gone, *kept = (key for key in lake.stored() if key not in before)
+    lake.store.delete(gone)
+    lake.logs[P0] = Range(7, 10)
+    with pytest.raises(IntegrityError, match="is not what its manifest says"):
+        verify(lake.context, [run])
+    with pytest.raises(IntegrityError, match=r"gives other bytes \(Kafka has removed records since") as told:
+        lake.run(10)
+    assert f"`airflow archive repair {lake.name} --lost {gone}`" in str(told.value)
+    assert [entry.key for entry in repaired(lake).lost[run]] == [gone]
+    lake.run(10)
+    assert lake.stored() == sorted([*before, *kept])
+    report, end = lake.audit(deep=True), lake.commit(run)
+    assert (report.verdict, report.counts.lost) == ("clean", 2)
+    assert (end.outcome, end.by) == ("replaced", f"{run}+r1")
+    # Whoever is still at work on it is harmless.
+    commit(lake.context, [run])
+    assert lake.commit(run) == end
+
+
+def test_what_is_read_again_with_other_bytes_is_given_up_by_name_alone() -> None:
+    lake = lake_of_six()
+    first, second, *_ = before = lake.stored()
+    lake.store.delete(first)
+    # Its offset is in the log; the record is not.
+    lake.absent.add((P0, 0))
+    with pytest.raises(IntegrityError, match="Kafka does not have its records any more") as told:
+        repaired(lake)
+    assert f"`airflow archive repair {lake.name} --lost {first}`" in str(told.value)
+    with pytest.raises(ConfigError, match="is neither missing nor damaged"):
+        repaired(lake, second)
+    assert [entry.key for entry in repaired(lake, first).lost[hour(2).id]] == [first]
+    assert lake.stored() == before[1:]
+    assert lake.audit(deep=True).verdict == "clean"
 
 
 @pytest.mark.parametrize("intent", [True, False], ids=["which the intent gives", "which nothing gives"])

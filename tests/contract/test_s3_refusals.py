@@ -10,13 +10,7 @@ pytestmark = pytest.mark.contract
 
 
 def _store(server: S3, credentials: Credentials = S3.owner, bucket: str = S3.bucket) -> Store:
-    options = {
-        "endpoint_url": server.endpoint_url,
-        "region_name": server.region,
-        "aws_access_key_id": credentials.access_key,
-        "aws_secret_access_key": credentials.secret_key,
-    }
-    return open_store(f"s3://{bucket}/refusals", options)
+    return open_store(f"s3://{bucket}/refusals", server.options(credentials))
 
 
 def test_a_missing_bucket_is_named_by_every_operation(s3: S3) -> None:

@@ -1,7 +1,6 @@
 """A rebuild in place of a run that could not be finished: the archive goes on as if that run had been."""
 
 import uuid
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -64,27 +63,21 @@ def test_of_a_run_that_began_anew_it_makes_no_further_hours_unsure() -> None:
     lake.now += timedelta(hours=4)
     lake.rebuild(run)
     lake.run(9)
-    proofs = [lake.ledger.hour(lake.brokers.first + number) for number in range(2, 9)]
-    assert [p and p.status for p in proofs] == ["incomplete"] * 2 + ["complete"] * 5
+    assert [lake.proof(number).status for number in range(2, 9)] == ["incomplete"] * 2 + ["complete"] * 5
     assert lake.audit().verdict == "clean"
 
 
 def test_of_a_backfill_that_assumes_an_order_it_proves_the_hours_as_well() -> None:
     lake = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(0, 30)})
-    lake.archive = lake.archive.model_copy(
-        update={
-            "timestamp": lake.archive.timestamp.model_copy(update={"max_disorder": timedelta(minutes=5)}),
-            "source": lake.archive.source.model_copy(update={"start": "latest"}),
-        }
-    )
-    lake.context = replace(lake.context, archive=lake.archive)
+    timestamp = lake.archive.timestamp.model_copy(update={"max_disorder": timedelta(minutes=5)})
+    source = lake.archive.source.model_copy(update={"start": "latest"})
+    lake.configure(lake.archive.model_copy(update={"timestamp": timestamp, "source": source}))
     lake.run(29)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(survey, "GUARD", 2)
         run = lake.run(5, "backfill", until="planned")
     lake.rebuild(run)
-    proof = lake.ledger.hour(lake.brokers.first + 5)
-    assert proof is not None
+    proof = lake.proof(5)
     assert (proof.status, proof.closed_by, proof.assumes is None) == ("complete", f"{run}+r1", False)
 
 

@@ -1,12 +1,12 @@
 """Archives in a folder of the test's own, connections from the environment, and what Airflow makes of both."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from airflow.dag_processing.dagbag import DagBag
@@ -35,7 +35,7 @@ RUN = "20261121T050000Z"
 
 AddConnection = Callable[..., None]
 MakeArchive = Callable[..., Archive]
-Call = Callable[..., int]
+Call = Callable[..., "Shown"]
 Session = Callable[[], Any]
 
 
@@ -122,20 +122,45 @@ def logged(capfd: pytest.CaptureFixture[str]) -> str:
     return text
 
 
-@pytest.fixture
-def call() -> Call:
-    """Calls `airflow archive` as Airflow's parser does. Returns the exit code."""
+class Shown(NamedTuple):
+    """How a command has ended, and what it has printed."""
+
+    code: object
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    @property
+    def lines(self) -> list[str]:
+        return [line.rstrip() for line in self.out.splitlines()]
+
+
+def caller(group: Sequence[str], capsys: pytest.CaptureFixture[str]) -> Call:
+    """Calls commands as Airflow's parser does. `code` is what each has to end with; None: that is for the test."""
     from airflow.cli.cli_parser import get_parser
 
-    def run(*words: str) -> int:
-        args = get_parser().parse_args(["archive", *words])
+    def call(*words: str, code: int | None = 0) -> Shown:
+        capsys.readouterr()
+        ended: object = 0
         try:
+            args = get_parser().parse_args([*group, *words])
             args.func(args)
         except SystemExit as end:
-            return end.code if isinstance(end.code, int) else 99
-        return 0
+            ended = end.code
+        shown = Shown(ended, *capsys.readouterr())
+        assert code is None or shown.code == code, shown
+        return shown
 
-    return run
+    return call
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str]) -> Call:
+    """Calls `airflow archive`."""
+    return caller(["archive"], capsys)
 
 
 @pytest.fixture
@@ -192,14 +217,15 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture
 def session(started: None) -> Session:
-    """Opens sessions on the database: a live scheduler, a DAG that may run, and no runs."""
+    """Opens sessions on the database: a live scheduler, DAGs that may run, and no runs."""
     from airflow.jobs.job import Job
     from airflow.models import DagModel, DagRun
+    from airflow.models.backfill import Backfill, BackfillDagRun
     from airflow.utils.session import create_session
     from sqlalchemy import delete, update
 
     with create_session() as clean:
-        for table in (DagRun, Job):
+        for table in (BackfillDagRun, DagRun, Backfill, Job):
             clean.execute(delete(table))
         clean.execute(update(DagModel).values(is_paused=False, is_stale=False))
         clean.add(Job(job_type="SchedulerJob", state="running", latest_heartbeat=datetime.now(UTC)))

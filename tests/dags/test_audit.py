@@ -34,11 +34,10 @@ def lake(orders: Path, local_connections: None, monkeypatch: pytest.MonkeyPatch,
 
 
 class TestCommand:
-    def test_a_clean_archive(self, call: Call, lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_a_clean_archive(self, call: Call, lake: Lake) -> None:
         lake.logs[P0] = Range(0, 4)
         lake.run(3, until="planned")
-        assert call("audit", "orders", "--deep", "--live", "-o", "json") == 0
-        [report] = json.loads(capsys.readouterr().out)
+        [report] = call("audit", "orders", "--deep", "--live", "-o", "json").json
         assert report.pop("audited_at")
         size = sum(stat.size for stat in lake.store.list("orders/"))
         assert report == {
@@ -53,9 +52,8 @@ class TestCommand:
             "unfinished": ["20261120T030000Z"],
             "findings": [],
         }
-        assert call("audit") == 0
-        shown = capsys.readouterr()
-        assert lines(shown.out) == [
+        shown = call("audit")
+        assert shown.lines == [
             "orders: clean: nothing to report",
             f"1 run, 6 objects of {size} bytes with 6 rows, 3 hours",
             "Not finished: 20261120T030000Z",
@@ -66,47 +64,38 @@ class TestCommand:
             "orders: listing the objects of 1 topic",
         ]
 
-    def test_a_damaged_one(self, call: Call, lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_a_damaged_one(self, call: Call, lake: Lake) -> None:
         [key, *_] = lake.stored()
         lake.store.delete(key)
-        assert call("audit", "orders", "-o", "json") == 1
-        shown = capsys.readouterr()
-        [report] = json.loads(shown.out)
+        shown = call("audit", "orders", "-o", "json", code=1)
+        [report] = shown.json
         [finding] = report["findings"]
         assert (report["verdict"], finding["kind"], finding["where"]) == ("damaged", "object-missing", key)
         assert shown.err.endswith("orders: damaged: 1 error, 0 warnings\n")
-        assert call("audit") == 1
-        table = capsys.readouterr().out
+        table = call("audit", code=1).out
         assert "object-missing" in table
         assert "what to do" in table
 
-    def test_losses_are_shown_and_make_no_damage(
-        self, call: Call, lake: Lake, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_losses_are_shown_and_make_no_damage(self, call: Call, lake: Lake) -> None:
         later = Lake(
             lake.store, {P0: Range(5, 8), P1: Range(0, 3)}, name="orders", policies={"lost_offsets": "record_loss"}
         )
         later.brokers.group = lake.brokers.group
         later.run(8)
-        assert call("audit") == 0
-        assert lines(capsys.readouterr().out)[0] == "orders: clean, 2 offsets lost for ever: 0 errors, 1 warning"
+        assert call("audit").lines[0] == "orders: clean, 2 offsets lost for ever: 0 errors, 1 warning"
 
     def test_neither_kafka_nor_its_connection_is_needed(
-        self, call: Call, lake: Lake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+        self, call: Call, lake: Lake, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         lake.brokers.failure = TransientError("no answer from the Kafka brokers")
         monkeypatch.delenv("AIRFLOW_CONN_KAFKA_DEFAULT")
-        assert call("audit") == 0
-        assert call("audit", "orders", "--live") == 1
-        assert "there is no Airflow connection 'kafka_default'" in capsys.readouterr().err
+        call("audit")
+        assert "there is no Airflow connection 'kafka_default'" in call("audit", "orders", "--live", code=1).err
 
-    def test_one_archive_that_cannot_be_audited_hides_no_other(
-        self, call: Call, lake: Lake, archives: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_one_archive_that_cannot_be_audited_hides_no_other(self, call: Call, lake: Lake, archives: Path) -> None:
         (archives / "payments.yaml").write_text(MINIMAL.format(name="payments") + "sink: 1\n")
-        assert call("audit", "-o", "json") == 1
-        shown = capsys.readouterr()
-        assert [report["archive"] for report in json.loads(shown.out)] == ["orders"]
+        shown = call("audit", "-o", "json", code=1)
+        assert [report["archive"] for report in shown.json] == ["orders"]
         assert "`sink` is not a key" in shown.err
 
 

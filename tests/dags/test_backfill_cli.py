@@ -1,8 +1,7 @@
 """`airflow dags backfill` against a metadata database of its own; a scheduler of the test's ends the runs."""
 
-import json
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.dags.conftest import Call, Session, caller, pause
 from tests.support.metadata import Scheduler, database_with
 
 pytestmark = pytest.mark.dags
@@ -32,8 +32,6 @@ with DAG("partitioned", schedule=CronPartitionTimetable("0 * * * *", timezone="U
 with DAG("by_hand", schedule=None):
     EmptyOperator(task_id="one")
 """
-Command = Callable[..., int]
-Session = Callable[[], Any]
 
 
 def at(hour: int) -> datetime:
@@ -41,27 +39,11 @@ def at(hour: int) -> datetime:
 
 
 @pytest.fixture(scope="module")
-def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The metadata database, with the DAGs above."""
     folder = tmp_path_factory.mktemp("airflow")
     with database_with(folder, DAGS):
         yield folder / "airflow.db"
-
-
-@pytest.fixture
-def session(database: Path) -> Session:
-    """Opens sessions on the database: a live scheduler, DAGs that may run, and no runs."""
-    from airflow.jobs.job import Job
-    from airflow.models import DagModel, DagRun
-    from airflow.models.backfill import Backfill, BackfillDagRun
-    from airflow.utils.session import create_session
-    from sqlalchemy import delete, update
-
-    with create_session() as clean:
-        for table in (BackfillDagRun, DagRun, Backfill, Job):
-            clean.execute(delete(table))
-        clean.execute(update(DagModel).values(is_paused=False, is_stale=False))
-        clean.add(Job(job_type="SchedulerJob", state="running", latest_heartbeat=datetime.now(UTC)))
-    return create_session
 
 
 @pytest.fixture
@@ -74,19 +56,9 @@ def scheduler(monkeypatch: pytest.MonkeyPatch) -> Scheduler:
 
 
 @pytest.fixture
-def backfill(session: Session, scheduler: Scheduler) -> Command:
-    """Calls the command as Airflow's parser does. Returns the exit code."""
-    from airflow.cli.cli_parser import get_parser
-
-    def run(*words: str) -> int:
-        try:
-            args = get_parser().parse_args(["dags", "backfill", *words])
-            args.func(args)
-        except SystemExit as end:
-            return end.code if isinstance(end.code, int) else 1
-        return 0
-
-    return run
+def backfill(session: Session, scheduler: Scheduler, capsys: pytest.CaptureFixture[str]) -> Call:
+    """Calls `airflow dags backfill`."""
+    return caller(["dags", "backfill"], capsys)
 
 
 def runs(session: Session, dag_id: str = "archive_t") -> list[Any]:
@@ -105,10 +77,9 @@ def backfills(session: Session) -> list[Any]:
         return list(opened.scalars(select(Backfill).order_by(Backfill.id)))
 
 
-def test_one_hour_is_one_run(backfill: Command, session: Session, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_hour_is_one_run(backfill: Call, session: Session) -> None:
     one = ("-s", "2026-11-20T05:00:00", "-e", "2026-11-20T05:00:00", "archive_t")
-    assert backfill("--dry-run", "--output", "json", *one) == 0
-    assert json.loads(capsys.readouterr().out) == [
+    assert backfill("--dry-run", "--output", "json", *one).json == [
         {
             "interval_start": "2026-11-20T05:00:00Z",
             "interval_end": "2026-11-20T06:00:00Z",
@@ -118,7 +89,7 @@ def test_one_hour_is_one_run(backfill: Command, session: Session, capsys: pytest
         }
     ]
     assert runs(session) == []
-    assert backfill(*one) == 0
+    backfill(*one)
     [run] = runs(session)
     assert (run.data_interval_start, run.data_interval_end) == (at(5), at(6))
     assert (run.run_type, run.state) == ("backfill", "success")
@@ -134,21 +105,16 @@ def test_one_hour_is_one_run(backfill: Command, session: Session, capsys: pytest
         (["-s", "2026-11-20", "-e", "2026-11-21"], list(range(25))),
     ],
 )
-def test_both_ends_are_included(
-    backfill: Command, capsys: pytest.CaptureFixture[str], dates: list[str], hours: list[int]
-) -> None:
-    assert backfill("-n", "-o", "json", *dates, "archive_t") == 0
-    rows = json.loads(capsys.readouterr().out)
+def test_both_ends_are_included(backfill: Call, dates: list[str], hours: list[int]) -> None:
+    rows = backfill("-n", "-o", "json", *dates, "archive_t").json
     assert [row["interval_start"] for row in rows] == [f"{at(hour):%Y-%m-%dT%H:%M:%SZ}" for hour in hours]
 
 
-def test_dags_without_data_intervals(backfill: Command, capsys: pytest.CaptureFixture[str]) -> None:
+def test_dags_without_data_intervals(backfill: Call) -> None:
     two = ("-s", "2026-11-20T05:00", "-e", "2026-11-20T06:00")
     for dag_id, keys in ("moments", [None, None]), ("partitioned", ["20261120T05", "20261120T06"]):
-        assert backfill(*two, dag_id) == 0
-        assert " has ended: 2 success.\n" in capsys.readouterr().out
-        assert backfill("-n", "-o", "json", *two, dag_id) == 0
-        rows = json.loads(capsys.readouterr().out)
+        assert " has ended: 2 success.\n" in backfill(*two, dag_id).out
+        rows = backfill("-n", "-o", "json", *two, dag_id).json
         assert [(r["interval_start"], r["interval_end"], r["action"]) for r in rows] == [
             ("2026-11-20T05:00:00Z", "2026-11-20T05:00:00Z", "leave"),
             ("2026-11-20T06:00:00Z", "2026-11-20T06:00:00Z", "leave"),
@@ -156,14 +122,10 @@ def test_dags_without_data_intervals(backfill: Command, capsys: pytest.CaptureFi
         assert [r["partition_key"] for r in rows] == keys
 
 
-def test_the_list_for_people(
-    backfill: Command, scheduler: Scheduler, session: Session, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_list_for_people(backfill: Call, scheduler: Scheduler, session: Session) -> None:
     scheduler.ends[at(1)] = "failed"
-    assert backfill("-s", "2026-11-20", "-e", "2026-11-20T01:00", "archive_t") == 1
-    capsys.readouterr()
-    assert backfill("-n", "-s", "2026-11-20", "-e", "2026-11-20T02:00", "--rerun-failed-tasks", "archive_t") == 0
-    shown = capsys.readouterr()
+    backfill("-s", "2026-11-20", "-e", "2026-11-20T01:00", "archive_t", code=1)
+    shown = backfill("-n", "-s", "2026-11-20", "-e", "2026-11-20T02:00", "--rerun-failed-tasks", "archive_t")
     assert [line.rstrip() for line in shown.out.splitlines()] == [
         "interval start       | interval end         | existing run | action",
         "=====================+======================+==============+==========",
@@ -176,12 +138,12 @@ def test_the_list_for_people(
 
 
 def test_says_how_each_run_ends_and_fails_when_one_fails(
-    backfill: Command, scheduler: Scheduler, session: Session, capsys: pytest.CaptureFixture[str]
+    backfill: Call, scheduler: Scheduler, session: Session
 ) -> None:
     scheduler.ends[at(1)] = "failed"
-    assert backfill("-s", "2026-11-20", "-e", "2026-11-20T02:00", "-c", '{"n": 1}', "archive_t") == 1
+    shown = backfill("-s", "2026-11-20", "-e", "2026-11-20T02:00", "-c", '{"n": 1}', "archive_t", code=1)
     number = backfills(session)[0].id
-    assert capsys.readouterr().out.splitlines() == [
+    assert shown.lines == [
         f"Backfill {number} of archive_t: 3 runs, at most 1 at a time.",
         "1/3  2026-11-20T00:00:00Z  success     7 s  backfill__2026-11-20T01:00:00+00:00",
         "2/3  2026-11-20T01:00:00Z  failed      7 s  backfill__2026-11-20T02:00:00+00:00",
@@ -192,98 +154,83 @@ def test_says_how_each_run_ends_and_fails_when_one_fails(
     assert backfills(session)[0].completed_at is not None
 
 
-def test_a_failed_run_says_why_and_where_its_log_is(
-    backfill: Command, scheduler: Scheduler, session: Session, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_failed_run_says_why_and_where_its_log_is(backfill: Call, scheduler: Scheduler, session: Session) -> None:
     scheduler.ends[at(1)] = "failed"
     scheduler.causes[at(1)] = "PolicyError: 5 offsets of orders[0] are gone"
-    assert backfill("-s", "2026-11-20", "-e", "2026-11-20T01:00", "archive_t") == 1
     run_id = "backfill__2026-11-20T02%3A00%3A00%2B00%3A00"
-    _, _, ended, why, log, _ = capsys.readouterr().out.splitlines()
+    shown = backfill("-s", "2026-11-20", "-e", "2026-11-20T01:00", "archive_t", code=1)
+    _, _, ended, why, log, _ = shown.lines
     assert ended.startswith("2/2  2026-11-20T01:00:00Z  failed")
     assert why == "    one: PolicyError: 5 offsets of orders[0] are gone"
     assert log.startswith("    log: http")
     assert log.endswith(f"/dags/archive_t/runs/{run_id}/tasks/one")
 
 
-def test_existing_runs_stay_unless_told_otherwise(
-    backfill: Command, scheduler: Scheduler, session: Session, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_existing_runs_stay_unless_told_otherwise(backfill: Call, scheduler: Scheduler, session: Session) -> None:
     three = ("-s", "2026-11-20", "-e", "2026-11-20T02:00", "archive_t")
     scheduler.ends[at(1)] = "failed"
-    assert backfill(*three) == 1
+    backfill(*three, code=1)
     scheduler.ends.clear()
 
-    capsys.readouterr()
-    assert backfill(*three) == 1
-    assert capsys.readouterr().out == (
+    assert backfill(*three, code=1).out == (
         "Nothing to run. Existing runs that stay as they are: 1 failed, 2 success. "
         "--rerun-failed-tasks runs the failed ones again.\n"
     )
     assert [run.clear_number for run in runs(session)] == [0, 0, 0]
 
-    assert backfill("--rerun-failed-tasks", *three) == 0
+    backfill("--rerun-failed-tasks", *three)
     assert [(run.clear_number, run.state) for run in runs(session)] == [(0, "success"), (1, "success"), (0, "success")]
 
-    assert backfill(*three) == 0
-    assert backfill("--reset-dagruns", *three) == 0
+    backfill(*three)
+    backfill("--reset-dagruns", *three)
     assert [run.clear_number for run in runs(session)] == [1, 2, 1]
     assert len(backfills(session)) == 3
 
 
-def test_a_failed_run_that_stays_fails_the_command(
-    backfill: Command, scheduler: Scheduler, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_failed_run_that_stays_fails_the_command(backfill: Call, scheduler: Scheduler) -> None:
     scheduler.ends[at(0)] = "failed"
-    assert backfill("-s", "2026-11-20", "archive_t") == 1
-    assert backfill("-s", "2026-11-20", "-e", "2026-11-20T01:00", "archive_t") == 1
-    assert "1 success. Existing runs that stay as they are: 1 failed." in capsys.readouterr().out
+    backfill("-s", "2026-11-20", "archive_t", code=1)
+    assert (
+        "1 success. Existing runs that stay as they are: 1 failed."
+        in backfill("-s", "2026-11-20", "-e", "2026-11-20T01:00", "archive_t", code=1).out
+    )
 
 
-def test_backwards(backfill: Command, capsys: pytest.CaptureFixture[str]) -> None:
-    assert backfill("-s", "2026-11-20", "-e", "2026-11-20T02:00", "--run-backwards", "archive_t") == 0
-    ended = [line.split()[1] for line in capsys.readouterr().out.splitlines()[1:-1]]
+def test_backwards(backfill: Call) -> None:
+    ended = [
+        line.split()[1]
+        for line in backfill(
+            "-s", "2026-11-20", "-e", "2026-11-20T02:00", "--run-backwards", "archive_t"
+        ).out.splitlines()[1:-1]
+    ]
     assert ended == ["2026-11-20T02:00:00Z", "2026-11-20T01:00:00Z", "2026-11-20T00:00:00Z"]
 
 
-def test_max_active_runs_is_the_dags(backfill: Command, session: Session) -> None:
-    assert backfill("-s", "2026-11-20", "archive_t") == 0
-    assert backfill("-s", "2026-11-20T01:00", "--max-active-runs", "3", "archive_t") == 0
-    assert backfill("-s", "2026-11-20", "--reset-dagruns", "wide") == 0
+def test_max_active_runs_is_the_dags(backfill: Call, session: Session) -> None:
+    backfill("-s", "2026-11-20", "archive_t")
+    backfill("-s", "2026-11-20T01:00", "--max-active-runs", "3", "archive_t")
+    backfill("-s", "2026-11-20", "--reset-dagruns", "wide")
     assert [item.max_active_runs for item in backfills(session)] == [1, 3, 5]
 
 
-def test_runs_whose_tasks_wait_for_each_other_begin_one_by_one(backfill: Command, session: Session) -> None:
+def test_runs_whose_tasks_wait_for_each_other_begin_one_by_one(backfill: Call, session: Session) -> None:
     """As those of an archive: side by side they would go on in any order."""
-    assert backfill("-s", "2026-11-20", "one_by_one") == 0
-    assert backfill("-s", "2026-11-20T01:00", "--max-active-runs", "3", "one_by_one") == 0
+    backfill("-s", "2026-11-20", "one_by_one")
+    backfill("-s", "2026-11-20T01:00", "--max-active-runs", "3", "one_by_one")
     assert [item.max_active_runs for item in backfills(session)] == [1, 3]
 
 
-def test_a_paused_dag_is_refused(backfill: Command, session: Session, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_paused_dag_is_refused(backfill: Call, session: Session) -> None:
     pause(session)
-    assert backfill("-s", "2026-11-20", "archive_t") == 1
-    assert capsys.readouterr().err == (
+    assert backfill("-s", "2026-11-20", "archive_t", code=1).err == (
         "DAG archive_t is paused, so its runs would stay queued; nothing was changed. Unpause it first, which starts "
         "its scheduled runs too: airflow dags unpause archive_t\n"
     )
     assert backfills(session) == []
 
 
-def pause(session: Session) -> None:
-    from airflow.models import DagModel
-    from sqlalchemy import update
-
-    with session() as opened:
-        opened.execute(update(DagModel).values(is_paused=True))
-
-
 def test_says_why_nothing_moves(
-    backfill: Command,
-    scheduler: Scheduler,
-    session: Session,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    backfill: Call, scheduler: Scheduler, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from airflow.jobs.job import Job
     from sqlalchemy import delete
@@ -302,42 +249,38 @@ def test_says_why_nothing_moves(
             scheduler.tick(seconds)
 
     monkeypatch.setattr(command, "wait", partial(command.wait, pause=trouble))
-    assert backfill("-s", "2026-11-20", "archive_t") == 0
-    assert capsys.readouterr().out.splitlines()[1:3] == [
+    assert backfill("-s", "2026-11-20", "archive_t").out.splitlines()[1:3] == [
         "DAG archive_t is paused: its queued runs do not start. To start them: `airflow dags unpause archive_t`.",
         "No scheduler is alive, so nothing goes on. Does `airflow scheduler` run?",
     ]
 
 
-def test_interrupted(
-    backfill: Command, session: Session, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_interrupted(backfill: Call, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     from kafka_archiver.orchestration.backfill import command
 
     def interrupt(_: float) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(command, "wait", partial(command.wait, pause=interrupt))
-    assert backfill("-s", "2026-11-20", "archive_t") == 130
+    shown = backfill("-s", "2026-11-20", "archive_t", code=130)
     number = backfills(session)[0].id
-    assert f"/api/v2/backfills/{number}/cancel" in capsys.readouterr().out
+    assert f"/api/v2/backfills/{number}/cancel" in shown.out
     assert [run.state for run in runs(session)] == ["queued"]
     # And it blocks the next, with the same hint.
-    assert backfill("-s", "2026-11-20T03:00", "archive_t") == 1
-    error = capsys.readouterr().err
+    error = backfill("-s", "2026-11-20T03:00", "archive_t", code=1).err
     assert "Another backfill of archive_t is not finished" in error
     assert f"/api/v2/backfills/{number}/cancel" in error
 
 
-def test_a_finished_backfill_does_not_block(backfill: Command, session: Session, scheduler: Scheduler) -> None:
+def test_a_finished_backfill_does_not_block(backfill: Call, session: Session, scheduler: Scheduler) -> None:
     """The scheduler notices only every 30 seconds that a backfill is complete."""
     from airflow.models.backfill import Backfill
     from sqlalchemy import update
 
-    assert backfill("-s", "2026-11-20", "archive_t") == 0
+    backfill("-s", "2026-11-20", "archive_t")
     with session() as opened:
         opened.execute(update(Backfill).values(completed_at=None))
-    assert backfill("-s", "2026-11-20T01:00", "archive_t") == 0
+    backfill("-s", "2026-11-20T01:00", "archive_t")
 
 
 @pytest.mark.parametrize(
@@ -354,11 +297,8 @@ def test_a_finished_backfill_does_not_block(backfill: Command, session: Session,
         (["-s", "2026-11-20", "wide"], "(with --reset-dagruns or --rerun-failed-tasks)"),
     ],
 )
-def test_refusals_are_one_line(
-    backfill: Command, session: Session, capsys: pytest.CaptureFixture[str], words: list[str], message: str
-) -> None:
-    assert backfill(*words) == 1
-    shown = capsys.readouterr()
+def test_refusals_are_one_line(backfill: Call, session: Session, words: list[str], message: str) -> None:
+    shown = backfill(*words, code=1)
     assert message in shown.err
     assert len(shown.err.splitlines()) == 1
     assert shown.out == ""
@@ -366,29 +306,26 @@ def test_refusals_are_one_line(
 
 
 @pytest.mark.parametrize("words", [["-m"], ["--local"], ["-t", "plan"], ["--treat-dag-as-regex"], ["--pool", "p"]])
-def test_options_that_are_gone_say_what_to_do(
-    backfill: Command, capsys: pytest.CaptureFixture[str], words: list[str]
-) -> None:
-    assert backfill("-s", "2026-11-20", "archive_t", *words) == 2
-    assert f"{words[0]} is gone with Airflow 2: " in capsys.readouterr().err
+def test_options_that_are_gone_say_what_to_do(backfill: Call, words: list[str]) -> None:
+    assert f"{words[0]} is gone with Airflow 2: " in backfill("-s", "2026-11-20", "archive_t", *words, code=2).err
 
 
 def test_asks_before_finished_runs_are_run_again(
-    backfill: Command, session: Session, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    backfill: Call, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = ("--reset-dagruns", "-s", "2026-11-20", "archive_t")
-    assert backfill(*one) == 0
+    backfill(*one)
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     monkeypatch.setattr("sys.stdin.readline", lambda: "n\n", raising=False)
-    assert backfill(*one) == 1
+    backfill(*one, code=1)
     assert [run.clear_number for run in runs(session)] == [0]
-    assert backfill("--yes", *one) == 0
+    backfill("--yes", *one)
     monkeypatch.setattr("sys.stdin.readline", lambda: "y\n", raising=False)
-    assert backfill(*one) == 0
+    backfill(*one)
     assert [run.clear_number for run in runs(session)] == [2]
 
 
-def test_nobody_sees_a_backfill_half_done(backfill: Command, database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_sees_a_backfill_half_done(backfill: Call, started: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A scheduler that took up a run which Airflow then deletes again ("database is locked") dies of it."""
     from airflow.serialization.definitions.dag import SerializedDAG
 
@@ -397,7 +334,7 @@ def test_nobody_sees_a_backfill_half_done(backfill: Command, database: Path, mon
 
     def look_and_create(self: Any, **given: Any) -> Any:
         created = create(self, **given)
-        with sqlite3.connect(database, timeout=0) as other:
+        with sqlite3.connect(started, timeout=0) as other:
             [count] = other.execute("SELECT COUNT(*) FROM dag_run").fetchone()
             with pytest.raises(sqlite3.OperationalError, match="locked"):
                 other.execute("UPDATE job SET state = state")
@@ -405,18 +342,17 @@ def test_nobody_sees_a_backfill_half_done(backfill: Command, database: Path, mon
         return created
 
     monkeypatch.setattr(SerializedDAG, "create_dagrun", look_and_create)
-    assert backfill("-s", "2026-11-20", "-e", "2026-11-20T02:00", "archive_t") == 0
+    backfill("-s", "2026-11-20", "-e", "2026-11-20T02:00", "archive_t")
     assert seen == [0, 0, 0]
 
 
 def test_another_airflow_is_noticed_before_anything_is_created(
-    backfill: Command, session: Session, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    backfill: Call, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from airflow.models import backfill as internals
 
     monkeypatch.setattr(internals, "_create_backfill", lambda dag_id: None)
-    assert backfill("-s", "2026-11-20", "-B", "-c", '{"n": 1}', "archive_t") == 1
-    assert capsys.readouterr().err.endswith(
+    assert backfill("-s", "2026-11-20", "-B", "-c", '{"n": 1}', "archive_t", code=1).err.endswith(
         "Use: airflow backfill create --dag-id archive_t --from-date 2026-11-20T00:00:00+00:00 "
         "--to-date 2026-11-20T00:00:00+00:00 --reprocess-behavior none --run-backwards --dag-run-conf '{\"n\": 1}'\n"
     )

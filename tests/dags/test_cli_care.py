@@ -1,6 +1,5 @@
 """`airflow archive doctor`, `clean` and `status --hours`: what they answer, and with which exit code."""
 
-import json
 import os
 import sys
 from datetime import datetime, timedelta
@@ -26,9 +25,9 @@ from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.rebuild import rebuild_run
 from kafka_archiver.steps.status import HourStatus
 from kafka_archiver.store.memory import MemoryStore
-from tests.dags.conftest import AddConnection, Call
+from tests.dags.conftest import AddConnection, Call, Shown
 from tests.support.brokers import Brokers
-from tests.support.runs import DAY, P0, P1, lines, run
+from tests.support.runs import DAY, P0, P1, run
 
 pytestmark = [pytest.mark.dags, pytest.mark.usefixtures("quiet")]
 
@@ -56,18 +55,17 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
 
 
-def checks(capsys: pytest.CaptureFixture[str]) -> dict[str, dict[str, Any]]:
-    [found] = json.loads(capsys.readouterr().out)
+def checks(shown: Shown) -> dict[str, dict[str, Any]]:
+    [found] = shown.json
     assert found["archive"] == "orders"
     return {check["name"]: check for check in found["checks"]}
 
 
-def test_a_sound_archive(call: Call, context: Context, brokers: Brokers, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_sound_archive(call: Call, context: Context, brokers: Brokers) -> None:
     brokers.settings = SOUND
     run(context, 2)
     before = {stat.key for stat in context.store.list("")}
-    assert call("doctor", "orders", "-o", "json") == 0
-    found = checks(capsys)
+    found = checks(call("doctor", "orders", "-o", "json"))
     assert {name: check["state"] for name, check in found.items()} == dict.fromkeys(
         [
             "connection spark_default", "secrets", "spark-submit", "java", "format",
@@ -84,14 +82,11 @@ def test_a_sound_archive(call: Call, context: Context, brokers: Brokers, capsys:
     assert {stat.key for stat in context.store.list("")} == before
 
 
-def test_warnings_are_no_failure(
-    call: Call, context: Context, brokers: Brokers, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_warnings_are_no_failure(call: Call, context: Context, brokers: Brokers) -> None:
     run(context, 2)
     run(context, 3, until="written")
     brokers.settings = {**SOUND, "retention.ms": "7200000"}
-    assert call("doctor", "orders", "-o", "json") == 0
-    found = checks(capsys)
+    found = checks(call("doctor", "orders", "-o", "json"))
     assert {name for name, check in found.items() if check["state"] != "ok"} == {
         "retention of orders",
         "unfinished run",
@@ -100,18 +95,15 @@ def test_warnings_are_no_failure(
     assert found["unfinished run"]["found"].startswith("run 20261120T030000Z, planned at 2026-11-20T04:05:00Z, is not")
 
 
-def test_every_problem_has_its_message_and_its_commands(
-    call: Call, context: Context, brokers: Brokers, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_problem_has_its_message_and_its_commands(call: Call, context: Context, brokers: Brokers) -> None:
     brokers.settings = SOUND
     run(context, 2)
     brokers.logs[P0] = Range(5, 9)
     brokers.group[P1] = 1
     brokers.live = ["nosy@10.0.0.1"]
-    assert call("doctor", "orders", "-o", "json") == 1
-    shown = capsys.readouterr()
+    shown = call("doctor", "orders", "-o", "json", code=1)
     assert shown.err == "orders: 3 problems\n"
-    found = [c for c in json.loads(shown.out)[0]["checks"] if c["state"] == "problem"]
+    found = [c for c in shown.json[0]["checks"] if c["state"] == "problem"]
     members, lost, moved = found
     assert [check["name"] for check in found] == ["group in use", "lost offsets", "moved group"]
     assert "live members: nosy@10.0.0.1" in members["found"]
@@ -124,14 +116,11 @@ def test_every_problem_has_its_message_and_its_commands(
     assert "--reset-offsets --to-offset 3 --execute" in moved["choices"][1]
 
 
-def test_brokers_that_do_not_answer(
-    call: Call, context: Context, brokers: Brokers, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_brokers_that_do_not_answer(call: Call, context: Context, brokers: Brokers) -> None:
     brokers.failure = TransientError("no answer from the Kafka brokers at broker:9092")
-    assert call("doctor") == 1
-    shown = capsys.readouterr()
+    shown = call("doctor", code=1)
     assert shown.err == "orders: 1 problem\n"
-    table = lines(shown.out)
+    table = shown.lines
     assert table[0] == "orders"
     assert [word.strip() for word in table[1].split("|")] == ["check", "state", "found"]
     assert any(line.startswith("brokers ") and "| problem" in line for line in table)
@@ -141,29 +130,22 @@ def test_brokers_that_do_not_answer(
 
 
 def test_a_driver_on_kubernetes_without_a_secret_is_found_before_a_run_is_planned(
-    call: Call,
-    context: Context,
-    brokers: Brokers,
-    connection: AddConnection,
-    orders: Path,
-    capsys: pytest.CaptureFixture[str],
+    call: Call, context: Context, brokers: Brokers, connection: AddConnection, orders: Path
 ) -> None:
     connection("spark_default", "spark", {"deploy-mode": "cluster"}, host="k8s://https://cluster", port=443)
-    assert call("doctor", "orders", "-o", "json") == 1
-    assert "kubectl create secret generic archive-orders" in checks(capsys)["secrets"]["found"]
+    found = checks(call("doctor", "orders", "-o", "json", code=1))
+    assert "kubectl create secret generic archive-orders" in found["secrets"]["found"]
     with orders.open("a") as file:
         file.write("spark: {kubernetes_secret: archive-orders}\n")
-    call("doctor", "orders", "-o", "json")
-    assert checks(capsys)["secrets"]["state"] == "ok"
+    assert checks(call("doctor", "orders", "-o", "json", code=None))["secrets"]["state"] == "ok"
 
 
 def test_every_missing_connection_is_named_with_the_command_that_adds_it(
-    call: Call, orders: Path, connection: AddConnection, capsys: pytest.CaptureFixture[str]
+    call: Call, orders: Path, connection: AddConnection
 ) -> None:
     with orders.open("a") as file:
         file.write("alerts: {on_failure: [hook]}\n")
-    assert call("doctor", "orders", "-o", "json") == 1
-    found = checks(capsys)
+    found = checks(call("doctor", "orders", "-o", "json", code=1))
     for name in ("kafka_default", "aws_default", "spark_default", "hook"):
         assert f"airflow connections add {name} --conn-type" in found[f"connection {name}"]["found"]
     assert "brokers" not in found
@@ -171,27 +153,17 @@ def test_every_missing_connection_is_named_with_the_command_that_adds_it(
 
 
 def test_without_the_brokers_connection_the_store_is_tried(
-    call: Call,
-    context: Context,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    call: Call, context: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("AIRFLOW_CONN_KAFKA_DEFAULT")
-    assert call("doctor", "orders", "-o", "json") == 1
-    found = checks(capsys)
+    found = checks(call("doctor", "orders", "-o", "json", code=1))
     assert found["multipart"]["state"] == "ok"
     assert "brokers" not in found
 
 
 @pytest.mark.parametrize("missing", [True, False])
 def test_with_a_wrong_store_the_brokers_are_tried(
-    call: Call,
-    context: Context,
-    brokers: Brokers,
-    orders: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    missing: bool,
+    call: Call, context: Context, brokers: Brokers, orders: Path, monkeypatch: pytest.MonkeyPatch, missing: bool
 ) -> None:
     """A connection that is missing, or one that leads to what is no store."""
     brokers.settings = {**SOUND, "retention.ms": "7200000"}
@@ -204,8 +176,7 @@ def test_with_a_wrong_store_the_brokers_are_tried(
 
         monkeypatch.setattr(MemoryStore, "list", refuse)
         monkeypatch.setattr(MemoryStore, "version", refuse)
-    assert call("doctor", "orders", "-o", "json") == 1
-    found = checks(capsys)
+    found = checks(call("doctor", "orders", "-o", "json", code=1))
     assert found["brokers"]["state"] == found["topic orders"]["state"] == "ok"
     assert found["retention of orders"]["state"] == "warning"
     problems = {name for name, check in found.items() if check["state"] == "problem"}
@@ -220,14 +191,13 @@ def leave(context: Context) -> str:
     return key
 
 
-def test_clean(call: Call, context: Context, own_temporary_directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_clean(call: Call, context: Context, own_temporary_directory: Path) -> None:
     key = leave(context)
     folder = own_temporary_directory / "kafka-archiver-task-1"
     folder.mkdir()
     (own_temporary_directory / "precious").mkdir()
     for words, removed in ((("--dry-run",), False), ((), True)):
-        assert call("clean", "orders", "--older-than", "0s", "-o", "json", *words) == 0
-        found = json.loads(capsys.readouterr().out)
+        found = call("clean", "orders", "--older-than", "0s", "-o", "json", *words).json
         assert found["removed"] is removed
         assert [(one["archive"], one["kind"], one["what"]) for one in found["leftovers"]] == [
             ("orders", "upload", key),
@@ -236,34 +206,25 @@ def test_clean(call: Call, context: Context, own_temporary_directory: Path, caps
         assert bool(list(context.store.list_uploads(""))) is not removed
         assert folder.exists() is not removed
     assert (own_temporary_directory / "precious").exists()
-    assert call("clean", "--older-than", "0s") == 0
-    assert lines(capsys.readouterr().out) == ["Leftovers", "(none)"]
+    assert call("clean", "--older-than", "0s").lines == ["Leftovers", "(none)"]
 
 
-def test_clean_leaves_what_is_young(call: Call, context: Context, capsys: pytest.CaptureFixture[str]) -> None:
+def test_clean_leaves_what_is_young(call: Call, context: Context) -> None:
     leave(context)
-    assert call("clean", "orders", "-o", "json") == 0
-    assert json.loads(capsys.readouterr().out) == {"removed": True, "leftovers": []}
+    assert call("clean", "orders", "-o", "json").json == {"removed": True, "leftovers": []}
     assert len(list(context.store.list_uploads(""))) == 1
 
 
 @pytest.mark.parametrize(("answer", "words", "removed"), [("n", (), 0), ("", (), 0), ("y", (), 1), ("", ("--yes",), 1)])
 def test_clean_asks_on_a_terminal(
-    call: Call,
-    context: Context,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    answer: str,
-    words: tuple[str, ...],
-    removed: int,
+    call: Call, context: Context, monkeypatch: pytest.MonkeyPatch, answer: str, words: tuple[str, ...], removed: int
 ) -> None:
     leave(context)
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
     monkeypatch.setattr(sys.stdin, "readline", lambda: f"{answer}\n")
-    assert call("clean", "orders", "--older-than", "0s", *words) == 0
-    shown = capsys.readouterr()
+    shown = call("clean", "orders", "--older-than", "0s", *words)
     assert ("Remove 1 upload? [y/N]" in shown.err) is (not words)
-    assert lines(shown.out)[0] == f"Leftovers: 1 upload; {'removed' if removed else 'nothing was removed'}"
+    assert shown.lines[0] == f"Leftovers: 1 upload; {'removed' if removed else 'nothing was removed'}"
     assert len(list(context.store.list_uploads(""))) == 1 - removed
 
 
@@ -304,10 +265,9 @@ def test_the_task_removes_what_is_a_day_old_and_looks_at_each_run_for_a_week(
 
 
 @pytest.mark.parametrize("text", ["", "1", "d", "-1d", "1y", "1.5h", "999999d"])
-def test_a_wrong_duration(call: Call, context: Context, capsys: pytest.CaptureFixture[str], text: str) -> None:
-    with pytest.raises(SystemExit):
-        call("clean", "orders", f"--older-than={text}")
-    assert "expected a time like 90s, 30m, 12h, 1d or 2w" in capsys.readouterr().err
+def test_a_wrong_duration(call: Call, context: Context, text: str) -> None:
+    shown = call("clean", "orders", f"--older-than={text}", code=2)
+    assert "expected a time like 90s, 30m, 12h, 1d or 2w" in shown.err
 
 
 @pytest.fixture
@@ -318,14 +278,13 @@ def four(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("four")
-def test_the_last_hours(call: Call, context: Context, brokers: Brokers, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_last_hours(call: Call, context: Context, brokers: Brokers) -> None:
     run(context, 2)
     proof = context.ledger.hour(498_650)
     assert proof is not None
     gone = {"hour_start": DAY + timedelta(hours=3), "status": "incomplete", "reason": "a log began later"}
     assert context.ledger.put_hour(proof.model_copy(update=gone), Stored(None, None))
-    assert call("status", "orders", "--hours", "4") == 0
-    table = lines(capsys.readouterr().out)
+    table = call("status", "orders", "--hours", "4").lines
     assert table[6:] == [
         "1 of 4 hours are past and incomplete: what they lack will not come by itself",
         "hour                 | status     | rows | bytes | objects | late rows | dead letters | complete as of       "
@@ -340,8 +299,7 @@ def test_the_last_hours(call: Call, context: Context, brokers: Brokers, capsys: 
         "| -",
         "1 earlier hour without a proof",
     ]
-    assert call("status", "orders", "-o", "json", "--hours") == 0
-    [found] = json.loads(capsys.readouterr().out)
+    [found] = call("status", "orders", "-o", "json", "--hours").json
     assert len(found["hours"]) == 24
     assert found["hours"][-3] == {
         "hour_start": "2026-11-20T02:00:00Z",
@@ -358,17 +316,13 @@ def test_the_last_hours(call: Call, context: Context, brokers: Brokers, capsys: 
     assert found["hours"][-2]["reason"] == "a log began later"
 
 
-def test_what_was_lost_is_shown_for_ever(call: Call, context: Context, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_was_lost_is_shown_for_ever(call: Call, context: Context) -> None:
     assert context.ledger.put_progress(Progress(archive="orders", lost=1234), Stored(None, None))
-    assert call("status", "orders") == 0
-    assert lines(capsys.readouterr().out)[1] == "1,234 offsets lost for ever"
-    assert call("status", "orders", "-o", "json") == 0
-    assert json.loads(capsys.readouterr().out)[0]["lost"] == 1234
+    assert call("status", "orders").lines[1] == "1,234 offsets lost for ever"
+    assert call("status", "orders", "-o", "json").json[0]["lost"] == 1234
 
 
-def test_a_rebuild_that_nobody_finishes_stops_nobody(
-    call: Call, context: Context, brokers: Brokers, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_rebuild_that_nobody_finishes_stops_nobody(call: Call, context: Context, brokers: Brokers) -> None:
     """The next run gives it up; then what it has written goes, and that it was is on record."""
     brokers.settings = SOUND
     run(context, 2)
@@ -378,25 +332,17 @@ def test_a_rebuild_that_nobody_finishes_stops_nobody(
     context.store.put(written, b"of the rebuild")
     intent = Intent(archive="orders", run=made, attempt=1, keys=(written,))
     assert context.ledger.put_intent(intent, Stored(None, None))
-    assert call("status", "orders", "-o", "json") == 0
-    assert json.loads(capsys.readouterr().out)[0]["unfinished"] == []
-    assert call("plan", "orders", "-i", "2026-11-20T03:00:00Z", "-o", "json") == 0
-    assert json.loads(capsys.readouterr().out)["finished_first"] == []
-    assert call("doctor", "orders", "-o", "json") == 0
-    check = checks(capsys)["unfinished rebuild"]
+    assert call("status", "orders", "-o", "json").json[0]["unfinished"] == []
+    assert call("plan", "orders", "-i", "2026-11-20T03:00:00Z", "-o", "json").json["finished_first"] == []
+    check = checks(call("doctor", "orders", "-o", "json"))["unfinished rebuild"]
     assert made in check["found"]
     assert "airflow archive rebuild orders --run 20261120T020000Z" in check["choices"][0]
     clean = ("clean", "orders", "--older-than", "0s", "-o", "json")
-    assert call(*clean) == 0
-    assert json.loads(capsys.readouterr().out)["leftovers"] == []
+    assert call(*clean).json["leftovers"] == []
     run(context, 3)
-    assert call("runs", "orders", "-o", "json") == 0
-    states = {one["run"]: one["state"] for one in json.loads(capsys.readouterr().out)}
+    states = {one["run"]: one["state"] for one in call("runs", "orders", "-o", "json").json}
     assert states == {"20261120T020000Z": "settled", made: "given_up", "20261120T030000Z": "settled"}
-    assert call(*clean) == 0
-    assert [(one["kind"], one["run"]) for one in json.loads(capsys.readouterr().out)["leftovers"]] == [
-        ("rebuild", made)
-    ]
+    assert [(one["kind"], one["run"]) for one in call(*clean).json["leftovers"]] == [("rebuild", made)]
     assert context.store.head(written) is None
 
 

@@ -35,18 +35,10 @@ def settled(context: Context, brokers: Brokers) -> Context:
     ],
 )
 def test_it_starts_a_run_and_follows_it(
-    call: Call,
-    settled: Context,
-    session: Session,
-    ends: dict[str, str],
-    capsys: pytest.CaptureFixture[str],
-    words: tuple[str, ...],
-    conf: dict[str, Any],
+    call: Call, settled: Context, session: Session, ends: dict[str, str], words: tuple[str, ...], conf: dict[str, Any]
 ) -> None:
-    capsys.readouterr()
-    assert call("rebuild", "orders", *words) == 0
+    shown = call("rebuild", "orders", *words).out.splitlines()
     assert confs(session) == [{"rebuild": conf}]
-    shown = capsys.readouterr().out.splitlines()
     assert shown[0] == f"Rebuilding 6 offsets of run {RUN}."
     assert shown[1].startswith("Started run manual__")
     assert shown[2:4] == [
@@ -56,12 +48,9 @@ def test_it_starts_a_run_and_follows_it(
     assert shown[4].endswith("of archive_orders has ended: success.")
 
 
-def test_a_failed_run_fails_the_command(
-    call: Call, settled: Context, ends: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_failed_run_fails_the_command(call: Call, settled: Context, ends: dict[str, str]) -> None:
     ends["archive"] = "failed"
-    assert call("rebuild", "orders", "--run", RUN) == 1
-    shown = capsys.readouterr().out.splitlines()
+    shown = call("rebuild", "orders", "--run", RUN, code=1).out.splitlines()
     assert shown[3:5] == [
         "archive       failed              7 s",
         "    archive: it left no cause (killed, or not a task of an archive)",
@@ -80,43 +69,26 @@ def test_a_failed_run_fails_the_command(
     ],
 )
 def test_what_cannot_be_rebuilt(
-    call: Call,
-    settled: Context,
-    session: Session,
-    ends: dict[str, str],
-    capsys: pytest.CaptureFixture[str],
-    words: tuple[str, ...],
-    message: str,
+    call: Call, settled: Context, session: Session, ends: dict[str, str], words: tuple[str, ...], message: str
 ) -> None:
-    assert call("rebuild", "orders", *words) == 1
-    assert capsys.readouterr().err.startswith(message)
+    assert call("rebuild", "orders", *words, code=1).err.startswith(message)
     assert confs(session) == []
 
 
 def test_a_run_that_has_written_nothing_may_be_rebuilt_too_whatever_kafka_has_of_it(
-    call: Call,
-    settled: Context,
-    brokers: Brokers,
-    session: Session,
-    ends: dict[str, str],
-    capsys: pytest.CaptureFixture[str],
+    call: Call, settled: Context, brokers: Brokers, session: Session, ends: dict[str, str]
 ) -> None:
     """It is the way out of a run that cannot be finished as it was planned; losses are a matter of policy then."""
     brokers.logs[P0] = Range(0, 5)
     run(settled, 3, until="planned")
     brokers.logs[P0] = Range(4, 5)
-    capsys.readouterr()
-    assert call("rebuild", "orders", "--run", "last") == 0
-    assert capsys.readouterr().out.startswith("Rebuilding 2 offsets of run 20261120T030000Z.\n")
+    assert call("rebuild", "orders", "--run", "last").out.startswith("Rebuilding 2 offsets of run 20261120T030000Z.\n")
     assert confs(session) == [{"rebuild": {"run": "20261120T030000Z"}}]
 
 
-def test_a_paused_dag(
-    call: Call, settled: Context, session: Session, ends: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_paused_dag(call: Call, settled: Context, session: Session, ends: dict[str, str]) -> None:
     pause(session)
-    assert call("rebuild", "orders", "--run", RUN) == 1
-    assert "airflow dags unpause archive_orders" in capsys.readouterr().err
+    assert "airflow dags unpause archive_orders" in call("rebuild", "orders", "--run", RUN, code=1).err
     assert confs(session) == []
 
 
@@ -127,26 +99,20 @@ def test_it_asks_on_a_terminal(
     session: Session,
     ends: dict[str, str],
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
     answer: str,
     code: int,
 ) -> None:
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
     monkeypatch.setattr(sys.stdin, "readline", lambda: f"{answer}\n")
-    assert call("rebuild", "orders", "--run", RUN) == code
-    assert (
-        f"Read 6 offsets of run {RUN} of archive orders again and replace the objects? [y/N]" in capsys.readouterr().err
-    )
+    asked = f"Read 6 offsets of run {RUN} of archive orders again and replace the objects? [y/N]"
+    assert asked in call("rebuild", "orders", "--run", RUN, code=code).err
     assert len(confs(session)) == 1 - code
 
 
-def test_nobody_carries_it_out(
-    call: Call, settled: Context, session: Session, ends: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nobody_carries_it_out(call: Call, settled: Context, session: Session, ends: dict[str, str]) -> None:
     from airflow.jobs.job import Job
     from sqlalchemy import delete
 
     with session() as opened:
         opened.execute(delete(Job))
-    assert call("rebuild", "orders", "--run", RUN) == 0
-    assert capsys.readouterr().out.count("No scheduler is alive") == 1
+    assert call("rebuild", "orders", "--run", RUN).out.count("No scheduler is alive") == 1

@@ -1,6 +1,5 @@
 """`airflow archive repair` against a metadata database of its own; a scheduler of the test's ends the tasks."""
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -34,20 +33,14 @@ def stored(context: Context) -> dict[str, str]:
 
 
 def test_a_dry_run_says_what_would_be_done_and_changes_nothing(
-    call: Call,
-    settled: Context,
-    brokers: Brokers,
-    session: Session,
-    capsys: pytest.CaptureFixture[str],
+    call: Call, settled: Context, brokers: Brokers, session: Session
 ) -> None:
     settled.store.put(progress_document("orders"), b"{")
     brokers.logs[P0] = Range(2, 3)
     before = stored(settled)
     # That nobody would carry out its run is no matter then.
     pause(session)
-    capsys.readouterr()
-    assert call("repair", "orders", "--dry-run", "--output", "json") == 0
-    document = json.loads(capsys.readouterr().out)
+    document = call("repair", "orders", "--dry-run", "--output", "json").json
     assert (document["archive"], document["repaired"], document["left"]) == ("orders", False, [])
     gone, *there = OBJECTS
     expected: list[dict[str, Any]] = [
@@ -63,121 +56,89 @@ def test_a_dry_run_says_what_would_be_done_and_changes_nothing(
     assert confs(session) == []
 
 
-def test_there_is_nothing_to_repair(
-    call: Call, context: Context, session: Session, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_there_is_nothing_to_repair(call: Call, context: Context, session: Session) -> None:
     run(context, 2, until="planned")
-    capsys.readouterr()
-    assert call("repair", "orders") == 0
-    assert "Repair of orders: there is nothing to repair" in capsys.readouterr().out
+    assert "Repair of orders: there is nothing to repair" in call("repair", "orders").out
     assert confs(session) == []
 
 
 def test_it_starts_a_run_and_tells_what_is_left(
-    call: Call, settled: Context, session: Session, ends: dict[str, str], capsys: pytest.CaptureFixture[str]
+    call: Call, settled: Context, session: Session, ends: dict[str, str]
 ) -> None:
     """The tasks of the test's DAG write nothing: what the command does is audited, and not taken for done."""
-    capsys.readouterr()
-    assert call("repair", "orders", "--yes") == 1
+    shown = call("repair", "orders", "--yes", code=1)
     assert confs(session) == [{"repair": [RUN]}]
-    shown = capsys.readouterr()
     assert "Repair of orders: done" in shown.out
     assert "run it once more" not in shown.err, "that would do the same"
     assert "archive       success             7 s" in shown.err
     assert f"{OBJECTS[0]}: object-missing: found nothing" in shown.err
 
 
-def test_what_could_not_be_judged_before_is_another_repair(
-    call: Call, settled: Context, session: Session, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_could_not_be_judged_before_is_another_repair(call: Call, settled: Context, session: Session) -> None:
     settled.store.delete(run_document("orders", RUN, "plan"))
-    capsys.readouterr()
-    assert call("repair", "orders", "--yes", "--output", "json") == 1
-    shown = capsys.readouterr()
-    assert {action["action"] for action in json.loads(shown.out)["actions"]} == {"restore"}
+    shown = call("repair", "orders", "--yes", "--output", "json", code=1)
+    assert {action["action"] for action in shown.json["actions"]} == {"restore"}
     assert "run it once more" in shown.err
 
 
-def test_a_failed_run_fails_the_command(
-    call: Call, settled: Context, session: Session, ends: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_failed_run_fails_the_command(call: Call, settled: Context, session: Session, ends: dict[str, str]) -> None:
     ends["archive"] = "failed"
-    assert call("repair", "orders") == 1
-    assert "The run of archive_orders has ended: failed. What it was about is in the log" in capsys.readouterr().err
+    said = "The run of archive_orders has ended: failed. What it was about is in the log"
+    assert said in call("repair", "orders", code=1).err
 
 
-def test_a_paused_dag(
-    call: Call, settled: Context, brokers: Brokers, session: Session, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_paused_dag(call: Call, settled: Context, brokers: Brokers, session: Session) -> None:
     brokers.logs[P0] = Range(2, 3)
     pause(session)
     before = stored(settled)
-    assert call("repair", "orders", "--yes") == 1
-    assert "airflow dags unpause archive_orders" in capsys.readouterr().err
+    assert "airflow dags unpause archive_orders" in call("repair", "orders", "--yes", code=1).err
     assert stored(settled) == before, "nothing is given up either"
     assert confs(session) == []
 
 
 def test_what_needs_no_run_is_done_while_the_dag_is_paused(
-    call: Call, settled: Context, brokers: Brokers, session: Session, capsys: pytest.CaptureFixture[str]
+    call: Call, settled: Context, brokers: Brokers, session: Session
 ) -> None:
     pause(session)
     brokers.logs.update({P0: Range(3, 3), P1: Range(3, 3)})
     before = stored(settled)
-    capsys.readouterr()
-    assert call("repair", "orders", "--lost", OBJECTS[0]) == 1
-    assert "3 objects would be on record as lost for ever" in capsys.readouterr().err
+    assert "3 objects would be on record as lost for ever" in call("repair", "orders", "--lost", OBJECTS[0], code=1).err
     assert stored(settled) == before, "nobody was asked"
-    assert call("repair", "orders", "--yes", "--output", "json") == 0
-    shown = capsys.readouterr()
-    assert {(a["action"], a["what"]) for a in json.loads(shown.out)["actions"]} == {("lost", key) for key in OBJECTS}
+    shown = call("repair", "orders", "--yes", "--output", "json")
+    assert {(a["action"], a["what"]) for a in shown.json["actions"]} == {("lost", key) for key in OBJECTS}
     assert f"Run {RUN}+r1: 4 objects of run {RUN} on record as lost." in shown.err
     assert confs(session) == []
-    capsys.readouterr()
-    assert call("audit", "orders") == 0
-    assert "6 offsets lost for ever" in capsys.readouterr().out
+    assert "6 offsets lost for ever" in call("audit", "orders").out
 
 
-def test_an_object_may_be_given_up_by_name(
-    call: Call, settled: Context, session: Session, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_object_may_be_given_up_by_name(call: Call, settled: Context, session: Session) -> None:
     words = [word for key in OBJECTS[:2] for word in ("--lost", key)]
-    capsys.readouterr()
-    assert call("repair", "orders", "--dry-run", "--output", "json", *words) == 0
-    actions = json.loads(capsys.readouterr().out)["actions"]
+    actions = call("repair", "orders", "--dry-run", "--output", "json", *words).json["actions"]
     assert [(a["action"], a["what"]) for a in actions] == [
         *(("write again", key) for key in OBJECTS[2:]),
         *(("lost", key) for key in OBJECTS[:2]),
     ]
 
 
-def test_a_key_that_is_no_damaged_object(
-    call: Call, settled: Context, session: Session, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_key_that_is_no_damaged_object(call: Call, settled: Context, session: Session) -> None:
     before = stored(settled)
-    assert call("repair", "orders", "--lost", "orders/typo") == 1
-    told = capsys.readouterr().err
+    told = call("repair", "orders", "--lost", "orders/typo", code=1).err
     assert "orders/typo is neither missing nor damaged, or no object of archive orders" in told
     assert stored(settled) == before
     assert confs(session) == []
 
 
-def test_what_nobody_can_mend_is_left_and_told(
-    call: Call, context: Context, session: Session, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_nobody_can_mend_is_left_and_told(call: Call, context: Context, session: Session) -> None:
     run(context, 2, until="planned")
     context.store.put("orders/date=2026-11-20/hour=05/notes.txt", b"x")
-    capsys.readouterr()
-    assert call("repair", "orders", "--output", "json") == 1
-    shown = capsys.readouterr()
-    [left] = json.loads(shown.out)["left"]
+    shown = call("repair", "orders", "--output", "json", code=1)
+    [left] = shown.json["left"]
     assert left.startswith("orders/date=2026-11-20/hour=05/notes.txt: unexplained")
     assert left in shown.err
 
 
-def test_an_archive_that_there_is_not(call: Call, orders: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert call("repair", "payments") == 1
-    assert "No archive 'payments'" in capsys.readouterr().err
+def test_an_archive_that_there_is_not(call: Call, orders: Path) -> None:
+    assert "No archive 'payments'" in call("repair", "payments", code=1).err
 
 
 @pytest.mark.parametrize(("answer", "count"), [("n", 0), ("y", 1)])
@@ -188,7 +149,6 @@ def test_it_asks_on_a_terminal(
     session: Session,
     ends: dict[str, str],
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
     answer: str,
     count: int,
 ) -> None:
@@ -196,9 +156,8 @@ def test_it_asks_on_a_terminal(
     before = stored(settled)
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
     monkeypatch.setattr(sys.stdin, "readline", lambda: f"{answer}\n")
-    call("repair", "orders")
     question = "2 records are lost for ever then. Repair archive orders: 3 × write again, 1 × lost? [y/N]"
-    assert question in capsys.readouterr().err
+    assert question in call("repair", "orders", code=None).err
     assert len(confs(session)) == count
     assert (stored(settled) == before) == (not count)
 

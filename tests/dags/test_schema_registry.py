@@ -1,6 +1,5 @@
 """`source.registry` in Airflow: what becomes of a connection or a mapping, what the doctor says, what logs show."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -111,7 +110,6 @@ def test_the_doctor_names_a_registry_that_cannot_be_asked(
     orders: Path,
     brokers: Brokers,
     connection: AddConnection,
-    capsys: pytest.CaptureFixture[str],
     fields: dict[str, Any] | None,
     message: str,
 ) -> None:
@@ -119,7 +117,6 @@ def test_the_doctor_names_a_registry_that_cannot_be_asked(
     brokers.settings = {"retention.ms": "-1", "message.timestamp.after.max.ms": "3600000"}
     if fields is not None:
         connection("schemas", "http", fields.pop("extra", {}), **fields)
-    assert call("doctor", "orders", "-o", "json") == 1
-    shown = capsys.readouterr()
-    problems = {c["name"]: c["found"] for c in json.loads(shown.out)[0]["checks"] if c["state"] == "problem"}
+    shown = call("doctor", "orders", "-o", "json", code=1)
+    problems = {c["name"]: c["found"] for c in shown.json[0]["checks"] if c["state"] == "problem"}
     assert message in problems["schema registry"]

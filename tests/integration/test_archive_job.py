@@ -1,25 +1,16 @@
 """The main job, step by step on the real services: every record exactly once, in the hour of its timestamp."""
 
-from pathlib import Path
-
 import pytest
 
-from scripts.stack.kafka import Kafka
-from scripts.stack.s3 import S3
-from tests.support.archiver import Archiver, hour
-from tests.support.topics import DAY, HOUR, Record, new_topic, produce
+from tests.support.archiver import Services, hour
+from tests.support.topics import DAY, HOUR, Record
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 
 
-def test_a_topic_is_archived_by_hour_and_a_replay_changes_no_object(kafka: Kafka, s3: S3, tmp_path: Path) -> None:
-    topic = new_topic(kafka.bootstrap_servers, 2)
-    produce(
-        kafka.bootstrap_servers,
-        topic,
-        [Record(n % 2, DAY + n * HOUR // 100, b'{"n": %d}' % n) for n in range(500)],
-    )
-    archiver = Archiver(kafka, s3, tmp_path, [topic], {"chunk_records": 100})
+def test_a_topic_is_archived_by_hour_and_a_replay_changes_no_object(services: Services) -> None:
+    records = [Record(n % 2, DAY + n * HOUR // 100, b'{"n": %d}' % n) for n in range(500)]
+    archiver = services.archive(records, 2, settings={"chunk_records": 100})
     work = archiver.plan(hour(4))
     output = archiver.submit(work.archive)
     assert output.count("records/s") == len(list(range(0, 250, 100))) * 2, "a line a chunk"
@@ -31,7 +22,7 @@ def test_a_topic_is_archived_by_hour_and_a_replay_changes_no_object(kafka: Kafka
         for h in range(5)
     }
     assert [p.hour_start for p in proofs] == [hour(n).start for n in range(5)]
-    before = archiver.objects()
+    before = archiver.etags()
     output = archiver.submit(archiver.plan(hour(4)).archive)
     assert "objects read again give the same bytes; 0 were missing" in output
-    assert {key: stat.etag for key, stat in archiver.objects().items()} == {k: s.etag for k, s in before.items()}
+    assert archiver.etags() == before

@@ -15,19 +15,15 @@ from kafka_archiver.audit.report import Report
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.steps.auditing import audit
 from kafka_archiver.store import open_store
-from scripts.stack.kafka import Kafka
 from scripts.stack.paths import ROOT
 from scripts.stack.s3 import S3
-from tests.support.archiver import Archiver, hour
+from scripts.stack.settings import client_settings
+from tests.support.archiver import Archiver, Services, hour
 from tests.support.lake import Lake
-from tests.support.topics import DAY, HOUR, Record, delete_records, new_topic, produce
+from tests.support.topics import DAY, HOUR, Record, new_topic
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
-
-
-def archive(archiver: Archiver, number: int) -> None:
-    archiver.run(hour(number), plain=True)
 
 
 def audited(archiver: Archiver) -> Report:
@@ -39,16 +35,15 @@ def kinds(archiver: Archiver) -> dict[str, str]:
     return {f.kind: f.where for f in audited(archiver).findings}
 
 
-def test_what_the_brokers_say(kafka: Kafka, s3: S3, tmp_path: Path) -> None:
-    brokers = kafka.bootstrap_servers
-    topic = new_topic(brokers, partitions=2)
+def test_what_the_brokers_say(services: Services) -> None:
     # The first hour has objects of several parts.
     times = [DAY if n < 300 else DAY + n * HOUR // 4 for n in range(400)]
     records = [Record(n % 2, time, b"x" * 50_000, b"k", [("h", None)]) for n, time in enumerate(times)]
-    produce(brokers, topic, records)
-    produce(brokers, topic, [Record(0, DAY, b"never")], transaction="abort")
-    archiver = Archiver(kafka, s3, tmp_path, [topic], {"content": "record", "codec": "none", "part_bytes": 5 << 20})
-    archive(archiver, 0)
+    settings = {"content": "record", "codec": "none", "part_bytes": 5 << 20}
+    archiver = services.archive(records, 2, settings=settings)
+    [topic], brokers = archiver.topics, services.kafka.bootstrap_servers
+    archiver.produce([Record(0, DAY, b"never")], "abort")
+    archiver.run(hour(0), plain=True)
     assert any(etag.endswith("-2") for etag in archiver.etags().values())
     report = audited(archiver)
     assert report.findings == ()
@@ -61,11 +56,11 @@ def test_what_the_brokers_say(kafka: Kafka, s3: S3, tmp_path: Path) -> None:
     context.cluster.move_group(context.archive.group, {first: before[first] or 0})
     assert kinds(archiver) == {}
 
-    produce(brokers, topic, [Record(0, DAY + 100 * HOUR, b"y") for _ in range(9)])
+    archiver.produce([Record(0, DAY + 100 * HOUR, b"y")] * 9)
     end = before[first] or 0
-    delete_records(brokers, topic, end)
+    archiver.delete_records(end)
     assert kinds(archiver) == {"retention-near": f"{first} [{end}, {end + 9})"}
-    delete_records(brokers, topic, end + 5)
+    archiver.delete_records(end + 5)
     [passed] = audited(archiver).findings
     assert (passed.kind, passed.where) == ("retention-passed", str(first))
     assert f"5 offsets of {first} are gone: the archive stands at {end}" in passed.found
@@ -82,19 +77,12 @@ def test_without_airflow_and_without_kafka(s3: S3, tmp_path: Path) -> None:
     """By somebody who has nothing but the store's address, and who may read it."""
     name = f"lone-{uuid.uuid4().hex[:8]}"
     url = f"s3://{s3.bucket}/{name}"
-    owner = {"aws_access_key_id": s3.owner.access_key, "aws_secret_access_key": s3.owner.secret_key}
-    store = open_store(url, {"endpoint_url": s3.endpoint_url, "region_name": s3.region, **owner})
+    store = open_store(url, s3.options())
     lake = Lake(store, {TopicPartition("orders", 0): Range(0, 3)}, name="orders")
     lake.run(2)
 
     def ask(*words: str) -> "subprocess.CompletedProcess[str]":
-        environment = {
-            "AWS_ACCESS_KEY_ID": s3.owner.access_key,
-            "AWS_SECRET_ACCESS_KEY": s3.owner.secret_key,
-            "AWS_DEFAULT_REGION": s3.region,
-            "AWS_ENDPOINT_URL": s3.endpoint_url,
-            "PYTHONPATH": str(ROOT / "include"),
-        }
+        environment = {**client_settings("", s3), "PYTHONPATH": str(ROOT / "include")}
         command = [sys.executable, "-m", "kafka_archiver.steps.auditing", *words]
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=tmp_path)
 

@@ -18,15 +18,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(600
 def test_the_dag_that_audits(airflow: Airflow, kafka: Kafka, s3: S3) -> None:
     name = f"x{uuid.uuid4().hex[:8]}"
     topic = new_topic(kafka.bootstrap_servers)
-    store = open_store(
-        f"s3://{s3.bucket}/{name}",
-        {
-            "endpoint_url": s3.endpoint_url,
-            "region_name": s3.region,
-            "aws_access_key_id": s3.owner.access_key,
-            "aws_secret_access_key": s3.owner.secret_key,
-        },
-    )
+    store = open_store(f"s3://{s3.bucket}/{name}", s3.options())
     # With a schedule its audit of the night would come beside ours.
     settings = f"schedule: null\nsource: {{topics: [{topic}]}}\nstore: {{url: '{store.url}'}}\n"
     airflow.pause(airflow.add_archive(name, settings))

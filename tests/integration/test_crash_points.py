@@ -2,24 +2,22 @@
 
 The list of crash points is not written down here: a run is watched through a proxy before the real S3 server, and
 every write that it makes is a point. Each has to be a row of the table in docs/FORMAT.md, and every row of the table
-has to be met: a new write cannot be forgotten. The step `archive` is a real spark-submit, killed with its driver, or
-alone: then the driver goes on until it sees that.
+has to be met: a new write cannot be forgotten. test_crashes.py kills jobs that spark-submit runs.
 """
 
 import os
 import re
-import signal
-import subprocess
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import timedelta
+from multiprocessing.process import BaseProcess
 from pathlib import Path
+from signal import SIGKILL
 
 import psutil
 import pytest
 
-from kafka_archiver.intervals import to_hour
 from kafka_archiver.proof import HourProof
 from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.steps.commit import commit
@@ -31,6 +29,7 @@ from scripts.stack.s3 import S3
 from tests.support.archiver import Archiver, hour
 from tests.support.proxy import Request, S3Proxy
 from tests.support.topics import DAY, HOUR, Record, new_topic, produce
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(600)]
 WRITES = ("start", "part", "complete", "abort", "put", "delete")
@@ -80,24 +79,19 @@ def row_of(step: str, request: Request) -> str | None:
 
 @dataclass
 class Watched:
-    """An archive whose steps run as processes behind a proxy.
-
-    :param kill: how. Of spark-submit, the process group is with the driver, the process without.
-    """
+    """An archive whose steps run as processes behind a proxy."""
 
     archiver: Archiver
     proxy: S3Proxy
-    kill: Callable[[int, int], None]
 
-    def step(self, name: str, work: Work, kill: tuple[int, bool] | None = None) -> list[Request]:
+    def step(self, name: str, *runs: str, kill: tuple[int, bool] | None = None) -> list[Request]:
         """Run a step. Returns its writes.
 
         :param kill: kill it at this write (from 0), before the server sees it, or after it has answered.
         """
         writes: list[Request] = []
         answered: set[int] = set()
-        process: subprocess.Popen[str] | None = None
-        family: list[psutil.Process] = []
+        process: BaseProcess | None = None
         lock = threading.Lock()
 
         def watch(request: Request, done: bool) -> int | None:
@@ -113,24 +107,21 @@ class Watched:
                 if done:
                     answered.add(place)
             if kill == (place, done) and process:
-                family.extend(psutil.Process(process.pid).children(recursive=True))
-                self.kill(process.pid, signal.SIGKILL)
-                process.wait(30)
+                os.kill(process.pid or 0, SIGKILL)
+                until(lambda: not psutil.pid_exists(process.pid or 0))
                 return 503
             return None
 
         self.proxy.rule = watch
-        arguments = [hour(1).model_dump_json()] if name == "plan" else list(work.runs)
-        process = self.archiver.start(work.archive) if name == "archive" else self.archiver.start_step(name, *arguments)
-        output, _ = process.communicate(timeout=60)
-        _, alive = psutil.wait_procs(family, timeout=30)
-        assert not alive
+        process = self.archiver.start_step(name, *runs)
+        process.join(60)
         self.proxy.rule = lambda _, __: None
-        assert process.returncode == (-signal.SIGKILL if kill else 0), output
+        said = (self.archiver.directory / "step.log").read_text()
+        assert process.exitcode == (-SIGKILL if kill else 0), said
         return writes
 
 
-Watch = Callable[[Callable[[int, int], None]], Watched]
+Watch = Callable[[], Watched]
 
 
 @pytest.fixture(scope="module")
@@ -142,16 +133,11 @@ def topic(kafka: Kafka) -> str:
 
 @pytest.fixture
 def watched(kafka: Kafka, s3: S3, proxy: S3Proxy, tmp_path: Path, topic: str) -> Watch:
-    def watch(kill: Callable[[int, int], None]) -> Watched:
-        # The clock of the steps that are processes: the first run closes all hours that are over by it.
-        clock = [datetime.now(UTC)]
-        return Watched(Archiver(kafka, s3, tmp_path, [topic], proxy=proxy, plain=True, now=clock), proxy, kill)
-
-    return watch
+    # Three hours are over.
+    now = hour(2).end + timedelta(minutes=1)
+    return lambda: Watched(Archiver(kafka, s3, tmp_path, [topic], proxy=proxy, now=[now]), proxy)
 
 
-# Hours from here on close by the real clock: more of them when the test takes longer.
-OVER = to_hour(hour(3).start)
 STEPS = ("plan", "archive", "verify", "commit", "close_hours")
 
 
@@ -167,16 +153,12 @@ def result(archiver: Archiver) -> tuple[object, ...]:
     manifests = [ledger.manifest(run) for run in ledger.runs()]
     return (
         archiver.etags(),
-        [_without_times(proof) for h in ledger.hours() if h and h < OVER and (proof := ledger.hour(h))],
+        [_without_times(proof) for h in ledger.hours() if (proof := ledger.hour(h))],
         [manifest and manifest.chunks for manifest in manifests],
-        [done and (_early(done.closed), done.changed) for done in map(ledger.settled, ledger.runs())],
+        [done and (done.closed, done.changed) for done in map(ledger.settled, ledger.runs())],
         archiver.context.cluster.committed(archiver.archive.group, names),
         list(archiver.context.store.list_uploads("")),
     )
-
-
-def _early(hours: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    return [(start, min(end, OVER)) for start, end in hours if start < OVER]
 
 
 def _without_times(proof: HourProof) -> HourProof:
@@ -184,33 +166,36 @@ def _without_times(proof: HourProof) -> HourProof:
 
 
 def test_a_kill_between_any_two_writes_of_a_run_changes_nothing(watched: Watch) -> None:
-    undisturbed = watched(os.killpg)
-    work = Work((hour(1).id,), (hour(1).id,))
-    points = {step: undisturbed.step(step, work) for step in STEPS}
+    undisturbed, run = watched(), hour(1).id
+
+    def step(of: Watched, name: str, kill: tuple[int, bool] | None = None) -> list[Request]:
+        return of.step(name, hour(1).model_dump_json() if name == "plan" else run, kill=kill)
+
+    points = {name: step(undisturbed, name) for name in STEPS}
     assert points["verify"] == []
-    met = {row_of(step, request) for step, requests in points.items() for request in requests}
+    met = {row_of(name, request) for name, requests in points.items() for request in requests}
     # 10 is the group in Kafka, between the last write of `commit` and the first of `close_hours`;
     # the others are a rebuild's.
     assert met == set(rows()) - {"3", "10", "12", "13"}, points
     undisturbed.archiver.run(hour(2), plain=True)
     expected = result(undisturbed.archiver)
     assert expected[4] == {TopicPartition(undisturbed.archiver.topics[0], 0): 10}
-    for number, step in enumerate(STEPS):
-        for kill in kills(points[step]):
-            killed = watched(os.killpg)
+    for number, name in enumerate(STEPS):
+        for kill in kills(points[name]):
+            killed = watched()
             archiver = killed.archiver
             if number:
                 archiver.plan(hour(1))
             if number > STEPS.index("archive"):
-                archiver.job(plain=True).run(hour(1).id)
-            if step == "close_hours":
-                commit(archiver.context, work.runs)
-            killed.step(step, work, kill)
-            if step == "plan":
+                archiver.job(plain=True).run(run)
+            if name == "close_hours":
+                commit(archiver.context, [run])
+            step(killed, name, kill)
+            if name == "plan":
                 archiver.run(hour(1), plain=True)
             # Else nobody clears anything: the next interval's run finds what is unfinished.
             archiver.run(hour(2), plain=True)
-            assert result(archiver) == expected, (step, kill)
+            assert result(archiver) == expected, (name, kill)
 
 
 REBUILD = ("rebuild", *STEPS[1:])
@@ -219,7 +204,7 @@ REBUILD = ("rebuild", *STEPS[1:])
 @pytest.mark.parametrize("final", [True, False], ids=["of a run that is final", "that takes over"])
 def test_a_kill_between_any_two_writes_of_a_rebuild_changes_nothing(watched: Watch, final: bool) -> None:
     def begun() -> Watched:
-        one = watched(os.kill)
+        one = watched()
         if final:
             one.archiver.run(hour(1), plain=True)
         else:
@@ -231,27 +216,30 @@ def test_a_kill_between_any_two_writes_of_a_rebuild_changes_nothing(watched: Wat
     undisturbed = begun()
     run = f"{hour(1).id}+r1"
     work = Work((run,), (run,))
-    points = {"rebuild": undisturbed.step("rebuild", Work((hour(1).id,), ()))}
-    points |= {step: undisturbed.step(step, work) for step in STEPS[1:]}
-    met = {row_of(step, request) for step, requests in points.items() for request in requests}
+
+    def step(of: Watched, name: str, kill: tuple[int, bool] | None = None) -> list[Request]:
+        return of.step(name, hour(1).id if name == "rebuild" else run, kill=kill)
+
+    points = {name: step(undisturbed, name) for name in REBUILD}
+    met = {row_of(name, request) for name, requests in points.items() for request in requests}
     assert met == set(rows()) - {"0", "10"} - ({"3"} if final else set()), points
     undisturbed.archiver.run(hour(2), plain=True)
     expected = result(undisturbed.archiver)
     assert all("+r1." in key for key in undisturbed.archiver.objects())
     # How objects and the commit are written is the same.
-    for step in REBUILD if final else ("rebuild", "close_hours"):
-        for kill in kills(points[step]):
+    for name in REBUILD if final else ("rebuild", "close_hours"):
+        for kill in kills(points[name]):
             killed = begun()
             archiver = killed.archiver
-            if step != "rebuild":
+            if name != "rebuild":
                 rebuild_run(archiver.context, hour(1).id)
-            if step in REBUILD[2:]:
+            if name in REBUILD[2:]:
                 archiver.job(plain=True).run(run)
-            if step == "close_hours":
+            if name == "close_hours":
                 commit(archiver.context, work.runs)
-            killed.step(step, work if step != "rebuild" else Work((hour(1).id,), ()), kill)
+            step(killed, name, kill)
             if archiver.context.ledger.commit(run) is None:
                 archiver.work(rebuild_run(archiver.context, hour(1).id), plain=True)
             # What was committed is finished by whichever run comes next.
             archiver.run(hour(2), plain=True)
-            assert result(archiver) == expected, (step, kill)
+            assert result(archiver) == expected, (name, kill)

@@ -1,6 +1,7 @@
 """Real kills at exact writes: after each, the next attempt gives the same keys with the same bytes, nothing twice.
 
 The S3 server stands behind a proxy that kills the process, or fails or holds a request, when a certain one comes.
+Each single write of a run has its kill in test_crash_points.py.
 """
 
 import itertools
@@ -9,17 +10,14 @@ import signal
 import subprocess
 import threading
 from contextlib import suppress
-from pathlib import Path
 
 import psutil
 import pytest
 
 from kafka_archiver.spark.failures import TRANSIENT_EXIT
-from scripts.stack.kafka import Kafka
-from scripts.stack.s3 import S3
-from tests.support.archiver import Archiver, hour
-from tests.support.proxy import Hold, Request, Rule, S3Proxy
-from tests.support.topics import DAY, HOUR, Record, new_topic, produce
+from tests.support.archiver import Archiver, Services, hour
+from tests.support.proxy import Hold, Request, S3Proxy
+from tests.support.topics import DAY, HOUR, Record
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -27,17 +25,13 @@ HOURS = 4
 
 
 @pytest.fixture
-def archiver(kafka: Kafka, s3: S3, proxy: S3Proxy, tmp_path: Path) -> Archiver:
+def archiver(services: Services, proxy: S3Proxy) -> Archiver:
     """An archive of a topic with ten records in each of four hours."""
-    topic = new_topic(kafka.bootstrap_servers)
-    archiver = Archiver(kafka, s3, tmp_path, [topic], proxy=proxy)
-    add_records(archiver, range(40))
-    return archiver
+    return services.archive(records(range(40)), proxy=proxy)
 
 
-def add_records(archiver: Archiver, numbers: range) -> None:
-    records = [Record(0, DAY + n % HOURS * HOUR + n, b"%d" % n) for n in numbers]
-    produce(archiver.kafka.bootstrap_servers, archiver.topics[0], records)
+def records(numbers: range) -> list[Record]:
+    return [Record(0, DAY + n % HOURS * HOUR + n, b"%d" % n) for n in numbers]
 
 
 def expected(numbers: range) -> dict[str, list[int]]:
@@ -49,19 +43,6 @@ def kill(process: "subprocess.Popen[str]") -> None:
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait(30)
-
-
-def killing(process: "list[subprocess.Popen[str]]", document: str, carried_out: bool) -> Rule:
-    """A rule that kills when a document is written for the first time, before or after the server did it."""
-    count = itertools.count()
-
-    def rule(request: Request, done: bool) -> int | None:
-        if request.verb == "put" and request.key.endswith(document) and done == carried_out and next(count) == 0:
-            kill(process[0])
-            return None if carried_out else 503
-        return None
-
-    return rule
 
 
 def test_case_2_a_crash_after_some_hours_were_written_and_a_retry_after_more_records_arrived(
@@ -89,18 +70,16 @@ def test_case_2_a_crash_after_some_hours_were_written_and_a_retry_after_more_rec
     assert len(some) == 2
     assert archiver.context.ledger.manifest(hour(3).id) is None
 
-    add_records(archiver, range(40, 80))
+    archiver.produce(records(range(40, 80)))
     proxy.rule = lambda _, __: None
     again = archiver.plan(hour(3))
     assert again == work
-    archiver.submit(again.archive)
-    archiver.finish(again)
+    archiver.submitted(again)
     assert archiver.lines() == expected(range(40))
     assert some.items() <= archiver.etags().items()
     assert archiver.group() == [40]
 
-    archiver.submit(archiver.plan(hour(4)).archive)
-    archiver.finish(archiver.plan(hour(4)))
+    archiver.submitted(archiver.plan(hour(4)))
     assert {path: sorted(lines) for path, lines in archiver.lines().items()} == expected(range(80))
 
 
@@ -110,55 +89,10 @@ def test_case_3_one_of_several_objects_fails_to_upload(archiver: Archiver, proxy
     output = archiver.submit(work.archive, expect=64)
     assert "kafka-archiver error: PermanentError: " in output.splitlines()[-1]
     assert archiver.objects() == {}
-    assert list(archiver.context.store.list_uploads("")) == []
+    assert archiver.uploads() == []
     proxy.rule = lambda _, __: None
-    archiver.submit(work.archive)
-    archiver.finish(work)
+    archiver.submitted(work)
     assert archiver.lines() == expected(range(40))
-
-
-def test_case_4_a_crash_between_the_last_object_and_the_manifest(archiver: Archiver, proxy: S3Proxy) -> None:
-    work = archiver.plan(hour(3))
-    running: list[subprocess.Popen[str]] = []
-    proxy.rule = killing(running, "manifest.json", False)
-    running.append(archiver.start(work.archive))
-    running[0].communicate(timeout=200)
-    before = archiver.etags()
-    assert len(before) == HOURS
-    assert archiver.context.ledger.manifest(hour(3).id) is None
-    proxy.rule = lambda _, __: None
-    archiver.submit(work.archive)
-    archiver.finish(work)
-    assert archiver.etags() == before
-    assert archiver.lines() == expected(range(40))
-
-
-@pytest.mark.parametrize("carried_out", [False, True], ids=["before commit.json", "before the group"])
-def test_case_4_a_crash_around_the_commit_is_made_up_for_by_the_next_run(
-    archiver: Archiver, proxy: S3Proxy, carried_out: bool
-) -> None:
-    work = archiver.plan(hour(3))
-    archiver.submit(work.archive)
-    before = archiver.etags()
-    running: list[subprocess.Popen[str]] = []
-    proxy.rule = killing(running, "commit.json", carried_out)
-    running.append(archiver.start_step("commit", *work.runs))
-    running[0].communicate(timeout=60)
-    assert running[0].returncode == -signal.SIGKILL
-    assert (archiver.context.ledger.commit(hour(3).id) is not None) == carried_out
-    assert archiver.group() == [None]
-
-    # Nobody retries: the next run finds it, finishes it, and takes what came since.
-    proxy.rule = lambda _, __: None
-    add_records(archiver, range(40, 80))
-    work = archiver.plan(hour(4))
-    assert work.runs == (hour(3).id, hour(4).id)
-    assert (hour(3).id in work.archive) == (not carried_out)
-    archiver.submit(work.archive)
-    archiver.finish(work)
-    assert before.items() <= archiver.etags().items()
-    assert {path: sorted(lines) for path, lines in archiver.lines().items()} == expected(range(80))
-    assert archiver.group() == [80]
 
 
 def test_case_1_a_zombie_that_still_writes_after_its_successor_committed(archiver: Archiver, proxy: S3Proxy) -> None:
@@ -168,11 +102,10 @@ def test_case_1_a_zombie_that_still_writes_after_its_successor_committed(archive
     try:
         assert held.came.wait(100)
         proxy_before, archiver.proxy = archiver.proxy, None
-        archiver.submit(work.archive)
-        archiver.finish(work)
+        archiver.submitted(work)
         archiver.proxy = proxy_before
         before, commit = archiver.etags(), archiver.context.ledger.commit(hour(3).id)
-        add_records(archiver, range(40, 80))
+        archiver.produce(records(range(40, 80)))
         held.gone.set()
         output, _ = zombie.communicate(timeout=200)
         # What it had in flight was thrown away, and it sees that somebody else has taken over.
@@ -182,7 +115,7 @@ def test_case_1_a_zombie_that_still_writes_after_its_successor_committed(archive
         held.gone.set()
         kill(zombie)
     assert archiver.etags() == before
-    assert list(archiver.context.store.list_uploads("")) == []
+    assert archiver.uploads() == []
     assert archiver.context.ledger.commit(hour(3).id) == commit
     archiver.finish(work)
     assert archiver.lines() == expected(range(40))

@@ -1,30 +1,20 @@
-"""Case 11 and its kin on a real broker: the same offsets come to mean other records, or are wanted a second time."""
-
-import json
-import re
-from pathlib import Path
+"""Case 11 on a real broker: the same offsets come to mean other records."""
 
 import pytest
 from confluent_kafka.admin import AdminClient
 
 from kafka_archiver.errors import PolicyError
-from kafka_archiver.ranges import TopicPartition
-from kafka_archiver.spark.failures import PERMANENT_EXIT
-from scripts.stack.kafka import Kafka
-from scripts.stack.s3 import S3
-from tests.support.archiver import Archiver, hour
-from tests.support.topics import DAY, HOUR, Record, new_topic, produce
+from tests.support.archiver import Archiver, Services, hour
+from tests.support.topics import DAY, HOUR, Record, new_topic
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 
 
 @pytest.fixture
-def archiver(kafka: Kafka, s3: S3, tmp_path: Path) -> Archiver:
-    topic = new_topic(kafka.bootstrap_servers, 2)
+def archiver(services: Services) -> Archiver:
     records = [Record(n % 2, DAY + n * HOUR // 20, b"%d" % n) for n in range(20)]
-    produce(kafka.bootstrap_servers, topic, records)
-    return Archiver(kafka, s3, tmp_path, [topic], {"chunk_records": 4}, plain=True)
+    return services.archive(records, 2, settings={"chunk_records": 4}, plain=True)
 
 
 def make_again(archiver: Archiver, first: int, count: int) -> None:
@@ -35,7 +25,7 @@ def make_again(archiver: Archiver, first: int, count: int) -> None:
     until(lambda: topic not in admin.list_topics(timeout=10).topics)
     new_topic(brokers, 3, topic)
     until(lambda: topic in admin.list_topics(timeout=10).topics)
-    produce(brokers, topic, [Record(n % 3, DAY + HOUR + n, b"%d" % n) for n in range(first, first + count)])
+    archiver.produce([Record(n % 3, DAY + HOUR + n, b"%d" % n) for n in range(first, first + count)])
 
 
 @pytest.mark.slow
@@ -54,13 +44,11 @@ def test_case_11_a_topic_deleted_and_made_again_begins_a_new_generation(archiver
     assert all("+g1.jsonl.gz" in key for key in new)
     assert archiver.values() == [*range(20), *range(100, 130)]
     assert archiver.group(3) == [10, 10, 10]
-    plan = archiver.context.ledger.plan(hour(1).id)
-    assert plan is not None
-    assert all("deleted and made again" in p.decided[0] for p in plan.partitions[:2])
+    assert all("deleted and made again" in p.decided[0] for p in archiver.planned(hour(1).id).partitions[:2])
     # Nobody knows what the old topic had when it was deleted, which was before this was planned.
     assert proofs == []
     assert archiver.run(hour(2), plain=True) == []
-    produce(archiver.kafka.bootstrap_servers, archiver.topics[0], [Record(0, DAY + 3 * HOUR, b"200")])
+    archiver.produce([Record(0, DAY + 3 * HOUR, b"200")])
     [proof] = archiver.run(hour(3), plain=True)
     assert (proof.hour_start, proof.rows) == (hour(3).start, 1)
     assert archiver.values()[-1] == 200
@@ -68,58 +56,3 @@ def test_case_11_a_topic_deleted_and_made_again_begins_a_new_generation(archiver
     archiver.run(hour(0), plain=True)
     assert archiver.etags() == etags, "a replay of the old generation keeps what Kafka does not have any more"
     assert archiver.group(3) == [11, 10, 10]
-
-
-@pytest.mark.slow
-def test_case_11_a_topic_made_again_while_a_run_is_unfinished_loses_that_run_only_when_told_to(
-    archiver: Archiver,
-) -> None:
-    work = archiver.plan(hour(0))
-    make_again(archiver, 100, 6)
-    told = archiver.submit(work.archive, expect=PERMANENT_EXIT).splitlines()[-1]
-    assert re.search(r"PolicyError: .*was deleted and made again since run .* was planned.*record_loss", told)
-    assert archiver.objects() == {}
-    archiver.choose(lost_offsets="record_loss", recreated_topic="new_generation")
-    archiver.submitted(archiver.plan(hour(1)))
-    assert archiver.account(hour(0)) == {"lost": 20}
-    assert archiver.values() == [*range(100, 106)]
-    assert archiver.group(3) == [2, 2, 2]
-    progress = archiver.context.ledger.progress()
-    assert progress is not None
-    assert progress.lost == 20
-
-
-def test_a_topic_that_is_gone_blocks_its_unfinished_run_until_the_loss_is_accepted(archiver: Archiver) -> None:
-    work = archiver.plan(hour(0))
-    admin = AdminClient({"bootstrap.servers": archiver.kafka.bootstrap_servers})
-    admin.delete_topics(archiver.topics)[archiver.topics[0]].result(30)
-    until(lambda: archiver.topics[0] not in admin.list_topics(timeout=10).topics)
-    with pytest.raises(PolicyError, match=r"was deleted since run .* and is gone.*record_loss"):
-        archiver.job(plain=True).run(work.archive[0])
-    archiver.choose(lost_offsets="record_loss")
-    archiver.work(work, plain=True)
-    assert archiver.account(hour(0)) == {"lost": 20}
-
-
-@pytest.mark.parametrize("crash", ["plan", "archive", "commit"])
-def test_a_group_wound_back_on_purpose_is_archived_again_beside_the_old_objects(archiver: Archiver, crash: str) -> None:
-    archiver.run(hour(0), plain=True)
-    before, topic = archiver.etags(), archiver.topics[0]
-    archiver.context.cluster.move_group(archiver.archive.group, {TopicPartition(topic, 0): 3})
-    with pytest.raises(PolicyError, match=r"stands at 3 .* up to 10.*follow_ledger.*new_generation"):
-        archiver.plan(hour(1))
-    archiver.choose(moved_group="new_generation")
-    work = archiver.plan(hour(1))
-    archiver.choose(moved_group="fail")
-    # Whatever was reached, another planning goes on with the same plan, and sees nothing strange.
-    if crash != "plan":
-        archiver.job(plain=True).run(work.archive[0])
-    if crash == "commit":
-        archiver.finish(work)
-    archiver.run(hour(2), plain=True)
-    assert before.items() <= archiver.etags().items()
-    again = {key for key in archiver.objects() if key not in before}
-    assert {(key.split("+")[1], key.split("+")[-1]) for key in again} == {("0", "g1.jsonl.gz")}
-    read = [json.loads(b"%d" % v) for v in archiver.values()]
-    assert read == sorted([*range(20), *range(6, 20, 2)])
-    assert archiver.group(2) == [10, 10]

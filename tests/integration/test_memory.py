@@ -1,15 +1,12 @@
 """Case 14: memory does not grow with partitions × open hours. All of it in a fixed heap and below measured ceilings."""
 
 import hashlib
-from pathlib import Path
 
 import pytest
 
 from bench.commands import measured
-from scripts.stack.kafka import Kafka
-from scripts.stack.s3 import S3
-from tests.support.archiver import Archiver, hour
-from tests.support.topics import DAY, HOUR, Record, new_topic, produce
+from tests.support.archiver import Services, hour
+from tests.support.topics import DAY, HOUR, Record
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -18,21 +15,18 @@ MIB = 1 << 20
 PARTITIONS, HOURS, EACH = 60, 48, 2
 
 
-def test_case_14_many_partitions_with_48_open_hours_each_in_a_fixed_heap(kafka: Kafka, s3: S3, tmp_path: Path) -> None:
-    topic = new_topic(kafka.bootstrap_servers, PARTITIONS)
+def test_case_14_many_partitions_with_48_open_hours_each_in_a_fixed_heap(services: Services) -> None:
     count = PARTITIONS * HOURS * EACH
     # Large enough for all of an encoder's memory to be used.
     values = (hashlib.shake_256(b"%d" % n).hexdigest(4000).encode() for n in range(count))
     records = (Record(n % PARTITIONS, DAY + n // PARTITIONS % HOURS * HOUR, value) for n, value in enumerate(values))
-    produce(kafka.bootstrap_servers, topic, records)
     # Spark refuses to start with less. In local mode the driver's heap is the executors' too.
     conf = {"spark.driver.memory": "512m", "spark.driver.extraJavaOptions": "-XX:+UseSerialGC"}
-    archiver = Archiver(kafka, s3, tmp_path, [topic], spark_conf=conf)
+    archiver = services.archive(records, PARTITIONS, spark_conf=conf)
     work = archiver.plan(hour(HOURS))
-    usage = measured(archiver.command(work.archive), tmp_path / "job.log", archiver.environment())
+    usage = measured(archiver.command(work.archive), services.directory / "job.log", archiver.environment())
     archiver.finish(work)
-    manifest = archiver.context.ledger.manifest(hour(HOURS).id)
-    assert manifest is not None
+    manifest = archiver.manifest(hour(HOURS))
     assert (len(manifest.objects), manifest.rows) == (PARTITIONS * HOURS, count)
     print({kind: f"{peak / MIB:.0f} MiB" for kind, peak in usage.peak_process.items()})
     # Python with its libraries and librdkafka's buffers are most of it.

@@ -164,12 +164,7 @@ def secrets_everywhere(kafka: Kafka, s3: S3, proxy: S3Proxy, conf: dict[str, Any
     found = {
         "source.kafka": {"bootstrap.servers": kafka.bootstrap_servers, **KAFKA_SECRETS},
         "source.registry": {"url": f"http://{HOST}:9", "basic.auth.user.info": f"user:Registry{MARK}", "other": MARK},
-        "store.aws": {
-            "endpoint_url": proxy.endpoint_url,
-            "region_name": s3.region,
-            "aws_access_key_id": s3.owner.access_key,
-            "aws_secret_access_key": s3.owner.secret_key,
-        },
+        "store.aws": {**s3.options(), "endpoint_url": proxy.endpoint_url},
         "spark.conf": {
             **conf,
             "spark.hadoop.fs.s3a.secret.key": f"Hadoop{MARK}",

@@ -6,22 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from scripts.stack.kafka import Kafka
-from scripts.stack.s3 import S3
-from tests.support.archiver import Archiver, hour
+from tests.support.archiver import Services, hour
 from tests.support.proxy import Hold, S3Proxy
-from tests.support.topics import DAY, HOUR, Record, new_topic, produce
+from tests.support.topics import DAY, HOUR, Record
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 def test_what_spark_left_of_a_killed_job_goes_with_the_next_and_nothing_of_one_that_is_alive(
-    kafka: Kafka, s3: S3, proxy: S3Proxy, tmp_path: Path
+    services: Services, proxy: S3Proxy
 ) -> None:
-    topic = new_topic(kafka.bootstrap_servers)
-    produce(kafka.bootstrap_servers, topic, [Record(0, DAY + n * HOUR // 10, b"%d" % n) for n in range(10)])
-    place = tmp_path / "chosen" / "by a person"
-    archiver = Archiver(kafka, s3, tmp_path, [topic], proxy=proxy, spark_conf={"spark.local.dir": str(place)})
+    records = [Record(0, DAY + n * HOUR // 10, b"%d" % n) for n in range(10)]
+    place = services.directory / "chosen" / "by a person"
+    archiver = services.archive(records, proxy=proxy, spark_conf={"spark.local.dir": str(place)})
     work = archiver.plan(hour(0))
 
     def found() -> dict[Path, set[str]]:

@@ -1,7 +1,6 @@
 """Each chunk that an engine is given has a result: one without would look like offsets at which Kafka has no record."""
 
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,31 +9,26 @@ from kafka_archiver.errors import IntegrityError, PermanentError
 from kafka_archiver.plan import Chunk, Plan
 from kafka_archiver.spark import native, source
 from kafka_archiver.steps.archive.step import ArchiveStep
-from scripts.stack.kafka import Kafka
-from scripts.stack.s3 import S3
-from tests.support.archiver import Archiver, hour
-from tests.support.topics import DAY, Record, new_topic, produce
+from tests.support.archiver import Archiver, Services, hour
+from tests.support.topics import DAY, Record
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.usefixtures("spark")]
 
 engines = pytest.mark.parametrize("reader", ["native", "spark"])
 
 
-def planned(kafka: Kafka, s3: S3, directory: Path, reader: str) -> tuple[Archiver, ArchiveStep, Plan]:
+def planned(services: Services, reader: str) -> tuple[Archiver, ArchiveStep, Plan]:
     """Two partitions in chunks of 10. [0] has records from 0 to 21 and aborted ones behind, [1] aborted ones alone."""
-    brokers = kafka.bootstrap_servers
-    topic = new_topic(brokers, 2)
-    produce(brokers, topic, [Record(0, DAY, b"1")] * 22)
-    produce(brokers, topic, [Record(n % 2, DAY, b"no") for n in range(50)], "abort")
-    archiver = Archiver(kafka, s3, directory, [topic], {"chunk_records": 10}, source={"reader": reader})
-    plan = archiver.context.ledger.plan(archiver.plan(hour(1)).runs[0])
-    assert plan is not None
-    return archiver, archiver.job(), plan
+    archiver = services.archive(
+        [Record(0, DAY, b"1")] * 22, 2, settings={"chunk_records": 10}, source={"reader": reader}
+    )
+    archiver.produce([Record(n % 2, DAY, b"no") for n in range(50)], "abort")
+    return archiver, archiver.job(), archiver.planned(archiver.plan(hour(1)).runs[0])
 
 
 @engines
-def test_also_a_chunk_without_a_record_has_a_result(kafka: Kafka, s3: S3, tmp_path: Path, reader: str) -> None:
-    archiver, job, plan = planned(kafka, s3, tmp_path, reader)
+def test_also_a_chunk_without_a_record_has_a_result(services: Services, reader: str) -> None:
+    archiver, job, plan = planned(services, reader)
     results = job.engine.write(plan, list(plan.chunks()), "fail")
     assert sorted(map(str, plan.chunks())) == sorted(str(result.chunk) for result in results)
     found = {(r.chunk.partition, r.chunk.start): (r.account.archived, r.account.absent) for r in results}
@@ -42,20 +36,18 @@ def test_also_a_chunk_without_a_record_has_a_result(kafka: Kafka, s3: S3, tmp_pa
         (0, 0): (10, 0), (0, 10): (10, 0), (0, 20): (2, 8), (0, 30): (0, 10), (0, 40): (0, 8),
         (1, 0): (0, 10), (1, 10): (0, 10), (1, 20): (0, 6),
     }  # fmt: skip
-    assert len(list(archiver.context.store.list_uploads(""))) == 3
+    assert len(archiver.uploads()) == 3
 
 
-def test_a_task_that_nobody_makes_of_a_chunk_is_missed(
-    kafka: Kafka, s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    archiver, job, plan = planned(kafka, s3, tmp_path, "native")
+def test_a_task_that_nobody_makes_of_a_chunk_is_missed(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    archiver, job, plan = planned(services, "native")
     share = native.share
     monkeypatch.setattr(native, "share", lambda chunks, cores: share(chunks[:4] + chunks[5:], cores))
     with pytest.raises(
         IntegrityError, match=r"\[0\] \[40, 48\) was given to the engine, and has no result.*please report"
     ):
         job.run(plan.run)
-    assert list(archiver.context.store.list_uploads("")) == []
+    assert archiver.uploads() == []
 
 
 def dropping(reads: Iterable[list[Chunk]]) -> list[list[Chunk]]:
@@ -72,22 +64,22 @@ def twice(reads: Iterable[list[Chunk]]) -> list[list[Chunk]]:
 
 @pytest.mark.parametrize(("change", "missing"), [(dropping, "[0] [40, 48)"), (twice, "[0] [10, 20)")])
 def test_a_chunk_that_spark_s_source_is_not_asked_for_is_missed(
-    kafka: Kafka, s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[..., Any], missing: str
+    services: Services, monkeypatch: pytest.MonkeyPatch, change: Callable[..., Any], missing: str
 ) -> None:
-    archiver, job, plan = planned(kafka, s3, tmp_path, "spark")
+    archiver, job, plan = planned(services, "spark")
     reads = source._reads
     monkeypatch.setattr(source, "_reads", lambda chunks: change(reads(chunks)))
     with pytest.raises(IntegrityError, match="has no result") as caught:
         job.run(plan.run)
     assert missing in str(caught.value)
-    assert list(archiver.context.store.list_uploads("")) == []
+    assert archiver.uploads() == []
 
 
 def test_a_spark_that_does_not_say_what_a_task_read_is_not_trusted(
-    kafka: Kafka, s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    archiver, job, plan = planned(kafka, s3, tmp_path, "spark")
+    archiver, job, plan = planned(services, "spark")
     monkeypatch.setattr(source, "_RANGE", "of another version")
     with pytest.raises(PermanentError, match=r"does not say which offsets .*source\.reader: native"):
         job.engine.write(plan, list(plan.chunks()), "fail")
-    assert list(archiver.context.store.list_uploads("")) == []
+    assert archiver.uploads() == []

@@ -1,6 +1,5 @@
 """A stage that nobody asked for, behind both readers: some records become several rows, others are left out."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,10 +8,8 @@ from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.spark import engine
 from kafka_archiver.spark.sink import Sink
 from kafka_archiver.steps.auditing import audit
-from scripts.stack.kafka import Kafka
-from scripts.stack.s3 import S3
-from tests.support.archiver import Archiver, hour
-from tests.support.topics import DAY, HOUR, Record, new_topic, produce
+from tests.support.archiver import Services, hour
+from tests.support.topics import DAY, HOUR, Record
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.usefixtures("spark")]
@@ -57,25 +54,23 @@ def fate(offset: int) -> str:
 @pytest.mark.parametrize("reader", ["native", "spark"])
 @pytest.mark.parametrize("content", ["value", "record"])
 def test_the_account_is_exact_and_both_readers_agree(
-    kafka: Kafka, s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reader: str, content: str
+    services: Services, monkeypatch: pytest.MonkeyPatch, reader: str, content: str
 ) -> None:
-    topic = new_topic(kafka.bootstrap_servers)
     offsets = [*range(100), *range(101, COUNT + 1)]
     monkeypatch.setattr(engine, "Sink", with_a_stage_more())
     settings = {"chunk_records": 120, "content": content}
-    archiver = Archiver(kafka, s3, tmp_path, [topic], settings, {"bad_record": "dead_letter"}, {"reader": reader})
+    archiver = services.archive(settings=settings, policies={"bad_record": "dead_letter"}, source={"reader": reader})
     records = [Record(0, DAY + n % 3 * HOUR, b"%d" % n, b"k") for n in range(COUNT)]
-    produce(kafka.bootstrap_servers, topic, records[:100], "commit")
+    archiver.produce(records[:100], "commit")
     # The transaction's marker, at which Kafka has no record, arrives a moment after the commit.
-    name = TopicPartition(topic, 0)
+    name = TopicPartition(archiver.topics[0], 0)
     until(lambda: archiver.context.cluster.log_ends([name], "read_committed")[name] == 101)
-    produce(kafka.bootstrap_servers, topic, records[100:])
+    archiver.produce(records[100:])
     archiver.run(hour(1))
 
     fates = [fate(offset) for offset in offsets]
     assert archiver.account(hour(1)) == {"absent": 1, **{name: fates.count(name) for name in set(fates)}}
-    manifest = archiver.context.ledger.manifest(hour(1).id)
-    assert manifest
+    manifest = archiver.manifest(hour(1))
     doubled = sum(offset % 5 == 2 for offset, name in zip(offsets, fates, strict=True) if name == "archived")
     assert manifest.rows == fates.count("archived") + doubled
     assert sum(o.offsets for o in manifest.objects) == fates.count("archived")

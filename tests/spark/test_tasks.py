@@ -1,7 +1,5 @@
 """How chunks become Spark tasks: few where there is little in them, and nothing left of one that fails half-way."""
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,10 +7,8 @@ from hypothesis import strategies as st
 from kafka_archiver.errors import IntegrityError, PermanentError
 from kafka_archiver.plan import Chunk
 from kafka_archiver.spark.native import LARGEST_TASK, SMALLEST_TASK, _cost, share
-from scripts.stack.kafka import Kafka
-from scripts.stack.s3 import S3
-from tests.support.archiver import Archiver, hour
-from tests.support.topics import DAY, Record, new_topic, produce
+from tests.support.archiver import Services, hour
+from tests.support.topics import DAY, Record
 
 pytestmark = pytest.mark.spark
 
@@ -55,43 +51,36 @@ def test_every_chunk_is_in_one_task_and_no_large_one_waits_for_others(sizes: lis
 
 @pytest.mark.timeout(120)
 @pytest.mark.usefixtures("spark")
-def test_a_task_that_fails_at_its_second_chunk_leaves_nothing_of_its_first(
-    kafka: Kafka, s3: S3, tmp_path: Path
-) -> None:
-    topic = new_topic(kafka.bootstrap_servers)
-    produce(kafka.bootstrap_servers, topic, [Record(0, DAY + n, b"%d" % n) for n in range(100)])
-    archiver = Archiver(kafka, s3, tmp_path, [topic])
-    plan = archiver.context.ledger.plan(archiver.plan(hour(0)).archive[0])
-    assert plan is not None
+def test_a_task_that_fails_at_its_second_chunk_leaves_nothing_of_its_first(services: Services) -> None:
+    archiver = services.archive([Record(0, DAY + n, b"%d" % n) for n in range(100)])
+    plan = archiver.planned(archiver.plan(hour(0)).archive[0])
     (chunk,) = plan.chunks()
     unplanned = chunk.model_copy(update={"start": chunk.end, "end": chunk.end + 1})
     assert share([chunk, unplanned], 2) == [[chunk, unplanned]]
     with pytest.raises(IntegrityError, match="is not in plan"):
         archiver.job().engine.write(plan, [chunk, unplanned], "fail")
-    assert list(archiver.context.store.list_uploads("")) == []
+    assert archiver.uploads() == []
 
 
 @pytest.mark.timeout(200)
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("reader", ["native", "spark"])
 def test_a_task_that_fails_early_hands_its_error_over_as_it_is_and_spark_goes_on(
-    kafka: Kafka, s3: S3, tmp_path: Path, reader: str
+    services: Services, reader: str
 ) -> None:
     """Most of what Spark has read for it is never asked for."""
-    topic = new_topic(kafka.bootstrap_servers, 2)
     values = [b"no JSON", *[b'"%s"' % (b"x" * 10_000)] * 3_000]
-    produce(kafka.bootstrap_servers, topic, [Record(0, DAY, value) for value in values])
-    produce(kafka.bootstrap_servers, topic, [Record(1, DAY, b"1")] * 20)
-    source = {"reader": reader, "value": {"decode": "json"}}
-    archiver = Archiver(kafka, s3, tmp_path, [topic], source=source)
+    records = [*(Record(0, DAY, value) for value in values), *[Record(1, DAY, b"1")] * 20]
+    archiver = services.archive(records, 2, source={"reader": reader, "value": {"decode": "json"}})
     work = archiver.plan(hour(0))
     with pytest.raises(PermanentError) as caught:
         archiver.job().run(work.archive[0])
-    assert str(caught.value).startswith(f"{topic}[0] offset 0: ")
+    assert archiver.objects() == {}
+    assert str(caught.value).startswith(f"{archiver.topics[0]}[0] offset 0: ")
     # Where Spark reads, it may end a worker before that has thrown away what it had sent; the run's verify does then.
     if reader == "native":
-        assert list(archiver.context.store.list_uploads("")) == []
+        assert archiver.uploads() == []
     archiver.choose(bad_record="skip")
     archiver.work(work)
-    assert list(archiver.context.store.list_uploads("")) == []
+    assert archiver.uploads() == []
     assert archiver.account(hour(0)) == {"archived": 3_020, "filtered": 1}

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,9 @@ from kafka_archiver.intervals import Interval, to_ms
 from kafka_archiver.job import ENDPOINTS, ArchiveJob, Endpoints
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.ledger import Ledger
+from kafka_archiver.manifest import Manifest
 from kafka_archiver.orchestration.submit.jvm import java_settings
+from kafka_archiver.plan import Plan
 from kafka_archiver.proof import HourProof
 from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.spark.engine import SparkEngine
@@ -42,7 +45,8 @@ from scripts.stack.s3 import S3
 from scripts.stack.spark_conf import driver_settings
 from tests.support.plain import PlainEngine
 from tests.support.proxy import S3Proxy
-from tests.support.topics import DAY
+from tests.support.step import start_step
+from tests.support.topics import DAY, Record, delete_records, new_topic, produce
 from tests.support.worlds import Clocked
 
 FIRST = datetime.fromtimestamp(DAY / 1000, UTC)
@@ -117,19 +121,20 @@ class Archiver:
         return self._endpoints(self.proxy.endpoint_url if self.proxy else self.s3.endpoint_url)
 
     def _endpoints(self, endpoint_url: str) -> Endpoints:
-        return Endpoints(
-            {"bootstrap.servers": self.brokers or self.kafka.bootstrap_servers, **self.client},
-            {
-                "endpoint_url": endpoint_url,
-                "region_name": self.s3.region,
-                "aws_access_key_id": self.s3.owner.access_key,
-                "aws_secret_access_key": self.s3.owner.secret_key,
-            },
-        )
+        kafka = {"bootstrap.servers": self.brokers or self.kafka.bootstrap_servers, **self.client}
+        return Endpoints(kafka, {**self.s3.options(), "endpoint_url": endpoint_url})
 
     def plan(self, interval: Interval, origin: Origin = "scheduled") -> Work:
         self.now[0] = max(self.now[0], interval.end + timedelta(minutes=1))
         return plan(self.context, interval, origin)
+
+    def produce(self, records: Iterable[Record], transaction: str | None = None) -> None:
+        """To the first topic. `transaction`: "commit" or "abort"."""
+        produce(self.kafka.bootstrap_servers, self.topics[0], records, transaction)
+
+    def delete_records(self, before: int) -> None:
+        """Let the first topic begin at an offset, as retention does."""
+        delete_records(self.kafka.bootstrap_servers, self.topics[0], before)
 
     def command(self, runs: Iterable[str]) -> list[str]:
         """The spark-submit command of the task `archive`."""
@@ -179,17 +184,10 @@ class Archiver:
             start_new_session=True,
         )
 
-    def start_step(self, name: str, *arguments: str) -> "subprocess.Popen[str]":
-        """A step in a process of its own."""
-        return subprocess.Popen(
-            [sys.executable, "-m", "tests.support.step", name, self.archive.model_dump_json(by_alias=True), *arguments],
-            env=self.environment(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            cwd=self.directory,
-            start_new_session=True,
-        )
+    def start_step(self, name: str, *runs: str) -> BaseProcess:
+        """A step in a process of its own; what it says is in the file `step.log`."""
+        log = self.directory / "step.log"
+        return start_step(log, name, self.archive, self._outside(), self.now[0], runs)
 
     def job(self, plain: bool = False) -> ArchiveStep:
         """The job in this process: in the Spark session that is running, or without Spark."""
@@ -255,11 +253,23 @@ class Archiver:
         """The JSON lines of all objects, sorted."""
         return sorted(value for lines in self.lines().values() for value in lines)
 
+    def planned(self, run: str) -> Plan:
+        found = self.context.ledger.plan(run)
+        assert found
+        return found
+
+    def manifest(self, interval: Interval) -> Manifest:
+        found = self.context.ledger.manifest(interval.id)
+        assert found
+        return found
+
     def account(self, interval: Interval) -> dict[str, int]:
         """What became of the offsets of a run: the fates that are not zero."""
-        manifest = self.context.ledger.manifest(interval.id)
-        assert manifest is not None
-        return {fate: count for fate, count in manifest.account.items() if count}
+        return {fate: count for fate, count in self.manifest(interval).account.items() if count}
+
+    def uploads(self) -> list[str]:
+        """The keys of uploads that are not finished."""
+        return [key for key, *_ in self.context.store.list_uploads("")]
 
     def lines(self) -> dict[str, list[Any]]:
         """The JSON lines of every .jsonl.gz object by the path of its hour, in key order."""
@@ -270,3 +280,26 @@ class Archiver:
             path = key.split("/", 1)[1].rsplit("/", 1)[0]
             found.setdefault(path, []).extend(map(json.loads, gzip.decompress(data).splitlines()))
         return found
+
+
+@dataclass(frozen=True)
+class Services:
+    """What archives stand on: a broker, an S3 server, and a directory."""
+
+    kafka: Kafka
+    s3: S3
+    directory: Path
+
+    def topic(self, records: Iterable[Record] = (), partitions: int = 1) -> str:
+        """A topic of its own, of these records."""
+        topic = new_topic(self.kafka.bootstrap_servers, partitions)
+        produce(self.kafka.bootstrap_servers, topic, records)
+        return topic
+
+    def archive_of(self, *topics: str, **options: Any) -> Archiver:
+        """An archive of these topics. `options`: see :class:`Archiver`."""
+        return Archiver(self.kafka, self.s3, self.directory, [*topics], **options)
+
+    def archive(self, records: Iterable[Record] = (), partitions: int = 1, **options: Any) -> Archiver:
+        """An archive of a topic of its own, of these records."""
+        return self.archive_of(self.topic(records, partitions), **options)

@@ -5,7 +5,7 @@ Partition p's record at offset o has the timestamp of hour o of the day, unless 
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,9 +13,11 @@ from kafka_archiver.audit.report import Report
 from kafka_archiver.config import Archive
 from kafka_archiver.formats.base import COLUMNS, VALUE
 from kafka_archiver.intervals import Interval, to_ms
-from kafka_archiver.kafka.cluster import Topic
 from kafka_archiver.ledger import Ledger
+from kafka_archiver.manifest import Commit, Manifest
 from kafka_archiver.plan import BadRecord, Chunk, Plan
+from kafka_archiver.progress import Progress
+from kafka_archiver.proof import HourProof
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.spark.reading import whole_chunk
 from kafka_archiver.steps.archive.policies import ReadPolicies
@@ -45,16 +47,6 @@ def hour(number: int) -> Interval:
 
 
 @dataclass
-class Topics(Brokers):
-    """Brokers whose topics may be made again: `ids` has the ids of those that were."""
-
-    ids: dict[str, str] = field(default_factory=dict)
-
-    def topics(self, wanted: Any) -> list[Topic]:
-        return [t._replace(id=self.ids.get(t.name, t.id)) for t in super().topics(wanted)]
-
-
-@dataclass
 class Lake:
     """One archive of the topics that `logs` has."""
 
@@ -63,10 +55,12 @@ class Lake:
     settings: dict[str, Any] = field(default_factory=dict)
     policies: dict[str, str] = field(default_factory=dict)
     odd: dict[tuple[TopicPartition, int], dict[str, Any]] = field(default_factory=dict)
+    # Offsets without a record, as compaction leaves them.
+    absent: set[tuple[TopicPartition, int]] = field(default_factory=set)
     name: str = field(default_factory=lambda: f"a{uuid.uuid4().hex[:8]}")
 
     def __post_init__(self) -> None:
-        self.brokers = Topics(self.logs, first=to_ms(FIRST) // HOUR)
+        self.brokers = Brokers(self.logs, first=to_ms(FIRST) // HOUR)
         self.archive = Archive.model_validate(
             {
                 "archive": self.name,
@@ -79,6 +73,14 @@ class Lake:
         self.ledger = Ledger(self.store, self.name)
         timed: Any = Clocked(self.store, lambda: to_ms(self.now))
         self.context = Context(self.archive, self.brokers, timed, self.ledger, lambda: self.now)  # type: ignore[arg-type]
+
+    def choose(self, **policies: str) -> None:
+        """Choose policies, as an edit of the YAML does."""
+        self.configure(self.archive.choosing(policies))
+
+    def configure(self, archive: Archive) -> None:
+        """From now on by another YAML."""
+        self.archive, self.context = archive, replace(self.context, archive=archive)
 
     def run(self, number: int, origin: Origin = "scheduled", until: str = "settled") -> str:
         """The run of an hour, up to a state (planned, written, committed, settled). Returns its name."""
@@ -121,7 +123,8 @@ class Lake:
         columns = VALUE.names if settings.content == "value" and bad_record != "dead_letter" else COLUMNS
         found = []
         for chunk in chunks:
-            rows = [self._row(chunk.name, offset) for offset in range(chunk.start, chunk.end)]
+            there = [n for n in range(chunk.start, chunk.end) if (chunk.name, n) not in self.absent]
+            rows = [self._row(chunk.name, offset) for offset in there]
             whole = whole_chunk(plan, chunk.name, chunk.start)
             found.append(write_chunk(whole, [batch(rows).select(columns)], job, self.store, Limits()))
         return found
@@ -130,6 +133,33 @@ class Lake:
         time = (self.brokers.first + offset) * HOUR
         fields = {"timestamp": time, "key": b"k", "value": b'{"n": %d}' % offset, **self.odd.get((name, offset), {})}
         return Row(offset, **fields)
+
+    def proof(self, number: int) -> HourProof:
+        """Of the `number`th hour of the day, which has one."""
+        found = self.ledger.hour(self.brokers.first + number)
+        assert found
+        return found
+
+    def planned(self, run: str) -> Plan:
+        found = self.ledger.plan(run)
+        assert found
+        return found
+
+    def manifest(self, run: str) -> Manifest:
+        found = self.ledger.manifest(run)
+        assert found
+        return found
+
+    def commit(self, run: str) -> Commit:
+        found = self.ledger.commit(run)
+        assert found
+        return found
+
+    @property
+    def progress(self) -> Progress:
+        found = self.ledger.progress()
+        assert found
+        return found
 
     def audit(self, **options: Any) -> Report:
         return audit(self.archive, self.store, datetime.now(UTC), **options)

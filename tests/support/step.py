@@ -1,32 +1,62 @@
-"""One step in a process of its own, so that a test can kill it: python -m tests.support.step NAME ARCHIVE RUN…
+"""One step of an archive in a process of its own, so that a test can kill it.
 
-NAME is plan (RUN is an interval as JSON then), rebuild, verify, commit or close_hours.
-
-ARCHIVE is the archive as JSON; the endpoints are in KAFKA_ARCHIVER_ENDPOINTS, as for the Spark job.
+The processes are forked from one that has imported all of it already: to start a Python takes longer than most steps.
 """
 
-import json
+import multiprocessing
 import os
-import sys
+from dataclasses import replace
+from datetime import datetime
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
 
 from kafka_archiver.config import Archive
-from kafka_archiver.intervals import Interval
-from kafka_archiver.job import ENDPOINTS, Endpoints
+from kafka_archiver.intervals import Interval, to_ms
+from kafka_archiver.job import Endpoints
+from kafka_archiver.steps.archive.policies import ReadPolicies
+from kafka_archiver.steps.archive.step import ArchiveStep
 from kafka_archiver.steps.close_hours import close_hours
 from kafka_archiver.steps.commit import commit
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.plan import plan
 from kafka_archiver.steps.rebuild import rebuild_run
 from kafka_archiver.steps.verify import verify
+from kafka_archiver.writer.result import Limits
+from tests.support.plain import PlainEngine
+from tests.support.worlds import Clocked
 
-if __name__ == "__main__":
-    name, archive, *runs = sys.argv[1:]
-    endpoints = Endpoints.from_json(os.environ[ENDPOINTS])
-    context = Context.open(Archive.model_validate(json.loads(archive)), endpoints)
+_forks = multiprocessing.get_context("forkserver")
+_forks.set_forkserver_preload([__name__])
+
+
+def start_step(
+    log: Path, name: str, archive: Archive, endpoints: Endpoints, now: datetime, runs: tuple[str, ...]
+) -> BaseProcess:
+    """Running. :param name: of `_carry_out`. :param log: what it says. :param now: by its clock, and the store's."""
+    made = archive.model_dump_json(by_alias=True)
+    process = _forks.Process(target=_carry_out, args=(log, name, made, endpoints.to_json(), now, runs))
+    process.start()
+    return process
+
+
+def _carry_out(log: Path, name: str, archive: str, endpoints: str, now: datetime, runs: tuple[str, ...]) -> None:
+    with log.open("wb") as file:
+        for standard in (1, 2):
+            os.dup2(file.fileno(), standard)
+    to = Endpoints.from_json(endpoints)
+    context = Context.open(Archive.model_validate_json(archive), to)
+    timed: Any = Clocked(context.store, lambda: to_ms(now))
+    context = replace(context, clock=lambda: now, store=timed)
     if name == "plan":
         plan(context, Interval.model_validate_json(runs[0]), "scheduled")
     elif name == "rebuild":
         rebuild_run(context, runs[0])
+    elif name == "archive":
+        engine = PlainEngine(to.kafka, context.store, Limits())
+        step = ArchiveStep(context.cluster, context.store, context.ledger, engine, ReadPolicies())
+        for run in runs:
+            step.run(run)
     elif name == "verify":
         verify(context, runs)
     elif name == "commit":

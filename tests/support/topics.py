@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import confluent_kafka
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.support.waiting import until
@@ -39,18 +39,6 @@ def new_topic(brokers: str, partitions: int = 1, name: str | None = None, **conf
     # The controller has it; the broker learns of it a moment later.
     until(lambda: topic in admin.list_topics(timeout=10).topics)
     return topic
-
-
-def new_compacted_topic(brokers: str) -> str:
-    """A topic of its own that the broker compacts at once."""
-    return new_topic(
-        brokers,
-        cleanup_policy="compact",
-        segment_ms="100",
-        min_cleanable_dirty_ratio="0.001",
-        max_compaction_lag_ms="100",
-        min_compaction_lag_ms="0",
-    )
 
 
 def produce(brokers: str, topic: str, records: Iterable[Record], transaction: str | None = None) -> None:
@@ -114,12 +102,3 @@ def delete_records(brokers: str, topic: str, before: int) -> None:
     admin = AdminClient({"bootstrap.servers": brokers})
     for future in admin.delete_records([TopicPartition(topic, 0, before)]).values():
         future.result(timeout=30)
-
-
-def first_offset(brokers: str, topic: str, start: int) -> int:
-    """The offset of the first record of partition 0 at or behind an offset, whatever compaction has removed."""
-    consumer = Consumer({"bootstrap.servers": brokers, "group.id": "look"})
-    consumer.assign([TopicPartition(topic, 0, start)])
-    [first] = consumer.consume(1, 10)
-    consumer.close()
-    return int(first.offset())

@@ -83,13 +83,7 @@ class RealWorld:
         # Control records have the broker's time; some intervals are before it, some behind.
         self.epoch = (time.time_ns() // 1_000_000 // HOUR - 3) * HOUR
         self.twin = KafkaMirror(kafka.bootstrap_servers, clock)
-        options = {
-            "endpoint_url": s3.endpoint_url,
-            "region_name": s3.region,
-            "aws_access_key_id": s3.owner.access_key,
-            "aws_secret_access_key": s3.owner.secret_key,
-        }
-        self.store: Any = Clocked(open_store(f"s3://{s3.bucket}/{tag}", options), clock)
+        self.store: Any = Clocked(open_store(f"s3://{s3.bucket}/{tag}", s3.options()), clock)
 
     def choose_etags(self, kind: str) -> None:
         """They are what they are."""

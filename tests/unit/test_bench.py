@@ -11,9 +11,7 @@ import pytest
 from bench.compare import changes
 from bench.figures import Bare, Result
 from bench.job import JobRun
-from bench.processes import TICK, parse_stat
 from bench.records import MS_PER_HOUR, START, records, values
-from bench.scale import grow, growth, transactions
 from bench.scenarios import SCENARIOS
 from bench.table import table
 from bench.usage import Usage
@@ -114,12 +112,6 @@ def test_figures_are_json() -> None:
     assert Usage.from_dict(found["job"]) == RESULT.run.usage
 
 
-def test_a_line_of_proc_stat_whose_name_has_brackets() -> None:
-    found = parse_stat("42 (a) b (c)) S 7 42 42 0 -1 4194560 1 2 3 4 150 50 9 9 20 0 1 0 100 1 1")
-    assert found[:4] == (42, "a) b (c)", "S", 7)
-    assert found.cpu == pytest.approx(200 * TICK)
-
-
 @pytest.mark.parametrize(("size", "low", "high"), [(1200, 1150, 1250), (140, 130, 150)])
 def test_values_are_json_of_their_size_each_another_and_always_the_same(size: int, low: int, high: int) -> None:
     first = list(islice(values(size), 500))
@@ -146,13 +138,3 @@ def test_nine_of_ten_skewed_records_are_of_one_partition() -> None:
 def test_scenarios_with_the_same_records_share_a_topic_and_no_others_do() -> None:
     made = {(s.size, s.hours, s.partitions, s.skewed) for s in SCENARIOS.values()}
     assert len({s.topic(1000) for s in SCENARIOS.values()}) == len(made)
-
-
-def test_runs_that_are_written_as_settled_are_an_archive_that_goes_on_and_is_clean() -> None:
-    few, more = grow(130, audited=True)
-    assert {**few.requests, "audit": 0} == {**more.requests, "audit": 0}
-    assert "130 settled" in growth([few, more])
-
-
-def test_a_run_of_transactions_goes_through_all_steps() -> None:
-    assert {"archive", "close_hours", "audit"} <= set(transactions(100).seconds)

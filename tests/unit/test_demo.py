@@ -16,12 +16,8 @@ def batches() -> list[Batch]:
     return list(Stream(START, scale=0.02).batches())
 
 
-def test_the_same_seed_gives_the_same_stream(batches: list[Batch]) -> None:
+def test_the_stream_is_always_the_same_and_has_about_200_000_events(batches: list[Batch]) -> None:
     assert list(Stream(START, scale=0.02).batches()) == batches
-    assert list(Stream(START, seed=4, scale=0.02).batches()) != batches
-
-
-def test_the_whole_stream_has_about_200_000_events() -> None:
     # The import comes once whole, and once broken off after two thirds.
     assert 195_000 < sum(PER_HOUR) + IMPORTED * 5 / 3 < 205_000
 
@@ -31,7 +27,6 @@ def test_events_say_what_their_records_say(batches: list[Batch]) -> None:
         value = json.loads(event.value)
         assert (value["event_id"], value["order_id"]) == (event.id, event.key)
         assert round(datetime.fromisoformat(value["created_at"]).timestamp() * 1000) == event.timestamp
-        assert [name for name, _ in event.headers] == ["source", "trace"]
         assert START <= event.timestamp < START + len(PER_HOUR) * HOUR
 
 
@@ -49,17 +44,12 @@ def test_some_events_are_late_and_some_out_of_order_but_none_for_the_first_hour(
     assert 0 < late < len(times) / 20
 
 
-def test_the_import_is_aborted_and_repeated_as_a_whole(batches: list[Batch]) -> None:
+def test_the_import_is_aborted_and_repeated_as_a_whole_and_expected_once(batches: list[Batch]) -> None:
     aborted, committed = (next(b for b in batches if b.transaction == t) for t in ("aborted", "committed"))
     assert 0 < len(aborted.events) < len(committed.events)
     assert committed.events[: len(aborted.events)] == aborted.events
     assert {(e.timestamp - START) // HOUR for e in committed.events} == {IMPORT_HOUR}
-
-
-def test_what_is_expected_leaves_out_what_was_aborted(batches: list[Batch]) -> None:
-    wanted = expected(batches)
-    assert len(wanted) == sum(len(b.events) for b in batches if b.transaction != "aborted")
-    assert {e.id for b in batches for e in b.events} == set(wanted)
+    assert len(expected(batches)) == sum(len(b.events) for b in batches if b is not aborted)
 
 
 def test_every_way_to_be_wrong_is_noticed() -> None:

@@ -112,8 +112,7 @@ def test_an_archive_of_another_layout_is_proved_and_audited_as_any_other() -> No
     # One an hour: chunks of twelve hours, in buckets of ten.
     lake.odd[name, 5] = {"value": b"two\nlines"}
     run = lake.run(24)
-    manifest = lake.ledger.manifest(run)
-    assert manifest
+    manifest = lake.manifest(run)
     first = lake.brokers.first
     assert [(o.path, o.rows, list(o.hours)) for o in manifest.objects] == [
         ("bucket=000000", 9, list(range(first, first + 10))),
@@ -123,8 +122,7 @@ def test_an_archive_of_another_layout_is_proved_and_audited_as_any_other() -> No
     ]
     assert [o.path for o in manifest.dead_letters] == ["bucket=000000"]
     for number in range(24):
-        proof = lake.ledger.hour(first + number)
-        assert proof
+        proof = lake.proof(number)
         assert proof.status == "complete"
         [contribution] = proof.runs
         assert [o.key for o in contribution.objects] == [o.key for o in manifest.objects if first + number in o.hours]

@@ -1,30 +1,26 @@
-"""Records that claim to be older than the calendar, and those that have more than one reader can read."""
-
-from pathlib import Path
+"""Records that claim to be older or newer than any calendar has, and those that one reader cannot read whole."""
 
 import pytest
 
 from kafka_archiver.errors import PermanentError
-from scripts.stack.kafka import Kafka
-from scripts.stack.s3 import S3
-from tests.support.archiver import Archiver, hour
-from tests.support.topics import DAY, Record, new_topic, produce, produce_raw
+from tests.support.archiver import Services, hour
+from tests.support.topics import DAY, Record, produce_raw
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.usefixtures("spark")]
 
 # 1900-12-31T23:59:59.999Z, 1800, and 1336, when Julius's calendar counted.
 OLD = (-2_177_452_800_001, -5_364_662_400_000, -20_000_000_000_000)
-
+# The last milliseconds that are microseconds in 64 bits, and the last that there are.
+LAST_OF_SPARK, LAST = (2**63 - 1) // 1000, 2**63 - 1
 
 NOWHERE = "date=__HIVE_DEFAULT_PARTITION__/hour=__HIVE_DEFAULT_PARTITION__"
 TODAY = "date=2026-11-21/hour=00"
 
 
-def test_a_time_before_1901_is_stored_as_it_is_or_the_policy_decides(kafka: Kafka, s3: S3, tmp_path: Path) -> None:
-    topic = new_topic(kafka.bootstrap_servers)
-    produce(kafka.bootstrap_servers, topic, [Record(0, DAY, b"0"), *(Record(0, time, b"1") for time in OLD)])
+def test_a_time_before_1901_is_stored_as_it_is_or_the_policy_decides(services: Services) -> None:
+    topic = services.topic([Record(0, DAY, b"0"), *(Record(0, time, b"1") for time in OLD)])
     settings = {"content": "record"}
-    archiver = Archiver(kafka, s3, tmp_path, [topic], settings, source={"reader": "spark"})
+    archiver = services.archive_of(topic, settings=settings, source={"reader": "spark"})
     work = archiver.plan(hour(1))
     with pytest.raises(
         PermanentError,
@@ -43,23 +39,45 @@ def test_a_time_before_1901_is_stored_as_it_is_or_the_policy_decides(kafka: Kafk
     assert [(x["offset"], x["timestamp"], x["value"]) for x in letters] == [(n, -1, "1") for n in (1, 2, 3)]
     assert all("does not give exactly" in x["error"] for x in letters)
 
-    native = Archiver(kafka, s3, tmp_path, [topic], settings, source={"reader": "native"})
+    native = services.archive_of(topic, settings=settings, source={"reader": "native"})
     native.run(hour(1))
     stored = {path: [line["timestamp"] for line in lines] for path, lines in native.lines().items()}
     assert stored == {TODAY: [DAY], NOWHERE: list(OLD)}
 
 
+def test_a_time_that_spark_cannot_count_is_stored_as_it_is_or_refused(services: Services) -> None:
+    settings = {"content": "record"}
+    records = [Record(0, DAY, b"0"), Record(0, LAST_OF_SPARK, b"1")]
+    spark = services.archive(records, settings=settings, source={"reader": "spark"})
+    spark.run(hour(1))
+    assert [line["timestamp"] for line in spark.lines()[NOWHERE]] == [LAST_OF_SPARK]
+
+    spark.produce([Record(0, LAST_OF_SPARK + 1, b"2"), Record(0, LAST, b"3")])
+    work = spark.plan(hour(2))
+    before = spark.etags()
+    with pytest.raises(
+        PermanentError, match=r"\[0\] offset 2 has the time 9223372036854776 ms, .*`source.reader: native`"
+    ):
+        spark.job().run(*work.archive)
+    assert spark.etags() == before
+    assert spark.uploads() == []
+
+    native = services.archive_of(*spark.topics, settings=settings, source={"reader": "native"})
+    native.run(hour(2))
+    times = [line["timestamp"] for line in native.lines()[NOWHERE]]
+    assert times == [LAST_OF_SPARK, LAST_OF_SPARK + 1, LAST]
+
+
 @pytest.mark.parametrize("content", ["value", "record"])
 @pytest.mark.parametrize("reader", ["native", "spark"])
 def test_a_record_that_neither_reader_can_read_whole_goes_where_the_policy_says(
-    kafka: Kafka, s3: S3, tmp_path: Path, reader: str, content: str
+    services: Services, reader: str, content: str
 ) -> None:
-    brokers = kafka.bootstrap_servers
-    topic = new_topic(brokers)
-    produce(brokers, topic, [Record(0, DAY, b"0")])
+    options = {"settings": {"content": content}, "source": {"reader": reader}}
+    archiver = services.archive([Record(0, DAY, b"0")], **options)
+    [topic], brokers = archiver.topics, services.kafka.bootstrap_servers
     produce_raw(brokers, topic, 0, OLD[0], b"1", [(b"fine", b"1"), (b"\xff\xfe", b"2")])
-    produce(brokers, topic, [Record(0, DAY, b"2")])
-    archiver = Archiver(kafka, s3, tmp_path, [topic], {"content": content}, source={"reader": reader})
+    archiver.produce([Record(0, DAY, b"2")])
     work = archiver.plan(hour(1))
     job = archiver.job()
     if (reader, content) == ("native", "value"):
@@ -85,6 +103,6 @@ def test_a_record_that_neither_reader_can_read_whole_goes_where_the_policy_says(
         assert letter["timestamp"] == -1
         assert letter["headers"] == [{"key": "fine", "value": "1"}, {"key": "\ufffd\ufffd", "value": "2"}]
         assert "its time is before 1901" in letter["error"]
-    skipping = Archiver(kafka, s3, tmp_path, [topic], {"content": content}, {"bad_record": "skip"}, {"reader": reader})
+    skipping = services.archive_of(topic, policies={"bad_record": "skip"}, **options)
     skipping.run(hour(1))
     assert skipping.account(hour(1)) == {"archived": 2, "filtered": 1}

@@ -1,0 +1,82 @@
+"""A rebuild replaces what it read again, whole, and never loses what only the archive still has."""
+
+import uuid
+
+import pytest
+
+from kafka_archiver.errors import IntegrityError, PolicyError
+from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.steps.rebuild import rebuild_hour, rebuild_run
+from kafka_archiver.store.memory import MemoryStore
+from tests.support.lake import HOUR, Lake, hour
+
+pytestmark = pytest.mark.contract
+P0 = TopicPartition("orders", 0)
+
+
+@pytest.fixture
+def lake() -> Lake:
+    """Two settled runs, the second of which has a late record of the first hour."""
+    made = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(0, 2)}, policies={"lost_offsets": "record_loss"})
+    made.run(1)
+    made.logs[P0] = Range(0, 4)
+    made.odd[P0, 2] = {"timestamp": made.brokers.first * HOUR}
+    made.run(3)
+    return made
+
+
+def test_an_hour_is_rebuilt_with_every_run_that_has_a_part_of_it(lake: Lake) -> None:
+    before = {key: lake.store.get(key) for key in lake.stored()}
+    old, progress = lake.proof(0), lake.progress
+    work = rebuild_hour(lake.context, hour(0).start)
+    assert work.runs == (f"{hour(1).id}+r1", f"{hour(3).id}+r1")
+    for run in work.archive:
+        lake.job().run(run)
+    assert before.keys() <= set(lake.stored()), "until the proofs name the new ones, the old ones are there"
+    assert lake.proof(0) == old
+    lake.finish(work)
+    assert {key.replace("+r1", ""): lake.store.get(key) for key in lake.stored()} == before
+    assert all("+r1." in key for key in lake.stored())
+    proof, after = lake.proof(0), lake.progress
+    assert [(c.run, c.late, c.rows) for c in proof.runs] == [(f"{c.run}+r1", c.late, c.rows) for c in old.runs]
+    assert (proof.status, proof.complete_as_of, proof.closed_by) == ("complete", old.complete_as_of, old.closed_by)
+    assert (after.partitions, after.closed_until) == (progress.partitions, progress.closed_until)
+    # The interval's run is the rebuilt one from now on, and the schedule goes on as if nothing had been.
+    stored = lake.stored()
+    lake.run(1)
+    lake.run(4)
+    assert lake.stored() == stored
+    assert lake.rebuild(hour(1).id) == f"{hour(1).id}+r2"
+
+
+def test_what_kafka_does_not_have_any_more_stays_as_it_is(lake: Lake) -> None:
+    before = {stat.key: stat.etag for stat in lake.store.list("orders/")}
+    work = rebuild_run(lake.context, hour(1).id)
+    lake.logs[P0] = Range(1, 4)
+    with pytest.raises(PolicyError, match="cannot be rebuilt; what it stored stays as it is"):
+        lake.job().run(work.archive[0])
+    with pytest.raises(PolicyError, match="from offset 0, but Kafka has removed everything before 1"):
+        lake.rebuild(hour(1).id, keep=True)
+    assert {stat.key: stat.etag for stat in lake.store.list("orders/")} == before
+
+
+def test_records_that_were_compacted_since_are_not_given_up(lake: Lake) -> None:
+    before = lake.stored()
+    lake.absent.add((P0, 1))
+    with pytest.raises(IntegrityError, match=r"1 records of .* less than were archived"):
+        lake.rebuild(hour(1).id)
+    assert lake.stored() == before
+
+
+def test_a_run_that_is_not_final_is_taken_over_by_its_rebuild(lake: Lake) -> None:
+    before = lake.stored()
+    lake.logs[P0] = Range(0, 5)
+    run = lake.run(4, until="written")
+    lake.rebuild(run)
+    end = lake.commit(run)
+    assert (end.outcome, end.by) == ("replaced", f"{run}+r1")
+    # Whoever is still at work on the run that was replaced is harmless.
+    lake.run(4)
+    [new] = set(lake.stored()) - set(before)
+    assert new.endswith("+r1.jsonl.gz")
+    assert lake.audit(deep=True).verdict == "clean"

@@ -1,0 +1,139 @@
+"""What a run costs by how many came before it: `python -m tests.support.growth 10000`.
+
+The steps' own code, without brokers, Spark or a server, on the store's twin in memory: requests to the store, and CPU.
+"""
+
+import gc
+import sys
+import time
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafka_archiver.keys import progress_document
+from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.steps.backlog import archive_runs
+from kafka_archiver.steps.close_hours import close_hours
+from kafka_archiver.steps.commit import commit
+from kafka_archiver.steps.plan import plan
+from kafka_archiver.steps.verify import verify
+from kafka_archiver.store.memory import MemoryStore
+from tests.support.lake import Lake, hour
+
+P0, P1 = TopicPartition("orders", 0), TopicPartition("orders", 1)
+FEW = 100
+# Runs of which the cheapest counts: other work on the machine only adds.
+TURNS = 21
+
+
+@dataclass
+class Counted:
+    """A store that counts what is asked of it: requests by their verb, and the keys that it lists."""
+
+    inner: MemoryStore
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def __getattr__(self, name: str) -> Any:
+        answer = getattr(self.inner, name)
+        if not callable(answer):
+            return answer
+
+        def ask(*arguments: Any, **named: Any) -> Any:
+            self.counts[name] += 1
+            found = answer(*arguments, **named)
+            return self._listed(found) if name in ("list", "list_uploads") else found
+
+        return ask
+
+    def _listed(self, found: Iterable[Any]) -> Iterator[Any]:
+        for item in found:
+            self.counts["keys listed"] += 1
+            yield item
+
+
+class Growing:
+    """An archive of two partitions, each of which gets a record an hour; a run an hour.
+
+    :param late: each run has a record of the first hour as well, whose proof gets longer with each of them.
+    """
+
+    def __init__(self, late: bool = False) -> None:
+        self.store = Counted(MemoryStore(uuid.uuid4().hex))
+        self.lake = Lake(self.store, {P0: Range(0, 1), P1: Range(0, 1)})  # type: ignore[arg-type]
+        self.settled = 0
+        self.late = late
+        # By step, of the last run: requests, and CPU seconds.
+        self.costs: dict[str, dict[str, int]] = {}
+        self.seconds: dict[str, float] = {}
+
+    def run(self) -> None:
+        """The next run; notes what its steps cost."""
+        now, self.costs = self.settled, {}
+        for name in (P0, P1):
+            self.lake.logs[name] = Range(0, now + 1)
+        if self.late:
+            self.lake.odd[P1, now] = {"timestamp": self.lake.brokers.first * 3_600_000}
+        self.lake.now = hour(now + 1).start
+        context = self.lake.context
+        with self._counted("plan"):
+            work = plan(context, hour(now), "scheduled")
+        with self._counted("archive"):
+            archive_runs(context, work, self.lake.job().run)
+        with self._counted("verify"):
+            verify(context, work.runs)
+        with self._counted("commit"):
+            commit(context, work.runs)
+        with self._counted("close_hours"):
+            close_hours(context, work.runs)
+        self.settled += 1
+
+    @contextmanager
+    def _counted(self, step: str) -> Iterator[None]:
+        self.store.counts.clear()
+        began = time.process_time()
+        yield
+        self.seconds[step] = time.process_time() - began
+        self.costs[step] = dict(self.store.counts)
+
+    def grow(self, settled: int) -> dict[str, dict[str, int]]:
+        """What the run costs that comes after so many."""
+        while self.settled <= settled:
+            self.run()
+        return self.costs
+
+    def progress(self) -> int:
+        """How long the document is from which planning begins."""
+        data = self.lake.store.get(progress_document(self.lake.name))
+        assert data
+        return len(data)
+
+
+def main(settled: int) -> None:
+    """In one process and in turns, since a large heap alone makes everything slower."""
+    few, many = Growing(), Growing()
+    few.grow(FEW)
+    many.grow(settled)
+    gc.collect()
+    gc.freeze()
+    found: list[list[dict[str, float]]] = [[], []]
+    for _ in range(TURNS):
+        for growing, seconds in zip((few, many), found, strict=True):
+            growing.run()
+            seconds.append(dict(growing.seconds))
+    print(f"CPU ms, requests   after {FEW} runs   after {settled:,}")
+    for step in few.costs:
+        cells = [
+            f"{min(one[step] for one in seconds) * 1e3:8.1f} {sum(growing.costs[step].values()):5}"
+            for growing, seconds in zip((few, many), found, strict=True)
+        ]
+        print(f"{step:15}", *cells)
+    began = time.process_time()
+    assert many.lake.audit().verdict == "clean"
+    print(f"an audit of all {many.settled:,}: {time.process_time() - began:.1f} CPU s")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
