@@ -53,7 +53,7 @@ EXCUSES = (
     (r"Kafka does not have the records of", "retention|recreated"),
     (r"is not one JSON document|contains a newline", "bad"),
     (r"was written by an earlier attempt", "retention|recreated"),
-    (r"cannot be rebuilt", "retention|compaction|recreated|group"),
+    (r"cannot be rebuilt", "retention|compaction|recreated|group|isolation"),
     (r"has been replaced by another one meanwhile", "always"),
     (r"before the end of|it does not exist", "recreated"),
     (r"is missing or not what the manifest says|is not what its manifest says|has no manifest", "destroyed"),
@@ -271,9 +271,12 @@ class Model(RuleBasedStateMachine):
         self.group_touched = True
         self.strange.add("group")
 
-    @step(store=STORE)
-    def reconfigure(self, store: dict[str, Any]) -> None:
+    @step(store=STORE, isolation=SOURCE.map(lambda source: source["isolation"]))
+    def reconfigure(self, store: dict[str, Any], isolation: str) -> None:
         self.store_settings = store
+        if isolation != self.source["isolation"]:
+            self.source = {**self.source, "isolation": isolation}
+            self.strange.add("isolation")
 
     # Runs.
 

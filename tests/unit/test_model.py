@@ -170,3 +170,17 @@ def test_what_a_backfill_loses_of_what_the_archive_left_out_completes_no_hour_as
     go(state, again=False)
     state.backfill(3, ALL_GOES, [("retention", 16)], False, False, 0)
     state.teardown()
+
+
+def test_a_rebuild_keeps_what_was_compacted_since_though_as_many_others_can_be_read_now() -> None:
+    state = Model()
+    state.begin(STORE, SOURCE, [1], "archive")
+    state.produce(0, [(0, 0, b"a", "good")] * 3, None)
+    state.produce(0, [(0, 0, b"b", "good")] * 2, "x")
+    state.end_transaction(0, commit=False)
+    go(state)
+    state.compact(0, 3)
+    # What was aborted counts from now on.
+    state.reconfigure(STORE, "read_uncommitted")
+    state.rebuild(0, False, False, ALL_GOES, [], True)
+    state.teardown()
