@@ -409,6 +409,17 @@ def test_nothing_is_said_of_a_moment_before_a_loss_though_the_clocks_went_back_s
     assert (progress.as_of, progress.marks) == (hour(0).end + timedelta(minutes=5), ())
 
 
+def test_nothing_is_said_of_a_moment_before_retention_had_what_nobody_had_asked_about() -> None:
+    one = lake(3)
+    one.run(6, "backfill")
+    one.logs[P0] = Range(2, 4)
+    one.now = hour(3).end
+    one.finish(plan(one.context, hour(3), "scheduled"))
+    progress = one.ledger.progress()
+    assert progress is not None
+    assert (progress.as_of, progress.marks, progress.whole_from) == (hour(3).end, (), hour(4).end)
+
+
 @pytest.mark.parametrize("choice", ["follow_ledger", "new_generation"])
 def test_what_a_plan_has_decided_about_the_group_is_not_asked_again_while_its_run_is_not_finished(choice: str) -> None:
     one = lake(2)

@@ -622,4 +622,7 @@ class Model(RuleBasedStateMachine):
                 break
         else:
             raise AssertionError(f"100 runs and not at the end: {stands} instead of {ends}")
+        # All that planners saw is archived, or is known to be gone, or to be older than some hour.
+        assert progress is not None
+        assert not progress.marks, f"hours stay open for ever: {progress}"
         self.statistics.complete += self.oracle.complete
