@@ -20,6 +20,7 @@ from kafka_archiver.steps.line import Line, read_line
 from kafka_archiver.steps.plan.step import live_members
 from kafka_archiver.steps.plan.survey import TRIES, OvertakenError, look, planned, refuse_hidden_topics
 from kafka_archiver.steps.status.facts import Facts
+from kafka_archiver.steps.status.held import of_transactions
 from kafka_archiver.steps.status.running import of_runs
 from kafka_archiver.steps.status.trouble import Trouble, problem, warning
 
@@ -132,6 +133,7 @@ def of_brokers(context: Context, observed: Observed) -> Iterator[Trouble]:
     for text in dict.fromkeys(decided):
         found = f"{text}; the archive's policies decide this way, at the next run"
         yield warning(_name(text.partition(":")[0]), found, f"airflow dags trigger {dag_id(archive.archive)}")
+    yield from of_transactions(seen, observed.expected.marks, context.clock())
     yield from _other_cluster(context, observed.line)
 
 
