@@ -1,11 +1,13 @@
 """A rebuild in place of a run that could not be finished: the archive goes on as if that run had been."""
 
+import re
 import uuid
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from kafka_archiver.errors import IntegrityError
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.steps.clean_up import clean_up
 from kafka_archiver.steps.plan import plan, survey
@@ -121,3 +123,13 @@ def test_what_each_of_several_runs_in_one_anothers_place_made_visible_goes() -> 
     lake.now += timedelta(days=2)
     assert [item.key for item in clean_up(lake.ledger, lake.now)] == [left]
     assert lake.audit().verdict == "clean"
+
+
+def test_a_stranger_stops_the_run_whose_chunk_it_names_and_is_explained_by_none_that_was_replaced(lake: Lake) -> None:
+    lake.run(1, until="written")
+    stranger = lake.stored()[0].replace(".jsonl.gz", ".bak")
+    lake.store.put(stranger, b"x")
+    with pytest.raises(IntegrityError, match=f"{re.escape(stranger)}.* move it away"):
+        lake.run(2)
+    lake.rebuild(hour(1).id)
+    assert [(f.kind, f.where) for f in lake.audit().damage] == [("unexplained", stranger)]
