@@ -55,7 +55,7 @@ EXCUSES = (
     (r"was written by an earlier attempt", "retention|recreated"),
     (r"cannot be rebuilt", "retention|compaction|recreated|group|isolation"),
     (r"has been replaced by another one meanwhile", "always"),
-    (r"before the end of|it does not exist", "recreated"),
+    (r"before the end of|it does not exist", "recreated|isolation"),
     (r"is missing or not what the manifest says|is not what its manifest says|has no manifest", "destroyed"),
     (r"is neither missing nor damaged", "destroyed"),
     (r"was given up by .*, and has replaced nothing", "always"),
