@@ -102,6 +102,21 @@ def outside(rows: "Rows", there: Range) -> "tuple[Rows, Rows]":
     return cut(there.start, there.end), np.concatenate([cut(0, there.start), cut(there.end, max(top, there.end))])
 
 
+def beside(rows: "Rows", known: "Rows") -> int:
+    """How many offsets of the ranges are in none of the known ones; both are sorted and have none twice."""
+    import numpy as np
+
+    lengths = np.concatenate([[0], np.cumsum(known[:, 1] - known[:, 0])])
+
+    def below(offsets: "npt.NDArray[np.int64]") -> int:
+        """How many known offsets are below these, all together."""
+        ranges = np.searchsorted(known[:, 0], offsets, "right")
+        behind = np.maximum(np.concatenate([[0], known[:, 1]])[ranges] - offsets, 0)
+        return int((lengths[ranges] - behind).sum())
+
+    return count(rows) - (below(rows[:, 1]) - below(rows[:, 0]))
+
+
 def merged(*parts: "Rows") -> "Rows":
     """The offsets of all of them, which have none in common, as sorted ranges that do not touch."""
     import numpy as np

@@ -50,6 +50,9 @@ def gone_by(
     if any(p.lost or p.cut or p.anew or (p.log_start and p.name not in known) for p in plan.partitions):
         moments.append(plan.at_latest or plan.planned_at)
         number = plan.number - 1
+    if any(p.older and p.older[0][0] < p.log_start for p in plan.partitions):
+        # Earlier planners may have seen what is gone of that.
+        number = plan.number - 1
     known_lost = _unknown(superseded) if superseded else sum(chunk.range.size for chunk in plan.lost_chunks())
     if manifest and _unknown(manifest) > known_lost:
         moments.append(ended)

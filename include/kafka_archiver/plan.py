@@ -201,7 +201,8 @@ class Plan(Document):
     def chunk_of(self, name: TopicPartition, offset: int) -> Chunk | None:
         """The chunk that an offset is in; None when the plan does not have it."""
         for partition in self.partitions:
-            if partition.name == name:
+            # Not by its name: of many partitions that costs more than to compare.
+            if partition.partition == name.partition and partition.topic == name.topic:
                 for whole in partition.offset_ranges:
                     if offset in whole:
                         length = self.settings.chunk_records

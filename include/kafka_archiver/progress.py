@@ -153,6 +153,11 @@ class Progress(Document):
         """Hours before it may lack what no run has yet; None: none does."""
         return max((o.than for o, holes in self.older_holes() if holes), default=None)
 
+    def asked(self) -> dict[TopicPartition, Older]:
+        """What planners have found out of offsets that no run has, also those whose observations wait."""
+        found = (*self.older, *(o for mark in self.marks for o in mark.older))
+        return {TopicPartition(o.topic, o.partition): o for o in found}
+
     def older_holes(self) -> list[tuple[Older, tuple[Range, ...]]]:
         """Of logs that are not archived from their beginning, what no run has."""
         known = {p.name: p for p in self.partitions}

@@ -14,7 +14,7 @@ from kafka_archiver.intervals import to_ms
 from kafka_archiver.keys import claim_document, hour_document, line_document, progress_document, run_document
 from kafka_archiver.leftovers import place_of
 from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.auditing import listing
+from kafka_archiver.steps.auditing import listing, publish
 from kafka_archiver.steps.repair import derive, lose
 from kafka_archiver.store import Store
 from kafka_archiver.store.memory import MemoryStore
@@ -723,3 +723,17 @@ class TestAtWork:
         monkeypatch.setattr(type(lake.store), "read", meanwhile)
         assert found(lake, deep=True) == {}
         assert begun
+
+
+@IN_MEMORY
+def test_an_audit_that_slept_hides_nothing_of_what_a_later_one_has_found(lake: Lake) -> None:
+    slept = lake.audit()
+    lake.store.delete(lake.stored()[0])
+    later = lake.audit()
+    for report in later, slept:
+        key = publish(lake.store, report)
+    assert lake.store.get(key) == later.to_json()
+    # Whatever else is there gives way.
+    lake.store.put(key, b"{")
+    publish(lake.store, slept)
+    assert lake.store.get(key) == slept.to_json()

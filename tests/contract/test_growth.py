@@ -1,8 +1,18 @@
 """What a run costs does not depend on how many came before it: counted in requests to the store, not timed."""
 
+import uuid
+from collections import Counter
+from typing import Any
+
 import pytest
 
+from kafka_archiver.plan import PartitionPlan
+from kafka_archiver.progress import PartitionProgress
+from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.steps.status.condition import observe, waits
+from kafka_archiver.store.memory import MemoryStore
 from tests.support.growth import Growing
+from tests.support.lake import Lake
 
 pytestmark = pytest.mark.timeout(120)
 # The plan and its copy; an object a partition; the end; a proof, and what settling did.
@@ -28,3 +38,28 @@ def test_neither_does_an_hour_to_which_every_run_adds() -> None:
         assert many[step] == few[step], step
     # `verify` lists the folder of each hour that the run has objects in: a stranger among them would be read.
     assert many["verify"] | {"keys listed": 0} == few["verify"] | {"keys listed": 0}
+
+
+def test_ten_times_as_many_partitions_are_looked_at_ten_times_as_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: Counter[int] = Counter()
+
+    def look(partitions: int) -> int:
+        """Two runs, of which the second begins before the first has moved the group, and what `status` sees between."""
+
+        def name(self: Any) -> TopicPartition:
+            looked[partitions] += 1
+            return TopicPartition(self.topic, self.partition)
+
+        monkeypatch.setattr(PartitionPlan, "name", property(name))
+        monkeypatch.setattr(PartitionProgress, "name", property(name))
+        store = MemoryStore(uuid.uuid4().hex)
+        lake = Lake(store, {TopicPartition("orders", number): Range(0, 1) for number in range(partitions)})
+        lake.run(0, until="planned")
+        lake.logs.update(dict.fromkeys(lake.logs, Range(0, 2)))
+        observed = observe(lake.context)
+        assert sum(r.size for r in waits(lake.context, observed).values()) == 2 * partitions
+        lake.run(1)
+        return looked[partitions]
+
+    few, many = look(5), look(50)
+    assert many < 12 * few

@@ -7,13 +7,14 @@ from datetime import timedelta
 import pytest
 
 from kafka_archiver.errors import ConfigError, IntegrityError, PermanentError, PolicyError
-from kafka_archiver.keys import line_document
+from kafka_archiver.keys import line_document, run_document
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.steps.close_hours import close_hours
 from kafka_archiver.steps.commit import commit
 from kafka_archiver.steps.history import last_runs, run_in_full
 from kafka_archiver.steps.plan import Work, plan
 from kafka_archiver.steps.plan.idle import refuse_idle_choices
+from kafka_archiver.steps.repair import restore
 from kafka_archiver.steps.verify import verify
 from kafka_archiver.store.memory import MemoryStore
 from tests.support.lake import Lake, hour
@@ -188,6 +189,17 @@ def test_a_rebuild_that_was_begun_goes_on_or_is_given_up_for_one_with_other_wish
     ended = one.commit(begun)
     assert (ended.outcome, ended.by) == ("given_up", "the next run")
     assert len(one.stored()) == 8
+
+
+def test_a_rebuild_that_was_given_up_keeps_its_name_though_its_plan_is_deleted() -> None:
+    one = lake()
+    run = one.run(3)
+    begun = one.rebuild(run, until="planned")
+    one.run(4)
+    one.store.delete(run_document(one.name, begun, "plan"))
+    assert one.rebuild(run) == f"{run}+r2"
+    restore(one.ledger, run_document(one.name, begun, "plan"))
+    assert one.audit().verdict == "clean"
 
 
 def test_what_a_generation_has_of_the_same_log_is_not_archived_again_by_a_backfill() -> None:
@@ -381,6 +393,17 @@ def test_nothing_is_said_of_a_moment_before_a_loss_though_the_clocks_went_back_s
     one.finish(Work((hour(5).id,), (hour(5).id,)))
     progress = one.progress
     assert (progress.as_of, progress.marks) == (hour(0).end + timedelta(minutes=5), ())
+
+
+def test_nothing_is_said_of_a_moment_before_retention_had_what_nobody_had_asked_about() -> None:
+    one = lake(3)
+    one.run(6, "backfill")
+    one.logs[P0] = Range(2, 4)
+    one.now = hour(3).end
+    one.finish(plan(one.context, hour(3), "scheduled"))
+    progress = one.ledger.progress()
+    assert progress is not None
+    assert (progress.as_of, progress.marks, progress.whole_from) == (hour(3).end, (), hour(4).end)
 
 
 @pytest.mark.parametrize("choice", ["follow_ledger", "new_generation"])

@@ -1,11 +1,14 @@
 """A rebuild in place of a run that could not be finished: the archive goes on as if that run had been."""
 
+import re
 import uuid
 from datetime import timedelta
 
 import pytest
 
+from kafka_archiver.errors import IntegrityError
 from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.steps.clean_up import clean_up
 from kafka_archiver.steps.plan import plan, survey
 from kafka_archiver.store.memory import MemoryStore
 from tests.support.lake import Lake, hour
@@ -92,3 +95,34 @@ def test_a_dag_run_that_was_planned_before_it_leaves_the_other_run_alone(lake: L
     lake.finish(work)
     assert lake.ledger.manifest(hour(1).id) is None
     assert lake.audit().verdict == "clean"
+
+
+def test_what_each_of_several_runs_in_one_anothers_place_made_visible_goes() -> None:
+    """The first one was killed, its rebuild could not be finished either, and the rebuild of that is."""
+    lake = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(0, 2)})
+    lake.run(1, until="written")
+    left = lake.stored()[0]
+    data = lake.store.get(left)
+    assert data
+    lake.rebuild(hour(1).id, until="planned")
+    settings = lake.archive.store.model_copy(update={"codec": "zstd"})
+    lake.archive = lake.archive.model_copy(update={"store": settings})
+    lake.context = replace(lake.context, archive=lake.archive)
+    last = lake.rebuild(hour(1).id)
+    assert last == f"{hour(1).id}+r2"
+    assert all("+r2." in key for key in lake.stored())
+    # As older code left it.
+    lake.store.put(left, data)
+    lake.now += timedelta(days=2)
+    assert [item.key for item in clean_up(lake.ledger, lake.now)] == [left]
+    assert lake.audit().verdict == "clean"
+
+
+def test_a_stranger_stops_the_run_whose_chunk_it_names_and_is_explained_by_none_that_was_replaced(lake: Lake) -> None:
+    lake.run(1, until="written")
+    stranger = lake.stored()[0].replace(".jsonl.gz", ".bak")
+    lake.store.put(stranger, b"x")
+    with pytest.raises(IntegrityError, match=f"{re.escape(stranger)}.* move it away"):
+        lake.run(2)
+    lake.rebuild(hour(1).id)
+    assert [(f.kind, f.where) for f in lake.audit().damage] == [("unexplained", stranger)]

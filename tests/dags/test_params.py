@@ -54,6 +54,7 @@ def test_a_rebuild_is_of_an_hour_or_of_a_run(
         {"keep": True},
         {"hour": "2026-11-21T05:00:00Z", "run": "20261121T050000Z"},
         {"hour": "yesterday"},
+        {"hour": "0001-01-01T00:00:00+01:00"},
         {"run": "last"},
         {"run": "20261121T050000Z", "keep": "yes"},
         {"hours": "2026-11-21T05:00:00Z"},

@@ -10,7 +10,13 @@ import pytest
 from airflow.timetables.base import TimeRestriction
 from airflow.timetables.interval import CronDataIntervalTimetable as Scheduler
 
-from kafka_archiver.orchestration.dag_run.schedule import interval_of, last_interval, origin_of, timetable
+from kafka_archiver.orchestration.dag_run.schedule import (
+    interval_of,
+    last_interval,
+    origin_of,
+    second_before,
+    timetable,
+)
 from tests.dags.conftest import MakeArchive
 
 pytestmark = pytest.mark.dags
@@ -55,6 +61,14 @@ def test_days_of_a_time_zone_are_as_long_as_they_are_there(
 ) -> None:
     found = last_interval(archive("schedule: '@daily'\ntimezone: Europe/Berlin\n"), moment)
     assert (found.start, found.end) == (start, end)
+
+
+def test_a_run_of_its_own_begins_where_no_interval_of_a_schedule_does() -> None:
+    for second in range(60):
+        found = second_before(at(9) + timedelta(seconds=second, milliseconds=600))
+        assert found.start.second
+        assert found.end - found.start == timedelta(seconds=1)
+        assert found.end <= at(9) + timedelta(seconds=second)
 
 
 def test_an_archive_without_schedule_takes_what_is_there_when_it_is_asked(archive: MakeArchive) -> None:

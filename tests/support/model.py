@@ -53,9 +53,9 @@ EXCUSES = (
     (r"Kafka does not have the records of", "retention|recreated"),
     (r"is not one JSON document|contains a newline", "bad"),
     (r"was written by an earlier attempt", "retention|recreated"),
-    (r"cannot be rebuilt", "retention|compaction|recreated|group"),
+    (r"cannot be rebuilt", "retention|compaction|recreated|group|isolation"),
     (r"has been replaced by another one meanwhile", "always"),
-    (r"before the end of|it does not exist", "recreated"),
+    (r"before the end of|it does not exist", "recreated|isolation"),
     (r"is missing or not what the manifest says|is not what its manifest says|has no manifest", "destroyed"),
     (r"is neither missing nor damaged", "destroyed"),
     (r"was given up by .*, and has replaced nothing", "always"),
@@ -271,9 +271,12 @@ class Model(RuleBasedStateMachine):
         self.group_touched = True
         self.strange.add("group")
 
-    @step(store=STORE)
-    def reconfigure(self, store: dict[str, Any]) -> None:
+    @step(store=STORE, isolation=SOURCE.map(lambda source: source["isolation"]))
+    def reconfigure(self, store: dict[str, Any], isolation: str) -> None:
         self.store_settings = store
+        if isolation != self.source["isolation"]:
+            self.source = {**self.source, "isolation": isolation}
+            self.strange.add("isolation")
 
     # Runs.
 
@@ -619,4 +622,7 @@ class Model(RuleBasedStateMachine):
                 break
         else:
             raise AssertionError(f"100 runs and not at the end: {stands} instead of {ends}")
+        # All that planners saw is archived, or is known to be gone, or to be older than some hour.
+        assert progress is not None
+        assert not progress.marks, f"hours stay open for ever: {progress}"
         self.statistics.complete += self.oracle.complete

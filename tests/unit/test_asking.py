@@ -8,6 +8,8 @@ from confluent_kafka import KafkaError, KafkaException
 from kafka_archiver.errors import TransientError
 from kafka_archiver.kafka import asking
 from kafka_archiver.kafka.asking import Asking
+from kafka_archiver.kafka.cluster import Cluster
+from kafka_archiver.ranges import TopicPartition
 
 
 class Client:
@@ -58,3 +60,18 @@ def test_what_no_other_question_would_change_is_not_asked_again(monkeypatch: pyt
     with pytest.raises(TransientError, match="ask about orders"):
         Asking({"bootstrap.servers": "b:1"}).ask(start, "ask about {}".format, 5)
     assert len(asked) == 1
+
+
+@pytest.mark.parametrize("refusal", [KafkaError.UNSUPPORTED_VERSION, KafkaError.INVALID_REQUEST])
+def test_brokers_that_cannot_tell_the_latest_time_know_none(monkeypatch: pytest.MonkeyPatch, refusal: int) -> None:
+    class Old(Client):
+        def list_offsets(self, wanted: dict[object, object], **_: object) -> "dict[object, Future[object]]":
+            return {place: answered(refusal) for place in wanted}
+
+    monkeypatch.setattr(asking, "AdminClient", Old)
+    name, cluster = TopicPartition("orders", 0), Cluster({"bootstrap.servers": "b:9092"})
+    if refusal == KafkaError.UNSUPPORTED_VERSION:
+        assert cluster.latest_times([name]) == {name: -1}
+    else:
+        with pytest.raises(TransientError, match="INVALID_REQUEST"):
+            cluster.latest_times([name])

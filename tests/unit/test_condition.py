@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from kafka_archiver.steps.stamp import stamp
 from kafka_archiver.steps.status import ArchiveStatus, status
 from kafka_archiver.steps.status.condition import condition, observe
 from kafka_archiver.steps.status.facts import Facts
+from kafka_archiver.steps.status.held import of_transactions
 from kafka_archiver.steps.status.trouble import Trouble
 from kafka_archiver.store.memory import MemoryStore
 from tests.support.brokers import Brokers
@@ -158,6 +160,33 @@ def test_a_group_whose_offsets_are_gone() -> None:
     one = only(context)
     assert (one.name, one.severity) == ("missing group", "problem")
     assert '"missing_group": "resume_from_ledger"' in one.do[0]
+
+
+class HoldingBrokers(Brokers):
+    """A transaction is open since offset 3."""
+
+    def log_ends(self, names: Any, isolation: str) -> dict[TopicPartition, int]:
+        ends = super().log_ends(names, isolation)
+        return {**ends, P1: min(3, ends[P1])} if isolation == "read_committed" else ends
+
+
+def test_a_transaction_that_nobody_ends() -> None:
+    context = settled(HoldingBrokers, {"topics": ["orders"], "settle": 0})
+    brokers_of(context).logs = {P0: Range(0, 5), P1: Range(0, 6)}
+    # Nobody knows how long it is open.
+    assert now(context).troubles == ()
+    run(context, 3)
+    observed, seen = observe(context), hour(3).end + timedelta(minutes=5)
+    assert not list(of_transactions(observed.seen, observed.expected.marks, seen + timedelta(minutes=59)))
+    one = only(context)
+    assert (one.name, one.severity) == ("open transaction", "problem")
+    assert "open at 2026-11-20T04:05:00Z still holds back 3 offsets of orders[1] from 3 on" in one.found
+    assert one.do[1].endswith("abort --topic orders --partition 1 --start-offset 3")
+    # It has ended; what it held back is archived by the next run.
+    plain = replace(context, cluster=Brokers(**vars(brokers_of(context))))
+    assert now(plain).troubles == ()
+    run(plain, 4)
+    assert now(context).troubles == ()
 
 
 def test_a_group_with_live_members() -> None:

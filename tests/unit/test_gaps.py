@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from kafka_archiver.gaps import Bitmap, Gaps, count, merged, outside, pack, unpack
+from kafka_archiver.gaps import Bitmap, Gaps, beside, count, merged, outside, pack, unpack
 from kafka_archiver.ranges import Range, merge
 
 Rows = npt.NDArray[np.int64]
@@ -53,6 +53,11 @@ def test_sets_without_a_common_offset_merge(one: set[int], other: set[int]) -> N
     found = merged(rows(one), rows(other - one))
     assert offsets(found) == one | other
     assert found.tolist() == rows(one | other).tolist()
+
+
+@given(SETS, SETS)
+def test_what_a_set_has_beside_another_is_counted(one: set[int], other: set[int]) -> None:
+    assert beside(rows(one), rows(other)) == len(one - other)
 
 
 @pytest.mark.parametrize("text", ["no base64!", "AA=A"])

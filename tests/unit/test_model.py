@@ -170,3 +170,52 @@ def test_what_a_backfill_loses_of_what_the_archive_left_out_completes_no_hour_as
     go(state, again=False)
     state.backfill(3, ALL_GOES, [("retention", 16)], False, False, 0)
     state.teardown()
+
+
+def test_a_rebuild_keeps_what_was_compacted_since_though_as_many_others_can_be_read_now() -> None:
+    state = Model()
+    state.begin(STORE, SOURCE, [1], "archive")
+    state.produce(0, [(0, 0, b"a", "good")] * 3, None)
+    state.produce(0, [(0, 0, b"b", "good")] * 2, "x")
+    state.end_transaction(0, commit=False)
+    go(state)
+    state.compact(0, 3)
+    # What was aborted counts from now on.
+    state.reconfigure(STORE, "read_uncommitted")
+    state.rebuild(0, False, False, ALL_GOES, [], True)
+    state.teardown()
+
+
+def left_out(start: str) -> Model:
+    """An archive that has begun, and left out what was there before."""
+    state = Model()
+    state.begin(STORE, {**SOURCE, "start": start}, [1], "archive")
+    state.produce(0, [(0, 0, None, "good")] * 4, None)
+    return state
+
+
+def test_hours_close_though_retention_has_had_what_only_a_backfill_had_seen() -> None:
+    state = left_out("earliest")
+    state.next_hour = 6
+    state.backfill(3, ALL_GOES, [], True, False, 0)
+    state.retention(0, 2)
+    go(state)
+    state.teardown()
+
+
+def test_hours_close_though_retention_passes_while_it_is_asked_how_old_the_rest_is() -> None:
+    for at in range(40):
+        state = left_out("latest")
+        go(state, fates=[("retention", at)])
+        state.teardown()
+
+
+@pytest.mark.parametrize("start", ["earliest", "latest"])
+def test_hours_close_behind_a_place_to_which_the_group_was_moved_over_what_retention_has_had(start: str) -> None:
+    state = left_out(start)
+    go(state)
+    state.produce(0, [(0, 0, None, "good")] * 4, None)
+    state.retention(0, 2)
+    state.move_group(0, 4)
+    go(state, ALL_GOES.replace("follow_ledger", "new_generation"))
+    state.teardown()

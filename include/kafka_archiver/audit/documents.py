@@ -45,6 +45,12 @@ class Run:
         """Whether it is final."""
         return self.commit is not None and self.commit.outcome == "committed"
 
+    @property
+    def visible(self) -> set[str]:
+        """The keys of the objects that its attempts say they may have made visible; a repair's are another run's."""
+        written = self.manifest.stored if self.manifest and self.plan.origin != "repair" else ()
+        return {*(self.intent.keys if self.intent else ()), *(o.key for o in written)}
+
 
 def check_documents(archive: str, run: Run, unreadable: set[str]) -> Iterator[Finding]:
     """What is missing or changed of a run's documents.

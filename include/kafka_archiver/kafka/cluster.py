@@ -142,9 +142,18 @@ class Cluster:
     def latest_times(self, names: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The latest timestamp (ms) that the brokers know in each partition, -1 for none.
 
-        It may be one of a record that was removed, where the log begins in the middle of a segment.
+        It may be one of a record that was removed, where the log begins in the middle of a segment. Brokers before
+        Kafka 3.0 need not know any.
         """
-        return {name: found.timestamp for name, found in self._found(names, OffsetSpec.max_timestamp()).items()}  # type: ignore[no-untyped-call]
+        asked = list(names)
+        try:
+            found = self._found(asked, OffsetSpec.max_timestamp())  # type: ignore[no-untyped-call]
+        except TransientError as error:
+            cause = error.__cause__
+            if isinstance(cause, KafkaException) and cause.args[0].code() == KafkaError.UNSUPPORTED_VERSION:
+                return dict.fromkeys(asked, -1)
+            raise
+        return {name: latest.timestamp for name, latest in found.items()}
 
     def _offsets(self, names: Iterable[TopicPartition], spec: OffsetSpec, isolation: str) -> dict[TopicPartition, int]:
         return {name: found.offset for name, found in self._found(names, spec, isolation).items()}

@@ -105,13 +105,22 @@ def _left_by(ledger: Ledger, plan: Plan, before: datetime) -> list[Leftover]:
     superseded = ledger.sound_manifest(plan.supersedes) if plan.supersedes else None
     if made.outcome == "replaced":
         # Its objects may be what its replacement keeps, in its own manifest or because somebody said so.
-        other, by = ledger.plan(made.by or ""), ledger.sound_manifest(made.by or "")
-        if other and other.keep_superseded:
+        other = _comes_after(ledger, made)
+        if other is None or other.keep_superseded:
             return []
+        by = ledger.sound_manifest(other.run)
         kept = {o.key for o in by.stored} if by else set()
         found = of_ended(plan, made.outcome, manifest, ledger.intent(plan.run).document, None)
         return [item for item in found if by and item.key not in kept]
     return of_ended(plan, made.outcome, manifest, ledger.intent(plan.run).document, superseded)
+
+
+def _comes_after(ledger: Ledger, made: Commit) -> Plan | None:
+    """What has come in the place of a run that was replaced, be it by one that was replaced itself; None: not yet."""
+    end: Commit | None = made
+    while end and end.outcome == "replaced":
+        made, end = end, ledger.commit(end.by or "")
+    return ledger.plan(made.by or "") if end and end.outcome == "committed" else None
 
 
 def _uploads(ledger: Ledger, topics: Iterable[str]) -> list[ListedUpload]:

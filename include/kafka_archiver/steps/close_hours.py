@@ -21,7 +21,7 @@ from kafka_archiver.proof import Contribution, HourProof, paged
 from kafka_archiver.ranges import Range, merge
 from kafka_archiver.settling import Settling
 from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.replaced import remove_objects
+from kafka_archiver.steps.replaced import remove_objects, replaced_by
 from kafka_archiver.steps.runs import that_count
 
 log = logging.getLogger(__name__)
@@ -87,8 +87,9 @@ def _settle_run(context: Context, stored: Stored[Progress], before: Progress, pl
     one = settling(ledger, before, plan, made)
     proofs = _prove(ledger, one)
     # Before the run is settled, or nobody would come back for what a crash leaves.
-    if one.manifest and plan.supersedes and not plan.keep_superseded:
-        remove_objects(ledger, plan.supersedes, {o.key for o in one.manifest.stored})
+    if one.manifest and not plan.keep_superseded:
+        for run in replaced_by(ledger, plan):
+            remove_objects(ledger, run, {o.key for o in one.manifest.stored})
     ledger.create_settled(one.done(proofs))
     if not ledger.put_progress(one.after, stored):
         return False

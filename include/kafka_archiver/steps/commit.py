@@ -95,10 +95,11 @@ def _targets(context: Context, plan: Plan, reached: Progress) -> dict[TopicParti
     """Which partitions of the group are not where they should be: where they are, and where that is."""
     ids = context.cluster.topic_ids({p.topic for p in plan.partitions})
     there = [p for p in plan.partitions if ids[p.topic] == p.topic_id]
+    progress = {p.name: p for p in reached.partitions}
     stands = context.cluster.positions(plan.group, [p.name for p in there])
     targets = {}
     for partition in there:
-        known, place = reached.partition(partition.name), stands[partition.name]
+        known, place = progress.get(partition.name), stands[partition.name]
         if known is None or known.next is None or known.generation != partition.generation:
             # Until the run that begins a generation is settled, its own end counts; what is given up never does.
             if (known and known.generation > partition.generation) or not plan.moves_group:

@@ -11,6 +11,7 @@ from kafka_archiver.documents import isoformat
 from kafka_archiver.errors import ConfigError, PolicyError, TransientError
 from kafka_archiver.formats import resolve
 from kafka_archiver.intervals import hour_of, to_ms
+from kafka_archiver.keys import run_name
 from kafka_archiver.plan import PartitionPlan, Plan, Settings
 from kafka_archiver.progress import Progress
 from kafka_archiver.ranges import TopicPartition
@@ -144,8 +145,8 @@ def next_revision(context: Context, line: Line, old: Plan) -> int:
     """The next one of this interval."""
     waiting = [w.plan.revision for w in line.waiting if w.plan.interval.id == old.interval.id]
     revision = max([old.revision, *waiting]) + 1
-    # Rebuilds that were given up have had a number, too.
-    while context.ledger.plan(f"{old.interval.id}+r{revision}"):
+    # Rebuilds that were given up have had a number, too, whatever is left of them.
+    while context.ledger.plan(run := run_name(old.interval.id, revision)) or context.ledger.commit(run):
         revision += 1
     return revision
 

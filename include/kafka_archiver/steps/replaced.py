@@ -1,11 +1,12 @@
 """What a run has left that does not count: it goes, and nobody brings it back."""
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from kafka_archiver.errors import TransientError
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import Intent
+from kafka_archiver.plan import Plan
 from kafka_archiver.writer.commit import throw_away
 from kafka_archiver.writer.threads import each
 
@@ -27,6 +28,16 @@ def remove_objects(ledger: Ledger, run: str, kept: Collection[str] = ()) -> None
         throw_away(ledger.store, ledger.written_as(plan))
     each(ledger.store.delete, sorted(keys), THREADS)
     log.info("%d objects of run %s, which does not count any more, removed", len(keys), run)
+
+
+def replaced_by(ledger: Ledger, plan: Plan) -> Iterator[str]:
+    """The run in whose place a run comes, and those before that in whose place that one was to come."""
+    run = plan.supersedes
+    while run:
+        yield run
+        made = ledger.commit(run)
+        before = ledger.plan(run) if made and made.outcome == "replaced" else None
+        run = before.supersedes if before else None
 
 
 def visible(ledger: Ledger, run: str, intent: Intent | None) -> set[str]:

@@ -82,4 +82,7 @@ def _strangers(store: Store, plan: Plan, manifest: Manifest) -> Iterator[str]:
     for folder in sorted({key.rsplit("/", 1)[0] for key in expected}):
         for stat in store.list(folder + "/"):
             if stat.key not in expected and split_object_key(stat.key) in chunks:
-                yield f"{stat.key}: an object of this run's chunks that its manifest does not know"
+                yield (
+                    f"{stat.key}: an object with the name of one of this run's chunks, which its manifest does not "
+                    "have: no attempt wrote it. Look who put it there, and move it away; until then the run stops here"
+                )

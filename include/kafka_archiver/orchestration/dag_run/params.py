@@ -126,7 +126,7 @@ class Rebuild:
             return cls(
                 (hour if hour.tzinfo else hour.replace(tzinfo=UTC)).astimezone(UTC), "", wanted.get("keep", False)
             )
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:
             raise ConfigError(
                 'in the run\'s `rebuild`: expected {"hour": "2026-11-21T05:00:00Z"} or {"run": "20261121T050000Z"}, '
                 f"found {dict(wanted)} ({error})"

@@ -73,8 +73,12 @@ def by_hand(dag_run: Any) -> bool:
 
 
 def second_before(moment: datetime) -> Interval:
-    """The interval of a run that belongs to no interval of a schedule."""
+    """The interval of a run that belongs to no interval of a schedule.
+
+    It begins at no whole minute, where one of a schedule may: a run's place in the ledger is where its interval starts.
+    """
     end = moment.astimezone(UTC).replace(microsecond=0)
+    end -= timedelta(seconds=end.second == 1)
     return Interval(start=end - timedelta(seconds=1), end=end)
 
 

@@ -9,9 +9,11 @@ takes the intent first, from whoever had it, and throws away what that one has n
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from kafka_archiver.advice import choose, go_on
 from kafka_archiver.errors import IntegrityError, PolicyError
+from kafka_archiver.gaps import beside, count, merged, unpack
 from kafka_archiver.keys import split_object_key
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import ChunkAccount, Intent, Manifest, ObjectEntry
@@ -23,6 +25,9 @@ from kafka_archiver.steps.archive.replay import replay, stored_as
 from kafka_archiver.store import Store
 from kafka_archiver.writer.commit import abort, complete, throw_away
 from kafka_archiver.writer.result import ChunkResult
+
+if TYPE_CHECKING:
+    from kafka_archiver.gaps import Rows
 
 log = logging.getLogger(__name__)
 
@@ -126,21 +131,25 @@ def _refuse_to_lose(plan: Plan, accounts: Sequence[ChunkAccount], earlier: Seque
 
 def _refuse_fewer(plan: Plan, accounts: Sequence[ChunkAccount], old: Manifest | None) -> None:
     """Compaction may have removed records since they were archived: what a rebuild has not, the archive keeps."""
-    before, now = _absent(old.chunks if old else ()), _absent(accounts)
-    for name, count in sorted(now.items()):
-        if count > before.get(name, 0):
+    before = _absent(old.chunks if old else ())
+    for name, rows in sorted(_absent(accounts).items()):
+        # Not how many there are: other records may have come in their place, of transactions that were aborted.
+        if fewer := beside(rows, before[name]) if name in before else count(rows):
             raise IntegrityError(
-                f"run {plan.supersedes} cannot be rebuilt: Kafka has {count - before.get(name, 0)} records of {name} "
-                "less than were archived (compacted since?). What is stored stays as it is; "
-                f"`airflow archive clean {plan.archive}` removes the attempt"
+                f"run {plan.supersedes} cannot be rebuilt: Kafka lacks {fewer} records of {name} that were archived "
+                "(compacted since, or of aborted transactions, which `source.isolation` leaves out now). What is "
+                f"stored stays as it is; `airflow archive clean {plan.archive}` removes the attempt"
             )
 
 
-def _absent(accounts: Sequence[ChunkAccount]) -> dict[TopicPartition, int]:
-    counts: dict[TopicPartition, int] = {}
+def _absent(accounts: Sequence[ChunkAccount]) -> "dict[TopicPartition, Rows]":
+    """The offsets of each partition at which there is no record, of partitions that have such."""
+    found: dict[TopicPartition, list[Rows]] = {}
     for account in accounts:
-        counts[account.chunk.name] = counts.get(account.chunk.name, 0) + account.absent
-    return counts
+        if account.absent:
+            rows = unpack(account.start, account.end, account.absent_ranges)
+            found.setdefault(account.chunk.name, []).append(rows)
+    return {name: merged(*parts) for name, parts in found.items()}
 
 
 def _prove_absence(

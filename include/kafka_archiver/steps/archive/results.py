@@ -18,7 +18,7 @@ def require_all(plan: Plan, chunks: Sequence[Chunk], results: Sequence[ChunkResu
     """
     found = Counter((result.chunk.name, result.chunk.start) for result in results)
     # Of some only the rest was read.
-    missing = [c for c in chunks if not found.keys() & {(c.name, c.start), _whole(plan, c)}]
+    missing = [c for c in chunks if (c.name, c.start) not in found and _whole(plan, c) not in found]
     if missing:
         more = f", nor have {len(missing) - 1:,} others" if len(missing) > 1 else ""
         raise _fault(plan, f"{missing[0]} was given to the engine, and has no result{more}")

@@ -68,8 +68,8 @@ class Promises:
         elif outcome:
             yield from self._settle(run)
         if outcome in ("replaced", "given_up"):
-            # Until it is tidied; `clean` looks after it.
-            self.unfinished.append(plan)
+            # What it may have made visible is there until it is tidied; `clean` looks after it.
+            self._books.replace(run.visible, "")
         if run.manifest and run.committed:
             yield from self._promise(run, run.manifest, replaced)
 

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from kafka_archiver.audit.report import Finding, Report, verdict, warning
 from kafka_archiver.config import Archive
+from kafka_archiver.errors import DocumentError
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.keys import audit_document, ledger_prefix
 from kafka_archiver.ledger import Ledger
@@ -62,10 +63,22 @@ def audit(
 
 
 def publish(store: Store, report: Report) -> str:
-    """Leave the report in the ledger, in place of the last one. Returns its key."""
-    key = audit_document(report.archive)
-    store.put(key, report.to_json())
+    """Leave the report in the ledger, in place of an earlier one. Returns its key.
+
+    An audit that slept does not hide what a later one has found.
+    """
+    key, data = audit_document(report.archive), report.to_json()
+    while (before := store.version(key)) is None or _is_earlier(before.data, report, key):
+        if store.create(key, data) if before is None else store.replace(key, data, before.etag):
+            break
     return key
+
+
+def _is_earlier(data: bytes, report: Report, key: str) -> bool:
+    try:
+        return Report.from_json(data, key).audited_at <= report.audited_at
+    except DocumentError:
+        return True
 
 
 def _settled_look(archive: Archive, store: Store, tell: Tell) -> Look:

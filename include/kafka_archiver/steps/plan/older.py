@@ -4,26 +4,58 @@ The index is exact in this one direction: the first record at or after a time ha
 comes behind it nothing is known, for one record of a wrong clock hides all that follows.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
 
-from kafka_archiver.intervals import LAST_MS, MS_PER_HOUR, hour_start
+from kafka_archiver.intervals import LAST_MS, MS_PER_HOUR, hour_start, to_hour
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.progress import Older
-from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.ranges import Range, TopicPartition, subtract
 
 # Where several records of one batch have the time that is asked for, brokers may give the last of them.
 MARGIN_MS = 1000
 
 
 def older(
-    cluster: Cluster, left_out: Mapping[TopicPartition, tuple[Range, ...]], starts: Mapping[TopicPartition, int]
+    cluster: Cluster,
+    left_out: Mapping[TopicPartition, tuple[Range, ...]],
+    starts: Mapping[TopicPartition, int],
+    known: Mapping[TopicPartition, Older],
+    now: datetime,
 ) -> dict[TopicPartition, Older]:
     """Before which hour all of these offsets are: the first hour at whose start the log has none of them.
 
-    :param starts: where each log began when it was looked at. Of a log that has lost something since, nothing is said,
-        and neither of offsets that it did not have then: what was known of them before still holds.
+    Of what the log does not have any more, what was known before still holds. What is gone and was never asked about
+    may be of any hour up to now; later ones are judged as of a moment at which it was gone. Of a log that loses
+    something meanwhile nothing is said.
+
+    :param starts: where each log began when it was looked at.
+    :param known: what earlier planners found out.
+    :param now: by the later clock.
     """
-    ends = {name: holes[-1].end for name, holes in left_out.items() if holes[0].start >= starts[name]}
+    # The last hole of all that a log still has tells of the others, too.
+    hours = _hours(cluster, {name: holes[-1].end for name, holes in left_out.items() if holes[-1].end > starts[name]})
+    still = cluster.log_starts(left_out)
+    found = {}
+    for name, holes in left_out.items():
+        moments = [hour_start(hours[name])] if name in hours else []
+        gone = [Range(hole.start, min(hole.end, starts[name])) for hole in holes if hole.start < starts[name]]
+        if gone:
+            moments.append(_than(gone, known.get(name), now))
+        if still[name] == starts[name]:
+            found[name] = Older(topic=name.topic, partition=name.partition, ranges=holes, than=max(moments))
+    return found
+
+
+def _than(gone: Iterable[Range], known: Older | None, now: datetime) -> datetime:
+    """Before which hour what is gone of a log is."""
+    if known and not any(subtract(hole, (Range(*r) for r in known.ranges)) for hole in gone):
+        return known.than
+    return hour_start(to_hour(now) + 1)
+
+
+def _hours(cluster: Cluster, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+    """The first hour (since 1970) at whose start each log has nothing before this end."""
     low = dict.fromkeys(ends, 0)
     high = dict.fromkeys(ends, LAST_MS // MS_PER_HOUR + 1)
     latest = latest_times(cluster, ends, LAST_MS)
@@ -41,13 +73,7 @@ def older(
                 else:
                     low[name] = hour + 1
     # A record of the year 9999 among them leaves no hour that could be complete.
-    hours = {name: min(hour, LAST_MS // MS_PER_HOUR) for name, hour in low.items()}
-    now = cluster.log_starts(ends)
-    return {
-        name: Older(topic=name.topic, partition=name.partition, ranges=left_out[name], than=hour_start(hour))
-        for name, hour in hours.items()
-        if now[name] == starts[name]
-    }
+    return {name: min(hour, LAST_MS // MS_PER_HOUR) for name, hour in low.items()}
 
 
 def hidden(cluster: Cluster, found: Mapping[TopicPartition, int | None], milliseconds: int) -> set[TopicPartition]:

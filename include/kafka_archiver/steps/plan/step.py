@@ -108,9 +108,11 @@ def _propose(context: Context, interval: Interval, origin: Origin, line: Line) -
     found = survey(context, line, expected)
     known = {p.name: p for p in expected.partitions}
     partitions = _backfill(context, interval, found, known) if origin == "backfill" else _forward(context, found, known)
+    # What an observation that waits has found out goes with it, if a log is made again.
     asked = {TopicPartition(o.topic, o.partition): o for o in expected.older}
     missing = left_out(partitions, known, asked, origin == "scheduled")
-    evidence = older(context.cluster, missing, {state.name: state.log_start for state in found.seen})
+    starts = {state.name: state.log_start for state in found.seen}
+    evidence = older(context.cluster, missing, starts, expected.asked(), found.at.latest or found.at.earliest)
     return Plan(
         archive=archive.archive,
         number=line.last + 1,

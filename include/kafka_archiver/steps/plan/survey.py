@@ -8,9 +8,11 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from kafka_archiver.advice import run_now
+from kafka_archiver.config import Archive
 from kafka_archiver.errors import PolicyError, TransientError
 from kafka_archiver.intervals import Interval, to_ms
 from kafka_archiver.kafka.cluster import Cluster, Position
+from kafka_archiver.plan import PartitionPlan
 from kafka_archiver.planning.state import PartitionState
 from kafka_archiver.progress import Progress
 from kafka_archiver.ranges import Range, TopicPartition
@@ -75,12 +77,13 @@ def look(context: Context, line: Line, expected: Progress) -> Survey:
         )
     doubted = doubts(cluster, expected, ids, starts, highs)
     cut = shortened(cluster, expected, ids, highs)
+    ours = _Ours(context, line, expected)
     seen = [
         PartitionState(
             name=name,
             topic_id=ids[name.topic],
             committed=place.offset if (place := positions[name]) else None,
-            ours=_is_ours(context, line, expected, name, place),
+            ours=ours.has(name, place),
             log_start=starts[name],
             log_end=max(ends[name], starts[name]),
             high=max(highs[name].offset, starts[name]),
@@ -94,29 +97,55 @@ def look(context: Context, line: Line, expected: Progress) -> Survey:
     return Survey(seen, at)
 
 
-def _is_ours(context: Context, line: Line, expected: Progress, name: TopicPartition, place: Position | None) -> bool:
+class _Ours:
     """Whether the group stands where the archive has left it, or where a run starts that may not have moved it yet."""
-    if place and (number := number_of(place.stamp, context.archive.archive)):
-        if number > line.last:
-            raise OvertakenError(
-                f"run {number} of archive {context.archive.archive} has put group {context.archive.group} to "
-                f"{place.offset} in {name}, and the ledger's line ended at {line.last} when it was read. Unless that "
-                "is a run of just now, the ledger is older than the group: was it restored from a backup? Then "
-                f"`kafka-consumer-groups --bootstrap-server BROKERS --delete --group {context.archive.group}` and "
-                f"{run_now(context.archive.archive)} archive again what it does not know; the audit names the objects "
-                "that nobody knows any more"
-            )
-        return True
-    now = expected.partition(name)
-    plans = (p for w in line.waiting if w.plan.moves_group for p in w.plan.partitions if p.name == name)
-    waiting = [p for p in plans if now and p.generation == now.generation]
-    if place:
-        # Not moved yet from where it stood when these were planned: found there, put there by hand before, or decided.
-        return any(place.offset in (p.start, p.stood) for p in waiting)
-    # No run has put it anywhere yet.
-    settled = line.settled.partition(name)
-    begun = settled and now and settled.next is not None and settled.generation == now.generation
-    return bool(waiting) and not begun
+
+    def __init__(self, context: Context, line: Line, expected: Progress) -> None:
+        self._archive, self._last = context.archive, line.last
+        self._expected = {p.name: p for p in expected.partitions}
+        self._settled = {p.name: p for p in line.settled.partitions}
+        self._waiting = planned(line, forward=True)
+
+    def has(self, name: TopicPartition, place: Position | None) -> bool:
+        """Of one partition, where the group stands there.
+
+        :raises OvertakenError: a run that the line does not have has put it there.
+        """
+        if place and (number := number_of(place.stamp, self._archive.archive)):
+            if number > self._last:
+                raise OvertakenError(_unknown(self._archive, self._last, number, name, place))
+            return True
+        now, settled = self._expected.get(name), self._settled.get(name)
+        waiting = [p for p in self._waiting.get(name, []) if now and p.generation == now.generation]
+        if place:
+            # Not moved yet from where it stood when these were planned: found there, put there by hand before, or
+            # decided.
+            return any(place.offset in (p.start, p.stood) for p in waiting)
+        # No run has put it anywhere yet.
+        begun = settled and now and settled.next is not None and settled.generation == now.generation
+        return bool(waiting) and not begun
+
+
+def planned(line: Line, forward: bool = False) -> dict[TopicPartition, list[PartitionPlan]]:
+    """What runs that are not settled do with each partition, in the order of the line.
+
+    :param forward: only those that move the group.
+    """
+    found: dict[TopicPartition, list[PartitionPlan]] = {}
+    for partition in (p for w in line.waiting if w.plan.moves_group or not forward for p in w.plan.partitions):
+        found.setdefault(partition.name, []).append(partition)
+    return found
+
+
+def _unknown(archive: Archive, last: int, number: int, name: TopicPartition, place: Position) -> str:
+    return (
+        f"run {number} of archive {archive.archive} has put group {archive.group} to {place.offset} in {name}, and the "
+        f"ledger's line ended at {last} when it was read. Unless that is a run of just now, the ledger is older than "
+        "the group: was it restored from a backup? Then "
+        f"`kafka-consumer-groups --bootstrap-server BROKERS --delete --group {archive.group}` and "
+        f"{run_now(archive.archive)} archive again what it does not know; the audit names the objects that nobody "
+        "knows any more"
+    )
 
 
 def _stable_ends(context: Context, highs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:

@@ -4,11 +4,13 @@ The brokers are seen and judged by what a planner sees and judges them with (loo
 the next run would stop at.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from kafka_archiver.advice import dag_id, meanings, once
 from kafka_archiver.errors import PolicyError
+from kafka_archiver.plan import PartitionPlan
 from kafka_archiver.planning.beginnings import each, troubles
 from kafka_archiver.planning.state import Beginning, Known, PartitionState
 from kafka_archiver.progress import Progress
@@ -16,13 +18,14 @@ from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.line import Line, read_line
 from kafka_archiver.steps.plan.step import live_members
-from kafka_archiver.steps.plan.survey import TRIES, OvertakenError, look, refuse_hidden_topics
+from kafka_archiver.steps.plan.survey import TRIES, OvertakenError, look, planned, refuse_hidden_topics
 from kafka_archiver.steps.status.facts import Facts
+from kafka_archiver.steps.status.held import of_transactions
 from kafka_archiver.steps.status.running import of_runs
 from kafka_archiver.steps.status.trouble import Trouble, problem, warning
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Observed:
     """An archive as the ledger and the brokers have it. `expected`: once everything that is planned is settled."""
 
@@ -30,10 +33,20 @@ class Observed:
     expected: Progress
     seen: list[PartitionState]
 
-    @property
+    @cached_property
     def known(self) -> Known:
         """What settled and planned runs cover, by partition."""
         return {p.name: p for p in self.expected.partitions}
+
+    @cached_property
+    def settled(self) -> Known:
+        """What settled runs cover, by partition."""
+        return {p.name: p for p in self.line.settled.partitions}
+
+    @cached_property
+    def planned(self) -> Mapping[TopicPartition, list[PartitionPlan]]:
+        """What runs that are not settled do with each partition, in the order of the line."""
+        return planned(self.line)
 
 
 def observe(context: Context) -> Observed:
@@ -79,15 +92,15 @@ def lag_of(context: Context, observed: Observed) -> int:
 
 def _position(observed: Observed, state: PartitionState, begin: Beginning | PolicyError) -> int:
     """Up to where a log is archived, in the generation that the next run goes on with."""
-    settled, expected = observed.line.settled.partition(state.name), observed.known.get(state.name)
+    settled, expected = observed.settled.get(state.name), observed.known.get(state.name)
     if isinstance(begin, PolicyError):
         if begin.policy == "recreated_topic":
             return 0
     elif expected and begin.generation > expected.generation:
         return begin.start
     if settled:
-        planned = (p for w in observed.line.waiting for p in w.plan.partitions if p.name == state.name)
-        if begun := [p.start for p in planned if p.generation > settled.generation]:
+        waiting = observed.planned.get(state.name, [])
+        if begun := [p.start for p in waiting if p.generation > settled.generation]:
             return begun[0]
         if settled.next is not None:
             return settled.next
@@ -120,6 +133,7 @@ def of_brokers(context: Context, observed: Observed) -> Iterator[Trouble]:
     for text in dict.fromkeys(decided):
         found = f"{text}; the archive's policies decide this way, at the next run"
         yield warning(_name(text.partition(":")[0]), found, f"airflow dags trigger {dag_id(archive.archive)}")
+    yield from of_transactions(seen, observed.expected.marks, context.clock())
     yield from _other_cluster(context, observed.line)
 
 

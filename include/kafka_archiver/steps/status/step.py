@@ -65,11 +65,12 @@ def status(context: Context, facts: Facts) -> ArchiveStatus:
     """
     observed = observe(context)
     waiting, line = waits(context, observed), observed.line
+    settled = {p.name: p for p in line.settled.partitions}
     first = context.cluster.first_records({name: left.start for name, left in waiting.items() if left.size})
 
     def look(state: PartitionState) -> PartitionStatus:
         name = state.name
-        known, record = line.settled.partition(name), first.get(name)
+        known, record = settled.get(name), first.get(name)
         has_time = record is not None and record.offset in waiting[name] and hour_of(record.timestamp) is not None
         return PartitionStatus(
             topic=name.topic,
