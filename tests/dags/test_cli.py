@@ -223,7 +223,7 @@ def test_plan_of_an_interval_that_has_one(
     assert (found["exists"], found["offsets"], found["finished_first"]) == (True, 6, ["20261120T020000Z"])
     assert call("plan", "orders", "-i", "2026-11-20T01:00:00Z") == 0
     shown = capsys.readouterr().out
-    assert "Planned at 2026-11-20T02:05:00Z already: a run would replay this plan." in shown
+    assert "Planned at 2026-11-20T02:05:00Z: a run would replay this plan." in shown
     assert "A run would first finish 20261120T020000Z." in shown
 
 

@@ -327,7 +327,7 @@ def test_the_last_hours(call: Call, context: Context, brokers: Brokers, capsys: 
     assert call("status", "orders", "--hours", "4") == 0
     table = lines(capsys.readouterr().out)
     assert table[6:] == [
-        "1 of 4 hours are past and incomplete: what they lack will not come by itself",
+        "1 of 4 hours are past and incomplete: what is missing will not come by itself",
         "hour                 | status     | rows | bytes | objects | late rows | dead letters | complete as of       "
         "| closed by",
         "=====================+============+======+=======+=========+===========+==============+======================"

@@ -82,7 +82,7 @@ def test_it_starts_a_run_and_tells_what_is_left(
     assert confs(session) == [{"repair": [RUN]}]
     shown = capsys.readouterr()
     assert "Repair of orders: done" in shown.out
-    assert "run it once more" not in shown.err, "that would do the same"
+    assert "run the repair once more" not in shown.err, "that would do the same"
     assert "archive       success             7 s" in shown.err
     assert f"{OBJECTS[0]}: object-missing: found nothing" in shown.err
 
@@ -95,7 +95,7 @@ def test_what_could_not_be_judged_before_is_another_repair(
     assert call("repair", "orders", "--yes", "--output", "json") == 1
     shown = capsys.readouterr()
     assert {action["action"] for action in json.loads(shown.out)["actions"]} == {"restore"}
-    assert "run it once more" in shown.err
+    assert "run the repair once more" in shown.err
 
 
 def test_a_failed_run_fails_the_command(
@@ -103,7 +103,7 @@ def test_a_failed_run_fails_the_command(
 ) -> None:
     ends["archive"] = "failed"
     assert call("repair", "orders") == 1
-    assert "The run of archive_orders has ended: failed. What it was about is in the log" in capsys.readouterr().err
+    assert "The run of archive_orders has ended: failed. The log of the task that failed" in capsys.readouterr().err
 
 
 def test_a_paused_dag(
@@ -126,12 +126,12 @@ def test_what_needs_no_run_is_done_while_the_dag_is_paused(
     before = stored(settled)
     capsys.readouterr()
     assert call("repair", "orders", "--lost", OBJECTS[0]) == 1
-    assert "3 objects would be on record as lost for ever" in capsys.readouterr().err
+    assert "3 objects would be recorded as lost for ever" in capsys.readouterr().err
     assert stored(settled) == before, "nobody was asked"
     assert call("repair", "orders", "--yes", "--output", "json") == 0
     shown = capsys.readouterr()
     assert {(a["action"], a["what"]) for a in json.loads(shown.out)["actions"]} == {("lost", key) for key in OBJECTS}
-    assert f"Run {RUN}+r1: 4 objects of run {RUN} on record as lost." in shown.err
+    assert f"Run {RUN}+r1: 4 objects of run {RUN} recorded as lost." in shown.err
     assert confs(session) == []
     capsys.readouterr()
     assert call("audit", "orders") == 0
@@ -197,7 +197,7 @@ def test_it_asks_on_a_terminal(
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
     monkeypatch.setattr(sys.stdin, "readline", lambda: f"{answer}\n")
     call("repair", "orders")
-    question = "2 records are lost for ever then. Repair archive orders: 3 × write again, 1 × lost? [y/N]"
+    question = "2 records will be lost for ever. Repair archive orders: 3 × write again, 1 × lost? [y/N]"
     assert question in capsys.readouterr().err
     assert len(confs(session)) == count
     assert (stored(settled) == before) == (not count)
