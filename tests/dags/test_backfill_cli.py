@@ -305,7 +305,7 @@ def test_says_why_nothing_moves(
     assert backfill("-s", "2026-11-20", "archive_t") == 0
     assert capsys.readouterr().out.splitlines()[1:3] == [
         "DAG archive_t is paused: its queued runs do not start. To start them: `airflow dags unpause archive_t`.",
-        "No scheduler is alive, so nothing goes on. Does `airflow scheduler` run?",
+        "No scheduler is alive, so no run goes on. Check that `airflow scheduler` runs.",
     ]
 
 

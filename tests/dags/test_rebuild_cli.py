@@ -64,7 +64,7 @@ def test_a_failed_run_fails_the_command(
     shown = capsys.readouterr().out.splitlines()
     assert shown[3:5] == [
         "archive       failed              7 s",
-        "    archive: it left no cause (killed, or not a task of an archive)",
+        "    archive: no cause recorded (killed, or not a task of an archive)",
     ]
     assert shown[5].startswith("    log: http")
     assert "has ended: failed." in shown[6]
