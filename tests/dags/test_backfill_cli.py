@@ -343,7 +343,7 @@ def test_a_finished_backfill_does_not_block(backfill: Command, session: Session,
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["archive_t"], "Which dates?"),
+        (["archive_t"], "No dates given"),
         (["-s", "2026-11-20", "-e", "2026-11-19", "archive_t"], "is after --end-date"),
         (["-s", "2026-11-20", "-c", "{", "archive_t"], "--conf is not JSON"),
         (["-s", "2026-11-20", "-c", "[1]", "archive_t"], "expected a JSON object"),
@@ -370,7 +370,7 @@ def test_options_that_are_gone_say_what_to_do(
     backfill: Command, capsys: pytest.CaptureFixture[str], words: list[str]
 ) -> None:
     assert backfill("-s", "2026-11-20", "archive_t", *words) == 2
-    assert f"{words[0]} is gone with Airflow 2: " in capsys.readouterr().err
+    assert f"{words[0]} does not exist in Airflow 3: " in capsys.readouterr().err
 
 
 def test_asks_before_finished_runs_are_run_again(

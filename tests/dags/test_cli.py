@@ -289,7 +289,7 @@ def test_plan_of_no_interval(call: Call, context: Context, capsys: pytest.Captur
     assert call("plan", "orders", "-i", "2026-11-20T02:10:00Z") == 1
     assert capsys.readouterr().err == (
         "No interval of the schedule '0 * * * *' starts at 2026-11-20T02:10:00Z; "
-        "the one that includes it starts at 2026-11-20T02:00:00Z.\n"
+        "the interval that includes this time starts at 2026-11-20T02:00:00Z.\n"
     )
 
 
