@@ -111,7 +111,7 @@ def lost_offsets(archive: Archive, state: PartitionState, start: int, gone: int)
             "lost_offsets",
             str(state.name),
             "record_loss",
-            f"To go on, with the unarchived offsets of [{start}, {state.log_start}) recorded as lost for "
+            f"To go on and record the unarchived offsets of [{start}, {state.log_start}) as lost for "
             f"ever: {choose(archive.archive, 'lost_offsets', 'record_loss')} (policies.lost_offsets: fail)",
             (once(archive.archive, {"lost_offsets": "record_loss"}),),
         )
