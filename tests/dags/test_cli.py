@@ -120,8 +120,8 @@ def test_status(call: Call, context: Context, brokers: Brokers, capsys: pytest.C
             {
                 "name": "unfinished run",
                 "severity": "warning",
-                "found": "run 20261120T030000Z, planned at 2026-11-20T04:05:00Z, is not finished, and nobody is at "
-                "work on it; the next run finishes it first",
+                "found": "run 20261120T030000Z, planned at 2026-11-20T04:05:00Z, is not finished, and no DAG run is "
+                "at work on it; the next run finishes it first",
                 "do": ["airflow dags trigger archive_orders"],
             }
         ],
@@ -156,8 +156,8 @@ def test_status(call: Call, context: Context, brokers: Brokers, capsys: pytest.C
         "=======+===========+===========+=============+===========+=========+=====+=====================",
         "orders |         0 |         3 |           3 |         0 |       5 |   2 | 2026-11-20T03:00:00Z",
         "orders |         1 |         3 |           3 |         0 |       3 |   0 | -",
-        "warning: unfinished run: run 20261120T030000Z, planned at 2026-11-20T04:05:00Z, is not finished, and nobody "
-        "is at work on it; the next run finishes it first",
+        "warning: unfinished run: run 20261120T030000Z, planned at 2026-11-20T04:05:00Z, is not finished, and no DAG "
+        "run is at work on it; the next run finishes it first",
         "  - airflow dags trigger archive_orders",
     ]
 
@@ -369,7 +369,7 @@ def test_show(call: Call, context: Context, capsys: pytest.CaptureFixture[str]) 
     [
         (
             ["show", "orders", "20261120T090000Z"],
-            "Archive orders has no run 20261120T090000Z. Its last ones: 20261120T02",
+            "Archive orders has no run 20261120T090000Z. Its last runs: 20261120T02",
         ),
         (["show", "orders", "yesterday"], "RUN: expected a time like 2026-11-21T05:00:00Z, found 'yesterday'"),
         (["show", "nobody", "last"], "No archive 'nobody' in "),

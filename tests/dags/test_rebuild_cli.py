@@ -75,7 +75,7 @@ def test_a_failed_run_fails_the_command(
     [
         ((), "Give either --hour or --run."),
         (("--run", RUN, "--hour", HOUR), "Give either --hour or --run."),
-        (("--run", "20261120T030000Z"), f"Archive orders has no run 20261120T030000Z. Its last ones: {RUN}."),
+        (("--run", "20261120T030000Z"), f"Archive orders has no run 20261120T030000Z. Its last runs: {RUN}."),
         (("--hour", "2026-11-20T09:00:00Z"), "archive orders has no records of hour 2026-11-20T09:00:00Z; expected"),
     ],
 )

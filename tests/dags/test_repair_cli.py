@@ -157,7 +157,7 @@ def test_a_key_that_is_no_damaged_object(
     before = stored(settled)
     assert call("repair", "orders", "--lost", "orders/typo") == 1
     told = capsys.readouterr().err
-    assert "orders/typo is neither missing nor damaged, or no object of archive orders" in told
+    assert "orders/typo is neither missing nor damaged, or not of archive orders" in told
     assert stored(settled) == before
     assert confs(session) == []
 

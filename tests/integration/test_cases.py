@@ -118,7 +118,7 @@ def test_case_5_code_that_writes_other_bytes_refuses_an_older_plan(
 ) -> None:
     work = archiver.plan(hour(0))
     monkeypatch.setattr(archive_step, "ENCODING", 4)
-    told = f"run {hour(0).id} was planned for encoding 3, this code writes 4: it would not give the same bytes"
+    told = f"run {hour(0).id} was planned for encoding 3, this code writes 4: its bytes would differ"
     with pytest.raises(PermanentError, match=told):
         archiver.job(plain=True).run(work.archive[0])
     assert archiver.objects() == {}

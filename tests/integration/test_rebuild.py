@@ -121,7 +121,7 @@ def test_a_run_that_kafka_does_not_have_any_more_stays_as_it_is(archiver: Archiv
     work = rebuild_run(archiver.context, hour(1).id)
     delete_records(archiver.kafka.bootstrap_servers, archiver.topics[0], 3)
     archiver.choose(lost_offsets="record_loss")
-    with pytest.raises(PolicyError, match=r"cannot be rebuilt; what it stored stays as it is"):
+    with pytest.raises(PolicyError, match=r"cannot be rebuilt; its stored objects stay as they are"):
         archiver.job(plain=True).run(work.archive[0])
     assert archiver.etags() == before
 

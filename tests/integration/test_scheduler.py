@@ -219,7 +219,7 @@ def test_a_task_whose_process_is_killed_for_good_is_told_too(airflow: Airflow, k
         assert airflow.wait_for_runs(dag, 1) == {run: "failed"}
         [document] = until(lambda: webhook.documents)
     assert document["task"] == "archive"
-    assert document["cause"].startswith("the task's process ended without a word")
+    assert document["cause"].startswith("the task's process ended without reporting an error")
     assert document["planned"] == f"1 offsets of 1 partitions: {topic}[0] [0, 1)"
     # The job does not live on without its task.
     job.wait(timeout=30)

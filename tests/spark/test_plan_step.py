@@ -75,7 +75,7 @@ def test_an_object_of_an_earlier_attempt_is_not_replaced_by_less(archiver: Archi
     intent = Intent(archive=archiver.archive.archive, run=hour(0).id, attempt=1, keys=tuple(sorted(before)))
     assert ledger.put_intent(intent, ledger.intent(hour(0).id))
     delete_records(archiver.kafka.bootstrap_servers, archiver.topics[0], 15)
-    with pytest.raises(IntegrityError, match="writing the chunk again would lose them"):
+    with pytest.raises(IntegrityError, match="writing the chunk again would lose records"):
         archiver.job().run(work.archive[0])
     assert archiver.etags() == before
 
