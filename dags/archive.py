@@ -9,7 +9,7 @@
 | `close_hours` | proves the hours that are complete now, and announces each as an asset event |
 
 Every task may be cleared alone, at any time: the plan is never made anew, and the same plan gives the same bytes.
-An interval that failed is finished by the next run. Two runs of one archive never work at the same time.
+The next run finishes a failed interval. Two runs of one archive never work at the same time.
 """
 
 from pathlib import Path
@@ -18,7 +18,7 @@ from airflow.sdk import get_parsing_context
 
 from kafka_archiver.orchestration.dags import archive_dags
 
-# A YAML file that is wrong has no DAG here; archive_errors.py beside this file shows what is wrong with it.
+# A wrong YAML file has no DAG here; archive_errors.py beside this file shows its error.
 _dags, _ = archive_dags(
     text=__doc__ or "",
     job=Path(__file__).parents[1] / "spark_jobs" / "archive.py",

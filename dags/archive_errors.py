@@ -1,7 +1,7 @@
-"""Has no DAG: shows the archives whose YAML is wrong, as an import error of this file.
+"""Shows the errors of wrong YAML files as an import error of this file. Has no DAG.
 
-Airflow stops every DAG of a file that has an import error. So the error is here, and the DAGs of the other archives,
-in archive.py, go on.
+An import error stops every DAG of its file. So the error is here, and the DAGs of the other archives, in archive.py,
+go on.
 """
 
 from pathlib import Path
@@ -11,7 +11,7 @@ from airflow.sdk import get_parsing_context
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.orchestration.dags import archive_dags
 
-# Nothing to show to a task that is about to run.
+# Not when Airflow parses for a task that is about to run.
 if get_parsing_context().dag_id is None:
     _, _errors = archive_dags(text=__doc__ or "", job=Path(__file__))
     if _errors:

@@ -1,8 +1,8 @@
 """Archive planned runs of one archive: spark-submit archive.py DOCUMENT
 
-The document is that of kafka_archiver/job.py, as JSON. Addresses and credentials are in the environment variable
+DOCUMENT is the JSON of kafka_archiver/job.py. Addresses and credentials are in the environment variable
 KAFKA_ARCHIVER_ENDPOINTS (JSON), never in an argument.
-Exit codes: 0 done, 64 trying again is of no use, 75 trying again may help, 1 unknown.
+Exit codes: 0 done, 64 a retry would not help, 75 a retry may help, 1 unknown.
 """
 
 import gc
@@ -12,6 +12,6 @@ from kafka_archiver.driver.archive import main
 
 if __name__ == "__main__":
     code = main(sys.argv[1:])
-    # Else Python searches all that it holds for cycles before it ends: a tenth of a CPU second.
+    # Without this, Python searches all objects for cycles before it exits: a tenth of a CPU second.
     gc.freeze()
     sys.exit(code)

@@ -1,4 +1,4 @@
-"""An hour proved alone, by what its archive assumes of the order of times (`timestamp.max_disorder`). Pure."""
+"""Proves single hours by what the archive assumes about the order of times (`timestamp.max_disorder`). Pure."""
 
 from kafka_archiver.intervals import hours_between, to_hour
 from kafka_archiver.manifest import Manifest
@@ -10,9 +10,9 @@ from kafka_archiver.ranges import Range, subtract
 
 
 def assumed(plan: Plan, manifest: Manifest | None, after: Progress) -> dict[int, Judgement]:
-    """The hours of a backfill's interval that are complete as long as no record is that much older than an earlier one.
+    """The hours of a backfill's interval that are complete if the assumption holds.
 
-    :param after: the progress with this run.
+    :param after: the progress that includes this run.
     """
     if plan.max_disorder_ms is None or manifest is None:
         return {}
@@ -27,16 +27,16 @@ def assumed(plan: Plan, manifest: Manifest | None, after: Progress) -> dict[int,
 
 
 def _has_all(planned: PartitionPlan, known: PartitionProgress, limit_ms: int) -> bool:
-    """Whether nothing of the interval is before or behind what was archived, by the assumption.
+    """Whether, by the assumption, no record of the interval lies outside the archived offsets.
 
-    What else is known of the log must not contradict it, and all of the range must have been looked at for that: in
-    what another backfill has read, one record of a wrong clock may have hidden all behind it.
+    The known times of the log must not contradict the assumption, and all of the range must have been read to know
+    them: in another backfill's range, one record with a wrong clock may have hidden all behind it.
     """
     order = known.order or Order()
     taken = [Range(*r) for r in known.covered + known.earlier]
-    # What retention removed may have been of the interval; what open transactions hold back, too.
+    # Records of the interval may be among those that retention removed, or that open transactions hold back.
     cut = 0 < planned.start <= planned.log_start and bool(subtract(Range(planned.start - 1, planned.start), taken))
-    # A further revision has not looked at the end of the log again, and what came there since may be of it as well.
+    # A further revision has no high watermark, so records that came since may be of the interval, too.
     held = planned.end == planned.log_end and (planned.high is None or planned.high > planned.log_end)
     same = known.generation == planned.generation
     return same and not cut and not held and order.has(Range(planned.start, planned.end)) and order.disorder <= limit_ms

@@ -1,6 +1,6 @@
 """An object's checksum: the CRC-32 of all its bytes, which every S3 with additional checksums knows. Pure.
 
-By ISA-L, and so for the writer. Whatever is read back is checked by zlib.
+By ISA-L, for the writer. The audit checks with zlib instead.
 """
 
 from collections.abc import Iterable
@@ -9,14 +9,14 @@ from isal import isal_zlib
 
 
 def crc32(data: bytes | memoryview, before: int = 0) -> int:
-    """The CRC-32 of bytes, behind others with the CRC-32 `before`."""
+    """The CRC-32 of bytes that follow other bytes, whose CRC-32 is `before`."""
     return int(isal_zlib.crc32(data, before))
 
 
 def joined(parts: Iterable[tuple[int, int]]) -> int:
-    """The CRC-32 of a whole.
+    """The CRC-32 of consecutive parts.
 
-    :param parts: of each its CRC-32 and how many bytes it has, from the first to the last.
+    :param parts: the CRC-32 and the size in bytes of each part, in order.
     """
     whole = 0
     for crc, size in parts:

@@ -14,6 +14,6 @@ Int64s = npt.NDArray[np.int64]
 
 def column(batch: "pa.RecordBatch", name: str) -> Int64s:
     """A column of 64-bit integers, not copied."""
-    # Not to_numpy(), which imports pandas: half a CPU second a process.
+    # Not to_numpy(), which imports pandas: half a CPU second for each process.
     numbers = batch.column(name)
     return np.frombuffer(numbers.buffers()[1], np.int64, len(numbers), 8 * numbers.offset)

@@ -21,7 +21,7 @@ def _in_utc(moment: datetime) -> datetime:
         utc = moment.astimezone(UTC)
     except OverflowError as error:
         raise ValueError("no such time in UTC: dates go from year 1 to 9999") from error
-    # Airflow's times are a subclass with an arithmetic of its own, in which to_ms fails.
+    # Airflow's times are a subclass of datetime whose arithmetic breaks to_ms.
     return datetime.combine(utc.date(), utc.time(), UTC)
 
 
@@ -46,15 +46,15 @@ class Document(Value):
 
     def to_json(self) -> bytes:
         """The document's bytes: UTF-8 JSON, deterministic, ending in a newline."""
-        # Python's own encoder makes the same bytes, with five times the time and memory for large manifests.
+        # The json module makes the same bytes, but needs five times the time and memory for large manifests.
         return self.model_dump_json(indent=2).encode() + b"\n"
 
     @classmethod
     def from_json(cls, data: bytes, name: str) -> Self:
         """Read a document.
 
-        :param name: where it came from, for the message.
-        :raises DocumentError: it is not JSON, or not this kind of document.
+        :param name: the document's place, for messages.
+        :raises DocumentError: the data is not JSON, or not this kind of document.
         """
         try:
             document = cls.model_validate_json(data, strict=True)
@@ -64,22 +64,22 @@ class Document(Value):
                 f"{name} is not a readable {cls.__name__.lower()} document: {faults}. "
                 "It was damaged or written by another version; restore it from a backup of the store"
             ) from error
-        # A later release may have more fields: the digests that others hold are of these bytes.
+        # Keep the bytes: digests in other documents are of them, and a later release may have more fields.
         document._stored = data
         return document
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the document's bytes, in hex: as they were read, else as they will be written."""
+        """SHA-256 of the document's bytes in hex: the bytes that were read, else those that will be written."""
         return hashlib.sha256(self._stored or self.to_json()).hexdigest()
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """A changed copy; it is not what was read any more."""
+        """A changed copy, without the bytes that were read."""
         copy = super().model_copy(update=update, deep=deep)
         copy._stored = None
         return copy
 
-    # Where a value came from is no part of it.
+    # Equal values are equal documents, whatever bytes were read.
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and self.__dict__ == other.__dict__
 

@@ -1,7 +1,7 @@
-"""What can go wrong, by what the caller should do about it.
+"""The errors, by what the caller should do about them.
 
 An orchestrator retries `TransientError` and gives up at once on every other `ArchiverError`.
-Messages say what was found, what was expected and what to do, in words for the person on call.
+Messages say what was found, what was expected and what to do, for the person on call.
 """
 
 import json
@@ -14,11 +14,11 @@ class ArchiverError(Exception):
 
 
 class PermanentError(ArchiverError):
-    """Trying again changes nothing: a person (or a setting) has to."""
+    """A retry would not help: a person has to act, or a setting has to change."""
 
 
 class TransientError(ArchiverError):
-    """Trying again may help: a timeout, a throttled request, a broker that restarts."""
+    """A retry may help: a timeout, a throttled request, a broker that restarts."""
 
 
 class ConfigError(PermanentError):
@@ -26,18 +26,18 @@ class ConfigError(PermanentError):
 
 
 class DocumentError(PermanentError):
-    """A ledger document cannot be read as what it claims to be."""
+    """A ledger document cannot be read, or is not the document that its key promises."""
 
 
 class IntegrityError(PermanentError):
-    """What is stored is not what was promised: a missing, different or unexplained object or offset."""
+    """The store or the account differs from what was promised: a missing, different or unexplained object or offset."""
 
 
 class PolicyError(PermanentError):
     """The brokers' state needs a decision that the archive's policies leave to a person.
 
-    `policy`: which one decides, if it is one; `where`: the partition; `choice`: with which it goes on. The message is
-    what was `found`, and `advice`; `choices` has the command of each choice, that which goes on first.
+    `policy`: the deciding policy, if there is one; `where`: the partition; `choice`: the choice that goes on. The
+    message is `found` and `advice`; `choices` has the command of each choice, the one that goes on first.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class PolicyError(PermanentError):
 class BadRecordError(PermanentError):
     """Records that the archive's format cannot hold, or whose value is too large or not what `value.decode` says.
 
-    `records` says why of each offset, in offset order; `offset` and `reason` are the first one's.
+    `records`: the reason for each offset, in offset order; `offset` and `reason` are those of the first record.
     """
 
     def __init__(self, topic: str, partition: int, records: Mapping[int, str], choices: str = "") -> None:
@@ -71,7 +71,7 @@ class BadRecordError(PermanentError):
         self._arguments = (topic, partition, self.records, choices)
 
     def __reduce__(self) -> tuple[type["BadRecordError"], tuple[str, int, Mapping[int, str], str]]:
-        # Raised in a Spark task, caught in the driver: the default would pickle the message alone.
+        # A Spark task raises it and the driver catches it; the default would pickle only the message.
         return type(self), self._arguments
 
 
@@ -82,31 +82,31 @@ _KINDS: dict[str, type[ArchiverError]] = {
 
 
 class Failure(NamedTuple):
-    """An error as a value, which a task hands to the driver, and the driver to Airflow. `kind`: the error's class."""
+    """An error as a value. Spark tasks hand it to the driver, and the driver to Airflow. `kind`: the error's class."""
 
     kind: str
     message: str
 
     @classmethod
     def of(cls, error: ArchiverError) -> Self:
-        """The error, as the nearest class that is for everybody's use."""
+        """The error as the nearest class that can be made again from a message."""
         return cls(
             next((c.__name__ for c in type(error).__mro__ if c.__name__ in _KINDS), "PermanentError"), str(error)
         )
 
     def error(self) -> ArchiverError:
-        """The error, to be raised."""
+        """The error to raise."""
         return _KINDS[self.kind](self.message)
 
     def to_json(self) -> str:
-        """For the file of a driver that runs beside its task."""
+        """The text of the file that a driver on the task's machine writes."""
         return json.dumps(self._asdict())
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """What `to_json` wrote.
+        """The inverse of `to_json`.
 
-        :raises ValueError: it is something else.
+        :raises ValueError: the text is something else.
         """
         found = json.loads(text)
         if not isinstance(found, dict) or found.get("kind") not in _KINDS or not isinstance(found.get("message"), str):

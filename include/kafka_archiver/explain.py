@@ -1,4 +1,4 @@
-"""What is wrong with values that a person wrote, in the words of the YAML. Pure."""
+"""Explains what is wrong with a YAML, by its keys. Pure."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -9,15 +9,15 @@ from kafka_archiver.secrets import SECRET, key_name
 
 
 def explain(error: ValidationError, unknown: Callable[[str], str], under: tuple[str, ...] = ()) -> Iterator[str]:
-    """What is wrong, a line a key.
+    """What is wrong, one line for each key.
 
-    :param unknown: what to say of a key that the model does not have.
-    :param under: the keys of the YAML under which the model stands.
+    :param unknown: gives the message for a key that the model does not have.
+    :param under: the YAML's keys above the model.
     """
     expected: dict[str, list[str]] = {}
     found: dict[str, str] = {}
     for fault in error.errors():
-        # pydantic names the branch of a union it tried; a reader of the YAML knows only its keys.
+        # pydantic also names the branch of a union; the YAML has only keys.
         where = ".".join(key_name(p) for p in (*under, *fault["loc"]) if not _is_branch(str(p)))
         if fault["type"] == "extra_forbidden":
             yield unknown(where)
@@ -44,9 +44,9 @@ _PLAIN = {
 
 
 def _found(kind: str, value: Any) -> str:
-    """The end of an error: what was found, or only of what kind it is where it may be a secret."""
+    """The end of an error: the value that was found, or only its kind if it may be a secret."""
     if kind == "value_error" and isinstance(value, dict):
-        # Of keys that do not go together, which the message names.
+        # The message names the keys that do not go together.
         return ""
     if isinstance(value, bool | int | float | str) and kind not in (SECRET, "model_type"):
         return f"; found {value!r}"
@@ -54,14 +54,14 @@ def _found(kind: str, value: Any) -> str:
 
 
 def kind_of(value: Any) -> str:
-    """What kind of YAML it is, in words."""
+    """The kind of a YAML value, in words."""
     return _KINDS.get(type(value), "something else")
 
 
 _KINDS = {
     dict: "a mapping",
     list: "a list",
-    str: "text that is not shown, since it may hold a secret",
+    str: "text (not shown, because it may hold a secret)",
     bool: "true or false",
     int: "a number",
     float: "a number",

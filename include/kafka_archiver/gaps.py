@@ -1,7 +1,7 @@
-"""Sets of offsets inside a chunk, as small as they can be said. Pure.
+"""Sets of offsets inside a chunk, stored as small as possible. Pure.
 
-A compacted topic, or one with transactions of one record, lacks every second offset: as ranges that is half a million
-for a million offsets, as bits it is 125 kB.
+A compacted topic, or a topic with transactions of one record, may lack every second offset. For a million offsets that
+is half a million ranges, or 125 kB of bits.
 """
 
 import base64
@@ -44,7 +44,7 @@ class Bitmap(Value):
     bitmap: Annotated[str, AfterValidator(_base64)]
 
 
-# Few offsets as sorted ranges that do not touch, many as bits; which of the two is a function of the set alone.
+# Few ranges: sorted, not touching. Many: bits. The form depends on the set alone.
 Gaps: TypeAlias = tuple[OffsetRange, ...] | Bitmap
 
 
@@ -67,7 +67,7 @@ def pack(start: int, end: int, rows: "Rows") -> Gaps:
 
 
 def unpack(start: int, end: int, gaps: Gaps) -> "Rows":
-    """The ranges that `pack` was given.
+    """The inverse of `pack`.
 
     :raises ValueError: the bits are not those of a chunk of this length.
     """
@@ -78,18 +78,18 @@ def unpack(start: int, end: int, gaps: Gaps) -> "Rows":
     data = np.frombuffer(base64.b64decode(gaps.bitmap), np.uint8)
     bits = np.unpackbits(data)
     if len(data) != -(-(end - start) // 8) or bits[end - start :].any():
-        raise ValueError(f"{len(data)} bytes are no bitmap of {end - start} offsets")
+        raise ValueError(f"{len(data)} bytes are not a bitmap of {end - start} offsets")
     edges = np.flatnonzero(np.diff(bits[: end - start].view(np.int8), prepend=0, append=0))
     return (edges + start).reshape(-1, 2)
 
 
 def count(rows: "Rows") -> int:
-    """How many offsets the ranges have."""
+    """The number of offsets in the ranges."""
     return int((rows[:, 1] - rows[:, 0]).sum())
 
 
 def outside(rows: "Rows", there: Range) -> "tuple[Rows, Rows]":
-    """What of the ranges lies inside `there`, and what outside."""
+    """The ranges' offsets inside `there`, and those outside."""
     import numpy as np
 
     def cut(low: int, high: int) -> "Rows":
@@ -118,7 +118,7 @@ def beside(rows: "Rows", known: "Rows") -> int:
 
 
 def merged(*parts: "Rows") -> "Rows":
-    """The offsets of all of them, which have none in common, as sorted ranges that do not touch."""
+    """The union of disjoint sets of offsets, as sorted ranges that do not touch."""
     import numpy as np
 
     rows = np.concatenate(parts)

@@ -48,10 +48,10 @@ def parse_run_id(text: str) -> datetime:
 def duration(text: str) -> timedelta:
     """A number and a unit: 90s, 30m, 12h, 1d or 2w.
 
-    :raises ValueError: it is neither.
+    :raises ValueError: the text is something else.
     """
     seconds = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}.get(text[-1:])
-    # More digits would be more weeks than dates can go back.
+    # More digits could be more weeks than dates have.
     if seconds is None or not text[:-1].isdecimal() or len(text) > 6:
         raise ValueError(f"expected a time like 90s, 30m, 12h, 1d or 2w, found {text!r}")
     return timedelta(seconds=int(text[:-1]) * seconds)

@@ -1,8 +1,8 @@
-"""What the driver of the job `archive` must know: a document and, apart from it, the endpoints. Pure.
+"""The input of the job `archive`: a document and, separately, the endpoints. Pure.
 
 The task `archive` writes both and the job's main program reads both. The document is an argument, which everybody may
-read. The endpoints go the way of `orchestration/submit/handover.py`, addresses and credentials together: on Kubernetes
-it is a person who has written them. A job of another name has another document.
+read. `orchestration/submit/handover.py` hands over the endpoints, addresses and credentials together; on Kubernetes a
+person has written them into a Secret. A job of another name has another document.
 """
 
 import json
@@ -17,13 +17,13 @@ from kafka_archiver.errors import ConfigError
 from kafka_archiver.plan import BadRecord
 
 if TYPE_CHECKING:
-    # It brings YAML, which the driver does without.
+    # Not at runtime: it imports YAML, which the driver does not need.
     from kafka_archiver.config import Archive
 
-# The environment variable with the endpoints; and, where the driver runs beside the task, with the file in which it
-# leaves what failed, as JSON of kafka_archiver.errors.Failure.
+# Environment variables. ENDPOINTS: the endpoints. VERDICT: the file in which a driver on the task's machine writes the
+# failure, as JSON of kafka_archiver.errors.Failure.
 ENDPOINTS, VERDICT = "KAFKA_ARCHIVER_ENDPOINTS", "KAFKA_ARCHIVER_VERDICT"
-# auto is native as long as no transform is written in Spark.
+# `auto` means native.
 Reader = Literal["auto", "spark", "native"]
 
 
@@ -44,9 +44,9 @@ class Endpoints:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """What `to_json`, or a person, wrote.
+        """The inverse of `to_json`; on Kubernetes a person wrote the text.
 
-        :raises ConfigError: it is something else. It holds credentials: the message has nothing of it.
+        :raises ConfigError: the text is something else. The message quotes nothing of it: it holds credentials.
         """
         try:
             found = json.loads(text)
@@ -57,9 +57,9 @@ class Endpoints:
 
 
 class ArchiveJob(Value):
-    """Which runs to archive, from where, within which limits, by which policies. Nothing in it is secret.
+    """The runs to archive, with limits and policies. It holds no secrets.
 
-    `store`: its URL. `runs`: their names in the ledger. `memory_bytes`: what one task holds back before it spills.
+    `store`: its URL. `runs`: their names in the ledger. `memory_bytes`: how much one task buffers before it spills.
     """
 
     job: Literal["archive"] = "archive"
@@ -73,7 +73,7 @@ class ArchiveJob(Value):
 
     @classmethod
     def of(cls, archive: "Archive", runs: Sequence[str]) -> Self:
-        """The job for some runs of an archive, by its policies of today."""
+        """The job for some runs of an archive, with its present policies."""
         return cls(
             archive=archive.archive,
             store=archive.store.url,
@@ -85,18 +85,18 @@ class ArchiveJob(Value):
         )
 
     def to_argument(self) -> str:
-        """The document as one argument: JSON in a line.
+        """The document as one argument: JSON in one line.
 
-        YARN replaces doubled braces in arguments, so no brace but the outer ones is there; all others are in strings.
+        YARN replaces doubled braces in arguments. So all braces but the outer ones, which are in strings, are escaped.
         """
         inner = self.model_dump_json()[1:-1].replace("{", "\\u007b").replace("}", "\\u007d")
         return f"{{{inner}}}"
 
     @classmethod
     def from_arguments(cls, arguments: Sequence[str]) -> Self:
-        """What `to_argument` gave.
+        """The inverse of `to_argument`.
 
-        :raises ConfigError: it is something else.
+        :raises ConfigError: the arguments are something else.
         """
         expected = "expected one argument, the document of a job `archive` as the DAG's task `archive` writes it"
         if len(arguments) != 1:

@@ -1,11 +1,11 @@
-"""Names of objects and documents. Pure; a key never means two things.
+"""Names of objects and documents. Pure; no two things share a key.
 
 Data:   <topic>/<path of the layout>/<topic>+<partition>+<chunk start, 20 digits>[+g<generation>][+r<revision>].<ext>
         _dead_letter/<topic>/… for the records that the archive's format cannot hold
 Ledger: _ledger/_topics/<topic>.json, which archive has a topic here
         _ledger/<archive>/line/<number, 12 digits>.json, the plans in their order
         _ledger/<archive>/runs/<run>/{plan,intent,manifest,commit,settled}.json, …/hours/2026-11-21/05[+<page>].json
-A run is named after the start of its interval, a rebuild of it has its revision behind that: 20261121T050000Z+r1.
+A run is named after the start of its interval. A rebuild adds its revision: 20261121T050000Z+r1.
 """
 
 import re
@@ -21,14 +21,14 @@ _OBJECT = re.compile(
     r"(?P<topic>[^+]+)\+(?P<partition>\d+)\+(?P<start>\d{20})(\+g(?P<generation>\d+))?(\+r(?P<revision>\d+))?\..+"
 )
 _RUN = re.compile(r"(?P<start>[^+]+)(\+r(?P<revision>[1-9]\d*))?")
-# What an archive's own folders are called, and no topic's.
+# Names of the archiver's own folders; no topic's folder has them.
 RESERVED = frozenset({LEDGER, DEAD_LETTER})
-# Of records without a usable time: what Hive, Spark and DuckDB read as a null partition value.
+# For records without a usable time: Hive, Spark and DuckDB read it as a null partition value.
 NO_TIME = "__HIVE_DEFAULT_PARTITION__"
 
 
 class Place(NamedTuple):
-    """What the name of an object says: which chunk it is of, and in which revision of the plan."""
+    """The parts of an object's name: its chunk, and the revision of the plan."""
 
     topic: str
     partition: int
@@ -38,9 +38,9 @@ class Place(NamedTuple):
 
 
 def encode(name: str) -> str:
-    """A name as one path segment: percent-encoded, never sanitised, so two names never meet.
+    """A name as one path segment: percent-encoded, never sanitised, so different names stay different.
 
-    Letters, digits, `.`, `_`, `-` and `~` stay. A name the store uses itself is told apart by its first character.
+    Letters, digits, `.`, `_`, `-` and `~` stay. In a reserved name, the first character is encoded too.
     """
     if name in RESERVED or name in (".", ".."):
         return f"%{ord(name[0]):02X}{name[1:]}"
@@ -48,15 +48,15 @@ def encode(name: str) -> str:
 
 
 def decode(segment: str) -> str:
-    """The name that `encode` wrote."""
+    """The inverse of `encode`."""
     return unquote(segment)
 
 
 def object_key(place: Place, path: str, extension: str, dead_letter: bool = False) -> str:
-    """The key of the object that holds the records of one chunk that are filed under `path`.
+    """The key of the object with those records of one chunk that are filed under `path`.
 
     :param extension: with its dot, for example `.jsonl.gz`.
-    :param dead_letter: the object of the records that the archive's format cannot hold.
+    :param dead_letter: for records that the archive's format cannot hold.
     """
     name = encode(place.topic)
     suffix = f"+g{place.generation}" * bool(place.generation) + f"+r{place.revision}" * bool(place.revision)
@@ -65,7 +65,7 @@ def object_key(place: Place, path: str, extension: str, dead_letter: bool = Fals
 
 
 def topic_prefix(topic: str, dead_letter: bool = False) -> str:
-    """Where all objects of a topic are, with the closing slash."""
+    """The prefix of all objects of a topic, with the closing slash."""
     return f"{DEAD_LETTER}/" * dead_letter + f"{encode(topic)}/"
 
 
@@ -80,7 +80,7 @@ def run_name(interval: str, revision: int) -> str:
 
 
 def split_run(run: str) -> tuple[datetime, int]:
-    """Where the interval of a run starts, and the run's revision.
+    """The start of a run's interval, and the run's revision.
 
     :raises ValueError: it is not the name of a run.
     """
@@ -91,7 +91,7 @@ def split_run(run: str) -> tuple[datetime, int]:
 
 
 def ledger_prefix(archive: str) -> str:
-    """Where everything of one archive's ledger is, with the closing slash."""
+    """The prefix of one archive's ledger, with the closing slash."""
     return f"{LEDGER}/{encode(archive)}/"
 
 
@@ -101,12 +101,12 @@ def is_ledger(key: str) -> bool:
 
 
 def probe_prefix(archive: str) -> str:
-    """Where `airflow archive doctor` tries the store, with the closing slash."""
+    """The prefix of the objects with which `airflow archive doctor` tries the store, with the closing slash."""
     return f"{ledger_prefix(archive)}doctor/"
 
 
 def run_prefix(archive: str) -> str:
-    """Where the documents of all runs are, with the closing slash."""
+    """The prefix of the documents of all runs, with the closing slash."""
     return f"{ledger_prefix(archive)}runs/"
 
 
@@ -116,7 +116,7 @@ def run_document(archive: str, run: str, name: str) -> str:
 
 
 def split_run_document(archive: str, key: str) -> tuple[str, str] | None:
-    """The run and the document's name that `run_document` wrote; None for any other key."""
+    """The inverse of `run_document`: run and name; None for any other key."""
     prefix = run_prefix(archive)
     run, _, document = key.removeprefix(prefix).partition("/")
     if not key.startswith(prefix) or "/" in document or not document.endswith(".json"):
@@ -129,12 +129,12 @@ def split_run_document(archive: str, key: str) -> tuple[str, str] | None:
 
 
 def line_document(archive: str, number: int) -> str:
-    """The key of the plan that stands at this place of the archive's line; 12 digits."""
+    """The key of the plan at this place of the archive's line; 12 digits."""
     return f"{ledger_prefix(archive)}line/{number:012d}.json"
 
 
 def split_line_document(archive: str, key: str) -> int | None:
-    """The place in the line that `line_document` wrote; None for any other key."""
+    """The inverse of `line_document`; None for any other key."""
     digits = key.removeprefix(f"{ledger_prefix(archive)}line/").removesuffix(".json")
     return int(digits) if digits.isdecimal() and key == line_document(archive, int(digits)) else None
 
@@ -152,7 +152,7 @@ def hour_document(archive: str, hour: int | None, page: int | None = None) -> st
 
 
 def split_hour_document(archive: str, key: str) -> tuple[int | None, int | None] | None:
-    """The hour and the page that `hour_document` wrote, either of which may be None; None for any other key."""
+    """The inverse of `hour_document`: hour and page, either may be None; None for any other key."""
     name, _, digits = key.removesuffix(".json").partition("+")
     page = int(digits) if digits.isdecimal() else None
     day, _, start = name.removeprefix(f"{ledger_prefix(archive)}hours/").partition("/")
@@ -165,7 +165,7 @@ def split_hour_document(archive: str, key: str) -> tuple[int | None, int | None]
 
 
 def claim_document(topic: str) -> str:
-    """The key of the word that says whose a topic is; no archive's name begins with `_`."""
+    """The key of the claim that says which archive has a topic; no archive's name begins with `_`."""
     return f"{LEDGER}/_topics/{encode(topic)}.json"
 
 
@@ -180,7 +180,7 @@ def audit_document(archive: str) -> str:
 
 
 def split_object_key(key: str) -> Place | None:
-    """What the name of an object says, dead-lettered or not; None for a key of another form."""
+    """The inverse of `object_key`, dead-lettered or not; None for a key of another form."""
     found = _OBJECT.fullmatch(key.rsplit("/", 1)[-1])
     if found is None:
         return None

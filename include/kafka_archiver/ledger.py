@@ -1,7 +1,7 @@
 """The ledger: an archive's documents on its store.
 
-The plans stand in one line, each created where nothing is; ends of runs and manifests are written once; intents, proofs
-and the progress replace what was read, and nothing else.
+The plans stand in one line; each is created only where no document is. Ends of runs and manifests are written once.
+Intents, proofs and the progress replace only the version that was read.
 """
 
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ AnyDocument = TypeVar("AnyDocument", Plan, Intent, Manifest, Commit, Settled, Ho
 
 
 class Stored(NamedTuple, Generic[AnyDocument]):
-    """A document as it was read, and its place in time: only while it is still the same may it be replaced."""
+    """A document as it was read, and its ETag: it may be replaced only while it is still the same."""
 
     document: AnyDocument | None
     etag: str | None
@@ -45,9 +45,9 @@ class Stored(NamedTuple, Generic[AnyDocument]):
 class Ledger:
     """The documents of one archive.
 
-    Whatever is read has been checked to be the document its key promises.
+    Each document that is read is checked to be the document that its key promises.
 
-    :raises DocumentError: from every method that reads: what is stored is damaged, or another document.
+    :raises DocumentError: in every method that reads: the document is damaged, or another document.
     """
 
     store: Store
@@ -56,7 +56,7 @@ class Ledger:
     # The line.
 
     def planned(self, number: int) -> Plan | None:
-        """The plan at this place of the line; None when nobody has come so far."""
+        """The plan at this place of the line; None when the line does not reach so far."""
         key = line_document(self.archive, number)
         plan = self._read(Plan, key)
         if plan and plan.number != number:
@@ -75,13 +75,13 @@ class Ledger:
         return [number for s in listed if (number := split_line_document(self.archive, s.key)) is not None]
 
     def append(self, plan: Plan) -> bool:
-        """Put a plan at its place of the line. False when that has been taken meanwhile."""
+        """Put a plan at its place of the line. False when another planner has taken the place."""
         return self.store.create(line_document(self.archive, plan.number), self._bytes(plan))
 
     def require_in_line(self, plan: Plan) -> None:
-        """See that a plan stands at its place of the line: else the archiver does not know its run.
+        """Check that a plan stands at its place of the line: otherwise the archiver does not know its run.
 
-        :raises IntegrityError: another one does, and has its offsets, or none.
+        :raises IntegrityError: the place is empty, or has another plan with the same offsets.
         """
         other = self.planned(plan.number)
         if other == plan:
@@ -89,19 +89,19 @@ class Ledger:
         place = f"place {plan.number} of the line of archive {self.archive}"
         if other is None:
             raise IntegrityError(
-                f"{place} is empty, and run {plan.run} stood there: somebody deleted it, and the next run would take "
-                f"its offsets again. {repair(self.archive)} puts it back"
+                f"{place} is empty, and run {plan.run} stood there: somebody deleted the plan, and the next run would "
+                f"take its offsets again. {repair(self.archive)} puts the plan back"
             )
         raise IntegrityError(
             f"{place} has run {other.run}, and not {plan.run} as {self._name(self._run_key(plan.run, 'plan'))} says: "
-            "the place was deleted, and another plan has taken it, and the offsets. Nothing more is written for run "
-            f"{plan.run}; `airflow archive audit {self.archive}` says what it has left"
+            "somebody deleted the place, and another plan has taken the place and the offsets. Nothing more is written "
+            f"for run {plan.run}; `airflow archive audit {self.archive}` says what it has left"
         )
 
     # Runs.
 
     def plan(self, run: str) -> Plan | None:
-        """The plan of a run; None when it has none, or nobody has gone on with it yet."""
+        """The plan of a run; None when it has none, or only in the line so far."""
         return self._read(Plan, self._run_key(run, "plan"), run=run)
 
     def file_plan(self, plan: Plan) -> None:
@@ -111,7 +111,7 @@ class Ledger:
             if known != plan:
                 raise IntegrityError(
                     f"{self._name(self._run_key(plan.run, 'plan'))} is not the plan at place {plan.number} of the "
-                    "line: somebody wrote it. Restore it from that one"
+                    "line: somebody changed it. Restore it from the document in the line"
                 )
 
     def intent(self, run: str) -> Stored[Intent]:
@@ -124,7 +124,7 @@ class Ledger:
         if not self._replace(key, data, before):
             return None
         now = self.store.version(key)
-        # By its bytes: of half a million objects a second document would be gigabytes.
+        # Compare bytes: for half a million objects a second parsed document would take gigabytes.
         return Stored(intent, now.etag) if now and now.data == data else None
 
     def manifest(self, run: str) -> Manifest | None:
@@ -132,9 +132,9 @@ class Ledger:
         return self._read(Manifest, self._run_key(run, "manifest"), run=run)
 
     def sound_manifest(self, run: str, made: Commit | None = None) -> Manifest | None:
-        """What a run wrote: of a final run as it was committed, of another one as it stands, None when it has none.
+        """The manifest of a run: of a final run only as it was committed; None when the run has none.
 
-        :param made: how the run ended, where that has been read.
+        :param made: how the run ended, if the caller has read it.
         :raises IntegrityError: the manifest of a final run is gone, or is not the one that was committed.
         """
         made, manifest = made or self.commit(run), self.manifest(run)
@@ -148,7 +148,7 @@ class Ledger:
         return manifest
 
     def create_manifest(self, manifest: Manifest) -> Manifest:
-        """Store a run's manifest where it has none. Returns the one that counts: this, or the one that was first."""
+        """Store a run's manifest if it has none. Returns the manifest that counts: this one, or the first one."""
         key = self._run_key(manifest.run, "manifest")
         if self.store.create(key, self._bytes(manifest)):
             return manifest
@@ -164,7 +164,7 @@ class Ledger:
         return made is not None and made.outcome == "committed"
 
     def create_commit(self, commit: Commit) -> Commit:
-        """End a run. Returns the end that counts: this one, or the one that was first."""
+        """End a run. Returns the end that counts: this one, or the first one."""
         key = self._run_key(commit.run, "commit")
         if self.store.create(key, self._bytes(commit)):
             return commit
@@ -175,24 +175,24 @@ class Ledger:
         return self._read(Settled, self._run_key(run, "settled"), run=run)
 
     def create_settled(self, settled: Settled) -> None:
-        """Write what settling a run does, if nobody has."""
+        """Write what settling a run does, if it is not written yet."""
         self.store.create(self._run_key(settled.run, "settled"), self._bytes(settled))
 
     def last_committed(self, interval: str) -> str | None:
-        """The highest revision of an interval's run that is committed; None: none is."""
+        """The highest committed revision of an interval's run; None: none is committed."""
         found, revision = None, 0
-        # A further revision is not worked on before the one before it has ended.
+        # Work on a revision begins only when the one before it has ended.
         while made := self.commit(run_name(interval, revision)):
             found = made.run if made.outcome == "committed" else found
             revision += 1
         return found
 
     def current(self, interval: str) -> Plan | None:
-        """The plan that counts for an interval: the last revision that is committed, else the run's own."""
+        """The plan that counts for an interval: the last committed revision's, else the run's own."""
         return self.plan(self.last_committed(interval) or interval)
 
     def written_as(self, plan: Plan) -> Plan:
-        """The plan by which a run's objects were written: what a repair names, the run that it repairs has written."""
+        """The plan that a run's objects were written by: for a repair, the plan of the repaired run."""
         while plan.origin == "repair":
             plan = self.plan(plan.supersedes or "") or self._gone(self._run_key(plan.supersedes or "", "plan"))
         return plan
@@ -216,19 +216,19 @@ class Ledger:
     # Topics.
 
     def claim(self, topic: str) -> str:
-        """Take a topic's place in the store. Returns the archive that has it: this one, or the one that was first."""
+        """Claim a topic for this archive. Returns the archive that has it: this one, or the one that was first."""
         key = claim_document(topic)
         if self.store.create(key, Claim(archive=self.archive, topic=topic).to_json()):
             return self.archive
         return self.claimed(topic) or self._gone(key)
 
     def claimed(self, topic: str) -> str | None:
-        """Which archive has a topic here; None when none has."""
+        """The archive that has claimed a topic in this store; None: none has."""
         key = claim_document(topic)
         data = self.store.get(key)
         return None if data is None else Claim.from_json(data, self._name(key)).archive
 
-    # What is derived.
+    # Derived documents.
 
     def hour(self, hour: int | None) -> HourProof | None:
         """The proof of an hour (whole hours since 1970; None: of the records without a time)."""
@@ -243,7 +243,7 @@ class Ledger:
         return found
 
     def put_hour(self, proof: HourProof, before: Stored[HourProof]) -> bool:
-        """Write an hour's proof in place of the one that was read. False when somebody else was faster."""
+        """Replace the hour's proof that was read. False when another process was faster."""
         return self._replace(hour_document(self.archive, proof.hour), self._bytes(proof), before)
 
     def page(self, proof: HourProof, number: int) -> HourPage:
@@ -260,7 +260,7 @@ class Ledger:
         return page
 
     def put_page(self, page: HourPage, before: Stored[HourProof]) -> bool:
-        """Write a page that the proof which was read does not name yet. False when somebody else was faster."""
+        """Write a new page of the proof that was read. False when another process was faster."""
         hour = None if page.hour_start is None else to_hour(page.hour_start)
         key, data = hour_document(self.archive, hour, page.page), self._bytes(page)
         if self.store.create(key, data):
@@ -268,12 +268,13 @@ class Ledger:
         there = self.store.version(key)
         if there is None or there.data == data:
             return there is not None
-        # Of a proof that was computed again since. In this order: whoever names a page has written the proof before.
+        # The page is of a proof that was computed again since. The order matters: a page is named only by a proof that
+        # was written before.
         now = self.store.version(hour_document(self.archive, hour))
         return (now and now.etag) == before.etag and self.store.replace(key, data, there.etag)
 
     def contributions(self, proof: HourProof) -> tuple[Contribution, ...]:
-        """What the runs that count have added to an hour, in the order of the line, one request a page."""
+        """What the runs that count have added to an hour, in the order of the line; one request for each page."""
         return counting(proof, (self.page(proof, number) for number in range(len(proof.pages))))
 
     def hours(self) -> tuple[int | None, ...]:
@@ -292,10 +293,10 @@ class Ledger:
         return self._version(Progress, progress_document(self.archive))
 
     def put_progress(self, progress: Progress, before: Stored[Progress]) -> bool:
-        """Write the summary in place of the one that was read. False when somebody else was faster."""
+        """Replace the summary that was read. False when another process was faster."""
         return self._replace(progress_document(self.archive), self._bytes(progress), before)
 
-    # How documents are read and written.
+    # Reading and writing documents.
 
     def _run_key(self, run: str, name: str) -> str:
         return run_document(self.archive, run, name)
@@ -334,4 +335,4 @@ class Ledger:
         )
 
     def _gone(self, key: str) -> NoReturn:
-        raise TransientError(f"{self._name(key)} was there when it was to be written, and is gone now")
+        raise TransientError(f"{self._name(key)} existed when it was to be written, and is gone now")

@@ -1,7 +1,7 @@
-"""What killed attempts, zombies and rebuilds leave in a store, and what of it may go. Pure.
+"""What killed attempts, zombies and rebuilds leave in a store, and which of it may be removed. Pure.
 
-Nothing is a leftover that a run at work may still need, that a manifest which counts promises, or that may be another
-archive's: archives may share a store.
+Never a leftover: what a run at work may still need, what a manifest that counts promises, and what may belong to
+another archive, because archives may share a store.
 """
 
 from collections.abc import Iterable
@@ -15,8 +15,8 @@ from kafka_archiver.plan import Plan
 from kafka_archiver.progress import Progress
 from kafka_archiver.ranges import Range, TopicPartition
 
-# upload: begun and never completed. rebuild: of one that was given up. superseded: replaced by another run.
-# attempt: written by an attempt whose manifest does not count. probe: of a doctor that was killed.
+# upload: begun and never completed. rebuild: of a rebuild that was given up. superseded: replaced by another run.
+# attempt: written by an attempt whose manifest does not count. probe: of a killed doctor.
 Kind = Literal["upload", "rebuild", "superseded", "attempt", "probe"]
 
 
@@ -40,7 +40,7 @@ class ListedUpload(NamedTuple):
 def stray_uploads(
     uploads: Iterable[ListedUpload], progress: Progress, unsettled: Iterable[Plan], before: datetime
 ) -> list[Leftover]:
-    """Uploads that began before that moment, of offsets that are settled: whoever still sends is a zombie."""
+    """Uploads of settled offsets that began before a moment: only a zombie could still send them."""
     in_use = frozenset().union(*(plan.places() for plan in unsettled))
     settled = {p.name: p for p in progress.partitions}
 
@@ -51,7 +51,7 @@ def stray_uploads(
         known = settled.get(TopicPartition(place.topic, place.partition))
         if known is None or place.generation > known.generation:
             return False
-        # Of a generation that was given up, nobody archives anything any more.
+        # No run archives an earlier generation any more.
         return place.generation < known.generation or any(place.start in Range(*r) for r in known.covered)
 
     return [Leftover("upload", u.key, None, u.upload_id) for u in uploads if stray(u)]
@@ -60,10 +60,10 @@ def stray_uploads(
 def of_ended(
     plan: Plan, outcome: Outcome, manifest: Manifest | None, intent: Intent | None, superseded: Manifest | None
 ) -> list[Leftover]:
-    """What a run that has ended may have left: objects that no manifest names, and those that it replaced.
+    """What an ended run may have left: objects that no manifest names, and objects that it replaced.
 
-    They need not be there. Parameters: how the run ended, and its documents; `superseded`: the manifest of the run in
-    whose place it came.
+    They may be gone already. Parameters: how the run ended, and its documents; `superseded`: the manifest of the run
+    that it replaced.
     """
     promised = {o.key for o in manifest.stored} if manifest and outcome == "committed" else set()
     kind: Kind = "attempt" if outcome == "committed" else "rebuild" if outcome == "given_up" else "superseded"
@@ -75,7 +75,7 @@ def of_ended(
 
 
 def place_of(key: str) -> Place | None:
-    """What an object's name says, if the object is where we put such objects: another archive may live further down."""
+    """The place of an object, if its key is where we put such objects: another archive may be further down."""
     place = split_object_key(key)
     if place is None:
         return None

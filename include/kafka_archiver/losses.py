@@ -1,4 +1,4 @@
-"""What is gone for good, and which hours that leaves unsure. Pure."""
+"""Losses, and the hours that they leave unsure. Pure."""
 
 from collections.abc import Container, Iterator, Mapping
 from datetime import datetime
@@ -10,14 +10,14 @@ from kafka_archiver.manifest import Manifest
 from kafka_archiver.plan import Plan
 from kafka_archiver.ranges import TopicPartition
 
-# How many offsets behind a loss say up to when it was.
+# How many offsets behind a loss are asked for the time of the loss.
 FIRST_RECORDS = 10
 
 
 class Gone(NamedTuple):
-    """Of no moment before `by` anything is said, nor of what the planners up to place `number` of the line saw.
+    """Marks from before `by`, and marks of planners up to place `number` of the line, cannot be proved any more.
 
-    Both say the same as long as clocks do not go back.
+    Both exclude the same marks as long as clocks do not go back.
     """
 
     by: datetime | None
@@ -25,7 +25,7 @@ class Gone(NamedTuple):
 
 
 class Unsure(Value):
-    """Until when hours may lack records that nobody can bring back, and why."""
+    """The time until which hours may lack lost records, and the reason."""
 
     until: UtcTime
     reason: str
@@ -39,11 +39,11 @@ def gone_by(
     superseded: Manifest | None,
     ended: datetime | None,
 ) -> Gone:
-    """Up to when Kafka may have had what no run ever read.
+    """The time until which Kafka may have had records that no run ever read.
 
-    What a planner finds gone was gone by its later clock, what an attempt finds gone before its run ended.
+    Losses that a planner finds happened before its later clock; losses that an attempt finds, before its run ended.
 
-    :param before: the same without this run.
+    :param before: the result without this run.
     :param known: partitions that earlier runs have seen.
     """
     moments, number = [before], 0
@@ -61,7 +61,7 @@ def gone_by(
 
 
 def _unknown(manifest: Manifest) -> int:
-    """How many offsets were lost of which nobody knows what they held: not those of lost objects."""
+    """The number of lost offsets with unknown records: all but those of lost objects."""
     return manifest.account["lost"] - sum(o.offsets for o in manifest.lost_objects)
 
 
@@ -72,10 +72,10 @@ def unsure(
     floors: list[tuple[TopicPartition, int]],
     left_out: Mapping[TopicPartition, datetime],
 ) -> Iterator[Unsure]:
-    """What this run adds.
+    """The unsure times that this run adds.
 
-    :param floors: logs whose first offset this run was the first to take; something was before it.
-    :param left_out: logs that are not archived from their beginning, and a time before which all of that is.
+    :param floors: logs whose first offset this run was the first to take, although the log began after offset 0.
+    :param left_out: logs that are not archived from their beginning, each with a time after all left-out records.
     """
     for partition in plan.partitions:
         if partition.anew:
@@ -86,23 +86,23 @@ def unsure(
     for name, offset in floors:
         reason = f"the log of {name} began at offset {offset}, not at 0, when the archive began"
         yield Unsure(until=_first_whole_hour(plan, manifest, name, offset), reason=reason)
-    # What a repair has lost besides, it knows by name.
+    # Objects that a repair has lost are known by name, so only ranges count here.
     known = {str(account.chunk): account.lost_ranges for account in superseded.chunks} if superseded else {}
     for account in manifest.chunks:
         end = account.lost_until
         if end is not None and account.lost_ranges != known.get(str(account.chunk)):
             reason = f"offsets of {account.chunk.name} before {end} were lost (run {plan.run})"
             until = _first_whole_hour(plan, manifest, account.chunk.name, end)
-            # Hours are judged as of a moment at which this was still there, in no order that anybody knows.
+            # The lost offsets may be among the left-out ones, whose order of times is unknown.
             before = left_out.get(account.chunk.name)
             yield Unsure(until=max(until, before) if before else until, reason=reason)
 
 
 def _first_whole_hour(plan: Plan, manifest: Manifest, name: TopicPartition, offset: int) -> UtcTime:
-    """The hour behind all hours of the first records at or behind an offset, before which something is gone.
+    """The first hour after the hours of the first records at or behind an offset, before which records are gone.
 
-    Nobody knows the times of what is gone: by Kafka's order they were no later than what followed, nor than now. One
-    record may have any time, so several are asked.
+    The times of the gone records are unknown. By Kafka's order they are no later than the times of the records behind
+    them, nor than now. A single record may have any time, so several are used.
     """
     now = to_hour(plan.planned_at)
     entries = [o for o in manifest.stored if (o.topic, o.partition) == name and o.first_offset >= offset]

@@ -20,8 +20,8 @@ class ObjectEntry(Value):
     """One object of a run.
 
     `checksum` is `crc32:` and the CRC-32 of its bytes in eight hexadecimal digits, computed before they were sent;
-    `etag` is what the store said. Timestamps are the smallest and largest of its records, in milliseconds since 1970.
-    `records`: of how many records its rows are, where some have become several; null where each is one row.
+    `etag` is the store's. Timestamps are the smallest and largest of its records, in milliseconds since 1970.
+    `records`: the number of records, if some have become several rows; null if each record is one row.
     """
 
     key: str
@@ -38,22 +38,22 @@ class ObjectEntry(Value):
     last_offset: int
     min_timestamp: int
     max_timestamp: int
-    # Not written where each has one row: such an entry has the bytes it always had.
+    # Not written if each record is one row: such an entry keeps its earlier bytes.
     records: Annotated[int, Field(gt=0)] | None = Field(default=None, exclude_if=lambda records: records is None)
 
     @property
     def offsets(self) -> int:
-        """How many offsets its rows are of."""
+        """The number of offsets that its rows come from."""
         return self.rows if self.records is None else self.records
 
     @property
     def hours(self) -> Collection[int | None]:
-        """The hours that its records may be of."""
+        """The hours that its records may belong to."""
         return hours_of(self)
 
 
 class Witness(Value):
-    """The last record that was seen of a chunk, by which its log is known again: offset, time and value.
+    """The last record that was read of a chunk, by which its log is recognised: offset, time and value.
 
     `value`: the CRC-32 of its bytes in hex, null for a null value.
     """
@@ -68,9 +68,9 @@ class ChunkAccount(Value):
 
     `absent_ranges` lists the offsets at which Kafka has no record (compacted away, aborted, or a control record),
     `lost_ranges` those whose records, if there were any, Kafka had dropped before they could be read. Offsets of lost
-    objects count as lost and are in no range. `rows`: what the archived records have become, where that is more than
-    one row each; null where it is as many. `disorder`: by how many milliseconds a record is older than an earlier
-    one of the chunk, at most.
+    objects count as lost and are in no range. `rows`: the number of rows of the archived records, if there are more
+    rows than records; else null. `disorder`: the most milliseconds by which a record is older than an earlier record of
+    the chunk.
     """
 
     topic: str
@@ -87,7 +87,7 @@ class ChunkAccount(Value):
     lost_ranges: Gaps = ()
     last: Witness | None = None
     disorder: Count = 0
-    # Not written where there are as many as records: such an account has the bytes it always had.
+    # Not written if there are as many rows as records: such an account keeps its earlier bytes.
     rows: Count | None = Field(default=None, exclude_if=lambda rows: rows is None)
 
     @model_validator(mode="after")
@@ -96,8 +96,8 @@ class ChunkAccount(Value):
         if counted != self.end - self.start:
             raise ValueError(f"{self.chunk} has {self.end - self.start} offsets but {counted} are accounted for")
         if self.rows is not None and self.rows <= self.archived:
-            raise ValueError(f"{self.chunk}: {self.archived} records cannot be {self.rows} rows, or need not say so")
-        # Most chunks have neither, and a run may have half a million.
+            raise ValueError(f"{self.chunk}: expected more than {self.archived} rows or none given, found {self.rows}")
+        # Skip the ranges where possible: most chunks have none, and a run may have half a million chunks.
         if (self.absent or self.absent_ranges) and self._listed("absent", self.absent_ranges) != self.absent:
             raise ValueError(f"{self.chunk}: the absent ranges are not the {self.absent} absent offsets")
         if self.lost_ranges and self._listed("lost", self.lost_ranges) > self.lost:
@@ -105,10 +105,10 @@ class ChunkAccount(Value):
         return self
 
     def _listed(self, fate: str, gaps: Gaps) -> int:
-        """How many offsets are listed."""
+        """The number of offsets in the ranges, once they are checked."""
         rows = unpack(self.start, self.end, gaps)
         inside = not len(rows) or (rows[0, 0] >= self.start and rows[-1, 1] <= self.end)
-        # The same account has one form, else a replay would seem to give another manifest.
+        # An account must have only one form: otherwise a replay would seem to give another manifest.
         if not inside or (rows[1:, 0] <= rows[:-1, 1]).any() or pack(self.start, self.end, rows) != gaps:
             raise ValueError(f"{self.chunk}: the {fate} ranges are outside, not sorted, or could be fewer")
         return count(rows)
@@ -124,7 +124,7 @@ class ChunkAccount(Value):
         return cls(**chunk.model_dump(), lost=chunk.range.size, lost_ranges=((chunk.start, chunk.end),))
 
     def losing(self, there: Range) -> Self:
-        """The same account where the log has only `there` now: what is absent outside of it counts as lost."""
+        """The same account if the log has only `there` now: absent offsets outside of it count as lost."""
         kept, gone = outside(unpack(self.start, self.end, self.absent_ranges), there)
         if not len(gone):
             return self
@@ -140,13 +140,13 @@ class ChunkAccount(Value):
 
     @property
     def stored(self) -> Mapping[str, int]:
-        """How many rows the objects of each fate hold."""
+        """The number of rows in the objects of each fate."""
         rows = self.archived if self.rows is None else self.rows
         return {"archived": rows, "dead_lettered": self.dead_lettered}
 
     @property
     def lost_until(self) -> int | None:
-        """Where the last of the lost ranges ends; None when there is none."""
+        """The end of the last lost range; None when there is none."""
         rows = unpack(self.start, self.end, self.lost_ranges)
         return int(rows[-1, 1]) if len(rows) else None
 
@@ -163,7 +163,7 @@ class ChunkAccount(Value):
 
 
 def totals(accounts: Iterable[ChunkAccount]) -> dict[str, int]:
-    """The sum of each fate."""
+    """The sum for each fate."""
     sums = dict.fromkeys(FATES, 0)
     for account in accounts:
         for fate in FATES:
@@ -181,9 +181,9 @@ def _complete(account: dict[str, int]) -> dict[str, int]:
 class Manifest(Document):
     """What one run wrote. The same plan and records give the same manifest, byte for byte.
 
-    `dead_letters` are the objects of records that the archive's format cannot hold, `policies` those that decided
-    while the run was read (they may have been changed since it was planned). `lost_objects` were written once and
-    nobody can bring them back: their rows count as lost.
+    `dead_letters`: the objects of records that the archive's format cannot hold. `policies`: those that decided while
+    the run was read; they may differ from the plan's. `lost_objects`: objects that were written and cannot be
+    recovered; their rows count as lost.
     """
 
     document: Literal["kafka-archiver/manifest"] = "kafka-archiver/manifest"
@@ -207,9 +207,9 @@ class Manifest(Document):
         accounts: Iterable[ChunkAccount],
         policies: Mapping[str, str] | None = None,
     ) -> Self:
-        """The manifest of a plan and what became of its chunks, in an order that does not depend on who was first.
+        """The manifest of a plan and the accounts of its chunks, in an order that does not depend on the tasks' order.
 
-        :param objects: dead-lettered ones among them.
+        :param objects: with the dead-lettered ones.
         """
         written = sorted(objects, key=lambda o: o.key)
         lost = map(ChunkAccount.all_lost, plan.lost_chunks())
@@ -233,12 +233,12 @@ class Manifest(Document):
 
     @property
     def rows(self) -> int:
-        """How many records its objects hold."""
+        """The number of rows in its objects, without dead letters."""
         return sum(o.rows for o in self.objects)
 
 
 def discrepancies(plan: Plan, manifest: Manifest) -> list[str]:
-    """Why the manifest is not an account of the plan, a sentence each; empty when it is."""
+    """The reasons why the manifest is not an account of the plan; empty if it is one."""
     found: list[str] = []
     if manifest.plan_digest != plan.digest:
         found.append(f"the manifest is of plan {manifest.plan_digest[:12]}, the ledger's is {plan.digest[:12]}")
@@ -265,7 +265,7 @@ def discrepancies(plan: Plan, manifest: Manifest) -> list[str]:
     for account in manifest.chunks:
         listed = count(unpack(account.start, account.end, account.lost_ranges)) if account.lost_ranges else 0
         if account.lost != listed + lost.get(_place(account), 0):
-            found.append(f"{account.chunk}: {account.lost} offsets lost, its ranges and lost objects have others")
+            found.append(f"{account.chunk}: {account.lost} offsets lost, but not in its ranges and lost objects")
     return found
 
 
@@ -283,7 +283,7 @@ def _place(account: ChunkAccount) -> tuple[str, int, int]:
 
 
 class Claim(Document):
-    """Whose a topic is: two archives that had it in one place would write the same keys."""
+    """The archive that has a topic: two archives of one topic in one place would write the same keys."""
 
     document: Literal["kafka-archiver/claim"] = "kafka-archiver/claim"
     version: Literal[1] = 1
@@ -291,8 +291,8 @@ class Claim(Document):
     topic: str
 
 
-# committed: the run is final. replaced: it never was, and a further revision has its offsets. given_up: a rebuild that
-# never was.
+# committed: the run is final. replaced: not final, and a further revision has its offsets. given_up: a rebuild that
+# never became final.
 Outcome = Literal["committed", "replaced", "given_up"]
 
 
@@ -317,17 +317,17 @@ class Commit(Document):
     def _one_end(self) -> Self:
         committed = self.outcome == "committed"
         if (committed, not committed) != (self.manifest_digest is not None, self.by is not None):
-            raise ValueError("a run that is committed has a manifest, one that was ended otherwise says by which run")
+            raise ValueError("expected a manifest digest of a committed run, else the run that ended this one")
         return self
 
 
 class Intent(Document):
-    """What the attempts of a run may have made visible before a manifest says it.
+    """What the attempts of a run may have made visible before the manifest exists.
 
-    The attempt that wrote it last may complete its uploads; whoever comes after must take its place first, under the
-    next number, and then nothing of the one before is completed any more. `done`: all objects are visible, and
-    `objects` and `chunks` are what the manifest says. `closed`: another run has come in place of this one, and nothing
-    of it is completed any more. `keys`: of all attempts.
+    Only the attempt that wrote the intent last may complete its uploads. A later attempt must first take the intent,
+    under the next number; from then on nothing of the earlier attempt is completed. `done`: all objects are visible,
+    and `objects` and `chunks` are those of the manifest. `closed`: another run has replaced this one, and nothing of it
+    is completed any more. `keys`: of all attempts.
     """
 
     document: Literal["kafka-archiver/intent"] = "kafka-archiver/intent"
@@ -348,9 +348,9 @@ class Intent(Document):
 
 
 class Settled(Document):
-    """What settling a run did: the hours that it closed, and those complete ones that it changed. Derived.
+    """What settling a run did: the hours that it closed, and the complete hours that it changed. Derived.
 
-    Whole hours since 1970, as ranges; what it added to the records without a time is in neither.
+    Whole hours since 1970, as ranges; records without a time are in neither.
     """
 
     document: Literal["kafka-archiver/settled"] = "kafka-archiver/settled"

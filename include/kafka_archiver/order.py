@@ -1,4 +1,4 @@
-"""The order of times in which a log's records stand, as far as backfills that rely on one have read them. Pure."""
+"""The order of a log's timestamps, as far as backfills with `timestamp.max_disorder` have read the log. Pure."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Self
@@ -9,7 +9,7 @@ from kafka_archiver.ranges import Range, TopicPartition, subtract
 
 
 class Span(NamedTuple):
-    """Offsets that were read, and the earliest and latest time of their records; null where there was none."""
+    """Offsets that were read, and the earliest and latest time of their records; null if there were no records."""
 
     start: int
     end: int
@@ -23,7 +23,7 @@ class Span(NamedTuple):
 
 
 class Order(Value):
-    """What is known of one log. `disorder`: by how many milliseconds any record is older than an earlier one."""
+    """What is known of one log. `disorder`: the most milliseconds by which a record is older than an earlier one."""
 
     disorder: int = 0
     spans: tuple[Span, ...] = ()
@@ -33,9 +33,9 @@ class Order(Value):
         return not subtract(whole, (s.range for s in self.spans))
 
     def after(self, name: TopicPartition, manifest: Manifest) -> Self:
-        """The same with what one more run has read of the log."""
+        """The order after one more run has read the log."""
         accounts = [a for a in manifest.chunks if a.chunk.name == name]
-        # What a rebuild has read again is known.
+        # Skip what a rebuild has only read again.
         new = [span for span in _spans(name, manifest) if not self.has(span.range)]
         spans = sorted((*self.spans, *new))
         disorder = max([self.disorder, *(a.disorder for a in accounts), *_between(spans)])
@@ -49,13 +49,13 @@ def _spans(name: TopicPartition, manifest: Manifest) -> Iterator[Span]:
             times.setdefault(entry.chunk_start, []).extend((entry.min_timestamp, entry.max_timestamp))
     for account in manifest.chunks:
         if account.chunk.name == name:
-            # The last record may be one that was filtered: no object has its time.
+            # The last record may be a filtered one, whose time no object has.
             found = [*times.get(account.start, []), *([account.last.timestamp] if account.last else [])]
             yield Span(account.start, account.end, min(found, default=None), max(found, default=None))
 
 
 def _between(spans: Iterable[Span]) -> Iterator[int]:
-    """By how much the records of each span are older than those before it."""
+    """By how much each span's earliest record is older than the latest record before it."""
     latest = -1
     for span in spans:
         if span.earliest is not None and span.latest is not None:
@@ -65,7 +65,7 @@ def _between(spans: Iterable[Span]) -> Iterator[int]:
 
 
 def _joined(spans: Iterable[Span]) -> list[Span]:
-    """The same with those made one that touch: what was between them is known."""
+    """The spans, with touching ones joined: the order between them is known."""
     found: list[Span] = []
     for span in spans:
         if not found or found[-1].end < span.start:

@@ -12,25 +12,24 @@ from kafka_archiver.keys import Place, run_name
 from kafka_archiver.ranges import Range, TopicPartition, overlaps
 
 Offset = Annotated[int, Field(ge=0)]
-# Raised when an encoder's bytes change, so that a plan made by older code is refused instead of rewritten differently.
+# Increased when an encoder's bytes change: a plan of older code is then refused instead of written differently.
 ENCODING = 3
-# The choices of settings, for the YAML and the plan alike: a new one is named here alone.
+# The choices of settings, for both the YAML and the plan.
 Isolation = Literal["read_committed", "read_uncommitted"]
 Content = Literal["value", "record"]
 Decode = Literal["bytes", "json"]
 NullValue = Literal["archive", "skip"]
-# What becomes of a record that the archive's format cannot hold, or whose value is too large or not what
-# `value.decode` says.
+# For a record that the archive's format cannot hold, or whose value is too large or not what `value.decode` says.
 BadRecord = Literal["fail", "dead_letter", "skip"]
 # Policies and what they say, in one order, so that equal documents have equal bytes.
 Choices = Annotated[dict[str, str], AfterValidator(lambda policies: dict(sorted(policies.items())))]
 
 
 class Settings(Value):
-    """What besides the records decides the keys and bytes of a run's objects.
+    """The settings that decide the keys and bytes of a run's objects.
 
-    As an archive wishes them, `codec` may be empty and `options` lack some: `formats.resolve` puts there what the
-    format has by default. `options`: what the format declares besides; not written where it declares nothing.
+    From the YAML, `codec` may be empty and `options` incomplete: `formats.resolve` adds the format's defaults.
+    `options`: the format's own options; not written if the format declares none.
     """
 
     isolation: Isolation = "read_committed"
@@ -41,7 +40,7 @@ class Settings(Value):
     options: dict[str, JsonValue] = Field(default={}, exclude_if=lambda options: not options)
     value_decode: Decode = "bytes"
     null_value: NullValue = "archive"
-    # Not written when there is no limit: such a plan has the bytes it always had, and an older release reads it.
+    # Not written if there is no limit: such a plan keeps its earlier bytes, and an older release can read it.
     max_value_bytes: Annotated[int, Field(gt=0)] | None = Field(default=None, exclude_if=lambda limit: limit is None)
     chunk_records: Annotated[int, Field(gt=0)] = 1_000_000
     part_bytes: Annotated[int, Field(ge=5 << 20)] = 8 << 20
@@ -72,17 +71,17 @@ class Chunk(Value):
 
 
 class PartitionPlan(Value):
-    """What one run does with one partition, and what was seen there when it was planned.
+    """What one run does with one partition, and the partition's state at planning.
 
     `start` and `end` are the group's position before and after the run; `ranges` are the offsets in between that no
     earlier plan covers; `lost` the offsets that Kafka had dropped before they were planned (policy record_loss).
-    `log_start` and `log_end` bound what could be read, `high` is the high watermark; it is null in a rebuild, which
-    proves no hour. `leader_epoch` is that of the log's end, null where the brokers give none.
-    `cut`: the log ended before what an earlier planner had seen, and no run has: what was between is gone.
-    `older`, `older_than`: offsets that no plan has, and that all have a time before that by Kafka's time index.
-    `anew`: with it begins a generation whose offsets mean other records than those of the generation before.
-    `decided`: the policies without which the plan would be another, each with what was found. `stood`: where the group
-    stood when they decided.
+    `log_start` and `log_end` bound what could be read. `high` is the high watermark; null in a rebuild, which proves no
+    hour. `leader_epoch` is that of the log's end; null if the brokers give none.
+    `cut`: the log lost offsets that an earlier planner saw and that no run has.
+    `older`, `older_than`: offsets that no plan has, and a time before which, by Kafka's time index, they all are.
+    `anew`: a generation begins here whose offsets mean other records than those of the generation before.
+    `decided`: the policies that changed the plan, each with what was found. `stood`: the group's offset when they
+    decided.
     """
 
     topic: str
@@ -95,7 +94,7 @@ class PartitionPlan(Value):
     log_end: Offset
     high: Offset | None = None
     leader_epoch: int | None = None
-    # Not written where nothing was cut: such a plan has the bytes it always had, and an older release reads it.
+    # Not written if nothing was cut: such a plan keeps its earlier bytes, and an older release can read it.
     cut: bool = Field(default=False, exclude_if=lambda cut: not cut)
     ranges: tuple[OffsetRange, ...]
     lost: tuple[OffsetRange, ...] = ()
@@ -103,7 +102,7 @@ class PartitionPlan(Value):
     older_than: UtcTime | None = None
     anew: bool = False
     decided: tuple[str, ...] = ()
-    # Not written where nothing was decided, or where the group had no place.
+    # Not written if nothing was decided, or the group had no offset.
     stood: Offset | None = Field(default=None, exclude_if=lambda stood: stood is None)
 
     @property
@@ -112,7 +111,7 @@ class PartitionPlan(Value):
         return TopicPartition(self.topic, self.partition)
 
     def again(self) -> Self:
-        """The same offsets in a further revision of the run, which proves no hour: the first has said what it saw."""
+        """The same offsets for a further revision of the run. It proves no hour: the first plan has what was seen."""
         said = {"cut": False, "older": (), "older_than": None, "anew": False, "decided": (), "stood": None}
         return self.model_copy(update={"high": None, **said})
 
@@ -123,13 +122,13 @@ class PartitionPlan(Value):
 
     @property
     def count(self) -> int:
-        """How many offsets the plan takes of it."""
+        """The number of offsets that the plan takes of this partition."""
         return sum(r.size for r in self.offset_ranges)
 
 
 def _resolved(settings: Settings) -> Settings:
     if not settings.codec:
-        raise ValueError("a plan names the codec; formats.resolve puts it there")
+        raise ValueError("expected a codec; formats.resolve adds it")
     return settings
 
 
@@ -146,14 +145,14 @@ def _disjoint(partitions: tuple[PartitionPlan, ...]) -> tuple[PartitionPlan, ...
 class Plan(Document):
     """The frozen plan of one interval.
 
-    The plans of an archive stand in one line: `number` is its place there, from 1, without gaps. `planned_at` is the
-    earlier of the planner's clock and the store's, before the high watermarks were read, `at_latest` the later one,
-    null where they agree.
+    The plans of an archive stand in one line: `number` is the plan's place, from 1, without gaps. `planned_at` is the
+    earlier of the planner's clock and the store's, before the high watermarks were read; `at_latest` is the later one,
+    null if they agree.
     A rebuild is a further revision of a run: the same offsets under new keys, with settings of its own. Once committed
-    it `supersedes` the run, whose objects are removed then, or kept (`keep_superseded`). Where that run was not final
-    yet, the rebuild `takes_over`: nobody else has its offsets. A repair is a revision that reads nothing: it keeps the
-    objects of the run that it supersedes but for `lost_objects`, which nobody can bring back.
-    `max_disorder_ms`: what a backfill assumes of the order of times, to prove its hours alone.
+    it `supersedes` the run, whose objects are then removed, or kept (`keep_superseded`). If that run was not final yet,
+    the rebuild `takes_over`: no other run has its offsets. A repair is a revision that reads nothing: it keeps the
+    objects of the run that it supersedes, except `lost_objects`, which cannot be recovered.
+    `max_disorder_ms`: what a backfill assumes about the order of times, to prove its hours alone.
     """
 
     document: Literal["kafka-archiver/plan"] = "kafka-archiver/plan"
@@ -183,12 +182,12 @@ class Plan(Document):
 
     @property
     def count(self) -> int:
-        """How many offsets it holds."""
+        """The number of offsets that it takes."""
         return sum(p.count for p in self.partitions)
 
     @property
     def moves_group(self) -> bool:
-        """Whether its commit moves the consumer group (a backfill's or a rebuild's never does)."""
+        """Whether its commit moves the consumer group (never for a backfill, a rebuild or a repair)."""
         return self.origin == "scheduled"
 
     def chunks(self) -> Iterator[Chunk]:
@@ -199,7 +198,7 @@ class Plan(Document):
                     yield _chunk(partition, part)
 
     def chunk_of(self, name: TopicPartition, offset: int) -> Chunk | None:
-        """The chunk that an offset is in; None when the plan does not have it."""
+        """The chunk with an offset; None when the plan does not have the offset."""
         for partition in self.partitions:
             # Not by its name: of many partitions that costs more than to compare.
             if partition.partition == name.partition and partition.topic == name.topic:
@@ -211,11 +210,11 @@ class Plan(Document):
         return None
 
     def places(self) -> frozenset[Place]:
-        """What the names of its objects say, dead-lettered ones included."""
+        """The places in the names of its objects, including dead-lettered ones."""
         return frozenset(Place(c.topic, c.partition, c.start, c.generation, self.revision) for c in self.chunks())
 
     def lost_chunks(self) -> Iterator[Chunk]:
-        """The ranges that were gone before they could be planned, as chunks: accounted for, never read."""
+        """The ranges that were gone before planning, as chunks: accounted for, but never read."""
         for partition in self.partitions:
             for gone in partition.lost:
                 yield _chunk(partition, Range(*gone))

@@ -1,6 +1,6 @@
-"""Progress: what the ended runs of an archive cover, and up to when that makes hours complete. Pure, and derived:
+"""Progress: what the ended runs of an archive cover, and until when hours are complete. Pure and derived:
 
-the plans of an archive stand in one line, and taking in the first n of them, with how each ended, gives this document.
+the first n plans of an archive's line, and how their runs ended, give this document.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,7 +18,7 @@ from kafka_archiver.order import Order
 from kafka_archiver.plan import PartitionPlan, Plan
 from kafka_archiver.ranges import Range, TopicPartition, merge, subtract
 
-# Observations that wait for what was open when they were made. The newest is what counts in the end.
+# The most marks that wait until everything they saw is archived.
 MARKS = 16
 
 
@@ -32,7 +32,7 @@ class High(NamedTuple):
 
 
 class Older(Value):
-    """Offsets of a log of which whatever Kafka had, when this was seen, has a time before `than`."""
+    """Offsets of a log. All of their records that Kafka had at planning have a time before `than`."""
 
     topic: str
     partition: int
@@ -41,9 +41,9 @@ class Older(Value):
 
 
 class Mark(Value):
-    """What a planner saw: at `as_of` or later the logs ended there, so whatever was committed then is below.
+    """What a planner saw: the logs ended at `high` at or after `as_of`, so everything committed by then is below.
 
-    `older`: what it found out of offsets that no plan has.
+    `older`: what the planner learned about offsets that no plan has.
     """
 
     number: int
@@ -56,10 +56,10 @@ class PartitionProgress(Value):
     """What ended runs have done with a partition's present generation.
 
     `next`: where the next scheduled run starts, if one ever ran. `floor`: where the log began when it was first seen.
-    `covered`: the offsets of its runs. `earlier`: what generations before have of the same log, without what the group
-    was wound back over. `wound`: of each generation of the same log but the first, what that was; empty where it was
-    moved ahead. `order`: of times, in what backfills that assume one have read. `leader_epoch`, `witness`: by which the
-    log is known again.
+    `covered`: the offsets of its runs. `earlier`: the offsets that earlier generations have of the same log, without
+    those that the group was wound back over. `wound`: these, for each generation of the same log but the first; empty
+    if the group was moved ahead. `order`: the order of times, in the offsets of backfills that assume one.
+    `leader_epoch`, `witness`: used to recognise the log.
     """
 
     topic: str
@@ -72,9 +72,9 @@ class PartitionProgress(Value):
     witness: Witness | None = None
     covered: tuple[OffsetRange, ...] = ()
     earlier: tuple[OffsetRange, ...] = ()
-    # Not written of a log that has one generation.
+    # Not written for a log with one generation.
     wound: tuple[tuple[int, int], ...] = Field(default=(), exclude_if=lambda wound: not wound)
-    # Of archives that assume one alone.
+    # Only for archives that assume an order.
     order: Order | None = Field(default=None, exclude_if=lambda order: order is None)
 
     @property
@@ -84,7 +84,7 @@ class PartitionProgress(Value):
 
     @property
     def reached(self) -> int:
-        """Up to where the log was archived, or lost, at most."""
+        """The end of the last archived or lost offsets."""
         return max(self.next or 0, max((end for _, end in self.covered + self.earlier), default=0))
 
     def holes(self, end: int) -> tuple[Range, ...]:
@@ -92,21 +92,21 @@ class PartitionProgress(Value):
         return subtract(Range(self.floor, end), (Range(*r) for r in self.covered + self.earlier))
 
     def without(self, ranges: Iterable[OffsetRange]) -> tuple[Range, ...]:
-        """Those of these offsets that no run has."""
+        """The given offsets that no run has."""
         taken = [Range(*r) for r in self.covered + self.earlier]
         return tuple(left for r in ranges for left in subtract(Range(*r), taken))
 
     def left_behind(self, start: int) -> tuple[Range, ...]:
-        """What a generation that begins at `start` in the same log leaves to this one and those before."""
+        """The offsets that stay with this and earlier generations when a new one begins at `start` in the same log."""
         again = [self.wound_back(start)]
         return merge(left for r in self.covered + self.earlier for left in subtract(Range(*r), again))
 
     def wound_back(self, start: int) -> Range:
-        """What the group is wound back over by a generation that begins at `start` in the same log."""
+        """The offsets that the group is wound back over when a new generation begins at `start` in the same log."""
         return Range(start, max(start, self.next or 0))
 
     def with_earlier(self, planned: PartitionPlan) -> Self:
-        """The same with a run of a generation before: of a run that was taken over, another one has come late."""
+        """The progress with a late run of an earlier generation, as after a rebuild that took over."""
         since = self.generation - planned.generation
         if since > len(self.wound):
             # Another log.
@@ -117,13 +117,13 @@ class PartitionProgress(Value):
 
 
 class Progress(Document):
-    """The summary of the first `settled` runs of the line: those that have ended, and whose hours have been proved.
+    """The summary of the first `settled` runs of the line: they have ended, and their hours have been proved.
 
-    `begun`: where the first run's interval starts. `as_of`: every hour that was over then is judged; `closed_until`: up
-    to which hour that is. `gone_by`: whatever Kafka had lost before it was archived was gone by then.
-    `older`: of offsets that no run has, what was known then. `marks`: what planners saw since,
-    and is not all archived yet. `unsure`: up to when hours may lack what is gone for good. `lost`: how many
-    offsets were lost, ever.
+    `begun`: the start of the first run's interval. `as_of`: every hour that was over by then is judged; `closed_until`:
+    the end of the last of these hours. `gone_by`: everything that Kafka lost before it was archived was gone by then.
+    `older`: what was known at `as_of` about offsets that no run has. `marks`: what planners saw since, as long as not
+    all of it is archived. `unsure`: the time until which hours may lack lost records. `lost`: the number of all offsets
+    ever lost.
     """
 
     document: Literal["kafka-archiver/progress"] = "kafka-archiver/progress"
@@ -145,12 +145,12 @@ class Progress(Document):
 
     @property
     def closed_until(self) -> UtcTime | None:
-        """Every hour that ends by then is judged, also those without a record; None before the first."""
+        """Every hour that ends by then is judged, including hours without records; None before the first."""
         return None if self.as_of is None else hour_start(to_hour(self.as_of))
 
     @property
     def whole_from(self) -> UtcTime | None:
-        """Hours before it may lack what no run has yet; None: none does."""
+        """Hours before this time may lack offsets that no run has yet; None: no hour does."""
         return max((o.than for o, holes in self.older_holes() if holes), default=None)
 
     def asked(self) -> dict[TopicPartition, Older]:
@@ -159,7 +159,7 @@ class Progress(Document):
         return {TopicPartition(o.topic, o.partition): o for o in found}
 
     def older_holes(self) -> list[tuple[Older, tuple[Range, ...]]]:
-        """Of logs that are not archived from their beginning, what no run has."""
+        """The offsets that no run has, for logs that are not archived from their beginning."""
         known = {p.name: p for p in self.partitions}
         return [(o, known[TopicPartition(o.topic, o.partition)].without(o.ranges)) for o in self.older]
 
@@ -173,10 +173,10 @@ class Progress(Document):
     ) -> Self:
         """The progress with the next plan of the line.
 
-        :param outcome: how its run ended; None: not yet, and then it counts as it is planned.
-        :param manifest: what it wrote; None as long as it is not known.
-        :param superseded: what the run had written in whose place it comes, if that was committed.
-        :param ended: when it ended, by the later clock.
+        :param outcome: how its run ended; None: not yet, and the plan counts as planned.
+        :param manifest: the run's manifest; None as long as it is not known.
+        :param superseded: the manifest of the run that it supersedes, if that was committed.
+        :param ended: when the run ended, by the later clock.
         """
         if outcome == "given_up":
             return self.model_copy(update={"settled": plan.number})
@@ -221,7 +221,7 @@ class Progress(Document):
 def _with(
     before: PartitionProgress | None, planned: PartitionPlan, moves: bool, covers: bool, witness: Witness | None
 ) -> PartitionProgress:
-    """A partition with one more run. `covers`: the run has its offsets, or will."""
+    """A partition after one more run. `covers`: the run has the planned offsets, or will have them."""
     same = before if before and before.generation == planned.generation else None
     log = None if planned.anew and same is None else before
     position = same.next if same else None
@@ -234,7 +234,7 @@ def _with(
         generation=planned.generation,
         next=max(planned.end, position or 0) if moves else position,
         floor=log.floor if log else planned.log_start,
-        # The log's, when its end was beyond all of this.
+        # The highest one seen of the log.
         leader_epoch=max((p.leader_epoch for p in (planned, log) if p and p.leader_epoch is not None), default=None),
         witness=max(seen, key=lambda w: w.offset, default=None),
         covered=merge(Range(*r) for r in ((*same.covered, *taken) if same else taken)),
@@ -245,7 +245,7 @@ def _with(
 
 
 def _witnesses(manifest: Manifest | None) -> dict[TopicPartition, Witness]:
-    """Of each partition the last record that a run has seen."""
+    """The last record of each partition that a run has seen."""
     found: dict[TopicPartition, Witness] = {}
     for account in manifest.chunks if manifest else ():
         known = found.get(account.chunk.name)
@@ -254,7 +254,7 @@ def _witnesses(manifest: Manifest | None) -> dict[TopicPartition, Witness]:
     return found
 
 
-# Marks: what was seen, and whether all of it is archived.
+# Marks: what planners saw, and whether all of it is archived.
 
 
 def _mark(plan: Plan) -> Iterator[Mark]:
@@ -269,7 +269,7 @@ def _mark(plan: Plan) -> Iterator[Mark]:
 
 
 def _surviving(marks: Iterable[Mark], gone: Gone, known: Mapping[TopicPartition, PartitionProgress]) -> list[Mark]:
-    """Without those that cannot become true any more: of another log, or of records that were there and are lost."""
+    """The marks that can still be proved: not those of another log, or from before records were lost."""
     now = {name: partition.generation for name, partition in known.items()}
     return [
         m
@@ -286,9 +286,9 @@ def _reached(
     marks: Iterable[Mark],
     known: Mapping[TopicPartition, PartitionProgress],
 ) -> tuple[UtcTime | None, tuple[Older, ...]]:
-    """The latest moment whose records are all archived, and what was known then of what is not.
+    """The latest moment whose records are all archived, and what was known then about left-out offsets.
 
-    What a planner found out holds for what it saw, and for what was seen later.
+    What a planner learned is true for its own mark and for all later marks.
     """
     found = {TopicPartition(o.topic, o.partition): o for o in older}
     for mark in sorted(marks, key=lambda mark: mark.number):
@@ -301,7 +301,7 @@ def _reached(
 def _is_covered(
     mark: Mark, known: Mapping[TopicPartition, PartitionProgress], found: Mapping[TopicPartition, Older]
 ) -> bool:
-    """Whether the runs have whatever was below the watermarks, but for what is too old to matter."""
+    """Whether the runs have everything below the watermarks, except offsets that are too old to matter."""
 
     def whole(high: High) -> bool:
         name = TopicPartition(high.topic, high.partition)
@@ -312,7 +312,7 @@ def _is_covered(
 
 
 def _fewer(marks: tuple[Mark, ...]) -> tuple[Mark, ...]:
-    """While a transaction hangs, each run would leave one more: the oldest ones and the newest are enough."""
+    """At most MARKS marks. While a transaction hangs, each run adds one; the oldest ones and the newest are enough."""
     return marks if len(marks) <= MARKS else (*marks[: MARKS - 1], marks[-1])
 
 
@@ -321,7 +321,7 @@ def _latest(found: Iterable[Unsure | None]) -> Unsure | None:
 
 
 def explain(progress: Progress) -> str:
-    """Why hours before `whole_from` lack something."""
+    """The reason why hours before `whole_from` are incomplete."""
     holes = [f"{TopicPartition(o.topic, o.partition)} {hole}" for o, left in progress.older_holes() for hole in left]
     more = f" and {len(holes) - 3} more" if len(holes) > 3 else ""
     return (

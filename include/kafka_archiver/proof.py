@@ -1,4 +1,4 @@
-"""Proofs: what the ended runs say about hours. Pure, and derived, like the progress that they rest on."""
+"""Proofs: what the ended runs say about hours. Pure, and derived from the runs and the progress."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ from kafka_archiver.manifest import Manifest
 from kafka_archiver.plan import Plan
 from kafka_archiver.progress import Progress, explain
 
-# Objects that a proof, or a page of it, holds before the oldest contributions get a page of their own.
+# Objects in a page; a proof with twice as many moves its oldest contributions to a page.
 PAGE = 1000
 
 
@@ -24,7 +24,7 @@ class ProofObject(Value):
 
 
 class Contribution(Value):
-    """What one run added to an hour. `late`: the hour was complete already when it came."""
+    """What one run added to an hour. `late`: the hour was complete already."""
 
     number: int
     run: str
@@ -34,23 +34,23 @@ class Contribution(Value):
 
     @property
     def bytes(self) -> int:
-        """Of its objects."""
+        """The size of its objects."""
         return sum(o.bytes for o in self.objects)
 
 
-# open: more may come. complete: nothing is missing. incomplete: it is past, and what it lacks will not come by itself.
+# open: more may come. complete: nothing is missing. incomplete: past, and what is missing will not come by itself.
 Verdict = Literal["open", "complete", "incomplete"]
 
 
 class HourProof(Document):
     """The verdict on one hour. `hour_start` is null for the records without a usable time.
 
-    `complete_as_of`: of every record that was committed in Kafka then and is filed in this hour, the objects have it,
-    or the account says that it was filtered, dead-lettered, or compacted away before it was read. `assumes`: what this
-    rests on besides, if anything. `reason`: what an incomplete hour lacks. `lost_rows`: of objects that nobody can
-    bring back. `number`: the last run of the line that changed the proof.
-    `runs`: what each run added, in the order of the line. Of an hour with many objects the first ones are in pages;
-    `pages` has the number of the last run of each, `replaced` the runs in pages that a rebuild has replaced.
+    `complete_as_of`: the objects have every record that was committed in Kafka at that time and belongs to this hour,
+    or the account says that it was filtered, dead-lettered, or compacted away before it was read. `assumes`: a further
+    assumption of this verdict, if there is one. `reason`: what an incomplete hour lacks. `lost_rows`: the rows of
+    objects that cannot be recovered. `number`: the last run of the line that changed the proof.
+    `runs`: what each run added, in the order of the line. For an hour with many objects the first ones are in pages;
+    `pages` has the number of each page's last run, `replaced` the runs in pages that a rebuild has replaced.
     """
 
     document: Literal["kafka-archiver/hour"] = "kafka-archiver/hour"
@@ -79,7 +79,7 @@ class HourProof(Document):
         return None if self.hour_start is None else to_hour(self.hour_start)
 
     def page_of(self, number: int) -> int | None:
-        """The page that has the contribution of a run of the line; None: none has."""
+        """The page with the contribution of a run of the line; None: it is not in a page."""
         page = bisect_left(self.pages, number)
         return page if page < len(self.pages) else None
 
@@ -96,7 +96,7 @@ class HourPage(Document):
 
 
 class Judgement(NamedTuple):
-    """What is to be said of an hour now."""
+    """The present verdict on an hour."""
 
     status: Verdict
     as_of: UtcTime | None = None
@@ -105,7 +105,7 @@ class Judgement(NamedTuple):
 
 
 def judge(progress: Progress, hour: int | None) -> Judgement:
-    """What an hour is once these runs are settled."""
+    """The verdict on an hour once these runs are settled."""
     until, unsure, whole = progress.closed_until, progress.unsure, progress.whole_from
     if hour is None or until is None or hour >= to_hour(until):
         return Judgement("open")
@@ -126,12 +126,12 @@ def prove(
     complete_before: bool = False,
     lost: int = 0,
 ) -> HourProof:
-    """The hour's proof once this run is taken in; a run that it knows already changes nothing.
+    """The hour's proof after this run; a run that the proof has already changes nothing.
 
-    :param manifest: what the run wrote; None when it was not committed.
-    :param replaced: what the run that this one supersedes had added.
-    :param complete_before: nothing was missing of the hour before this run, whether or not it has a proof.
-    :param lost: how many more rows are on record as lost with this run; fewer than 0 when it has them again.
+    :param manifest: the run's manifest; None when it was not committed.
+    :param replaced: what the superseded run had added.
+    :param complete_before: the hour was complete before this run, with or without a proof.
+    :param lost: how many more rows are lost with this run; negative if the run has lost rows again.
     """
     if before and before.number >= plan.number:
         return before
@@ -196,7 +196,7 @@ def _late(contribution: Contribution | None) -> int:
 
 
 def paged(proof: HourProof) -> tuple[HourProof, HourPage | None]:
-    """The proof without the first of its contributions, and the page that they go to, when it has too many objects."""
+    """If the proof has too many objects: the proof without its first contributions, and the page that has them."""
     if sum(len(c.objects) for c in proof.runs) <= 2 * PAGE or len(proof.runs) < 2:
         return proof, None
     first = _filling(proof.runs)

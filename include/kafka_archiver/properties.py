@@ -1,7 +1,6 @@
-"""What an archive's YAML says in other programs' words: connections, mappings of properties, addresses.
+"""The values of the YAML that other programs define: connections, mappings of properties, addresses.
 
-Each may hold a secret, or be given one by mistake. So what is wrong with them is a fault of the type SECRET, whose
-input no error shows.
+Each may hold a secret, perhaps by mistake. So their faults have the type SECRET, and no error shows their input.
 """
 
 import re
@@ -38,7 +37,7 @@ def _mapping(value: Any) -> Any:
 
 def _name(value: Any) -> Any:
     if not isinstance(value, str) or not re.fullmatch(r"[^\s:=]+", value):
-        raise _fault("the name of a property, without `:`, `=` and white space (a space is missing behind its colon?)")
+        raise _fault("the name of a property, without `:`, `=` and white space (is a space missing after the colon?)")
     return value
 
 
@@ -49,9 +48,10 @@ def _property(value: Any) -> Any:
 
 
 def without_credentials(key: str, example: str) -> Callable[[Any], Any]:
-    """A check of the address that a mapping has under `key`; `example` begins as it must.
+    """A check of the address under `key` of a mapping.
 
-    :raises ValueError: it has a user, a password, a query or a fragment, or is no address.
+    :param example: an address like the expected one, for the message.
+    :raises ValueError: it has a user, a password, a query or a fragment, or is not an address.
     """
 
     def check(value: Any) -> Any:
@@ -63,14 +63,14 @@ def without_credentials(key: str, example: str) -> Callable[[Any], Any]:
 
 
 def kubernetes_name(value: Any) -> Any:
-    """A check of the name of a Secret of Kubernetes, where somebody may have put the secret itself."""
+    """A check of the name of a Kubernetes Secret; somebody may have put the secret itself there."""
     if not isinstance(value, str) or not re.fullmatch(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?", value):
-        raise _fault("the name of a Secret of Kubernetes (small letters, digits, `-` and `.`)")
+        raise _fault("the name of a Kubernetes Secret (small letters, digits, `-` and `.`)")
     return value
 
 
 def is_plain_address(url: str) -> bool:
-    """Whether it is an address of HTTP and nothing else: no user, password, query or fragment."""
+    """Whether it is an HTTP address without user, password, query and fragment."""
     return re.fullmatch(r"https?://[^\s/@?#]+(/[^\s@?#]*)?", url) is not None
 
 
@@ -78,22 +78,22 @@ def store_url(value: Any) -> Any:
     """A check of the store's address."""
     if not isinstance(value, str) or not re.fullmatch(r"(s3|memory)://[A-Za-z0-9._-]{1,255}(/[^@?#]*)?", value):
         raise _fault("s3://bucket/prefix, without credentials (they belong into the connection that store.aws names)")
-    # Objects below them would be dead letters, or documents, of an archive further up.
+    # An archive further up would take objects below these names for its own dead letters or documents.
     for name in RESERVED & {*value.split("/")}:
-        raise _fault(f"a prefix without the segment `{name}`, where an archive further up puts what is its own")
+        raise _fault(f"a prefix without the segment `{name}`, which an archive further up uses itself")
     return value
 
 
 def no_secret_arguments(conf: dict[str, Any]) -> dict[str, Any]:
     """A check of Spark's settings.
 
-    :raises ValueError: one that Spark makes arguments of has a secret.
+    :raises ValueError: a setting that Spark passes as an argument has a secret.
     """
     for name, value in conf.items():
         options = re.findall(r"-D([^\s=]+)", str(value)) if name.endswith("JavaOptions") else []
         if any(map(SECRET_NAME.search, options)):
             raise ValueError(
-                f"no secret in `{name}`, for Java's options are arguments, which everybody on the machine can read; "
+                f"no secret in `{name}`: Java's options are arguments, which everybody on the machine can read; "
                 "write them into a file that only the job's user can read, and give -XX:VMOptionsFile=<file>"
             )
     return conf
@@ -107,7 +107,7 @@ Properties = Annotated[
     ],
     BeforeValidator(_mapping),
 ]
-# The brackets tell an error's reader from pydantic's path what is no key of the YAML.
+# The brackets mark parts of pydantic's path that are not keys of the YAML.
 ConnectionOrProperties = Annotated[
     Annotated[str, BeforeValidator(_connection_id(f"{_ID} or a mapping of properties")), Tag("[connection]")]
     | Annotated[Properties, Tag("[properties]")],

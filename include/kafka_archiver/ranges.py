@@ -24,7 +24,7 @@ class Range(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many offsets it spans; 0 when empty."""
+        """The number of its offsets; 0 when empty."""
         return max(0, self.end - self.start)
 
     def __contains__(self, offset: object) -> bool:
@@ -66,7 +66,7 @@ def subtract(whole: Range, covered: Iterable[Range]) -> tuple[Range, ...]:
 
 
 def overlaps(ranges: Iterable[Range]) -> tuple[Range, ...]:
-    """The offsets that more than one of the ranges holds."""
+    """The offsets that are in more than one of the ranges."""
     shared: list[Range] = []
     reached: int | None = None
     for item in sorted(r for r in ranges if r.size):
@@ -77,10 +77,10 @@ def overlaps(ranges: Iterable[Range]) -> tuple[Range, ...]:
 
 
 def share(wanted: Mapping[Name, int], limit: int) -> dict[Name, int]:
-    """Give each at most what it wants, all together at most `limit`, the small ones first served whole.
+    """Share `limit`: each name gets at most what it wants, and small wishes are granted first, in full.
 
-    What nobody small needs goes to the large ones in equal parts (a remainder to the first ones), so one
-    skewed partition cannot starve the others.
+    The large ones share the rest in equal parts (a remainder goes to the first ones), so one skewed partition cannot
+    starve the others.
     """
     granted: dict[Name, int] = {}
     left = limit

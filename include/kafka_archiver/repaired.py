@@ -1,4 +1,4 @@
-"""What a repair makes of a run: the same objects but for those that nobody can bring back. Pure."""
+"""The manifest of a repair: the objects of the run, except those that cannot be recovered. Pure."""
 
 from kafka_archiver.keys import is_dead_letter
 from kafka_archiver.manifest import ChunkAccount, Manifest, by_chunk, totals
@@ -9,7 +9,7 @@ def without_lost(plan: Plan, before: Manifest) -> Manifest:
     """The manifest of a repair.
 
     :param plan: the repair's.
-    :param before: what the run had written that it supersedes.
+    :param before: the manifest of the run that it supersedes.
     """
     gone = [o for o in before.stored if o.key in plan.lost_objects]
     archived = [o for o in gone if not is_dead_letter(o.key)]

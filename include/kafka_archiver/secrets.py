@@ -1,14 +1,14 @@
-"""What of an archive's YAML may be shown, to whoever opens Airflow, Spark's UI or a log. Pure; decided here alone.
+"""Which values of an archive's YAML may be shown in Airflow, Spark's UI or a log. Pure; only decided here.
 
-An archive's own keys hold no secrets. Of a mapping of another program's properties (a Kafka client's, Spark's, …) only
-those of SHOWN are shown, however harmless the others look.
+An archive's own keys hold no secrets. In a mapping of another program's properties (a Kafka client's, Spark's, …) only
+the properties in SHOWN are shown, however harmless others look.
 """
 
 import re
 from collections.abc import Iterator, Mapping
 
 GIVEN = "(given)"
-# The type of a fault whose input no error shows.
+# The type of faults whose input is never shown.
 SECRET = "secret"
 SHOWN = frozenset(
     f"{mapping}.{name}"
@@ -21,7 +21,7 @@ SHOWN = frozenset(
     }.items()
     for name in names.split()
 )
-# Logs cannot mask all that is not shown: "true" may stand in any line.
+# Logs mask only these names: masking all values outside SHOWN would mask "true" in any line.
 SECRET_NAME = re.compile(
     r"pass(word|phrase|wd)|secret|token|jaas|credential|(access|account|private|api|encryption)[._-]?key|key\.pem"
     r"|oauthbearer\.config|external_id|user\.info",
@@ -31,7 +31,7 @@ _PASSWORD_OF_URL = re.compile(r"://[^/?#\s]*?:(\S+)@")
 
 
 def shown(key: str, value: object) -> str:
-    """A property as it may be shown. `key`: with that of its mapping, as in source.kafka.bootstrap.servers."""
+    """A property as it may be shown. `key`: with its mapping's key, as in source.kafka.bootstrap.servers."""
     return plain_url(str(value)) if key in SHOWN else GIVEN
 
 
@@ -39,23 +39,23 @@ def plain_url(url: str) -> str:
     """An address without user, password, query and fragment; other text as it is."""
     scheme, separator, rest = url.partition("://") if "://" in url else ("", "", url)
     place, *more = re.split("[?#]", rest)
-    # An @ behind them belongs to a query, or they to a password: nobody can tell.
+    # An @ behind ? or # is ambiguous: it may be part of the query, or end a password with such a sign.
     return scheme + separator + ("…" if "@" in "".join(more) else place.rpartition("@")[2])
 
 
 def key_name(key: object) -> str:
-    """A key as an error may repeat it: where the space behind its colon is missing, its value is part of it."""
+    """A key as an error may show it: if the space after the colon is missing, the key includes the value."""
     text = str(key)
     name = re.match(r"[\w.\-]*", text)[0]  # type: ignore[index] # matches anything
     return name if name == text else f"{name}…"
 
 
 def masked(properties: Mapping[str, str]) -> Iterator[str]:
-    """What of properties no log may repeat: the values of secret names, and each password of an address."""
+    """The parts of properties that logs must mask: the values of secret names, and passwords in addresses."""
     for name, value in properties.items():
         if SECRET_NAME.search(name):
             yield value
         if name.endswith("user.info"):
-            # Beside the whole of it, which is what a log would not show.
+            # The password alone, too: logs may show it without the user.
             yield value.partition(":")[2]
         yield from _PASSWORD_OF_URL.findall(value)

@@ -1,4 +1,4 @@
-"""Settling: what taking one more run of the line into the progress does to the hours. Pure."""
+"""Settling: what one more run of the line changes in the progress and the hours. Pure."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
@@ -17,11 +17,11 @@ from kafka_archiver.ranges import Range, merge
 
 @dataclass(frozen=True)
 class Settling:
-    """One run that has ended, and the progress without it.
+    """One ended run, and the progress without it.
 
-    :param manifest: what it wrote; None when it was not committed.
-    :param superseded: what the run had written in whose place it comes, if that was final.
-    :param ended: when it ended.
+    :param manifest: the run's manifest; None when it was not committed.
+    :param superseded: the manifest of the run that it supersedes, if that was final.
+    :param ended: when the run ended.
     """
 
     before: Progress
@@ -33,7 +33,7 @@ class Settling:
 
     @cached_property
     def after(self) -> Progress:
-        """The progress with it."""
+        """The progress after the run."""
         return self.before.after(self.plan, self.outcome, self.manifest, self.superseded, self.ended)
 
     @cached_property
@@ -42,7 +42,7 @@ class Settling:
 
     @cached_property
     def _lost(self) -> Mapping[int | None, int]:
-        """By hour, how many rows it has on record as lost; fewer than none where it has again what was lost."""
+        """By hour, how many rows the run records as lost; negative if it has lost rows again."""
         rows: Counter[int | None] = Counter()
         for manifest, sign in (self.manifest, 1), (self.superseded, -1):
             for entry in manifest.lost_objects if manifest else ():
@@ -51,7 +51,7 @@ class Settling:
 
     @cached_property
     def hours(self) -> Collection[int | None]:
-        """The hours whose proofs it may change: those that it touches or closes."""
+        """The hours whose proofs the run may change: those that it touches or closes."""
         touched = {hour for m in (self.manifest, self.superseded) if m for o in m.objects for hour in o.hours}
         touched |= set(self._lost)
         interval = self.plan.interval
@@ -59,36 +59,36 @@ class Settling:
         was, now = self.before.closed_until, self.after.closed_until
         closing = range(0)
         if now:
-            # Of the hours before the first run's interval those that have records.
+            # Hours before the first run's interval are closed only if they have records.
             closing = range(to_hour(was), to_hour(now)) if was else hours_between(self.after.begun or now, now)
         judged = {hour for hour in (*own, *closing) if now and hour < to_hour(now)}
         return {*touched, *judged, *self._assumed}
 
     @property
     def earlier(self) -> int | None:
-        """Those that begin before this hour and have a proof already may change, too; None: none of them."""
+        """Hours before this one that have a proof already may change, too; None: none of them."""
         now, was, lacked = self.after.closed_until, self.before.closed_until, self.before.whole_from
-        # What was open when the first hours are closed, and what a backfill makes whole.
+        # `first`: open hours when the first hours are closed. `whole`: hours that a backfill completes.
         first = to_hour(now) if now and not was else None
         whole = to_hour(lacked) if lacked and lacked != self.after.whole_from else None
         return max(filter(None, (first, whole)), default=None)
 
     def prove(self, hour: int | None, known: HourProof | None, replaced: Contribution | None) -> HourProof:
-        """The proof of an hour with it; what is known already when that changes nothing.
+        """The proof of an hour after the run; the known proof if the run changes nothing.
 
-        :param replaced: what the run that it supersedes had added.
+        :param replaced: what the superseded run had added.
         """
         judgement = judge(self.after, hour)
         if judgement.status != "complete" and hour is not None:
             judgement = self._assumed.get(hour, judgement)
-        # Without a proof, of an hour from before the archive.
+        # An hour from before the archive may be complete without a proof.
         whole = judge(self.before, hour).status == "complete"
         return prove(hour, known, self.plan, self.manifest, judgement, replaced, whole, self._lost.get(hour, 0))
 
     def done(self, proofs: Iterable[HourProof]) -> Settled:
-        """What settling it did.
+        """What settling the run did.
 
-        :param proofs: those that it was the last to change.
+        :param proofs: the proofs that this run was the last to change.
         """
         complete = [p for p in proofs if p.status == "complete" and p.hour is not None]
         return Settled(

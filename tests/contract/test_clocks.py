@@ -62,7 +62,7 @@ def test_an_airflow_ten_minutes_fast_does_not_close_an_hour_early(caplog: pytest
 def test_a_planner_whose_clock_is_far_off_plans_nothing(fast: timedelta) -> None:
     """Two hours fast it would plan first what comes last, and close two hours that are not over."""
     lake = lake_at(hour(5).end + MINUTE, 6)
-    with pytest.raises(PermanentError, match=r"with clocks so far apart nobody knows which hours are over.*NTP"):
+    with pytest.raises(PermanentError, match=r"with clocks so far apart it is unknown which hours are over.*NTP"):
         go(lake, 5 if fast > timedelta(0) else 2, fast)
     assert lake.ledger.planned(1) is None
 

@@ -37,7 +37,7 @@ def test_a_sound_archive(services: Services) -> None:
     assert "2 partitions" in found[f"topic {topic}"].found
     assert found[f"retention of {topic}"].found == "records are kept for 7 days, a run is due every 1 hour"
     assert "CreateTime" in found[f"timestamps of {topic}"].found
-    assert found["multipart"].found.endswith("the store checks the CRC-32 of every part and object, and keeps it")
+    assert found["multipart"].found.endswith("the store checks and keeps the CRC-32 of every part and object")
     assert list(archiver.context.store.list("")) == []
     assert archiver.uploads() == []
 

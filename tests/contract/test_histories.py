@@ -84,14 +84,14 @@ def test_a_log_that_was_truncated_is_not_taken_for_the_one_that_a_run_was_read_f
     run = one.run(6)
     before = {key: one.store.get(key) for key in one.stored()}
     one.logs[P0] = Range(0, 3)
-    with pytest.raises(PolicyError, match="is not the one it was read from"):
+    with pytest.raises(PolicyError, match="is no longer the one that the run was read from"):
         one.rebuild(run)
     one.run(7)
     one.logs[P0] = Range(0, 8)
     for offset in range(3, 8):
         one.odd[(P0, offset)] = {"value": b'{"other": %d}' % offset}
     one.run(8)
-    with pytest.raises(PolicyError, match="is not the one it was read from"):
+    with pytest.raises(PolicyError, match="is no longer the one that the run was read from"):
         one.rebuild(run)
     assert {key: one.store.get(key) for key in before} == before
     assert any(b"other" in gzip.decompress(one.store.get(key) or b"") for key in one.stored() if key not in before)

@@ -177,7 +177,7 @@ class TestPlans:
     def test_a_copy_that_is_another_plan_is_an_integrity_error(self, ledger: Ledger) -> None:
         ledger.file_plan(plan(group="another"))
         with pytest.raises(
-            IntegrityError, match=r"plan\.json is not the plan at place 1 of the line: somebody wrote it"
+            IntegrityError, match=r"plan\.json is not the plan at place 1 of the line: somebody changed it"
         ):
             ledger.file_plan(PLAN)
         assert ledger.plan(RUN) == plan(group="another")
@@ -192,7 +192,7 @@ class TestPlans:
             def version(self, key: str) -> Version | None:
                 return None
 
-        with pytest.raises(TransientError, match=r"plan\.json was there when it was to be written, and is gone now"):
+        with pytest.raises(TransientError, match=r"plan\.json existed when it was to be written, and is gone now"):
             Ledger(Vanishing(), "orders").file_plan(PLAN)  # type: ignore[arg-type]
 
 

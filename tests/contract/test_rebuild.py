@@ -53,7 +53,7 @@ def test_what_kafka_does_not_have_any_more_stays_as_it_is(lake: Lake) -> None:
     before = {stat.key: stat.etag for stat in lake.store.list("orders/")}
     work = rebuild_run(lake.context, hour(1).id)
     lake.logs[P0] = Range(1, 4)
-    with pytest.raises(PolicyError, match="cannot be rebuilt; what it stored stays as it is"):
+    with pytest.raises(PolicyError, match="cannot be rebuilt; its stored objects stay as they are"):
         lake.job().run(work.archive[0])
     with pytest.raises(PolicyError, match="from offset 0, but Kafka has removed everything before 1"):
         lake.rebuild(hour(1).id, keep=True)

@@ -99,8 +99,8 @@ def test_the_doctor_looks_for_the_schemas_of_the_newest_records(
     }
     assert f"{registry.url} answers; compatibility level " in found["schema registry"].found
     assert found[f"schemas of {known}"].found.endswith(f"are there: {number} (AVRO)")
-    assert f"{unknown}[0] offset 1 begins like one with schema 987654321" in found[f"schemas of {unknown}"].found
-    assert found[f"schemas of {plain}"].found == "no schema's id in its newest records"
+    assert f"{unknown}[0] offset 1 begins like a value with schema 987654321" in found[f"schemas of {unknown}"].found
+    assert found[f"schemas of {plain}"].found == "no schema id in its newest records"
 
 
 def test_silent_brokers_are_asked_once(kafka: Kafka, s3: S3, registry: RegistryServer, tmp_path: Path) -> None:
@@ -121,4 +121,4 @@ def test_the_doctor_without_a_registry_and_with_one_that_is_gone(kafka: Kafka, s
     assert checks(archiver, None)["schema registry"].found == "not configured"
     [gone] = checks(archiver, Registry.of({"url": f"http://{HOST}:1"})).values()
     assert (gone.name, gone.state) == ("schema registry", "problem")
-    assert "runs do without it" in gone.means
+    assert "runs do not need it" in gone.means

@@ -106,8 +106,7 @@ def test_what_each_of_several_runs_in_one_anothers_place_made_visible_goes() -> 
     assert data
     lake.rebuild(hour(1).id, until="planned")
     settings = lake.archive.store.model_copy(update={"codec": "zstd"})
-    lake.archive = lake.archive.model_copy(update={"store": settings})
-    lake.context = replace(lake.context, archive=lake.archive)
+    lake.configure(lake.archive.model_copy(update={"store": settings}))
     last = lake.rebuild(hour(1).id)
     assert last == f"{hour(1).id}+r2"
     assert all("+r2." in key for key in lake.stored())

@@ -251,7 +251,7 @@ def test_says_why_nothing_moves(
     monkeypatch.setattr(command, "wait", partial(command.wait, pause=trouble))
     assert backfill("-s", "2026-11-20", "archive_t").out.splitlines()[1:3] == [
         "DAG archive_t is paused: its queued runs do not start. To start them: `airflow dags unpause archive_t`.",
-        "No scheduler is alive, so nothing goes on. Does `airflow scheduler` run?",
+        "No scheduler is alive, so no run goes on. Check that `airflow scheduler` runs.",
     ]
 
 
@@ -286,7 +286,7 @@ def test_a_finished_backfill_does_not_block(backfill: Call, session: Session, sc
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["archive_t"], "Which dates?"),
+        (["archive_t"], "No dates given"),
         (["-s", "2026-11-20", "-e", "2026-11-19", "archive_t"], "is after --end-date"),
         (["-s", "2026-11-20", "-c", "{", "archive_t"], "--conf is not JSON"),
         (["-s", "2026-11-20", "-c", "[1]", "archive_t"], "expected a JSON object"),
@@ -307,7 +307,7 @@ def test_refusals_are_one_line(backfill: Call, session: Session, words: list[str
 
 @pytest.mark.parametrize("words", [["-m"], ["--local"], ["-t", "plan"], ["--treat-dag-as-regex"], ["--pool", "p"]])
 def test_options_that_are_gone_say_what_to_do(backfill: Call, words: list[str]) -> None:
-    assert f"{words[0]} is gone with Airflow 2: " in backfill("-s", "2026-11-20", "archive_t", *words, code=2).err
+    assert f"{words[0]} does not exist in Airflow 3: " in backfill("-s", "2026-11-20", "archive_t", *words, code=2).err
 
 
 def test_asks_before_finished_runs_are_run_again(

@@ -267,7 +267,7 @@ def test_a_task_whose_process_was_killed_is_told_when_its_run_has_failed(
     alert.task_failed(context)
     assert webhook.documents == []
     alert.run_failed(context)
-    assert webhook.documents[0]["cause"].startswith("the task's process ended without a word")
+    assert webhook.documents[0]["cause"].startswith("the task's process ended without reporting an error")
     assert webhook.documents[0]["task"] == "verify"
 
 

@@ -109,8 +109,8 @@ def test_status(call: Call, context: Context, brokers: Brokers) -> None:
             {
                 "name": "unfinished run",
                 "severity": "warning",
-                "found": "run 20261120T030000Z, planned at 2026-11-20T04:05:00Z, is not finished, and nobody is at "
-                "work on it; the next run finishes it first",
+                "found": "run 20261120T030000Z, planned at 2026-11-20T04:05:00Z, is not finished, and no DAG run is "
+                "at work on it; the next run finishes it first",
                 "do": ["airflow dags trigger archive_orders"],
             }
         ],
@@ -144,8 +144,8 @@ def test_status(call: Call, context: Context, brokers: Brokers) -> None:
         "=======+===========+===========+=============+===========+=========+=====+=====================",
         "orders |         0 |         3 |           3 |         0 |       5 |   2 | 2026-11-20T03:00:00Z",
         "orders |         1 |         3 |           3 |         0 |       3 |   0 | -",
-        "warning: unfinished run: run 20261120T030000Z, planned at 2026-11-20T04:05:00Z, is not finished, and nobody "
-        "is at work on it; the next run finishes it first",
+        "warning: unfinished run: run 20261120T030000Z, planned at 2026-11-20T04:05:00Z, is not finished, and no DAG "
+        "run is at work on it; the next run finishes it first",
         "  - airflow dags trigger archive_orders",
     ]
 
@@ -200,7 +200,7 @@ def test_plan_of_an_interval_that_has_one(call: Call, context: Context, brokers:
     found = call("plan", "orders", "-i", "2026-11-20T01:00:00Z", "-o", "json").json
     assert (found["exists"], found["offsets"], found["finished_first"]) == (True, 6, ["20261120T020000Z"])
     shown = call("plan", "orders", "-i", "2026-11-20T01:00:00Z").out
-    assert "Planned at 2026-11-20T02:05:00Z already: a run would replay this plan." in shown
+    assert "Planned at 2026-11-20T02:05:00Z: a run would replay this plan." in shown
     assert "A run would first finish 20261120T020000Z." in shown
 
 
@@ -254,7 +254,7 @@ def test_plan_says_which_policies_decided(call: Call, context: Context, orders: 
 def test_plan_of_no_interval(call: Call, context: Context) -> None:
     assert call("plan", "orders", "-i", "2026-11-20T02:10:00Z", code=1).err == (
         "No interval of the schedule '0 * * * *' starts at 2026-11-20T02:10:00Z; "
-        "the one that includes it starts at 2026-11-20T02:00:00Z.\n"
+        "the interval that includes this time starts at 2026-11-20T02:00:00Z.\n"
     )
 
 
@@ -329,7 +329,7 @@ def test_show(call: Call, context: Context) -> None:
     [
         (
             ["show", "orders", "20261120T090000Z"],
-            "Archive orders has no run 20261120T090000Z. Its last ones: 20261120T02",
+            "Archive orders has no run 20261120T090000Z. Its last runs: 20261120T02",
         ),
         (["show", "orders", "yesterday"], "RUN: expected a time like 2026-11-21T05:00:00Z, found 'yesterday'"),
         (["show", "nobody", "last"], "No archive 'nobody' in "),

@@ -126,7 +126,7 @@ def test_brokers_that_do_not_answer(call: Call, context: Context, brokers: Broke
     assert any(line.startswith("brokers ") and "| problem" in line for line in table)
     # Unfolded, however long.
     assert "problem: brokers" in table
-    assert "  This means: nothing else about Kafka could be tried." in table
+    assert "  This means: the other checks of Kafka are skipped." in table
 
 
 def test_a_driver_on_kubernetes_without_a_secret_is_found_before_a_run_is_planned(
@@ -286,7 +286,7 @@ def test_the_last_hours(call: Call, context: Context, brokers: Brokers) -> None:
     assert context.ledger.put_hour(proof.model_copy(update=gone), Stored(None, None))
     table = call("status", "orders", "--hours", "4").lines
     assert table[6:] == [
-        "1 of 4 hours are past and incomplete: what they lack will not come by itself",
+        "1 of 4 hours are past and incomplete: what is missing will not come by itself",
         "hour                 | status     | rows | bytes | objects | late rows | dead letters | complete as of       "
         "| closed by",
         "=====================+============+======+=======+=========+===========+==============+======================"

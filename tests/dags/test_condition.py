@@ -149,15 +149,15 @@ def test_a_permanent_failure_with_its_cause(problems: Ask, airflow_run: MADE) ->
     name = airflow_run("failed", tasks=states, cause={"permanent": True, "cause": "orders[0] offset 7: not JSON"})
     [one] = problems().values()
     assert one["name"] == "failed for good"
-    assert one["found"].startswith(f"run {name} failed in task archive: orders[0] offset 7: not JSON. Until that")
-    assert one["do"] == ["put right what it says, then: airflow dags trigger archive_orders"]
+    assert one["found"].startswith(f"run {name} failed in task archive: orders[0] offset 7: not JSON. Until this")
+    assert one["do"] == ["correct the cause, then: airflow dags trigger archive_orders"]
 
 
 def test_a_failure_that_may_pass_and_one_without_a_word(problems: Ask, airflow_run: MADE) -> None:
     airflow_run("failed", tasks={"plan": "failed"}, cause={"permanent": False, "cause": "no answer"}, attempts=4)
     assert "in task plan after 4 attempts: no answer. The next run goes on" in problems()["failed"]["found"]
     airflow_run("failed", tasks={"plan": "failed"}, minutes=0.5)
-    assert "its process ended without a word" in problems()["failed"]["found"]
+    assert "its process ended without reporting an error" in problems()["failed"]["found"]
 
 
 def test_a_task_that_is_tried_again(call: Call, problems: Ask, airflow_run: MADE, settled: Context) -> None:
@@ -189,7 +189,7 @@ def test_a_stuck_run(problems: Ask, airflow_run: MADE, settled: Context) -> None
     airflow_run(minutes=1)
     name = airflow_run("running", due=datetime.now(UTC) - timedelta(hours=7), tasks={"plan": "queued"})
     one = problems()["stuck"]
-    assert f"run {name} is running since" in one["found"]
+    assert f"run {name} has been running since" in one["found"]
     assert "Its task plan is queued" in one["found"]
     assert one["do"] == [f"airflow tasks states-for-dag-run archive_orders '{name}'"]
 

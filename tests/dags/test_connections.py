@@ -193,7 +193,7 @@ def test_a_missing_connection_is_named_with_its_key_and_the_command_to_add_it(
 
 def test_a_missing_aws_connection_may_be_added_empty(archive: MakeArchive, connection: AddConnection) -> None:
     connection("kafka_default", "kafka", {"bootstrap.servers": "b:1"})
-    with pytest.raises(ConfigError, match=r"'aws_default' \(store.aws\)[\s\S]*without login and password it means"):
+    with pytest.raises(ConfigError, match=r"'aws_default' \(store.aws\)[\s\S]*without login and password the"):
         endpoints(archive())
 
 
@@ -220,7 +220,7 @@ def test_with_a_secrets_backend_a_missing_connection_may_be_an_outage(
         "kafka_archiver.orchestration.connections.lookup.conf",
         _Settings({("secrets", "backend"): "airflow.secrets.local_filesystem.LocalFilesystemBackend"}),
     )
-    with pytest.raises(TransientError, match="or see whether Airflow's secrets backend answers"):
+    with pytest.raises(TransientError, match="or check that Airflow's secrets backend answers"):
         find(Wanted("nobody_has_this", "source.kafka", ("kafka",)))
 
 

@@ -89,7 +89,7 @@ def test_a_key_that_a_run_is_given_and_nobody_reads_is_refused_by_name(
     archive: MakeArchive, conf: dict[str, Any], told: str
 ) -> None:
     known = params(archive())
-    with pytest.raises(ConfigError, match=r"of this DAG run's conf; there are max_records, policies, rebuild") as found:
+    with pytest.raises(ConfigError, match=r"of this DAG run's conf; expected max_records, policies, rebuild") as found:
         require_known(conf, known)
     assert told in str(found.value)
 

@@ -53,7 +53,7 @@ def test_a_failed_run_fails_the_command(call: Call, settled: Context, ends: dict
     shown = call("rebuild", "orders", "--run", RUN, code=1).out.splitlines()
     assert shown[3:5] == [
         "archive       failed              7 s",
-        "    archive: it left no cause (killed, or not a task of an archive)",
+        "    archive: no cause recorded (killed, or not a task of an archive)",
     ]
     assert shown[5].startswith("    log: http")
     assert "has ended: failed." in shown[6]
@@ -62,9 +62,9 @@ def test_a_failed_run_fails_the_command(call: Call, settled: Context, ends: dict
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "Rebuild what? Give --hour or --run, one of them."),
-        (("--run", RUN, "--hour", HOUR), "Rebuild what? Give --hour or --run, one of them."),
-        (("--run", "20261120T030000Z"), f"Archive orders has no run 20261120T030000Z. Its last ones: {RUN}."),
+        ((), "Give either --hour or --run."),
+        (("--run", RUN, "--hour", HOUR), "Give either --hour or --run."),
+        (("--run", "20261120T030000Z"), f"Archive orders has no run 20261120T030000Z. Its last runs: {RUN}."),
         (("--hour", "2026-11-20T09:00:00Z"), "archive orders has no records of hour 2026-11-20T09:00:00Z; expected"),
     ],
 )

@@ -69,7 +69,7 @@ def test_it_starts_a_run_and_tells_what_is_left(
     shown = call("repair", "orders", "--yes", code=1)
     assert confs(session) == [{"repair": [RUN]}]
     assert "Repair of orders: done" in shown.out
-    assert "run it once more" not in shown.err, "that would do the same"
+    assert "run the repair once more" not in shown.err, "that would do the same"
     assert "archive       success             7 s" in shown.err
     assert f"{OBJECTS[0]}: object-missing: found nothing" in shown.err
 
@@ -78,12 +78,12 @@ def test_what_could_not_be_judged_before_is_another_repair(call: Call, settled: 
     settled.store.delete(run_document("orders", RUN, "plan"))
     shown = call("repair", "orders", "--yes", "--output", "json", code=1)
     assert {action["action"] for action in shown.json["actions"]} == {"restore"}
-    assert "run it once more" in shown.err
+    assert "run the repair once more" in shown.err
 
 
 def test_a_failed_run_fails_the_command(call: Call, settled: Context, session: Session, ends: dict[str, str]) -> None:
     ends["archive"] = "failed"
-    said = "The run of archive_orders has ended: failed. What it was about is in the log"
+    said = "The run of archive_orders has ended: failed. The log of the task that failed"
     assert said in call("repair", "orders", code=1).err
 
 
@@ -102,11 +102,11 @@ def test_what_needs_no_run_is_done_while_the_dag_is_paused(
     pause(session)
     brokers.logs.update({P0: Range(3, 3), P1: Range(3, 3)})
     before = stored(settled)
-    assert "3 objects would be on record as lost for ever" in call("repair", "orders", "--lost", OBJECTS[0], code=1).err
+    assert "3 objects would be recorded as lost for ever" in call("repair", "orders", "--lost", OBJECTS[0], code=1).err
     assert stored(settled) == before, "nobody was asked"
     shown = call("repair", "orders", "--yes", "--output", "json")
     assert {(a["action"], a["what"]) for a in shown.json["actions"]} == {("lost", key) for key in OBJECTS}
-    assert f"Run {RUN}+r1: 4 objects of run {RUN} on record as lost." in shown.err
+    assert f"Run {RUN}+r1: 4 objects of run {RUN} recorded as lost." in shown.err
     assert confs(session) == []
     assert "6 offsets lost for ever" in call("audit", "orders").out
 
@@ -123,7 +123,7 @@ def test_an_object_may_be_given_up_by_name(call: Call, settled: Context, session
 def test_a_key_that_is_no_damaged_object(call: Call, settled: Context, session: Session) -> None:
     before = stored(settled)
     told = call("repair", "orders", "--lost", "orders/typo", code=1).err
-    assert "orders/typo is neither missing nor damaged, or no object of archive orders" in told
+    assert "orders/typo is neither missing nor damaged, or not of archive orders" in told
     assert stored(settled) == before
     assert confs(session) == []
 
@@ -156,7 +156,7 @@ def test_it_asks_on_a_terminal(
     before = stored(settled)
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
     monkeypatch.setattr(sys.stdin, "readline", lambda: f"{answer}\n")
-    question = "2 records are lost for ever then. Repair archive orders: 3 × write again, 1 × lost? [y/N]"
+    question = "2 records will be lost for ever. Repair archive orders: 3 × write again, 1 × lost? [y/N]"
     assert question in call("repair", "orders", code=None).err
     assert len(confs(session)) == count
     assert (stored(settled) == before) == (not count)

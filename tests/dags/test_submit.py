@@ -277,7 +277,7 @@ def test_kubernetes_without_a_secret_is_told_nothing_and_says_what_to_prepare(
     with pytest.raises(ConfigError) as caught:
         cluster(archive(), KUBERNETES)
     message = str(caught.value)
-    assert "everybody who may look at the driver's pod or at ConfigMaps could read them" in message
+    assert "everybody who may read the driver's pod or ConfigMaps could read them" in message
     assert "kubectl create secret generic archive-orders --from-file=endpoints=endpoints.json" in message
     assert "spark: {kubernetes_secret: archive-orders}" in message
     assert SECRET not in message

@@ -58,4 +58,4 @@ def test_in_cluster_mode_the_code_is_in_the_log(line: str) -> None:
 
 
 def test_silence_has_a_message_too() -> None:
-    assert str(error(1)) == "the Spark job ended with exit code 1: it did not say why; see the lines above"
+    assert str(error(1)) == "the Spark job ended with exit code 1: no cause was logged; see the lines above"

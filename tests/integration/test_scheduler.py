@@ -109,7 +109,7 @@ def test_a_scheduled_run_and_two_backfill_runs_never_overlap(
     plans = [t for t in tasks if t.task == "plan" and t.run_id in told_by_scheduler["backfills"]]
     # Airflow may have counted a rescheduled attempt as another one.
     logs = [airflow.log(told_by_scheduler["dag"], t.run_id, t.task, t.attempt) for t in plans]
-    assert any("1 other run of this archive is at work: waiting until it has closed its hours" in log for log in logs)
+    assert any("waiting until 1 other run(s) of this archive have closed their hours" in log for log in logs)
 
 
 def test_a_killed_job_is_tried_again(airflow: Airflow, told_by_scheduler: dict[str, Any]) -> None:
@@ -219,7 +219,7 @@ def test_a_task_whose_process_is_killed_for_good_is_told_too(airflow: Airflow, k
         assert airflow.wait_for_runs(dag, 1) == {run: "failed"}
         [document] = until(lambda: webhook.documents)
     assert document["task"] == "archive"
-    assert document["cause"].startswith("the task's process ended without a word")
+    assert document["cause"].startswith("the task's process ended without reporting an error")
     assert document["planned"] == f"1 offsets of 1 partitions: {topic}[0] [0, 1)"
     # The job does not live on without its task.
     job.wait(timeout=30)

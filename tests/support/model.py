@@ -54,7 +54,7 @@ EXCUSES = (
     (r"is not one JSON document|contains a newline", "bad"),
     (r"was written by an earlier attempt", "retention|recreated"),
     (r"cannot be rebuilt", "retention|compaction|recreated|group|isolation"),
-    (r"has been replaced by another one meanwhile", "always"),
+    (r"has been replaced by another run meanwhile", "always"),
     (r"before the end of|it does not exist", "recreated|isolation"),
     (r"is missing or not what the manifest says|is not what its manifest says|has no manifest", "destroyed"),
     (r"is neither missing nor damaged", "destroyed"),

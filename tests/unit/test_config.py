@@ -50,7 +50,7 @@ def test_what_is_so_anyway_may_be_said() -> None:
         ("[orders]", "orders", "`source.topics`: expected a list; found 'orders'"),
         ("[orders]", "[orders], pattern: o", "expected exactly one of `topics` (a list of names) and `pattern`"),
         ("topics: [orders]", "pattern: '('", "a regular expression in `pattern` (missing )"),
-        ("[orders]", "[a, a]", "`source`: expected each topic once in `topics`"),
+        ("[orders]", "[a, a]", "`source`: expected each topic only once in `topics`"),
         ("[orders]", "[orders], start: soon", "`source.start`: expected 'earliest' or 'latest' or a time like 2026-"),
         ("[orders]", "[orders], start: 2026-11-01T00:00:00", "a time needs a zone"),
         ("[orders]", "[orders], registry: 7", "`source.registry`: expected the id of an Airflow connection or a map"),

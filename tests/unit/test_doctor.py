@@ -90,12 +90,12 @@ def test_a_sound_store() -> None:
 @pytest.mark.parametrize(
     ("checksums", "foreign", "kind"),
     [
-        ("known", False, "the store checks the CRC-32 of every part and object, and keeps it"),
-        ("known", True, "the store checks the CRC-32 of every part and object, and keeps it"),
+        ("known", False, "the store checks and keeps the CRC-32 of every part and object"),
+        ("known", True, "the store checks and keeps the CRC-32 of every part and object"),
         ("ignored", False, "the store checks the MD5 of every part; objects are compared by their ETags"),
         ("refused", False, "the store checks the MD5 of every part; objects are compared by their ETags"),
         ("of parts", False, "the store checks the MD5 of every part; objects are compared by their ETags"),
-        ("ignored", True, "every part; its ETags are no MD5s, so what a killed job left is read to be compared"),
+        ("ignored", True, "every part; its ETags are no MD5s, so objects of killed jobs are compared by reading"),
     ],
 )
 def test_the_kind_of_checksums_that_a_store_has(
@@ -135,7 +135,7 @@ def test_a_store_that_ignores_conditions(server: FaultyS3, store: S3Store) -> No
     assert "ignores `If-None-Match: *`" in created.found
     assert "different plans of one interval" in created.means
     assert "ignores `If-Match`" in replaced.found
-    assert "proved without them" in replaced.means
+    assert "proved without their records" in replaced.means
     assert list(server.store.list("")) == []
 
 

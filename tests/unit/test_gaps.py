@@ -68,5 +68,5 @@ def test_a_bitmap_that_is_none_is_refused_where_it_is_read(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "/w==", "AAE="])
 def test_a_bitmap_of_another_length_or_with_bits_behind_its_end_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="no bitmap of 9 offsets"):
+    with pytest.raises(ValueError, match="not a bitmap of 9 offsets"):
         unpack(0, 9, Bitmap(bitmap=text))

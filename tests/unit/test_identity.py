@@ -60,7 +60,7 @@ def test_a_log_that_was_cut_and_has_grown_again_is_another_one() -> None:
     log = Log()
     log.elect(NAME, cut=2)
     log.write("xyz")
-    assert "archived up to 5 under leader epoch 0, and what has these offsets now was written later" in str(log.doubt())
+    assert "up to 5 under leader epoch 0, and the records at these offsets now were written later" in str(log.doubt())
 
 
 def test_so_it_is_whatever_compaction_and_retention_have_taken_since() -> None:
@@ -69,9 +69,9 @@ def test_so_it_is_whatever_compaction_and_retention_have_taken_since() -> None:
     log.write("xyz")
     for entry in log.log(NAME).entries[:5]:
         entry.compacted = True
-    assert "was written later" in str(log.doubt())
+    assert "were written later" in str(log.doubt())
     log.delete_records(NAME, 5)
-    assert "was written later" in str(log.doubt())
+    assert "were written later" in str(log.doubt())
 
 
 def test_where_the_brokers_give_no_epochs_the_last_record_tells() -> None:

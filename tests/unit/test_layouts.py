@@ -72,7 +72,7 @@ def test_a_plan_of_a_layout_that_this_release_lacks_is_refused() -> None:
 def test_a_path_of_no_layout_is_told() -> None:
     assert layout_at("year=2026") is None
     [entry] = complete([write(chunk_of(0, 1), cut([Row(0, 0)], 1), store := new_store())], store)
-    with pytest.raises(DocumentError, match=r"an object in 'year=2026', which is no path of a layout .*hourly"):
+    with pytest.raises(DocumentError, match=r"an object in 'year=2026', which is not a path of a layout .*hourly"):
         hours_of(entry.model_copy(update={"path": "year=2026"}))
 
 

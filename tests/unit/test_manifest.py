@@ -125,7 +125,7 @@ def test_a_lost_offset_that_is_in_no_range_and_of_no_lost_object_is_told(
     rest = tuple(o for o in manifest.objects if o != short)
     without = changed(manifest, objects=rest, chunks=chunks, account=totals(chunks))
     assert discrepancies(plan, without) == [
-        f"{mine.chunk}: {less.lost} offsets lost, its ranges and lost objects have others"
+        f"{mine.chunk}: {less.lost} offsets lost, but not in its ranges and lost objects"
     ]
     repaired = plan.model_copy(update={"lost_objects": (short.key,)})
     named = changed(without, lost_objects=(short,), plan_digest=repaired.digest)
@@ -205,5 +205,5 @@ def test_a_run_has_one_end(wrong: dict[str, Any]) -> None:
     assert Commit.model_validate(end).outcome == "committed"
     if wrong.get("outcome") == "given_up":
         assert Commit.model_validate({**end, **wrong, "by": "the next run"})
-    with pytest.raises(ValidationError, match="a run that is committed has a manifest, one that was ended otherwise"):
+    with pytest.raises(ValidationError, match="expected a manifest digest of a committed run, else the run"):
         Commit.model_validate({**end, **wrong})

@@ -93,7 +93,7 @@ def test_a_date_to_come() -> None:
     to_come = run("running", ago(days=3), date=NOW + timedelta(days=400), run_id="manual__2027-12-27T00:00:00+00:00")
     one = only(sound(run("success", DUE), to_come))
     assert (one.name, one.severity) == ("date to come", "problem")
-    assert "has the date 2027-12-27T09:20:00Z, which is to come: Airflow calls it running" in one.found
+    assert "has the date 2027-12-27T09:20:00Z, which is in the future: Airflow calls the run running" in one.found
     place = "http://airflow/api/v2/dags/archive_orders/dagRuns/manual__2027-12-27T00%3A00%3A00%2B00%3A00"
     token = "-H 'Authorization: Bearer TOKEN'"
     fail = f"""curl {token} -H 'Content-Type: application/json' -X PATCH -d '{{"state": "failed"}}' {place}"""
@@ -145,9 +145,9 @@ def test_a_permanent_failure_says_the_cause_and_the_way_out() -> None:
     line = Line(Progress(archive="orders"), [Waiting(stopped, None)])
     one = only(sound(failed(permanent=True, cause="2 objects are missing"), run("success", DUE)), line)
     assert (one.name, one.severity) == ("failed for good", "problem")
-    assert one.found.startswith("run scheduled__09:00 failed in task plan: 2 objects are missing. Until that is put")
+    assert one.found.startswith("run scheduled__09:00 failed in task plan: 2 objects are missing. Until this is")
     assert one.do == (
-        "put right what it says, then: airflow dags trigger archive_orders",
+        "correct the cause, then: airflow dags trigger archive_orders",
         f"airflow archive rebuild orders --run {stopped.run}",
     )
     row = (failed(20, permanent=True, cause="new"), failed(80, permanent=True, cause="old"), run("success", DUE))
@@ -158,10 +158,10 @@ def test_a_failure_that_may_pass() -> None:
     one = only(sound(failed(attempts=4, cause="no answer from the brokers")))
     assert (one.name, one.severity, one.do[0]) == ("failed", "problem", "airflow dags trigger archive_orders")
     assert "in task plan after 4 attempts: no answer from the brokers. The next run goes on" in one.found
-    assert "its process ended without a word" in only(sound(failed())).found
+    assert "its process ended without reporting an error" in only(sound(failed())).found
     # Why it is late is said by that.
     assert only(sound(failed(), run("success", DUE - timedelta(hours=5)))).name == "failed"
-    assert "with no task that did" in only(sound(run("failed", ago(minutes=20)))).found
+    assert "although none of its tasks did" in only(sound(run("failed", ago(minutes=20)))).found
 
 
 def test_a_failure_is_over_once_a_run_has_succeeded() -> None:
@@ -184,7 +184,7 @@ def test_an_overdue_run() -> None:
     one = only(sound(run("success", DUE - timedelta(hours=5))))
     assert (one.name, one.severity, one.do[0]) == ("overdue", "problem", "airflow dags trigger archive_orders")
     assert (
-        "due at 2026-11-22T08:00:00Z, 80 minutes ago, is not done; the last one that succeeded was due at" in one.found
+        "due at 2026-11-22T08:00:00Z, 80 minutes ago, has not succeeded; the last successful run was due" in one.found
     )
 
 
@@ -220,7 +220,7 @@ def test_unfinished_runs_that_nobody_is_at_work_on() -> None:
     assert troubles(at_work, line) == []
     rebuild = only(sound(), Line(Progress(archive="orders", settled=1), [Waiting(rebuilding(), None)]))
     assert (rebuild.name, rebuild.do) == ("unfinished rebuild", (f"airflow archive rebuild orders --run {first.run}",))
-    assert "the next run gives it up" in rebuild.found
+    assert "the next run gives the rebuild up" in rebuild.found
     taken_over = Line(Progress(archive="orders", settled=1), [Waiting(rebuilding(takes_over=True), None)])
     assert only(sound(), taken_over).name == "unfinished run"
 

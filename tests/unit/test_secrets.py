@@ -129,7 +129,7 @@ def test_a_secret_among_the_options_of_java_is_refused(name: str, options: str) 
 @pytest.mark.parametrize("wrong", [f"{MARK}/x", MARK, "-a", "a" * 254, [MARK]])
 def test_a_secret_of_kubernetes_is_given_by_its_name_not_by_what_is_in_it(wrong: Any) -> None:
     message = said(json.dumps(with_value(SMALLEST, ("spark", "kubernetes_secret"), wrong)))
-    assert "`spark.kubernetes_secret`: expected the name of a Secret of Kubernetes" in message
+    assert "`spark.kubernetes_secret`: expected the name of a Kubernetes Secret" in message
     assert MARK not in message
 
 
@@ -143,7 +143,7 @@ def test_a_missing_space_behind_a_colon_makes_a_key_of_a_secret_and_is_said_with
     text = json.dumps(with_value(SMALLEST, tuple(key.split(".")), {f"some.password:{MARK}": "x"}))
     message = said(text)
     assert f"`{key}.some.password…`: expected the name of a property" in message
-    assert "a space is missing" in message
+    assert "is a space missing" in message
     assert MARK not in message
 
 

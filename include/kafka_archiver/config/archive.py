@@ -1,4 +1,4 @@
-"""One archive, of its sections."""
+"""The YAML of one archive, made of its sections."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Self
@@ -19,18 +19,18 @@ from kafka_archiver.properties import ConnectionId
 
 
 class Alerts(Section):
-    """Whom to tell: names of Airflow connections (types http and smtp)."""
+    """The recipients of alerts: names of Airflow connections (types http and smtp)."""
 
     on_failure: tuple[ConnectionId, ...] = ()
 
 
 class Archive(Section):
-    """One archive: its YAML as a value."""
+    """The YAML of one archive as a value."""
 
     archive: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=200)]
     description: str = ""
     owner: Annotated[str, Field(min_length=1)] = "airflow"
-    # Airflow takes no longer ones.
+    # Airflow's limit.
     tags: tuple[Annotated[str, Field(min_length=1, max_length=100)], ...] = ()
     schedule: Schedule = "0 * * * *"
     timezone: Timezone = "UTC"
@@ -43,9 +43,9 @@ class Archive(Section):
     spark: Spark = Spark()
 
     def choosing(self, policies: Mapping[str, Any]) -> Self:
-        """The archive with some policies chosen otherwise, as one DAG run may.
+        """The archive with the policies of one DAG run.
 
-        :raises ConfigError: there is no such policy or choice.
+        :raises ConfigError: a policy or choice does not exist.
         """
         try:
             chosen = Policies.model_validate({**self.policies.model_dump(), **policies})
@@ -56,13 +56,13 @@ class Archive(Section):
 
     @property
     def group(self) -> str:
-        """The consumer group whose offsets say how far the archive is."""
+        """The consumer group that holds the archive's position."""
         return self.source.group or f"archiver-{self.archive}"
 
     @property
     def settings(self) -> Settings:
-        """What of it a plan freezes, once `formats.resolve` has checked and completed it."""
-        # A key of the section that is also a setting needs no line here.
+        """The settings that a plan freezes, before `formats.resolve` checks and completes them."""
+        # Keys of the section `store` that are also settings.
         store = self.store.model_dump(include=set(Settings.model_fields), exclude_none=True)
         return Settings(
             **{"codec": "", **store},

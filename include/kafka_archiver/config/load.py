@@ -1,4 +1,4 @@
-"""Archives from YAML files. A ConfigError names file and key, what was expected and what was found."""
+"""Load archives from YAML files. A ConfigError names the file, the key, what was expected and what was found."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,7 @@ from kafka_archiver.secrets import key_name
 
 
 class _Loader(yaml.SafeLoader):
-    """Leaves times as text, and refuses a key that is given twice, which YAML itself would quietly let win."""
+    """Leaves times as text, and refuses duplicate keys, of which PyYAML silently takes the last."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - overrides the base class's
         first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
@@ -40,8 +40,8 @@ _OF_YAML = re.compile(r"<[a-z ]+>|[][{},:?-]")
 def parse_archive(text: str, file: str) -> Archive:
     """An archive from YAML text.
 
-    :param file: what to call the text in messages.
-    :raises ConfigError: it is not YAML, or not an archive.
+    :param file: the name of the text in messages.
+    :raises ConfigError: the text is not YAML, or not an archive.
     """
     try:
         content = yaml.load(text, Loader=_Loader)
@@ -59,7 +59,7 @@ def parse_archive(text: str, file: str) -> Archive:
 
 
 def _problem(error: Exception) -> str:
-    """Where it is and what it is, without what the error quotes: it may be a password."""
+    """The place and kind of a YAML error, without the text that it quotes: that may be a password."""
     mark = getattr(error, "problem_mark", None)
     where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
     problem = getattr(error, "problem", None) or "a value cannot be read"
@@ -80,6 +80,6 @@ def archive_files(folder: Path) -> list[Path]:
     """The YAML files of a folder of archives, sorted. Raises ConfigError when there is no such folder."""
     if not folder.is_dir():
         raise ConfigError(
-            f"{folder}: no such folder; set ARCHIVER_CONFIG_DIR to the one with your archives' YAML files"
+            f"{folder}: no such folder; set ARCHIVER_CONFIG_DIR to the folder with your archives' YAML files"
         )
     return sorted(p for p in folder.iterdir() if p.suffix in (".yaml", ".yml") and not p.name.startswith("."))

@@ -9,11 +9,11 @@ from kafka_archiver.secrets import GIVEN
 
 
 class Section(BaseModel):
-    """A mapping of the YAML with keys of its own."""
+    """A section of the YAML; unknown keys are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
-        """Without the properties that it is given: some are secrets."""
+        """Hides properties, because some are secrets."""
         for name, value in super().__repr_args__():
             yield name, GIVEN if isinstance(value, dict) else value

@@ -46,10 +46,10 @@ class Source(Section):
         if (self.topics is None) == (self.pattern is None):
             raise ValueError("expected exactly one of `topics` (a list of names) and `pattern` (a regular expression)")
         if self.topics and len(set(self.topics)) != len(self.topics):
-            raise ValueError("each topic once in `topics`")
+            raise ValueError("expected each topic only once in `topics`")
         if self.pattern is not None:
             try:
                 re.compile(self.pattern)
             except re.error as error:
-                raise ValueError(f"a regular expression in `pattern` ({error})") from error
+                raise ValueError(f"expected a regular expression in `pattern` ({error})") from error
         return self

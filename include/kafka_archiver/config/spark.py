@@ -11,8 +11,8 @@ from kafka_archiver.properties import ConnectionId, Properties, kubernetes_name,
 class Spark(Section):
     """How the job is submitted.
 
-    `memory_bytes` bounds what one task holds back before it spills to local disk. On Kubernetes, in deploy mode
-    `cluster`, the driver has the endpoints from the Secret named `kubernetes_secret`.
+    `memory_bytes`: how much one task buffers before it spills to local disk. `kubernetes_secret`: the Secret from which
+    the driver reads the endpoints on Kubernetes, in deploy mode `cluster`.
     """
 
     connection: ConnectionId = "spark_default"

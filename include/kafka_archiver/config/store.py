@@ -27,7 +27,7 @@ class StoreSection(Section):
     format: str = "jsonl"
     content: Content = "value"
     codec: str | None = None
-    # What the format declares besides: `formats.resolve` checks it, since formats are not known here.
+    # The format's own options. `formats.resolve` checks them, because this module does not know the formats.
     options: Properties = Field(default={})
     chunk_records: Annotated[int, Field(gt=0, le=100_000_000)] = 1_000_000
     part_bytes: Annotated[int, Field(ge=5 << 20, le=1 << 30)] = 8 << 20

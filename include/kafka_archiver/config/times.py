@@ -1,4 +1,4 @@
-"""`timestamp`, `schedule`, `timezone`: when something is, and when something is done."""
+"""`timestamp`, `schedule`, `timezone`: the times of records and of runs."""
 
 import re
 from datetime import timedelta
@@ -28,10 +28,10 @@ def _disorder(value: Any) -> timedelta | None:
 
 
 class Timestamp(Section):
-    """What is known of the records' times.
+    """What the archive may assume about the records' times.
 
-    `max_disorder`: no record of a partition is that much older than an earlier one, which lets a backfill prove its
-    hours alone.
+    `max_disorder`: no record is that much older than an earlier record of its partition. With it, a backfill can prove
+    its hours alone.
     """
 
     max_disorder: Annotated[timedelta | None, BeforeValidator(_disorder)] = None
@@ -44,8 +44,8 @@ def _schedule(value: Any) -> Any:
 
 
 def _fires(expression: str) -> bool:
-    """Whether it is a schedule, and one that comes round: Airflow would stop at the others, for every archive."""
-    # R stands for a random value, which would be another at each look; a sixth field for seconds, a seventh for years.
+    """Whether the expression is valid and ever fires. Airflow would stop at any other, for every archive."""
+    # Refused: R, a random value that differs at each call; a sixth field (seconds) and a seventh (years).
     fields = 1 if expression.startswith("@") else 5
     if not croniter.is_valid(expression) or re.search(r"\bR\b", expression) or len(expression.split()) != fields:
         return False

@@ -1,18 +1,18 @@
-"""Keys that the design has and this version does not."""
+"""Keys that the design has but this version does not."""
 
 from collections.abc import Mapping
 from typing import Any
 
-# Known to the design, not to this version: an error that says so beats "unknown key".
+# They get an error of their own, which is clearer than "not a key".
 PLANNED = {
     "transform", "schema_evolution", "alerts.max_age", "alerts.max_lag_records",
 }  # fmt: skip
-# Likewise keys with which nothing can be chosen yet. They may say what is done anyway.
+# Keys with only one choice in this version. The YAML may give that choice.
 ONLY: dict[str, Any] = {"source.key": {"decode": "bytes"}, "timestamp.from": "record", "store.encryption": "none"}
 
 
 def unknown(where: str) -> str:
-    """What to say of a key that no section has."""
+    """The error for a key that no section has."""
     if where in ONLY:
         only = str(ONLY[where]).replace("'", "")
         return f"`{where}` can only be {only} in this version of the design; leave it out"
@@ -22,7 +22,7 @@ def unknown(where: str) -> str:
 
 
 def without_the_only_choices(content: Mapping[Any, Any]) -> dict[Any, Any]:
-    """The YAML without what it says of `ONLY`, where it is right."""
+    """The YAML without those keys of `ONLY` that have the only choice."""
     left = dict(content)
     for where, only in ONLY.items():
         section, key = where.split(".")

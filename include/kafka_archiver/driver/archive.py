@@ -1,4 +1,4 @@
-"""The main program of the job `archive`: reads its document, archives the runs, and says what failed."""
+"""The main program of the job `archive`: reads its document, archives the runs, and reports what failed."""
 
 import logging
 import os
@@ -24,7 +24,7 @@ MakeEngine = Callable[[ArchiveJob, Endpoints], Engine]
 
 
 def spark_engine(job: ArchiveJob, endpoints: Endpoints) -> Engine:
-    """The engine that writes in Spark's tasks. Before this, PySpark is not imported."""
+    """The engine that writes in Spark's tasks. Nothing imports PySpark before this call."""
     sys.path[:] = unpacked(sys.path, os.environ.get("SPARK_HOME", ""))
     from kafka_archiver.spark.engine import SparkEngine
 
@@ -33,7 +33,7 @@ def spark_engine(job: ArchiveJob, endpoints: Endpoints) -> Engine:
 
 
 def main(arguments: Sequence[str], make_engine: MakeEngine = spark_engine) -> int:
-    """Archive the runs that the document names, one after the other. Returns the exit code."""
+    """Archive the runs in the document, one after the other. Returns the exit code."""
     watch()
     logging.basicConfig(stream=sys.stdout, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("py4j").setLevel(logging.WARNING)
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str], make_engine: MakeEngine = spark_engine) -> in
         )
         for run in job.runs:
             step.run(run)
-    except Exception as error:  # noqa: BLE001 - the last line of the log says what it was, whatever it was
+    except Exception as error:  # noqa: BLE001 - the last line of the log must name any error
         return _failed(understand(error))
     return 0
 
@@ -59,10 +59,10 @@ def _endpoints() -> Endpoints:
     if not text:
         raise ConfigError(
             f"the environment variable {ENDPOINTS} is not set: expected JSON with `kafka` (client properties) and "
-            "`store` (options), or @ and the name of a file with it; the DAG's task `archive` sets it"
+            "`store` (options), or @ and the name of a file with this JSON; the DAG's task `archive` sets the variable"
         )
     try:
-        # YARN ships a file beside the driver: a variable would be in its logs.
+        # On YARN, spark-submit ships a file: a variable would be in the containers' logs.
         return Endpoints.from_json(Path(text[1:]).read_bytes() if text.startswith("@") else text)
     except OSError as error:
         raise ConfigError(f"{ENDPOINTS} names a file that cannot be read: {error}") from None
@@ -72,7 +72,7 @@ def _failed(cause: Exception) -> int:
     if not isinstance(cause, ArchiverError):
         traceback.print_exc()
     elif place := os.environ.get(VERDICT):
-        # Without it the task goes by the exit code and the last line, as where the driver is on another machine.
+        # If this fails, the task uses the exit code and the last line, as it does for a driver on another machine.
         with suppress(OSError):
             Path(place).write_text(Failure.of(cause).to_json(), encoding="ascii")
     sys.stdout.write(one_line(cause) + "\n")

@@ -1,12 +1,13 @@
-"""PySpark as it is installed, instead of the zip of it that spark-submit puts first on Python's path."""
+"""Import PySpark from its installation instead of the zip that spark-submit puts first on Python's path."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 
 def unpacked(path: Sequence[str], spark: str) -> list[str]:
-    """The path without that zip where the same PySpark is in a folder, else as it was: what comes from a zip Python
-    compiles anew, half a CPU second each start.
+    """The path without the zip if the same PySpark is installed in a folder, else unchanged.
+
+    Python compiles modules of a zip at each start, which takes half a CPU second.
 
     :param spark: where Spark is installed (SPARK_HOME): by pip, or from a download.
     """
@@ -14,7 +15,7 @@ def unpacked(path: Sequence[str], spark: str) -> list[str]:
     packed = str(home / "python" / "lib" / "pyspark.zip")
     if str(home.parent) in path and _is_pyspark(home):
         return [entry for entry in path if entry != packed]
-    # Nothing but Spark's is in a download's folder. Of another environment's packages only PySpark may come first.
+    # A download's folder has only Spark's packages. Never put another environment's site-packages first.
     if _is_pyspark(home / "python" / "pyspark"):
         return [str(home / "python") if entry == packed else entry for entry in path]
     return list(path)

@@ -1,7 +1,7 @@
-"""A driver whose spark-submit or whose Airflow task was killed ends itself.
+"""Ends the driver when its spark-submit or its Airflow task was killed.
 
 In client mode the Python driver is a child of the spark-submit JVM, which is a child of the Airflow task. Killing
-either leaves the driver running; what it still writes is harmless, but it wastes a cluster.
+either leaves the driver running. What the driver still writes is harmless, but it wastes the cluster.
 """
 
 import os
@@ -15,18 +15,18 @@ _SECONDS = 1.0
 
 
 def _born(pid: int) -> str | None:
-    """When a process began, as the kernel counts it; None when it is gone. Tells a reused pid apart."""
+    """The kernel's start time of a process, which differs for a reused pid; None when the process is gone."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
     except OSError:
         return None
     fields = stat.rsplit(")", 1)[1].split()
-    # The third field is the state, the 22nd the start time; a zombie has ended.
+    # Field 3 is the state, field 22 the start time. A zombie (Z) has ended.
     return None if fields[0] == "Z" else fields[19]
 
 
 def watch() -> None:
-    """From now on, end this process within a second or two when its parent or the Airflow task is gone."""
+    """From now on, end this process within two seconds when its parent or the Airflow task is gone."""
     parent = os.getppid()
     watched = {parent: _born(parent)}
     task = os.environ.get(TASK_PID, "")
@@ -39,10 +39,10 @@ def watch() -> None:
             gone = [pid for pid, born in watched.items() if born is None or _born(pid) != born]
             if os.getppid() != parent or gone:
                 try:
-                    sys.stderr.write("kafka-archiver: the process that started this job is gone: ending it\n")
+                    sys.stderr.write("kafka-archiver: the process that started this job is gone: ending the job\n")
                     sys.stderr.flush()
                 finally:
-                    # Nobody may be there to read it: then writing fails.
+                    # Also if the write fails because stderr is closed.
                     os._exit(EXIT_CODE)
             threading.Event().wait(_SECONDS)
 

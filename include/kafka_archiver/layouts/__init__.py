@@ -1,1 +1,1 @@
-"""Layouts: where records are filed. Writer, manifest, leftovers, proof and audit know parts, and ask the layout."""
+"""Layouts: where records are filed. Writer, manifest, leftovers, proof and audit ask the layout about parts."""

@@ -1,17 +1,17 @@
-"""What a layout is."""
+"""The interface of a layout."""
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    # Whoever only reads manifests does without them.
+    # Not at runtime: code that only reads manifests does not need them.
     import pyarrow as pa
 
     from kafka_archiver.columns import Int64s
 
 
 class Filed(Protocol):
-    """What a layout is told of an object. Timestamps in milliseconds since 1970."""
+    """What a layout needs to know of an object. Timestamps in milliseconds since 1970."""
 
     @property
     def path(self) -> str: ...
@@ -24,15 +24,15 @@ class Filed(Protocol):
 
 
 class Layout(Protocol):
-    """Files records in parts: those of a chunk that are of one part are one object.
+    """Files records in parts: the records of one chunk and one part become one object.
 
-    What part a record is of depends on nothing but the record. A part has one path, a path one part, and no path is
-    that of two layouts.
+    A record's part depends on the record alone. Each part has one path, each path belongs to one part, and no two
+    layouts share a path.
     """
 
     @property
     def name(self) -> str:
-        """Its name in the plan."""
+        """The layout's name in the plan."""
 
     def parts(self, batch: "pa.RecordBatch") -> "Int64s":
         """The part of each record. A batch has at least the columns `offset` and `timestamp`."""
@@ -41,10 +41,10 @@ class Layout(Protocol):
         """The folders of a part below the topic's, without a slash at either end."""
 
     def parse(self, path: str) -> int:
-        """The part that `path` is of.
+        """The part that has this path.
 
-        :raises ValueError: it is no path of this layout.
+        :raises ValueError: it is not a path of this layout.
         """
 
     def hours(self, entry: Filed) -> Collection[int | None]:
-        """The hours (whole hours since 1970) that records of an object may be of; None: without a usable time."""
+        """The hours (whole hours since 1970) that an object's records may belong to; None: without a usable time."""

@@ -19,13 +19,13 @@ NO_HOUR = -1
 
 
 class Hourly:
-    """By the hour in which Kafka's timestamp lies, UTC."""
+    """Files records by the hour of Kafka's timestamp, UTC."""
 
     name = "hourly"
 
     def parts(self, batch: "pa.RecordBatch") -> "Int64s":
         """The hour of each record."""
-        # Only where records are: who reads manifests alone does without.
+        # Imported late: code that only reads manifests does not need it.
         import numpy as np
 
         from kafka_archiver.columns import column
@@ -34,7 +34,7 @@ class Hourly:
         if not len(times):
             return times
         low, high = int(times.min()), int(times.max())
-        # Most batches are of one hour, and need no division a record.
+        # Most batches are of one hour and need no division for each record.
         if low >= 0 and high <= LAST_MS and low // MS_PER_HOUR == high // MS_PER_HOUR:
             return np.full(len(times), low // MS_PER_HOUR)
         return np.where((times < 0) | (times > LAST_MS), NO_HOUR, times // MS_PER_HOUR)
@@ -49,12 +49,12 @@ class Hourly:
         return NO_HOUR if hour is None else hour
 
     def hours(self, entry: Filed) -> Collection[int | None]:
-        """The one."""
+        """The hour of the object's path."""
         return (parse_hour_path(entry.path),)
 
 
 def hour_path(hour: int | None) -> str:
-    """The path of an hour (whole hours since 1970); None: of records without a usable time."""
+    """The path of an hour (whole hours since 1970); None: records without a usable time."""
     if hour is None:
         return f"date={NO_TIME}/hour={NO_TIME}"
     start = hour_start(hour)
@@ -63,7 +63,7 @@ def hour_path(hour: int | None) -> str:
 
 @lru_cache(maxsize=4096)
 def parse_hour_path(path: str) -> int | None:
-    """The hour that `hour_path` wrote.
+    """The inverse of `hour_path`.
 
     :raises ValueError: it is not an hour's path.
     """

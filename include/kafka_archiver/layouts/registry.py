@@ -1,4 +1,4 @@
-"""The layouts by name. A new one is a file and a line here."""
+"""The layouts by name. A new layout is a file and a line here."""
 
 from collections.abc import Collection
 
@@ -11,9 +11,9 @@ LAYOUTS: dict[str, Layout] = {layout.name: layout for layout in (Hourly(),)}
 
 
 def layout_of(settings: Settings) -> Layout:
-    """The layout by which a run's objects are filed.
+    """The layout of a run's objects.
 
-    :raises ConfigError: this release has none of that name.
+    :raises ConfigError: this release has no layout of that name.
     """
     if settings.layout not in LAYOUTS:
         raise ConfigError(f"store.layout: expected {' | '.join(LAYOUTS)}, found {settings.layout!r}")
@@ -21,7 +21,7 @@ def layout_of(settings: Settings) -> Layout:
 
 
 def layout_at(path: str) -> Layout | None:
-    """The layout whose path this is, for those who have a key and no plan; None: of no layout."""
+    """The layout that has this path, for callers with a key but no plan; None: no layout has it."""
     for layout in LAYOUTS.values():
         try:
             layout.parse(path)
@@ -32,14 +32,14 @@ def layout_at(path: str) -> Layout | None:
 
 
 def hours_of(entry: Filed) -> Collection[int | None]:
-    """The hours that records of an object may be of, whatever its layout.
+    """The hours that an object's records may belong to, whatever its layout.
 
-    :raises DocumentError: its path is of no layout that there is.
+    :raises DocumentError: no layout has its path.
     """
     layout = layout_at(entry.path)
     if layout is None:
         raise DocumentError(
-            f"a manifest has an object in {entry.path!r}, which is no path of a layout of this release "
-            f"({', '.join(LAYOUTS)}): a later release wrote it, or somebody has changed it"
+            f"a manifest has an object in {entry.path!r}, which is not a path of a layout of this release "
+            f"({', '.join(LAYOUTS)}): a later release wrote the manifest, or somebody has changed it"
         )
     return layout.hours(entry)

@@ -13,7 +13,7 @@ def get_provider_info() -> dict[str, Any]:
         "package-name": "kafka-archiver",
         "name": "Kafka archiver",
         "description": "Archives Kafka topics to an object store, filed by hour, with a proof of completeness.",
-        # Two, so that trouble with the second, which reaches into Airflow's own commands, spares the first.
+        # Two entries: the second changes Airflow's own commands, and a failure there must not remove the first.
         "cli": [
             "kafka_archiver.orchestration.cli.definition.commands",
             "kafka_archiver.orchestration.backfill.definition.extend_dags",

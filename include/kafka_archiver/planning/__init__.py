@@ -1,5 +1,5 @@
-"""What a plan takes of each partition, and what happens where the brokers' state is strange. Pure.
+"""Which offsets a plan takes of each partition, and the policies for strange states of the brokers. Pure.
 
-`state`: a partition as it is found; `beginnings`: where its range starts; `policies`: who decides what is strange;
-`partitions`: the offsets that a plan takes; `left_out`: those that no plan has.
+`state`: a partition at planning; `beginnings`: where its range starts; `policies`: the decisions about strange states;
+`partitions`: the offsets that a plan takes; `left_out`: the offsets that no plan has.
 """

@@ -1,6 +1,6 @@
 """Where each partition's next range starts. Pure.
 
-A strange state is decided by the archive's policies, never by accident.
+In a strange state, the archive's policies decide.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from kafka_archiver.progress import PartitionProgress
 from kafka_archiver.ranges import Range, TopicPartition, subtract
 
 _NOTHING: tuple[str, ...] = ()
-# So many troubles of a run are told in its error; `airflow archive doctor` has all.
+# Troubles that a run's error names; `airflow archive doctor` has all.
 _NAMED = 10
 
 
@@ -22,7 +22,7 @@ def beginnings(archive: Archive, seen: list[PartitionState], known: Known) -> di
     """Where each partition of a scheduled run starts.
 
     :param known: what settled and planned runs cover already, by partition.
-    :raises PolicyError: a policy says `fail`; it has all at which this run would stop.
+    :raises PolicyError: a policy says `fail`; the error has everything that would stop this run.
     """
     if errors := troubles(archive, seen, known):
         raise _together(archive, errors)
@@ -30,9 +30,9 @@ def beginnings(archive: Archive, seen: list[PartitionState], known: Known) -> di
 
 
 def advice(archive: Archive, errors: Sequence[PolicyError]) -> str:
-    """What goes on where one run stops at all of these policies, which are several.
+    """The command for a run that several policies stop.
 
-    :param errors: as `each` has them; of one policy the first may be taken by its word.
+    :param errors: those of `each`. Errors of one policy have the same choice.
     """
     return choose_all(archive.archive, {error.policy: error.choice for error in errors})
 
@@ -44,13 +44,13 @@ def _together(archive: Archive, errors: Sequence[PolicyError]) -> PolicyError:
 
 
 def troubles(archive: Archive, seen: list[PartitionState], known: Known) -> list[PolicyError]:
-    """All about which a policy says `fail`. A topic that was made again is one, however many partitions it has."""
+    """Everything at which a policy says `fail`. A recreated topic counts once, not once for each partition."""
     found = [one for one in each(archive, seen, known).values() if isinstance(one, PolicyError)]
     return list({str(error): error for error in reversed(found)}.values())[::-1]
 
 
 def each(archive: Archive, seen: list[PartitionState], known: Known) -> dict[TopicPartition, Beginning | PolicyError]:
-    """Of each partition where it starts, or what a policy fails at."""
+    """For each partition its start, or the error of the policy that stops it."""
     found: dict[TopicPartition, Beginning | PolicyError] = {}
     is_new = _is_new(seen, known)
     for state in seen:
@@ -62,12 +62,12 @@ def each(archive: Archive, seen: list[PartitionState], known: Known) -> dict[Top
 
 
 def _is_new(seen: list[PartitionState], known: Known) -> bool:
-    """Whether the archive starts now: nobody remembers a scheduled run, neither the ledger nor the group."""
+    """Whether the archive starts now: neither the ledger nor the group knows of a scheduled run."""
     return all(p.next is None for p in known.values()) and all(s.committed is None for s in seen)
 
 
 def generation_of(state: PartitionState, known: Known) -> int:
-    """The generation of a partition that nobody archived yet, or whose topic was made again: one for all of a topic."""
+    """The generation of a partition that is new, or whose topic was recreated: the same for the whole topic."""
     mine = [p for p in known.values() if p.topic == state.name.topic]
     same = [p.generation for p in mine if p.topic_id == state.topic_id]
     return min(same) if same else max((p.generation + 1 for p in mine), default=0)
@@ -89,7 +89,7 @@ def _beginning(archive: Archive, state: PartitionState, known: Known, is_new: bo
         start = state.begin if is_new else state.log_start
     elif remembered is not None and start != remembered:
         if state.ours:
-            # Nobody moved the group: the commit for this place has not come yet, or an older one came late.
+            # The group was not moved by hand: its commit has not arrived yet, or an older commit arrived late.
             start = remembered
         else:
             if archive.policies.moved_group == "new_generation" and start <= state.high:
@@ -103,7 +103,7 @@ def _beginning(archive: Archive, state: PartitionState, known: Known, is_new: bo
 
 
 def _gone(state: PartitionState, before: PartitionProgress | None, start: int, generation: int) -> int:
-    """How many offsets between the archive's position and the log's start nobody has archived."""
+    """The number of unarchived offsets between the archive's position and the log's start."""
     if start >= state.log_start:
         return 0
     covered = taken(before, generation, start)
@@ -111,7 +111,7 @@ def _gone(state: PartitionState, before: PartitionProgress | None, start: int, g
 
 
 def taken(before: PartitionProgress | None, generation: int, start: int, anew: bool = False) -> list[Range]:
-    """The offsets that are not to be archived again: also those of earlier generations of the same log."""
+    """The offsets that must not be archived again, including those of earlier generations of the same log."""
     if before is None or anew:
         return []
     if before.generation == generation:

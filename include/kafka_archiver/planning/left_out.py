@@ -1,4 +1,4 @@
-"""What no plan has of a log, of which Kafka's time index may say how old it is. Pure."""
+"""The offsets that no plan has. Kafka's time index may say how old they are. Pure."""
 
 from collections.abc import Iterable, Mapping
 
@@ -12,13 +12,13 @@ from kafka_archiver.ranges import Range, TopicPartition, subtract
 def left_out(
     planned: Iterable[PartitionPlan], known: Known, asked: Mapping[TopicPartition, Older], scheduled: bool
 ) -> dict[TopicPartition, tuple[Range, ...]]:
-    """What no plan has of each log before the place where scheduled runs began, or begin now.
+    """The offsets of each log that no plan has, before the place where scheduled runs began or begin now.
 
-    Without logs that have all, and without those of which nothing new is to be asked.
+    Only logs that have such offsets, and about which there is something new to ask.
 
     :param known: without the plan that is being made.
-    :param asked: what is known of them already.
-    :param scheduled: whether it is a scheduled run's; a backfill may have made more known.
+    :param asked: what is known already about the age of such offsets.
+    :param scheduled: whether the plan is a scheduled run's; a backfill may have added knowledge.
     """
     found = {}
     for plan in planned:
@@ -34,7 +34,7 @@ def left_out(
 
 
 def with_older(planned: Iterable[PartitionPlan], older: Mapping[TopicPartition, Older]) -> tuple[PartitionPlan, ...]:
-    """The same, with what is known of the offsets that they leave out."""
+    """The same partitions, with what is known about the offsets that they leave out."""
     return tuple(
         p.model_copy(update={"older": older[p.name].ranges, "older_than": older[p.name].than}) if p.name in older else p
         for p in planned

@@ -14,9 +14,9 @@ from kafka_archiver.ranges import Range, TopicPartition, share, subtract
 def plan_forward(
     limit: int, seen: Iterable[PartitionState], known: Known, starts: Mapping[TopicPartition, Beginning]
 ) -> list[PartitionPlan]:
-    """The partitions' part of a scheduled run: from where the last one stopped to the end of the log.
+    """The partitions' part of a scheduled run: from the end of the last run to the end of the log.
 
-    :param limit: how many offsets all together at most.
+    :param limit: the most offsets of all partitions together.
     :param known: what settled and planned runs cover already, by partition.
     """
     states = list(seen)
@@ -51,10 +51,10 @@ def plan_forward(
 def plan_backfill(
     seen: Iterable[PartitionState], known: Known, wanted: Mapping[TopicPartition, Range]
 ) -> list[PartitionPlan]:
-    """The partitions' part of a backfill: the offsets of the interval that no plan covers. The group stays.
+    """The partitions' part of a backfill: the offsets of the interval that no plan covers. The group is not moved.
 
-    :param wanted: what Kafka's time index puts into the interval.
-    :raises PolicyError: a log is not the archived one, and no scheduled run has begun its new generation yet.
+    :param wanted: the offsets that Kafka's time index puts into the interval.
+    :raises PolicyError: a log is not the archived log, and no scheduled run has begun a new generation yet.
     """
     planned = []
     for state in seen:
@@ -75,7 +75,7 @@ def plan_backfill(
 
 
 def _planned(state: PartitionState, **decided: Any) -> PartitionPlan:
-    """What was decided of a partition beside what was seen of it."""
+    """A partition's plan: the planner's decisions and the brokers' state."""
     return PartitionPlan(
         topic=state.name.topic,
         topic_id=state.topic_id,

@@ -1,4 +1,4 @@
-"""What each policy says where the brokers' state is strange. Pure.
+"""The decision of each policy about a strange state of the brokers. Pure.
 
 The message of each `fail` says what was found, what it means, and the exact command for each choice.
 """
@@ -12,7 +12,7 @@ from kafka_archiver.ranges import TopicPartition
 
 
 def made_again(state: PartitionState, before: PartitionProgress) -> str:
-    """What it means that a topic has another id."""
+    """The message about a topic with another id."""
     return (
         f"topic {state.name.topic} was deleted and made again: the ledger knows it as {before.topic_id}, the brokers "
         f"as {state.topic_id}. Its offsets mean other records now."
@@ -20,15 +20,15 @@ def made_again(state: PartitionState, before: PartitionProgress) -> str:
 
 
 def truncated(state: PartitionState, start: int) -> str:
-    """What it means that a log ends before the place where the archive stands."""
+    """The message about a log that ends before the archive's position."""
     return (
         f"the archive of {state.name} stands at {start}, past the end of the log at {state.high}: the topic was "
-        "truncated, an unclean leader election lost records, or somebody moved the group too far. Find out which."
+        "truncated, an unclean leader election lost records, or somebody moved the group too far. Find out the cause."
     )
 
 
 def anew(archive: Archive, state: PartitionState, generation: int, found: str) -> Beginning:
-    """The log from its start in a new generation: what `recreated_topic` allows."""
+    """Begin a new generation at the log's start, if `recreated_topic` allows that."""
     if archive.policies.recreated_topic == "fail":
         raise PolicyError(
             found,
@@ -44,7 +44,7 @@ def anew(archive: Archive, state: PartitionState, generation: int, found: str) -
 
 
 def missing_group(archive: Archive, state: PartitionState, remembered: int) -> tuple[int, tuple[str, ...]]:
-    """Where to go on, of a group whose offset is gone; and which policy decided it."""
+    """Where to go on when the group's offset is gone, and which policy decided it."""
     found = (
         f"group {archive.group} has no offset for {state.name}, but the ledger says it is archived up to {remembered}"
     )
@@ -64,7 +64,7 @@ def missing_group(archive: Archive, state: PartitionState, remembered: int) -> t
 
 
 def moved_group(archive: Archive, state: PartitionState, start: int, remembered: int) -> tuple[int, tuple[str, ...]]:
-    """Where to go on, of a group that stands elsewhere; and which policy decided it."""
+    """Where to go on when the group stands elsewhere, and which policy decided it."""
     found = (
         f"group {archive.group} stands at {start} in {state.name}, but the ledger says it is archived up to "
         f"{remembered}"
@@ -100,7 +100,7 @@ def _reset(group: str, name: TopicPartition, offset: int) -> str:
 
 
 def lost_offsets(archive: Archive, state: PartitionState, start: int, gone: int) -> tuple[str, ...]:
-    """Which policy lets go of offsets that retention has removed."""
+    """Which policy gives up offsets that retention has removed."""
     found = (
         f"{gone} offsets of {state.name} are gone: the archive stands at {start}, but retention has removed everything "
         f"before {state.log_start}"
@@ -111,7 +111,7 @@ def lost_offsets(archive: Archive, state: PartitionState, start: int, gone: int)
             "lost_offsets",
             str(state.name),
             "record_loss",
-            f"To go on and have those of [{start}, {state.log_start}) that nobody archived shown as lost for "
+            f"To go on and record the unarchived offsets of [{start}, {state.log_start}) as lost for "
             f"ever: {choose(archive.archive, 'lost_offsets', 'record_loss')} (policies.lost_offsets: fail)",
             (once(archive.archive, {"lost_offsets": "record_loss"}),),
         )

@@ -1,4 +1,4 @@
-"""A partition as a planner finds it. Pure."""
+"""A partition's state at planning. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import NamedTuple
 from kafka_archiver.progress import PartitionProgress
 from kafka_archiver.ranges import TopicPartition
 
-# What settled and planned runs have of each partition.
+# What settled and planned runs cover of each partition.
 Known = Mapping[TopicPartition, PartitionProgress]
 
 
@@ -15,15 +15,15 @@ Known = Mapping[TopicPartition, PartitionProgress]
 class PartitionState:
     """A partition as the brokers describe it at planning.
 
-    :param committed: where the group stands; None when it has no offset for this partition.
-    :param ours: the group stands where the archive has left it, be it that an older commit came late, or that none of
-        its runs has put the group anywhere yet.
+    :param committed: the group's offset; None when the group has none for this partition.
+    :param ours: the group stands where the archive has left it: also if an older commit arrived late, or no run has
+        moved the group yet.
     :param log_end: the last stable offset for read_committed, else the high watermark.
-    :param high: the high watermark; what lies between it and `log_end` is of open transactions.
+    :param high: the high watermark; the offsets from `log_end` to it belong to open transactions.
     :param leader_epoch: of the log's end; None where the brokers give none.
     :param begin: where `source.start` points, for an archive that starts now.
-    :param doubt: why this cannot be the log that was archived, if anything says so.
-    :param cut: it ended before what an earlier planner had seen, and no run has.
+    :param doubt: why this cannot be the archived log; None if nothing says so.
+    :param cut: the log lost offsets that an earlier planner saw and that no run has.
     """
 
     name: TopicPartition
@@ -40,9 +40,10 @@ class PartitionState:
 
 
 class Beginning(NamedTuple):
-    """Where a partition's range starts: the offset (below the log's start with record_loss), and in which generation.
+    """Where a partition's range starts: the offset (below the log's start with record_loss) and the generation.
 
-    `anew`: the offsets mean other records than those archived before. `decided`: by which policies, and why.
+    `anew`: the offsets mean other records than those archived before. `decided`: the policies that decided, and
+    why.
     """
 
     start: int

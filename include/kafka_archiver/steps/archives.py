@@ -1,4 +1,4 @@
-"""The archives of a folder: its YAML files, the good ones apart from the wrong ones."""
+"""The archives of a folder: the valid YAML files, and the errors of the others."""
 
 import os
 from pathlib import Path
@@ -12,7 +12,7 @@ from kafka_archiver.errors import ConfigError
 
 
 class Archives(NamedTuple):
-    """The archives by name, sorted; the file of each; what is wrong with the other files."""
+    """The archives by name, sorted; the file of each; the errors of the other files."""
 
     found: dict[str, Archive]
     files: dict[str, Path]
@@ -20,7 +20,7 @@ class Archives(NamedTuple):
 
 
 class ArchiveSummary(Value):
-    """One archive in a few words. `topics` is None with a pattern, `pattern` with topics, `schedule` by hand only."""
+    """A summary of one archive. `topics` or `pattern` is None; `schedule` is None for an archive run by hand only."""
 
     archive: str
     dag_id: str
@@ -49,14 +49,14 @@ class ArchiveSummary(Value):
 
 
 def config_folder() -> Path:
-    """Where the YAML files are: ARCHIVER_CONFIG_DIR, or `archives` beside the package."""
+    """The folder of the YAML files: ARCHIVER_CONFIG_DIR, or `archives` beside the package."""
     return Path(os.environ.get("ARCHIVER_CONFIG_DIR") or Path(kafka_archiver.__file__).parents[1] / "archives")
 
 
 def read_archives(folder: Path) -> Archives:
     """The archives of a folder.
 
-    One wrong file takes nothing from the others; a missing folder is the only error, then.
+    A wrong file does not affect the others. If the folder is missing, that is the only error.
     """
     try:
         files = archive_files(folder)
@@ -85,13 +85,13 @@ def read_archives(folder: Path) -> Archives:
 
 
 def _choose(name: str, candidates: dict[Path, Archive]) -> Path | None:
-    """The file that keeps a name: the only one, or the one that is called like it.
+    """The file that keeps a name: the only file with this name, or the file that is named after it.
 
-    A copy of orders.yaml, made to start a new archive and saved before its name was changed, must not take over.
+    Somebody may copy orders.yaml and save the copy before changing its name: the copy must not take over.
     """
     named = [file for file in candidates if file.stem == name]
     return next(iter(candidates)) if len(candidates) == 1 else named[0] if len(named) == 1 else None
 
 
 def _twice(name: str, file: Path, other: Path) -> ConfigError:
-    return ConfigError(f"{file}: `archive`: the name {name!r} is taken by {other}; give each archive a name of its own")
+    return ConfigError(f"{file}: `archive`: the name {name!r} is taken by {other}; give each archive its own name")

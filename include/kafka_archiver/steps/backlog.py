@@ -1,4 +1,4 @@
-"""Backlog: earlier runs are brought to their end one after the other, so that each of them is progress."""
+"""Backlog: finish earlier runs one after the other, so that each finished run is progress."""
 
 from collections.abc import Callable, Sequence
 
@@ -11,7 +11,7 @@ from kafka_archiver.steps.work import Work
 
 
 def archive_runs(context: Context, work: Work, archive: Callable[[str], object]) -> None:
-    """Archive what there is to archive. Every run but the last is verified, committed and settled before the next.
+    """Archive the runs that need it. Every run but the last is verified, committed and settled before the next.
 
     :param archive: writes the objects and the manifest of a run.
     """
@@ -28,7 +28,7 @@ def _finish(context: Context, run: str, archive: Callable[[str], object]) -> Non
     try:
         verify(context, [run])
     except IntegrityError:
-        # What it had written is not all there any more: as a replay it is written again.
+        # Some of its objects are gone or damaged: a replay writes them again.
         archive(run)
         verify(context, [run])
     commit(context, [run])
@@ -36,7 +36,7 @@ def _finish(context: Context, run: str, archive: Callable[[str], object]) -> Non
 
 
 def still_open(context: Context, runs: Sequence[str]) -> list[str]:
-    """The last run, and those before it that are not settled yet."""
+    """The last run, and the earlier ones that are not settled yet."""
     *earlier, own = runs
     progress = context.ledger.progress()
     settled = progress.settled if progress else 0

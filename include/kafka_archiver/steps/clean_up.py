@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 
 
 def clean_up(ledger: Ledger, now: datetime, since: datetime | None = None) -> list[Leftover]:
-    """Remove what is older than a day. Parameters as of `leftovers`. Returns what was removed."""
+    """Remove leftovers older than a day. Parameters as of `leftovers`. Returns the removed ones."""
     found = leftovers(ledger, now - OLD, since)
     remove(ledger, found)
     log.info("archive %s: %d leftovers removed", ledger.archive, len(found))
@@ -31,10 +31,10 @@ def clean_up(ledger: Ledger, now: datetime, since: datetime | None = None) -> li
 
 
 def leftovers(ledger: Ledger, before: datetime, since: datetime | None = None) -> list[Leftover]:
-    """What may be removed.
+    """The leftovers that may be removed.
 
-    :param before: what has begun since then may be in use.
-    :param since: look only at runs that have ended since then; None: at all.
+    :param before: leftovers that began later may be in use.
+    :param since: look only at runs that ended later; None: at all runs.
     """
     progress = ledger.progress() or Progress(archive=ledger.archive)
     waiting = list(ledger.following(progress.settled))
@@ -42,7 +42,7 @@ def leftovers(ledger: Ledger, before: datetime, since: datetime | None = None) -
     in_use = [p for p in waiting if p not in given_up]
     topics = {p.topic for p in progress.partitions} | {p.topic for plan in waiting for p in plan.partitions}
     uploads = _uploads(ledger, topics)
-    # In use by nobody, whatever is settled.
+    # Rebuilds that were given up are not in use, even if runs before them are not settled.
     ended = [*given_up, *_settled(ledger, progress.settled, since)]
     return [
         *_probes(ledger, before),
@@ -52,7 +52,7 @@ def leftovers(ledger: Ledger, before: datetime, since: datetime | None = None) -
 
 
 def remove(ledger: Ledger, found: Sequence[Leftover]) -> None:
-    """Remove it. What a rebuild that was given up may still complete is thrown away first."""
+    """Remove leftovers. First close the intents of given-up rebuilds, so that no attempt completes more objects."""
     store = ledger.store
     for run in sorted({item.run for item in found if item.kind == "rebuild" and item.run}):
         close(ledger, run)
@@ -69,17 +69,17 @@ def remove(ledger: Ledger, found: Sequence[Leftover]) -> None:
 
 
 def _is_given_up(ledger: Ledger, plan: Plan, before: datetime) -> bool:
-    """Whether a rebuild that is not settled has ended without a result."""
+    """Whether an unsettled rebuild was given up before that moment."""
     made = ledger.commit(plan.run)
     return made is not None and made.outcome == "given_up" and made.committed_at < before
 
 
 def _settled(ledger: Ledger, last: int, since: datetime | None) -> Iterator[Plan]:
-    """The settled runs, the newest first."""
+    """The settled runs, newest first."""
     for number in range(last, 0, -1):
         plan = ledger.planned(number)
         made = ledger.commit(plan.run) if plan else None
-        # Not when they were planned: a run may have waited for weeks.
+        # By the end of the run, not by its planning: a run may have waited for weeks.
         if plan is None or (since and made and made.committed_at < since):
             return
         yield plan
@@ -89,8 +89,8 @@ def _of_ended(ledger: Ledger, plan: Plan, before: datetime) -> list[Leftover]:
     try:
         return _left_by(ledger, plan, before)
     except IntegrityError as damage:
-        # By a manifest that was damaged, or is gone, what the archive needs looks like a leftover.
-        log.warning("what run %s has left stays: %s", plan.run, damage)
+        # Without a sound manifest, objects that the archive needs would look like leftovers.
+        log.warning("leftovers of run %s are kept: %s", plan.run, damage)
         return []
 
 
@@ -100,11 +100,11 @@ def _left_by(ledger: Ledger, plan: Plan, before: datetime) -> list[Leftover]:
         return []
     manifest = ledger.sound_manifest(plan.run, made)
     if plan.origin == "repair" and made.outcome == "given_up":
-        # What it names is all of the run that it would have repaired.
+        # Its manifest names the objects of the run that it would have repaired.
         return []
     superseded = ledger.sound_manifest(plan.supersedes) if plan.supersedes else None
     if made.outcome == "replaced":
-        # Its objects may be what its replacement keeps, in its own manifest or because somebody said so.
+        # Its objects may be kept: by the replacement's manifest, or by `keep_superseded`.
         other = _comes_after(ledger, made)
         if other is None or other.keep_superseded:
             return []

@@ -1,7 +1,7 @@
 """Close hours: take ended runs into the archive's progress, one after the other, and prove the hours that this changes.
 
-Derived data, written last. What is written for a run is a function of the runs before it, so whoever writes it, and
-however late, writes the same; and nothing newer is overwritten.
+Derived data, written last. A run and the runs before it determine what is written, so a second process, however late,
+writes the same. Nothing newer is overwritten.
 """
 
 import logging
@@ -26,12 +26,12 @@ from kafka_archiver.steps.runs import that_count
 
 log = logging.getLogger(__name__)
 THREADS = 16
-# How often a proof, or the progress, is read again when somebody else was faster.
+# How often a proof, or the progress, is read again when another process was faster.
 TRIES = 20
 
 
 class Changed(NamedTuple):
-    """A complete hour that a run, which was committed at `since`, closed or changed."""
+    """A complete hour that a run closed or changed. `since`: when the run was committed."""
 
     run: str
     since: datetime
@@ -41,8 +41,8 @@ class Changed(NamedTuple):
 def close_hours(context: Context, runs: Sequence[str]) -> list[Changed]:
     """Settle every run of the line that has ended, up to the first one that has not.
 
-    :returns: the complete hours that these runs closed or changed, also when they were settled before: so that an
-        announcement that was lost with a crash can be made by the next attempt.
+    :returns: the complete hours that these runs closed or changed, also if the runs were settled before: an event that
+        was lost with a crash is then emitted by the next attempt.
     :raises IntegrityError: one of the runs has not ended.
     """
     counting = list(that_count(context, runs))
@@ -50,7 +50,7 @@ def close_hours(context: Context, runs: Sequence[str]) -> list[Changed]:
         if made is None:
             raise IntegrityError(
                 f"run {run} of archive {context.archive.archive} is not committed: expected the task `commit` to have "
-                f"done it; {go_on(context.archive.archive, run)}"
+                f"committed it; {go_on(context.archive.archive, run)}"
             )
     _settle(context)
     found: list[Changed] = []
@@ -67,7 +67,7 @@ def close_hours(context: Context, runs: Sequence[str]) -> list[Changed]:
 
 
 def _settle(context: Context) -> None:
-    """Take in the line up to the first run that has not ended."""
+    """Settle the runs of the line up to the first one that has not ended."""
     overtaken = 0
     while overtaken < TRIES:
         stored = context.ledger.stored_progress()
@@ -82,11 +82,11 @@ def _settle(context: Context) -> None:
 
 
 def _settle_run(context: Context, stored: Stored[Progress], before: Progress, plan: Plan, made: Commit) -> bool:
-    """Settle one run. False when somebody else was faster."""
+    """Settle one run. False when another process was faster."""
     ledger = context.ledger
     one = settling(ledger, before, plan, made)
     proofs = _prove(ledger, one)
-    # Before the run is settled, or nobody would come back for what a crash leaves.
+    # Before the run is settled: after a crash in between, only an unsettled run is taken up again.
     if one.manifest and not plan.keep_superseded:
         for run in replaced_by(ledger, plan):
             remove_objects(ledger, run, {o.key for o in one.manifest.stored})
@@ -98,9 +98,9 @@ def _settle_run(context: Context, stored: Stored[Progress], before: Progress, pl
 
 
 def settling(ledger: Ledger, before: Progress, plan: Plan, made: Commit) -> Settling:
-    """A run that has ended, with its documents.
+    """An ended run with its documents.
 
-    :raises IntegrityError: its manifest, or that of the run in whose place it comes, is not the one that was committed.
+    :raises IntegrityError: its manifest, or that of the run that it supersedes, is not the one that was committed.
     """
     if made.outcome != "committed":
         return Settling(before, plan, made.outcome, None, None, made.committed_at)
@@ -112,7 +112,7 @@ def settling(ledger: Ledger, before: Progress, plan: Plan, made: Commit) -> Sett
 
 
 def _prove(ledger: Ledger, one: Settling) -> list[HourProof]:
-    """Write the proofs that change. Returns those that this run was the last to change."""
+    """Write the proofs that change. Returns the proofs that this run was the last to change."""
     hours = set(one.hours)
     if one.earlier is not None:
         hours |= {hour for hour in ledger.hours() if hour is not None and hour < one.earlier}
@@ -136,7 +136,7 @@ def _prove_hour(ledger: Ledger, hour: int | None, one: Settling) -> HourProof | 
 
 
 def put_proof(ledger: Ledger, proof: HourProof, stored: Stored[HourProof]) -> bool:
-    """Write a proof in place of the one that was read, its new pages first. False when somebody else was faster."""
+    """Replace the proof that was read, its new pages first. False when another process was faster."""
     short, page = paged(proof)
     while page:
         if not ledger.put_page(page, stored):

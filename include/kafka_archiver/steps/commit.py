@@ -21,8 +21,7 @@ FOLLOWS = "moved_group: follow_ledger"
 def commit(context: Context, runs: Sequence[str]) -> None:
     """Commit each run: `commit.json` (once), then the group's offsets, never backwards, read back.
 
-    A backfill or a rebuild leaves the group where it is, but for a rebuild that takes over: it stands for a run that
-    would have moved the group.
+    A backfill or a rebuild does not move the group. A rebuild that takes over moves it as the replaced run would.
 
     :raises IntegrityError: the run is committed already with another manifest, or is not in the line.
     """
@@ -38,14 +37,14 @@ def commit(context: Context, runs: Sequence[str]) -> None:
         if made.manifest_digest != manifest.digest:
             raise IntegrityError(
                 f"run {run} of archive {plan.archive} is committed with manifest {(made.manifest_digest or '')[:12]}, "
-                f"and its manifest is {manifest.digest[:12]} now: a run that is final must not change. Restore "
+                f"but its manifest is {manifest.digest[:12]} now: a final run must not change. Restore "
                 "manifest.json from a version or copy of the store"
             )
         log.info("run %s committed at %s: %s records", run, f"{made.committed_at:%H:%M:%S}", f"{manifest.rows:,}")
         if plan.moves_group or plan.takes_over:
             _move_group(context, plan)
         else:
-            log.info("a %s leaves group %s where it is", plan.origin, plan.group)
+            log.info("a %s does not move group %s", plan.origin, plan.group)
 
 
 def _commit(context: Context, plan: Plan, manifest: Manifest) -> Commit:
@@ -62,7 +61,7 @@ def _commit(context: Context, plan: Plan, manifest: Manifest) -> Commit:
 
 
 def _move_group(context: Context, plan: Plan) -> None:
-    """Put the group where the committed runs end; again, should others have come further meanwhile."""
+    """Move the group to the end of the committed runs. Repeated if other processes have committed more meanwhile."""
     reached = _committed(context)
     while True:
         targets = _targets(context, plan, reached)
@@ -74,14 +73,14 @@ def _move_group(context: Context, plan: Plan) -> None:
             log.info("group %s: %d more partitions moved", plan.group, len(targets) - 20)
         if not targets:
             log.info("group %s stands at the plan's ends or past them already", plan.group)
-        # Whoever came further while we were at it may have been put back by us.
+        # If another process committed more meanwhile, we may have moved the group back.
         known, reached = reached.settled, _committed(context)
         if not targets or reached.settled <= known:
             return
 
 
 def _committed(context: Context) -> Progress:
-    """The progress with every run up to the first one of the line that has not ended."""
+    """The progress after every run of the line up to the first one that has not ended."""
     line = read_line(context)
     progress = line.settled
     for one in line.waiting:
@@ -92,7 +91,7 @@ def _committed(context: Context) -> Progress:
 
 
 def _targets(context: Context, plan: Plan, reached: Progress) -> dict[TopicPartition, tuple[int | None, int]]:
-    """Which partitions of the group are not where they should be: where they are, and where that is."""
+    """The partitions where the group has to move: its present offset, and the target."""
     ids = context.cluster.topic_ids({p.topic for p in plan.partitions})
     there = [p for p in plan.partitions if ids[p.topic] == p.topic_id]
     progress = {p.name: p for p in reached.partitions}
@@ -101,14 +100,14 @@ def _targets(context: Context, plan: Plan, reached: Progress) -> dict[TopicParti
     for partition in there:
         known, place = progress.get(partition.name), stands[partition.name]
         if known is None or known.next is None or known.generation != partition.generation:
-            # Until the run that begins a generation is settled, its own end counts; what is given up never does.
+            # Until the run that begins a generation is settled, its own end counts; an older generation's never does.
             if (known and known.generation > partition.generation) or not plan.moves_group:
                 continue
             target = partition.end
         else:
-            # Whether a run that was taken over moved the group, the line knows.
+            # For a rebuild that takes over, the line knows whether its run moved the group.
             target = max(known.next, partition.end) if plan.moves_group else known.next
-        # A place that somebody chose by hand, ahead of ours, is left to the next planner, which asks what it means.
+        # An offset that somebody set by hand, ahead of ours, is left to the next planner and its policies.
         begins = partition.generation > 0 and place is not None and number_of(place.stamp, plan.archive) < plan.number
         follows = any(FOLLOWS in decided for decided in partition.decided) and reached.settled <= plan.number
         if place is None or place.offset < target or ((begins or follows) and place.offset != target):

@@ -1,4 +1,4 @@
-"""What every step works with."""
+"""The archive, brokers, store and ledger that every step works with."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from kafka_archiver.ledger import Ledger
 from kafka_archiver.store import Store, open_store
 
 if TYPE_CHECKING:
-    # It loads Kafka's client, and Airflow parses all day what only names a context.
+    # Not at runtime: it loads Kafka's client, and Airflow parses modules that import this one all day.
     from kafka_archiver.kafka.cluster import Cluster
 
 
 def connect(properties: Mapping[str, str]) -> "Cluster":
-    """The brokers; nothing is asked of them yet."""
+    """The brokers, without any request."""
     from kafka_archiver.kafka.cluster import Cluster
 
     return Cluster(properties)
@@ -28,7 +28,7 @@ def _now() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """One archive with its brokers, its store and its ledger. `clock`: this machine's, UTC."""
+    """One archive with its brokers, its store and its ledger. `clock`: this machine's time, UTC."""
 
     archive: Archive
     cluster: "Cluster"
@@ -38,6 +38,6 @@ class Context:
 
     @classmethod
     def open(cls, archive: Archive, endpoints: Endpoints) -> Self:
-        """Connect. Nothing is asked of the brokers or the store yet."""
+        """The context of an archive, without any request to the brokers or the store."""
         store = open_store(archive.store.url, endpoints.store)
         return cls(archive, connect(endpoints.kafka), store, Ledger(store, archive.archive))

@@ -1,4 +1,4 @@
-"""What an archive's runs have done: the line read backwards, and one run in full."""
+"""The history of an archive: the line read backwards, and one run in full."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Literal, Self
@@ -14,7 +14,7 @@ State = Literal["planned", "written", "committed", "settled", "replaced", "given
 
 
 class RunSummary(Value):
-    """One run. Counts are None as long as nothing is written."""
+    """One run. Counts are None until the run is written."""
 
     run: str
     number: int
@@ -30,7 +30,7 @@ class RunSummary(Value):
 
 
 class PartitionAccount(Value):
-    """What became of the offsets that a run planned of one partition; each is counted once."""
+    """What became of the planned offsets of one partition; each offset is counted once."""
 
     topic: str
     partition: int
@@ -47,12 +47,12 @@ class PartitionAccount(Value):
 
     @property
     def offsets(self) -> int:
-        """All of them."""
+        """The number of all offsets."""
         return sum(getattr(self, fate) for fate in FATES)
 
 
 class RunInFull(Value):
-    """One run: its documents in the ledger, and how far it has come. `store`: the URL below which its keys are."""
+    """One run: its documents in the ledger, and its state. `store`: the URL below which its keys are."""
 
     archive: str
     run: str
@@ -64,7 +64,7 @@ class RunInFull(Value):
 
     @property
     def accounts(self) -> list[PartitionAccount]:
-        """Of each partition, sorted; none as long as nothing is written."""
+        """The account of each partition, sorted; empty until the run is written."""
         chunks: dict[TopicPartition, list[ChunkAccount]] = {}
         for chunk in self.manifest.chunks if self.manifest else ():
             chunks.setdefault(TopicPartition(chunk.topic, chunk.partition), []).append(chunk)
@@ -72,7 +72,7 @@ class RunInFull(Value):
 
 
 def last_runs(ledger: Ledger, count: int) -> list[RunSummary]:
-    """The runs that were planned last, the newest first."""
+    """The last planned runs, newest first."""
     settled = _settled(ledger)
     last = max((plan.number for plan in ledger.following(settled)), default=settled)
     with ThreadPoolExecutor(8) as pool:
@@ -80,9 +80,10 @@ def last_runs(ledger: Ledger, count: int) -> list[RunSummary]:
 
 
 def run_in_full(ledger: Ledger, run: str) -> RunInFull:
-    """All that the ledger has of a run, by its name; `last`: of the one that was planned last.
+    """Everything that the ledger has of a run.
 
-    :raises ConfigError: there is none.
+    :param run: its name; `last`: the last planned run.
+    :raises ConfigError: there is no such run.
     """
     plan = find_plan(ledger, run)
     manifest, commit = ledger.manifest(plan.run), ledger.commit(plan.run)
@@ -126,9 +127,9 @@ def _summary(ledger: Ledger, number: int, settled: int) -> RunSummary:
 
 
 def _state_of(plan: Plan, manifest: Manifest | None, commit: Commit | None, settled: int) -> State:
-    """How far a run has come.
+    """The state of a run.
 
-    :param settled: up to which place of the line hours are proved.
+    :param settled: the last place of the line whose hours are proved.
     """
     if commit and commit.outcome != "committed":
         return commit.outcome
@@ -140,14 +141,15 @@ def _state_of(plan: Plan, manifest: Manifest | None, commit: Commit | None, sett
 
 
 def find_plan(ledger: Ledger, run: str) -> Plan:
-    """The plan of a run by its name in the ledger; `last`: of the one that was planned last.
+    """The plan of a run.
 
-    :raises ConfigError: there is none.
+    :param run: its name in the ledger; `last`: the last planned run.
+    :raises ConfigError: there is no such run.
     """
     known = [plan for plan in ledger.following(_settled(ledger)) if run in (plan.run, "last")]
     found = known[-1] if known else ledger.planned(_settled(ledger)) if run == "last" else ledger.plan(run)
     if found is None:
         last = ", ".join(reversed([r.run for r in last_runs(ledger, 5)]))
         raise ConfigError(f"Archive {ledger.archive} has no {'runs yet' if not last else f'run {run}'}."
-                          + (f" Its last ones: {last}." if last else ""))  # fmt: skip
+                          + (f" Its last runs: {last}." if last else ""))  # fmt: skip
     return found

@@ -1,4 +1,4 @@
-"""The line of an archive's plans: what has ended, what has not, and what comes next."""
+"""The line of an archive's plans: the ended runs, the open ones, and the next place."""
 
 import logging
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A plan that is not settled: its run has not ended (`commit` is None), or its hours are not proved."""
+    """A plan that is not settled: its run has not ended (`commit` is None), or its hours are not proved yet."""
 
     plan: Plan
     commit: Commit | None
@@ -30,9 +30,9 @@ class Waiting:
 
     @property
     def is_open(self) -> bool:
-        """Whether somebody has to go on with it: not ended yet, or committed and not settled.
+        """Whether the run has to be finished: it has not ended yet, or is committed and not settled.
 
-        Not with a rebuild, or a repair, that is not final: whoever began it may; else the next run gives it up.
+        False for a rebuild or a repair that is not final: if it is not continued, the next run gives it up.
         """
         optional = self.plan.supersedes is not None and not self.plan.takes_over
         return self.outcome == "committed" or (self.outcome is None and not optional)
@@ -40,7 +40,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The line behind its settled part: `waiting` in its order."""
+    """The line after its settled part: `waiting`, in the line's order."""
 
     settled: Progress
     waiting: Sequence[Waiting]
@@ -52,15 +52,15 @@ class Line:
 
     @property
     def unfinished(self) -> list[Plan]:
-        """The plans that somebody has to go on with."""
+        """The plans whose runs have to be finished."""
         return [w.plan for w in self.waiting if w.is_open]
 
     def outcome_of(self, run: str) -> Outcome | None:
-        """How a run that is not settled has ended; None: not yet, or it is settled."""
+        """How an unsettled run has ended; None: it has not ended, or is settled."""
         return next((w.outcome for w in self.waiting if w.plan.run == run), None)
 
     def expected(self, ledger: Ledger) -> Progress:
-        """The progress once all of them are settled."""
+        """The progress once all waiting plans are settled."""
         progress = self.settled
         for one in self.waiting:
             progress = progress.after(one.plan, one.outcome, ledger.manifest(one.plan.run))
@@ -68,24 +68,23 @@ class Line:
 
 
 def read_line(context: Context, settled: Progress | None = None) -> Line:
-    """Read the checkpoint, and each plan behind it. Lists nothing, and costs what is not settled.
+    """Read the progress and each plan after it. Lists nothing; the cost depends only on unsettled plans.
 
-    :param settled: go by this instead of the checkpoint.
+    :param settled: use this instead of the stored progress.
     """
-    # A new archive has none.
+    # A new archive has no progress.
     progress = settled or context.ledger.progress() or Progress(archive=context.archive.archive)
     plans = list(context.ledger.following(progress.settled))
     return Line(progress, [Waiting(plan, context.ledger.commit(plan.run)) for plan in plans])
 
 
 def tidy(context: Context, line: Line, own: Iterable[str] = ()) -> Line:
-    """The same line, once what everybody may do about it is done.
+    """Bring the line in order, which any process may do; returns the new line.
 
-    Each plan stands beside the other documents of its run. A run in whose place a later plan has come has ended; where
-    it became final first, that plan has. So has a rebuild, or a repair, that nobody is at work on any more: what it
-    would replace counts still.
+    Copies each plan to the other documents of its run. Ends runs: a run that a later plan has replaced, or, if the run
+    became final first, that plan; and each abandoned rebuild or repair, whose original still counts.
 
-    :param own: rebuilds and repairs that somebody is at work on.
+    :param own: rebuilds and repairs that are at work.
     """
     replaced = {w.plan.supersedes: w.plan for w in line.waiting if w.plan.supersedes}
     waiting = []
@@ -103,7 +102,7 @@ def tidy(context: Context, line: Line, own: Iterable[str] = ()) -> Line:
 
 
 def end(context: Context, plan: Plan, outcome: Outcome, by: str) -> Commit:
-    """End a run without a result; if it has ended already, that counts."""
+    """End a run without a result. If the run has ended already, that end counts."""
     commit = Commit(
         archive=plan.archive,
         run=plan.run,
@@ -121,9 +120,9 @@ def end(context: Context, plan: Plan, outcome: Outcome, by: str) -> Commit:
 
 
 def append(context: Context, line: Line, plan: Plan) -> bool:
-    """Put a plan behind the line that was read. False when somebody has come further meanwhile.
+    """Append a plan to the line that was read. False when another planner was faster.
 
-    :raises IntegrityError: its place is that of a plan that was deleted: it would take the same offsets again.
+    :raises IntegrityError: a plan was deleted from this place: the new plan would take the same offsets again.
     """
     ledger, known = context.ledger, {w.plan.run for w in line.waiting}
     replaced = (w.commit for w in line.waiting if w.commit and w.outcome == "replaced" and w.commit.by not in known)
@@ -133,7 +132,7 @@ def append(context: Context, line: Line, plan: Plan) -> bool:
     if not found or ledger.planned(plan.number):
         return ledger.append(plan)
     raise IntegrityError(
-        f"place {plan.number} of the line of archive {plan.archive} is empty: {found}. Somebody deleted it, and a new "
-        f"plan there would take its offsets again. {repair(plan.archive)} puts it back where `plan.json` of its run is "
-        f"there; else restore {ledger.store.url}/{line_document(plan.archive, plan.number)} from a version or copy"
+        f"place {plan.number} of the line of archive {plan.archive} is empty: {found}. Somebody deleted the plan, and "
+        f"a new plan would take its offsets again. {repair(plan.archive)} puts it back from its run's `plan.json`; "
+        f"without that, restore {ledger.store.url}/{line_document(plan.archive, plan.number)} from a version or copy"
     )

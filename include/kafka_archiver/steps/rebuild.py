@@ -1,6 +1,6 @@
-"""Rebuild: read a run again from Kafka, under new keys and with the settings of today, in place of what it wrote.
+"""Rebuild: read a run's offsets again from Kafka, and write new keys with today's settings, which replace the old ones.
 
-Of a run that is not final, and cannot be finished as it was planned, it is the way out: the rebuild takes over.
+For a run that is not final and cannot be finished as planned, the rebuild takes over.
 """
 
 import logging
@@ -25,11 +25,11 @@ log = logging.getLogger(__name__)
 
 
 def rebuild_run(context: Context, run: str, keep: bool = False) -> Work:
-    """Plan a new revision of a run, with the settings that the archive has today.
+    """Plan a new revision of a run, with the archive's present settings.
 
-    :param keep: leave the objects that it supersedes in the store; else `close_hours` removes them.
+    :param keep: keep the superseded objects in the store; otherwise `close_hours` removes them.
     :raises ConfigError: there is no such run.
-    :raises PolicyError: Kafka does not have all of its offsets any more.
+    :raises PolicyError: Kafka no longer has all of its offsets.
     """
     return _all(context, [run], keep)
 
@@ -42,7 +42,7 @@ def rebuild_hour(context: Context, start: datetime, keep: bool = False) -> Work:
 def runs_of_hour(context: Context, start: datetime) -> list[str]:
     """The runs that have records of an hour.
 
-    :raises ConfigError: none has.
+    :raises ConfigError: no run has records of the hour.
     """
     proof = context.ledger.hour(hour_of(to_ms(start)))
     if proof is None or not (found := context.ledger.contributions(proof)):
@@ -67,15 +67,15 @@ def _all(context: Context, runs: Sequence[str], keep: bool) -> Work:
         made.append(_plan(context, run, keep, made).run)
     line = read_line(context)
     ours = [w.plan for w in line.waiting if w.plan.run in made]
-    # Settled already: the rebuild is cleared.
+    # Also rebuilds that are settled already, when the task is cleared.
     ours += [p for run in made if run not in {o.run for o in ours} and (p := context.ledger.plan(run))]
     return work(context, [*(p for p in line.unfinished if p not in ours), *ours[:-1]], ours[-1])
 
 
 def counting(context: Context, line: Line, run: str) -> tuple[Plan, bool]:
-    """The revision that counts, or that somebody has to go on with; and whether it is final.
+    """The revision that counts, or that has to be finished; and whether it is final.
 
-    :raises ConfigError: there is none.
+    :raises ConfigError: there is no such run.
     :raises IntegrityError: another run has its place in the line.
     """
     interval = run.partition("+")[0]
@@ -90,12 +90,12 @@ def counting(context: Context, line: Line, run: str) -> tuple[Plan, bool]:
             f"(`airflow archive runs {context.archive.archive}` lists the runs and their states)"
         )
     context.ledger.require_in_line(old)
-    # One that was replaced is not; where its replacement is gone, nobody has its offsets.
+    # A replaced run is not final. If its replacement is gone, no run has its offsets.
     return old, context.ledger.is_final(old.run)
 
 
 def _plan(context: Context, run: str, keep: bool, own: Sequence[str]) -> Plan:
-    """A plan at the end of the line, or the one that a rebuild of this run has already."""
+    """A new plan at the end of the line, or the plan of a rebuild that was begun already."""
     settings = resolve(context.archive.settings)
     for _ in range(TRIES):
         line = read_line(context)
@@ -125,7 +125,7 @@ def _plan(context: Context, run: str, keep: bool, own: Sequence[str]) -> Plan:
             partitions=_as_they_are(context, line.expected(context.ledger), old, final),
         )
         if append(context, line, made):
-            # Whoever reads the line next would do the same. Where the run was final first, it is not taken over.
+            # Any process that reads the line does the same. A rebuild cannot take over a run that became final first.
             if tidy(context, read_line(context), [*own, made.run]).outcome_of(made.run) is not None:
                 continue
             log.info("planned run %s: %s offsets again, in place of run %s", made.run, f"{made.count:,}", old.run)
@@ -134,7 +134,7 @@ def _plan(context: Context, run: str, keep: bool, own: Sequence[str]) -> Plan:
 
 
 def _begun(line: Line, run: str, settings: Settings, keep: bool) -> Plan | None:
-    """A rebuild of this run that has begun and not ended, if it is the one that is asked for now."""
+    """An unfinished rebuild of this run, if it has the requested settings."""
     interval = run.partition("+")[0]
     rebuilds = [w.plan for w in line.waiting if w.plan.interval.id == interval and w.plan.origin == "rebuild"]
     begun = [p for p in rebuilds if line.outcome_of(p.run) is None]
@@ -142,35 +142,34 @@ def _begun(line: Line, run: str, settings: Settings, keep: bool) -> Plan | None:
 
 
 def next_revision(context: Context, line: Line, old: Plan) -> int:
-    """The next one of this interval."""
+    """The next free revision of this interval."""
     waiting = [w.plan.revision for w in line.waiting if w.plan.interval.id == old.interval.id]
     revision = max([old.revision, *waiting]) + 1
-    # Rebuilds that were given up have had a number, too, whatever is left of them.
+    # Given-up rebuilds have used revisions, too, whatever is left of them.
     while context.ledger.plan(run := run_name(old.interval.id, revision)) or context.ledger.commit(run):
         revision += 1
     return revision
 
 
 def _as_they_are(context: Context, expected: Progress, old: Plan, final: bool) -> tuple[PartitionPlan, ...]:
-    """The same ranges, with the log as it is now.
+    """The same ranges, with the present start of the logs.
 
-    :param final: whether the run is. Of one that has written nothing yet, what Kafka has not any more is a matter of
-        policy.
-    :raises PolicyError: the log does not have them.
+    :param final: whether the run is final. If a run has written nothing yet, a policy decides about missing offsets.
+    :raises PolicyError: the log does not have the offsets.
     """
     starts = _require_all(context, expected, old) if final or context.ledger.manifest(old.run) else {}
     return tuple(p.again().model_copy(update={"log_start": starts.get(p.name, p.log_start)}) for p in old.partitions)
 
 
 def _require_all(context: Context, expected: Progress, old: Plan) -> dict[TopicPartition, int]:
-    """See that Kafka has all that the run has read. Returns where the logs start."""
+    """Check that Kafka has all offsets of the run. Returns the start of each log."""
     read = [p for p in old.partitions if p.ranges]
     ids = context.cluster.topic_ids({p.topic for p in read})
     for partition in read:
         if ids[partition.topic] != partition.topic_id:
             raise PolicyError(
                 f"run {old.run} cannot be rebuilt: topic {partition.topic} was deleted"
-                f"{' and made again' if ids[partition.topic] else ''} since. What is stored stays as it is"
+                f"{' and made again' if ids[partition.topic] else ''} since. The stored objects stay as they are"
             )
     names = [p.name for p in read]
     starts, ends = context.cluster.log_starts(names), context.cluster.log_ends(names, "read_uncommitted")
@@ -178,13 +177,13 @@ def _require_all(context: Context, expected: Progress, old: Plan) -> dict[TopicP
         known = expected.partition(partition.name)
         if (known and known.generation > partition.generation) or ends[partition.name] < partition.ranges[-1][1]:
             raise PolicyError(
-                f"run {old.run} cannot be rebuilt: the log of {partition.name} is not the one it was read from any "
-                "more (truncated, or given up for a new generation). What is stored stays as it is"
+                f"run {old.run} cannot be rebuilt: the log of {partition.name} is no longer the one that the run was "
+                "read from (truncated, or replaced by a new generation). The stored objects stay as they are"
             )
         first, start = partition.offset_ranges[0].start, starts[partition.name]
         if first < start:
             raise PolicyError(
                 f"run {old.run} cannot be rebuilt: it has {partition.name} from offset {first}, but Kafka has removed "
-                f"everything before {start}. What is stored stays as it is"
+                f"everything before {start}. The stored objects stay as they are"
             )
     return starts

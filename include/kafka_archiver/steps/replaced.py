@@ -1,4 +1,4 @@
-"""What a run has left that does not count: it goes, and nobody brings it back."""
+"""Removes the objects of a run that does not count, so that no attempt can bring them back."""
 
 import logging
 from collections.abc import Collection, Iterator
@@ -16,18 +16,18 @@ TRIES = 20
 
 
 def remove_objects(ledger: Ledger, run: str, kept: Collection[str] = ()) -> None:
-    """Remove the objects of a run that another one has replaced, or that was given up.
+    """Remove the objects of a run that was replaced or given up.
 
-    First nobody may complete any of them any more; then what attempts have sent goes, then the objects.
+    First close the intent, so that no attempt completes uploads; then abort the uploads; then remove the objects.
 
-    :param kept: keys of objects that stay, since a manifest that counts names them.
+    :param kept: keys of objects that stay, because a manifest that counts names them.
     """
     plan = ledger.plan(run)
     keys = visible(ledger, run, close(ledger, run)) - set(kept)
     if plan:
         throw_away(ledger.store, ledger.written_as(plan))
     each(ledger.store.delete, sorted(keys), THREADS)
-    log.info("%d objects of run %s, which does not count any more, removed", len(keys), run)
+    log.info("removed %d objects of run %s, which does not count any more", len(keys), run)
 
 
 def replaced_by(ledger: Ledger, plan: Plan) -> Iterator[str]:
@@ -47,7 +47,7 @@ def visible(ledger: Ledger, run: str, intent: Intent | None) -> set[str]:
 
 
 def close(ledger: Ledger, run: str) -> Intent:
-    """Take a run's intent for good."""
+    """Close a run's intent for ever."""
     for _ in range(TRIES):
         before = ledger.intent(run)
         known = before.document or Intent(archive=ledger.archive, run=run, attempt=1, keys=())
@@ -56,4 +56,4 @@ def close(ledger: Ledger, run: str) -> Intent:
         closed = known.model_copy(update={"attempt": known.attempt + bool(before.document), "closed": True})
         if ledger.put_intent(closed, before):
             return closed
-    raise TransientError(f"attempts of run {run} have taken its intent {TRIES} times; try again")
+    raise TransientError(f"attempts of run {run} were faster {TRIES} times to change its intent; try again")

@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 
 def that_count(context: Context, runs: Sequence[str]) -> Iterator[tuple[str, Commit | None]]:
-    """The runs with their commits, without those in whose place another has come: nobody may bring these back."""
+    """The runs with their commits, without replaced and given-up runs, which must not come back."""
     for run in runs:
         made = context.ledger.commit(run)
         if made and made.outcome != "committed":
@@ -28,28 +28,29 @@ def that_count(context: Context, runs: Sequence[str]) -> Iterator[tuple[str, Com
 def written(context: Context, run: str) -> tuple[Plan, Manifest]:
     """The plan and the manifest of a run.
 
-    :raises IntegrityError: one of them is not there, or not what was committed.
+    :raises IntegrityError: one of them is missing, or is not the one that was committed.
     """
     plan, manifest = context.ledger.plan(run), context.ledger.sound_manifest(run)
     if plan is None or manifest is None:
         missing = "plan" if plan is None else "manifest"
         raise IntegrityError(
-            f"run {run} of archive {context.archive.archive} has no {missing} in the ledger: expected the task "
-            f"`{'plan' if plan is None else 'archive'}` to have written it; {go_on(context.archive.archive, run)}"
+            f"run {run} of archive {context.archive.archive} has no {missing} in the ledger: expected a {missing} from "
+            f"the task `{'plan' if plan is None else 'archive'}`; {go_on(context.archive.archive, run)}"
         )
     return plan, manifest
 
 
 def write_repair(context: Context, plan: Plan) -> None:
-    """The manifest of a repair, where nobody has written it.
+    """Write the manifest of a repair, if it is missing.
 
-    :raises IntegrityError: what it repairs has none, or not the one that was committed; or it is not in the line.
+    :raises IntegrityError: the repaired run has no manifest, or another than was committed; or the repair is not in the
+        line.
     """
     context.ledger.require_in_line(plan)
     before = context.ledger.sound_manifest(plan.supersedes or "")
     if before is None:
         raise IntegrityError(
-            f"run {plan.supersedes} of archive {plan.archive} has no manifest, and {plan.run} repairs it: restore it "
-            "from a version or copy of the store"
+            f"run {plan.supersedes} of archive {plan.archive} has no manifest, and run {plan.run} repairs it: restore "
+            "manifest.json from a version or copy of the store"
         )
     context.ledger.create_manifest(without_lost(plan, before))

@@ -1,4 +1,4 @@
-"""The mark that the archive leaves beside the group's offsets: who put the group there, and with which run."""
+"""The metadata that the archive writes with the group's offsets: which archive and run moved the group."""
 
 import re
 
@@ -6,7 +6,7 @@ _STAMP = re.compile(r"kafka-archiver (?P<archive>\S+) #(?P<number>[1-9]\d*)")
 
 
 def stamp(archive: str, number: int) -> str:
-    """What the commit of a run writes.
+    """The metadata that a run's commit writes.
 
     :param number: the run's place in the line.
     """
@@ -14,6 +14,6 @@ def stamp(archive: str, number: int) -> str:
 
 
 def number_of(text: str, archive: str) -> int:
-    """The place in the line of the run whose commit wrote it; 0 when none of this archive did."""
+    """The place in the line of the run that wrote the metadata; 0 when no run of this archive did."""
     found = _STAMP.fullmatch(text)
     return int(found["number"]) if found and found["archive"] == archive else 0

@@ -1,4 +1,4 @@
-"""Verify: what the manifest says is what the store has, and accounts for every offset of the plan."""
+"""Verify: the store has what the manifest says, and the manifest accounts for every offset of the plan."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -20,12 +20,12 @@ THREADS = 16
 
 
 def verify(context: Context, runs: Sequence[str]) -> None:
-    """Check each run: the account, every object's size and checksum, and that no chunk has an object too many.
+    """Check each run: the account, every object's size and checksum, and that its chunks have no further objects.
 
-    What attempts of it have sent and nobody has completed is thrown away first.
+    First aborts the uploads that attempts of the run have not completed.
 
-    :raises IntegrityError: something is missing, different or unexplained; all of it is listed.
-    :raises PermanentError: one was a rebuild that was given up meanwhile.
+    :raises IntegrityError: something is missing, different or unexplained; the message lists all of it.
+    :raises PermanentError: one of the runs is a rebuild that was given up.
     """
     _refuse_given_up(context, runs)
     for run, made in that_count(context, runs):
@@ -55,14 +55,14 @@ def verify(context: Context, runs: Sequence[str]) -> None:
 
 
 def _refuse_given_up(context: Context, runs: Sequence[str]) -> None:
-    """Whoever has asked for a rebuild is to know that there is none."""
+    """Fail for a given-up rebuild, so that its DAG run does not succeed."""
     for run in runs:
         made = context.ledger.commit(run)
         plan = context.ledger.plan(run) if made and made.outcome == "given_up" else None
         if made and plan and not plan.takes_over:
             raise PermanentError(
-                f"run {run} of archive {plan.archive} was given up by {made.by}, and has replaced nothing. To begin "
-                f"again: {plan_anew(plan.archive, plan.interval.id)}"
+                f"run {run} of archive {plan.archive} was given up by {made.by}, and has replaced nothing. To start "
+                f"the rebuild again: {plan_anew(plan.archive, plan.interval.id)}"
             )
 
 
@@ -84,5 +84,6 @@ def _strangers(store: Store, plan: Plan, manifest: Manifest) -> Iterator[str]:
             if stat.key not in expected and split_object_key(stat.key) in chunks:
                 yield (
                     f"{stat.key}: an object with the name of one of this run's chunks, which its manifest does not "
-                    "have: no attempt wrote it. Look who put it there, and move it away; until then the run stops here"
+                    "name: no attempt wrote it. Find out who put it there, and move it away; the run stops here until "
+                    "then"
                 )

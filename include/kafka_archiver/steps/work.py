@@ -1,4 +1,4 @@
-"""What one DAG run has to do, once it is planned."""
+"""The work of one DAG run, once it is planned."""
 
 import logging
 from collections.abc import Iterable
@@ -15,30 +15,30 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What one DAG run has to do. `runs`: the ledger's runs it finishes, in the order of the line, its own the last.
+    """The work of one DAG run. `runs`: the ledger's runs that it finishes, in the line's order, its own run last.
 
-    `archive`: those of them whose offsets have to be read; Spark is skipped when there is none.
+    `archive`: the runs whose offsets have to be read; without any, Spark is skipped.
     """
 
     runs: tuple[str, ...]
     archive: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """For XCom."""
+        """The value for XCom."""
         return {name: list(value) for name, value in asdict(self).items()}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """What `to_dict` gave."""
+        """The inverse of `to_dict`."""
         return cls(**{name: tuple(value) for name, value in data.items()})
 
 
 def work(context: Context, unfinished: Iterable[Plan], own: Plan) -> Work:
-    """What is to be done about the unfinished plans and, last, this one."""
+    """The work for the unfinished plans and, last, this plan."""
     plans = [*(p for p in unfinished if p.run != own.run), own]
     for earlier in plans[:-1]:
-        log.info("run %s is not finished: it is finished first (%s)", earlier.run, describe(earlier))
-    # What a repair has is in the store.
+        log.info("finishing the unfinished run %s first (%s)", earlier.run, describe(earlier))
+    # A repair reads nothing: its objects are in the store.
     reads = [p for p in plans if p.count and p.origin != "repair"]
     to_archive = [p.run for p in reads if p is own or context.ledger.commit(p.run) is None]
     for done in plans:
@@ -52,7 +52,7 @@ def work(context: Context, unfinished: Iterable[Plan], own: Plan) -> Work:
 
 
 def describe(plan: Plan) -> str:
-    """A plan in a few words: how many offsets, and the ranges of the first partitions."""
+    """A summary of a plan: the number of offsets, and the ranges of the first partitions."""
     ranges = [f"{p.name} {r}" for p in plan.partitions for r in p.offset_ranges]
     shown = ", ".join(ranges[:8]) + (f" and {len(ranges) - 8} more" if len(ranges) > 8 else "")
     return f"{plan.count:,} offsets of {len(plan.partitions)} partitions" + (f": {shown}" if shown else "")

@@ -1,1 +1,1 @@
-"""What people and programs are told of a task that failed: its cause, and to whom it goes."""
+"""Alerts about failed tasks: the cause, and the recipients."""

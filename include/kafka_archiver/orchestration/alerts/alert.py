@@ -1,4 +1,4 @@
-"""What to say when a task has failed for good. Pure, but for asking the ledger what was planned."""
+"""The alert about a task that has failed for good. Pure, except that it reads the plan from the ledger."""
 
 import html
 import logging
@@ -30,8 +30,8 @@ LEDGER_SECONDS = 15.0
 class Alert:
     """A failed task.
 
-    `run`: the ledger's run that it worked on, which may be an earlier one than the DAG run's own; None before there is
-    a plan, and of an audit. `interval`: that run's. `planned`: its offset ranges.
+    `run`: the ledger's run that the task worked on, which may be earlier than the DAG run's own; None before there is a
+    plan, and for an audit. `interval` and `planned`: the interval and the offset ranges of that run.
     """
 
     archive: str
@@ -56,7 +56,7 @@ class Alert:
 
     @property
     def lines(self) -> list[str]:
-        """The rest, for a person."""
+        """The text below the title."""
         run = [f"Run {self.run} of the ledger"] if self.run else []
         unknown = "unknown (no plan yet, or the ledger cannot be read)"
         planned = [f"Planned: {self.planned or unknown}"] if self.interval or self.run else []
@@ -64,27 +64,27 @@ class Alert:
             self.cause,
             *run,
             *planned,
-            f"Attempt {self.attempt} of {self.attempts}; no other follows.",
+            f"Attempt {self.attempt} of {self.attempts}; Airflow will not retry.",
             f"DAG {self.dag_id}, DAG run {self.run_id}",
             f"Log: {self.log_url}",
         ]
 
     def document(self) -> dict[str, Any]:
-        """For a program; `text` is what chat services show of a webhook's document."""
+        """The alert as JSON; chat services show the `text` of a webhook's document."""
         fields = {name: value for name, value in asdict(self).items() if name != "interval"}
         fields["interval_start"] = isoformat(self.interval.start) if self.interval else None
         fields["interval_end"] = isoformat(self.interval.end) if self.interval else None
         return {"text": "\n".join([self.title, *self.lines]), **fields}
 
     def as_html(self) -> str:
-        """For a mail."""
+        """The alert as the body of an email."""
         return "".join(f"<p>{html.escape(line)}</p>" for line in [self.title, *self.lines])
 
 
 def alert_of(archive: Archive, context: Mapping[str, Any], archives: bool = True) -> Alert:
-    """The alert of a failed task, from Airflow's context of its failure callback.
+    """The alert of a failed task, from the context of Airflow's failure callback.
 
-    :param archives: whether it is a task of the DAG that archives; one that audits is about no interval.
+    :param archives: whether the task is of the DAG that archives; an audit has no interval.
     """
     ti, dag_run = context["ti"], context["dag_run"]
     planned = _runs(ti) if archives else ()
@@ -107,19 +107,19 @@ def alert_of(archive: Archive, context: Mapping[str, Any], archives: bool = True
 
 
 def _runs(ti: Any) -> tuple[str, ...]:
-    """The ledger's runs that `plan` of this DAG run has found; none before it has."""
+    """The ledger's runs that the task `plan` of this DAG run returned; none before `plan` has succeeded."""
     found = ti.xcom_pull(task_ids=PLAN, key="return_value", map_indexes=-1)
     return Work.from_dict(found).runs if found else ()
 
 
 def _plan(archive: Archive, runs: Sequence[str]) -> Plan | None:
-    """The plan of the first of these runs that is not settled, which is the one at work."""
+    """The plan of the first unsettled run, which is the run at work."""
     try:
         found = endpoints(archive)
     except ArchiverError:
         return None
     answer: list[Plan | None] = []
-    # The store may be what failed, and it is asked again and again for minutes: the alert does not wait for that.
+    # In a thread with a time limit: if the store is what failed, its client retries for minutes.
     reader = threading.Thread(target=lambda: answer.append(_read_plan(archive, found, runs)), daemon=True)
     reader.start()
     reader.join(LEDGER_SECONDS)
@@ -131,5 +131,5 @@ def _read_plan(archive: Archive, found: Endpoints, runs: Sequence[str]) -> Plan 
         context = Context.open(archive, found)
         return context.ledger.plan(still_open(context, runs)[0])
     except ArchiverError as error:
-        log.warning("the alert goes without the planned offsets: %s", error)
+        log.warning("the alert has no planned offsets: %s", error)
         return None

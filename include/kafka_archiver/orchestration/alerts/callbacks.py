@@ -1,4 +1,4 @@
-"""Airflow's failure callbacks: tell the people and programs that `alerts.on_failure` names, once a failure."""
+"""Airflow's failure callbacks: send one alert for each failure to the connections in `alerts.on_failure`."""
 
 import functools
 import logging
@@ -16,17 +16,17 @@ from kafka_archiver.orchestration.connections import Wanted, find
 
 log = logging.getLogger(__name__)
 HTTP_SECONDS = 20
-# The XCom with which a failed attempt notes that it has told everybody.
+# The XCom with the attempt whose alert was sent.
 TOLD = "alerted"
 
 
 class FailureAlert:
-    """Tells of tasks that have failed for good: no retry follows.
+    """Sends alerts about tasks that have failed for good: no retry follows.
 
-    Airflow calls a task's callback in the task's own process, which is where the error is known; when that process was
-    killed, nobody calls it. So the DAG run's callback, called in the DAG processor, tells of what was not told.
+    Airflow calls a task's callback in the task's own process, which knows the error. If that process was killed, the
+    callback is not called. So the DAG run's callback, in the DAG processor, sends the alerts that were not sent.
 
-    :param archives: whether the DAG is the one that archives, or the one that audits.
+    :param archives: whether the DAG archives (True) or audits (False).
     """
 
     def __init__(self, archive: Archive, archives: bool = True) -> None:
@@ -35,7 +35,7 @@ class FailureAlert:
     def task_failed(self, context: Mapping[str, Any]) -> None:
         """The callback of each task."""
         if "exception" not in context:
-            # Called in the DAG processor, since the task's machine stopped reporting: `run_failed` follows.
+            # In the DAG processor, because the task's machine stopped reporting: `run_failed` follows.
             return
         self._tell(context)
         ti = context["ti"]
@@ -47,7 +47,7 @@ class FailureAlert:
         if ti is not None and ti.xcom_pull(task_ids=ti.task_id, key=TOLD, map_indexes=-1) != ti.try_number:
             self._tell(context)
 
-    # The providers' notifiers would render the message as a template; what failed may well hold braces.
+    # Not by the providers' notifiers: they render the message as a template, and an error may hold braces.
     def _tell(self, context: Mapping[str, Any]) -> None:
         alert = alert_of(self._archive, context, self._archives)
         for conn_id in self._archive.alerts.on_failure:
@@ -58,8 +58,8 @@ class FailureAlert:
                 for part in hidden:
                     mask_secret(part)
                 _SENDERS[str(connection.conn_type)](connection, alert)
-            except Exception as error:  # noqa: BLE001 - one that is down must hide neither the others nor the failure
-                # Airflow masks what is in a task's log, but not the same lines in its executor's.
+            except Exception as error:  # noqa: BLE001 - a receiver that is down must not stop the other alerts
+                # Airflow masks secrets in a task's log, but not in the executor's copy of it.
                 text = functools.reduce(lambda said, part: said.replace(part, "***"), hidden, str(error))
                 log.error("the alert could not be sent by connection %s: %s: %s", conn_id, type(error).__name__, text)
             else:
@@ -67,20 +67,20 @@ class FailureAlert:
 
 
 def _secret_parts(address: str) -> list[str]:
-    """Whoever knows the address of a webhook may post to it, and errors repeat it. Also as it is sent."""
+    """The secret parts of a webhook's address, plain and URL-quoted: errors repeat the address."""
     parts = urlsplit(address)
     found = [part for part in (parts.path.strip("/"), parts.query, parts.password) if part]
     return [*found, *(quote(part, safe="!#$%&'()*+,/:;=?@[]~") for part in found)]
 
 
-# The hooks are imported when there is something to send: a quarter of a CPU second that no parsing should pay.
+# Hooks are imported late: the import takes a quarter of a CPU second, which DAG parsing must not pay.
 def _post(connection: Connection, alert: Alert) -> None:
     from airflow.providers.http.hooks.http import HttpHook
 
     hook = HttpHook(http_conn_id=connection.conn_id)
-    # Without it a server that accepts and says nothing would hold the task for ever.
+    # Without a timeout, a server that accepts and does not answer would hold the task for ever.
     timeout = connection.extra_dejson.get("timeout", HTTP_SECONDS)
-    # Not by the hook's own `run`, which logs the address when nobody answers there.
+    # Not the hook's own `run`: it logs the address if the server does not answer.
     answer = hook.get_conn().post(hook.url_from_endpoint(None), json=alert.document(), timeout=timeout)
     if not answer.ok:
         raise TransientError(f"HTTP {answer.status_code} {answer.reason}")
@@ -92,7 +92,7 @@ def _mail(connection: Connection, alert: Alert) -> None:
     recipients = connection.extra_dejson.get("to_email")
     if not recipients:
         raise ConfigError(
-            f"Airflow connection {connection.conn_id!r} (alerts.on_failure) says to nobody; expected `to_email` in "
+            f"Airflow connection {connection.conn_id!r} (alerts.on_failure) names no recipient; expected `to_email` in "
             'its extra, as in {"from_email": "airflow@example.com", "to_email": "on-call@example.com"}'
         )
     with SmtpHook(smtp_conn_id=connection.conn_id) as hook:

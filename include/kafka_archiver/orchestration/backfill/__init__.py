@@ -1,1 +1,1 @@
-"""`airflow dags backfill` on Airflow 3: the command of Airflow 2, carried out by Airflow 3's scheduler."""
+"""`airflow dags backfill`, the command of Airflow 2, on Airflow 3's scheduler."""

@@ -1,4 +1,4 @@
-"""The command itself. Imported only when it runs."""
+"""The command `airflow dags backfill`. Imported only when it runs."""
 
 import sys
 from argparse import Namespace
@@ -67,7 +67,7 @@ def _list(output: str, outlook: Outlook) -> None:
 
 
 def _left(outlook: Outlook) -> str:
-    """About the existing runs that stay as they are."""
+    """A note about the existing runs that stay as they are."""
     if not outlook.left:
         return ""
     hint = " --rerun-failed-tasks runs the failed ones again." if outlook.left["failed"] else ""
@@ -89,7 +89,7 @@ def _require_active(request: Request, outlook: Outlook) -> None:
 
 
 def _require_consent(request: Request, outlook: Outlook, yes: bool) -> None:
-    """Ask before finished runs are run again."""
+    """Ask for consent before finished runs run again."""
     again = sum(row.state is not None for row in outlook.chosen)
     if yes or request.reprocess != "completed" or not again:
         return

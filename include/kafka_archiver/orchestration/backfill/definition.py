@@ -1,4 +1,4 @@
-"""The command as Airflow's parser needs it. Loaded by every `airflow` call, so it imports nothing heavy."""
+"""The command's definition for Airflow's parser. Loaded by every `airflow` call, so it imports nothing heavy."""
 
 import argparse
 import sys
@@ -12,20 +12,20 @@ from kafka_archiver.orchestration.terminal.options import OUTPUT, moment, option
 DESCRIPTION = """\
 Run a DAG for the data intervals of a range of dates, and wait until all of these runs have finished.
 
-Which intervals: those that start at --start-date, at --end-date or between them. Both ends are included, as in
+The intervals are those that start at --start-date, at --end-date or between them. Both ends are included, as in
 Airflow 2: with an hourly schedule, -s 2026-11-21T05:00 -e 2026-11-21T05:00 is exactly the run for 05:00 to 06:00, and
 -s 2026-11-21 -e 2026-11-22 is 25 runs, the last of them for 00:00 to 01:00 of the 22nd. (DAGs whose timetable has no
 data intervals: the logical date counts; partitioned DAGs: the partition date.) Intervals that have not ended yet are
 left out.
 
-Runs that exist already stay as they are, unless --rerun-failed-tasks or --reset-dagruns says otherwise; a run that is
-queued or running is never touched.
+Existing runs stay as they are, unless --rerun-failed-tasks or --reset-dagruns is given. Runs that are queued or running
+are never touched.
 
-Airflow's scheduler carries the runs out, with the DAG's own executor and pools; this command prints a line as each of
-them finishes. It ends with 0 when all have succeeded, with 1 when one has failed or failed earlier and was not run
-again, or when nothing could be started. Ctrl-C ends only the waiting."""
+Airflow's scheduler executes the runs, with the DAG's own executor and pools. The command prints a line when a run ends.
+The exit code is 0 when all runs have succeeded. It is 1 when a run has failed, when a run that failed earlier was not
+run again, or when nothing could be started. Ctrl-C ends the waiting, not the runs."""
 
-# What Airflow 2 had and Airflow 3's scheduler cannot do, with what to do instead.
+# Airflow 2's options that Airflow 3's scheduler does not support, and what to do instead.
 GONE: tuple[tuple[tuple[str, ...], str], ...] = (
     (("--continue-on-failures",), "a failed run never stops the others now: leave it out"),
     (("--delay-on-limit",), "runs wait in the scheduler's queue now: leave it out"),
@@ -41,11 +41,11 @@ GONE: tuple[tuple[tuple[str, ...], str], ...] = (
     (("--treat-dag-as-regex", "--treat-dag-id-as-regex"), "call the command once for each DAG"),
 )
 
-EPILOG = "Options of Airflow 2 that are gone:\n" + "\n".join(f"  {', '.join(f)}: {why}" for f, why in GONE)
+EPILOG = "Options of Airflow 2 that do not exist any more:\n" + "\n".join(f"  {', '.join(f)}: {why}" for f, why in GONE)
 
 
 class _Gone(argparse.Action):
-    """An option that ends the command with what to do instead."""
+    """An option that ends the command and says what to do instead."""
 
     def __call__(
         self,
@@ -55,7 +55,7 @@ class _Gone(argparse.Action):
         option_string: str | None = None,
     ) -> None:
         reason = next(why for flags, why in GONE if option_string in flags)
-        parser.exit(2, f"{parser.prog}: {option_string} is gone with Airflow 2: {reason}.\n")
+        parser.exit(2, f"{parser.prog}: {option_string} does not exist in Airflow 3: {reason}.\n")
 
 
 COMMAND = ActionCommand(
@@ -79,13 +79,13 @@ COMMAND = ActionCommand(
         option(
             "--rerun-failed-tasks",
             action="store_true",
-            help="Also run the runs again that have failed. (Airflow 3 clears all tasks of such a run.)",
+            help="Also run failed runs again. (Airflow 3 clears all tasks of such a run.)",
         ),
         option(
             "--reset-dagruns",
             action="store_true",
-            help="Also run the runs again that have finished, whether they succeeded or failed.\n"
-            "Asks first when started from a terminal without --yes",
+            help="Also run finished runs again, whether they succeeded or failed.\n"
+            "Asks for consent when started from a terminal without --yes",
         ),
         option("-B", "--run-backwards", action="store_true", help="Start with the latest interval"),
         option("-c", "--conf", metavar="JSON", help="A JSON object: the `conf` of the runs"),
@@ -94,10 +94,10 @@ COMMAND = ActionCommand(
             type=positive,
             metavar="N",
             help="How many of the runs may be active at once. Default: the DAG's max_active_runs,\n"
-            "which Airflow 3 by itself does not apply to backfills; 1 for an archive, whose runs work\n"
-            "one at a time",
+            "which Airflow 3 itself does not apply to backfills; for an archive 1, because its runs\n"
+            "work one at a time",
         ),
-        option("-y", "--yes", action="store_true", help="Do not ask before --reset-dagruns"),
+        option("-y", "--yes", action="store_true", help="Do not ask for consent to --reset-dagruns"),
         OUTPUT,
         option("-v", "--verbose", action="store_true", help="Make logging output more verbose"),
         *(
@@ -109,9 +109,9 @@ COMMAND = ActionCommand(
 
 
 def extend_dags() -> list[CLICommand]:
-    """Add the command to Airflow's `dags` group; there is no supported way to add to an existing group.
+    """Add the command to Airflow's `dags` group. Airflow has no supported way to extend an existing group.
 
-    Airflow's parser calls this while it collects the commands; it takes no group from here.
+    Airflow's parser calls this while it collects command groups; this function returns none.
     """
     from airflow.cli import cli_parser
 
@@ -122,10 +122,10 @@ def extend_dags() -> list[CLICommand]:
         if not any(c.name == COMMAND.name for c in subcommands):
             commands[index] = commands[index]._replace(subcommands=(*subcommands, COMMAND))
     except (AttributeError, StopIteration, TypeError):
-        # Not worth a word in every other command.
+        # Print nothing in other commands.
         if sys.argv[1:3] == ["dags", COMMAND.name]:
             print(
-                "This version of Airflow does not let `airflow dags backfill` be added: "
+                "`airflow dags backfill` cannot be added to this version of Airflow: "
                 "use `airflow backfill create --dag-id DAG_ID --from-date START --to-date END`.",
                 file=sys.stderr,
             )

@@ -1,6 +1,6 @@
 """The functions of `airflow.models.backfill` that `airflow backfill create` itself calls.
 
-They are private to Airflow, so every use goes through here, where a version that has changed them is noticed before
+They are private to Airflow. Every use goes through this module, which notices a version that has changed them before
 anything is created.
 """
 
@@ -22,9 +22,9 @@ _CLASSES = ("AlreadyRunningBackfill", "Backfill", "BackfillDagRun", "NoBackfillR
 
 
 def airflow_backfill(request: Request) -> ModuleType:
-    """The module, known to have what we use of it.
+    """The module, after checking the names and parameters that we use.
 
-    :raises PermanentError: this Airflow's is another one; the message has the supported command for the request.
+    :raises PermanentError: this Airflow has changed them; the message has the supported command for the request.
     """
     try:
         from airflow.models import backfill
@@ -37,6 +37,6 @@ def airflow_backfill(request: Request) -> ModuleType:
         from airflow import __version__
 
         raise PermanentError(
-            f"`airflow dags backfill` does not know Airflow {__version__} ({error}). Use: {request.equivalent}"
+            f"`airflow dags backfill` does not support Airflow {__version__} ({error}). Use: {request.equivalent}"
         ) from error
     return backfill

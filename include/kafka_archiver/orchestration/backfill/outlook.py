@@ -1,4 +1,4 @@
-"""What a backfill would do with each interval, before it does anything."""
+"""What a backfill would do with each interval."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Row:
 
     @property
     def action(self) -> str:
-        """What happens to it: run, run again or leave."""
+        """What happens to the interval: run, run again or leave."""
         if not self.chosen:
             return "leave"
         return "run again" if self.state else "run"
@@ -36,7 +36,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """All intervals of a request in the order in which they would run, and what Airflow knows of the DAG."""
+    """All intervals of a request in the order in which they would run, and the state of the DAG."""
 
     rows: tuple[Row, ...]
     paused: bool
@@ -45,7 +45,7 @@ class Outlook:
 
     @property
     def chosen(self) -> list[Row]:
-        """What would run."""
+        """The intervals that would run."""
         return [row for row in self.rows if row.chosen]
 
     @property
@@ -55,7 +55,7 @@ class Outlook:
 
 
 def look(request: Request, airflow: ModuleType) -> Outlook:
-    """Ask Airflow. Raises ConfigError when it has no such DAG, and what Airflow raises when it would refuse."""
+    """Ask Airflow. Raises ConfigError when there is no such DAG, and Airflow's own error when it refuses."""
     with create_session() as session:
         model = session.get(DagModel, request.dag_id)
         dag = SerializedDagModel.get_dag(request.dag_id, session=session)
@@ -81,14 +81,14 @@ def look(request: Request, airflow: ModuleType) -> Outlook:
                 f"at {request.end.isoformat()} or between them: nothing to run."
             )
         rows = tuple(_row(info, states.get(_time(info)), _time(info) in times) for info in infos)
-        # Side by side, runs whose tasks wait for each other would go on in any order.
+        # Tasks that run one at a time would take parallel runs in any order.
         one_by_one = all(task.max_active_tis_per_dag == 1 for task in dag.tasks)
         active = 1 if one_by_one else model.max_active_runs or 1
         return Outlook(rows, bool(model.is_paused), bool(model.is_stale), active)
 
 
 def _time(info: Any) -> datetime:
-    """What identifies a run: partitioned DAGs have no logical dates."""
+    """The date that identifies a run: partitioned DAGs have no logical dates."""
     time: datetime = info.logical_date or info.partition_date
     return time
 

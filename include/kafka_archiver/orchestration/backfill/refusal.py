@@ -1,4 +1,4 @@
-"""What Airflow said when it would not create a backfill, with what to do about it in the words of our command."""
+"""Airflow's refusals to create a backfill, with advice in the options of our command."""
 
 from types import ModuleType
 
@@ -16,20 +16,20 @@ _HINTS = {
 
 
 def refusal(request: Request, error: Exception, airflow: ModuleType) -> PermanentError:
-    """The error to raise for Airflow's."""
+    """The error to raise in place of Airflow's."""
     if not isinstance(error, airflow.AlreadyRunningBackfill):
         return ConfigError(f"{error}{_HINTS.get(type(error).__name__, '')}")
     with create_session() as session:
         active = airflow.Backfill.dag_id == request.dag_id, airflow.Backfill.completed_at.is_(None)
         ids = session.scalars(select(airflow.Backfill.id).where(*active)).all()
     return PermanentError(
-        f"Another backfill of {request.dag_id} is not finished, and Airflow runs one at a time for each DAG. "
-        f"Wait until it is. {' '.join(map(how_to_cancel, ids))}"
+        f"Another backfill of {request.dag_id} is not finished, and Airflow runs one backfill of a DAG at a time. "
+        f"Wait until it has finished. {' '.join(map(how_to_cancel, ids))}"
     )
 
 
 def how_to_cancel(backfill_id: int) -> str:
-    """Airflow has no command for it."""
+    """Where to cancel a backfill; Airflow has no command for it."""
     url = conf.get("api", "base_url", fallback="").rstrip("/")
     return (
         f"Cancel backfill {backfill_id} in Airflow's UI (Backfills of the DAG) "

@@ -1,4 +1,4 @@
-"""What was asked for, in the words of Airflow 3."""
+"""A call of the command, in Airflow 3's terms."""
 
 import json
 import shlex
@@ -27,14 +27,14 @@ class Request:
         """The request that the arguments mean. Raises ConfigError."""
         start, end = args.start_date or args.end_date, args.end_date or args.start_date
         if start is None or end is None:
-            raise ConfigError("Which dates? Give --start-date, --end-date or both.")
+            raise ConfigError("No dates given; expected --start-date, --end-date or both.")
         if start > end:
             raise ConfigError(f"--start-date {start.isoformat()} is after --end-date {end.isoformat()}.")
         return cls(
             dag_id=args.dag_id,
             start=start,
             end=end,
-            # As in Airflow 2, resetting takes in the failed ones.
+            # As in Airflow 2, --reset-dagruns includes failed runs.
             reprocess="completed" if args.reset_dagruns else "failed" if args.rerun_failed_tasks else "none",
             backwards=args.run_backwards,
             conf=_conf(args.conf),

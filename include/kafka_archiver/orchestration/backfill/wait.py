@@ -1,4 +1,4 @@
-"""Following a backfill that Airflow's scheduler carries out."""
+"""Follow a backfill until Airflow's scheduler has finished it."""
 
 import time
 from collections import Counter
@@ -17,14 +17,14 @@ from kafka_archiver.orchestration.metadata.states import UNFINISHED
 from kafka_archiver.orchestration.metadata.why import obstacles, tell_why
 
 _POLL_SECONDS = 3
-# Without any news, say after as many polls that all is well.
+# After so many polls without news, print the counts.
 _QUIET_POLLS = 20
 
 
 def wait(backfill_id: int, say: Callable[[str], None], pause: Callable[[float], None] = time.sleep) -> Counter[str]:
-    """Say how each run ends, until all have; and why nothing moves, when nothing can.
+    """Report each run that ends, until all have ended, and what keeps runs from going on.
 
-    :returns: how many of the runs are in which state.
+    :returns: the number of runs in each state.
     """
     seen: dict[int, str] = {}
     notes: set[str] = set()
@@ -50,13 +50,13 @@ def wait(backfill_id: int, say: Callable[[str], None], pause: Callable[[float], 
 
 
 def settle(dag_id: str) -> None:
-    """Mark the DAG's backfills as complete whose runs have all finished.
+    """Mark those backfills of the DAG as complete whose runs have all finished.
 
-    The scheduler does the same, but only every 30 seconds, and until then no other backfill of the DAG can start.
+    The scheduler does this too, but only every 30 seconds; until then no other backfill of the DAG can start.
     """
     with create_session() as session:
         unfinished = exists().where(DagRun.backfill_id == Backfill.id, DagRun.state.in_(UNFINISHED))
-        # One without runs is just being created.
+        # A backfill without runs is just being created.
         created = exists().where(BackfillDagRun.backfill_id == Backfill.id)
         for item in session.scalars(
             select(Backfill).where(Backfill.dag_id == dag_id, Backfill.completed_at.is_(None), created, ~unfinished)
@@ -65,7 +65,7 @@ def settle(dag_id: str) -> None:
 
 
 def _look(backfill_id: int) -> tuple[list[DagRun], set[str]]:
-    """The runs in the order in which they ended, and what keeps the others from going on."""
+    """The runs in the order in which they ended, and what keeps unfinished runs from going on."""
     query = select(DagRun).join(BackfillDagRun, BackfillDagRun.dag_run_id == DagRun.id)
     with create_session() as session:
         runs = list(

@@ -1,4 +1,4 @@
-"""`airflow archive audit`: whether an archive is what its ledger says."""
+"""`airflow archive audit`: check an archive against its ledger."""
 
 from argparse import Namespace
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""`airflow archive clean`: what killed attempts and rebuilds have left, removed."""
+"""`airflow archive clean`: remove what killed attempts and rebuilds have left."""
 
 from argparse import Namespace
 from collections.abc import Iterator, Sequence

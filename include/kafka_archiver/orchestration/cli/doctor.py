@@ -1,4 +1,4 @@
-"""`airflow archive doctor`: every strange state, before a run meets it."""
+"""`airflow archive doctor`: find what would stop or harm a run, before the run starts."""
 
 from argparse import Namespace
 from collections.abc import Callable, Generator, Iterator
@@ -58,15 +58,15 @@ def _checks(archive: Archive) -> Iterator[Check]:
 def _opened(
     key: str, named: object, make: Callable[[], Opened], tell: Callable[[Opened], str]
 ) -> Generator[Check, None, Opened | None]:
-    """What a connection leads to, of which nothing is asked yet; None where it is missing or wrong.
+    """Make the client that a connection describes, without any request; None if the connection is missing or wrong.
 
-    :param named: its id, or the mapping in its place.
+    :param named: the connection's id, or the mapping in its place.
     """
     name = f"connection {named}" if isinstance(named, str) else key
     try:
         opened = make()
     except ArchiverError as error:
-        yield problem(name, str(error), "nothing behind it can be tried")
+        yield problem(name, str(error), "the checks that need this connection are skipped")
         return None
     yield ok(name, f"{key}: {tell(opened)}")
     return opened
@@ -78,7 +78,7 @@ def _registry(archive: Archive) -> Registry | None:
 
 
 def _connections(archive: Archive) -> Iterator[Check]:
-    """Those that lead neither to the brokers nor to the store."""
+    """The connections for alerts and for Spark."""
     for conn_id in archive.alerts.on_failure:
         yield from _connection(Wanted(conn_id, "alerts.on_failure", ("http", "smtp")))
     spark = Wanted(archive.spark.connection, "spark.connection", ("spark", "yarn", "k8s"))
@@ -93,9 +93,9 @@ def _connections(archive: Archive) -> Iterator[Check]:
 
 
 def _handed_over(archive: Archive, master: str, cluster: bool) -> Iterator[Check]:
-    """Whether the job can be told its endpoints, and nobody beside it."""
+    """Whether the job's endpoints can be handed over privately."""
     handed_over(archive, master, cluster)
-    yield ok("secrets", "the job is told addresses and credentials where nobody else reads them")
+    yield ok("secrets", "the job gets its addresses and credentials privately")
 
 
 def _connection(wanted: Wanted) -> Iterator[Check]:

@@ -1,4 +1,4 @@
-"""The archives that a command is about."""
+"""Find the archives that a command names."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -11,7 +11,7 @@ Found = TypeVar("Found")
 
 
 def find_archive(name: str) -> Archive:
-    """The archive of that name. Raises ConfigError, which lists those there are."""
+    """The archive of that name. Raises ConfigError, which lists the names that exist."""
     archives, _, errors = read_archives(config_folder())
     if name in archives:
         return archives[name]
@@ -20,9 +20,9 @@ def find_archive(name: str) -> Archive:
 
 
 def ask_each(name: str | None, ask: Callable[[Archive], Found]) -> tuple[list[Found], list[str]]:
-    """What `ask` finds out about one archive, or about all, and what went wrong.
+    """Call `ask` for one archive or for all; returns the results and the errors.
 
-    One of several that does not answer is no reason not to show the others; of one alone the error is raised.
+    :raises ArchiverError: for the one archive. Among all, an error must not hide the other archives.
     """
     if name:
         return [ask(find_archive(name))], []

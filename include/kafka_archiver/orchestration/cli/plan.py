@@ -14,13 +14,13 @@ from kafka_archiver.steps.plan import Preview, has_newer, preview
 
 @answering
 def show_plan(args: Namespace) -> Answer:
-    """The plan that the interval has, or would get now; of no interval in particular, that of a run triggered now."""
+    """The plan that the interval has or would get now. Without an interval: the plan of a run triggered now."""
     archive, now = find_archive(args.archive), datetime.now(UTC)
     context, interval = open_archive(archive), last_interval(archive, now)
     if args.interval_start:
         interval = interval_from(archive, args.interval_start)
     elif not args.backfill and has_newer(context, interval, now) is False:
-        # As a run that is triggered now: its interval has a plan already, so it takes one of its own.
+        # The last interval has a plan already: a run that is triggered now gets an interval of its own.
         interval = second_before(now)
     found = preview(context, interval, "backfill" if args.backfill else "scheduled")
     return Answer(found.model_dump(), list(_tables(found)))
@@ -31,7 +31,7 @@ def _tables(found: Preview) -> Iterator[Table]:
     what = f"{found.offsets:,} offsets in {found.chunks:,} chunks"
     title = f"{plan.archive}: interval {plan.interval}, run {plan.run}, {plan.origin}: {what}"
     if found.exists:
-        title += f"\nPlanned at {isoformat(plan.planned_at)} already: a run would replay this plan."
+        title += f"\nPlanned at {isoformat(plan.planned_at)}: a run would replay this plan."
     if found.finished_first:
         title += f"\nA run would first finish {', '.join(found.finished_first)}."
     columns = ("topic", "partition", "ranges", "offsets", "lost", "log start", "log end")

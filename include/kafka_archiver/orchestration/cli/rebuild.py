@@ -1,4 +1,4 @@
-"""`airflow archive rebuild`: read what is archived again from Kafka. Starts a DAG run, and waits for its end."""
+"""`airflow archive rebuild`: read archived offsets from Kafka again. Starts a DAG run and waits until it ends."""
 
 from argparse import Namespace
 from datetime import UTC, datetime
@@ -27,9 +27,9 @@ from kafka_archiver.steps.rebuild import replaceable, runs_of_hour
 @suppress_logs_and_warning
 @providers_configuration_loaded
 def rebuild(args: Namespace) -> None:
-    """Check that it can be done, start it and follow it."""
+    """Check that the rebuild is possible, start it and follow it."""
     if (args.hour is None) == (args.run is None):
-        raise ConfigError("Rebuild what? Give --hour or --run, one of them.")
+        raise ConfigError("Give either --hour or --run.")
     archive = find_archive(args.archive)
     name = dag_id(archive.archive)
     context = open_archive(archive)
@@ -45,9 +45,9 @@ def rebuild(args: Namespace) -> None:
 
 
 def _wanted(context: Context, args: Namespace) -> tuple[list[Plan], dict[str, Any]]:
-    """What would be replaced, and how the DAG run is told."""
+    """The plans to replace, and the DAG run's parameter."""
     if args.hour is not None:
-        # Airflow's times are a subclass with an arithmetic of its own.
+        # Airflow's times are a subclass of datetime whose arithmetic differs.
         hour = datetime.fromtimestamp(args.hour.timestamp(), UTC).replace(minute=0, second=0, microsecond=0)
         return [replaceable(context, run) for run in runs_of_hour(context, hour)], {"hour": isoformat(hour)}
     run = find_plan(context.ledger, run_name_of(args.run)).run

@@ -1,4 +1,4 @@
-"""`airflow archive repair`: what an audit finds wrong is put right, or put on record as lost."""
+"""`airflow archive repair`: correct what an audit finds wrong, or record it as lost."""
 
 from argparse import Namespace
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ SHOWN = 200
 
 @answering
 def repair(args: Namespace) -> Answer:
-    """Audit, do what can be done about it, and audit again."""
+    """Audit, repair what can be repaired, and audit again."""
     archive = find_archive(args.archive)
     context, name = open_archive(archive), dag_id(archive.archive)
     repairs = find(context, _audit(context, args.deep), args.lost or ())
@@ -33,7 +33,7 @@ def repair(args: Namespace) -> Answer:
     if repairs.again or repairs.anew:
         require_active(name)
     _require_consent(repairs, args)
-    lost = f"{repairs.lost_rows:,} records are lost for ever then. " if repairs.lost else ""
+    lost = f"{repairs.lost_rows:,} records will be lost for ever. " if repairs.lost else ""
     if not args.yes and not agreed(f"{lost}Repair archive {archive.archive}: {_counts(repairs)}?"):
         return _answer(archive.archive, rows, False, failures)
     for key in repairs.restored:
@@ -42,7 +42,7 @@ def repair(args: Namespace) -> Answer:
         derive(context.ledger)
     for run, entries in repairs.lost.items():
         made = lose(context, run, [entry.key for entry in entries], args.lost or ())
-        print(f"Run {made.run}: {count(len(entries), 'object')} of run {run} on record as lost.")
+        print(f"Run {made.run}: {count(len(entries), 'object')} of run {run} recorded as lost.")
     for run in repairs.anew:
         print(f"Planning run {run} anew, as {plan_anew(archive.archive, run)} does.")
         _run(name, {"rebuild": {"run": run}})
@@ -51,21 +51,21 @@ def repair(args: Namespace) -> Answer:
     report = _audit(context, args.deep)
     tried = {(row["action"], row["what"]) for row in rows}
     if any((row["action"], row["what"]) not in tried for row in _rows(find(context, report))):
-        print("Some of what is left could not be judged before this repair: run it once more.")
+        print("Some remaining findings could not be judged before this repair: run the repair once more.")
     return _answer(archive.archive, rows, True, [str(finding) for finding in report.damage])
 
 
 def _require_consent(repairs: Repairs, args: Namespace) -> None:
-    """What cannot be undone is done only if a person says so, who is named the objects or asked.
+    """See that somebody can agree to the loss of objects: by name, by `--yes` or at the terminal.
 
-    :raises ConfigError: nobody can be asked.
+    :raises ConfigError: neither option is given, and there is no terminal.
     """
     unnamed = {entry.key for entries in repairs.lost.values() for entry in entries} - set(args.lost or ())
     if unnamed and not args.yes and not can_ask():
         raise ConfigError(
-            f"{count(len(unnamed), 'object')} would be on record as lost for ever ({min(unnamed)} …), and there is no "
-            "terminal to ask at. Nothing was changed. `--dry-run` lists them, `--yes` agrees to all, `--lost KEY` to "
-            "one"
+            f"{count(len(unnamed), 'object')} would be recorded as lost for ever ({min(unnamed)} …), and there is no "
+            "terminal to ask on. Nothing was changed. `--dry-run` lists the objects, `--yes` agrees to all of them, "
+            "`--lost KEY` to one"
         )
 
 
@@ -75,9 +75,7 @@ def _audit(context: Context, deep: bool) -> Report:
 
 def _run(name: str, conf: dict[str, Any]) -> None:
     if (state := run_to_its_end(name, conf, print)) != "success":
-        raise ConfigError(
-            f"The run of {name} has ended: {state}. What it was about is in the log of the task that failed."
-        )
+        raise ConfigError(f"The run of {name} has ended: {state}. The log of the task that failed has the cause.")
 
 
 def _rows(repairs: Repairs) -> Iterator[dict[str, Any]]:

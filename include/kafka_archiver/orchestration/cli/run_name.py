@@ -1,4 +1,4 @@
-"""Which run a person means."""
+"""The argument RUN of the commands."""
 
 from argparse import ArgumentTypeError
 from datetime import datetime
@@ -10,16 +10,17 @@ from kafka_archiver.orchestration.terminal.options import moment
 
 
 def run_name_of(text: str) -> str:
-    """The ledger's name of the run that `text` means: `last`, that name, or the start of its interval.
+    """The ledger's name of a run.
 
-    :raises ConfigError: it is none of these.
+    :param text: this name, the start of the run's interval, or `last`, which is returned as it is.
+    :raises ConfigError: `text` is none of these.
     """
     if text == "last":
         return text
     try:
         start, revision = _split(text)
     except ArgumentTypeError as error:
-        raise ConfigError(f"RUN: {error}, 20261121T050000Z or last.") from None
+        raise ConfigError(f"RUN: {error}; a run's name like 20261121T050000Z or `last` will do too.") from None
     return run_name(run_id(start), revision)
 
 

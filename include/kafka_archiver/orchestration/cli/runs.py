@@ -1,4 +1,4 @@
-"""`airflow archive runs`: what happened lately."""
+"""`airflow archive runs`: the latest runs."""
 
 from argparse import Namespace
 
@@ -10,7 +10,7 @@ from kafka_archiver.steps.history import last_runs
 
 @answering
 def list_runs(args: Namespace) -> Answer:
-    """The runs that were planned last, the newest first."""
+    """The last planned runs, newest first."""
     found = last_runs(open_archive(find_archive(args.archive)).ledger, args.last)
     columns = ("run", "origin", "planned at", "offsets", "objects", "rows", "bytes", "state")
     rows = [(r.run, r.origin, r.planned_at, r.offsets, r.objects, r.rows, r.bytes, r.state) for r in found]

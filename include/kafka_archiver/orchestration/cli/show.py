@@ -14,7 +14,7 @@ from kafka_archiver.steps.history import RunInFull, run_in_full
 
 @answering
 def show_run(args: Namespace) -> Answer:
-    """What the ledger has of the run."""
+    """What the ledger records about the run."""
     run = run_in_full(open_archive(find_archive(args.archive)).ledger, run_name_of(args.run))
     return Answer(run.model_dump(), [_plan(run), *(_written(run, run.manifest) if run.manifest else ())])
 

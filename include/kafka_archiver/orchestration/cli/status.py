@@ -15,7 +15,7 @@ from kafka_archiver.orchestration.metadata.facts import facts_of
 from kafka_archiver.orchestration.terminal.output import Answer, Red, Table, answering
 from kafka_archiver.steps.status import ArchiveStatus, HourStatus, last_hours, status
 
-# Of each kind: a group that was moved was moved in every partition.
+# Troubles shown of each kind: a moved group is one for every partition.
 SHOWN = 3
 Shown: TypeAlias = tuple[ArchiveStatus, list[HourStatus] | None]
 
@@ -51,7 +51,7 @@ def _table(one: ArchiveStatus) -> Table:
 
 
 def _troubles(one: ArchiveStatus) -> Iterator[str]:
-    """A line for each, and its commands; of many of one kind the first ones."""
+    """A line for each trouble, with its commands; only the first ones of a kind."""
     kinds = Counter((trouble.name, trouble.severity) for trouble in one.troubles)
     for (name, severity), number in kinds.items():
         these = [trouble for trouble in one.troubles if (trouble.name, trouble.severity) == (name, severity)]
@@ -65,7 +65,7 @@ def _troubles(one: ArchiveStatus) -> Iterator[str]:
 
 
 def hours_table(hours: list[HourStatus]) -> Table:
-    """Hours for people; those before the first one with a proof, if there is any, are only counted."""
+    """A table of hours; hours before the first proof are only counted."""
     before = next((number for number, hour in enumerate(hours) if hour.status), 0)
     columns = ("hour", "status", "rows", "bytes", "objects", "late rows", "dead letters", "complete as of", "closed by")
     rows = [
@@ -74,7 +74,7 @@ def hours_table(hours: list[HourStatus]) -> Table:
         for h in hours[before:]
     ]  # fmt: skip
     lacking = sum(h.status == "incomplete" for h in hours)
-    alarm = f"{lacking} of {len(hours)} hours are past and incomplete: what they lack will not come by itself"
+    alarm = f"{lacking} of {len(hours)} hours are past and incomplete: what is missing will not come by itself"
     below = [f"{count(before, 'earlier hour')} without a proof"] if before else []
     return Table(columns, rows, None, alarm if lacking else None, below)
 

@@ -17,7 +17,7 @@ from kafka_archiver.steps.archives import config_folder, read_archives
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One file. `archive` is None when the file cannot be read as one."""
+    """One file and its problems. `archive` is None when the file cannot be read."""
 
     file: Path
     archive: str | None
@@ -46,7 +46,7 @@ def _choose(words: list[str], known: list[Checked]) -> Iterator[Checked]:
         if _is_file(word):
             yield _check(Path(word))
             continue
-        # By the file's name too: one that cannot be read has no other.
+        # Also by the file's name: a file that cannot be read has no archive name.
         named = [c for c in known if word in (c.archive, c.file.stem)]
         if not named:
             names = ", ".join(dict.fromkeys(c.archive or c.file.name for c in known)) or "none"
@@ -72,7 +72,7 @@ def _check(file: Path) -> Checked:
 
 
 def _with_conflicts(known: list[Checked]) -> list[Checked]:
-    """With what is wrong only because of another file."""
+    """Add the problems that come from conflicts with other files."""
     errors = read_archives(config_folder()).errors
     lines = {c.file: [p for e in errors if str(e).startswith(f"{c.file}: ") for p in _lines(c.file, e)] for c in known}
     return [Checked(c.file, c.archive, tuple(dict.fromkeys([*c.problems, *lines[c.file]]))) for c in known]

@@ -1,4 +1,4 @@
-"""From Airflow's connections to where the brokers, the store and the registry are, and who we are to them."""
+"""Addresses and credentials of brokers, store and registry, from Airflow's connections."""
 
 from kafka_archiver.orchestration.connections.archive import endpoints, open_archive, open_ledger, open_store
 from kafka_archiver.orchestration.connections.hidden import hidden

@@ -1,4 +1,4 @@
-"""An archive with the connections that it names."""
+"""Open an archive with the connections that its YAML names."""
 
 from typing import TYPE_CHECKING
 
@@ -8,22 +8,22 @@ from kafka_archiver.orchestration.connections.kafka import kafka_endpoint
 from kafka_archiver.orchestration.connections.store import store_endpoint
 
 if TYPE_CHECKING:
-    # Imported when something is opened: Airflow parses DAGs all day, and these load Kafka's and S3's clients.
+    # Imported late, because they load Kafka's and S3's clients, and Airflow parses DAGs all day.
     from kafka_archiver.ledger import Ledger
     from kafka_archiver.steps.context import Context
     from kafka_archiver.store import Store
 
 
 def endpoints(archive: Archive) -> Endpoints:
-    """Where the archive's brokers and store are, and who we are to them. What is secret in it is kept out of logs.
+    """Addresses and credentials of the archive's brokers and store. From now on logs mask their secrets.
 
-    :raises ConfigError: a connection is missing, of another type or incomplete, or not for the archive's reader.
+    :raises ConfigError: a connection is missing, incomplete, of another type, or unusable for the archive's reader.
     """
     return Endpoints(kafka=kafka_endpoint(archive), store=store_endpoint(archive))
 
 
 def open_archive(archive: Archive) -> "Context":
-    """The archive with its brokers, store and ledger; nothing is asked of them yet.
+    """The archive with its brokers, store and ledger; makes no request.
 
     :raises ConfigError: as `endpoints`.
     """
@@ -33,14 +33,14 @@ def open_archive(archive: Archive) -> "Context":
 
 
 def open_store(archive: Archive) -> "Store":
-    """The archive's store, for what has to do without Kafka. Raises ConfigError."""
+    """The archive's store, without Kafka. Raises ConfigError."""
     from kafka_archiver import store
 
     return store.open_store(archive.store.url, store_endpoint(archive))
 
 
 def open_ledger(archive: Archive) -> "Ledger":
-    """The archive's ledger, for what has to do without Kafka. Raises ConfigError."""
+    """The archive's ledger, without Kafka. Raises ConfigError."""
     from kafka_archiver.ledger import Ledger
 
     return Ledger(open_store(archive), archive.archive)

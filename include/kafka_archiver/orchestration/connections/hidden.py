@@ -1,4 +1,4 @@
-"""Properties as texts, and what is secret in them kept out of logs."""
+"""Properties as texts; logs mask their secrets."""
 
 import json
 from typing import Any
@@ -9,7 +9,7 @@ from kafka_archiver.secrets import masked
 
 
 def hidden(found: dict[str, str]) -> dict[str, str]:
-    """The same properties. What is secret in them is kept out of logs from now on."""
+    """The same properties. From now on logs mask their secrets."""
     for secret in masked(found):
         mask_secret(secret)
         mask_secret(json.dumps(secret)[1:-1])
@@ -17,5 +17,5 @@ def hidden(found: dict[str, str]) -> dict[str, str]:
 
 
 def text(value: Any) -> str:
-    """A value of YAML or JSON as clients' properties have it."""
+    """A value of YAML or JSON as text for a client's property."""
     return str(value).lower() if isinstance(value, bool) else str(value)

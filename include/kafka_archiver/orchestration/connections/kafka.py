@@ -1,4 +1,4 @@
-"""Where an archive's brokers are: a kafka connection, or the mapping in its place, in librdkafka's words."""
+"""librdkafka's properties for an archive's brokers, from a kafka connection or the mapping in its place."""
 
 import re
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from kafka_archiver.kafka.java import java_properties
 from kafka_archiver.orchestration.connections.hidden import hidden, text
 from kafka_archiver.orchestration.connections.lookup import Wanted, find
 
-# The archive's own business, or another kind of client's; a connection may be shared with consumers and producers.
+# Properties that the archiver sets itself, or that other clients use: consumers and producers may share a connection.
 _NOT_OURS = re.compile(
     r"group\..*|((enable|allow)\.)?auto\..*|isolation\.level|enable\.partition\.eof|partition\.assignment\.strategy"
     r"|session\.timeout\.ms|heartbeat\.interval\.ms|max\.poll\.interval\.ms|consume\.callback\..*"
@@ -24,7 +24,7 @@ def kafka_endpoint(archive: Archive) -> dict[str, str]:
     """The brokers' part of `endpoints`."""
     kafka = hidden(_kafka(archive.source.kafka))
     if archive.source.reader == "spark":
-        # Before anything is planned, and not when Spark begins to read.
+        # Check it before anything is planned, not when Spark begins to read.
         java_properties(kafka)
     return kafka
 
@@ -39,12 +39,12 @@ def _kafka(source: str | Mapping[str, Any]) -> dict[str, str]:
 def kafka_properties(given: Mapping[str, Any], where: str) -> dict[str, str]:
     """librdkafka's properties of a client, without those that only a consumer, a producer or Airflow's hook has.
 
-    :param where: what to call `given` in messages.
-    :raises ConfigError: there are no brokers, or a property that cannot be handed to the Spark job.
+    :param where: the name of `given` in messages.
+    :raises ConfigError: brokers are missing, or a property cannot be handed to the Spark job.
     """
     if "oauth_cb" in given:
         raise ConfigError(
-            f"{where} has `oauth_cb`, a Python function, which cannot reach the brokers' other clients; expected "
+            f"{where} has `oauth_cb`, a Python function, which cannot be handed to the Spark job; expected "
             "`sasl.oauthbearer.method: oidc` with its client id, secret and token endpoint, or another mechanism"
         )
     properties = {name: text(value) for name, value in given.items() if not _NOT_OURS.fullmatch(name)}

@@ -1,4 +1,4 @@
-"""Airflow's connections by name, in tasks and in commands, with errors that say how to add what is missing."""
+"""Find Airflow's connections, in tasks and in commands. Errors have the command that adds a missing connection."""
 
 import os
 import shlex
@@ -19,7 +19,7 @@ _EXAMPLES = {
     "smtp": ("--conn-host", "smtp.example.com", "--conn-port", "465", "--conn-extra",
              '{"from_email": "airflow@example.com", "to_email": "on-call@example.com"}'),
 }  # fmt: skip
-_NOTES = {"aws": "\n(without login and password it means the credentials of the machine or pod)"}
+_NOTES = {"aws": "\n(without login and password the credentials of the machine or pod are used)"}
 
 
 class Wanted(NamedTuple):
@@ -34,7 +34,7 @@ class Wanted(NamedTuple):
 
     @property
     def command(self) -> str:
-        """How to add it."""
+        """The command that adds it."""
         kind = self.kinds[0]
         return shlex.join(["airflow", "connections", "add", self.conn_id, "--conn-type", kind, *_EXAMPLES[kind]])
 
@@ -42,20 +42,19 @@ class Wanted(NamedTuple):
 def find(wanted: Wanted) -> Connection:
     """The connection.
 
-    :raises ConfigError: there is none, or it is of another type.
-    :raises TransientError: there is none that a secrets backend would tell us of now.
+    :raises ConfigError: it does not exist, or is of another type.
+    :raises TransientError: it was not found, and a secrets backend may be down.
     """
     if not _in_task():
-        # Outside a task Airflow asks the metadata database only where it is told to; its own `connections get`
-        # does the same.
+        # Outside a task Airflow reads the metadata database only with this variable, as its own `connections get` does.
         os.environ.setdefault("_AIRFLOW_PROCESS_CONTEXT", "server")
     try:
         connection: Connection = Connection.get(wanted.conn_id)
     except AirflowNotFoundException as error:
         message = f"there is no {wanted}; add it with:\n  {wanted.command}{_NOTES.get(wanted.kinds[0], '')}"
         if conf.get("secrets", "backend", fallback=None) or conf.get("workers", "secrets_backend", fallback=None):
-            # Airflow hides the errors of a secrets backend: one that is down looks like one that has no such secret.
-            raise TransientError(f"{message}\nor see whether Airflow's secrets backend answers") from error
+            # Airflow hides the errors of a secrets backend: a backend that is down looks like a missing secret.
+            raise TransientError(f"{message}\nor check that Airflow's secrets backend answers") from error
         raise ConfigError(message) from error
     if connection.conn_type not in wanted.kinds:
         kinds = " or ".join(repr(kind) for kind in wanted.kinds)

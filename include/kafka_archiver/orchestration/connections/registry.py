@@ -1,4 +1,4 @@
-"""Where an archive's schema registry is: an http connection, or the mapping in its place."""
+"""Properties for an archive's schema registry, from an http connection or the mapping in its place."""
 
 from urllib.parse import urlsplit
 
@@ -11,7 +11,7 @@ from kafka_archiver.orchestration.connections.lookup import Wanted, find
 
 
 def registry_endpoint(archive: Archive) -> dict[str, str] | None:
-    """Where the archive's schema registry is, in the words of Confluent's clients; None when it names none.
+    """The properties of Confluent's registry clients; None for an archive without a registry.
 
     :raises ConfigError: the connection is missing, of another type or incomplete.
     """
@@ -31,7 +31,7 @@ def _registry(connection: Connection, where: str) -> dict[str, str]:
     address = urlsplit(host if "://" in host else f"{connection.schema or 'http'}://{host}")
     if not address.hostname:
         raise ConfigError(f"{where} has no host; expected one like https://registry.example.com")
-    # A port of its own goes behind the host, before the path that the API may have.
+    # The connection's port goes behind the host, before a path.
     port = f":{connection.port}" if connection.port else ""
     found = {"url": address._replace(netloc=f"{address.netloc}{port}").geturl()}
     if connection.login or connection.password:

@@ -1,4 +1,4 @@
-"""Where an archive's store is: an aws connection, or the mapping in its place."""
+"""Options for an archive's store, from an aws connection or the mapping in its place."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from kafka_archiver.store.options import S3Options
 
 
 def store_endpoint(archive: Archive) -> dict[str, str]:
-    """The store's part of `endpoints`, for what has to do without Kafka."""
+    """The store's part of `endpoints`."""
     return hidden(_store(archive.store.aws))
 
 
@@ -25,9 +25,9 @@ def _store(source: str | Mapping[str, Any]) -> dict[str, str]:
 
 
 def store_options(login: str | None, password: str | None, extra: Mapping[str, Any]) -> dict[str, str]:
-    """An aws connection as options of the store; nothing given means boto3's own chain of credentials.
+    """An aws connection as options of the store. Without credentials, boto3 uses its own chain.
 
-    :raises ConfigError: a way to assume a role that only Airflow's hook knows.
+    :raises ConfigError: the connection assumes a role in a way that only Airflow's hook knows.
     """
     method = extra.get("assume_role_method", "assume_role")
     if extra.get("role_arn") and method != "assume_role":
@@ -56,7 +56,7 @@ def store_options(login: str | None, password: str | None, extra: Mapping[str, A
 
 def _checked(options: dict[str, str], where: str) -> dict[str, str]:
     if not is_plain_address(options.get("endpoint_url") or "http://host"):
-        # Not repeated: what is too much in it may be a secret.
+        # The message does not repeat the address: it may hold a secret.
         raise ConfigError(
             f"{where}: expected `endpoint_url` like http://host:port, without user, password, query and fragment"
         )

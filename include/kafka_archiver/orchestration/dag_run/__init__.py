@@ -1,1 +1,1 @@
-"""What one DAG run is about: its interval, what a person told it, and when its turn comes."""
+"""One DAG run: its interval, its parameters, and its turn."""

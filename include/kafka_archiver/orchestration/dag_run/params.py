@@ -1,4 +1,4 @@
-"""What a person may tell a single DAG run: in the trigger form, or with `airflow dags trigger --conf`."""
+"""The parameters of a single DAG run: in the trigger form, or with `airflow dags trigger --conf`."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -22,37 +22,37 @@ def params(archive: Archive) -> dict[str, Param]:
             type="integer",
             minimum=1,
             title="Records at most",
-            description="How many records this run takes at most; the next run goes on where it stops. More than "
-            "usual catches up faster after an outage. A backfill takes all of its interval.",
+            description="The most records that this run takes; the next run continues where this run stops. A higher "
+            "number catches up faster after an outage. A backfill takes all of its interval.",
         ),
         "policies": Param(
             {},
             type="object",
             title="Policies of this run",
-            description="What this run does about a strange state, where that is not what the archive's YAML says, "
+            description="Policies that this run applies instead of those in the archive's YAML, "
             f'as in {{"lost_offsets": "record_loss"}}. There are {", ".join(Policies.model_fields)}.',
         ),
         "rebuild": Param(
             None,
             type=["null", "object"],
             title="Rebuild",
-            description="Instead of archiving, read again from Kafka what is archived already and replace its "
-            'objects: {"hour": "2026-11-21T05:00:00Z"} or {"run": "20261121T050000Z"}; with "keep": true the '
-            "objects that are replaced stay in the store.",
+            description="Instead of archiving, read archived offsets from Kafka again and replace their objects: "
+            '{"hour": "2026-11-21T05:00:00Z"} or {"run": "20261121T050000Z"}; with "keep": true the replaced '
+            "objects stay in the store.",
         ),
         "repair": Param(
             None,
             type=["null", "array"],
             items={"type": "string"},
             title="Repair",
-            description="Instead of archiving, write again what is missing or damaged of these runs' objects, as "
-            '`airflow archive repair` asks for: ["20261121T050000Z"].',
+            description="Instead of archiving, write the missing and damaged objects of these runs again: "
+            '["20261121T050000Z"]. `airflow archive repair` sets this.',
         ),
     }
 
 
 def with_params(archive: Archive, params: Mapping[str, Any]) -> Archive:
-    """The archive as this DAG run wants it.
+    """The archive with the parameters of this DAG run.
 
     :raises ConfigError: there is no such policy or choice.
     """
@@ -61,31 +61,30 @@ def with_params(archive: Archive, params: Mapping[str, Any]) -> Archive:
 
 
 def takes_new(conf: Mapping[str, Any] | None) -> bool:
-    """Whether a DAG run with this conf archives its interval: a rebuild or a repair is about earlier runs."""
+    """Whether a DAG run with this conf archives its interval: rebuilds and repairs work on earlier runs."""
     return not any((conf or {}).get(name) for name in ("rebuild", "repair"))
 
 
 def checked_run(run: str) -> str:
     """The name of a run, as the ledger has it.
 
-    :raises ConfigError: it is none.
+    :raises ConfigError: it is not a run's name.
     """
     try:
         start, revision = split_run(str(run))
         return run_name(run_id(start), revision)
     except ValueError:
         raise ConfigError(
-            f"in the run's `repair`: expected names of runs as `airflow archive runs` has them, such as "
+            f"in the run's `repair`: expected names of runs as `airflow archive runs` shows them, such as "
             f"20261121T050000Z, found {run!r}"
         ) from None
 
 
 def require_known(conf: Mapping[str, Any] | None, known: Collection[str]) -> None:
-    """Refuse what Airflow would take and nobody would read.
+    """Refuse unknown keys of a DAG run's conf; Airflow would accept and ignore them.
 
-    :param conf: of a DAG run, from whatever has started it.
     :param known: the names of the DAG's parameters.
-    :raises ConfigError: there are other keys in it.
+    :raises ConfigError: `conf` has other keys.
     """
     lowered = {name.lower(): name for name in known}
     unknown = []
@@ -95,8 +94,8 @@ def require_known(conf: Mapping[str, Any] | None, known: Collection[str]) -> Non
     if unknown:
         wrong = f"{', '.join(unknown)} {'is not a key' if len(unknown) == 1 else 'are not keys'}"
         raise ConfigError(
-            f"{wrong} of this DAG run's conf; there are {', '.join(sorted(known))}. Nothing was planned; trigger it "
-            "again with the right one"
+            f"{wrong} of this DAG run's conf; expected {', '.join(sorted(known))}. Nothing was planned; trigger the "
+            "DAG again with the right key"
         )
 
 
@@ -112,13 +111,13 @@ class Rebuild:
     def of(cls, wanted: Mapping[str, Any]) -> Self:
         """The parameter, checked.
 
-        :raises ConfigError: it names neither an hour nor a run, or both, or something else.
+        :raises ConfigError: it does not name either an hour or a run, or has another key.
         """
         try:
             if set(wanted) - {"hour", "run", "keep"} or ("hour" in wanted) == ("run" in wanted):
-                raise ValueError("one of `hour` and `run`, and perhaps `keep`")
+                raise ValueError("give either `hour` or `run`, and `keep` if needed")
             if not isinstance(wanted.get("keep", False), bool):
-                raise ValueError("`keep` as true or false")
+                raise ValueError("`keep` must be true or false")
             if "run" in wanted:
                 start, revision = split_run(str(wanted["run"]))
                 return cls(None, run_name(run_id(start), revision), wanted.get("keep", False))

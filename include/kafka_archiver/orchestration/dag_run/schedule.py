@@ -1,4 +1,4 @@
-"""When an archive runs, and which interval a DAG run is about."""
+"""When an archive runs, and the interval of each DAG run."""
 
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
@@ -17,14 +17,14 @@ from kafka_archiver.documents import isoformat
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.intervals import Interval
 
-# Between the trigger of a run and its start, when nothing else is at work.
+# The longest time between the trigger and the start of a run, when no other run is at work.
 _JUST_NOW = timedelta(minutes=10)
 
 
 def timetable(archive: Archive) -> CronDataIntervalTimetable | None:
-    """The DAG's schedule. A preset like "@hourly" alone would mean moments, not intervals.
+    """The DAG's schedule with data intervals; Airflow's "@hourly" alone would have none.
 
-    :raises ValueError: Airflow would stop at a change of clocks.
+    :raises ValueError: Airflow's scheduler would stop at a clock change of the time zone.
     """
     if archive.schedule is None:
         return None
@@ -35,7 +35,7 @@ def timetable(archive: Archive) -> CronDataIntervalTimetable | None:
 
 @lru_cache
 def _odd_changes(zone: str, today: date) -> tuple[tuple[datetime, timedelta], ...]:
-    """The days of the next year within which clocks change by no whole hours, and by how much."""
+    """The days of the next year on which clocks change by a fraction of an hour, and by how much."""
     midnights = [datetime(today.year, today.month, today.day, tzinfo=UTC) + timedelta(days=n) for n in range(400)]
     offsets = [moment.astimezone(ZoneInfo(zone)).utcoffset() or timedelta(0) for moment in midnights]
     changes = [(m, abs(after - before)) for m, (before, after) in zip(midnights, pairwise(offsets), strict=False)]
@@ -51,14 +51,14 @@ def _require_past(schedule: str, zone: str, change: datetime, by: timedelta) -> 
     except ValueError:
         raise ValueError(
             f"`timezone`: with this schedule Airflow does not get past {change:%Y-%m-%d} in {zone}, where clocks "
-            f"change by {by}. Expected `UTC`, which hours in the store are in anyway, or another schedule"
+            f"change by {by}. Expected `UTC` (hours in the store are UTC in any case), or another schedule"
         ) from None
 
 
 def interval_of(archive: Archive, dag_run: Any) -> Interval:
-    """The interval of a DAG run; of one triggered by hand without any, the last that is complete.
+    """The interval of a DAG run; for a manual run without one, the last complete interval.
 
-    Never the logical date: a run's place in the ledger is where its interval starts.
+    Never by the logical date: the ledger names a run after the start of its interval.
     """
     start, end = dag_run.data_interval_start, dag_run.data_interval_end
     if start is not None and end is not None and start < end:
@@ -67,15 +67,16 @@ def interval_of(archive: Archive, dag_run: Any) -> Interval:
 
 
 def by_hand(dag_run: Any) -> bool:
-    """Whether somebody has just triggered the run, without a date: to archive what there is now."""
+    """Whether the run was triggered just now, without a date: it archives what is in Kafka now."""
     moment, start = dag_run.logical_date or dag_run.run_after, dag_run.start_date
     return dag_run.run_type == "manual" and start is not None and abs(start - moment) < _JUST_NOW
 
 
 def second_before(moment: datetime) -> Interval:
-    """The interval of a run that belongs to no interval of a schedule.
+    """The interval of a run outside the schedule: the second before `moment`.
 
-    It begins at no whole minute, where one of a schedule may: a run's place in the ledger is where its interval starts.
+    It begins at no full minute, where an interval of a schedule may begin: the ledger files a run by its interval's
+    start.
     """
     end = moment.astimezone(UTC).replace(microsecond=0)
     end -= timedelta(seconds=end.second == 1)
@@ -85,13 +86,13 @@ def second_before(moment: datetime) -> Interval:
 def last_interval(archive: Archive, moment: datetime) -> Interval:
     """The last interval that was complete at `moment`.
 
-    An archive without a schedule takes what is there whenever it is asked: each run has the second before it.
+    Without a schedule, the interval of a run is the second before it.
     """
     if archive.schedule is None:
         return second_before(moment)
     scheduler, now = Scheduler(archive.schedule, archive.timezone), pendulum.instance(moment)
-    # What Airflow infers for a run by hand is off around a change of clocks, even empty: from hours before it, one
-    # by one as the scheduler goes, the intervals tile.
+    # Around a clock change, Airflow infers a wrong or empty interval for a manual run. So start hours earlier and step
+    # from interval to interval, as the scheduler does.
     begin = scheduler.infer_manual_data_interval(run_after=now).start.subtract(hours=3)
     found = following = scheduler.infer_manual_data_interval(run_after=begin)
     while following.end <= now:
@@ -100,9 +101,9 @@ def last_interval(archive: Archive, moment: datetime) -> Interval:
 
 
 def interval_from(archive: Archive, start: datetime) -> Interval:
-    """The interval that starts at a moment; of an archive without a schedule the second from then.
+    """The interval that starts at a moment; without a schedule, the second from that moment on.
 
-    :raises ConfigError: none of the schedule's starts there.
+    :raises ConfigError: no interval of the schedule starts then.
     """
     if archive.schedule is None:
         return Interval(start=start, end=start + timedelta(seconds=1))
@@ -113,7 +114,7 @@ def interval_from(archive: Archive, start: datetime) -> Interval:
         before = last_interval(archive, start).end
         raise ConfigError(
             f"No interval of the schedule {archive.schedule!r} starts at {isoformat(start)}; "
-            f"the one that includes it starts at {isoformat(before)}."
+            f"the interval that includes this time starts at {isoformat(before)}."
         )
     return Interval(start=start, end=found.data_interval.end)
 
@@ -128,5 +129,5 @@ def _next(scheduler: Scheduler, last: DataInterval | None, earliest: DateTime | 
 
 
 def origin_of(dag_run: Any) -> Literal["scheduled", "backfill"]:
-    """Whether the run may move the group (all but a backfill)."""
+    """The origin of the run's plan. A backfill does not move the group, all other runs do."""
     return "backfill" if dag_run.run_type == "backfill" else "scheduled"

@@ -1,4 +1,4 @@
-"""What the task `plan` of a DAG run has told the tasks after it."""
+"""The result of the task `plan`, for the tasks after it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,14 +9,14 @@ from kafka_archiver.steps.work import Work
 
 
 def work_of(context: Mapping[str, Any]) -> Work:
-    """What `plan` of this DAG run found.
+    """The result of `plan` in this DAG run.
 
-    :raises PermanentError: it has not run.
+    :raises PermanentError: `plan` has no result.
     """
     found = context["ti"].xcom_pull(task_ids=PLAN)
     if found is None:
         raise PermanentError(
-            f"the task `{PLAN}` of this DAG run has no result, so nobody knows what is to be done; "
-            f"`airflow dags trigger {context['ti'].dag_id}` plans it again"
+            f"the task `{PLAN}` of this DAG run has no result, so there is nothing to work on; "
+            f"`airflow dags trigger {context['ti'].dag_id}` starts a run that plans again"
         )
     return Work.from_dict(found)

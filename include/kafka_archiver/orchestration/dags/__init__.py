@@ -1,4 +1,4 @@
-"""The DAGs of the archives, for the modules of the folder dags/."""
+"""The DAGs of the archives, for the modules in dags/."""
 
 from kafka_archiver.orchestration.dags.archive import archive_dags
 from kafka_archiver.orchestration.dags.audit import audit_dags

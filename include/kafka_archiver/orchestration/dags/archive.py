@@ -22,11 +22,11 @@ MAX_ACTIVE_RUNS = 16
 
 
 def archive_dags(text: str, job: Path, only: str | None = None) -> tuple[dict[str, DAG], list[ConfigError]]:
-    """The DAGs of all archives by DAG id, and what is wrong with the others' YAML.
+    """The DAGs of all archives by DAG id, and the errors of wrong YAML files.
 
-    :param text: the documentation that they share.
+    :param text: the documentation that the DAGs share.
     :param job: spark_jobs/archive.py.
-    :param only: the one DAG id that is wanted, when a task of it is about to run.
+    :param only: make only the DAG with this id, because Airflow is about to run one of its tasks.
     """
     archives, _, errors = read_archives(config_folder())
     dags = {}
@@ -49,14 +49,14 @@ def archive_dag(archive: Archive, text: str, job: Path) -> DAG:
         doc_md=doc_md(archive, text),
         schedule=timetable(archive),
         catchup=False,
-        # They work one at a time all the same: `plan` waits for its turn. One that was started by hand with a date to
-        # come is running until then, and must not hold the only place.
+        # Runs still work one at a time: `plan` waits for its turn. More than 1, because a run that was triggered with a
+        # date in the future counts as running until then, and must not block the others.
         max_active_runs=MAX_ACTIVE_RUNS,
         tags=tags(archive),
         params=params(archive),
         default_args=default_args(archive, alert),
         on_failure_callback=alert.run_failed if alert else None,
-        # The caller decides which of them its module shows to Airflow.
+        # The caller decides which DAGs its module shows to Airflow.
         auto_register=False,
     ) as dag:
         chain(*archive_tasks(archive, job))
@@ -64,12 +64,12 @@ def archive_dag(archive: Archive, text: str, job: Path) -> DAG:
 
 
 def default_args(archive: Archive, alert: FailureAlert | None) -> dict[str, Any]:
-    """What all tasks of an archive have in common."""
+    """The default arguments of all tasks of an archive."""
     return {
         "owner": archive.owner,
         "max_active_tis_per_dag": 1,
         "retries": archive.retries,
-        # Twenty to forty seconds, then three times as long each time: what restarts is back by then.
+        # 20 to 40 seconds, then three times as long each time: a service that restarts is back by then.
         "retry_delay": timedelta(seconds=20),
         "retry_exponential_backoff": 3,
         "max_retry_delay": timedelta(minutes=10),
@@ -78,11 +78,11 @@ def default_args(archive: Archive, alert: FailureAlert | None) -> dict[str, Any]
                 RetryRule(
                     exception=PermanentError,
                     action=RetryAction.FAIL,
-                    reason="trying again would change nothing; see the error",
+                    reason="a retry would not help; see the error",
                 )
             ]
         ),
-        # In this order: the cause is the end of the log.
+        # The cause last: it must be the last line of the log.
         "on_failure_callback": [*([alert.task_failed] if alert else []), leave_cause],
         "on_retry_callback": leave_cause,
     }

@@ -1,4 +1,4 @@
-"""Asset events: tell other DAGs that an hour is complete."""
+"""Asset events that tell other DAGs that an hour is complete."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -11,32 +11,32 @@ from kafka_archiver.documents import isoformat
 from kafka_archiver.keys import hour_document, ledger_prefix
 
 if TYPE_CHECKING:
-    # Airflow parses this all day; it would load Kafka's and S3's clients.
+    # Not at runtime: the import loads Kafka's and S3's clients, and Airflow parses this module all day.
     from kafka_archiver.steps.close_hours import Changed
 
-# By how much Airflow's clock may be behind the one that a commit has.
+# How far Airflow's clock may be behind the clock of a commit.
 _SKEW = timedelta(hours=1)
-# A run closes a hundred hours after an outage; more than so many events since are not looked through.
+# Events to look through. A run after an outage closes a hundred hours.
 _EVENTS = 10_000
 
 
 def hours_name(archive: Archive) -> str:
-    """What other DAGs subscribe to."""
+    """The name that other DAGs subscribe to."""
     return f"archive_{archive.archive}_hours"
 
 
 def hours_alias(archive: Archive) -> AssetAlias:
-    """The outlet of `close_hours`. An alias, since an asset itself gets one event a task, also when no hour closed."""
+    """The outlet of `close_hours`. An alias: a plain asset gets one event from each task, even if no hour closed."""
     return AssetAlias(name=hours_name(archive), group="kafka-archiver")
 
 
 def announce(archive: Archive, changed: "Sequence[Changed]", context: Mapping[str, Any]) -> int:
-    """One event an hour that a run closed or changed, with what a reader of the hour needs to know as its extra.
+    """Emit one event for each hour that a run closed or changed. Its extra says what a reader of the hour needs.
 
-    Told once: what Airflow has an event of already is not told again, however often the task is cleared.
+    An event that Airflow has already is not emitted again, however often the task is cleared.
 
-    :param context: Airflow's, of the task `close_hours`.
-    :returns: how many events.
+    :param context: Airflow's context of the task `close_hours`.
+    :returns: the number of events.
     """
     if not changed:
         return 0
@@ -51,7 +51,7 @@ def announce(archive: Archive, changed: "Sequence[Changed]", context: Mapping[st
 
 
 def _told(archive: Archive, since: datetime, inlet_events: Any) -> set[str]:
-    """The events that Airflow has since a moment."""
+    """The ids of the events that Airflow has recorded since a moment."""
     found = inlet_events[hours_alias(archive)].after((since - _SKEW).isoformat()).limit(_EVENTS)
     return {str(event.extra.get("event")) for event in found}
 
@@ -60,7 +60,7 @@ def _extra(archive: Archive, found: "Changed") -> dict[str, Any]:
     proof = found.proof
     hour = None if proof.hour_start is None else isoformat(proof.hour_start)
     return {
-        # The same for every attempt to tell of it, and another one for an archive that has begun anew.
+        # The same in every attempt; different for an archive that was begun anew.
         "event": f"{hour} {found.run} {isoformat(found.since)}",
         "run": found.run,
         "archive": archive.archive,

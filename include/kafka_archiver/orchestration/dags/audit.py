@@ -1,4 +1,4 @@
-"""One archive, one DAG that audits it."""
+"""The DAG that audits an archive."""
 
 import logging
 from datetime import UTC, datetime
@@ -18,18 +18,18 @@ from kafka_archiver.orchestration.dags.docs import doc_md
 from kafka_archiver.steps.archives import config_folder, read_archives
 
 log = logging.getLogger(__name__)
-# At night, and beside the archives' own full hours.
+# At night, and not on the hour, when archives run.
 SCHEDULE = "20 3 * * *"
-# The XCom with the report's figures, whether the task fails or not.
+# The XCom with the report's figures, also of a failed task.
 FIGURES = "audit"
 _NAMED = 10
 
 
 def audit_dags(text: str, only: str | None = None) -> dict[str, DAG]:
-    """The DAGs that audit, by DAG id. An archive whose YAML is wrong has none, and dags/archive_errors.py says why.
+    """The DAGs that audit, by DAG id. An archive with a wrong YAML has none; dags/archive_errors.py reports it.
 
-    :param text: the documentation that they share.
-    :param only: the one DAG id that is wanted, when a task of it is about to run.
+    :param text: the documentation that the DAGs share.
+    :param only: make only the DAG with this id, because Airflow is about to run one of its tasks.
     """
     archives = read_archives(config_folder()).found
     dags = {}
@@ -38,7 +38,7 @@ def audit_dags(text: str, only: str | None = None) -> dict[str, DAG]:
             try:
                 dags[audit_dag_id(archive)] = audit_dag(archive, text)
             except (AirflowException, ValueError, TypeError) as error:
-                # The archive's own DAG has the same trouble, which archive_errors.py shows.
+                # archive_errors.py shows the same error of the archive's own DAG.
                 log.warning("archive %s: Airflow cannot make a DAG that audits it: %s", archive.archive, error)
     return dags
 
@@ -49,7 +49,7 @@ def audit_dag_id(archive: Archive) -> str:
 
 
 def audit_dag(archive: Archive, text: str) -> DAG:
-    """The DAG that audits one archive. An archive that runs by hand only is audited by hand only."""
+    """The DAG that audits one archive. It has a schedule if the archive has one."""
     alert = FailureAlert(archive, archives=False) if archive.alerts.on_failure else None
     with DAG(
         dag_id=audit_dag_id(archive),
@@ -71,12 +71,11 @@ def audit_dag(archive: Archive, text: str) -> DAG:
 def audit_tasks(archive: Archive) -> list[Any]:
     """The tasks in their order, not yet chained."""
 
-    # Imported when it runs: Airflow parses this all day.
     @task(
         task_id="audit",
-        # What could not be tidied can be audited all the same.
+        # Audit even if clean_up has failed.
         trigger_rule="all_done",
-        doc_md="Fails when the archive is damaged, and says how; the ledger has the whole report.",
+        doc_md="Fails if the archive is damaged, with the findings; the ledger has the whole report.",
     )
     def audit() -> None:
         from kafka_archiver.steps import auditing as step
@@ -106,7 +105,7 @@ def _params() -> dict[str, Param]:
             False,
             type="boolean",
             title="Deep",
-            description="Also read every object from the first byte to the last. Takes its time.",
+            description="Also read every object in full. This takes long.",
         ),
         "live": Param(
             True,

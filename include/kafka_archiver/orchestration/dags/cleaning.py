@@ -8,16 +8,16 @@ from airflow.sdk import task
 from kafka_archiver.config import Archive
 from kafka_archiver.orchestration.connections import open_ledger
 
-# A run that has ended so long ago was looked at every day since; `airflow archive clean` looks at all.
+# Earlier runs were checked on each day of this window; `airflow archive clean` checks all runs.
 WINDOW = timedelta(days=8)
 
 
 def clean_up_task(archive: Archive) -> Any:
-    """The task, not yet chained. Also sweeps the temporary directory of the machine it happens to run on."""
+    """The task, not yet chained. It also sweeps the temporary directory of the machine on which it runs."""
 
     @task(
         task_id="clean_up",
-        doc_md="Removes unfinished uploads and objects that nothing needs any more, once they are a day old.",
+        doc_md="Removes unfinished uploads and objects that are no longer needed, once they are a day old.",
     )
     def clean_up() -> None:
         from kafka_archiver.steps.clean_up import clean_up as step

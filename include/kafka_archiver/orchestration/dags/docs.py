@@ -1,4 +1,4 @@
-"""What the UI shows of an archive's DAG."""
+"""The documentation of an archive's DAG in Airflow's UI."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -42,5 +42,5 @@ def _cell(value: Any) -> str:
     if value is None or value in ((), {}):
         return "—"
     text = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
-    # A bar ends a cell, even inside code.
+    # In Markdown, a bar ends a cell even inside code.
     return f"`{text.replace('|', '∣').replace('`', '′')}`"

@@ -26,7 +26,7 @@ def archive_tasks(archive: Archive, job: Path) -> list[Any]:
     :param job: spark_jobs/archive.py.
     """
 
-    # What a task calls is imported when it runs: it loads Kafka's and S3's clients, and Airflow parses this all day.
+    # Tasks import their step when they run: it loads Kafka's and S3's clients, and Airflow parses this module all day.
     @task.sensor(
         task_id=PLAN,
         mode="reschedule",
@@ -44,7 +44,7 @@ def archive_tasks(archive: Archive, job: Path) -> list[Any]:
         require_known(now["dag_run"].conf, params(archive))
         archive_now = with_params(archive, now["params"])
         if others := runs_in_the_middle(now["ti"]):
-            log.info("%d other run of this archive is at work: waiting until it has closed its hours", others)
+            log.info("waiting until %d other run(s) of this archive have closed their hours", others)
             return PokeReturnValue(is_done=False)
         if wanted := now["params"]["rebuild"]:
             return PokeReturnValue(is_done=True, xcom_value=_rebuild(archive_now, wanted).to_dict())
@@ -58,9 +58,9 @@ def archive_tasks(archive: Archive, job: Path) -> list[Any]:
 
     @task(
         task_id="verify",
-        # Nothing to read is no reason to leave the run uncommitted; a failure is.
+        # Also after a skipped `archive`: a run without offsets is committed too.
         trigger_rule="none_failed",
-        doc_md="Checks that the account covers every planned offset, and that every object is there as promised.",
+        doc_md="Checks that the account covers every planned offset, and that every object is as the manifest says.",
     )
     def verify() -> None:
         from kafka_archiver.steps import verify as step
@@ -80,7 +80,7 @@ def archive_tasks(archive: Archive, job: Path) -> list[Any]:
     @task(
         task_id="close_hours",
         outlets=[hours_alias(archive)],
-        # To see which hours it has told of already.
+        # To see which events were emitted already.
         inlets=[hours_alias(archive)],
         doc_md="Proves the hours that the run touched, and announces each that is complete as an asset event.",
     )
@@ -101,7 +101,7 @@ def archive_tasks(archive: Archive, job: Path) -> list[Any]:
 
 
 def _interval(context: Any, archive: Archive, dag_run: Any) -> Any:
-    """The interval that a DAG run is about; of one that was triggered by hand, if need be, one of its own."""
+    """The interval of a DAG run. A run triggered by hand gets one of its own if its interval is planned already."""
     from kafka_archiver.steps.plan import has_newer
 
     interval, moment = interval_of(archive, dag_run), dag_run.logical_date or dag_run.run_after

@@ -1,1 +1,1 @@
-"""What the commands ask of Airflow's metadata database. Tasks may not: they have Airflow's task SDK."""
+"""Queries of Airflow's metadata database, for the commands. Tasks have no access to it: they use Airflow's task SDK."""

@@ -21,13 +21,13 @@ from kafka_archiver.orchestration.metadata.states import ENDED, UNFINISHED
 from kafka_archiver.orchestration.metadata.why import causes
 from kafka_archiver.steps.status.facts import DagRun, Facts, Failure
 
-# How many runs are looked at, backfills apart: a long one must not hide the schedule's.
+# Runs to read of each kind. Backfills are separate: a long backfill must not hide the schedule's runs.
 LAST = 30
 _TASKS = ("plan", "archive", "verify", "commit", "close_hours")
 
 
 def facts_of(archive: Archive, now: datetime) -> Facts:
-    """What Airflow knows; where its database does not answer, why."""
+    """What Airflow knows of the archive's DAG. `silent` has the reason if the database does not answer."""
     name = dag_id(archive.archive)
     try:
         with create_session() as session:
@@ -55,7 +55,7 @@ def _facts(archive: Archive, name: str, now: datetime, session: Session) -> Fact
 
 
 def _rows(name: str, session: Session) -> Iterable[Row]:
-    """The newest first: the last of the schedule and by hand, the last of backfills, and all that have not ended."""
+    """Newest first: the last scheduled and manual runs, the last backfill runs, and the unfinished runs."""
     mine = select(Row).where(Row.dag_id == name).order_by(Row.id.desc())
     found = {
         row.id: row
@@ -88,7 +88,6 @@ def _run(row: Row, session: Session) -> DagRun:
 
 
 def _tasks(row: Row, session: Session) -> list[TaskInstance]:
-    """In their order."""
     found = session.scalars(
         select(TaskInstance).where(TaskInstance.dag_id == row.dag_id, TaskInstance.run_id == row.run_id)
     )

@@ -1,4 +1,4 @@
-"""Following one run of a DAG that Airflow's scheduler carries out."""
+"""Follow one DAG run until Airflow's scheduler has finished it."""
 
 import time
 from collections.abc import Callable
@@ -29,11 +29,11 @@ class _Task(NamedTuple):
 
 
 def follow(dag_id: str, run_id: str, say: Callable[[str], None], pause: Callable[[float], None] = time.sleep) -> str:
-    """Say how each task ends, until the run has; and why nothing moves, when nothing can. Returns the run's state."""
+    """Report each task that ends, and what keeps the run from going on. Returns the run's final state."""
     said: set[str] = set()
     while True:
         state, tasks, blocks = patiently(lambda: _look(dag_id, run_id), FOLLOWING_SECONDS)
-        # A task that is tried again has another line.
+        # A retried task ends again, with another line.
         for line in [*map(str, tasks), *(blocks if state in UNFINISHED else ())]:
             if line not in said:
                 say(line)
@@ -47,11 +47,11 @@ def follow(dag_id: str, run_id: str, say: Callable[[str], None], pause: Callable
 def _look(dag_id: str, run_id: str) -> tuple[str, list[_Task], list[str]]:
     with create_session() as session:
         this = (TaskInstance.dag_id == dag_id, TaskInstance.run_id == run_id)
-        # First the state: what has ended by then is in the list.
+        # The state first: if the run has ended, the list below has all of its tasks.
         state = session.scalar(select(DagRun.state).where(DagRun.dag_id == dag_id, DagRun.run_id == run_id))
         ended = session.scalars(
             select(TaskInstance).where(*this, TaskInstance.state.in_(ENDED)).order_by(TaskInstance.end_date)
         )
         tasks = [_Task(ti.task_id, str(ti.state), ti.start_date, ti.end_date) for ti in ended]
-        # A run that is gone has been deleted by hand.
+        # No row: somebody has deleted the run.
         return str(state or "deleted"), tasks, obstacles(dag_id, session)

@@ -1,4 +1,4 @@
-"""Asking the metadata database again: it may restart while a long backfill is followed."""
+"""Retry queries of the metadata database: it may restart while a command follows a long backfill."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -7,12 +7,12 @@ from sqlalchemy.exc import OperationalError
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
 Result = TypeVar("Result")
-# For what follows runs to their end: a database that is restarted is back by then.
+# While following runs: a restarted database is back by then.
 FOLLOWING_SECONDS = 600
 
 
 def patiently(ask: Callable[[], Result], seconds: float) -> Result:
-    """What `ask`, which may be asked twice, gives; asked again for so long while the database cannot answer."""
+    """The result of `ask`, which must be repeatable. Retried for so long while the database cannot answer."""
     retrying = Retrying(
         retry=retry_if_exception_type(OperationalError),
         stop=stop_after_delay(seconds),

@@ -1,4 +1,4 @@
-"""A run of an archive's DAG that a command starts and waits for."""
+"""Start a run of an archive's DAG from a command, and wait for its end."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +15,7 @@ from kafka_archiver.orchestration.metadata.transactions import whole_transaction
 
 
 def require_active(name: str) -> None:
-    """See that a run of the DAG would start.
+    """Check that a run of the DAG would start.
 
     :raises ConfigError: Airflow has no such DAG, or it is paused.
     """
@@ -33,9 +33,9 @@ def require_active(name: str) -> None:
 
 
 def run_to_its_end(name: str, conf: dict[str, Any], say: Callable[[str], None]) -> str:
-    """Start a run, say how each task ends, and how the run does. Returns its state.
+    """Start a run and report how each task and the run end. Returns the run's state.
 
-    :raises SystemExit: the person does not want to wait any longer; the run goes on.
+    :raises SystemExit: Ctrl-C was pressed; the run goes on.
     """
     with whole_transactions():
         run = trigger_dag(

@@ -1,5 +1,5 @@
-"""Airflow's words for how far a run or a task is."""
+"""Airflow's states of DAG runs and tasks."""
 
-# The states of DAG runs that have not ended, and of tasks that have.
+# UNFINISHED: of DAG runs. ENDED: of tasks.
 UNFINISHED = ("queued", "running")
 ENDED = ("success", "failed", "skipped", "upstream_failed", "removed")

@@ -1,4 +1,4 @@
-"""Creating all runs of a backfill at once, on SQLite too."""
+"""Create all runs of a backfill in one transaction, on SQLite too."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,12 +11,12 @@ _WAIT_MS = 60_000
 
 @contextmanager
 def whole_transactions() -> Iterator[None]:
-    """On SQLite, make what is done here real transactions that wait for their turn to write.
+    """On SQLite, run what is inside in real transactions that wait for the write lock. No effect on other databases.
 
-    Python's sqlite3 commits each savepoint of Airflow's by itself, so that the scheduler sees a backfill half done,
-    and gives up at once ("database is locked") where it had read before it writes. Airflow then deletes the runs it has
-    created, and a scheduler that has taken one of them up dies of it (seen). This is the remedy that SQLAlchemy's own
-    documentation gives. Other databases have transactions by themselves.
+    Without it, Python's sqlite3 commits each of Airflow's savepoints separately, so the scheduler sees half a backfill.
+    A transaction that reads before it writes also fails at once ("database is locked"). Airflow then deletes the runs
+    that it has created, which crashes a scheduler that already works on one of them (seen). SQLAlchemy's documentation
+    gives this remedy.
     """
     engine = settings.engine
     if engine is None or engine.dialect.name != "sqlite":
@@ -33,5 +33,5 @@ def whole_transactions() -> Iterator[None]:
         yield
     finally:
         event.remove(engine, "begin", begin)
-        # Its connections are no longer as Airflow set them up.
+        # The connections no longer have Airflow's settings.
         engine.dispose()

@@ -1,4 +1,4 @@
-"""Why a run has failed, or does not go on."""
+"""Why a DAG run has failed, or does not go on."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,19 +16,19 @@ from kafka_archiver.orchestration.metadata.patience import FOLLOWING_SECONDS, pa
 
 
 def causes(dag_id: str, run_id: str, session: Session) -> dict[str, dict[str, Any]]:
-    """What the failed tasks of a DAG run have left, by task; see `alerts.cause`."""
+    """The causes that the failed tasks of a DAG run have recorded, by task; see `alerts.cause`."""
     left = select(XComModel).where(XComModel.dag_id == dag_id, XComModel.run_id == run_id, XComModel.key == CAUSE)
     return {x.task_id: XComModel.deserialize_value(x) for x in session.scalars(left)}
 
 
 def tell_why(dag_id: str, run_id: str, say: Callable[[str], None]) -> None:
-    """Say the cause of each failed task of a run, and where its log is."""
+    """Report the cause and the log of each failed task."""
     for line in patiently(lambda: _reasons(dag_id, run_id), FOLLOWING_SECONDS):
         say(line)
 
 
 def _reasons(dag_id: str, run_id: str) -> list[str]:
-    """Of each failed task its cause, and where its log is; two lines."""
+    """Two lines for each failed task: its cause, and its log's address."""
     with create_session() as session:
         left = {task: said["cause"] for task, said in causes(dag_id, run_id, session).items()}
         failed = select(TaskInstance).where(
@@ -38,14 +38,14 @@ def _reasons(dag_id: str, run_id: str) -> list[str]:
             line
             for ti in session.scalars(failed.order_by(TaskInstance.end_date))
             for line in (
-                f"    {ti.task_id}: {left.get(ti.task_id, 'it left no cause (killed, or not a task of an archive)')}",
+                f"    {ti.task_id}: {left.get(ti.task_id, 'no cause recorded (killed, or not a task of an archive)')}",
                 f"    log: {ti.log_url}",
             )
         ]
 
 
 def obstacles(dag_id: str, session: Session) -> list[str]:
-    """What keeps runs of a DAG from going on."""
+    """What keeps the runs of a DAG from going on."""
     model = session.get(DagModel, dag_id)
     scheduler = most_recent_job("SchedulerJob", session=session)
     found = []
@@ -56,5 +56,5 @@ def obstacles(dag_id: str, session: Session) -> list[str]:
             f"DAG {dag_id} is paused: its queued runs do not start. To start them: `airflow dags unpause {dag_id}`."
         )
     if scheduler is None or not scheduler.is_alive():
-        found.append("No scheduler is alive, so nothing goes on. Does `airflow scheduler` run?")
+        found.append("No scheduler is alive, so no run goes on. Check that `airflow scheduler` runs.")
     return found

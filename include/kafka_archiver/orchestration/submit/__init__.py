@@ -1,1 +1,1 @@
-"""One spark-submit for a run: what the job is told, how its JVMs start, and what its end means."""
+"""One spark-submit for a run: the job's settings and endpoints, its JVMs, and the meaning of its end."""

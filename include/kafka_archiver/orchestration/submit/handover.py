@@ -1,8 +1,8 @@
-"""How a driver on another machine learns the endpoints, and nobody beside it. Pure.
+"""Hand the endpoints to a driver on another machine, without showing them to others. Pure.
 
-YARN has files that are private to the job's user; what it is given as a variable is in launch_container.sh, of which
-the containers' logs have a copy. Kubernetes has Secrets, which the person who runs it makes; all that spark-submit
-tells it is in the driver's pod or in a ConfigMap.
+YARN: a file that is private to the job's user. (A variable would be in launch_container.sh, which the containers' logs
+repeat.) Kubernetes: a Secret that the operator creates. (Everything that spark-submit sends is in the driver's pod or
+in a ConfigMap.)
 """
 
 import re
@@ -15,21 +15,21 @@ from kafka_archiver.orchestration.submit.spark_conf import spark_conf
 from kafka_archiver.secrets import SECRET_NAME
 
 FILE = "endpoints.json"
-# What YARN is told: to read the file that is shipped beside it.
+# For YARN: the driver reads the file that spark-submit ships.
 BY_FILE = {f"spark.yarn.appMasterEnv.{ENDPOINTS}": f"@{FILE}"}
 _KEY = "endpoints"
 _MODE = "spark.submit.deployMode"
 _VARIABLES = ("spark.executorEnv.", "spark.yarn.appMasterEnv.", "spark.kubernetes.driverEnv.")
-# The value says where the secret is.
+# Settings whose value only says where the secret is.
 _REFERENCE = re.compile(r"\.(secretKeyRef|secrets)\.|(file|path|provider)$", re.IGNORECASE)
 
 
 def handed_over(archive: Archive, master: str, cluster: bool) -> dict[str, str]:
-    """What Spark is told so that the driver has the endpoints; nothing where it has our environment.
+    """Spark's settings that bring the endpoints to the driver; none where the driver inherits our environment.
 
-    :param master: as the Spark connection has it.
-    :param cluster: whether the driver runs there too.
-    :raises ConfigError: there is no way to do it, or others could read what is secret.
+    :param master: of the Spark connection.
+    :param cluster: whether the driver runs in the cluster (deploy mode `cluster`).
+    :raises ConfigError: the cluster has no private way, or others could read a secret in spark.conf.
     """
     if _MODE in archive.spark.conf:
         raise ConfigError(f"`{_MODE}` of spark.conf: expected it as `deploy-mode` in the extra of the Spark connection")
@@ -52,8 +52,8 @@ def _by_secret(archive: Archive) -> dict[str, str]:
     if archive.spark.kubernetes_secret is None:
         proposed = f"archive-{re.sub('[^a-z0-9.-]', '-', archive.archive.lower())}"
         raise ConfigError(
-            "the driver is to run on Kubernetes, and spark-submit cannot hand it the addresses and credentials of "
-            "brokers and store: everybody who may look at the driver's pod or at ConfigMaps could read them. Expected "
+            "the driver runs on Kubernetes, and spark-submit cannot hand it the addresses and credentials of brokers "
+            "and store privately: everybody who may read the driver's pod or ConfigMaps could read them. Expected "
             "a Secret with them in the driver's namespace, and its name in the YAML:\n"
             f"  kubectl create secret generic {proposed} --from-file={_KEY}={FILE}\n"
             f"  spark: {{kubernetes_secret: {proposed}}}\n"
@@ -78,4 +78,4 @@ def _refuse_readable(conf: Mapping[str, str], kubernetes: bool, cluster: bool) -
         else ("launch_container.sh and the logs of containers", "a Hadoop credential provider, or spark.files")
     )
     if names:
-        raise ConfigError(f"{names} of spark.conf would be readable in {where}; expected {instead} for what is secret")
+        raise ConfigError(f"{names} of spark.conf would be readable in {where}; expected {instead} for secrets")

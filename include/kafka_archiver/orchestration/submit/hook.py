@@ -1,4 +1,4 @@
-"""spark-submit with what the job must know and nobody else may see."""
+"""spark-submit with private endpoints and settings."""
 
 import os
 from pathlib import Path
@@ -21,12 +21,12 @@ from kafka_archiver.orchestration.submit.verdict import Verdict
 class SubmitHook(SparkSubmitHook):
     """Hands the endpoints to the driver by its environment, and fails with the job's own cause.
 
-    Spark's settings go through a properties file that only we can read, and not through arguments as the provider
-    has them: those are in the log, and in every list of this machine's processes.
+    Spark's settings go through a properties file that only we can read. The provider would use arguments, which are in
+    the log and in every list of this machine's processes.
 
-    :param folder: for private files and the job's temporary ones; not needed any more once the job has ended.
-    :param lock: on the folder. spark-submit inherits it: should this process die first, the folder stays.
-    :raises ConfigError: where the driver is to run, others could read what is secret.
+    :param folder: for private and temporary files of the job; it may be removed when the job has ended.
+    :param lock: on the folder. spark-submit inherits it, so the folder stays if this process dies first.
+    :raises ConfigError: others could read secrets where the driver runs.
     """
 
     def __init__(self, archive: Archive, endpoints: Endpoints, folder: Path, lock: int, **settings: Any) -> None:
@@ -35,31 +35,30 @@ class SubmitHook(SparkSubmitHook):
         self._endpoints = endpoints.to_json()
         self._folder = folder
         self._lock = lock
-        # In the folder a driver that runs elsewhere leaves none.
         self._verdict = Verdict(folder / "verdict.json")
-        # Not what spark-defaults.conf may say: a driver elsewhere is told things in another way.
+        # Fixed here, so that spark-defaults.conf cannot change it: the handover depends on where the driver runs.
         self._connection["deploy_mode"] = self._connection["deploy_mode"] or "client"
         handed = handed_over(archive, self._connection["master"], self._connection["deploy_mode"] == "cluster")
         if handed == BY_FILE:
             shipped = _private(folder / FILE, self._endpoints)
-            # Beside an argument, Spark would not look at its setting.
+            # The argument --files hides Spark's setting.
             self._files = ",".join(filter(None, [self._conf.get("spark.files"), str(shipped)]))
         told = {**hidden(self._conf), **handed}
         self._properties_file = str(_private(folder / "spark.properties", properties_text(told)))
-        # The provider makes arguments of what is left here.
+        # The provider would pass these as arguments.
         self._conf = {}
 
     def submit(self, application: str = "", **kwargs: Any) -> str | None:
         """Run the job.
 
-        :raises ArchiverError: it failed; Permanent- or TransientError with its cause in one line.
+        :raises ArchiverError: the job failed; a PermanentError or TransientError with its cause in one line.
         """
         own = {**os.environ, **java_settings(self._archive.source.reader, os.environ, self._folder)}
         told = {ENDPOINTS: self._endpoints, VERDICT: str(self._verdict.file), TASK_PID: str(os.getpid())}
         try:
             return super().submit(application, env={**own, **told}, pass_fds=[self._lock], **kwargs)
         except AirflowException:
-            # Its message is the whole command and the output again; both are in the log already.
+            # The provider's message repeats the whole command and output; both are in the log already.
             raise self._verdict.error(self._submit_sp.returncode if self._submit_sp else None) from None
         except FileNotFoundError:
             raise ConfigError(
@@ -71,12 +70,12 @@ class SubmitHook(SparkSubmitHook):
         super()._process_spark_submit_log(self._verdict.watch(itr))
 
     def _build_spark_common_args(self) -> list[str]:
-        # A file of our own must not mean that spark-defaults.conf is not read.
+        # With a properties file, spark-submit would ignore spark-defaults.conf.
         return [*super()._build_spark_common_args(), "--load-spark-defaults"]
 
 
 def _private(file: Path, text: str) -> Path:
-    """A file that only we can read, before anything is in it."""
+    """Write a file that only we can read. The mode is set before the content."""
     file.touch(mode=0o600)
     file.write_text(text, encoding="ascii")
     return file

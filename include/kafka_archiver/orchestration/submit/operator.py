@@ -22,12 +22,12 @@ from kafka_archiver.writer.disk import held_directory
 class ArchiveOperator(SparkSubmitOperator):
     """Submits the archive's Spark job; skipped when there is nothing to read.
 
-    Everything about a job is in the YAML's `spark.conf` and the Spark connection, so there are no other arguments.
+    The YAML's `spark.conf` and the Spark connection configure the job.
 
     :param job: spark_jobs/archive.py.
     """
 
-    # What comes from the YAML is no template: it would be stored and shown, and {{APP_ID}} is Spark's own.
+    # No templates: Airflow would store and show the YAML's values, and {{APP_ID}} is Spark's own.
     template_fields: Sequence[str] = ()
 
     def __init__(self, *, archive: Archive, job: Path, **kwargs: Any) -> None:
@@ -36,15 +36,15 @@ class ArchiveOperator(SparkSubmitOperator):
             application=str(job),
             name=f"archive_{archive.archive}",
             conf=spark_conf(archive.spark.conf),
-            # Reconnecting to the job of a lost worker would save time in cluster mode only; a second job beside it
-            # writes the same bytes.
+            # Reconnecting to the job of a lost worker would only help in cluster mode. A second job beside it does no
+            # harm: it writes the same bytes.
             durable=False,
             **kwargs,
         )
         self._archive = archive
 
     def execute(self, context: Context) -> None:
-        """A job for each run that is to be read. What earlier runs have left unfinished is finished on the way.
+        """Submit a job for each run to read, first the unfinished earlier runs.
 
         :raises AirflowSkipException: all offsets of the plan are archived, or there are none.
         """
@@ -53,7 +53,7 @@ class ArchiveOperator(SparkSubmitOperator):
         work = work_of(context)
         if not work.archive:
             raise AirflowSkipException("there are no offsets to read")
-        # The hook would go on with a master called yarn.
+        # Without a connection, the hook would use the master `yarn`.
         find(Wanted(self._conn_id, "spark.connection", ("spark", "yarn", "k8s")))
         archive = with_params(self._archive, context["params"])
 
@@ -65,7 +65,7 @@ class ArchiveOperator(SparkSubmitOperator):
         archive_runs(open_archive(archive), work, submit)
 
     def hook(self, archive: Archive, run: str, folder: Path, lock: int) -> SubmitHook:
-        """spark-submit for a run, with the package and all that it puts down for a while in `folder`."""
+        """spark-submit for a run, with the package and its temporary files in `folder`."""
         return SubmitHook(
             archive,
             endpoints(archive),

@@ -1,6 +1,6 @@
-"""What Spark is told of an archive, as a file of Java properties that only its owner reads. Pure.
+"""Spark's settings of an archive, as a file of Java properties that only its owner can read. Pure.
 
-Arguments are no place for it: every user of the machine sees them, and Airflow logs them.
+They are not arguments: every user of the machine sees arguments, and Airflow logs them.
 """
 
 import json
@@ -9,22 +9,22 @@ from collections.abc import Mapping
 
 from kafka_archiver.secrets import SECRET_NAME, SHOWN
 
-# Above warnings Spark says a hundred lines that nobody needs beside the job's own.
+# At INFO, Spark logs a hundred lines that hide the job's own.
 DEFAULTS = {"spark.log.level": "WARN"}
 _REDACTION = "spark.redaction.regex"
 _ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
 
 
 def spark_conf(settings: Mapping[str, str | int | float | bool]) -> dict[str, str]:
-    """Spark's settings for a job: our defaults, the archive's, and which of them Spark must not show."""
+    """Spark's settings for a job: our defaults, the archive's, and the pattern of those that Spark must hide."""
     texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in settings.items()}
     return {**DEFAULTS, **texts, _REDACTION: _redaction(texts)}
 
 
 def _redaction(settings: Mapping[str, str]) -> str:
-    """What Spark hides in its UI, its event log and its log: what is called a secret, and what Airflow hides too."""
+    """The pattern of what Spark hides in its UI, event log and log: names of secrets, and what Airflow hides too."""
     own = [settings[_REDACTION]] if _REDACTION in settings else []
-    # Hadoop's settings and those of Spark's metrics are shown by names of their own, too.
+    # Spark also shows Hadoop's and the metrics' settings without their prefix.
     bare = [
         re.escape(re.sub(r"^spark\.(hadoop\.|metrics\.conf\.)?", "", name))
         for name in settings
@@ -35,7 +35,7 @@ def _redaction(settings: Mapping[str, str]) -> str:
 
 
 def properties_text(properties: Mapping[str, str]) -> str:
-    """A file of Java properties; ASCII, a line each. Java and Spark drop white space around a value."""
+    """A file of Java properties in ASCII, one line for each. Java and Spark drop white space around a value."""
     return "".join(f"{_escaped(name, ' :=#!')}={_escaped(value)}\n" for name, value in properties.items())
 
 
@@ -44,6 +44,6 @@ def _escaped(text: str, signs: str = "") -> str:
 
 
 def _unicode(character: str) -> str:
-    """Java counts in UTF-16."""
+    """Java's escapes are UTF-16 code units."""
     units = character.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[n : n + 2].hex()}" for n in range(0, len(units), 2))

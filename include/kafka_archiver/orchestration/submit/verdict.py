@@ -1,4 +1,4 @@
-"""What a Spark job says of its failure: by a value where its driver ran here, else by its output and exit code."""
+"""The cause of a failed Spark job: from the file of a driver on this machine, else from its output and exit code."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -8,15 +8,15 @@ from pathlib import Path
 from kafka_archiver.errors import ArchiverError, Failure, PermanentError, TransientError
 from kafka_archiver.spark.failures import MARK, OUT_OF_MEMORY_EXIT, PERMANENT_EXIT, TRANSIENT_EXIT, out_of_memory
 
-# In cluster mode spark-submit exits with 1 whatever the job did, and YARN or Kubernetes log the job's own code.
+# In cluster mode spark-submit always exits with 1. YARN and Kubernetes log the job's own exit code.
 _LOGGED_CODE = re.compile(r"exit(?:ed with status| ?code:) (\d+)", re.IGNORECASE)
 _EXCEPTION = re.compile(r"^(?:Exception in thread \"[^\"]*\" |Caused by: )?((?:[\w$]+\.)*\w*(?:Error|Exception)\b.*)")
 
 
 class Verdict:
-    """Watches the lines of a spark-submit go by.
+    """Reads the output of spark-submit for the cause.
 
-    `file`: where a driver that runs here leaves the failure (kafka_archiver.errors.Failure).
+    `file`: where a driver on this machine writes the failure (kafka_archiver.errors.Failure).
     """
 
     def __init__(self, file: Path) -> None:
@@ -26,7 +26,7 @@ class Verdict:
         self._codes: set[int] = set()
 
     def watch(self, lines: Iterable[str]) -> Iterator[str]:
-        """The same lines."""
+        """Pass the lines through, and note causes and exit codes."""
         for line in lines:
             text = line.strip()
             if text.startswith(MARK):
@@ -38,14 +38,14 @@ class Verdict:
             yield line
 
     def error(self, code: int | None) -> ArchiverError:
-        """What to raise.
+        """The error to raise.
 
         :param code: spark-submit's exit code, negative for the signal that killed it.
         """
-        # None is there when the driver is on another machine, or was killed; half a one when the disk was full.
+        # The file is missing if the driver is on another machine or was killed, and cut off if the disk was full.
         with suppress(OSError, ValueError):
             return Failure.from_json(self.file.read_text(encoding="ascii")).error()
-        cause = self._cause or self._exception or "it did not say why; see the lines above"
+        cause = self._cause or self._exception or "no cause was logged; see the lines above"
         codes = {code, *self._codes}
         if PERMANENT_EXIT in codes:
             return PermanentError(cause)

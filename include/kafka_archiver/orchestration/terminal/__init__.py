@@ -1,1 +1,1 @@
-"""What the commands share on a terminal: options, results, questions, failures. Knows no archive."""
+"""What the commands share on a terminal: options, results, questions, failures. Independent of archives."""

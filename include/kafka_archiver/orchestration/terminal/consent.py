@@ -1,4 +1,4 @@
-"""Asking before something is done that cannot be undone."""
+"""Ask for consent before a change that cannot be undone."""
 
 import sys
 
@@ -9,7 +9,7 @@ def can_ask() -> bool:
 
 
 def agreed(question: str) -> bool:
-    """Whether the person at the terminal agrees; without a terminal there is nobody to ask, and that means yes."""
+    """Whether the person at the terminal agrees. Without a terminal no question is asked, and the result is True."""
     if not can_ask():
         return True
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)

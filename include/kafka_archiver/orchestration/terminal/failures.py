@@ -1,4 +1,4 @@
-"""How a command says that it could not do what it was asked."""
+"""How a command reports an error."""
 
 import functools
 import sys
@@ -9,7 +9,7 @@ from kafka_archiver.errors import ArchiverError
 
 
 def plainly(function: Callable[[Namespace], None]) -> Callable[[Namespace], None]:
-    """End the command with the message alone and code 1 on an error raised on purpose; others keep their traceback."""
+    """On an ArchiverError, print the message alone and exit with 1; other errors keep their traceback."""
 
     @functools.wraps(function)
     def command(args: Namespace) -> None:

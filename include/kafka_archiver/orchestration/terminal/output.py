@@ -27,7 +27,7 @@ class Red(str):
 class Table:
     """A table for people: numbers to the right with thousands separated, times in UTC. `alarm`: shown in red.
 
-    `below`: lines under it that are never folded, so that a command in them can be copied.
+    `below`: lines under the table. They are never folded, so that commands can be copied.
     """
 
     columns: Sequence[str]
@@ -39,7 +39,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a command found. `failures`: what it could not find out, or found wrong; with any, the exit code is 1."""
+    """The result of a command. `failures`: lines for stderr; with any, the exit code is 1."""
 
     document: Any
     tables: Sequence[Table]
@@ -47,7 +47,7 @@ class Answer:
 
 
 def answering(function: Callable[[Namespace], Answer]) -> Callable[[Namespace], None]:
-    """Make a command of a function: what else prints or logs meanwhile goes to stderr."""
+    """Make a command of a function. All other prints and logs go to stderr."""
 
     @plainly
     @functools.wraps(function)
@@ -66,7 +66,7 @@ def answering(function: Callable[[Namespace], Answer]) -> Callable[[Namespace], 
 
 
 def plain(value: Any) -> Any:
-    """The value in what JSON has: times as RFC 3339 in UTC, tuples as lists."""
+    """The value in JSON's types: times as RFC 3339 in UTC, tuples as lists."""
     if isinstance(value, datetime):
         return isoformat(value)
     if isinstance(value, dict):

@@ -1,9 +1,9 @@
-"""Finish: what the driver does once every chunk has been written: make the objects visible, then the manifest.
+"""Finish: the driver's part once every chunk is written: make the objects visible, then write the manifest.
 
 Write order: intent.json (whose uploads count, and which keys may appear), the objects, intent.json again (all are
 visible), manifest.json. A crash between any two leaves keys that the intent names, and the next attempt writes the same
-keys again. Two attempts at once have other bytes where Kafka has compacted in between: so whoever completes uploads
-takes the intent first, from whoever had it, and throws away what that one has not completed.
+keys again. If Kafka compacts in between, two attempts at once may have different bytes. So an attempt first takes the
+intent from the attempt before, and aborts the uploads which that one has not completed; only then it completes its own.
 """
 
 import logging
@@ -41,14 +41,14 @@ def finish(
     store: Store,
     ledger: Ledger,
 ) -> Manifest:
-    """Complete the run's objects and write its manifest; a run that has one already is replayed against it.
+    """Complete the run's objects and write its manifest; a run that has a manifest already is replayed against it.
 
-    :param stored: the run's manifest, when the reading began.
+    :param stored: the run's manifest when the reading began.
     :param logs: what each partition's log has now, after everything was read.
     :raises PolicyError: offsets may have been lost while they were read.
-    :raises IntegrityError: a replay does not give what the manifest says, and the store does not have it either; or
-        a rebuild has fewer records than what it would replace.
-    :raises TransientError: another attempt has begun to complete the run meanwhile.
+    :raises IntegrityError: neither a replay nor the store has an object of the manifest; or a rebuild has fewer records
+        than the run that it would replace.
+    :raises TransientError: another attempt has begun to complete the run.
     """
     intent = ledger.intent(plan.run)
     stored = ledger.manifest(plan.run) or stored or as_intended(plan, intent.document, ledger)
@@ -83,11 +83,11 @@ def finish(
     )
     taken = take(ledger, ours, intent)
     if intent.document:
-        # Nothing of the attempt before is completed from now on, whenever it wakes up.
+        # From now on the attempt before cannot complete anything, whenever it wakes up.
         throw_away(store, plan, {o.upload.upload_id for result in results for o in result.objects})
     entries += complete(results, store)
     for key in sorted(stale):
-        log.info("%s: an earlier attempt wrote it, this one has no records for it (compacted since): removed", key)
+        log.info("removed %s: an earlier attempt wrote it; its records have been compacted since", key)
         store.delete(key)
     done = ours.model_copy(update={"done": True, "objects": tuple(sorted(entries, key=lambda o: o.key))})
     take(ledger, done, taken)
@@ -95,15 +95,15 @@ def finish(
 
 
 def as_intended(plan: Plan, intent: Intent | None, ledger: Ledger) -> Manifest | None:
-    """The manifest of an attempt that made everything visible, and died before it could say so."""
+    """The manifest of an attempt that made everything visible, and died before it wrote the manifest."""
     if intent is None or not intent.done or plan.origin == "repair":
         return None
-    log.info("run %s: attempt %d has written everything: its manifest is written now", plan.run, intent.attempt)
+    log.info("run %s: attempt %d wrote all objects but no manifest: writing it now", plan.run, intent.attempt)
     return ledger.create_manifest(intent.manifest(plan))
 
 
 def _whole(account: ChunkAccount, before: Intent, store: Store) -> tuple[ChunkAccount, tuple[ObjectEntry, ...]] | None:
-    """What an earlier attempt has of a chunk that Kafka has not all of any more, if all of its objects are there."""
+    """An earlier attempt's account and objects of a chunk that Kafka no longer has in full, if all objects exist."""
     earlier = next((a for a in before.chunks if a.chunk == account.chunk), None)
     if earlier is None or earlier.lost >= account.lost:
         return None
@@ -112,33 +112,33 @@ def _whole(account: ChunkAccount, before: Intent, store: Store) -> tuple[ChunkAc
     there = [found for entry in entries if (found := stored_as(entry, store))]
     if len(there) < len(entries):
         return None
-    log.info("%s: an earlier attempt wrote all of it before Kafka removed some: kept", account.chunk)
+    log.info("%s: keeping the objects of an earlier attempt, which read it before Kafka removed records", account.chunk)
     return earlier, tuple(there)
 
 
 def _refuse_to_lose(plan: Plan, accounts: Sequence[ChunkAccount], earlier: Sequence[str], store: Store) -> None:
-    """An object of an earlier attempt may hold what Kafka has lost since: then it is neither replaced nor removed."""
+    """Do not replace or remove an object of an earlier attempt if it may hold records that Kafka has lost since."""
     losing = {(a.topic, a.partition, a.start, a.generation) for a in accounts if a.lost}
     for key in earlier:
         place = split_object_key(key)
         if place and place[:4] in losing and store.head(key):
             raise IntegrityError(
-                f"{key} was written by an earlier attempt of this run, and Kafka does not have all its records any "
-                f"more: writing the chunk again would lose them. Copy the object to another place and delete it here; "
+                f"{key} was written by an earlier attempt of this run, and Kafka no longer has all its records: "
+                f"writing the chunk again would lose records. Copy the object to another place and delete it here; "
                 f"then {go_on(plan.archive, plan.run)}"
             )
 
 
 def _refuse_fewer(plan: Plan, accounts: Sequence[ChunkAccount], old: Manifest | None) -> None:
-    """Compaction may have removed records since they were archived: what a rebuild has not, the archive keeps."""
+    """Refuse a rebuild with fewer records than the archive has: Kafka may have compacted since."""
     before = _absent(old.chunks if old else ())
     for name, rows in sorted(_absent(accounts).items()):
-        # Not how many there are: other records may have come in their place, of transactions that were aborted.
+        # Offsets are compared, not counts: records of aborted transactions may have taken the place of missing ones.
         if fewer := beside(rows, before[name]) if name in before else count(rows):
             raise IntegrityError(
                 f"run {plan.supersedes} cannot be rebuilt: Kafka lacks {fewer} records of {name} that were archived "
-                "(compacted since, or of aborted transactions, which `source.isolation` leaves out now). What is "
-                f"stored stays as it is; `airflow archive clean {plan.archive}` removes the attempt"
+                "(compacted since, or of aborted transactions, which `source.isolation` leaves out now). The "
+                f"stored objects stay as they are; `airflow archive clean {plan.archive}` removes the attempt"
             )
 
 
@@ -155,13 +155,13 @@ def _absent(accounts: Sequence[ChunkAccount]) -> "dict[TopicPartition, Rows]":
 def _prove_absence(
     policies: ReadPolicies, account: ChunkAccount, logs: Mapping[TopicPartition, Range], archive: str
 ) -> ChunkAccount:
-    """Absence is proven for offsets that the log still reaches; outside of it they may be lost."""
+    """Absence is proved only for offsets inside the present log; offsets outside of it may be lost."""
     there = logs[TopicPartition(account.topic, account.partition)]
     proven = account.losing(there)
     if proven is not account and policies.lost_offsets != "record_loss":
         raise PolicyError(
-            f"{proven.lost - account.lost} offsets of {account.chunk} were not there to be read, and Kafka has only "
-            f"{there} of that log now: they may have held records. To go on and have them shown as lost for "
+            f"{proven.lost - account.lost} offsets of {account.chunk} were missing when read, and Kafka has only "
+            f"{there} of that log now: they may have held records. To go on and record them as lost for "
             f"ever: {choose(archive, 'lost_offsets', 'record_loss')} (policies.lost_offsets: fail)"
         )
     return proven

@@ -1,4 +1,4 @@
-"""Taking the intent of a run: whoever completes uploads takes it first, from whoever had it."""
+"""Take the intent of a run: an attempt has to take it before it completes uploads."""
 
 from kafka_archiver.errors import PermanentError, TransientError
 from kafka_archiver.ledger import Ledger, Stored
@@ -9,13 +9,13 @@ def refuse_closed(intent: Intent | None) -> None:
     """:raises PermanentError: another run has taken this one's place."""
     if intent and intent.closed:
         raise PermanentError(
-            f"run {intent.run} of archive {intent.archive} has been replaced by another one meanwhile: nothing of it "
-            "is made visible any more"
+            f"run {intent.run} of archive {intent.archive} has been replaced by another run meanwhile: none of its "
+            "objects become visible any more"
         )
 
 
 def take(ledger: Ledger, ours: Intent, before: Stored[Intent]) -> Stored[Intent]:
-    """The intent, once it is ours.
+    """Take the intent, and return it as stored.
 
     :raises TransientError: another attempt has taken it since `before` was read.
     """

@@ -1,4 +1,4 @@
-"""What the logs of a run still have of what was planned. Asked before it is read, and after."""
+"""What the logs still have of a run's offsets. Asked before the run is read, and after."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from kafka_archiver.ranges import Range, TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Logs:
-    """`there`: what each log has now of the one that was planned; nothing, and behind all that is planned, where it is
-    another one. `ids`: of the topics, None where there is none. `found`: what says that a log was cut, or is another.
+    """`there`: the offsets of each log; for a log that is not the planned one, an empty range behind the plan's end.
+    `ids`: the topics' ids, None for a missing topic. `found`: why a log is not the planned one, or was cut.
     """
 
     there: Mapping[TopicPartition, Range]
@@ -22,15 +22,15 @@ class Logs:
     found: Mapping[TopicPartition, str]
 
     def is_as(self, earlier: "Logs") -> bool:
-        """Whether they are the logs that they were: they may have grown, and retention may have had its way."""
+        """Whether these are the same logs as earlier. They may have grown, and retention may have removed records."""
         return (self.ids, self.found) == (earlier.ids, earlier.found)
 
 
 def read_logs(cluster: Cluster, plan: Plan, progress: Progress | None, replayed: bool) -> Logs:
     """Ask the brokers.
 
-    :param progress: what the runs before it have archived, of which a log is known again.
-    :param replayed: the run has a manifest, whose checksums know better: its topics' ids are all that is looked at.
+    :param progress: of the runs before; its witnesses identify the logs.
+    :param replayed: the run has a manifest, whose checksums are a better check: only the topics' ids are compared.
     :raises TransientError: a log gave no answer in time.
     """
     ids = cluster.topic_ids({p.topic for p in plan.partitions})
@@ -55,5 +55,5 @@ def _cut(run: str, planned: PartitionPlan, offset: int) -> str:
     return (
         f"the log of {planned.name} reached {planned.end} or more under leader epoch {planned.leader_epoch} when run "
         f"{run} was planned, and is the same one only up to {offset} now: it was truncated, as by an unclean leader "
-        "election, and what it has behind that was written later."
+        "election, and the records behind that offset were written later."
     )

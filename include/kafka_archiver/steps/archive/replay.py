@@ -1,4 +1,4 @@
-"""Replay: a run that has its manifest is read again, and gives what the manifest says, or what the store has counts."""
+"""Replay: read a run that has its manifest again, and write again those objects that are missing or damaged."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -19,24 +19,24 @@ log = logging.getLogger(__name__)
 
 
 def stored_as(item: ObjectEntry, store: Store) -> ObjectEntry | None:
-    """The entry, with the ETag that the store gives the object now; None when that is not what the entry says."""
+    """The entry with the object's present ETag; None when the stored object is not what the entry says."""
     found = compare(store, item.key, item.bytes, item.checksum, item.etag)
     return item.model_copy(update={"etag": found.stat.etag}) if found.same and found.stat else None
 
 
 def replay(plan: Plan, stored: Manifest, results: Sequence[ChunkResult], store: Store, ledger: Ledger) -> Manifest:
-    """Write again what is missing or damaged, if what was read gives its bytes. Returns the manifest, as it was.
+    """Write missing and damaged objects again, if the records give the same bytes. Returns the manifest, unchanged.
 
     :param stored: the run's manifest.
-    :raises IntegrityError: the store does not have an object, and neither has Kafka.
-    :raises TransientError: another attempt has begun to complete the run meanwhile.
+    :raises IntegrityError: neither the store nor Kafka has an object.
+    :raises TransientError: another attempt has begun to complete the run.
     """
     promised = {o.key: o for o in stored.stored}
 
     def as_promised(item: WrittenObject) -> bool:
         return item.upload.key in promised and item.upload.checksum == promised[item.upload.key].checksum
 
-    # What is there as promised stays: completing it again would only give it another ETag under KMS.
+    # Objects that are as promised stay: under KMS, writing them again would change their ETags.
     there = {item.key for item in stored.stored if stored_as(item, store)}
     again = _only(results, lambda item: as_promised(item) and item.upload.key not in there)
     abort(_only(results, lambda item: not as_promised(item) or item.upload.key in there), store)
@@ -51,17 +51,17 @@ def replay(plan: Plan, stored: Manifest, results: Sequence[ChunkResult], store: 
                 log.warning("run %s is left alone: %s has taken its place meanwhile", plan.run, by)
                 break
             found = (
-                "what was read again gives other bytes (Kafka has removed records since, or a library is another one)"
+                "its records give other bytes now (Kafka has removed records since, or a library has another version)"
                 if item.key in other
                 else "Kafka does not have its records any more"
             )
             raise IntegrityError(
                 f"{item.key} is missing or not what the manifest says, and {found} (expected {item.rows} from offset "
-                f"{item.first_offset}). Restore it from a version or copy of the bucket; if there is none: "
+                f"{item.first_offset}). Restore the object from a version or copy of the bucket; if there is none: "
                 f"{repair(plan.archive, item.key)}"
             )
     log.info(
-        "replayed run %s: %d of %d objects read again give the same bytes; %d were missing or damaged and are written",
+        "replayed run %s: %d of %d objects have the same bytes again; %d were missing or damaged and are rewritten",
         plan.run,
         read,
         len(promised),
@@ -75,10 +75,10 @@ def replay(plan: Plan, stored: Manifest, results: Sequence[ChunkResult], store: 
 
 
 def _take_again(ledger: Ledger, plan: Plan, stored: Manifest) -> None:
-    """Whoever replaces the run takes the intent too, before it removes what it replaces."""
+    """Take the intent, because a run that replaces this one closes it before it removes objects."""
     before = ledger.intent(plan.run)
     refuse_closed(before.document)
-    # A repair has none before its first replay.
+    # A repair has no intent before its first replay.
     known = before.document or Intent(
         archive=plan.archive,
         run=plan.run,

@@ -1,4 +1,4 @@
-"""What an engine owes: one result for each chunk that it was given."""
+"""Check that an engine returned one result for each chunk."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -10,14 +10,14 @@ from kafka_archiver.writer.result import ChunkResult
 
 
 def require_all(plan: Plan, chunks: Sequence[Chunk], results: Sequence[ChunkResult]) -> None:
-    """One result a chunk: offsets without any would be taken for such at which Kafka has no record.
+    """Require one result for each chunk: offsets without a result would count as absent from Kafka.
 
-    :param chunks: what the engine was given, of each as much as the log still has.
+    :param chunks: the chunks that the engine was given, each as far as the log still has it.
     :param results: of whole chunks.
-    :raises IntegrityError: a chunk has none, or there are others.
+    :raises IntegrityError: a chunk has no result, or there are further results.
     """
     found = Counter((result.chunk.name, result.chunk.start) for result in results)
-    # Of some only the rest was read.
+    # Of a chunk that the log no longer has in full, only the rest was read.
     missing = [c for c in chunks if (c.name, c.start) not in found and _whole(plan, c) not in found]
     if missing:
         more = f", nor have {len(missing) - 1:,} others" if len(missing) > 1 else ""

@@ -1,4 +1,4 @@
-"""The step `archive`: the chunks of a run's plan → an engine that writes them → the manifest. Knows no Spark."""
+"""The step `archive`: the chunks of a run's plan → an engine that writes them → the manifest. Independent of Spark."""
 
 import logging
 from collections.abc import Sequence
@@ -27,12 +27,12 @@ class Engine(Protocol):
     """Writes chunks, somewhere; see :class:`kafka_archiver.spark.engine.SparkEngine`."""
 
     def write(self, plan: Plan, chunks: Sequence[Chunk], bad_record: BadRecord) -> list[ChunkResult]:
-        """Write the chunks' objects, invisible until somebody completes them."""
+        """Write the chunks' objects. They stay invisible until their uploads are completed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveStep:
-    """Archives runs. `policies`: the archive's policies as they are today."""
+    """Archives runs. `policies`: the archive's present policies."""
 
     cluster: Cluster
     store: Store
@@ -41,9 +41,9 @@ class ArchiveStep:
     policies: ReadPolicies
 
     def run(self, run: str) -> Manifest | None:
-        """Write the objects and the manifest of one planned run. None when it has ended without.
+        """Write the objects and the manifest of one planned run. None for a run that was replaced or given up.
 
-        :raises ArchiverError: Permanent- or TransientError; nothing of this attempt is visible then.
+        :raises ArchiverError: a PermanentError or TransientError; then nothing of this attempt is visible.
         """
         plan, made = self._plan(run), self.ledger.commit(run)
         if made and made.outcome != "committed":
@@ -53,8 +53,8 @@ class ArchiveStep:
         source = self.ledger.written_as(plan)
         if source.settings.encoding != ENCODING:
             raise PermanentError(
-                f"run {run} was planned for encoding {source.settings.encoding}, this code writes {ENCODING}: it would "
-                f"not give the same bytes. To plan the run anew: {plan_anew(plan.archive, run)}"
+                f"run {run} was planned for encoding {source.settings.encoding}, this code writes {ENCODING}: its "
+                f"bytes would differ. To plan the run anew: {plan_anew(plan.archive, run)}"
             )
         stored = self.ledger.manifest(run)
         if stored and (other := self.ledger.superseded_by(run)):
@@ -72,8 +72,8 @@ class ArchiveStep:
             now = self._logs(plan, stored)
             if not now.is_as(logs):
                 raise TransientError(
-                    f"a topic of run {run} was deleted, made again or cut while it was read; the next attempt sees "
-                    "what is left, and `policies.lost_offsets` decides"
+                    f"a topic of run {run} was deleted, made again or cut while it was read; the next attempt reads "
+                    "the remaining offsets, and `policies.lost_offsets` decides about the others"
                 )
             manifest = finish(plan, stored, results, now.there, policies, self.store, self.ledger)
         except ArchiverError:
@@ -99,16 +99,16 @@ class ArchiveStep:
         try:
             return self.engine.write(plan, chunks, policies.bad_record)
         except PermanentError as error:
-            # The plan has its settings for good, and whoever mends another thing wants to go on.
+            # Two ways on: the same plan, or, because a plan never changes its settings, a new one.
             then = f"{go_on(plan.archive, plan.run)}; with other settings: {plan_anew(plan.archive, plan.run)}"
-            raise PermanentError(f"{error}. Once that is mended {then}") from error
+            raise PermanentError(f"{error}. Once that is fixed, {then}") from error
 
     def _logs(self, plan: Plan, stored: Manifest | None) -> Logs:
         return read_logs(self.cluster, plan, self.ledger.progress(), stored is not None)
 
 
 def _readable(plan: Plan, policies: ReadPolicies, logs: Logs, replayed: bool) -> list[Chunk]:
-    """The chunks, each as far as the log still has it. A shortened one is accounted for when all is read."""
+    """The chunks, each as far as the log still has it. `finish` accounts for the rest of a shortened chunk."""
     planned = {p.name: p.topic_id for p in plan.partitions}
     readable = []
     for chunk in plan.chunks():
@@ -126,7 +126,8 @@ def _gone(plan: Plan, chunk: Chunk, logs: Logs, planned_id: str) -> str:
     if plan.supersedes and not plan.takes_over:
         return (
             f"Kafka has only {there} of {chunk.name}, and not all of {chunk} any more, so run {plan.supersedes} cannot "
-            f"be rebuilt; what it stored stays as it is. `airflow archive clean {plan.archive}` removes the attempt"
+            f"be rebuilt; its stored objects stay as they are. `airflow archive clean {plan.archive}` removes the "
+            "attempt"
         )
     if chunk.name in logs.found and chunk.end - 1 not in there:
         found = logs.found[chunk.name]
@@ -142,6 +143,6 @@ def _gone(plan: Plan, chunk: Chunk, logs: Logs, planned_id: str) -> str:
             f"before {chunk} was archived: it was {planned_id} and is {topic_id or 'gone'}."
         )
     return (
-        f"{found} To go on and have them shown as lost for ever: {choose(plan.archive, 'lost_offsets', 'record_loss')} "
+        f"{found} To go on and record them as lost for ever: {choose(plan.archive, 'lost_offsets', 'record_loss')} "
         "(policies.lost_offsets: fail)"
     )

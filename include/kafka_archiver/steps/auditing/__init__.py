@@ -1,4 +1,4 @@
-"""The audit's reading and asking; what it makes of it is in `kafka_archiver.audit`."""
+"""The audit's reading; the judgements are in `kafka_archiver.audit`."""
 
 from kafka_archiver.steps.auditing.step import audit, publish
 

@@ -1,8 +1,8 @@
 """The audit without Airflow: python -m kafka_archiver.steps.auditing s3://bucket/prefix ARCHIVE [--deep]
 
-Needs the store's URL and credentials that may read it, as boto3 finds them: AWS_ACCESS_KEY_ID and so on, a profile or
-the role of the machine; AWS_ENDPOINT_URL for a store that is not Amazon's. Prints the report as JSON. Ends with 0 when
-the archive is clean, with 1 when it is damaged, or could not be audited.
+Needs the store's URL and credentials with read access, as boto3 finds them: AWS_ACCESS_KEY_ID and so on, a profile or
+the role of the machine; AWS_ENDPOINT_URL for a store that is not Amazon's. Prints the report as JSON. The exit code is
+0 when the archive is clean, 1 when it is damaged or could not be audited.
 """
 
 import argparse
@@ -17,10 +17,10 @@ from kafka_archiver.store import open_store
 
 
 def main() -> int:
-    """Returns the exit code."""
+    """Audit the archive of the command line. Returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m kafka_archiver.steps.auditing", description=__doc__)
     parser.add_argument("store", help="store.url of the archive: s3://bucket/prefix")
-    parser.add_argument("archive", help="its name")
+    parser.add_argument("archive", help="the archive's name")
     parser.add_argument("--deep", action="store_true", help="also read every object")
     arguments = parser.parse_args()
     try:
@@ -28,7 +28,7 @@ def main() -> int:
         if next(store.list(ledger_prefix(arguments.archive)), None) is None:
             where = ledger_prefix(arguments.archive)
             return _say(f"no archive {arguments.archive!r} in {store.url}: expected its ledger below {where}")
-        # What topics it has, the ledger knows.
+        # The ledger knows the archive's topics.
         archive = Archive.model_validate(
             {"archive": arguments.archive, "source": {"pattern": ".*"}, "store": {"url": arguments.store}}
         )

@@ -1,4 +1,4 @@
-"""What the ledger promises, kept on disk while an audit lasts: ten years of hours do not fit into memory."""
+"""The ledger's promises on disk during an audit: ten years of hours do not fit into memory."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -21,12 +21,12 @@ CREATE TABLE listed (key TEXT PRIMARY KEY, size INTEGER, etag TEXT) WITHOUT ROWI
 CREATE TABLE contributions (hour INTEGER, number INTEGER, run TEXT, document TEXT, PRIMARY KEY (hour, number));
 CREATE TABLE proofs (hour INTEGER PRIMARY KEY, proof TEXT, ahead TEXT);
 """
-# The hour of records without a time, where a row needs a number.
+# The number for the hour of records without a time.
 _NO_HOUR = -1
 
 
 class Difference(NamedTuple):
-    """An object that is not as promised. `run`: whose manifest names it, None when none does; sizes None: not there."""
+    """An object that is not as promised. `run`: the run whose manifest names it, if any; `found_size` None: missing."""
 
     key: str
     run: str | None
@@ -47,7 +47,7 @@ class Books:
     @classmethod
     @contextmanager
     def open(cls) -> Iterator[Self]:
-        """Empty books, gone at the end."""
+        """Empty books, deleted at the end."""
         with TemporaryDirectory(prefix="kafka-archiver-audit-") as directory:
             connection = sqlite3.connect(f"{directory}/books", isolation_level=None, check_same_thread=False)
             try:
@@ -59,7 +59,7 @@ class Books:
     # Objects.
 
     def promise(self, manifest: Manifest) -> list[tuple[str, str]]:
-        """Take in a manifest that counts. Returns the keys that another one has promised, with its run."""
+        """Add a manifest that counts. Returns the keys that another manifest has promised already, with its run."""
         twice = []
         for item in manifest.stored:
             row = (item.key, item.bytes, item.etag, manifest.run, item.checksum)
@@ -69,26 +69,26 @@ class Books:
         return twice
 
     def replace(self, keys: Iterable[str], run: str) -> None:
-        """Take in objects that should be gone, or (an empty run) that may be there."""
+        """Add objects that should be gone. With an empty run: objects that may be there or not."""
         self._db.executemany("INSERT OR REPLACE INTO replaced VALUES (?, ?)", ((key, run) for key in keys))
 
     def found(self, stats: Iterable[Stat]) -> None:
-        """Take in what the store lists."""
+        """Add objects that the store lists."""
         self._db.executemany("INSERT OR REPLACE INTO listed VALUES (?, ?, ?)", ((s.key, s.size, s.etag) for s in stats))
 
     def forget(self, prefix: str) -> None:
-        """Leave out what is listed below a prefix, but for the objects that have their place there."""
+        """Remove listed objects below a prefix, except objects in a place of ours (`place_of`)."""
         self._db.create_function("has_place", 1, lambda key: place_of(key) is not None)
         query = "DELETE FROM listed WHERE substr(key, 1, ?) = ? AND NOT has_place(key)"
         self._db.execute(query, (len(prefix), prefix))
 
     def promised(self) -> tuple[int, int]:
-        """How many objects are promised, and how many bytes."""
+        """The number of promised objects, and of their bytes."""
         count, size = self._db.execute("SELECT count(*), coalesce(sum(size), 0) FROM promised").fetchone()
         return count, size
 
     def differences(self) -> Iterator[Difference]:
-        """What is promised and missing or different, by key."""
+        """The promised objects that are missing or different, by key."""
         yield from map(
             Difference._make,
             self._db.execute(
@@ -99,7 +99,7 @@ class Books:
         )
 
     def strangers(self) -> Iterator[tuple[Difference, str | None]]:
-        """What is listed and not promised, by key, with the run that has replaced it, if one should have."""
+        """The listed objects that are not promised, by key, with the run that should have removed each, if any."""
         rows = self._db.execute(
             "SELECT l.key, l.size, l.etag, r.run FROM listed l LEFT JOIN promised p USING (key) "
             "LEFT JOIN replaced r USING (key) WHERE p.key IS NULL AND (r.run IS NULL OR r.run <> '') ORDER BY l.key"
@@ -110,17 +110,17 @@ class Books:
     # Hours.
 
     def proof(self, hour: int | None) -> HourProof | None:
-        """What an hour's proof says so far, without its contributions."""
+        """The proof of an hour so far, without its contributions."""
         row = self._db.execute("SELECT proof FROM proofs WHERE hour = ?", (_number(hour),)).fetchone()
         return HourProof.model_validate_json(row[0]) if row and row[0] else None
 
     def ahead(self, hour: int | None) -> HourProof | None:
-        """What it says once the next run is settled; None where that changes nothing."""
+        """The proof of an hour once the next run is settled; None if that changes nothing."""
         row = self._db.execute("SELECT ahead FROM proofs WHERE hour = ?", (_number(hour),)).fetchone()
         return HourProof.model_validate_json(row[0]) if row and row[0] else None
 
     def prove(self, proof: HourProof, ahead: bool = False) -> None:
-        """Take in a proof."""
+        """Add a proof."""
         column = "ahead" if ahead else "proof"
         self._db.execute(
             f"INSERT INTO proofs (hour, {column}) VALUES (?, ?) "
@@ -143,7 +143,7 @@ class Books:
         return Contribution.model_validate_json(row[0]) if row else None
 
     def contributions(self, proof: HourProof) -> tuple[Contribution, ...]:
-        """What the runs up to the proof's that count have added to its hour, in the order of the line."""
+        """What the runs that count, up to the proof's last run, have added to its hour, in the order of the line."""
         query = "SELECT document FROM contributions WHERE hour = ? AND number <= ? ORDER BY number"
         rows = self._db.execute(query, (_number(proof.hour), proof.number))
         found = (Contribution.model_validate_json(document) for (document,) in rows)

@@ -1,4 +1,4 @@
-"""Deep: every object read from its first byte to its last, by readers that did not write it."""
+"""Deep: read every object in full, with readers that share no code with the writers."""
 
 import time
 from collections import Counter
@@ -24,7 +24,7 @@ SECONDS = 5.0
 
 
 class Reading:
-    """Reads the objects of an archive's runs. `count`: how many were read; `same`: keys whose bytes are as promised."""
+    """Reads the objects of an archive's runs. `count`: the objects read; `same`: keys whose bytes are as promised."""
 
     def __init__(self, store: Store, ledger: Ledger, expected: int, tell: Tell) -> None:
         self._store, self._ledger, self._expected, self._tell = store, ledger, expected, tell
@@ -33,10 +33,10 @@ class Reading:
         self.same: set[str] = set()
 
     def read(self, last: int, skip: set[str]) -> Iterator[Finding]:
-        """What is wrong with the objects of the runs that count, and which are of a format that no reader here reads.
+        """The faults in the objects of runs that count, and the objects in a format without a reader.
 
-        :param last: how long the line is.
-        :param skip: keys that are missing, or not of their size.
+        :param last: the length of the line.
+        :param skip: keys of objects that are missing or have another size.
         """
         unread: Counter[tuple[str, str]] = Counter()
         first: dict[tuple[str, str], tuple[str, str]] = {}
@@ -62,7 +62,7 @@ class Reading:
             yield _not_read(self._ledger.archive, how, count, *first[how])
 
     def _counting(self, number: int) -> Plan | None:
-        """The plan at a place of the line, if its run is final and counts."""
+        """The plan at a place of the line, if its run is final and not superseded."""
         try:
             plan = self._ledger.planned(number)
             made = self._ledger.commit(plan.run) if plan else None
@@ -84,7 +84,7 @@ class Reading:
                 raise FileNotFoundError("the object is gone")
             return data
 
-        # Twice: what was damaged on the way only is right the second time.
+        # Read twice before reporting: the first read may have been damaged in transit.
         return read_through(entry, plan, fetch) and read_through(entry, plan, fetch)
 
     def _advance(self, entry: ObjectEntry) -> None:
@@ -109,15 +109,15 @@ def _damaged(archive: str, entry: ObjectEntry, run: str, problems: list[str]) ->
 
 
 def _not_read(archive: str, how: tuple[str, str], count: int, key: str, run: str) -> Finding:
-    """Objects of which the bytes were compared, and nothing else."""
+    """The finding about objects whose bytes were compared, but whose records were not read."""
     format_name, content = how
     return warning(
         "content-not-read",
         key,
         f"{count:,} objects of format {format_name} with content {content}, this one the first: their bytes were "
         "compared with their checksums, their records were not read",
-        f"a format that the audit has a reader of ({' | '.join(READERS)})",
-        "A reader of that format has to tell whether they hold the records that the manifests promise. To have them in "
-        f"a format that the audit reads, set `store.format` to it; {plan_anew(archive, run)} writes a run again while "
-        "Kafka has its records",
+        f"a format that the audit can read ({' | '.join(READERS)})",
+        "Check with a reader of that format that the objects hold the records that the manifests promise. Or set "
+        f"`store.format` to a format that the audit reads; {plan_anew(archive, run)} writes a run again while Kafka "
+        "has its records",
     )

@@ -1,4 +1,4 @@
-"""What the store lists below an archive's topics, against what the ledger explains."""
+"""Compare the store's listing of an archive's topics with the ledger."""
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -23,10 +23,10 @@ from kafka_archiver.steps.auditing.reading import Reader, Tell
 from kafka_archiver.store import Stat, Store
 from kafka_archiver.store.compare import compare
 
-# Keys at a time: a listing of ten years is not held in memory.
+# Keys in memory at a time; a listing may have ten years of keys.
 PAGE = 10_000
-# Objects with another ETag that are read, where the store has no checksum of them. After the copy of a whole store they
-# may be all: `--deep` reads those.
+# Objects with another ETag to read, if the store has no checksum of them. After a copy of the whole store all objects
+# may have another ETag; `--deep` reads all.
 REREAD = 1000
 
 
@@ -39,7 +39,7 @@ def check_listing(
     pool: ThreadPoolExecutor,
     tell: Tell,
 ) -> list[Finding]:
-    """Compare. What was written or removed meanwhile is asked for again, and is no finding."""
+    """Compare. Differences are checked again: objects written or removed during the audit are not findings."""
     prefixes = [*sorted(map(topic_prefix, topics)), f"{DEAD_LETTER}/"]
     for prefix in prefixes:
         _take(books, store.list(prefix))
@@ -49,7 +49,7 @@ def check_listing(
     others = _of_others(store, archive, strange, pool, tell) if strange else set()
     found = [f for f in found if f.where not in others]
 
-    # A replay writes the same bytes again, and the store's ETags may be no function of them.
+    # A replay writes the same bytes again, but the ETag may change.
     again = {d.key: d for d in differences if d.found_size == d.size}
     read = set(sorted(again)[:REREAD])
 
@@ -70,7 +70,7 @@ def _is_same(store: Store, promised: Difference) -> bool:
 
 
 def _take(books: Books, stats: Iterator[Stat]) -> None:
-    """All that is listed, but for what lies in other stores further down: their objects have no place in this one."""
+    """Add all listed objects, except those of stores further down, which do not belong to this one."""
     page: list[Stat] = []
     ledgers: set[str] = set()
     for stat in stats:
@@ -105,7 +105,7 @@ def _strangers(archive: str, books: Books, unfinished: list[Plan]) -> Iterator[F
 
 
 def _of_others(store: Store, archive: str, keys: set[str], pool: ThreadPoolExecutor, tell: Tell) -> set[str]:
-    """Which of these keys other archives that share the store may have written."""
+    """Those of these keys that other archives in the same store may have written."""
     plans: dict[str, set[int]] = {}
     for stat in store.list(f"{LEDGER}/"):
         other = decode(stat.key.split("/")[1])
@@ -116,7 +116,7 @@ def _of_others(store: Store, archive: str, keys: set[str], pool: ThreadPoolExecu
         tell(f"{archive}: asking the ledgers of {', '.join(sorted(plans))} about {count(len(keys), 'object')}")
 
     def explain(place: tuple[str, int]) -> set[str]:
-        # That a document of another archive cannot be read is for its own audit to say.
+        # Unreadable documents of another archive are findings of that archive's audit.
         plan = Reader(Ledger(store, place[0]), pool).planned(place[1])
         return {key for key in keys if plan and may_have_written(plan, key)}
 

@@ -1,4 +1,4 @@
-"""Live: what the brokers say of an archive's topics and its group."""
+"""Live: compare the ledger with the brokers' topics and group."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ from kafka_archiver.store import Store
 
 
 def ask_brokers(archive: Archive, cluster: Cluster, store: Store) -> list[Finding]:
-    """Compare the ledger with them."""
+    """Compare the ledger with the brokers."""
     context = Context(archive, cluster, store, Ledger(store, archive.archive))
     line = read_line(context)
     expected = line.expected(context.ledger)
@@ -26,7 +26,7 @@ def ask_brokers(archive: Archive, cluster: Cluster, store: Store) -> list[Findin
         *group_busy(archive, cluster.members(archive.group)),
         *topics_gone(archive, expected, partitions),
     ]
-    # A topic that has fewer partitions than it had was made again, which is for a policy to decide.
+    # A topic with fewer partitions than before was recreated, which a policy decides.
     gone = any(topic not in partitions for topic in wanted if topic_stops(archive, topic))
     first = [f.kind for f in findings if f.kind == "group-busy"] + ["topic-gone"] * gone
     if there:
@@ -36,12 +36,12 @@ def ask_brokers(archive: Archive, cluster: Cluster, store: Store) -> list[Findin
 
 
 def topic_stops(archive: Archive, topic: str) -> bool:
-    """Whether no run is planned as long as this topic is not there."""
+    """Whether planning fails as long as this topic is missing."""
     wanted = archive.source.wanted
     return topic in wanted if isinstance(wanted, tuple) else wanted.fullmatch(topic) is not None
 
 
 def only(context: Context, topics: list[str]) -> Context:
-    """The archive of these topics alone, which waits for no transaction."""
+    """The archive with these topics only, which does not wait for transactions."""
     source = context.archive.source.model_copy(update={"topics": tuple(topics), "pattern": None, "settle": 0})
     return replace(context, archive=context.archive.model_copy(update={"source": source}))

@@ -1,4 +1,4 @@
-"""One look at an archive: its documents, its objects, and what they say of each other."""
+"""One look at an archive: compare its documents and objects with each other."""
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -30,7 +30,7 @@ THREADS = 16
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What one look found. `last`: how long the line is; `unsettled`: the runs behind its settled part."""
+    """What one look found. `last`: the length of the line; `unsettled`: the runs behind its settled part."""
 
     findings: list[Finding]
     last: int
@@ -40,8 +40,8 @@ class Look:
 
 @dataclass(slots=True)
 class _Keys:
-    """What the ledger lists: the numbers of its line, its hours, its rebuilds, the runs with a plan, how many say what
-    settling them did, and what is no document of it."""
+    """What the ledger lists: the numbers of its line, its hours, its rebuilds, the runs with a plan, the number of
+    `settled.json`, and keys that are not documents of the ledger."""
 
     numbers: set[int] = field(default_factory=set)
     hours: set[int | None] = field(default_factory=set)
@@ -51,7 +51,7 @@ class _Keys:
     unknown: list[str] = field(default_factory=list)
 
     def take(self, archive: str, key: str) -> None:
-        """Take in a key."""
+        """Add a key."""
         number, hour, run = (
             split_line_document(archive, key),
             split_hour_document(archive, key),
@@ -72,9 +72,9 @@ class _Keys:
 
 
 def look(store: Store, archive: str, topics: Iterable[str], tell: Tell) -> Look:
-    """Compare the archive's documents with each other, and its objects with them.
+    """Compare the archive's documents with each other, and its objects with the documents.
 
-    :param topics: below whose prefixes to look, besides those that the ledger knows.
+    :param topics: topics to list besides those that the ledger knows.
     """
     with ThreadPoolExecutor(THREADS) as pool, Books.open() as books:
         reader = Reader(Ledger(store, archive), pool)
@@ -121,13 +121,13 @@ def look(store: Store, archive: str, topics: Iterable[str], tell: Tell) -> Look:
 
 def _unknown(keys: Iterable[str]) -> Iterator[Finding]:
     for key in sorted(keys):
-        yield error(UNEXPLAINED, key, "a key that is no document of the ledger", "none", "Look who put it there")
+        yield error(UNEXPLAINED, key, "a key that is not a document of the ledger", "none", "Find out who put it there")
 
 
 def _outside(reader: Reader, archive: str, runs: Iterable[str], last: int, beyond: list[int]) -> Iterator[Finding]:
-    """Plans of runs that the line does not have; each was in it before it was copied.
+    """Findings about plans of runs that the line does not have. Each plan was in the line before it was copied.
 
-    :param beyond: takes the numbers of those that are missing behind its end.
+    :param beyond: receives the numbers of plans that are missing behind the end of the line.
     """
     for run in sorted(runs):
         plan = reader.plan(run)
@@ -138,7 +138,7 @@ def _outside(reader: Reader, archive: str, runs: Iterable[str], last: int, beyon
 
 
 def _replaced_by(reader: Reader, keys: _Keys, run: Run | None, settled: int) -> Replaced | None:
-    """The committed revision that has come in place of a run, if any has; the first, which says what of it stays."""
+    """The first committed revision that has replaced a run, if any; that revision decides which objects stay."""
     if run is None or not run.committed:
         return None
     later = [r for r in keys.revisions.get(run.plan.interval.id, ()) if split_run(r) > split_run(run.name)]
@@ -150,19 +150,19 @@ def _replaced_by(reader: Reader, keys: _Keys, run: Run | None, settled: int) -> 
 
 
 def _check_claims(reader: Reader, archive: str, topics: Iterable[str]) -> Iterator[Finding]:
-    """Each topic of the archive is its own in this place."""
+    """Check that the archive has claimed each of its topics in this place."""
     for topic, owner in reader.claims(topics):
         key = claim_document(topic)
         if owner is None and key not in reader.unreadable:
             yield warning(
-                "claim-missing", key, "nothing", f"that topic {topic} is of archive {archive}", "The next run takes it"
+                "claim-missing", key, "nothing", f"a claim of {archive} on topic {topic}", "The next run writes it"
             )
         elif owner not in (None, archive):
             yield error(
                 "claim-foreign",
                 key,
-                f"that topic {topic} is of archive {owner}",
-                f"that it is of archive {archive}, which has objects of it here",
+                f"a claim of {owner} on topic {topic}",
+                f"a claim of {archive}, which has objects of the topic here",
                 "Two archives in one place overwrite each other: give one of them another `store.url`",
             )
 
@@ -182,7 +182,7 @@ def _check_derived(
             f"{ledger_prefix(archive)}hours/",
             f"runs whose documents are not those that were committed: {', '.join(promises.broken[:5])}",
             "committed documents, from which the proofs and the progress can be computed again",
-            "Mend those first, then audit again",
+            "Repair these documents first, then audit again",
         )
         return
     every = sorted({*hours, *books.hours()}, key=lambda hour: (hour is None, hour))
@@ -191,7 +191,7 @@ def _check_derived(
             (one, books.contributions(one)) if one else None for one in (books.proof(hour), books.ahead(hour))
         ]
         if stored is not None or hour not in hours:
-            # An unreadable one is a finding already.
+            # An unreadable proof is a finding already.
             yield from check_hour(archive, hour, stored, given if given[1] else given[:1])
     if progress:
         yield from check_progress(progress, promises.replay.progress)

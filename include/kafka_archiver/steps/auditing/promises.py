@@ -1,4 +1,4 @@
-"""What the runs of the line promise, taken in one after the other."""
+"""What the runs of the line promise, added one after the other."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -17,18 +17,18 @@ from kafka_archiver.steps.auditing.replay import Replay
 
 
 class Replaced(NamedTuple):
-    """The run that has come in place of another one; `removed`: and has taken that one's objects away."""
+    """The run that has replaced another one; `removed`: it should have removed the other's objects."""
 
     by: str
     removed: bool
 
 
 class Promises:
-    """All that the runs say, in the books. They are taken in one at a time, and not kept.
+    """All promises of the runs, in the books. Runs are added one at a time, and not kept in memory.
 
-    `replay`: the progress; `broken`: the first runs whose documents are not those that were committed, without which
-    nobody knows what proofs and progress should be; `unfinished`: plans whose objects may be there, or not;
-    `runs`, `rows`, `lost`: of the runs that count.
+    `replay`: the progress; `broken`: runs whose documents are not those that were committed, without which the right
+    proofs and progress are unknown; `unfinished`: plans whose objects may exist or not; `runs`, `rows`, `lost`: of the
+    runs that count.
     """
 
     def __init__(self, archive: str, reader: Reader, books: Books) -> None:
@@ -43,10 +43,10 @@ class Promises:
         self._ahead = False
 
     def take(self, number: int, run: Run | None, replaced: Replaced | None) -> Iterator[Finding]:
-        """Take in the next place of the line.
+        """Add the next place of the line.
 
-        :param run: None where its plan cannot be read.
-        :param replaced: by which committed run.
+        :param run: None if its plan cannot be read.
+        :param replaced: the committed run that has replaced it, if any.
         """
         if run is None:
             self._break(f"number {number}")
@@ -60,7 +60,7 @@ class Promises:
         if not run.settled:
             self.unsettled.append(run)
         if outcome is None and not run.settled:
-            # What it has written nobody knows yet.
+            # It is unknown which objects it has written so far.
             self.unfinished.append(plan)
         elif not sound or (run.settled and outcome is None) or (run.committed and run.manifest is None):
             self._break(run.name)
@@ -68,7 +68,7 @@ class Promises:
         elif outcome:
             yield from self._settle(run)
         if outcome in ("replaced", "given_up"):
-            # What it may have made visible is there until it is tidied; `clean` looks after it.
+            # Its objects may be there until `clean` removes them.
             self._books.replace(run.visible, "")
         if run.manifest and run.committed:
             yield from self._promise(run, run.manifest, replaced)
@@ -79,9 +79,9 @@ class Promises:
     def _settle(self, run: Run) -> Iterator[Finding]:
         if self.broken or (self._ahead and not run.settled) or run.commit is None:
             return
-        # Of those that are not settled only the next one can have come so far.
+        # Only the next unsettled run can have written proofs already.
         self._ahead = not run.settled
-        # A rebuild that was given up has taken nothing away.
+        # A rebuild that was given up has removed nothing.
         manifest, superseded = (run.manifest, self._final(run.plan.supersedes)) if run.committed else (None, None)
         said = self.replay.settle(run.plan, run.commit, manifest, superseded, ahead=not run.settled)
         if run.settled and run.done != said:
@@ -91,7 +91,7 @@ class Promises:
             yield error("settled-wrong", key, found, expected, derived(self._archive))
 
     def _final(self, run: str | None) -> Manifest | None:
-        """What a run has written, if it was final."""
+        """The manifest of a run, if the run was final."""
         if run is None:
             return None
         made = self._reader.commit(run)

@@ -1,4 +1,4 @@
-"""The documents of an archive, read for its audit: several at a time, and what cannot be read is a finding."""
+"""Read the documents of an archive for its audit, several at a time. An unreadable document is a finding."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -15,9 +15,9 @@ from kafka_archiver.manifest import Commit, Intent, Manifest
 from kafka_archiver.plan import Plan
 from kafka_archiver.progress import Progress
 
-# Documents that are read before it is their turn.
+# How many documents are read ahead.
 AHEAD = 32
-# Told how far the audit is, a line at a time.
+# Receives the progress of the audit, one line at a time.
 Tell = Callable[[str], object]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -32,11 +32,11 @@ class Reader:
 
     @property
     def unreadable(self) -> set[str]:
-        """The keys of the documents that are there and cannot be read."""
+        """The keys of the documents that exist but cannot be read."""
         return {finding.where for finding in self.findings}
 
     def progress(self) -> Progress | None:
-        """The progress as it is stored."""
+        """The stored progress."""
         return self._read(progress_document(self._ledger.archive), self._ledger.progress)
 
     def planned(self, number: int) -> Plan | None:
@@ -44,7 +44,7 @@ class Reader:
         return self._read(line_document(self._ledger.archive, number), lambda: self._ledger.planned(number))
 
     def in_place_of(self, plan: Plan) -> Plan | None:
-        """The plan of another run that stands at a plan's place of the line."""
+        """The plan of another run at this plan's place of the line, if there is one."""
         other = self.planned(plan.number)
         return other if other and other.run != plan.run else None
 
@@ -99,7 +99,7 @@ class Reader:
         return (proof, self._ledger.contributions(proof)) if proof else None
 
     def claims(self, topics: Iterable[str]) -> Iterator[tuple[str, str | None]]:
-        """Whose each topic is."""
+        """The archive that has claimed each topic."""
         return self._ahead(lambda t: self._read(claim_document(t), lambda: self._ledger.claimed(t)), sorted(topics))
 
     def _key(self, run: str, name: str) -> str:
@@ -110,12 +110,12 @@ class Reader:
             return read()
         except (DocumentError, IntegrityError) as damage:
             text = str(damage).removeprefix(f"{self._ledger.store.url}/{key} ")
-            expected = "a document as docs/FORMAT.md has it"
-            self.findings.append(error("unreadable", key, text, expected, "Nothing that needs it can go on"))
+            expected = "a document as described in docs/FORMAT.md"
+            self.findings.append(error("unreadable", key, text, expected, "Steps that need this document fail"))
             return None
 
     def _ahead(self, read: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[tuple[Item, Result]]:
-        """Some are read before their turn, never all: manifests may be large."""
+        """Read some items ahead, never all: manifests may be large."""
         waiting: deque[tuple[Item, Future[Result]]] = deque()
         for item in items:
             waiting.append((item, self._pool.submit(read, item)))

@@ -1,4 +1,4 @@
-"""The proofs and the progress that the ended runs give: what the derived documents should say."""
+"""Compute the proofs and the progress from the ended runs, to compare them with the stored ones."""
 
 from kafka_archiver.manifest import Commit, Manifest, Settled
 from kafka_archiver.plan import Plan
@@ -8,7 +8,7 @@ from kafka_archiver.steps.auditing.books import Books
 
 
 class Replay:
-    """Settles runs again, in the order of the line, as `close_hours` did. `progress`: after the last one."""
+    """Settles runs again, in the order of the line, as `close_hours` did. `progress`: after the last run."""
 
     def __init__(self, archive: str, books: Books) -> None:
         self.progress = Progress(archive=archive)
@@ -17,9 +17,9 @@ class Replay:
     def settle(
         self, plan: Plan, made: Commit, manifest: Manifest | None, superseded: Manifest | None, ahead: bool
     ) -> Settled:
-        """Take in the next run. Returns what settling it does.
+        """Settle the next run. Returns what settling it does.
 
-        :param ahead: it is not settled yet: some of its proofs may be written.
+        :param ahead: the run is not settled yet, but some of its proofs may be written.
         """
         one = Settling(self.progress, plan, made.outcome, manifest, superseded, made.committed_at)
         hours = set(one.hours)

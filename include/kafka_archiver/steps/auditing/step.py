@@ -1,6 +1,6 @@
-"""Audit: is the archive what its ledger says, and is the ledger right? Asks the store alone, and the brokers if told.
+"""Audit: check the archive against its ledger, and the ledger itself. Asks only the store and, on request, the brokers.
 
-Writes nothing but, where that is asked for, its report.
+Writes nothing except, on request, its report.
 """
 
 import logging
@@ -19,7 +19,7 @@ from kafka_archiver.steps.auditing.reading import Tell
 from kafka_archiver.store import Store
 
 log = logging.getLogger(__name__)
-# While runs go on, so often until two looks at the ledger give the same.
+# Looks at most, until the ledger does not change during a look.
 LOOKS = 3
 
 
@@ -33,9 +33,9 @@ def audit(
 ) -> Report:
     """Compare an archive's objects, documents and derived documents with each other.
 
-    :param deep: read every object, too.
-    :param cluster: compare with what these brokers say, too.
-    :param tell: told how far it is, a line at a time.
+    :param deep: also read every object.
+    :param cluster: also compare with these brokers.
+    :param tell: receives the progress, one line at a time.
     :raises ArchiverError: the store or the brokers do not answer.
     """
     found = _settled_look(archive, store, tell)
@@ -63,9 +63,9 @@ def audit(
 
 
 def publish(store: Store, report: Report) -> str:
-    """Leave the report in the ledger, in place of an earlier one. Returns its key.
+    """Write the report to the ledger, in place of an earlier one. Returns its key.
 
-    An audit that slept does not hide what a later one has found.
+    An audit that slept does not overwrite the report of a later one.
     """
     key, data = audit_document(report.archive), report.to_json()
     while (before := store.version(key)) is None or _is_earlier(before.data, report, key):
@@ -82,7 +82,7 @@ def _is_earlier(data: bytes, report: Report, key: str) -> bool:
 
 
 def _settled_look(archive: Archive, store: Store, tell: Tell) -> Look:
-    """A look during which the ledger did not change, if anything is wrong: a run at work makes it look so."""
+    """A look. If it finds damage and the ledger changed meanwhile, look again: a run at work looks like damage."""
     for again in range(LOOKS, 0, -1):
         before = _fingerprint(archive, store)
         found = look(store, archive.archive, archive.source.topics or (), tell)
@@ -93,13 +93,13 @@ def _settled_look(archive: Archive, store: Store, tell: Tell) -> Look:
 
 
 def _fingerprint(archive: Archive, store: Store) -> int:
-    """Of what the ledger lists, in whatever order; it may be half a million documents."""
+    """A hash of the ledger's listing, in any order; the ledger may have half a million documents."""
     return sum(hash((stat.key, stat.etag)) for stat in store.list(ledger_prefix(archive.archive)))
 
 
 def _if_same(finding: Finding, same: set[str]) -> Finding:
-    """An object that somebody wrote again with the same bytes, as a copy of the store has them all, is no damage."""
+    """A rewritten object with the same bytes is not damage; after a copy of the store, all objects are such."""
     if finding.kind != "object-rewritten" or finding.where not in same:
         return finding
-    advice = "Its bytes are those that were written: nothing needs to be done"
+    advice = "Nothing needs to be done: its bytes are those that were written"
     return warning(finding.kind, finding.where, finding.found, finding.expected, advice)

@@ -1,4 +1,4 @@
-"""The doctor: finds every strange state before a run does, and tries what a run needs. One module a subject."""
+"""The doctor: finds strange states before a run does, and tries what a run needs. One module for each subject."""
 
 from kafka_archiver.steps.doctor.check import Check
 from kafka_archiver.steps.doctor.examine import examine

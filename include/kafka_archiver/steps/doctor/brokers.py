@@ -1,4 +1,4 @@
-"""The brokers: whether they answer, which topics there are, and how these are set."""
+"""The brokers: whether they answer, which topics exist, and the topics' settings."""
 
 from collections.abc import Generator, Iterator
 
@@ -10,15 +10,15 @@ from kafka_archiver.steps.doctor.retention import check_retention, check_times
 
 
 def check_brokers(archive: Archive, cluster: Cluster) -> Generator[Check, None, list[str]]:
-    """Everything about Kafka but the group; where the brokers do not answer, that alone.
+    """Check everything about Kafka except the group. If the brokers do not answer, only that.
 
-    Yields checks. Returns the topics that are there.
+    Yields checks. Returns the topics that exist.
     """
     try:
         count = cluster.size()
         identity = cluster.cluster_id()
     except ArchiverError as error:
-        yield problem("brokers", str(error), "nothing else about Kafka could be tried")
+        yield problem("brokers", str(error), "the other checks of Kafka are skipped")
         return []
     yield ok("brokers", f"{count} {'broker' if count == 1 else 'brokers'} of cluster {identity} at {cluster.brokers}")
     topics = yield from _topics(archive, cluster)
@@ -59,8 +59,8 @@ def _settings(archive: Archive, cluster: Cluster, topic: str) -> Iterator[Check]
         yield warning(
             f"settings of {topic}",
             str(error),
-            "nobody can tell whether the topic keeps its records until they are archived",
-            "grant DescribeConfigs on the topic; runs do without",
+            "it is unknown whether the topic keeps its records until they are archived",
+            "grant DescribeConfigs on the topic; runs do not need it",
         )
         return
     yield from check_retention(topic, settings, archive.schedule)

@@ -1,4 +1,4 @@
-"""What a check says."""
+"""The result of a check."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Literal
@@ -8,7 +8,7 @@ from kafka_archiver.errors import ArchiverError
 
 
 class Check(Value):
-    """One check. `found`: what there is; `means`: what comes of it; `choices`: the command or setting of each remedy.
+    """One check. `found`: the state; `means`: its consequence; `choices`: the command or setting of each remedy.
 
     warning: runs work, but look at it. problem: a run would fail, or lose something.
     """
@@ -21,7 +21,7 @@ class Check(Value):
 
 
 def ok(name: str, found: str) -> Check:
-    """All is well."""
+    """Nothing is wrong."""
     return Check(name=name, state="ok", found=found)
 
 
@@ -36,7 +36,7 @@ def problem(name: str, found: str, means: str = "", *choices: str) -> Check:
 
 
 def tried(name: str, look: Callable[[], Iterable[Check]]) -> Iterator[Check]:
-    """What `look` finds; where it cannot find out, that is a problem of this name."""
+    """The checks of `look`; an error becomes a problem of this name."""
     try:
         yield from look()
     except ArchiverError as error:

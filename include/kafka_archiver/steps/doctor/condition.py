@@ -1,4 +1,4 @@
-"""What is wrong with the archive now, as `airflow archive status` says it, and what is well."""
+"""The archive's present troubles, as in `airflow archive status`, and what is ok."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -16,9 +16,9 @@ GROUP = "group"
 
 
 def check_condition(context: Context, facts: Facts, kafka: bool) -> Iterator[Check]:
-    """The brokers against the ledger, and the runs.
+    """Check the brokers against the ledger, and the runs.
 
-    :param kafka: the brokers answer, and have a topic of the archive.
+    :param kafka: whether the brokers answer and have a topic of the archive.
     """
     line, lag = None, None
     try:
@@ -28,7 +28,7 @@ def check_condition(context: Context, facts: Facts, kafka: bool) -> Iterator[Che
             lag = lag_of(context, observed)
             yield from _group(context, observed)
     except ArchiverError as error:
-        means = "" if line else "the group cannot be compared with it"
+        means = "" if line else "the group cannot be compared with the ledger"
         yield problem(GROUP if line else "ledger", str(error), means)
     yield from check_runs(context.archive.archive, facts, line, lag, context.clock())
 
@@ -41,19 +41,19 @@ def _group(context: Context, observed: Observed) -> Iterator[Check]:
         group = context.archive.group
         yield ok(GROUP, f"{group} has no members and an offset for {stands} of {len(observed.seen)} partitions")
     if not any(trouble.name == "recreated topic" for trouble in found):
-        yield ok("topic ids", "as the ledger knows them" if observed.known else "nothing is archived yet")
+        yield ok("topic ids", "the same as in the ledger" if observed.known else "nothing is archived yet")
 
 
 def check_runs(archive: str, facts: Facts, line: Line | None, lag: int | None, now: datetime) -> Iterator[Check]:
-    """The runs, and what was lost. Parameters as of `of_runs`."""
+    """Check the runs and the losses. Parameters as of `of_runs`."""
     found = list(of_runs(archive, facts, line, lag, now))
     yield from map(_check, found)
     if line and line.settled.lost:
         yield warning(
             "lost offsets",
             f"{line.settled.lost:,} offsets were lost for ever",
-            "the hours that may lack them are never shown as complete by scheduled runs",
-            f"which: airflow archive status {archive} --hours 168",
+            "scheduled runs never complete the hours that may lack these offsets",
+            f"to see these hours: airflow archive status {archive} --hours 168",
         )
     if not found:
         settled = f"{line.settled.settled:,} settled, " if line else ""

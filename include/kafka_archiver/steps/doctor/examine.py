@@ -23,11 +23,11 @@ from kafka_archiver.store import Store
 def examine(
     archive: Archive, cluster: Cluster | None, store: Store | None, facts: Facts, others: Iterable[Archive] = ()
 ) -> Iterator[Check]:
-    """Everything about the brokers, the store and the ledger. Changes nothing but the store's probes, which go again.
+    """Check the brokers, the store and the ledger. Writes only probes to the store, and removes them again.
 
-    What cannot be looked at hides nothing else.
+    A check that fails does not hide the others.
 
-    :param cluster: None: nobody knows where the brokers are; `store`: likewise.
+    :param cluster: None if the connection is missing or wrong; `store`: likewise.
     :param facts: what Airflow knows of the archive.
     :param others: the other archives of this Airflow.
     """
@@ -42,13 +42,13 @@ def examine(
         return
     context = Context(archive, cluster, store, Ledger(store, archive.archive))
     if not neighbours and all(check.state != "problem" for check in of_store):
-        # Those of the same Airflow are known by name already; a store that does not work has been told of.
+        # Not after other findings: the archives of this Airflow are named already, and a store's problem too.
         yield from tried("neighbours", lambda: check_claims(context))
     yield from check_condition(_with_only(context, there), facts, bool(there))
 
 
 def _with_only(context: Context, topics: list[str]) -> Context:
-    """The archive of the topics that are there: a missing one hides nothing of the others."""
+    """The archive with the existing topics only: a missing topic must not hide the others."""
     source = context.archive.source
     if source.topics is None or not topics:
         return context
@@ -57,19 +57,19 @@ def _with_only(context: Context, topics: list[str]) -> Context:
 
 
 def check_format(archive: Archive) -> Iterator[Check]:
-    """Whether objects can be written as the YAML says."""
+    """Check that objects can be written as the YAML says."""
     settings = resolve(archive.settings)
     yield ok("format", f"{settings.format}, content {settings.content}, codec {settings.codec}")
 
 
 def check_claims(context: Context) -> Iterator[Check]:
-    """Topics that another archive, perhaps of another Airflow, has in the same place, or has left objects of."""
+    """Check for topics that another archive, perhaps of another Airflow, has in the same place, or has objects of."""
     for said in in_the_way(context, read_line(context), context.archive.source.topics or ()).values():
         yield problem("neighbours", said, "no run gets a plan")
 
 
 def check_neighbours(archive: Archive, others: Iterable[Archive]) -> Iterator[Check]:
-    """Archives of one topic: in one place they write the same keys, in one group they move each other's position."""
+    """Check archives of the same topic: in one place they write the same keys, in one group they share a position."""
     mine = {f"{archive.store.url.rstrip('/')}/{topic_prefix(topic)}" for topic in archive.source.topics or ()}
     for other in (other for other in others if other.archive != archive.archive):
         theirs = {f"{other.store.url.rstrip('/')}/{topic_prefix(topic)}" for topic in other.source.topics or ()}
@@ -77,15 +77,15 @@ def check_neighbours(archive: Archive, others: Iterable[Archive]) -> Iterator[Ch
             yield problem(
                 "neighbours",
                 f"archive {other.archive} has the same topics in the same place: {', '.join(shared)}",
-                "both write the same keys, and each takes the other's objects for strangers",
+                "both write the same keys, and each finds the other's objects unexplained",
                 "another `store.url` for one of them",
             )
         if _share_offsets(archive, other):
             yield problem(
                 "neighbours",
                 f"archive {other.archive} keeps its position in the same group, {archive.group}, for the same topics",
-                "each takes for archived what only the other has",
-                "leave `source.group` out in one of them (then it is archiver-<archive>), or another name",
+                "each skips the offsets that only the other has archived",
+                "leave out `source.group` in one of them (then it is archiver-<archive>), or choose another name",
             )
 
 

@@ -12,15 +12,15 @@ from kafka_archiver.plan import Chunk, Settings
 from kafka_archiver.steps.doctor.check import Check, ok, problem, tried, warning
 
 REGISTRY = "schema registry"
-# Looked at: so many topics, and of each so many partitions with so many offsets.
+# Topics to check, partitions of each topic, and offsets of each partition.
 TOPICS, PARTITIONS, OFFSETS = 20, 3, 5
 _PATIENCE_SECONDS = 5.0
 
 
 def check_registry(archive: Archive, cluster: Cluster | None, registry: Registry | None) -> Iterator[Check]:
-    """Everything about the registry that the archive names, if it names one.
+    """Check the registry that the archive names, if it names one.
 
-    :param cluster: None: nobody knows where the brokers are.
+    :param cluster: None if the brokers' connection is missing or wrong.
     """
     if registry is None:
         yield ok(REGISTRY, "not configured")
@@ -28,7 +28,7 @@ def check_registry(archive: Archive, cluster: Cluster | None, registry: Registry
     try:
         level = registry.compatibility()
     except ArchiverError as error:
-        means = "runs do without it, but what was encoded with its schemas can be read with them alone"
+        means = "runs do not need it, but values that were encoded with its schemas cannot be decoded without them"
         yield problem(REGISTRY, str(error), means)
         return
     yield ok(REGISTRY, f"{registry.url} answers; compatibility level {level}")
@@ -38,13 +38,13 @@ def check_registry(archive: Archive, cluster: Cluster | None, registry: Registry
     for topic in topics[:TOPICS]:
         yield from tried(f"schemas of {topic.name}", lambda: [_schemas(archive, cluster, registry, topic)])  # noqa: B023 - at once
     if len(topics) > TOPICS:
-        yield ok("schemas", f"only the first {TOPICS} of {len(topics)} topics were looked at")
+        yield ok("schemas", f"only the first {TOPICS} of {len(topics)} topics were checked")
 
 
 def _topics(archive: Archive, cluster: Cluster) -> Iterator[Topic]:
     wanted = archive.source.wanted
     for some in [wanted] if isinstance(wanted, re.Pattern) else [[name] for name in wanted]:
-        # The checks of the brokers have said what is wrong.
+        # The brokers' checks report these errors.
         try:
             yield from cluster.topics(some)
         except TransientError:
@@ -61,24 +61,24 @@ def _schemas(archive: Archive, cluster: Cluster, registry: Registry, topic: Topi
         if number is not None:
             found.setdefault(number, place)
     if not found:
-        return ok(name, "no schema's id in its newest records")
+        return ok(name, "no schema id in its newest records")
     schemas = {number: registry.schema(number) for number in sorted(found)}
     if missing := [number for number, schema in schemas.items() if schema is None]:
         return warning(
             name,
-            f"the value of {found[missing[0]]} begins like one with schema {missing[0]}, which {registry.url} does "
+            f"the value of {found[missing[0]]} begins like a value with schema {missing[0]}, which {registry.url} does "
             "not have",
-            "the archive keeps the value as it is, but without that schema nobody can decode it",
-            "name the registry that its producer uses in `source.registry`",
-            "bring the schema back under its id (the registry's import mode, or its topic `_schemas`)",
-            "nothing, if these values are not made by a registry's serializer: they only begin like it",
+            "the archive keeps the value as it is, but the value cannot be decoded without this schema",
+            "name the registry that the producer uses in `source.registry`",
+            "restore the schema under its id (the registry's import mode, or its topic `_schemas`)",
+            "nothing, if no serializer of a registry made these values: then they only begin like one",
         )
     shown = ", ".join(f"{number} ({schema.kind})" for number, schema in schemas.items() if schema)
     return ok(name, f"the schemas of its newest records are there: {shown}")
 
 
 def _newest(archive: Archive, cluster: Cluster, topic: Topic) -> Iterable[tuple[str, bytes]]:
-    """The values of a topic's newest records, each with its place."""
+    """The values of a topic's newest records, each with its partition and offset."""
     isolation = archive.source.isolation
     starts, ends = cluster.log_starts(topic.names), cluster.log_ends(topic.names, isolation)
     for partition in [n for n in topic.names if ends[n] > starts[n]][:PARTITIONS]:

@@ -8,7 +8,7 @@ from croniter import croniter  # type: ignore[import-untyped]
 
 from kafka_archiver.steps.doctor.check import Check, ok, problem, warning
 
-# An outage over a night, noticed in the morning, should not cost records.
+# Records should survive an outage of one night.
 INTERVALS = 6
 _FIRINGS = 200
 # Kafka's own default for message.timestamp.after.max.ms; before release 3.6 there was no limit.
@@ -17,14 +17,14 @@ _FOREVER = timedelta(days=365 * 100)
 
 
 def longest_interval(schedule: str) -> timedelta:
-    """The longest time between two runs of a cron schedule, as far as its next firings show."""
+    """The longest time between two runs of a cron schedule, among its next firings."""
     firings = croniter(schedule, datetime(2026, 1, 1, tzinfo=UTC))
     times: list[datetime] = [firings.get_next(datetime) for _ in range(_FIRINGS)]
     return max(later - earlier for earlier, later in pairwise(times))
 
 
 def check_retention(topic: str, settings: Mapping[str, str], schedule: str | None) -> Iterator[Check]:
-    """A topic's settings against the archive's schedule (None: by hand only)."""
+    """Check a topic's settings against the archive's schedule (None: by hand only)."""
     name = f"retention of {topic}"
     policies = set(settings.get("cleanup.policy", "delete").split(","))
     kept = int(settings.get("retention.ms", "-1"))
@@ -45,7 +45,7 @@ def check_retention(topic: str, settings: Mapping[str, str], schedule: str | Non
         yield warning(
             f"compaction of {topic}",
             f"cleanup.policy is {settings['cleanup.policy']}",
-            "of each key the older records may be gone before they are archived; their offsets are counted as absent",
+            "older records of a key may be gone before they are archived; their offsets count as absent",
             _alter(topic, f"min.compaction.lag.ms={7 * 86_400_000}"),
             "keep it, if the last record of each key is enough",
         )
@@ -68,25 +68,25 @@ def _kept(name: str, topic: str, kept: timedelta, schedule: str | None) -> Check
 
 
 def check_times(topic: str, settings: Mapping[str, str]) -> Check:
-    """Whose clock says in which hour a record is filed, and how far it may be wrong."""
+    """Check which clock gives the hour of a record, and how far it may be wrong."""
     name = f"timestamps of {topic}"
     if settings.get("message.timestamp.type", "CreateTime") != "CreateTime":
-        return ok(name, "LogAppendTime: the brokers' clock says in which hour a record is filed")
+        return ok(name, "LogAppendTime: the brokers' clock gives the hour of a record")
     ahead = int(settings.get("message.timestamp.after.max.ms", str(1 << 62)))
     if ahead > 24 * _AHEAD // timedelta(milliseconds=1):
         return warning(
             name,
-            "CreateTime, and the brokers take records with times far ahead (message.timestamp.after.max.ms)",
-            "a producer whose clock is wrong files records in hours to come, and hides what comes behind them from "
+            "CreateTime, and the brokers accept records with times far ahead (message.timestamp.after.max.ms)",
+            "records of a producer with a wrong clock are filed in future hours, and hide the records behind them from "
             "Kafka's time index: backfills of such hours stay incomplete",
             _alter(topic, f"message.timestamp.after.max.ms={_AHEAD // timedelta(milliseconds=1)}"),
             "keep it, if the producers' clocks can be trusted",
         )
-    return ok(name, f"CreateTime: the producers' clocks say it, at most {_spelt(timedelta(milliseconds=ahead))} ahead")
+    return ok(name, f"CreateTime: producers' clocks decide, at most {_spelt(timedelta(milliseconds=ahead))} ahead")
 
 
 def _spelt(time: timedelta) -> str:
-    """In the largest unit that it is a whole number of, down to seconds."""
+    """A time in the largest unit that gives a whole number, down to seconds."""
     units = {"day": timedelta(days=1), "hour": timedelta(hours=1), "minute": timedelta(minutes=1)}
     name, unit = next(
         ((n, u) for n, u in units.items() if time >= u and not time % u), ("second", timedelta(seconds=1))

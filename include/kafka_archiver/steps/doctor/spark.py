@@ -10,16 +10,16 @@ from kafka_archiver.steps.doctor.check import Check, ok, problem
 
 
 def check_submit(binary: str, environment: Mapping[str, str] = os.environ) -> Iterator[Check]:
-    """spark-submit and Java.
+    """Check spark-submit and Java.
 
-    :param binary: as the Spark connection names it.
+    :param binary: spark-submit, as the Spark connection names it.
     """
     place = shutil.which(binary, path=environment.get("PATH"))
     if place is None:
         yield problem(
             "spark-submit",
             f"{binary} is not on the PATH of this machine",
-            "the task `archive` fails; tasks run where Airflow's workers are, so try it there",
+            "the task `archive` fails; it runs on Airflow's workers, so try this command there",
             "pip install pyspark==4.2.0",
             "another `spark-binary` in the extra of the Spark connection",
         )

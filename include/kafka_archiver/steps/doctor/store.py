@@ -1,4 +1,4 @@
-"""The store: each kind of request is tried once, with objects of our own that are removed again."""
+"""The store: try each kind of request once, with objects that are removed again."""
 
 import uuid
 from collections.abc import Iterator
@@ -12,17 +12,17 @@ from kafka_archiver.store import PendingUpload, Store
 from kafka_archiver.store.base import MIN_PART
 from kafka_archiver.store.compare import Comparison, compare
 
-# Signed requests of clocks that differ by a quarter of an hour are refused.
+# S3 refuses signed requests if the clocks differ by 15 minutes.
 SKEW_NOTED, SKEW_TOO_MUCH = timedelta(seconds=30), timedelta(minutes=5)
 
 
 def check_store(store: Store, archive: str) -> Iterator[Check]:
-    """Everything about the store; where it cannot even be listed, that alone."""
+    """Check everything about the store. If it cannot be listed, only that."""
     prefix = probe_prefix(archive)
     try:
         list(store.list(prefix))
     except ArchiverError as error:
-        yield problem("store", str(error), "nothing else about the store could be tried")
+        yield problem("store", str(error), "the other checks of the store are skipped")
         return
     yield ok("store", f"{store.url} can be listed")
     key = f"{prefix}{uuid.uuid4()}"
@@ -31,7 +31,7 @@ def check_store(store: Store, archive: str) -> Iterator[Check]:
         yield from tried("put, get, head, list, delete", lambda: _objects(store, f"{key}-put"))
         yield from tried("multipart", lambda: _multipart(store, f"{key}-parts"))
     finally:
-        # A generator that nobody reads to its end is closed, and then may yield nothing more.
+        # Not `yield from`: a generator that is closed early must not yield here.
         left = list(tried("probe", lambda: _remove(store, key)))
     yield from left
 
@@ -39,12 +39,12 @@ def check_store(store: Store, archive: str) -> Iterator[Check]:
 def _create_only(store: Store, key: str) -> Iterator[Check]:
     name, first = "create-only", b"first"
     if not store.create(key, first):
-        yield problem(name, f"{key} cannot be created, for it is there already", "two doctors at once; ask again")
+        yield problem(name, f"{key} cannot be created: it exists already", "two doctors run at once; try again")
         return
     if store.create(key, b"second") or store.get(key) != first:
         yield problem(
             name,
-            "the store ignores `If-None-Match: *`: an object that was there was written again",
+            "the store ignores `If-None-Match: *`: an existing object was overwritten",
             "two planners at once could freeze different plans of one interval, and commit both",
             "a store, or a release of it, that has conditional writes",
             "until then never run one archive from two Airflows",
@@ -58,25 +58,24 @@ def _replace_only(store: Store, key: str) -> Iterator[Check]:
     name, newer = "replace-only", b"what somebody wrote since"
     known = store.version(key)
     if known is None:
-        yield problem(name, f"{key} was just written, and is not there", "nothing that is read can be relied on")
+        yield problem(name, f"{key} was just written, but is missing", "reads of this store cannot be trusted")
     elif not store.replace(key, newer, known.etag):
         yield problem(
             name,
             "the store refuses to replace an object by the ETag that it gave for it (`If-Match`)",
-            "no run can write on what is archived, so none comes to its end",
+            "no run can update intents, proofs and the progress, so no run can finish",
             "a store, or a release of it, that has conditional writes",
         )
     elif store.replace(key, b"by who has not read that", known.etag) or store.get(key) != newer:
         yield problem(
             name,
-            "the store ignores `If-Match`: an object was replaced by somebody who had read an older version of it",
-            "what one run has written on what is archived, another one that works beside it takes back: hours that "
-            "have records would be proved without them",
+            "the store ignores `If-Match`: a writer that had read an older version replaced an object",
+            "parallel runs overwrite each other's proofs and progress: hours would be proved without their records",
             "a store, or a release of it, that has conditional writes",
             "until then never run one archive from two Airflows, and clear no task of a run while another is at work",
         )
     else:
-        yield ok(name, "an object is replaced only by who has read it as it is")
+        yield ok(name, "an object is replaced only if it has not changed since it was read")
 
 
 def _objects(store: Store, key: str) -> Iterator[Check]:
@@ -97,23 +96,23 @@ def _objects(store: Store, key: str) -> Iterator[Check]:
     ]
     store.delete(key)
     if store.head(key) is not None:
-        wrong.append("delete leaves the object there")
+        wrong.append("delete does not remove the object")
     if wrong:
-        yield problem(name, "; ".join(wrong), "the archiver needs a store that shows at once what was written")
+        yield problem(name, "; ".join(wrong), "the archiver needs a store with read-after-write consistency")
     else:
-        yield ok(name, "each does what it should, at once")
+        yield ok(name, "each works, with immediate effect")
     if stat is not None:
         yield check_clock(stat.modified, before, after)
 
 
 def check_clock(theirs: datetime, before: datetime, after: datetime) -> Check:
-    """The store's time of an object that was written between two moments of ours. It counts in whole seconds."""
+    """Compare the store's time of an object, in whole seconds, with our clock before and after the write."""
     ahead, behind = theirs - after, before - theirs - timedelta(seconds=1)
     skew = max(ahead, behind, timedelta(0))
     found = f"the store's clock is {skew.total_seconds():.0f} s {'ahead of' if ahead > behind else 'behind'} ours"
     if skew < SKEW_NOTED:
         return ok("clocks", "the store's clock agrees with ours")
-    means = "requests are refused at 15 minutes, and a run could take an interval for over that is not"
+    means = "requests are refused at 15 minutes, and a run could plan an interval that is not over"
     choice = "synchronise this machine and the store with NTP"
     return (problem if skew > SKEW_TOO_MUCH else warning)("clocks", found, means, choice)
 
@@ -136,17 +135,17 @@ def _multipart(store: Store, key: str) -> Iterator[Check]:
         for what, right in (
             ("an upload is visible before it is completed", unseen),
             (f"the completed object is {whole}, not what was sent", whole.same),
-            ("aborting an upload leaves it there", aborted),
+            ("an aborted upload is still listed", aborted),
         )
         if not right
     ]
     if wrong:
-        yield problem(name, "; ".join(wrong), "objects could be half written, or never go away")
+        yield problem(name, "; ".join(wrong), "objects could be incomplete, or stay for ever")
     elif not listed:
         yield warning(
             name,
-            "the list of unfinished uploads does not show one",
-            "what killed jobs had sent cannot be found again",
+            "the list of unfinished uploads does not show an unfinished upload",
+            "uploads of killed jobs cannot be found and removed",
             "a lifecycle rule that aborts incomplete uploads after a day or two",
         )
     else:
@@ -156,11 +155,11 @@ def _multipart(store: Store, key: str) -> Iterator[Check]:
 def _kind(upload: PendingUpload, whole: Comparison, etag: str) -> str:
     """How the store's objects are compared with what was sent."""
     if upload.checked and whole.by == "checksum":
-        return "the store checks the CRC-32 of every part and object, and keeps it"
+        return "the store checks and keeps the CRC-32 of every part and object"
     parts = "checks the CRC-32" if upload.checked else "checks the MD5"
     if etag == upload.md5_etag:
         return f"the store {parts} of every part; objects are compared by their ETags"
-    return f"the store {parts} of every part; its ETags are no MD5s, so what a killed job left is read to be compared"
+    return f"the store {parts} of every part; its ETags are no MD5s, so objects of killed jobs are compared by reading"
 
 
 def _remove(store: Store, key: str) -> Iterator[Check]:

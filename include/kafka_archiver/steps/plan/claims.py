@@ -1,4 +1,4 @@
-"""Whose a topic is: of two archives that had it in one place, each would overwrite the other's objects."""
+"""Which archive has a topic: two archives of one topic in one place would overwrite each other's objects."""
 
 from collections.abc import Iterable, Mapping
 
@@ -13,18 +13,18 @@ _REQUESTS = 16
 
 
 def claim_topics(context: Context, line: Line, topics: Iterable[str]) -> None:
-    """Take these topics for the archive, all or, but for a race, none.
+    """Claim these topics for the archive: all or, except in a race, none.
 
-    With every plan, since a claim may be gone, or somebody else's by now.
+    Called for every plan: a claim may have been deleted, or be another archive's by now.
 
-    :raises PolicyError: as of `require_own`.
+    :raises PolicyError: as `require_own`.
     """
     free = require_own(context, line, topics)
     _refuse(_foreign(context, dict(zip(free, each(context.ledger.claim, free, _REQUESTS), strict=True))))
 
 
 def require_own(context: Context, line: Line, topics: Iterable[str]) -> list[str]:
-    """Those of the topics that are nobody's yet; the others are this archive's. Writes nothing.
+    """The topics that no archive has claimed yet; the others are this archive's. Writes nothing.
 
     :raises PolicyError: another archive has one of them in the same place, or has left objects of it there.
     """
@@ -34,12 +34,12 @@ def require_own(context: Context, line: Line, topics: Iterable[str]) -> list[str
 
 
 def in_the_way(context: Context, line: Line, topics: Iterable[str]) -> dict[str, str]:
-    """The topics that the archive cannot take, with what is in its way."""
+    """The topics that the archive cannot take, each with the reason."""
     return _in_the_way(context, line, _owners(context, topics))
 
 
 def _owners(context: Context, topics: Iterable[str]) -> dict[str, str | None]:
-    """Which archive has each topic in this place; None: none."""
+    """The archive that has each topic in this place; None: no archive has it."""
     wanted = sorted(topics)
     return dict(zip(wanted, each(context.ledger.claimed, wanted, _REQUESTS), strict=True))
 
@@ -47,9 +47,9 @@ def _owners(context: Context, topics: Iterable[str]) -> dict[str, str | None]:
 def _in_the_way(context: Context, line: Line, owners: Mapping[str, str | None]) -> dict[str, str]:
     own = {p.topic for p in line.settled.partitions} | {p.topic for w in line.waiting for p in w.plan.partitions}
     new = [topic for topic, owner in owners.items() if owner is None and topic not in own]
-    # Two short listings, and for a new topic only.
+    # Two short listings, only for new topics.
     keys = dict(zip(new, each(lambda topic: _object_of(context, topic), new, _REQUESTS), strict=True))
-    # Who wrote them has claimed the topic before: it may have been another planner of this archive, meanwhile.
+    # Claims are written before objects. If another planner of this archive wrote the objects, the claim exists now.
     now = {**owners, **_owners(context, [topic for topic, key in keys.items() if key])}
     left = {t: _left(context.store.url, t, key) for t, key in keys.items() if key and now[t] is None}
     return _foreign(context, now) | left
@@ -76,17 +76,17 @@ def _refuse(said: Mapping[str, str]) -> None:
 def _claimed_by(url: str, topic: str, owner: str) -> str:
     places = [topic_prefix(topic), topic_prefix(topic, dead_letter=True), ledger_prefix(owner)]
     return (
-        f"archive {owner} has topic {topic} in the same place, {url}: both would write the same keys. Give one of "
-        f"them another `store.url`; if {owner} was renamed, give it its name back. Only if it is gone for good, or "
-        f"never ran: move away what is below {' and '.join(f'{url}/{place}' for place in places)} (Kafka may not have "
-        f"it any more), then delete {url}/{claim_document(topic)}"
+        f"archive {owner} has topic {topic} in the same place, {url}: both would write the same keys. Give one of them "
+        f"another `store.url`; if {owner} was renamed, give it its name back. Only if {owner} is gone for good, or "
+        f"never ran: move the objects below {' and '.join(f'{url}/{place}' for place in places)} to another place "
+        f"(Kafka may not have the records any more), then delete {url}/{claim_document(topic)}"
     )
 
 
 def _left(url: str, topic: str, key: str) -> str:
     return (
-        f"nobody has topic {topic} in this place, {url}, but objects of it are there ({key}), and this archive would "
-        "write the same keys. Give it another `store.url`; if it was renamed, give it its name back. Only if the "
-        "archive that wrote them is gone for good: move them away first, and its ledger (Kafka may not have them any "
-        "more)"
+        f"no archive has topic {topic} in this place, {url}, but objects of it are there ({key}), and this archive "
+        "would write the same keys. Give this archive another `store.url`; if it was renamed, give it its name back. "
+        "Only if the archive that wrote the objects is gone for good: first move its objects and its ledger to another "
+        "place (Kafka may not have the records any more)"
     )

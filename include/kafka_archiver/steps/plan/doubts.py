@@ -16,12 +16,12 @@ def doubts(
     starts: Mapping[TopicPartition, int],
     highs: Mapping[TopicPartition, LogEnd],
 ) -> dict[TopicPartition, str]:
-    """Why a log cannot be the archived one, of those that are not.
+    """For each log that cannot be the archived one, the reason.
 
     :raises TransientError: a log gave no answer in time.
     """
     same = [p for p in expected.partitions if p.name in starts and ids[p.topic] == p.topic_id and p.reached]
-    # Where the scheduled runs themselves stand behind the log's end, the policies see it.
+    # If the scheduled runs' own position is past the log's end, the policies handle it.
     ended = {p.name: _ended(p, highs[p.name].offset) for p in same if (p.next or 0) <= highs[p.name].offset < p.reached}
     known = {p.name: p for p in same if p.reached <= highs[p.name].offset}
     cut = cuts(cluster, {name: LogEnd(p.reached, p.leader_epoch) for name, p in known.items()}, highs)
@@ -37,13 +37,13 @@ def doubts(
 def shortened(
     cluster: Cluster, expected: Progress, ids: Mapping[str, str], highs: Mapping[TopicPartition, LogEnd]
 ) -> set[TopicPartition]:
-    """Logs that ended before what an earlier planner had seen, and no run has: what was between is gone.
+    """Logs that lost offsets which an earlier planner saw and no run has.
 
     :raises TransientError: a log gave no answer in time.
     """
     known = {(*p.name, p.generation): p for p in expected.partitions if ids.get(p.topic) == p.topic_id}
     ends: dict[TopicPartition, LogEnd] = {}
-    # The highest of each log the last.
+    # Sorted, so that the highest watermark of each log wins.
     for high in sorted(high for mark in expected.marks for high in mark.high):
         mine = known.get(high[:3])
         if mine and mine.name in highs and high.offset > mine.reached:
@@ -61,6 +61,6 @@ def _ended(known: PartitionProgress, end: int) -> str:
 def _cut(known: PartitionProgress) -> str:
     return (
         f"the log of {known.name} is not the one that was archived: it was archived up to {known.reached} under leader "
-        f"epoch {known.leader_epoch}, and what has these offsets now was written later. An unclean leader election "
-        "cut the log, and it has grown since."
+        f"epoch {known.leader_epoch}, and the records at these offsets now were written later. An unclean leader "
+        "election cut the log, and it has grown since."
     )

@@ -14,8 +14,8 @@ from kafka_archiver.steps.plan.survey import survey
 class Preview(Value):
     """The plan that an interval has, or would get now. `chunks`: units of work, and of objects.
 
-    `exists`: the interval has this plan already. `next_run_stops_at`: what a replay says nothing of.
-    `finished_first`: unfinished runs, in the order in which a run would finish them before its own.
+    `exists`: the interval has this plan already. `next_run_stops_at`: only then; without a plan, the preview fails.
+    `finished_first`: the unfinished runs that a run would finish before its own, in order.
     """
 
     archive: str

@@ -1,4 +1,4 @@
-"""Policies that a person chose for one DAG run: when they decide something, and when nothing."""
+"""Policies that a person chose for one DAG run, but that would decide nothing."""
 
 from collections.abc import Mapping
 
@@ -10,11 +10,11 @@ from kafka_archiver.steps.line import read_line
 
 
 def refuse_idle_choices(context: Context, interval: Interval, chosen: Mapping[str, str]) -> None:
-    """Stop a DAG run whose choices would change nothing, and say when they will.
+    """Stop a DAG run whose choices would change nothing, and say when they would.
 
-    A choice is made when an interval is planned, or read. A replay of a run that is final makes none, unless runs
-    that are not finished come first: a run that was triggered with a date, cleared with another conf, or waited while
-    its interval was planned. One that is triggered without a date has an interval of its own if need be.
+    Policies decide when an interval is planned or read. A replay of a final run decides nothing, unless it finishes
+    unfinished runs first. Such DAG runs were triggered with a date, cleared with another conf, or waited while their
+    interval was planned; a DAG run that is triggered without a date gets its own interval if needed.
 
     :raises ConfigError: the interval's run is committed, and was planned with other choices.
     """
@@ -29,13 +29,13 @@ def refuse_idle_choices(context: Context, interval: Interval, chosen: Mapping[st
     if idle:
         raise ConfigError(
             f"the run's `policies` {idle} decide nothing: interval {interval} was planned at "
-            f"{isoformat(own.planned_at)} already, and its run {own.run} is final. {_when(interval)}"
+            f"{isoformat(own.planned_at)}, and its run {own.run} is final. {_when(interval)}"
         )
 
 
 def _when(planned: Interval) -> str:
-    """When a choice for one DAG run decides something; `planned` is an interval that has a plan."""
+    """When the choices of a DAG run would decide something; `planned` is an interval that has a plan."""
     return (
         f"A run of the interval from {isoformat(planned.start)} replays its plan. Trigger the DAG without a date: such "
-        "a run plans what there is now, and so does the next one of the schedule"
+        "a run plans what is in Kafka now, and so does the next scheduled run"
     )

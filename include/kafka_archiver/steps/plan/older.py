@@ -1,7 +1,7 @@
 """What Kafka's time index can prove: that everything before an offset is older than an hour.
 
-The index is exact in this one direction: the first record at or after a time has only older ones before it. Of what
-comes behind it nothing is known, for one record of a wrong clock hides all that follows.
+The index is exact in one direction only: all records before the first record at or after a time are older than it.
+About the records behind it the index proves nothing: one record with a wrong clock hides all that follow.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -12,7 +12,7 @@ from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.progress import Older
 from kafka_archiver.ranges import Range, TopicPartition, subtract
 
-# Where several records of one batch have the time that is asked for, brokers may give the last of them.
+# If several records of one batch have the requested time, brokers may return the last of them.
 MARGIN_MS = 1000
 
 
@@ -23,11 +23,11 @@ def older(
     known: Mapping[TopicPartition, Older],
     now: datetime,
 ) -> dict[TopicPartition, Older]:
-    """Before which hour all of these offsets are: the first hour at whose start the log has none of them.
+    """The hour before which the records at all of these offsets are.
 
-    Of what the log does not have any more, what was known before still holds. What is gone and was never asked about
-    may be of any hour up to now; later ones are judged as of a moment at which it was gone. Of a log that loses
-    something meanwhile nothing is said.
+    For offsets that the log no longer has, earlier answers still hold. Offsets that are gone and that no planner asked
+    about may belong to any hour up to now; later hours are judged as of a moment at which they were gone. A log that
+    loses offsets meanwhile gets no answer.
 
     :param starts: where each log began when it was looked at.
     :param known: what earlier planners found out.
@@ -64,28 +64,28 @@ def _hours(cluster: Cluster, ends: Mapping[TopicPartition, int]) -> dict[TopicPa
         for hour in set(middle.values()):
             names = [name for name in searched if middle[name] == hour]
             time = hour * MS_PER_HOUR - MARGIN_MS
-            # What an open transaction has is among them, too.
+            # Including records of open transactions.
             found = cluster.offsets_at(names, max(time, 0), "read_uncommitted")
             for name, offset in found.items():
-                # That there is none is believed when no time is late enough: the brokers may not see it (`hidden`).
+                # The answer "none" counts only if no time is late enough: the brokers may not see a record (`hidden`).
                 if latest[name] < time if offset is None else offset >= ends[name]:
                     high[name] = hour
                 else:
                     low[name] = hour + 1
-    # A record of the year 9999 among them leaves no hour that could be complete.
+    # With a record of the year 9999, no hour can be complete.
     return {name: min(hour, LAST_MS // MS_PER_HOUR) for name, hour in low.items()}
 
 
 def hidden(cluster: Cluster, found: Mapping[TopicPartition, int | None], milliseconds: int) -> set[TopicPartition]:
-    """Where records of a time or later may be, although the brokers know of none.
+    """The logs that may have records of this time or later although the brokers found none.
 
-    A broker looks in the first segment alone whose latest time is late enough. Where `delete_records` let the log
-    begin in its middle, what has that time may be gone, and what comes behind it is hidden.
+    A broker searches only the first segment whose latest time is late enough. If `delete_records` let the log begin in
+    the middle of that segment, the record with that time may be gone, and later segments are not searched.
 
-    :param found: what the brokers answered to `offsets_at` for this time.
+    :param found: the brokers' answers to `offsets_at` for this time.
     """
     nothing = [name for name, offset in found.items() if offset is None]
-    # There may be one, of an open transaction.
+    # An open transaction may have such a record.
     open_ones = cluster.offsets_at(nothing, milliseconds, "read_uncommitted")
     unknown = [name for name in nothing if open_ones[name] is None]
     latest = latest_times(cluster, unknown, LAST_MS)
@@ -95,7 +95,7 @@ def hidden(cluster: Cluster, found: Mapping[TopicPartition, int | None], millise
 def latest_times(cluster: Cluster, names: Collection[TopicPartition], at_worst: int) -> dict[TopicPartition, int]:
     """The latest timestamp of each log; -1 for an empty one.
 
-    :param at_worst: what is said where the brokers do not: they keep it back while its record is not replicated.
+    :param at_worst: used if the brokers give no time: they hold it back until the record is replicated.
     """
     latest = cluster.latest_times(names)
     silent = [name for name in names if latest[name] < 0]

@@ -27,13 +27,13 @@ CLOCK_SKEW = timedelta(minutes=5)
 
 
 def plan(context: Context, interval: Interval, origin: Origin) -> Work:
-    """Make sure that the interval has a plan, and say what is to be done.
+    """Make sure that the interval has a plan. Returns the work of this DAG run.
 
-    Runs that were planned and not settled are finished first. An interval that has a plan already is replayed by it.
-    Of two planners at once one wins; the other looks again from the start.
+    Planned runs that are not settled are finished first. An interval that has a plan already is replayed. If two
+    planners work at once, one wins and the other starts again.
 
     :raises PolicyError: the brokers' state needs a person's decision.
-    :raises ConfigError: the archive's settings name a format or codec that there is not.
+    :raises ConfigError: the archive's settings name a format or codec that does not exist.
     """
     now = context.clock()
     if interval.end > now + CLOCK_SKEW:
@@ -46,7 +46,7 @@ def plan(context: Context, interval: Interval, origin: Origin) -> Work:
         line = tidy(context, read_line(context))
         own = _own(context, line, interval)
         if own:
-            log.info("interval %s has a plan of %s already: replaying it", interval, f"{own.planned_at:%Y-%m-%d %H:%M}")
+            log.info("interval %s was planned at %s: replaying it", interval, f"{own.planned_at:%Y-%m-%d %H:%M}")
             return work(context, line.unfinished, own)
         try:
             proposed = _propose(context, interval, origin, line)
@@ -68,21 +68,21 @@ def plan(context: Context, interval: Interval, origin: Origin) -> Work:
 def _own(context: Context, line: Line, interval: Interval) -> Plan | None:
     """The plan that the interval has.
 
-    :raises PolicyError: it is of another schedule.
+    :raises PolicyError: the plan is of another schedule.
     """
     waiting = [w.plan for w in line.waiting if w.plan.interval.id == interval.id and w.outcome in (None, "committed")]
     own = waiting[-1] if waiting else context.ledger.current(interval.id)
     if own and own.interval != interval:
         raise PolicyError(
             f"run {own.run} is planned for {own.interval}, but this DAG run is about {interval}: the schedule was "
-            "changed. What the planned run has is archived; backfill the rest with intervals that start elsewhere, "
-            "or under the old schedule"
+            "changed. The offsets of the planned run are archived; backfill the rest with intervals that start "
+            "elsewhere, or under the old schedule"
         )
     return own
 
 
 def has_newer(context: Context, interval: Interval, moment: datetime) -> bool | None:
-    """Whether the interval's plan was made after a moment, and so has what was there then; None: it has no plan."""
+    """Whether the interval's plan was made after a moment, and so covers Kafka's state then; None: it has no plan."""
     own = _own(context, read_line(context), interval)
     return None if own is None else own.planned_at >= moment
 
@@ -100,7 +100,7 @@ def propose(context: Context, interval: Interval, origin: Origin) -> Plan:
 
 def _propose(context: Context, interval: Interval, origin: Origin, line: Line) -> Plan:
     archive = context.archive
-    # Whatever can be known of a plan that could not be finished is known now.
+    # First, so that a format that cannot be written fails before anything is planned.
     settings = resolve(archive.settings)
     if members := context.cluster.members(archive.group):
         raise PolicyError(live_members(archive.group, members))
@@ -147,9 +147,9 @@ def _backfill(context: Context, interval: Interval, found: Survey, known: Known)
 
 
 def live_members(group: str, members: list[str]) -> str:
-    """What it means that a group has members."""
+    """The message about a group with members."""
     return (
         f"group {group} has live members: {', '.join(members[:5])}. The archive keeps its position in this "
-        "group, and nobody else may commit there; stop those consumers or give the archive a group of its own "
+        "group, and no other client may commit there; stop these consumers or give the archive a group of its own "
         "(source.group)"
     )

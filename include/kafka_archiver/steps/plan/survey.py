@@ -1,4 +1,4 @@
-"""What the brokers say of an archive's partitions at planning, and at which moment."""
+"""The state of an archive's partitions at planning, as the brokers give it, with its time."""
 
 import logging
 import re
@@ -32,11 +32,11 @@ TRIES = 5
 
 
 class OvertakenError(TransientError):
-    """Others have gone on while we were looking."""
+    """Another process has changed the ledger or the group during the survey."""
 
 
 class Survey(NamedTuple):
-    """Every partition, sorted. Whatever was committed at `at` lies between what was seen of its log's ends."""
+    """Every partition, sorted. All records committed at `at` lie between the log starts and high watermarks seen."""
 
     seen: list[PartitionState]
     at: Moment
@@ -46,7 +46,7 @@ def survey(context: Context, line: Line, expected: Progress) -> Survey:
     """The partitions as the brokers describe them.
 
     :param expected: the progress once everything that is planned is settled.
-    :raises PolicyError: topics that were archived before have vanished.
+    :raises PolicyError: the brokers do not show topics that were archived before.
     """
     found = look(context, line, expected)
     refuse_hidden_topics(context, expected, found.seen)
@@ -57,7 +57,7 @@ def look(context: Context, line: Line, expected: Progress) -> Survey:
     """Ask the brokers.
 
     :param expected: the progress once the unfinished runs of the line are finished.
-    :raises TransientError: a topic changed meanwhile.
+    :raises TransientError: a topic changed during the survey.
     :raises PermanentError: the planner's clock and the store's differ by too much.
     """
     source, cluster = context.archive.source, context.cluster
@@ -65,7 +65,7 @@ def look(context: Context, line: Line, expected: Progress) -> Survey:
     ids = {t.name: t.id for t in topics}
     names = [name for topic in topics for name in topic.names]
     positions = cluster.positions(context.archive.group, names)
-    # In this order: what is between the start and the end of a log was there at the moment between.
+    # The order matters: starts, then the clock, then ends. So the log had everything in between at that moment.
     starts = cluster.log_starts(names)
     at = moment(context)
     highs = cluster.high_watermarks(names)
@@ -73,7 +73,7 @@ def look(context: Context, line: Line, expected: Progress) -> Survey:
     begins = _begins(context, starts, {name: min(end, highs[name].offset) for name, end in ends.items()})
     if cluster.topics(source.wanted) != topics:
         raise TransientError(
-            "a topic was made, deleted or enlarged while its offsets were asked for; the next attempt sees all of it"
+            "a topic was created, deleted or enlarged while its offsets were read; the next attempt sees all of it"
         )
     doubted = doubts(cluster, expected, ids, starts, highs)
     cut = shortened(cluster, expected, ids, highs)
@@ -98,7 +98,7 @@ def look(context: Context, line: Line, expected: Progress) -> Survey:
 
 
 class _Ours:
-    """Whether the group stands where the archive has left it, or where a run starts that may not have moved it yet."""
+    """Whether the group stands where the archive left it, or at the start of a run that may not have moved it yet."""
 
     def __init__(self, context: Context, line: Line, expected: Progress) -> None:
         self._archive, self._last = context.archive, line.last
@@ -107,9 +107,9 @@ class _Ours:
         self._waiting = planned(line, forward=True)
 
     def has(self, name: TopicPartition, place: Position | None) -> bool:
-        """Of one partition, where the group stands there.
+        """Whether that is so for one partition.
 
-        :raises OvertakenError: a run that the line does not have has put it there.
+        :raises OvertakenError: a run that is not in the line put the group there.
         """
         if place and (number := number_of(place.stamp, self._archive.archive)):
             if number > self._last:
@@ -118,8 +118,7 @@ class _Ours:
         now, settled = self._expected.get(name), self._settled.get(name)
         waiting = [p for p in self._waiting.get(name, []) if now and p.generation == now.generation]
         if place:
-            # Not moved yet from where it stood when these were planned: found there, put there by hand before, or
-            # decided.
+            # Not moved yet since these plans were made: it stands at a plan's start, or where a policy found it.
             return any(place.offset in (p.start, p.stood) for p in waiting)
         # No run has put it anywhere yet.
         begun = settled and now and settled.next is not None and settled.generation == now.generation
@@ -140,16 +139,16 @@ def planned(line: Line, forward: bool = False) -> dict[TopicPartition, list[Part
 def _unknown(archive: Archive, last: int, number: int, name: TopicPartition, place: Position) -> str:
     return (
         f"run {number} of archive {archive.archive} has put group {archive.group} to {place.offset} in {name}, and the "
-        f"ledger's line ended at {last} when it was read. Unless that is a run of just now, the ledger is older than "
-        "the group: was it restored from a backup? Then "
+        f"ledger's line ended at {last} when it was read. Unless that run has just been made, the ledger is "
+        "older than the group: was it restored from a backup? Then "
         f"`kafka-consumer-groups --bootstrap-server BROKERS --delete --group {archive.group}` and "
-        f"{run_now(archive.archive)} archive again what it does not know; the audit names the objects that nobody "
-        "knows any more"
+        f"{run_now(archive.archive)} archive again what the ledger does not know; the audit names the objects that "
+        "no document explains any more"
     )
 
 
 def _stable_ends(context: Context, highs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-    """The ends up to which may be read: waits a little for the transactions that were open."""
+    """The ends up to which records may be read. Waits up to `source.settle` seconds for open transactions."""
     source = context.archive.source
     if source.isolation == "read_uncommitted":
         return dict(highs)
@@ -162,7 +161,7 @@ def _stable_ends(context: Context, highs: Mapping[TopicPartition, int]) -> dict[
         if (left := until - time.monotonic()) <= 0:
             log.info(
                 "open transactions hold back %d partitions, %s among them, for more than %g s (source.settle): a later "
-                "run takes what they hold back, and closes the hours as of now",
+                "run archives the held-back offsets, and closes the hours as of now",
                 len(behind),
                 behind[0],
                 source.settle,
@@ -186,10 +185,10 @@ def _begins(
 def interval_offsets(
     cluster: Cluster, seen: Sequence[PartitionState], interval: Interval, isolation: str, disorder: timedelta | None
 ) -> dict[TopicPartition, Range]:
-    """What Kafka's time index puts into an interval: no evidence of anything, but where most of its records are.
+    """The offsets that Kafka's time index puts into an interval: most of its records, but no proof of anything.
 
-    :param disorder: what the archive assumes of the order of times: then so much on both sides, and some records
-        behind, which tell whether what stopped there was but one record of a wrong clock.
+    :param disorder: what the archive assumes about the order of times. Then the range is that much wider on both sides,
+        with some records behind it, which show whether only one record with a wrong clock ended the range.
     """
     names = [state.name for state in seen]
     wider = disorder or timedelta(0)
@@ -207,7 +206,7 @@ def interval_offsets(
 
 
 def refuse_hidden_topics(context: Context, expected: Progress, seen: Sequence[PartitionState]) -> None:
-    """A topic that the pattern matched and the brokers do not show any more: hours would look complete without it."""
+    """Refuse to plan if the brokers no longer show an archived topic of the pattern: hours would look complete."""
     pattern = context.archive.source.pattern
     visible = {state.name.topic for state in seen}
     gone = sorted({p.topic for p in expected.partitions if p.topic not in visible})

@@ -1,4 +1,4 @@
-"""Repair: what the audit finds wrong is put right where that can be done, and put on record where it cannot."""
+"""Repair: correct what the audit finds wrong, or record it as lost."""
 
 from collections.abc import Sequence
 
@@ -16,11 +16,11 @@ __all__ = ["Repairs", "derive", "find", "lose", "restore", "write_again"]
 
 
 def write_again(context: Context, runs: Sequence[str]) -> Work:
-    """What a DAG run has to do to write again what is missing of these runs' objects, as long as Kafka has it."""
+    """The work of a DAG run that writes missing objects of these runs again, as long as Kafka has the records."""
     line = tidy(context, read_line(context))
     plans = list({plan.run: plan for plan, _ in (counting(context, line, run) for run in runs)}.values())
     if not plans:
-        raise ConfigError(f"no run of archive {context.archive.archive} to write again was named")
+        raise ConfigError(f"no run of archive {context.archive.archive} is given; expected the runs to write again")
     *others, own = plans
     found = work(context, [*(p for p in line.unfinished if p not in plans), *others], own)
     ours = {plan.run for plan in plans}

@@ -1,4 +1,4 @@
-"""Proofs, progress and what settling did, computed again from the committed runs, and written where they differ."""
+"""Compute proofs, progress and `settled.json` again from the committed runs, and write those that differ."""
 
 import logging
 from collections.abc import Iterator
@@ -19,9 +19,9 @@ log = logging.getLogger(__name__)
 
 
 def derive(ledger: Ledger) -> list[str]:
-    """Write what is wrong or missing. Returns the keys; what runs at work have written meanwhile is left alone.
+    """Write the wrong and missing documents. Returns their keys. Keeps what runs at work have written meanwhile.
 
-    :raises IntegrityError: a document from which they are computed is not the one that was committed.
+    :raises IntegrityError: a document of a committed run is not the one that was committed.
     """
     return list(_derive(ledger))
 
@@ -49,7 +49,7 @@ def _parsed(ledger: Ledger, data: bytes | None) -> Progress | None:
 
 
 def _settled(ledger: Ledger, progress: Progress | None) -> int:
-    """How many runs of the line are settled; without the progress, up to the last one that says what that did."""
+    """The number of settled runs; without the progress, up to the last run with a `settled.json`."""
     if progress:
         done = sum("settled" in found for found in ledger.runs().values())
         return settled_runs(progress.settled, max(ledger.numbers(), default=0), done)
@@ -68,7 +68,7 @@ def _settle(ledger: Ledger, replay: Replay, number: int) -> Iterator[str]:
     if plan is None or made is None:
         what = f"place {number} of the line" if plan is None else f"the commit of run {plan.run}"
         raise IntegrityError(
-            f"{what} of archive {ledger.archive} is gone, and nobody can say what its hours are: restore it from a "
+            f"{what} of archive {ledger.archive} is gone, so its hours are unknown: restore the document from a "
             "version or copy of the store"
         )
     one = settling(ledger, replay.progress, plan, made)
@@ -100,7 +100,7 @@ def _mend(ledger: Ledger, books: Books, hour: int | None, settled: int) -> Itera
     ours = (given, books.contributions(given))
     if theirs and facts(theirs) == facts(ours):
         return
-    # First without pages, which the proof that is there may name; then they take their places beside one that is whole.
+    # First without pages, because the stored proof may name the old ones; then the pages, beside a sound proof.
     proof: HourProof = given.model_copy(update={"runs": ours[1], "pages": (), "replaced": ()})
     if ledger.put_hour(proof, Stored(None, found and found.etag)):
         yield key

@@ -1,4 +1,4 @@
-"""What a repair would do: from the audit's findings, the plans that are open, and what Kafka still has."""
+"""What a repair would do, by the audit's findings, the open plans, and the offsets that Kafka still has."""
 
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
@@ -26,12 +26,12 @@ Objects = Mapping[str, tuple[ObjectEntry, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Repairs:
-    """What there is to do.
+    """The actions of a repair.
 
-    `again`: by run, the objects that are written again from Kafka. `lost`: by run, those that Kafka has not, which go
-    on record as lost. `anew`: runs that cannot be finished as they were planned, each with the reason; they are planned
-    again. `derived`: keys of documents that are computed again. `restored`: those of runs that the others give.
-    `left`: what a repair can do nothing about.
+    `again`: by run, the objects to write again from Kafka. `lost`: by run, the objects that Kafka no longer has, to
+    record as lost. `anew`: runs that cannot be finished as planned, each with the reason, to plan again. `derived`:
+    keys of documents to compute again. `restored`: keys of documents to restore from a run's other documents. `left`:
+    findings that cannot be repaired.
     """
 
     again: Objects
@@ -43,7 +43,7 @@ class Repairs:
 
     @property
     def lost_rows(self) -> int:
-        """How many records go on record as lost."""
+        """The number of records that would be recorded as lost."""
         return sum(o.rows for entries in self.lost.values() for o in entries)
 
     def __bool__(self) -> bool:
@@ -51,11 +51,11 @@ class Repairs:
 
 
 def find(context: Context, report: Report, given_up: Collection[str] = ()) -> Repairs:
-    """What there is to do.
+    """Find the actions of a repair.
 
     :param report: of an audit of the archive, just now.
     :param given_up: keys of objects that a person has given up, whatever Kafka has.
-    :raises ConfigError: one of these is not missing or damaged.
+    :raises ConfigError: one of these objects is not missing or damaged.
     """
     unreadable = [f.where for f in report.findings if f.kind == "unreadable" and _is_derived(f.where)]
     derived = (*(f.where for f in report.findings if f.kind in _DERIVED), *unreadable)
@@ -70,7 +70,7 @@ def find(context: Context, report: Report, given_up: Collection[str] = ()) -> Re
     damaged = [*_promised(context, report, unsound), *_unfinished(context, line, anew)]
     on_record = {f.where for f in report.findings if f.kind == "lost"}
     if unknown := set(given_up) - {entry.key for _, entry in damaged} - on_record:
-        raise ConfigError(f"{min(unknown)} is neither missing nor damaged, or no object of archive {report.archive}")
+        raise ConfigError(f"{min(unknown)} is neither missing nor damaged, or not of archive {report.archive}")
     there = _in_kafka(context, {plan.run: plan for plan, _ in damaged}.values())
     again: dict[str, tuple[ObjectEntry, ...]] = {}
     lost: dict[str, tuple[ObjectEntry, ...]] = {}
@@ -83,8 +83,8 @@ def find(context: Context, report: Report, given_up: Collection[str] = ()) -> Re
 
 
 def _unsound(report: Report, derived: Collection[str]) -> set[str]:
-    """The intervals of the runs whose own documents have to be mended first. Without those nobody knows what is to be
-    there: another revision's objects may count, or may be gone because they do not."""
+    """The intervals of runs whose own documents have to be repaired first. Without sound documents it is unknown which
+    revision's objects count."""
     places = (split_run_document(report.archive, f.where) for f in report.damage if f.where not in derived)
     known = {f.run for f in report.damage if f.run and f.kind not in _OBJECTS}
     return {_interval(run) for run in known | {place[0] for place in places if place and place[1] != "settled"}}
@@ -95,13 +95,13 @@ def _interval(run: str | None) -> str:
 
 
 def _line(context: Context, unsound: Collection[str]) -> Line:
-    """The line; of all runs, where the summary of the settled ones cannot be read and is computed again."""
+    """The line; if the progress cannot be read and is computed again, with all runs as waiting."""
     beginning = Progress(archive=context.archive.archive)
     for settled in None, beginning:
         with suppress(DocumentError):
             line = read_line(context, settled)
             return Line(line.settled, [w for w in line.waiting if w.plan.interval.id not in unsound])
-    # A plan of it cannot be read.
+    # A plan in the line cannot be read.
     return Line(beginning, [])
 
 
@@ -123,13 +123,13 @@ def _promised(context: Context, report: Report, unsound: Collection[str]) -> Ite
             manifests[run] = plan, {o.key: o for o in manifest.stored}
         plan, entries = manifests[run]
         entry = entries.get(finding.where)
-        # What somebody wrote again with the same bytes, as a copy of the bucket has it, is as promised.
+        # An object with the same bytes but another ETag, as in a copy of the bucket, is as promised.
         if entry and not is_there(context.store, entry):
             yield plan, entry
 
 
 def _unfinished(context: Context, line: Line, anew: Mapping[str, str]) -> Iterable[tuple[Plan, ObjectEntry]]:
-    """The objects of runs that are not final and have said what they wrote."""
+    """The missing and damaged objects of runs that are not final and have a manifest."""
     for waiting in line.waiting:
         plan = waiting.plan
         if waiting.is_open and waiting.outcome is None and plan.run not in anew:
@@ -145,9 +145,9 @@ def _not_there(context: Context, manifest: Manifest | None) -> list[ObjectEntry]
 
 
 def _unfinishable(context: Context, line: Line) -> Iterable[tuple[str, str]]:
-    """Runs that nobody can finish as they were planned."""
+    """Runs that cannot be finished as planned, each with the reason."""
     for plan in line.unfinished:
-        # What is written already needs nothing but its commit.
+        # A written run only needs its commit.
         if line.outcome_of(plan.run) is not None or plan.origin == "repair" or context.ledger.manifest(plan.run):
             continue
         if plan.settings.encoding != ENCODING:
@@ -160,12 +160,12 @@ def _unfinishable(context: Context, line: Line) -> Iterable[tuple[str, str]]:
 
 
 def _in_kafka(context: Context, plans: Iterable[Plan]) -> dict[tuple[str, TopicPartition], Range]:
-    """Of each run's partitions, the offsets that are in Kafka and still mean the same records."""
+    """For each run and partition, the offsets in Kafka that still mean the same records."""
     wanted: list[tuple[str, PartitionPlan]] = [(plan.run, p) for plan in plans for p in plan.partitions]
     ids = context.cluster.topic_ids({p.topic for _, p in wanted})
 
     def same(planned: PartitionPlan) -> bool:
-        # Whether the log was cut since, the bytes will tell.
+        # If the log was cut since, the written bytes will differ.
         return ids[planned.topic] == planned.topic_id
 
     names = sorted({p.name for _, p in wanted if same(p)})

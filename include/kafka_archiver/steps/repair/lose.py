@@ -1,4 +1,4 @@
-"""A repair of a run: what nobody can bring back is on record as lost, by name, and the rest stays."""
+"""A repair of a run: record objects that cannot be recovered as lost, by name; the rest stays."""
 
 import logging
 from collections.abc import Collection
@@ -20,14 +20,14 @@ log = logging.getLogger(__name__)
 
 
 def lose(context: Context, run: str, keys: Collection[str], given_up: Collection[str] = ()) -> Plan:
-    """Put objects of a run on record as lost, and prove its hours again. Returns the plan that counts from now on.
+    """Record objects of a run as lost, and prove its hours again. Returns the plan that counts from now on.
 
-    Asked again, or when it was stopped on the way, it goes on. What has come back meanwhile is not lost.
+    A second call continues a stopped one. Objects that have come back meanwhile are not lost.
 
-    :param given_up: those of them that are lost even if they are there as promised.
+    :param given_up: the objects that are lost even if they are there as promised.
     :raises ConfigError: the run has no such object.
     :raises IntegrityError: its manifest is not the one that was committed.
-    :raises TransientError: other planners were faster all the time.
+    :raises TransientError: other planners were faster at every try.
     """
     for _ in range(TRIES):
         line = _line(context, run)
@@ -52,13 +52,13 @@ def lose(context: Context, run: str, keys: Collection[str], given_up: Collection
         if not append(context, line, made):
             continue
         if _line(context, run, made.run).outcome_of(made.run) is None and _end(context, made):
-            log.warning("run %s: %d objects of run %s are on record as lost", made.run, len(lost), old.run)
+            log.warning("run %s: %d objects of run %s are recorded as lost", made.run, len(lost), old.run)
             return made
     raise TransientError(f"other planners of archive {context.archive.archive} were faster {TRIES} times; try again")
 
 
 def _line(context: Context, run: str, own: str = "") -> Line:
-    """The tidied line. Rebuilds of other runs, which somebody may be at work on, are left alone."""
+    """The tidied line. Rebuilds of other runs stay, because they may be at work."""
     line = read_line(context)
     others = [w.plan.run for w in line.waiting if w.plan.interval.id != run.partition("+")[0]]
     return tidy(context, line, [*others, own])
@@ -83,7 +83,7 @@ def _plan(context: Context, line: Line, old: Plan, final: bool, before: Manifest
 
 
 def _end(context: Context, plan: Plan) -> bool:
-    """Bring a repair to its end. False when somebody has given it up."""
+    """Finish a repair. False when another process has given it up."""
     context.ledger.file_plan(plan)
     write_repair(context, plan)
     commit(context, [plan.run])

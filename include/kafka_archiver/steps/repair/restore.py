@@ -1,4 +1,4 @@
-"""Documents of runs that are gone or damaged, given again by the other documents of the same run."""
+"""Restore missing and damaged documents of a run from its other documents."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -18,28 +18,28 @@ Item = TypeVar("Item")
 
 
 def restore(ledger: Ledger, key: str) -> None:
-    """Write a document as the others give it; one that is right meanwhile is left alone."""
+    """Write a document as the other documents give it; a document that is right already stays."""
     if (data := Others(ledger).give(key)) is not None:
         _put(ledger.store, key, data)
 
 
 def _put(store: Store, key: str, data: bytes) -> None:
-    # Somebody may write what is gone, too.
+    # Another process may write the missing document, too.
     if not store.create(key, data) and (found := store.version(key)):
         store.replace(key, data, found.etag)
 
 
 @dataclass(frozen=True)
 class Others:
-    """What documents say of each other: the plan in the line and its copy, the digests in the commit.
+    """Rebuilds documents from other documents: the plan in the line and its copy, checked by the commit's digests.
 
-    The places of the line and the copies are read once, when the first plan is asked for.
+    The places of the line and the copies are read once, when the first plan is needed.
     """
 
     ledger: Ledger
 
     def give(self, key: str) -> bytes | None:
-        """A document as the others say it is; None where they do not say it, or it is there as they say."""
+        """A document from the other documents; None if they do not have it, or the stored one is right."""
         number, place = split_line_document(self.ledger.archive, key), split_run_document(self.ledger.archive, key)
         given: Plan | Manifest | None = None
         try:
@@ -50,7 +50,7 @@ class Others:
             elif place and place[1] == "manifest":
                 given = self._manifest(place[0])
         except DocumentError:
-            # A second one is damaged.
+            # A second document is damaged.
             return None
         data = given.to_json() if given else None
         return None if data == self.ledger.store.get(key) else data

@@ -1,4 +1,4 @@
-"""Status: how far an archive is, how far behind, and what is wrong with it."""
+"""Status: the progress, the lag and the troubles of an archive."""
 
 from kafka_archiver.steps.status.step import ArchiveStatus, HourStatus, last_hours, status
 

@@ -1,7 +1,6 @@
-"""What is wrong with an archive now: one answer, for `status`, for `doctor`, and for whoever shows it elsewhere.
+"""What is wrong with an archive now: the same answer for `status`, `doctor` and any page.
 
-The brokers are seen and judged by what a planner sees and judges them with (look, policy): what is said here is what
-the next run would stop at.
+It uses the planner's own functions (look, policies), so it shows exactly what would stop the next run.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,7 +26,7 @@ from kafka_archiver.steps.status.trouble import Trouble, problem, warning
 
 @dataclass(frozen=True)
 class Observed:
-    """An archive as the ledger and the brokers have it. `expected`: once everything that is planned is settled."""
+    """An archive in the ledger and the brokers. `expected`: the progress once everything planned is settled."""
 
     line: Line
     expected: Progress
@@ -50,9 +49,9 @@ class Observed:
 
 
 def observe(context: Context) -> Observed:
-    """Ask the ledger and the brokers as a planner does, but wait for no open transaction.
+    """Ask the ledger and the brokers as a planner does, but without waiting for open transactions.
 
-    :raises TransientError: runs go on faster than we look, or the brokers do not answer.
+    :raises TransientError: runs were faster at every try, or the brokers do not answer.
     """
     source = context.archive.source.model_copy(update={"settle": 0.0})
     at_once = replace(context, archive=context.archive.model_copy(update={"source": source}))
@@ -69,14 +68,14 @@ def observe(context: Context) -> Observed:
 
 
 def condition(context: Context, observed: Observed, facts: Facts) -> tuple[Trouble, ...]:
-    """All that is wrong, what stops the archive first."""
+    """All troubles, problems first."""
     runs = of_runs(context.archive.archive, facts, observed.line, lag_of(context, observed), context.clock())
     found = [*of_brokers(context, observed), *runs]
     return tuple(sorted(found, key=lambda trouble: trouble.severity != "problem"))
 
 
 def waits(context: Context, observed: Observed) -> dict[TopicPartition, Range]:
-    """What is in each log and in no settled run; of a log that is not the archived one any more, all of it."""
+    """The offsets of each log that no settled run has; all offsets of a log that is no longer the archived one."""
     begins = each(context.archive, observed.seen, observed.known)
     found = {}
     for state in observed.seen:
@@ -86,12 +85,12 @@ def waits(context: Context, observed: Observed) -> dict[TopicPartition, Range]:
 
 
 def lag_of(context: Context, observed: Observed) -> int:
-    """How many offsets wait, over all partitions."""
+    """The number of offsets that wait, over all partitions."""
     return sum(waiting.size for waiting in waits(context, observed).values())
 
 
 def _position(observed: Observed, state: PartitionState, begin: Beginning | PolicyError) -> int:
-    """Up to where a log is archived, in the generation that the next run goes on with."""
+    """The offset up to which a log is archived, in the generation that the next run continues."""
     settled, expected = observed.settled.get(state.name), observed.known.get(state.name)
     if isinstance(begin, PolicyError):
         if begin.policy == "recreated_topic":
@@ -108,7 +107,7 @@ def _position(observed: Observed, state: PartitionState, begin: Beginning | Poli
 
 
 def of_brokers(context: Context, observed: Observed) -> Iterator[Trouble]:
-    """What the next run would stop at, or decide by a policy."""
+    """Troubles that would stop the next run, or that a policy will decide."""
     archive, seen, known = context.archive, observed.seen, observed.known
     if members := context.cluster.members(archive.group):
         yield problem(
@@ -125,13 +124,13 @@ def of_brokers(context: Context, observed: Observed) -> Iterator[Trouble]:
     for stop in stops:
         commands = stop.choices
         if len(choices) > 1:
-            # A run with one choice alone would stop at the next policy.
+            # A run with only one choice would stop at the next policy.
             others = (command for command in commands if not command.startswith("airflow dags trigger "))
             commands = (once(archive.archive, choices), *others)
         yield problem(_name(stop.policy), _with_choices(stop.found, meanings(commands)), *commands)
     decided = (d for b in each(archive, seen, known).values() if isinstance(b, Beginning) for d in b.decided)
     for text in dict.fromkeys(decided):
-        found = f"{text}; the archive's policies decide this way, at the next run"
+        found = f"{text}; the archive's policies apply this at the next run"
         yield warning(_name(text.partition(":")[0]), found, f"airflow dags trigger {dag_id(archive.archive)}")
     yield from of_transactions(seen, observed.expected.marks, context.clock())
     yield from _other_cluster(context, observed.line)
@@ -146,9 +145,9 @@ def _other_cluster(context: Context, line: Line) -> Iterator[Trouble]:
     if last and last.cluster_id != now:
         yield warning(
             "other cluster",
-            f"run {last.run} was planned on cluster {last.cluster_id}, now it is {now}: the Kafka connection leads to "
-            "other brokers than before, whose offsets mean other records. Correct `bootstrap.servers` in it; if Kafka "
-            "was moved, give the archive a new name and prefix",
+            f"run {last.run} was planned on cluster {last.cluster_id}, but the Kafka connection now leads to cluster "
+            f"{now}, whose offsets mean other records. Correct `bootstrap.servers` in the connection; if Kafka was "
+            "moved, give the archive a new name and prefix",
             f"airflow connections get {context.archive.source.kafka}"
             if isinstance(context.archive.source.kafka, str)
             else f"airflow archive validate {context.archive.archive}",

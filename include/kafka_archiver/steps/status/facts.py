@@ -1,4 +1,4 @@
-"""What Airflow knows of an archive, as values: whoever may ask Airflow hands them in."""
+"""What Airflow knows of an archive, as values. Callers with access to Airflow make them."""
 
 from datetime import datetime, timedelta
 from itertools import takewhile
@@ -8,9 +8,9 @@ from kafka_archiver.documents import UtcTime, Value
 
 
 class Failure(Value):
-    """A task's last attempt that failed. `permanent`: nothing tries it again, for that would change nothing.
+    """The last failed attempt of a task. `permanent`: there is no retry, because it would not help.
 
-    `cause`: None where the process ended without a word; then nobody knows whether it is permanent.
+    `cause`: None if the process ended without reporting an error; then `permanent` is unknown.
     """
 
     task: str
@@ -22,9 +22,9 @@ class Failure(Value):
 class DagRun(Value):
     """One run of the archive's DAG.
 
-    `date`: before it no task starts. `due`: what the run is about ends here, or when somebody started it.
-    `forward`: it takes what is new, and is neither a backfill nor a rebuild nor a repair.
-    `task`, `task_state`: the first one that has not ended. `failure`: of the task that failed, or is tried again.
+    `date`: no task starts before it. `due`: the end of the run's interval, or the time of a manual trigger.
+    `forward`: it archives new offsets: not a backfill, a rebuild or a repair.
+    `task`, `task_state`: the first task that has not ended. `failure`: of the task that failed or is retried.
     """
 
     run_id: str
@@ -40,11 +40,11 @@ class DagRun(Value):
 
 
 class Facts(Value):
-    """What Airflow says. `silent`: why it says nothing; then the rest means nothing.
+    """What Airflow knows. `silent`: why Airflow does not answer; then the other fields mean nothing.
 
-    `runs`: the last ones and all that have not ended. `scheduler`: one is alive. `api`: where Airflow's own API is.
-    `due`: the schedule's last complete interval but one ends here, so its run had an interval's time; None: by hand.
-    `next_due`: when the scheduler means to make the next run.
+    `runs`: the last runs and all unfinished ones. `scheduler`: one is alive. `api`: the address of Airflow's API.
+    `due`: the end of the schedule's last complete interval but one, whose run has had one interval's time; None: by
+    hand. `next_due`: when the scheduler will create the next run.
     """
 
     dag_id: str
@@ -59,31 +59,31 @@ class Facts(Value):
     runs: tuple[DagRun, ...] = ()
 
     def to_come(self, now: datetime) -> list[DagRun]:
-        """Runs that Airflow has begun and whose date is in the future."""
+        """Queued and running runs with a date in the future."""
         return [run for run in self.runs if run.state in ("queued", "running") and run.date > now]
 
     def at_work(self, now: datetime) -> list[DagRun]:
-        """Runs that have not ended, and could."""
+        """Queued and running runs whose tasks may start."""
         return [run for run in self.runs if run.state in ("queued", "running") and run.date <= now]
 
     @property
     def ended(self) -> list[DagRun]:
-        """Runs that have ended, the last one first."""
+        """Ended runs, the last one first."""
         found = [run for run in self.runs if run.state in ("success", "failed") and run.ended]
         return sorted(found, key=lambda run: run.ended or run.due, reverse=True)
 
     @property
     def failing(self) -> list[DagRun]:
-        """The runs that failed since one succeeded, the last one first: of those that take what is new, else of all.
+        """The runs that failed since the last success, newest first: of forward runs if any failed, else of all runs.
 
-        What takes nothing new cures nothing that stops those.
+        The success of a backfill, rebuild or repair does not show that forward runs work.
         """
         forward = list(takewhile(_has_failed, (run for run in self.ended if run.forward)))
         return forward or list(takewhile(_has_failed, self.ended))
 
     @property
     def usual(self) -> timedelta | None:
-        """How long a run takes: what half of those that have succeeded took at most."""
+        """The median duration of the successful runs."""
         times = [run.ended - run.begun for run in self.ended if run.state == "success" and run.begun and run.ended]
         return sorted(times)[len(times) // 2] if times else None
 

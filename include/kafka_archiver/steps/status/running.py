@@ -9,25 +9,25 @@ from kafka_archiver.steps.line import Line
 from kafka_archiver.steps.status.facts import DagRun, Facts
 from kafka_archiver.steps.status.trouble import Trouble, problem, warning
 
-# A run that takes so many times longer than usual, and at least so long, is worth a look.
+# A run is reported as stuck if it takes so many times longer than usual, and at least so long.
 TIMES, AT_LEAST = 5, timedelta(minutes=30)
-# By how much the clocks of who triggered a run and of who looks at it may differ.
+# How far this clock may differ from the clock of the machine that triggered a run.
 SKEW = timedelta(minutes=5)
-SILENCE = "its process ended without a word (killed, out of memory, or its machine is gone)"
+SILENCE = "its process ended without reporting an error (killed, out of memory, or its machine is gone)"
 
 
 def of_runs(archive: str, facts: Facts, line: Line | None, lag: int | None, now: datetime) -> Iterator[Trouble]:
-    """What keeps the archive's runs from being done.
+    """Troubles that keep the archive's runs from succeeding.
 
     :param line: None: the ledger cannot be read.
-    :param lag: how many offsets wait; None: nobody knows.
+    :param lag: the number of offsets that wait; None: unknown.
     """
     if facts.silent:
-        yield problem("airflow", f"nobody knows what the runs do: {facts.silent}", "airflow db check")
+        yield problem("airflow", f"the state of the runs is unknown: {facts.silent}", "airflow db check")
     elif not facts.known:
         yield problem(
             "no dag",
-            f"Airflow has no DAG {facts.dag_id}: nothing archives",
+            f"Airflow has no DAG {facts.dag_id}: nothing is archived",
             "airflow dags list-import-errors",
             f"airflow archive validate {archive}",
         )
@@ -47,7 +47,7 @@ def _idle(facts: Facts, lag: int | None) -> Iterator[Trouble]:
         say = problem if lag else warning
         yield say("paused", f"DAG {facts.dag_id} is paused{waiting}", f"airflow dags unpause {facts.dag_id}")
     elif not facts.scheduler:
-        yield problem("no scheduler", "no scheduler of Airflow's is alive: no task starts", "airflow scheduler")
+        yield problem("no scheduler", "no scheduler of Airflow is alive: no task starts", "airflow scheduler")
 
 
 def _to_come(facts: Facts, now: datetime) -> Iterator[Trouble]:
@@ -56,9 +56,9 @@ def _to_come(facts: Facts, now: datetime) -> Iterator[Trouble]:
         curl = "curl -H 'Authorization: Bearer TOKEN'"
         yield problem(
             "date to come",
-            f"run {run.run_id} has the date {isoformat(run.date)}, which is to come: Airflow calls it {run.state}, and "
-            "starts none of its tasks before",
-            # Airflow deletes no run that it calls running.
+            f"run {run.run_id} has the date {isoformat(run.date)}, which is in the future: Airflow calls the run "
+            f"{run.state}, and starts none of its tasks until then",
+            # Airflow does not delete a running run, so set it to failed first.
             f"""{curl} -H 'Content-Type: application/json' -X PATCH -d '{{"state": "failed"}}' {place} && """
             f"{curl} -X DELETE {place}",
         )
@@ -82,7 +82,7 @@ def _slow(facts: Facts, now: datetime) -> Iterator[Trouble]:
         if now - since <= noted:
             continue
         found = (
-            f"run {run.run_id} is {run.state} since {isoformat(since)} ({_spelt(now - since)}); "
+            f"run {run.run_id} has been {run.state} since {isoformat(since)} ({_spelt(now - since)}); "
             + (f"usually a run takes {_spelt(usual)}. " if usual else "")
             + f"Its task {run.task} is {run.task_state or 'not begun'}"
         )
@@ -91,7 +91,7 @@ def _slow(facts: Facts, now: datetime) -> Iterator[Trouble]:
 
 
 def _waits(run: DagRun, working: list[DagRun]) -> bool:
-    """Whether the run waits for another one's end, as it should."""
+    """Whether the run waits until another run ends, as it should."""
     others = [other for other in working if other is not run]
     begun = [other for other in others if other.state == "running" and other.task != "plan"]
     return bool(begun) and (run.state == "queued" or run.task == "plan")
@@ -105,25 +105,25 @@ def _failed(archive: str, facts: Facts, line: Line | None) -> Iterator[Trouble]:
     many = f"the last {len(row)} runs failed, {run.run_id}" if len(row) > 1 else f"run {run.run_id} failed"
     again = f"airflow dags trigger {facts.dag_id}"
     if failure is None:
-        yield problem("failed", f"{many}, with no task that did", _look(facts, run), again)
+        yield problem("failed", f"{many}, although none of its tasks did", _look(facts, run), again)
         return
     where = f"{many}{' last,' if len(row) > 1 else ''} in task {failure.task}"
     if failure.permanent:
         anew = [p.run for p in line.unfinished if p.supersedes is None][:1] if line else []
         yield problem(
             "failed for good",
-            f"{where}: {failure.cause}. Until that is put right every run fails the same way",
-            f"put right what it says, then: {again}",
+            f"{where}: {failure.cause}. Until this is corrected, every run fails the same way",
+            f"correct the cause, then: {again}",
             *(f"airflow archive rebuild {archive} --run {name}" for name in anew),
         )
     else:
         found = f"{where} after {_times(failure.attempts, 'attempt')}: {failure.cause or SILENCE}"
-        yield problem("failed", f"{found}. The next run goes on with what it left", again, _look(facts, run))
+        yield problem("failed", f"{found}. The next run goes on where this run stopped", again, _look(facts, run))
 
 
 def _overdue(facts: Facts, now: datetime) -> Iterator[Trouble]:
     due = facts.due
-    # Why no run succeeds is said already, where one fails.
+    # If runs fail, `_failed` has reported them already.
     if due is None or facts.paused or facts.failing:
         return
     succeeded = [run.due for run in facts.runs if run.forward and run.state == "success"]
@@ -131,12 +131,12 @@ def _overdue(facts: Facts, now: datetime) -> Iterator[Trouble]:
     if under_way or any(moment >= due for moment in succeeded):
         return
     if not succeeded and (facts.next_due is None or facts.next_due > due):
-        # It has just begun to run.
+        # The archive is new.
         return
-    last = f"the last one that succeeded was due at {isoformat(max(succeeded))}" if succeeded else "none ever succeeded"
+    last = f"the last successful run was due at {isoformat(max(succeeded))}" if succeeded else "no run ever succeeded"
     yield problem(
         "overdue",
-        f"the run that was due at {isoformat(due)}, {_spelt(now - due)} ago, is not done; {last}",
+        f"the run that was due at {isoformat(due)}, {_spelt(now - due)} ago, has not succeeded; {last}",
         f"airflow dags trigger {facts.dag_id}",
         f"airflow dags list-runs {facts.dag_id}",
     )
@@ -152,16 +152,16 @@ def _unfinished(archive: str, facts: Facts, line: Line, now: datetime) -> Iterat
         if one.is_open:
             yield warning(
                 "unfinished run",
-                f"run {plan.run}, planned at {isoformat(plan.planned_at)}, is not finished, and nobody is at work on "
-                "it; the next run finishes it first",
+                f"run {plan.run}, planned at {isoformat(plan.planned_at)}, is not finished, and no DAG run is at work "
+                "on it; the next run finishes it first",
                 f"airflow dags trigger archive_{archive}",
             )
         else:
             how = f"repair {archive}" if plan.origin == "repair" else f"rebuild {archive} --run {plan.supersedes}"
             yield warning(
                 "unfinished rebuild",
-                f"{plan.run} was begun at {isoformat(plan.planned_at)} and is not final, and nobody is at work on it; "
-                "what it would replace still counts, and the next run gives it up",
+                f"{plan.run} was begun at {isoformat(plan.planned_at)}, is not final, and no DAG run is at work on it; "
+                "the run that it would replace still counts, and the next run gives the rebuild up",
                 f"airflow archive {how}",
             )
 

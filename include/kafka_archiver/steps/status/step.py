@@ -1,4 +1,4 @@
-"""Status: how far the archive is, and how far behind."""
+"""Status: the archive's progress and lag."""
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +20,7 @@ from kafka_archiver.steps.status.trouble import Trouble
 class PartitionStatus(Value):
     """One partition. `lag`: committed offsets of the log that are not archived yet (compacted ones included).
 
-    `oldest_unarchived`: the time of the first record that waits; None when none does or it has no time.
+    `oldest_unarchived`: the time of the first record that waits; None if no record waits or the record has no time.
     """
 
     topic: str
@@ -34,9 +34,9 @@ class PartitionStatus(Value):
 
 
 class ArchiveStatus(Value):
-    """One archive: its partitions, its last commit, up to when its hours are complete, what is not finished.
+    """One archive: its partitions, its last commit, the end of its complete hours, its unfinished runs.
 
-    `lost`: how many offsets were lost, ever. `troubles`: what is wrong, what stops the archive first.
+    `lost`: the number of all offsets ever lost. `troubles`: what is wrong, problems first.
     """
 
     archive: str
@@ -49,7 +49,7 @@ class ArchiveStatus(Value):
 
     @property
     def lag(self) -> int:
-        """Offsets that wait, over all partitions."""
+        """The number of offsets that wait, over all partitions."""
         return sum(p.lag for p in self.partitions)
 
     @property
@@ -122,7 +122,7 @@ class HourStatus(Value):
 
 
 def last_hours(context: Context, count: int, now: datetime) -> list[HourStatus]:
-    """The hours up to the one that it is now, oldest first."""
+    """The last hours, oldest first, up to the present hour."""
     present = hour_of(to_ms(now)) or 0
     hours = range(max(0, present - count + 1), present + 1)
     with ThreadPoolExecutor(8) as pool:
@@ -132,7 +132,7 @@ def last_hours(context: Context, count: int, now: datetime) -> list[HourStatus]:
 
 
 def _runs_since(context: Context, hour: int, proofs: Iterable[HourProof | None]) -> list[str]:
-    """The runs that touched these hours, and those that were planned since: of each the revision that counts."""
+    """The runs that touched these hours, and the runs planned since: of each the revision that counts."""
     line = read_line(context)
     plans = [w.plan for w in line.waiting]
     for number in range(line.settled.settled, 0, -1):

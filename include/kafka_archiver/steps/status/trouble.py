@@ -6,9 +6,9 @@ from kafka_archiver.documents import Value
 
 
 class Trouble(Value):
-    """One thing that is wrong. `name`: of its kind; `found`: what there is; `do`: exact commands, the best one first.
+    """One trouble. `name`: its kind; `found`: the state; `do`: exact commands, the best one first.
 
-    warning: it goes on by itself, but look at it. problem: somebody has to do something.
+    warning: the archive goes on by itself, but look at it. problem: somebody has to act.
     """
 
     name: str
@@ -18,10 +18,10 @@ class Trouble(Value):
 
 
 def warning(name: str, found: str, *do: str) -> Trouble:
-    """It goes on by itself, but look at it."""
+    """The archive goes on by itself, but look at it."""
     return Trouble(name=name, severity="warning", found=found, do=do)
 
 
 def problem(name: str, found: str, *do: str) -> Trouble:
-    """Somebody has to do something."""
+    """Somebody has to act."""
     return Trouble(name=name, severity="problem", found=found, do=do)

@@ -14,7 +14,7 @@ def commands() -> list[CLICommand]:
         GroupCommand(
             name="archive",
             help="Archives of Kafka topics: their state, their plans, their runs",
-            description="Look at archives of Kafka topics, and look after them. Clean, rebuild and repair change one.",
+            description="Show and maintain archives of Kafka topics. Only clean, rebuild and repair change an archive.",
             subcommands=(LIST, VALIDATE, STATUS, PLAN, RUNS, SHOW, AUDIT, DOCTOR, CLEAN, REBUILD, REPAIR),
         )
     ]

@@ -6,8 +6,8 @@ from kafka_archiver.orchestration.terminal.options import option
 HERE = "kafka_archiver.orchestration.cli"
 ARCHIVE = option("archive", metavar="NAME", help="The archive, as `airflow archive list` names it")
 ALL = option("archive", nargs="?", metavar="NAME", help="The archive; default: all of them")
-YES = option("-y", "--yes", action="store_true", help="Do not ask first, which is done on a terminal only")
-# At the end of each description: what a program may rely on. (What looks like [markup] in a text is lost in the help.)
+YES = option("-y", "--yes", action="store_true", help="Do not ask for consent (asked only on a terminal)")
+# The end of each description: what a program may rely on. (Airflow drops text that looks like [markup] from the help.)
 ANSWER = """
 Times are RFC 3339 in UTC; offset ranges are [start, end), the end not included. Only the result goes to stdout.
-Ends with 0, or with 1 and the reason on stderr."""
+The exit code is 0, or 1 with the reason on stderr."""

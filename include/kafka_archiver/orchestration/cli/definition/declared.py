@@ -1,4 +1,4 @@
-"""What is declared: the archives and their YAML files."""
+"""The commands about the archives' YAML files."""
 
 from airflow.cli.cli_config import ActionCommand, lazy_load_command
 
@@ -9,7 +9,7 @@ LIST = ActionCommand(
     name="list",
     help="The archives, their DAGs and their files",
     description=f"""\
-List the archives in the folder of YAML files (ARCHIVER_CONFIG_DIR). What is wrong with other files goes to stderr.
+List the archives in the folder of YAML files (ARCHIVER_CONFIG_DIR). Errors in other files go to stderr.
 
 json and yaml: a list of {{archive, dag_id, topics (null with a pattern), pattern (null with topics), group, store,
 schedule (null: by hand only), timezone, file}}.
@@ -20,13 +20,13 @@ schedule (null: by hand only), timezone, file}}.
 
 VALIDATE = ActionCommand(
     name="validate",
-    help="Every problem of the archives' YAML files",
+    help="Check the archives' YAML files",
     description=f"""\
-Check YAML files of archives: all of the folder (ARCHIVER_CONFIG_DIR), or those that are named. Asks neither the
-brokers nor the store nor Airflow's database, so it also runs where an archive is reviewed before it is merged.
+Check YAML files of archives: all files of the folder (ARCHIVER_CONFIG_DIR), or the named ones. Needs neither the
+brokers nor the store nor Airflow's database, so it can run in CI before a change is merged.
 
 json and yaml: a list of {{file, archive (null when it cannot be read), problems (a list, empty when there are none)}}.
-{ANSWER} Any problem is a reason.""",
+{ANSWER} Any problem gives 1.""",
     func=lazy_load_command(f"{HERE}.validate.validate"),
     args=(
         option(

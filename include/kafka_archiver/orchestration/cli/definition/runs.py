@@ -1,4 +1,4 @@
-"""The runs of an archive: those to come, those that were, and one of them."""
+"""The commands about an archive's runs."""
 
 from airflow.cli.cli_config import ActionCommand, lazy_load_command
 
@@ -9,9 +9,9 @@ PLAN = ActionCommand(
     name="plan",
     help="What a run would archive (a dry run)",
     description=f"""\
-Show the plan that a run of an interval would make now, without making it: the offset ranges of each partition, how
-many chunks (units of work, and of objects) they are, which policies decided, and which unfinished runs it would finish
-first. An interval that has a plan already is shown with that plan, for a run would replay it. Where a policy says
+Show the plan that a run of an interval would make now, without making it: the offset ranges of each partition, the
+number of chunks (units of work, and of objects), the policies that decided, and the unfinished runs that the run would
+finish first. If the interval has a plan already, that plan is shown: a run would replay it. Where a policy says
 `fail`, the command fails as the run would.
 
 json and yaml: {{archive, run, exists (whether the interval has this plan already), offsets, chunks,
@@ -26,15 +26,15 @@ docs/FORMAT.md)}}.
             "--interval-start",
             type=moment,
             metavar="TIME",
-            help="Where the interval starts, as in 2026-11-21T05:00:00Z;\n"
-            "default: as a run that is triggered now. That is the last complete interval of the schedule or,\n"
-            "if it has a plan already, what came to Kafka since",
+            help="The start of the interval, as in 2026-11-21T05:00:00Z;\n"
+            "default: as for a run that is triggered now: the last complete interval of the schedule or,\n"
+            "if that has a plan already, what has arrived in Kafka since",
         ),
         option(
             "--backfill",
             action="store_true",
-            help="As a backfill plans it: only the offsets of the interval's own hours that no plan covers;\n"
-            "the group stays. Default: as a scheduled run does, from the group's offsets to the end of the log",
+            help="Plan as a backfill does: only the offsets of the interval's own hours that no plan covers;\n"
+            "the group is not moved. Default: as a scheduled run, from the group's offsets to the end of the log",
         ),
         OUTPUT,
     ),
@@ -42,7 +42,7 @@ docs/FORMAT.md)}}.
 
 RUNS = ActionCommand(
     name="runs",
-    help="What happened lately: the runs in the ledger",
+    help="The latest runs in the ledger",
     description=f"""\
 List the runs of an archive from its ledger, the latest interval first.
 
@@ -64,8 +64,8 @@ SHOW = ActionCommand(
     name="show",
     help="One run: its plan, its account and its objects",
     description=f"""\
-Show what the ledger has of a run: the offset ranges it planned, what became of every one of these offsets (the
-account: archived, filtered, dead-lettered, absent from Kafka, or lost), and the objects it wrote.
+Show what the ledger records about a run: the planned offset ranges, the account of these offsets (archived, filtered,
+dead-lettered, absent from Kafka, or lost), and the objects.
 
 json and yaml: {{archive, run, state (see `airflow archive runs`), store, plan, manifest (null until it is written),
 commit (null until it is committed)}}; the last three are the documents of the ledger, see docs/FORMAT.md.
