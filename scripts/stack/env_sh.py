@@ -1,4 +1,4 @@
-"""Writes .local/env.sh, after which the ordinary clients work in any POSIX shell."""
+"""Writes .local/env.sh, with which ordinary clients work in any POSIX shell."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def env_sh(variables: Mapping[str, str], bin_directory: Path) -> str:
-    """The script. Sourced twice it changes nothing more."""
+    """The script. Sourcing it twice is harmless."""
     exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())
     programs = shlex.quote(str(bin_directory))
     return f"""\
