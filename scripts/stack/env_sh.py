@@ -14,7 +14,7 @@ def env_sh(variables: Mapping[str, str], bin_directory: Path) -> str:
     return f"""\
 # Written by `make up`. Use it with: . .local/env.sh
 {exports}
-# These would turn the keys above into those of another account, or boto3 to a profile that is not there.
+# Inherited values would override the keys above, or name a profile that does not exist.
 unset AWS_SESSION_TOKEN AWS_PROFILE AWS_DEFAULT_PROFILE
 
 case "${{PATH:-}}:" in
