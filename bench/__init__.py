@@ -1,4 +1,4 @@
-"""How fast the archive job is, on real services of its own, beside a bare program: `make bench`.
+"""`make bench`: measures the archive job on real services, beside a bare program.
 
-What a figure means, and how it is measured, is in docs/PERFORMANCE.md.
+docs/PERFORMANCE.md explains the figures and the method.
 """

@@ -45,7 +45,7 @@ def _saved(text: str) -> dict[str, Any]:
     try:
         scenarios: dict[str, Any] = json.loads(Path(text).read_text())["scenarios"]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise argparse.ArgumentTypeError(f"{text}: expected what --json wrote, found {error!r}") from error
+        raise argparse.ArgumentTypeError(f"{text}: expected a file from --json, found {error!r}") from error
     return scenarios
 
 
@@ -61,7 +61,7 @@ def _arguments() -> argparse.Namespace:
         "--repeat", type=_at_least(1), default=1, metavar="N", help="run each N times; the table has medians"
     )
     parser.add_argument("--no-bare", action="store_true", help="leave the bare program out")
-    parser.add_argument("--cores", type=_at_least(1), default=2, help="of Spark, in the driver's JVM")
+    parser.add_argument("--cores", type=_at_least(1), default=2, help="Spark's cores, in the driver's JVM")
     parser.add_argument("--reader", choices=["auto", "native", "spark"], default="auto", help="how records are read")
     parser.add_argument("--conf", type=_pair, nargs="+", default=[], metavar="KEY=VALUE", help="for spark-submit")
     parser.add_argument("--fresh", action="store_true", help="make the topics anew")
@@ -71,7 +71,7 @@ def _arguments() -> argparse.Namespace:
         type=_saved,
         default={},
         metavar="FILE",
-        help="what --json wrote before: say what takes more CPU; exit code 1",
+        help="a file from --json: print what takes more CPU now; the exit code is 1 then",
     )
     return parser.parse_args()
 
@@ -79,12 +79,12 @@ def _arguments() -> argparse.Namespace:
 def main() -> int:
     """Run what was asked for. Returns the exit code: 1 if something is slower than in the saved run."""
     options = _arguments()
-    # Ended from outside, it still ends its services.
+    # On SIGTERM, exit in order, so that the services stop.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     began = time.monotonic()
     wanted = {name: SCENARIOS[name] for name in options.scenario}
     topics = {scenario.topic(0): scenario for scenario in wanted.values()}
-    # Topics as they are, objects smaller, of each run, and temporary files.
+    # Uncompressed topics, compressed objects of each run, and temporary files.
     topics_bytes = options.records * sum(s.size + 100 for s in topics.values())
     objects_bytes = options.records * options.repeat * sum(s.size + 100 for s in wanted.values())
     needed = 1 + (topics_bytes + objects_bytes) / (1 << 30)
@@ -100,7 +100,7 @@ def main() -> int:
         for _ in range(options.repeat):
             for name, scenario in wanted.items():
                 results[name].append(bench.run(name, scenario, not options.no_bare))
-                # After each, so that a sitting that breaks off leaves what it has measured.
+                # After each run, so that an interrupted bench keeps its figures.
                 now = {name: [run.to_dict() for run in runs] for name, runs in results.items() if runs}
                 if options.json:
                     options.json.write_text(json.dumps({"scenarios": now}, indent=2) + "\n")

@@ -1,9 +1,9 @@
-"""The bare program beside which the job is measured: what a script without any guarantee would do.
+"""The bare program for comparison: a script without any guarantee.
 
 python -m bench.bare TOPIC PARTITIONS BUCKET: two processes read half of the partitions each through librdkafka (key,
-value, headers, offset and time of every record), part the values by hour, compress them as gzip lines with isal and
-PUT an object a partition and hour. No plan, no account, no retry, no check, nothing bounded. KAFKA_BOOTSTRAP_SERVERS,
-S3_ENDPOINT_URL and boto3's own variables say where.
+value, headers, offset and timestamp of every record), split the values by hour, compress them as lines with isal's gzip
+and PUT one object per partition and hour. No plan, no account, no retry, no check, no memory limit. It reads
+KAFKA_BOOTSTRAP_SERVERS, S3_ENDPOINT_URL and boto3's own variables.
 """
 
 import os
@@ -43,7 +43,7 @@ def copy(topic: str, partitions: list[int], bucket: str) -> None:
         consumer.assign([TopicPartition(topic, partition, position)])
         files: dict[int, tuple[Any, list[bytes]]] = {}
         while position < end:
-            # No more than there are, or it would wait a second at each partition's end.
+            # At most the remaining offsets, or `consume` would wait a second at each partition's end.
             messages = consumer.consume(min(_BATCH, end - position), timeout=1)
             if not messages:
                 continue

@@ -1,4 +1,4 @@
-"""python -m bench.cold: what a cold job of a few records costs, beside a plain Spark session's first job."""
+"""python -m bench.cold: measures a cold job of a few records, beside the first job of a plain Spark session."""
 
 import argparse
 import os
@@ -17,7 +17,7 @@ from scripts.stack.java import find_java
 from scripts.stack.paths import BIN
 from scripts.stack.settings import spark_settings
 
-# A plan this small takes as long as starting does.
+# With so few records, the time is that of the start.
 TINY = 1000
 _PLAIN = """from pyspark.sql import SparkSession
 SparkSession.builder.getOrCreate().range(1000).count()
@@ -25,7 +25,7 @@ SparkSession.builder.getOrCreate().range(1000).count()
 
 
 def main() -> None:
-    """Print CPU and wall seconds, medians of several turns."""
+    """Print CPU and wall seconds: medians of several runs."""
     parser = argparse.ArgumentParser(prog="python -m bench.cold", description=__doc__)
     parser.add_argument("--repeat", type=int, default=3, metavar="N", help="run each N times, in turns (default 3)")
     options = parser.parse_args()
@@ -58,7 +58,7 @@ def _plain(running: Services) -> Usage:
     program = running.directory / "plain.py"
     program.write_text(_PLAIN)
     command = [str(BIN / "spark-submit"), "--master", "local[2]", "--conf", "spark.log.level=WARN", str(program)]
-    # Without any settings of ours.
+    # An empty conf directory: without our settings.
     conf = running.directory / "no-conf"
     conf.mkdir(exist_ok=True)
     directories = {"SPARK_CONF_DIR": str(conf), "TMPDIR": str(running.directory), "PATH": os.environ["PATH"]}

@@ -1,19 +1,19 @@
-"""This run beside a saved one: what takes more CPU than the noise of both explains. Pure."""
+"""Compares this run with a saved one: which figures take more CPU than the noise of both explains. Pure."""
 
 from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any, NamedTuple
 
-# Of the saved median: what differs from one sitting to the next by itself, with several runs of each and without.
+# The noise between two benches, as a share of the saved median: with several runs of each, and with fewer.
 _NOISE, _NOISE_OF_ONE = 0.05, 0.10
 _SEVERAL = 3
 
-# What `--json` writes: the runs of each scenario, each as `Result.to_dict` gives it.
+# The contents of `--json`: by scenario, its runs as `Result.to_dict` gives them.
 Saved = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
 class Change(NamedTuple):
-    """A figure's medians, and the difference above which they differ; CPU seconds."""
+    """A figure's medians, and the smallest significant difference; CPU seconds."""
 
     scenario: str
     figure: str
@@ -23,7 +23,7 @@ class Change(NamedTuple):
 
     @property
     def slower(self) -> bool:
-        """Whether it takes more."""
+        """Whether this run takes significantly more CPU."""
         return self.now - self.before > self.noise
 
     def __str__(self) -> str:
@@ -34,10 +34,10 @@ class Change(NamedTuple):
 
 
 def changes(saved: Saved, now: Saved) -> list[Change]:
-    """Every figure that both have. :raises ValueError: they have no scenario in common."""
+    """Every figure of both runs. :raises ValueError: they have no scenario in common."""
     common = [name for name in now if name in saved]
     if not common:
-        raise ValueError(f"the saved run has the scenarios {', '.join(saved)}, this one {', '.join(now)}: none is both")
+        raise ValueError(f"no common scenario: the saved run has {', '.join(saved)}, this one has {', '.join(now)}")
     return [
         _change(name, title, [pick(run) for run in saved[name]], [pick(run) for run in now[name]])
         for name in common

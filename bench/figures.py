@@ -1,4 +1,4 @@
-"""From what was measured to what is said of it. Pure."""
+"""Computes the figures from the measurements. Pure."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,14 +11,14 @@ MILLION = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bare:
-    """The bare program on the same topic, and on one of a few records."""
+    """The bare program on the same topic, and on a topic of a few records."""
 
     run: Usage
     tiny: Usage
 
     @property
     def cpu(self) -> float:
-        """CPU seconds, start-up apart."""
+        """CPU seconds without start-up."""
         return self.run.total - self.tiny.total
 
 
@@ -26,8 +26,8 @@ class Bare:
 class Result:
     """One run of one scenario.
 
-    :param tiny: the same job on a plan of a few records: start-up, which is taken off.
-    :param bare: None if it was not run.
+    :param tiny: the same job on a plan of a few records: the start-up, which is subtracted.
+    :param bare: None if the bare program did not run.
     """
 
     name: str
@@ -37,22 +37,22 @@ class Result:
     bare: Bare | None = None
 
     def _per_million(self, seconds: float) -> float:
-        """Of what is left when start-up, with its few records, is taken off."""
+        """Seconds per million records; the records of the start-up run do not count."""
         return seconds / max(1, self.run.records - self.tiny.records) * MILLION
 
     @property
     def jvm(self) -> float:
-        """CPU seconds of the JVM per million records, start-up apart."""
+        """CPU seconds of the JVM per million records, without start-up."""
         return self._part("jvm")
 
     @property
     def driver(self) -> float:
-        """CPU seconds of the Python driver per million records, start-up apart."""
+        """CPU seconds of the Python driver per million records, without start-up."""
         return self._part("driver")
 
     @property
     def workers(self) -> float:
-        """CPU seconds of Spark's Python workers per million records, start-up apart."""
+        """CPU seconds of Spark's Python workers per million records, without start-up."""
         return self._part("worker")
 
     def _part(self, kind: Kind) -> float:
@@ -60,12 +60,12 @@ class Result:
 
     @property
     def total(self) -> float:
-        """CPU seconds per million records, start-up apart."""
+        """CPU seconds per million records, without start-up."""
         return self.jvm + self.driver + self.workers
 
     @property
     def bare_total(self) -> float | None:
-        """CPU seconds of the bare program per million records, start-up apart."""
+        """CPU seconds of the bare program per million records, without start-up."""
         return None if self.bare is None else self._per_million(self.bare.cpu)
 
     @property
@@ -75,40 +75,40 @@ class Result:
 
     @property
     def waiting(self) -> float | None:
-        """Wall time as a multiple of CPU time ÷ cores, start-up apart: 1 when every core was busy all the time."""
+        """Wall time ÷ (CPU time ÷ cores), without start-up: 1 if every core was always busy."""
         cpu = self.run.usage.total - self.tiny.usage.total
         return (self.run.usage.wall - self.tiny.usage.wall) * self.cores / cpu if cpu > 0 else None
 
     @property
     def idle(self) -> float | None:
-        """Wall time as a multiple of all the machine's CPU time ÷ its cores, broker and store included."""
+        """Wall time ÷ (CPU time of the machine ÷ its cores), with broker and store."""
         cpu = self.run.usage.machine - self.tiny.usage.machine
         wall = self.run.usage.wall - self.tiny.usage.wall
         return wall * self.run.usage.machine_cores / cpu if cpu > 0 else None
 
     @property
     def others(self) -> float:
-        """CPU seconds per million records of whatever else ran: the broker and the store."""
+        """CPU seconds per million records of all other processes: the broker and the store."""
         run, tiny = self.run.usage, self.tiny.usage
         return self._per_million(run.machine - run.total - tiny.machine + tiny.total)
 
     @property
     def rate(self) -> float | None:
-        """Records a second, start-up apart; None when the machine was too busy to tell."""
+        """Records per second, without start-up; None if the machine was too busy to measure."""
         seconds = self.run.usage.wall - self.tiny.usage.wall
         return (self.run.records - self.tiny.records) / seconds if seconds > 0 else None
 
     @property
     def memory_per_core(self) -> float:
-        """Bytes: the most that all processes of the job held at a time, driver included, a core."""
+        """Peak bytes of all processes of the job, with the driver, per core."""
         return self.run.usage.peak_total / self.cores
 
     def peak(self, kind: Kind) -> int:
-        """Bytes: the largest process of a kind."""
+        """Peak bytes of the largest process of a kind."""
         return self.run.usage.peak_process.get(kind, 0)
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON: all figures, and what they come from."""
+        """For JSON: all figures, and the measurements."""
         return {
             "scenario": self.name,
             "records": self.run.records,

@@ -28,10 +28,10 @@ from scripts.stack.spark_conf import spark_defaults
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobSettings:
-    """How the job is run.
+    """The settings of the job.
 
     :param store: keys of the archive's section `store`.
-    :param conf: what spark-submit is told besides.
+    :param conf: further settings for spark-submit.
     :param reader: `source.reader`.
     """
 
@@ -43,7 +43,7 @@ class JobSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRun:
-    """What came of it. `size`: bytes stored."""
+    """The result of the job. `size`: bytes stored."""
 
     records: int
     size: int
@@ -69,7 +69,7 @@ def archive(services: Services, topic: str, settings: JobSettings) -> JobRun:
     conf = services.directory / "spark-conf"
     for directory in (conf, services.directory / "tmp"):
         directory.mkdir(exist_ok=True)
-    # What `make up` gives to Spark, with other directories.
+    # Spark's settings of `make up`, with other directories.
     defaults = spark_defaults(sorted(SPARK_JARS.glob("*.jar")), class_data(find_java()))
     (conf / "spark-defaults.conf").write_text(defaults)
     command = [str(BIN / "spark-submit"), "--master", f"local[{settings.cores}]", "--conf", "spark.log.level=WARN"]

@@ -1,10 +1,9 @@
-"""Run a command and account for every process that comes of it, by kind. A process of its own, see `measured`.
+"""Runs a command and measures all its processes, by kind. It is a separate process, see `measured`.
 
-Neither wait4 nor sampling alone would do: the JVM does not always wait for Python's daemon, and the daemon ignores
-SIGCHLD, so that the kernel adds the CPU of its workers to nobody's. So this process becomes the one that orphans
-fall to; it reads each process's CPU ten times a second, and once more when the process has ended and is not yet
-waited for, which gives the exact sum for the JVM. What is missed of a Python worker is what it does in its last
-tenth of a second, and by then it has been idle since the job's action ended.
+Neither wait4 nor sampling alone is enough: the JVM does not always wait for Python's daemon, and the daemon ignores
+SIGCHLD, so the kernel does not add its workers' CPU to any parent. So this process becomes the subreaper of orphans. It
+reads each process's CPU ten times a second, and once more between the end of a process and the wait for it, which gives
+the exact sum for the JVM. Of a Python worker it misses the last tenth of a second, when the worker is idle.
 """
 
 import argparse
@@ -22,7 +21,7 @@ import psutil
 from bench.usage import Kind, Usage
 
 _SECONDS = 0.1
-# Adding up a JVM's pages takes milliseconds of CPU.
+# Reading a JVM's memory takes milliseconds of CPU.
 _MEMORY_EVERY = 5
 _SET_CHILD_SUBREAPER = 36
 

@@ -1,4 +1,4 @@
-"""Believable records, made fast: a pool of orders, each spliced with an id of its own."""
+"""Realistic records, generated fast: a pool of orders, each combined with a unique id."""
 
 import base64
 import json
@@ -9,7 +9,7 @@ from typing import Any
 
 from bench.topics import Record
 
-# Large beside the windows of the compressors (32 KiB of gzip, 1 MiB of zstd): no repetition is ever in sight.
+# Larger than the compressors' windows (gzip 32 KiB, zstd 1 MiB), so they find no repetition.
 POOL = 16_384
 MS_PER_HOUR = 3_600_000
 # 2026-11-21T00:00:00Z
@@ -59,7 +59,7 @@ def _order(random: random.Random) -> dict[str, object]:
 def _large(random: random.Random, size: int) -> str:
     order = _order(random)
     room = size - len(json.dumps(order, separators=(",", ":"))) - len(',"trace":"","note":""')
-    # Two thirds of what is left are random, so that all of it shrinks to the 44 % that such documents usually do.
+    # Two thirds of the rest are random, so that the document compresses to 44 %, as such documents usually do.
     trace = base64.b64encode(random.randbytes(max(0, room * 2 // 3) * 3 // 4)).decode()
     note = ""
     while len(note) + len(trace) < room - 8:
@@ -83,21 +83,21 @@ def _small(random: random.Random, size: int) -> str:
 
 
 def values(size: int) -> Iterator[bytes]:
-    """JSON documents of about `size` bytes, without end, each with an id that no other has; always the same ones."""
+    """An endless, reproducible stream of JSON documents of about `size` bytes, each with a unique id."""
     source = random.Random(size)
     make: Callable[[random.Random, int], str] = _large if size >= 800 else _small
-    # What is spliced in: {"id":"0123456789abcdef",
+    # Each document begins with {"id":"0123456789abcdef",
     tails = [make(source, size - 24)[1:].encode() for _ in range(POOL)]
-    # An odd multiplier of 64 bits never gives the same number twice.
+    # Products with an odd multiplier modulo 2**64 are unique.
     ids = (n * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF for n in count(1))
     for number, identity in enumerate(ids):
         yield b'{"id":"%016x",%b' % (identity, tails[number % POOL])
 
 
 def records(number: int, size: int, hours: int, partitions: int, skewed: bool = False) -> Iterator[Record]:
-    """Records over all partitions; with one hour in the order of their times, with several all of them at once.
+    """Records over all partitions: one hour in timestamp order, or several hours interleaved.
 
-    :param skewed: nine of ten records are of partition 0.
+    :param skewed: nine of ten records go to partition 0.
     """
     for n, value in enumerate(islice(values(size), number)):
         hour = n // partitions % hours if hours > 1 else 0

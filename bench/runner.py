@@ -1,4 +1,4 @@
-"""Runs a scenario: a topic, archived by the real job, beside the bare program."""
+"""Runs a scenario: archives a topic with the real job, and with the bare program."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,7 +14,7 @@ from bench.usage import Usage
 from scripts.stack.paths import BIN
 from scripts.stack.settings import client_settings
 
-# So many records take two tasks, and so as many Python workers as the run has: starting them is start-up.
+# Enough records for two tasks, so that start-up includes as many Python workers as the run has.
 FEW = 10_000
 Say = Callable[[str], None]
 
@@ -26,9 +26,9 @@ class Bench:
         self._services, self._settings, self._number, self._say = services, settings, number, say
 
     def run(self, name: str, scenario: Scenario, bare: bool) -> Result:
-        """Measure one: its start-up, the job and, if wanted, the bare program."""
+        """Measure a scenario: start-up, the job and, if wanted, the bare program."""
         topic = self._fill(name, scenario, self._number)
-        # Start-up is the same whatever the records are like.
+        # Start-up does not depend on the records.
         few = self._fill(name, Scenario(size=scenario.size), FEW)
         self._say(f"{name}: start-up, then the job")
         tiny, run = self._archive(scenario, few), self._archive(scenario, topic)

@@ -1,4 +1,4 @@
-"""What is measured, as data."""
+"""The scenarios to measure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """Records of `size` bytes with timestamps in `hours` hours; several hours come interleaved.
+    """Records of `size` bytes with timestamps in `hours` hours; several hours are interleaved.
 
-    :param skewed: nine of ten records are of one partition.
+    :param skewed: nine of ten records are in one partition.
     :param store: keys of the archive's section `store`.
     """
 
@@ -19,7 +19,7 @@ class Scenario:
     store: Mapping[str, str | int] = field(default_factory=dict)
 
     def topic(self, number: int) -> str:
-        """Its topic; another one for anything that makes other records."""
+        """The topic; its name has everything that the records depend on."""
         return f"bench-{self.size}b-{self.hours}h-{self.partitions}p{'-skewed' * self.skewed}-{number}"
 
 
@@ -27,7 +27,7 @@ SCENARIOS: Mapping[str, Scenario] = {
     "1200 B": Scenario(),
     "140 B": Scenario(size=140),
     "48 hours": Scenario(hours=48),
-    # Chunks small enough for two workers to share the one partition.
+    # Small chunks, so that two workers share the partition.
     "skew": Scenario(skewed=True, store={"chunk_records": 100_000}),
     "500 partitions": Scenario(size=140, partitions=500),
     "jsonl.zst": Scenario(store={"codec": "zstd"}),

@@ -17,7 +17,7 @@ HOME = LOCAL / "bench"
 
 @dataclass(frozen=True)
 class Services:
-    """Both, running."""
+    """The running services."""
 
     kafka: Kafka
     s3: S3
@@ -26,9 +26,9 @@ class Services:
 
 @contextmanager
 def services(fresh: bool, needed_gib: float) -> Iterator[Services]:
-    """Start both; stop them at the end. Topics stay for the next run (`fresh`: are made anew), objects do not.
+    """Start both services; stop them at the end. Topics stay for the next run, unless `fresh`; objects do not.
 
-    :raises StackError: too little disk is free, or one does not start.
+    :raises StackError: too little disk is free, or a service does not start.
     """
     if fresh:
         shutil.rmtree(HOME / "kafka", ignore_errors=True)

@@ -1,4 +1,4 @@
-"""The results as a table: a row a figure, a column a scenario; of several runs the medians. Pure."""
+"""The results as a table: one row per figure, one column per scenario; medians of several runs. Pure."""
 
 from collections.abc import Callable, Mapping, Sequence
 from statistics import median

@@ -1,4 +1,4 @@
-"""Topics on the bench's broker, filled once and kept for later runs."""
+"""Topics on the bench's broker. They are filled once and kept for later runs."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -11,7 +11,7 @@ _PRODUCER = {"linger.ms": 50, "batch.size": 1 << 20, "queue.buffering.max.messag
 
 
 class Record(NamedTuple):
-    """What is produced."""
+    """A record to produce."""
 
     partition: int
     timestamp: int
@@ -20,7 +20,7 @@ class Record(NamedTuple):
 
 
 def length(brokers: str, topic: str, partitions: int) -> int:
-    """How many offsets a topic has; 0 when there is none."""
+    """The number of offsets of a topic; 0 if it does not exist."""
     if topic not in AdminClient({"bootstrap.servers": brokers}).list_topics(timeout=10).topics:
         return 0
     consumer = Consumer({"bootstrap.servers": brokers, "group.id": "bench"})
@@ -31,13 +31,13 @@ def length(brokers: str, topic: str, partitions: int) -> int:
 
 
 def fill(brokers: str, topic: str, partitions: int, records: Iterator[Record], number: int) -> None:
-    """A topic with exactly these records; nothing is done when it has that many already."""
+    """Create a topic with exactly these records, unless it has that many already."""
     found = length(brokers, topic, partitions)
     if found == number:
         return
     admin = AdminClient({"bootstrap.servers": brokers})
     if found:
-        raise RuntimeError(f"topic {topic} has {found} records instead of {number}: run with --fresh")
+        raise RuntimeError(f"topic {topic} has {found} records, expected {number}: run with --fresh")
     if topic not in admin.list_topics(timeout=10).topics:
         admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(timeout=30)
     producer = Producer({"bootstrap.servers": brokers, **_PRODUCER})
@@ -51,6 +51,6 @@ def fill(brokers: str, topic: str, partitions: int, records: Iterator[Record], n
         if not sent % 1000:
             producer.poll(0)
     if left := producer.flush(120):
-        raise RuntimeError(f"{left} records were not taken by the broker")
+        raise RuntimeError(f"the broker did not confirm {left} records")
     if (found := length(brokers, topic, partitions)) != number:
-        raise RuntimeError(f"topic {topic} has {found} records instead of {number}")
+        raise RuntimeError(f"topic {topic} has {found} records, expected {number}")

@@ -1,4 +1,4 @@
-"""What a command has used. Pure."""
+"""The resources that a command has used. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -9,13 +9,13 @@ Kind = Literal["jvm", "driver", "worker"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """One command, with all processes that came of it.
+    """One command with all its processes.
 
-    :param cpu: CPU seconds by kind of process: JVMs, Python that is the driver (or any other), Spark's Python workers.
-    :param peak_process: the largest resident size that one process of a kind ever had.
-    :param peak_total: the most that all processes held at a time; pages that several share count once.
-    :param machine: CPU seconds of everything on the machine while the command ran, broker and store included.
-    :param machine_cores: how many cores it has.
+    :param cpu: CPU seconds by kind of process: JVMs, the Python driver (or any other Python), Spark's Python workers.
+    :param peak_process: bytes: the largest resident size of a single process, by kind.
+    :param peak_total: bytes: the peak of all processes together; shared pages count once.
+    :param machine: CPU seconds of the whole machine while the command ran, with broker and store.
+    :param machine_cores: the machine's cores.
     """
 
     code: int
@@ -37,5 +37,5 @@ class Usage:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """What `to_dict` gave."""
+        """The inverse of `to_dict`."""
         return cls(**data)

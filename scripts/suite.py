@@ -1,7 +1,7 @@
 """python -m scripts.suite: all tests, in pytest processes side by side, and one line with their sum.
 
-The tests wait more than they work, so each share has a process, and services, of its own. What no share names is in the
-last one: no test can be forgotten.
+The tests wait more than they work, so each share has its own process and its own services. The last share has all tests
+that the others do not name, so no test can be forgotten.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def _integration(*names: str) -> list[str]:
     return [f"tests/integration/test_{name}.py" for name in names]
 
 
-# In the order in which they run. What starts Airflow or a cluster, which then stay to the end, comes last.
+# In the order of execution. Tests that start Airflow or a cluster come last: these run to the end of the process.
 SHARES: Mapping[str, Sequence[str]] = {
     "airflow": ["tests/dags", *_integration("cases", "audit_dag", "commands", "killed_tasks", "scheduler", "secrets")],
     "spark": ["tests/spark", *_integration("temporary_files", "yarn", "timezones", "cluster")],
@@ -38,7 +38,7 @@ _SAY_EVERY = 60.0
 
 @dataclass(frozen=True)
 class Ended:
-    """One share's process. `code`: 0 when all is well; `told`: its closing line, or how it ended without one."""
+    """The result of one share. `code`: 0 if all passed. `told`: its closing line, or how it ended without one."""
 
     name: str
     output: Path
@@ -47,12 +47,12 @@ class Ended:
 
     @classmethod
     def of(cls, name: str, output: Path, code: int) -> Ended:
-        # librdkafka's threads may have a word after it.
+        # librdkafka's threads may print lines after the closing line.
         lines = reversed(output.read_text(errors="replace").splitlines())
         closing = next((found["counts"] for line in lines if (found := _CLOSING.match(line))), None)
         if closing is None:
             how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
-            # A process that leaves without a word has not run its tests, whatever its exit code says.
+            # Without a closing line the tests have not all run, even if the exit code is 0.
             code, closing = code or 1, f"ended without a closing line, {how}"
         return cls(name, output, 128 - code if code < 0 else code, closing)
 
@@ -62,16 +62,16 @@ class Ended:
         return Counter({what.removesuffix("s"): int(number) for number, what in _COUNT.findall(self.told)})
 
     def failures(self) -> str:
-        """What its output says from the first failure on; without any, its last lines."""
+        """The output from the first failure on; without a failure, its last lines."""
         text = self.output.read_text(errors="replace")
         found = re.search(r"^=+ (ERRORS|FAILURES) =+$", text, re.M)
         return text[found.start() :] if found else "\n".join(text.splitlines()[-_LAST_LINES:])
 
 
 def run(shares: Mapping[str, Sequence[str]], output: Path, root: Path) -> int:
-    """Run each share's pytest with these arguments, say what failed, and what all of it comes to.
+    """Run pytest with each share's arguments, print the failures and the sum.
 
-    :param output: the directory for what each process says, a file a share.
+    :param output: the directory for the output of each process, one file a share.
     :returns: the worst exit code.
     """
     output.mkdir(parents=True, exist_ok=True)
@@ -79,16 +79,16 @@ def run(shares: Mapping[str, Sequence[str]], output: Path, root: Path) -> int:
     running: dict[str, subprocess.Popen[bytes]] = {}
     for name, arguments in shares.items():
         with _file(output, name).open("wb") as file:
-            # Three that write one cache would leave the last one's.
+            # No cache: the processes would overwrite each other's.
             command = [sys.executable, "-m", "pytest", "--color=no", "-p", "no:cacheprovider", *arguments]
             running[name] = subprocess.Popen(command, cwd=root, stdout=file, stderr=subprocess.STDOUT)
-    print(f"{len(shares)} processes at work; what they say is in {output}/*.txt", flush=True)
+    print(f"{len(shares)} processes at work; their output is in {output}/*.txt", flush=True)
 
     def stop(*_: object) -> None:
         for process in running.values():
             process.send_signal(signal.SIGINT)
 
-    # Interrupted, pytest ends its services. Whoever is at the keyboard interrupts it himself; others tell us alone.
+    # On SIGINT, pytest stops its services. Ctrl-C reaches all processes; SIGTERM reaches only this one.
     signal.signal(signal.SIGINT, lambda *_: None)
     signal.signal(signal.SIGTERM, stop)
     said = began
@@ -110,7 +110,7 @@ def run(shares: Mapping[str, Sequence[str]], output: Path, root: Path) -> int:
 
 
 def closing_line(ended: Sequence[Ended], seconds: float) -> str:
-    """The sum of all processes, and whether it is to be trusted."""
+    """The verdict, and the sum of all processes."""
     counts = sum((share.counts for share in ended), Counter[str]())
     order = ("failed", "error", "passed", "skipped", "xfailed", "xpassed")
     told = ", ".join(f"{counts[what]} {what}" for what in order if counts[what] or what in ("failed", "passed"))
@@ -120,7 +120,7 @@ def closing_line(ended: Sequence[Ended], seconds: float) -> str:
 
 
 def _how_far(output: Path, process: subprocess.Popen[bytes]) -> str:
-    """As pytest says at the end of each line of dots."""
+    """The percentage that pytest prints at the end of a line of dots."""
     shown = re.findall(r"\[ *(\d+%)\]$", output.read_text(errors="replace"), re.M)
     return "has ended" if process.poll() is not None else shown[-1] if shown else "begins"
 

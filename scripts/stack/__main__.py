@@ -1,4 +1,4 @@
-"""`python -m scripts.stack up|down|status`: what `make up` and `make down` run."""
+"""`python -m scripts.stack up|down|status`: the commands of `make up` and `make down`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def up() -> None:
     missing = [service for service in stack.services if not service.running()]
     if missing:
         require_disk(ROOT)
-    # All of them before the first is started: an error leaves nothing half up.
+    # Check all services before the first one starts: an error leaves no stack half started.
     for service in missing:
         service.clear()
     choices.remember()
@@ -39,7 +39,7 @@ def up() -> None:
         took = f"ready after {time.monotonic() - begun:.0f} s" if service in missing else "was running, kept"
         _line(service.title, service.address, took)
     clients = client_settings(stack.kafka.bootstrap_servers, stack.s3)
-    # Else the JVM of a spark-submit by hand writes below /tmp.
+    # For a spark-submit by hand: without it, the JVM writes below /tmp.
     spark = {**spark_settings(java), "SPARK_SUBMIT_OPTS": f'"-Djava.io.tmpdir={TEMPORARY}"'}
     script = env_sh({**clients, **stack.airflow.settings(), **spark}, BIN)
     (LOCAL / "env.sh").write_text(script)
@@ -48,7 +48,7 @@ def up() -> None:
 
 
 def down() -> None:
-    # Airflow first: what it runs needs the others.
+    # Airflow first: its tasks need the other services.
     for service in reversed(Stack.of(Choices.remembered()).services):
         begun = time.monotonic()
         service.stop()

@@ -19,7 +19,7 @@ from scripts.stack.rest import RestApi
 from scripts.stack.settings import airflow_settings, spark_settings
 from scripts.stack.spark_conf import write_spark_conf
 
-# Settings of the person's own Airflow, Spark or Python that would leak into ours.
+# Variables of the user's own Airflow, Spark or Python, which must not reach ours.
 FOREIGN = ("AIRFLOW", "AWS_", "KAFKA_", "PYTHON", "SPARK_", "PYSPARK_", "S3_")
 MUST_BE_HEALTHY = ("metadatabase", "scheduler", "dag_processor", "triggerer")
 
@@ -34,7 +34,7 @@ class AirflowPorts:
 
 @dataclass(frozen=True)
 class Connection:
-    """As Airflow's REST API has it; `extra` as a mapping."""
+    """A connection as in Airflow's REST API, with `extra` as a mapping."""
 
     connection_id: str
     conn_type: str
@@ -58,12 +58,12 @@ class Airflow(Service):
         self._api = RestApi(self.url)
         self.archives = archives
         self.connections = connections
-        # What the health of an earlier life said must not pass for this one's.
+        # Ignore heartbeats from before this start.
         self._launched = datetime.min.replace(tzinfo=UTC)
         super().__init__(directory, self.url)
 
     def settings(self) -> dict[str, str]:
-        """The variables with which the command line works on this Airflow."""
+        """The environment variables for Airflow's command line."""
         return airflow_settings(self.directory, self.url, self.archives)
 
     def ports_needed(self) -> Mapping[str, int]:
@@ -78,12 +78,12 @@ class Airflow(Service):
 
     def wait(self) -> None:
         self._wait_until(self._why_not_healthy, seconds=300)
-        # Overwritten each time: PORT_OFFSET may have changed since.
+        # Overwritten at each start: PORT_OFFSET may have changed.
         entities = [connection.document() for connection in self.connections]
         action = {"action": "create", "action_on_existence": "overwrite", "entities": entities}
         answer = self._api.ask("PATCH", "/connections", {"actions": [action]})
         if sorted(answer["create"]["success"]) != sorted(c.connection_id for c in self.connections):
-            raise StackError(f"Airflow did not take the connections; it answered {answer}")
+            raise StackError(f"Airflow did not accept the connections; it answered {answer}")
 
     def _why_not_healthy(self) -> str | None:
         try:
@@ -113,11 +113,11 @@ class Airflow(Service):
             "AIRFLOW__API__PORT": str(self.ports.web),
             "AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": str(self.ports.task_logs),
             "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT": str(self.ports.triggerer_logs),
-            # A changed DAG or archive shows within seconds, not minutes.
+            # Airflow sees a changed DAG or archive within seconds, not minutes.
             "AIRFLOW__CORE__MIN_SERIALIZED_DAG_UPDATE_INTERVAL": "2",
             "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "5",
             "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "10",
-            # Each running task may hold a Spark driver: as many as a laptop bears.
+            # Each running task may have a Spark driver: a limit for laptops.
             "AIRFLOW__CORE__PARALLELISM": "4",
             "AIRFLOW__DAG_PROCESSOR__PARSING_PROCESSES": "1",
         }

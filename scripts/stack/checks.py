@@ -1,4 +1,4 @@
-"""What a machine must have before anything is installed or started."""
+"""Checks the machine before anything is installed or started."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ NEEDED_DISK_GIB = 3
 
 
 def require_disk(directory: Path, needed_gib: float = NEEDED_DISK_GIB) -> None:
-    """:raises StackError: fewer than `needed_gib` GiB are free where `directory` is."""
+    """:raises StackError: the disk of `directory` has fewer than `needed_gib` GiB free."""
     free = shutil.disk_usage(directory).free / GIB
     if free < needed_gib:
         raise StackError(
             f"{needed_gib:g} GiB of free disk are needed below {directory}, but only {free:.1f} GiB are free:"
-            " free some, or clone to another disk"
+            " free some space, or clone to another disk"
         )
 
 
 def find_python() -> Path:
-    """A Python 3.11: the one running this, else python3.11 on PATH.
+    """A Python 3.11: the running one, else python3.11 on PATH.
 
-    :raises StackError: there is none.
+    :raises StackError: there is no Python 3.11.
     """
     version = ".".join(map(str, sys.version_info[:2]))
     if version == "3.11":
-        # Not sys.executable itself: when this runs in an environment, that one would be the environment's.
+        # Inside a virtual environment, sys.executable is the environment's Python, not the system's.
         return Path(getattr(sys, "_base_executable", sys.executable))
     found = shutil.which("python3.11")
     if found is not None and subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode == 0:
         return Path(found)
     raise StackError(
-        f"Python 3.11 is needed, but python3 is {version} and no python3.11 is on PATH:"
+        f"Python 3.11 is needed, but python3 is {version} and there is no python3.11 on PATH:"
         " install it (Debian 12: apt-get install python3.11-venv), or `make PYTHON=/path/to/python3.11`"
     )

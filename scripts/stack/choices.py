@@ -1,4 +1,4 @@
-"""What a person chooses for a stack, and what the stack of this checkout was last started with."""
+"""The user's settings for a stack: from the environment, or from the last start of this checkout's stack."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Choices:
 
     @classmethod
     def from_environment(cls) -> Choices:
-        """:raises StackError: PORT_OFFSET is no usable number."""
+        """:raises StackError: PORT_OFFSET is not a usable number."""
         default = ROOT / "include" / "archives"
         return cls(port_offset(), str(Path(os.environ.get("ARCHIVER_CONFIG_DIR") or default).absolute()))
 
     @classmethod
     def remembered(cls) -> Choices:
-        """Those of the last start; of the environment when there was none."""
+        """The settings of the last start; without one, those of the environment."""
         if not REMEMBERED.exists():
             return cls.from_environment()
         return cls(**json.loads(REMEMBERED.read_text()))
@@ -37,9 +37,9 @@ class Choices:
         REMEMBERED.write_text(json.dumps(asdict(self)))
 
     def require_same(self) -> None:
-        """For a stack that runs with these.
+        """Check that the environment has the same settings as the running stack.
 
-        :raises StackError: the environment asks for something else.
+        :raises StackError: it has others.
         """
         asked = Choices.from_environment()
         for variable, got, running in (
@@ -48,5 +48,5 @@ class Choices:
         ):
             if os.environ.get(variable) and got != running:
                 raise StackError(
-                    f"this checkout's stack runs with {variable}={running}, but {got} is asked for: `make down` first"
+                    f"this checkout's stack runs with {variable}={running}, found {got}: run `make down` first"
                 )

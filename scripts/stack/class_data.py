@@ -1,4 +1,4 @@
-"""Makes the class-data archive with which Spark's JVMs start faster. What it is: kafka_archiver/spark/class_data.py.
+"""Makes the class-data archive with which Spark's JVMs start faster; see kafka_archiver/spark/class_data.py.
 
 Runs with the system's python3, before anything is installed: standard library only.
 """
@@ -18,31 +18,31 @@ DIRECTORY = LOCAL / "class-data"
 
 
 def class_data(java: Java) -> Path | None:
-    """The archive of this Java and these jars; None when there is none."""
+    """The archive for this Java and these jars; None if there is none."""
     file = _file(java)
     return file if file.exists() and file.stat().st_size else None
 
 
 def make_class_data(java: Java, log: Path) -> None:
-    """Makes it, unless that was tried before with this Java and these jars. No job needs it: a failure is only told."""
+    """Makes the archive, unless it was tried before with this Java and these jars. A failure is only printed."""
     file = _file(java)
     if file.exists():
         return
     shutil.rmtree(DIRECTORY, ignore_errors=True)
     DIRECTORY.mkdir(parents=True)
     command: list[str | Path] = [BIN / "python", "-m", "kafka_archiver.spark.class_data", file]
-    # A PYTHONPATH of the person at the terminal must not leak into ours.
+    # The user's PYTHONPATH must not reach our process.
     own = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     settings = {**own, "JAVA_HOME": str(java.home), "SPARK_HOME": str(SPARK_HOME)}
     with log.open("ab") as output:
         made = subprocess.run(command, env=settings, stdout=output, stderr=output, check=False)
     if made.returncode != 0:
         file.touch()
-        print(f"No class-data archive was made, so Spark's jobs start a little slower; why is in {log}", flush=True)
+        print(f"Could not make a class-data archive, so Spark jobs start a little slower; see {log}", flush=True)
 
 
 def _file(java: Java) -> Path:
-    """Another name for another Java, another place or other jars."""
+    """The file; its name depends on Java, its path, and the jars."""
     machine = java.home / "lib" / "server" / "libjvm.so"
     files = [machine if machine.exists() else java.executable, *sorted((SPARK_HOME / "jars").glob("*.jar"))]
     parts = [f"{file} {file.stat().st_size} {file.stat().st_mtime_ns}\n" for file in files]

@@ -1,4 +1,4 @@
-"""Writes .local/env.sh, after which the ordinary clients work in any POSIX shell."""
+"""Writes .local/env.sh, with which ordinary clients work in any POSIX shell."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 
 
 def env_sh(variables: Mapping[str, str], bin_directory: Path) -> str:
-    """The script. Sourced twice it changes nothing more."""
+    """The script. Sourcing it twice is harmless."""
     exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())
     programs = shlex.quote(str(bin_directory))
     return f"""\
 # Written by `make up`. Use it with: . .local/env.sh
 {exports}
-# These would turn the keys above into those of another account, or boto3 to a profile that is not there.
+# Inherited values would override the keys above, or name a profile that does not exist.
 unset AWS_SESSION_TOKEN AWS_PROFILE AWS_DEFAULT_PROFILE
 
 case "${{PATH:-}}:" in

@@ -1,4 +1,4 @@
-"""What goes wrong with the stack in a way that the person at the terminal can mend."""
+"""Errors of the stack that the user can correct."""
 
 
 class StackError(Exception):

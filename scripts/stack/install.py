@@ -1,4 +1,4 @@
-"""Makes this checkout able to run: the environment .venv and the jars below .local. A second run is instant.
+"""Installs what this checkout needs: the environment .venv and the jars below .local. A second run does nothing.
 
 Runs with the system's python3, before anything is installed: standard library only.
 """
@@ -32,7 +32,7 @@ def install() -> None:
     python = find_python()
     TEMPORARY.mkdir(parents=True, exist_ok=True)
     log = LOCAL / "install.log"
-    # Two `make` at once in one checkout: the second waits, and finds everything done.
+    # A second `make` in the same checkout waits for the first one.
     with (LOCAL / "install.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         stamp, wanted = VENV / "kafka-archiver.stamp", _fingerprint()
@@ -46,7 +46,7 @@ def install() -> None:
 
 
 def _fingerprint() -> str:
-    """Of all that decides what the environment holds; its path too, which is written into its scripts."""
+    """A hash of everything that the environment depends on, with its path, which its scripts contain."""
     parts = [str(VENV).encode(), REQUIREMENTS.read_bytes(), (ROOT / "pyproject.toml").read_bytes()]
     return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
@@ -70,12 +70,12 @@ def _packages(python: Path, log: Path) -> None:
         _run([BIN / "pip", "install", pin[0] if pin else "uv"], log)
     elif not _run([uv, "venv", "--allow-existing", "--seed", "--python", python, VENV], log):
         raise StackError(f"uv could not make .venv with {python}; see {log}")
-    # uv is several times faster. pip knows mirrors and certificates that only its own settings name.
+    # uv is several times faster. If it fails, pip may have settings for mirrors and certificates.
     if not _install([uv, "pip", "install", "--python", BIN / "python"], log) and not _install(
         [BIN / "python", "-m", "pip", "install"], log
     ):
         end = "\n  ".join(log.read_text(errors="replace").splitlines()[-20:])
-        raise StackError(f"the Python packages could not be installed; the end of {log}:\n  {end}")
+        raise StackError(f"could not install the Python packages; the end of {log}:\n  {end}")
 
 
 def _install(installer: list[str | Path], log: Path) -> bool:
@@ -89,9 +89,9 @@ def _install(installer: list[str | Path], log: Path) -> bool:
 def _run(command: list[str | Path], log: Path) -> bool:
     with log.open("ab") as output:
         try:
-            # A PYTHONPATH or an active environment of the person at the terminal must not leak into ours.
+            # The user's PYTHONPATH or active environment must not reach our process.
             own = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
-            # uv leaves lock files where temporary files go.
+            # uv leaves lock files in TMPDIR.
             env = {**own, "TMPDIR": str(TEMPORARY)}
             return subprocess.run(command, stdout=output, stderr=output, env=env, check=False).returncode == 0
         except OSError as error:

@@ -15,9 +15,9 @@ SETTINGS = Path(__file__).with_name("ivysettings.xml")
 
 
 def fetch_jars(java: Java, log: Path) -> None:
-    """Fills .local/jars; at once when it holds what ivy.xml asks for.
+    """Fills .local/jars, unless it has the jars of this ivy.xml already.
 
-    :raises StackError: a jar could not be had; with the end of the log.
+    :raises StackError: a download failed; the message has the end of the log.
     """
     target = BROKER_JARS.parent
     stamp = target / "ivy.xml"
@@ -28,13 +28,13 @@ def fetch_jars(java: Java, log: Path) -> None:
 
 
 def retrieve(java: Java, modules: Path, settings: Path, types: list[str], target: Path, log: Path) -> None:
-    """Fills a folder, which is made anew, with the artifacts of these types that an ivy.xml asks for.
+    """Fills a new folder with the artifacts of an ivy.xml that have one of these types.
 
-    :raises StackError: one could not be had; with the end of the log.
+    :raises StackError: a download failed; the message has the end of the log.
     """
     ivy = next((SPARK_HOME / "jars").glob("ivy-*.jar"), None)
     if ivy is None:
-        raise StackError(f"no ivy-*.jar in {SPARK_HOME / 'jars'}: pyspark is not whole; remove .venv and try again")
+        raise StackError(f"no ivy-*.jar in {SPARK_HOME / 'jars'}: pyspark is incomplete; remove .venv and try again")
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     jvm = [str(java.executable), "-XX:-UsePerfData", f"-Djava.io.tmpdir={LOCAL}", "-jar", str(ivy)]
@@ -44,4 +44,4 @@ def retrieve(java: Java, modules: Path, settings: Path, types: list[str], target
         fetched = subprocess.run([*jvm, *wanted, *layout], cwd=target, stdout=output, stderr=output, check=False)
     if fetched.returncode != 0:
         end = "\n  ".join(log.read_text(errors="replace").splitlines()[-20:])
-        raise StackError(f"what {modules.name} names could not be fetched; the end of {log}:\n  {end}")
+        raise StackError(f"could not download the jars of {modules.name}; the end of {log}:\n  {end}")

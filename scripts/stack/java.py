@@ -1,4 +1,4 @@
-"""Finds the Java that runs Kafka and Spark."""
+"""Finds Java for Kafka and Spark."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Java:
 
 
 def find_java() -> Java:
-    """JAVA_HOME's java if that is set, else the one on PATH.
+    """The Java of JAVA_HOME if it is set, else the one on PATH.
 
-    :raises StackError: there is none, it does not run, or it is older than 17.
+    :raises StackError: there is no Java, it does not run, or it is older than 17.
     """
     home = os.environ.get("JAVA_HOME")
     command = str(Path(home) / "bin" / "java") if home else "java"
@@ -36,14 +36,14 @@ def find_java() -> Java:
     if found is None:
         where = f"JAVA_HOME is {home}, which has no bin/java" if home else "none is on PATH and JAVA_HOME is not set"
         raise StackError(f"Java {NEEDED} or newer is needed for Kafka and Spark, but {where}: {ADVICE}")
-    # The java on PATH is often a chain of links or a wrapper: only Java itself knows its home.
+    # The java on PATH is often a link or a wrapper, so ask Java for its home.
     shown = subprocess.run(
         [found, "-XshowSettings:properties", "-version"], capture_output=True, text=True, check=False
     )
     properties = dict(re.findall(r"^\s*(java\.home|java\.specification\.version) = (.+?)\s*$", shown.stderr, re.M))
     if shown.returncode != 0 or len(properties) != 2:
         raise StackError(f"Java {NEEDED} or newer is needed for Kafka and Spark, but {found} does not run: {ADVICE}")
-    # "1.8" up to Java 8, "17" since.
+    # Java 8 has "1.8", Java 17 has "17".
     version = int(properties["java.specification.version"].removeprefix("1."))
     if version < NEEDED:
         raise StackError(

@@ -21,7 +21,7 @@ from scripts.stack.ports import HOST
 from scripts.stack.process import Service
 
 NO_MORE: Mapping[str, str] = MappingProxyType({})
-# Any 16 bytes, as Kafka writes them; fixed, because a broker refuses a directory of another cluster.
+# Any 16 bytes in Kafka's base64; fixed, because a broker refuses a directory of another cluster.
 CLUSTER_ID = "a2Fma2EtYXJjaGl2ZXItMQ"
 
 LOGGING = """\
@@ -51,7 +51,7 @@ def server_properties(ports: KafkaPorts, logs: Path, more: Mapping[str, str] = N
         "listeners": f"PLAINTEXT://{HOST}:{ports.clients},CONTROLLER://{HOST}:{ports.controller}",
         "advertised.listeners": f"PLAINTEXT://{HOST}:{ports.clients}",
         "log.dirs": str(logs).replace("\\", "\\\\"),
-        # One broker: every internal topic has one replica, and few partitions to be quick to create and load.
+        # One broker: one replica for internal topics, and few partitions, which are fast to create and load.
         "offsets.topic.replication.factor": 1,
         "offsets.topic.num.partitions": 1,
         "transaction.state.log.replication.factor": 1,
@@ -63,10 +63,10 @@ def server_properties(ports: KafkaPorts, logs: Path, more: Mapping[str, str] = N
         "group.initial.rebalance.delay.ms": 0,
         # A misspelt topic must be an error, not a new topic.
         "auto.create.topics.enable": "false",
-        # Nothing is deleted by age: a record may be from 1970, or from 9999.
+        # No retention by age: records may have timestamps from 1970 or 9999.
         "log.retention.hours": -1,
         "log.message.timestamp.after.max.ms": 9223372036854775807,
-        # Compaction, deletion and the end of a hung transaction show within seconds; topics say what they want of it.
+        # Compaction, deletion and aborts of hung transactions take seconds; topics configure them.
         "log.initial.task.delay.ms": 500,
         "log.cleaner.backoff.ms": 500,
         "log.cleaner.dedupe.buffer.size": 16 * 1024 * 1024,
@@ -82,7 +82,7 @@ class Kafka(Service):
     title = "Kafka"
 
     def __init__(self, directory: Path, ports: KafkaPorts, more: Mapping[str, str] = NO_MORE) -> None:
-        """:param more: settings of the broker beside, or instead of, ours."""
+        """:param more: further settings of the broker; they override ours."""
         self.ports = ports
         self._more = more
         self.bootstrap_servers = f"{HOST}:{ports.clients}"
@@ -104,12 +104,12 @@ class Kafka(Service):
         self._run(self._java("-Xms128m", "-Xmx512m", "kafka.Kafka", str(properties)), os.environ)
 
     def wait(self) -> None:
-        # librdkafka would write its refused connections to our standard error.
+        # log_level 0: librdkafka would print refused connections on standard error.
         client = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})
 
         def why_not_ready() -> str | None:
             try:
-                # The first needs a broker that serves metadata, the second a controller that could write.
+                # The first request needs a broker with metadata, the second a controller that can write.
                 client.list_topics(timeout=1)
                 probe = NewTopic("stack-ready", num_partitions=1, replication_factor=1)
                 creations = client.create_topics([probe], validate_only=True, request_timeout=5)
@@ -124,14 +124,14 @@ class Kafka(Service):
         command = self._java("kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(properties))
         formatted = subprocess.run(command, capture_output=True, text=True, check=False)
         if formatted.returncode != 0:
-            raise StackError(f"Kafka's storage could not be formatted: {formatted.stderr or formatted.stdout}")
+            raise StackError(f"could not format Kafka's storage: {formatted.stderr or formatted.stdout}")
 
     def _java(self, *arguments: str) -> list[str]:
         return [
             str(find_java().executable),
             "-cp",
             f"{BROKER_JARS}/*",
-            # Without these, temporary files would be written outside the checkout.
+            # Keeps temporary files inside the checkout.
             "-XX:-UsePerfData",
             f"-Djava.io.tmpdir={self.directory}",
             f"-Dlog4j2.configurationFile={(self.directory / 'log4j2.properties').as_uri()}",

@@ -1,4 +1,4 @@
-"""Where things are in this checkout. Everything the stack writes is below LOCAL, or is the environment VENV."""
+"""Paths of this checkout. The stack writes only below LOCAL and VENV."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which ports a stack uses: fixed ones moved by PORT_OFFSET for `make up`, free ones for tests."""
+"""The ports of a stack: fixed ones plus PORT_OFFSET for `make up`, free ones for tests."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Any, ClassVar, Protocol, TypeVar
 from scripts.stack.errors import StackError
 
 HOST = "127.0.0.1"
-# Below the range from which systems take the ports of outgoing connections, and apart from the fixed ones.
+# Below the ephemeral ports of outgoing connections, and apart from the fixed ports.
 FREE = range(20_000, 32_000)
-# By number: a UDP socket on it, which no service here uses, tells other processes that the TCP port is spoken for.
+# By number: a UDP socket on the port shows other processes that the TCP port is reserved. No service uses UDP.
 _handed_out: dict[int, socket.socket] = {}
 
 
 class ServicePorts(Protocol):
-    """A frozen dataclass of port numbers, one field a purpose, counted up from BASE in that order."""
+    """A frozen dataclass with one port number per purpose; fixed ports count up from BASE in this order."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
     BASE: ClassVar[int]
@@ -29,9 +29,9 @@ P = TypeVar("P", bound=ServicePorts)
 
 
 def port_offset() -> int:
-    """PORT_OFFSET from the environment; 0 when it is not set.
+    """PORT_OFFSET from the environment; 0 if it is not set.
 
-    :raises StackError: it is no number, or moves a port out of range.
+    :raises StackError: it is not a number, or moves a port out of range.
     """
     text = os.environ.get("PORT_OFFSET") or "0"
     # The base ports lie between 18080 and 18119.
@@ -46,7 +46,7 @@ def fixed_ports(kind: type[P], offset: int) -> P:
 
 
 def free_ports(kind: type[P]) -> P:
-    """Ports nobody listens on now; as long as this process lives, neither it nor another one gets them again."""
+    """Free ports, reserved for this process until it ends."""
     numbers: list[int] = []
     for number in random.SystemRandom().sample(FREE, len(FREE)):
         if len(numbers) == len(fields(kind)):
@@ -68,7 +68,7 @@ def _claim(number: int) -> bool:
 
 
 def taken(number: int) -> bool:
-    """Whether something listens there. (Connections that are only waiting to be forgotten do not count.)"""
+    """Whether a socket listens on the port. (Connections in TIME_WAIT do not count.)"""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -84,5 +84,5 @@ def require_free(service: str, numbers: Mapping[str, int]) -> None:
         if taken(number):
             raise StackError(
                 f"port {number} is taken, and {service} needs it ({purpose.replace('_', ' ')}):"
-                " stop what listens there, or move every port of this stack, as in `make up PORT_OFFSET=1000`"
+                " stop the process that listens there, or move all ports of this stack: `make up PORT_OFFSET=1000`"
             )

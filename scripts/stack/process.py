@@ -1,4 +1,4 @@
-"""A service as a marked process tree: started detached, awaited, found again and stopped whole."""
+"""A service as a marked process tree: starts it in the background, waits for it, finds it again, stops all of it."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ import psutil
 from scripts.stack.errors import StackError
 from scripts.stack.ports import require_free
 
-# Every process of a service inherits this, grandchildren in sessions of their own too (Spark drivers are such):
-# neither process groups nor parents would lead to those once the process between has died.
+# Every process of a service inherits this variable. Process groups and parents are not enough: Spark drivers are
+# grandchildren in their own sessions, and the process between may have died.
 MARK = "KAFKA_ARCHIVER_SERVICE"
 POLL_SECONDS = 0.1
 
 
 class Service(ABC):
-    """One service of a stack, recognised by its directory: data, settings, log and pid."""
+    """One service of a stack. Its directory identifies it, and has its data, settings, log and pid."""
 
     title: ClassVar[str]
     grace: ClassVar[float] = 20
-    """Seconds that it gets for an orderly end."""
+    """Seconds for an orderly end."""
 
     def __init__(self, directory: Path, address: str) -> None:
-        """:param address: where its clients find it, as a person would write it."""
+        """:param address: the address for clients, as shown to the user."""
         self.directory = directory
         self.address = address
         self.log = directory / f"{directory.name}.log"
@@ -39,20 +39,20 @@ class Service(ABC):
 
     @abstractmethod
     def ports_needed(self) -> Mapping[str, int]:
-        """Every port it opens, by purpose."""
+        """Every port of the service, by purpose."""
 
     @abstractmethod
     def launch(self) -> None:
-        """Prepares and starts it, and returns without waiting."""
+        """Start the service without waiting for it."""
 
     @abstractmethod
     def wait(self) -> None:
-        """Returns when clients are really served."""
+        """Wait until clients can use the service."""
 
     def start(self) -> None:
-        """Launches it and waits; only waits when it runs already.
+        """Launch the service unless it runs, and wait for it.
 
-        :raises StackError: a port is taken, a file is missing, or it does not come up; then with its log's end.
+        :raises StackError: a port is taken, a file is missing, or the service fails (with the end of its log).
         """
         if not self.running():
             self.clear()
@@ -60,7 +60,7 @@ class Service(ABC):
         self.wait()
 
     def stop(self, grace: float | None = None) -> None:
-        """Ends all of it and keeps its data. :param grace: instead of the usual; 0 is a kill -9."""
+        """End all its processes; keep its data. :param grace: overrides the default; 0 is a kill -9."""
         end(self.directory, self.grace if grace is None else grace)
         self.pid_file.unlink(missing_ok=True)
         if self._child is not None:
@@ -68,9 +68,9 @@ class Service(ABC):
             self._child = None
 
     def clear(self) -> None:
-        """Ends what a crash left of it, and looks whether it could start.
+        """End processes that a crash has left, and check the ports.
 
-        :raises StackError: a port that it needs is taken.
+        :raises StackError: a port is taken.
         """
         self.stop(grace=0)
         require_free(self.title, self.ports_needed())
@@ -78,7 +78,7 @@ class Service(ABC):
     def running(self) -> bool:
         """Whether the process that launch() started, here or in another process, is alive."""
         if self._child is not None:
-            # Its environment says nothing while it becomes another program, as a script that ends in `exec java` does.
+            # Not by its environment, which is unreadable during an exec (of a script that ends in `exec java`).
             return self._child.poll() is None
         try:
             process = psutil.Process(int(self.pid_file.read_text()))
@@ -87,12 +87,12 @@ class Service(ABC):
             return False
 
     def _run(self, command: Sequence[str | Path], env: Mapping[str, str]) -> None:
-        """Runs the command in the background, in the service's directory, in a session of its own."""
+        """Run the command in the background, in the service's directory and in a new session."""
         with self.log.open("wb") as log:
             self._child = subprocess.Popen(
                 command,
                 cwd=self.directory,
-                # setproctitle overwrites the environment that /proc shows, and with it our mark, unless told not to.
+                # SPT_NOENV: setproctitle must not overwrite the environment in /proc, which has our mark.
                 env={**env, MARK: str(self.directory), "SPT_NOENV": "1"},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -102,7 +102,7 @@ class Service(ABC):
         self.pid_file.write_text(f"{self._child.pid}\n")
 
     def _wait_until(self, why_not_ready: Callable[[], str | None], seconds: float) -> None:
-        """Asks again and again until the answer is None."""
+        """Call `why_not_ready` until it returns None."""
         deadline = time.monotonic() + seconds
         while (reason := why_not_ready()) is not None:
             if not self.running():
@@ -117,11 +117,11 @@ class Service(ABC):
 
 
 def marked(directory: Path) -> Iterator[psutil.Process]:
-    """Every live process of the services in this directory or below it."""
+    """All live processes of the services in this directory or below it."""
     for process in psutil.process_iter():
         try:
             mark = process.environ().get(MARK)
-            # A zombie has no environment left to read.
+            # A zombie has no environment.
             if mark is not None and process.pid != os.getpid() and Path(mark).is_relative_to(directory):
                 yield process
         except psutil.Error:
@@ -129,13 +129,13 @@ def marked(directory: Path) -> Iterator[psutil.Process]:
 
 
 def end(directory: Path, grace: float) -> None:
-    """Ends all of marked(directory): asks first, kills what is left after `grace` seconds."""
+    """End all of marked(directory): SIGTERM first, SIGKILL after `grace` seconds."""
     processes = list(marked(directory))
     for process in processes if grace > 0 else []:
         with suppress(psutil.NoSuchProcess):
             process.terminate()
     psutil.wait_procs(processes, timeout=grace)
-    # Again until none is found: what was being killed may have started another.
+    # Until none is left: a process may start another one before it is killed.
     while remaining := list(marked(directory)):
         for process in remaining:
             with suppress(psutil.NoSuchProcess):

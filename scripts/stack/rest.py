@@ -11,20 +11,20 @@ from scripts.stack.errors import StackError
 
 
 class RestApi:
-    """That of one Airflow, which lets everybody in. :param url: where its web pages begin."""
+    """The REST API of one Airflow without passwords. :param url: the base URL of its web pages."""
 
     def __init__(self, url: str) -> None:
         self.url = url
-        # No proxy stands between us and this machine.
+        # trust_env=False: no proxy for this machine.
         self._client = httpx.Client(base_url=url, trust_env=False, timeout=60, headers={"Accept": "application/json"})
 
     def ask(
         self, method: str, path: str, body: object = None, *, missing_ok: bool = False, login: bool = True, **query: Any
     ) -> Any:
-        """What it answers, from JSON; None where it says nothing, and for a 404 that is all right.
+        """The answer's JSON; None for an empty answer, and for a 404 with `missing_ok`.
 
-        :param path: as `address` makes it. :param login: health is told to everybody.
-        :raises StackError: it does not answer, or refuses.
+        :param path: as `address` makes it. :param login: the health endpoint needs no login.
+        :raises StackError: Airflow does not answer, or refuses.
         """
         if login and "Authorization" not in self._client.headers:
             token = self._send("GET", "/auth/token", None, {}, False)["access_token"]
@@ -48,5 +48,5 @@ class RestApi:
 
 
 def address(*parts: str) -> str:
-    """The path to one thing, whatever the names on the way to it are made of."""
+    """The path of a resource, with quoted parts."""
     return "".join(f"/{quote(part, safe='~')}" for part in parts)

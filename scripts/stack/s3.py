@@ -1,4 +1,4 @@
-"""A real S3 server: SeaweedFS, all its parts in one process."""
+"""A real S3 server: SeaweedFS, with all components in one process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from scripts.stack.paths import BIN
 from scripts.stack.ports import HOST
 from scripts.stack.process import Service
 
-# The server makes sockets below /tmp whatever its flags say, and leaves them there when it is killed: this lists them.
+# A list of the sockets that the server makes below /tmp, for any flags. A killed server leaves them there.
 SOCKETS = "sockets"
 
 
@@ -45,11 +45,11 @@ class Credentials:
 
 class S3(Service):
     title = "the S3 server"
-    # It flushes within two, then waits ten for idle connections.
+    # The server flushes within two seconds, then waits ten for idle connections.
     grace = 5
     bucket = "archive"
     region = "us-east-1"
-    # Fixed: the server listens on this machine alone, and env.sh and connections stay valid from one day to the next.
+    # Fixed, so that env.sh and connections stay valid. The server listens on this machine only.
     owner = Credentials("archiver", "archiver-local-secret")
     reader = Credentials("reader", "reader-local-secret")
 
@@ -87,7 +87,7 @@ class S3(Service):
         self._wait_until(lambda: self._refusal(lambda: self._round_trip(owner)), seconds=60)
         stranger = self.client(Credentials(self.owner.access_key, "not-the-secret"))
         if self._refusal(lambda: self._round_trip(stranger)) is None:
-            raise StackError(f"the S3 server at {self.endpoint_url} accepts a wrong secret key: it must not be used")
+            raise StackError(f"the S3 server at {self.endpoint_url} accepts a wrong secret key: do not use it")
 
     def stop(self, grace: float | None = None) -> None:
         super().stop(grace)
@@ -141,16 +141,16 @@ class S3(Service):
             f"-volume.port.grpc={ports.volume_grpc}",
             f"-filer.port={ports.filer}",
             f"-filer.port.grpc={ports.filer_grpc}",
-            # The maintenance worker looks for its admin 10,000 ports above the first of these whatever the second is,
-            # and finds none. It has nothing to do here; and a stack with PORT_OFFSET=10000 needs those ports.
+            # The maintenance worker expects its admin 10,000 ports above the first of these, and finds none: it has
+            # nothing to do here, and a stack with PORT_OFFSET=10000 needs those ports.
             f"-admin.port={ports.admin}",
             f"-admin.port.grpc={ports.admin_grpc}",
-            # Its name in the stored topology: else a changed PORT_OFFSET would make it another server.
+            # A fixed name in the stored topology: the default depends on the port, so on PORT_OFFSET.
             "-volume.id=local",
-            # Relative to its directory: below /tmp by default, and a whole path may be too long for a socket.
+            # Relative paths: an absolute path may be too long for a socket, and the default is below /tmp.
             "-s3.localSocket=s3.sock",
             "-filer.localSocket=filer.sock",
-            # Writing to a bucket that is not there must be an error, as it is with Amazon's S3.
+            # A write to a missing bucket must fail, as with Amazon S3.
             "-s3.autoCreateBucket=false",
             "-s3.port.iceberg=0",
             "-s3.port.lance=0",
@@ -161,7 +161,7 @@ class S3(Service):
 
 
 def remove_sockets(directory: Path) -> None:
-    """Those that a server in this directory left, once it has ended."""
+    """Remove the sockets that the ended server of this directory has left."""
     listed = directory / SOCKETS
     for path in listed.read_text().splitlines() if listed.exists() else []:
         Path(path).unlink(missing_ok=True)

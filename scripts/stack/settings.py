@@ -1,4 +1,4 @@
-"""The environment variables that Airflow, Spark and the person at the terminal get."""
+"""Environment variables for Airflow, Spark and the user's shell."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SPARK_CONF = LOCAL / "spark-conf"
 def spark_settings(java: Java) -> dict[str, str]:
     return {
         "JAVA_HOME": str(java.home),
-        # Set, because a SPARK_HOME of the person's own would win over the environment's spark-submit.
+        # Overrides the user's SPARK_HOME, which would take precedence over the environment's spark-submit.
         "SPARK_HOME": str(SPARK_HOME),
         "SPARK_CONF_DIR": str(SPARK_CONF),
         "SPARK_LAUNCHER_OPTS": "-XX:-UsePerfData",
@@ -24,7 +24,7 @@ def spark_settings(java: Java) -> dict[str, str]:
 
 
 def airflow_settings(home: Path, url: str, archives: Path) -> dict[str, str]:
-    """What the server and the command line must agree on."""
+    """Settings that the server and the command line must share."""
     return {
         "AIRFLOW_HOME": str(home),
         "AIRFLOW_URL": url,
@@ -34,13 +34,13 @@ def airflow_settings(home: Path, url: str, archives: Path) -> dict[str, str]:
         "AIRFLOW__CORE__PLUGINS_FOLDER": str(ROOT / "plugins"),
         "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-        # For this machine alone: whoever reaches the port is an administrator.
+        # Only for a local stack: everybody who can reach the port is an administrator.
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
     }
 
 
 def client_settings(bootstrap_servers: str, s3: S3) -> dict[str, str]:
-    """What ordinary Kafka and S3 clients read. Airflow does not get them: it has its connections."""
+    """Variables for ordinary Kafka and S3 clients. Airflow does not get them: it has connections."""
     return {
         "KAFKA_BOOTSTRAP_SERVERS": bootstrap_servers,
         "S3_ENDPOINT_URL": s3.endpoint_url,

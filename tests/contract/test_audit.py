@@ -383,7 +383,7 @@ class TestDocuments:
         displaced = {"plan-displaced": [run_document(lake.name, ghost, "plan")]}
         assert found(lake) == {"gap": ["orders[0] [7, 9)"], **displaced}
         [advice] = {f.what_to_do for f in lake.audit().damage if f.kind == "gap"}
-        assert f"`airflow archive rebuild {lake.name} --run RUN` reads them again" in advice
+        assert f"`airflow archive rebuild {lake.name} --run RUN` reads the offsets again" in advice
         lake.rebuild(given_up)
         assert found(lake, deep=True) == displaced
         self.move_away(lake, ghost)
@@ -654,9 +654,9 @@ class TestLive:
         lake.brokers.live = ["other@10.0.0.7"]
         assert self.live(lake)["group-busy"] == ("warning", lake.archive.group)
         advice = self.advice(lake)
-        assert advice["retention-near"].startswith("No run goes on before `group-busy` is settled. Then: run it now")
+        assert advice["retention-near"].startswith("No run continues before `group-busy` is solved. Then: start a run")
         lake.logs[P0] = Range(9, 200)
-        assert "No run goes on before `group-busy` is settled. Then: to " in self.advice(lake)["retention-passed"]
+        assert "No run continues before `group-busy` is solved. Then: to " in self.advice(lake)["retention-passed"]
 
     def test_a_topic_that_is_gone_stands_before_it_too_and_its_advice_is_about_what_names_it(self, lake: Lake) -> None:
         other = TopicPartition("payments", 0)
@@ -665,8 +665,8 @@ class TestLive:
         wide.logs[P0] = Range(9, 12)
         del wide.logs[other]
         advice = self.advice(wide)
-        assert "take it out of source.topics" in advice["topic-gone"]
-        assert advice["retention-near"].startswith("No run goes on before `topic-gone` is settled.")
+        assert "remove it from source.topics" in advice["topic-gone"]
+        assert advice["retention-near"].startswith("No run continues before `topic-gone` is solved.")
         source = wide.archive.source.model_copy(update={"topics": None, "pattern": "orders|pay.*"})
         wide.configure(wide.archive.model_copy(update={"source": source}))
         assert "exclude it in source.pattern" in self.advice(wide)["topic-gone"]
@@ -675,7 +675,7 @@ class TestLive:
         lake.logs[P0] = Range(6, 200)
         lake.brokers.group[P1] = 1
         lake.brokers.stamps.pop(P1, None)
-        assert self.advice(lake)["retention-near"].startswith("No run goes on before `group-moved` is settled. Then: ")
+        assert self.advice(lake)["retention-near"].startswith("No run continues before `group-moved` is solved. Then: ")
 
 
 @IN_MEMORY

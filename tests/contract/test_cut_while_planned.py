@@ -185,7 +185,7 @@ def test_where_the_brokers_give_no_epochs_the_last_archived_record_tells(ids: bo
     log.produce("fgh")
     work = log.plan(1)
     log.cut(5, "stuvwxyz")
-    with pytest.raises(PolicyError, match="record at offset 4 is another one"):
+    with pytest.raises(PolicyError, match="the record at offset 4 differs"):
         log.finish(work)
     log.choose(lost_offsets="record_loss")
     log.finish(work)
@@ -206,7 +206,7 @@ def test_a_topic_made_again_without_another_id_is_not_read_as_the_old_one(while_
         log.meanwhile = lambda: None
     else:
         log.remake("lmnopqrstuvwxyz")
-    with pytest.raises(PolicyError, match="record at offset 4 is another one"):
+    with pytest.raises(PolicyError, match="the record at offset 4 differs"):
         log.finish(work)
     log.choose(lost_offsets="record_loss")
     log.finish(work)

@@ -228,5 +228,5 @@ def test_a_damaged_schema_of_an_avro_file_is_noticed() -> None:
     case = Case("avro", "zstd", "record")
     data = bytearray(case.encode([batch(ODD)]))
     data[data.index(b'"type":["null"') + 2] ^= 1
-    with pytest.raises(IntegrityError, match="is not a whole Avro file of records"):
+    with pytest.raises(IntegrityError, match="is not a complete Avro file of records"):
         read(case, bytes(data))

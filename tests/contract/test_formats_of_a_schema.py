@@ -223,17 +223,17 @@ def test_rows_of_numbers_fill_a_row_group_and_are_spilled(tmp_path: Path) -> Non
 @every_case
 @pytest.mark.parametrize("wrong", [{"id": None}, {"place": {"city": "x", "zip": None}}, {"matrix": [None]}])
 def test_a_null_where_the_schema_has_none_is_no_record(case: Case, wrong: Row) -> None:
-    with pytest.raises(IntegrityError, match="the records are not of the object's schema"):
+    with pytest.raises(IntegrityError, match="the records do not fit the object's schema"):
         encode(case, [batch([FULL | wrong])])
 
 
 @every_case
 def test_a_column_that_is_missing_or_does_not_fit_is_named(case: Case) -> None:
     rows = batch([FULL])
-    with pytest.raises(IntegrityError, match=r"the records are not of the object's schema: .*rate"):
+    with pytest.raises(IntegrityError, match=r"the records do not fit the object's schema: .*rate"):
         encode(case, [rows.drop_columns(["rate"])])
     text = rows.set_column(rows.schema.get_field_index("count"), "count", pa.array(["many"]))
-    with pytest.raises(IntegrityError, match=r"the records are not of the object's schema: .*many"):
+    with pytest.raises(IntegrityError, match=r"the records do not fit the object's schema: .*many"):
         encode(case, [text])
 
 
@@ -251,7 +251,7 @@ def test_a_type_that_a_format_does_not_have_is_refused(name: str, kind: pa.DataT
 
 def test_a_name_that_avro_does_not_have_is_refused() -> None:
     schema = pa.schema([RECORD.field("offset"), pa.field("größe", pa.int32())])
-    with pytest.raises(ConfigError, match="avro has names of ASCII letters, digits and _, found the column 'größe'"):
+    with pytest.raises(ConfigError, match="avro takes column names of ASCII letters, digits and _, found 'größe'"):
         encode(CASES[0], [], schema)
 
 

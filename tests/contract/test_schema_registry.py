@@ -57,7 +57,7 @@ def test_credentials(registry: RegistryServer) -> None:
         with pytest.raises(PermanentError, match=r"refused the credentials \(HTTP 401\)") as caught:
             Registry.of({"url": url, "basic.auth.user.info": f"{USER}3"}).compatibility()
         assert "hunter2" not in str(caught.value)
-        with pytest.raises(PermanentError, match=r"wants credentials \(HTTP 401\)"):
+        with pytest.raises(PermanentError, match=r"needs credentials \(HTTP 401\)"):
             Registry.of({"url": url}).compatibility()
 
 

@@ -177,4 +177,4 @@ def read_and_overtake(archiver: Archiver, proxy: S3Proxy, run: str) -> None:
         held.gone.set()
         output, _ = job.communicate(timeout=100)
     assert job.returncode == TRANSIENT_EXIT, output[-3000:]
-    assert "retention overtook the run while it was read; the next attempt sees what is left" in output.splitlines()[-1]
+    assert "retention overtook the run while it was reading; the next attempt reads" in output.splitlines()[-1]

@@ -1,7 +1,7 @@
-"""Attempts that live side by side: each in a thread of its own that makes a call only when it is told to.
+"""Concurrent attempts: each runs in its own thread, and makes a call only when the test lets it.
 
-An attempt can stop before any call to the store or the brokers, for as long as one likes, while others do whatever
-they do; then it goes on, or dies. One thread runs at a time, so a sequence is the same each time.
+An attempt can stop before any call to the store or the brokers while others go on; later it continues, or dies. One
+thread runs at a time, so a sequence is reproducible.
 """
 
 import threading
@@ -24,13 +24,13 @@ SECONDS = 120.0
 
 
 class Killed(BaseException):
-    """The process is dead: nothing of it runs on, no `except Exception` sees it."""
+    """The process is dead: its code stops, and `except Exception` does not catch this."""
 
 
 class Actor:
-    """Someone at work, stopped before its next call.
+    """An attempt, stopped before its next call.
 
-    :ivar calls: how many it has made. :ivar error: what it failed with.
+    :ivar calls: the number of calls so far. :ivar error: the error that ended it.
     """
 
     def __init__(self, work: Callable[["Actor"], None]) -> None:
@@ -39,7 +39,7 @@ class Actor:
         self.done = False
         self._dead = False
         self._go, self._stopped = threading.Semaphore(0), threading.Semaphore(0)
-        # The threads of a pool come one after the other.
+        # The threads of a pool take turns.
         self._turn = threading.Lock()
         self._thread = threading.Thread(target=self._run, args=(work,), daemon=True)
         self._thread.start()
@@ -55,21 +55,21 @@ class Actor:
             self._stopped.release()
 
     def _wait(self) -> None:
-        assert self._stopped.acquire(timeout=SECONDS), "an attempt neither ends nor calls anybody"
+        assert self._stopped.acquire(timeout=SECONDS), "an attempt neither ends nor makes a call"
 
     def around(self, call: Callable[[], Answer]) -> Answer:
-        """Wait for leave, then make the call."""
+        """Wait for permission, then make the call."""
         with self._turn:
             if not self._dead:
                 self._stopped.release()
-                assert self._go.acquire(timeout=SECONDS), "nobody lets this attempt go on"
+                assert self._go.acquire(timeout=SECONDS), "the test does not let this attempt continue"
             if self._dead:
                 raise Killed
             self.calls += 1
             return call()
 
     def advance(self, calls: int = 1 << 30) -> None:
-        """Let it make so many calls, or go on to its end. The error it ends with is raised, unless it was killed."""
+        """Let it make so many calls, or continue to its end. Raises the error that ended it, unless it was killed."""
         while calls > 0 and not self.done:
             calls -= 1
             self._go.release()
@@ -79,7 +79,7 @@ class Actor:
             raise error
 
     def kill(self) -> None:
-        """It makes no further call."""
+        """Stop it for good."""
         self._dead = True
         while not self.done:
             self._go.release()
@@ -90,7 +90,7 @@ class Actor:
 
 
 class Watched:
-    """A store or a cluster whose calls are an actor's."""
+    """A store or a cluster whose calls wait for an actor's permission."""
 
     def __init__(self, inner: Any, actor: Actor) -> None:
         self._inner, self._actor = inner, actor
@@ -99,13 +99,13 @@ class Watched:
         found = getattr(self._inner, name)
         if not callable(found):
             return found
-        # A list is asked for when it is read; that is soon enough.
+        # Generators run when they are read, after the permission: that is precise enough.
         return lambda *args, **kwargs: self._actor.around(lambda: found(*args, **kwargs))
 
 
 @dataclass(frozen=True)
 class WatchedEngine:
-    """What `SparkEngine` does in tasks, chunk by chunk."""
+    """Does the work of `SparkEngine`'s tasks, chunk by chunk."""
 
     read: Read
     store: Store

@@ -1,4 +1,4 @@
-"""A running Airflow as its users meet it: the REST API, the command line, a folder of YAML files."""
+"""A running Airflow through its interfaces: the REST API, the command line, a folder of YAML files."""
 
 import json
 import os
@@ -20,7 +20,7 @@ DONE = ("success", "failed")
 
 
 class TaskRun(NamedTuple):
-    """One task of one DAG run, its last attempt."""
+    """The last attempt of one task of a DAG run."""
 
     run_id: str
     task: str
@@ -31,13 +31,13 @@ class TaskRun(NamedTuple):
 
 
 class Airflow:
-    """:param settings: the environment with which the command line reaches it."""
+    """:param settings: the environment variables for its command line."""
 
     def __init__(self, url: str, archives: Path, settings: dict[str, str]) -> None:
         self.url, self.archives = url, archives
         self._environment = {k: v for k, v in os.environ.items() if not k.startswith(FOREIGN)} | settings
         self.request = RestApi(url).ask
-        # The file of the DAGs of all archives, once there is one, by Airflow's name for it.
+        # Airflow's token of the file with all archives' DAGs, once it has one.
         self._file = ""
 
     def add_archive(self, name: str, yaml: str) -> str:
@@ -45,15 +45,15 @@ class Airflow:
         (self.archives / f"{name}.yaml").write_text(f"archive: {name}\n{yaml}")
         dag = f"archive_{name}"
         if self._file:
-            # At once; by itself Airflow looks at the file every ten seconds.
-            with suppress(StackError):  # it has been asked already
+            # Parse the file now: without this, Airflow parses it every ten seconds.
+            with suppress(StackError):  # a request is pending already
                 self.request("PUT", address("parseDagFile", self._file))
         found = until(lambda: self.request("GET", f"/dags/{dag}", missing_ok=True), seconds=60, every=0.5)
         self._file = found["file_token"]
         return dag
 
     def remove_archive(self, name: str) -> None:
-        """Stop its DAG and take its YAML away, so that later tests have the machine for themselves."""
+        """Pause its DAG and delete its YAML, so that it takes no resources from later tests."""
         self.pause(f"archive_{name}")
         (self.archives / f"{name}.yaml").unlink()
 
@@ -69,7 +69,7 @@ class Airflow:
         )
 
     def trigger(self, dag: str, logical_date: datetime | None = None, **conf: Any) -> str:
-        """A run by hand. Returns its id."""
+        """Trigger a run. Returns its id."""
         date = logical_date.isoformat() if logical_date else None
         run = self.request("POST", f"/dags/{dag}/dagRuns", {"logical_date": date, "conf": conf})
         return str(run["dag_run_id"])
@@ -98,11 +98,11 @@ class Airflow:
         ]
 
     def log(self, dag: str, run_id: str, task: str, attempt: int = 1) -> str:
-        """The task's log, all of it."""
+        """The task's whole log."""
         return "\n".join(json.dumps(line, ensure_ascii=False) for line in self._lines(dag, run_id, task, attempt))
 
     def last_line(self, dag: str, run_id: str, task: str, attempt: int = 1) -> str:
-        """The last line of the task's log as the UI shows it: it folds groups, and has the frames below an error."""
+        """The last line of the task's log in the UI, which folds groups and shows the stack frames below an error."""
         groups, last = 0, ""
         for line in self._lines(dag, run_id, task, attempt):
             event = line["event"]
@@ -120,7 +120,7 @@ class Airflow:
         return list(self.request("GET", path, full_content="true")["content"])
 
     def instance(self, dag: str, run_id: str, task: str) -> dict[str, Any]:
-        """All that it says of one task of one run."""
+        """The task instance in the REST API."""
         return dict(self.request("GET", address("dags", dag, "dagRuns", run_id, "taskInstances", task)))
 
     def rendered(self, dag: str, run_id: str, task: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""An archive on the real services, with a method a step: what the DAG's tasks do, without Airflow."""
+"""An archive on real services, with one method per step: the tasks of the DAG without Airflow."""
 
 import copy
 import gzip
@@ -58,21 +58,21 @@ def _class_data() -> Path | None:
 
 
 def quick_driver(temporary: Path) -> dict[str, str]:
-    """Spark's settings for a driver's JVM that starts as fast as it can; tests start many."""
+    """Spark's settings for a driver's JVM that starts fast: tests start many."""
     options = f"-XX:-UsePerfData -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Djava.io.tmpdir={temporary}"
     return driver_settings(options, _class_data())
 
 
 def hour(number: int) -> Interval:
-    """The `number`th hour of the day on which tests happen."""
+    """The `number`th hour of the tests' day."""
     return Interval(start=FIRST + timedelta(hours=number), end=FIRST + timedelta(hours=number + 1))
 
 
 @dataclass
 class Archiver:
-    """One archive of some topics, below a prefix of its own.
+    """One archive of some topics, below its own prefix.
 
-    By its clock, and the store's, it is a minute past the last interval that was planned.
+    Its clock, and the store's, are one minute after the end of the last planned interval.
     """
 
     kafka: Kafka
@@ -85,11 +85,11 @@ class Archiver:
     spark_conf: dict[str, str] = field(default_factory=dict)
     proxy: S3Proxy | None = None
     brokers: str | None = None
-    # The client's properties beside, or instead of, the address of the brokers.
+    # Further client properties; they override ours.
     client: dict[str, str] = field(default_factory=dict)
-    # Of the job that is submitted: without Spark's tasks. Where any job will do, that is cheaper.
+    # Submit the job without Spark tasks, which is cheaper.
     plain: bool = False
-    # Of those that are `behind` something, too.
+    # A list, because the archivers from `behind` share it.
     now: list[datetime] = field(default_factory=lambda: [FIRST])
 
     def __post_init__(self) -> None:
@@ -110,14 +110,14 @@ class Archiver:
         return replace(context, clock=lambda: now[0], store=store)
 
     def behind(self, proxy: S3Proxy | None = None, brokers: str | None = None) -> "Archiver":
-        """The same archive; its job and its steps, in this process too, go through the proxies."""
+        """The same archive behind the proxies: its job and its steps use them, also in this process."""
         other = copy.copy(self)
         other.proxy, other.brokers = proxy or self.proxy, brokers or self.brokers
         other.context = other._open(other._outside())
         return other
 
     def _outside(self) -> Endpoints:
-        """What runs as a process of its own, and the job, go through the proxy; the test itself does not."""
+        """The endpoints of separate processes and of the job: through the proxy, which the test itself does not use."""
         return self._endpoints(self.proxy.endpoint_url if self.proxy else self.s3.endpoint_url)
 
     def _endpoints(self, endpoint_url: str) -> Endpoints:
@@ -160,7 +160,7 @@ class Archiver:
         ]
 
     def environment(self, **extra: str) -> dict[str, str]:
-        """As the task `archive` makes it."""
+        """The environment that the task `archive` gives to the job."""
         return {
             **os.environ,
             **java_settings(self.archive.source.reader, os.environ, self.directory),
@@ -173,7 +173,7 @@ class Archiver:
         }
 
     def start(self, runs: Iterable[str], **environment: str) -> "subprocess.Popen[str]":
-        """The job, running."""
+        """Start the job."""
         return subprocess.Popen(
             self.command(runs),
             env=self.environment(**environment),
@@ -190,7 +190,7 @@ class Archiver:
         return start_step(log, name, self.archive, self._outside(), self.now[0], runs)
 
     def job(self, plain: bool = False) -> ArchiveStep:
-        """The job in this process: in the Spark session that is running, or without Spark."""
+        """The job in this process: in the running Spark session, or without Spark."""
         endpoints = self._outside()
         kafka, store, url = dict(endpoints.kafka), dict(endpoints.store), self.archive.store.url
         limits = Limits(spill_directory=self.directory)
@@ -213,7 +213,7 @@ class Archiver:
         return output
 
     def submitted(self, work: Work) -> list[HourProof]:
-        """What follows the plan, its job by spark-submit."""
+        """Run the steps after the plan, the job with spark-submit."""
         self.submit(work.archive)
         return self.finish(work)
 
@@ -223,21 +223,21 @@ class Archiver:
         return [changed.proof for changed in close_hours(self.context, work.runs)]
 
     def run(self, interval: Interval, origin: Origin = "scheduled", plain: bool = False) -> list[HourProof]:
-        """A whole run, its job in this process."""
+        """A complete run, with the job in this process."""
         return self.work(self.plan(interval, origin), plain)
 
     def work(self, work: Work, plain: bool = False) -> list[HourProof]:
-        """What follows the plan."""
+        """Run the steps after the plan."""
         archive_runs(self.context, work, self.job(plain).run)
         return self.finish(work)
 
     def choose(self, **policies: str) -> None:
-        """Choose policies, as an edit of the YAML does."""
+        """Set policies, like an edit of the YAML."""
         self.archive = self.archive.choosing(policies)
         self.context = replace(self.context, archive=self.archive)
 
     def objects(self) -> dict[str, Stat]:
-        """What is stored besides the ledger, by key."""
+        """The stored objects without the ledger, by key."""
         return {s.key: s for s in self.context.store.list("") if not s.key.startswith("_ledger/")}
 
     def etags(self) -> dict[str, str]:
@@ -245,7 +245,7 @@ class Archiver:
         return {key: stat.etag for key, stat in self.objects().items()}
 
     def group(self, partitions: int = 1) -> list[int | None]:
-        """Where the group stands in each partition of the first topic."""
+        """The group's offset in each partition of the first topic."""
         names = [TopicPartition(self.topics[0], n) for n in range(partitions)]
         return list(self.context.cluster.committed(self.archive.group, names).values())
 
@@ -264,7 +264,7 @@ class Archiver:
         return found
 
     def account(self, interval: Interval) -> dict[str, int]:
-        """What became of the offsets of a run: the fates that are not zero."""
+        """A run's account, without zeros."""
         return {fate: count for fate, count in self.manifest(interval).account.items() if count}
 
     def uploads(self) -> list[str]:
@@ -272,7 +272,7 @@ class Archiver:
         return [key for key, *_ in self.context.store.list_uploads("")]
 
     def lines(self) -> dict[str, list[Any]]:
-        """The JSON lines of every .jsonl.gz object by the path of its hour, in key order."""
+        """The JSON lines of all .jsonl.gz objects in key order, by the path of the hour."""
         found: dict[str, list[Any]] = {}
         for key in sorted(self.objects()):
             data = self.context.store.get(key)

@@ -1,4 +1,4 @@
-"""Brokers that answer from what a test writes down, as :class:`~kafka_archiver.kafka.cluster.Cluster` would."""
+"""Brokers with the answers that a test defines, in the place of :class:`~kafka_archiver.kafka.cluster.Cluster`."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -12,7 +12,7 @@ from kafka_archiver.ranges import Range, TopicPartition
 
 @dataclass
 class Brokers:
-    """One log a partition: `[start, end)`, one record an hour since `first` (whole hours since 1970)."""
+    """One log `[start, end)` per partition, with one record an hour since `first` (whole hours since 1970)."""
 
     logs: dict[TopicPartition, Range]
     first: int
@@ -23,11 +23,11 @@ class Brokers:
     live: list[str] = field(default_factory=list)
     brokers: str = "broker:9092"
     leader_epoch: int = 0
-    # Of topics that were made again.
+    # The ids of recreated topics.
     ids: dict[str, str] = field(default_factory=dict)
 
     def __call__(self, _: Mapping[str, str]) -> "Brokers":
-        """Stands for the class, too: every client is this one."""
+        """Replaces the class too: every client is this object."""
         return self
 
     def cluster_id(self) -> str:
@@ -64,7 +64,7 @@ class Brokers:
         return {n: Position(self.group[n], self._stamp(n)) if n in self.group else None for n in names}
 
     def _stamp(self, name: TopicPartition) -> str:
-        """Of an offset that somebody has changed since, there is none."""
+        """The metadata of the commit; empty if a test has changed the offset since."""
         offset, _, stamp = self.stamps.get(name, "").partition(" ")
         return stamp if offset == str(self.group[name]) else ""
 

@@ -1,4 +1,4 @@
-"""Certificates for the tests' own TLS: an authority, and what it signs."""
+"""Certificates for TLS in tests: an authority, and certificates that it signs."""
 
 import ipaddress
 from dataclasses import dataclass, field
@@ -41,7 +41,7 @@ class Authority:
         return file
 
     def sign_pkcs12(self, who: str, password: str) -> Path:
-        """The same, in one file that only the password opens."""
+        """The same as a PKCS #12 file with a password."""
         pem = self.sign(who).read_bytes()
         key = serialization.load_pem_private_key(pem, None)
         assert isinstance(key, ec.EllipticCurvePrivateKey)

@@ -1,4 +1,4 @@
-"""Chunks of made-up records for the writer, and its objects read back by the readers of others."""
+"""Chunks of test records for the writer, and readers for its objects that use other libraries."""
 
 import gzip
 import io
@@ -25,7 +25,7 @@ NO_TIME = "date=__HIVE_DEFAULT_PARTITION__/hour=__HIVE_DEFAULT_PARTITION__"
 
 
 class Row(NamedTuple):
-    """What Kafka has of a record besides its topic and partition, in the order of the columns."""
+    """A record without topic and partition, in the order of the columns."""
 
     offset: int
     timestamp: int
@@ -36,7 +36,7 @@ class Row(NamedTuple):
 
 
 def path_of(timestamp: int) -> str:
-    """Where a record belongs, said without the code under test."""
+    """The path of a record, computed without the code under test."""
     if not 0 <= timestamp <= LAST_MS:
         return NO_TIME
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=timestamp)
@@ -44,7 +44,7 @@ def path_of(timestamp: int) -> str:
 
 
 def batch(rows: Sequence[Row]) -> pa.RecordBatch:
-    """The rows as a reader hands them over: a slice of something larger."""
+    """The rows like a batch from a reader: a slice of a larger batch."""
     schema = pa.schema(list(RECORD)[2:])
     padding = [Row(-7, -7)]
     columns = list(zip(*padding, *rows, *padding, strict=True))
@@ -54,7 +54,7 @@ def batch(rows: Sequence[Row]) -> pa.RecordBatch:
 
 
 def cut(rows: Sequence[Row], size: int) -> Iterator[pa.RecordBatch]:
-    """The rows in batches of `size`, and an empty one at either end."""
+    """The rows in batches of `size`, with an empty batch before and after."""
     yield batch([])
     for start in range(0, len(rows), size):
         yield batch(rows[start : start + size])
@@ -67,7 +67,7 @@ def chunk_of(start: int, end: int, topic: str = "orders") -> Chunk:
 
 
 def new_store() -> MemoryStore:
-    """An empty store of this caller's own."""
+    """A new empty store."""
     return MemoryStore(uuid.uuid4().hex)
 
 
@@ -85,7 +85,7 @@ def write(
 
 
 def facts(result: ChunkResult) -> dict[str, Any]:
-    """All of a result that must not depend on how it was made: everything but the ids of uploads."""
+    """The parts of a result that must be reproducible: everything except upload ids."""
     objects = [o.entry("").model_dump() for o in result.objects]
     parts = [[(p.crc32, p.size) for p in o.upload.parts] for o in result.objects]
     return {"account": result.account.model_dump(), "objects": objects, "parts": parts}
@@ -122,7 +122,7 @@ def read_parquet(data: bytes) -> list[Row]:
     """The records in a Parquet file."""
     table = pq.read_table(io.BytesIO(data))
     columns = [table.column(name) for name in Row._fields]
-    # Python cannot name every instant that Kafka can.
+    # Python's datetime does not have all of Kafka's timestamps.
     columns[1] = columns[1].cast(pa.timestamp("ms")).cast(pa.int64())
     rows = zip(*(column.to_pylist() for column in columns), strict=True)
     return [Row(*fields, headers=tuple((h["key"], h["value"]) for h in headers)) for *fields, headers in rows]

@@ -1,4 +1,4 @@
-"""What the model test draws: records, policies, settings, and how attempts end."""
+"""Strategies of the model test: records, policies, settings, and how attempts end."""
 
 from hypothesis import strategies as st
 
@@ -8,7 +8,7 @@ from tests.support.topics import DAY, HOUR
 MINUTE = 60_000
 YEAR_9999 = 253_402_300_799_999
 YEAR_2090 = 3_786_912_000_000
-# Times that are not beside the present hour's start.
+# Absolute times; others are relative to the start of the current hour.
 TIMES_OF_DAY = {"1970": 1, "2090": YEAR_2090, "9999": YEAR_9999}
 POLICY_NAMES = ("lost_offsets", "recreated_topic", "missing_group", "moved_group", "bad_record")
 ALL_GOES = "record_loss new_generation resume_from_ledger follow_ledger dead_letter"
@@ -43,15 +43,15 @@ KEYS = st.sampled_from([None, b"a", b"b"])
 VALUES = st.sampled_from(["good", "good", "good", "two lines", "bad", None])
 TIMES = st.one_of(
     st.integers(-3 * 4, 4).map(lambda quarter: quarter * HOUR // 4),
-    # A wobble around the hour's ends, and a clock that is nearly an hour ahead.
+    # Seconds around both ends of the hour.
     st.integers(-5000, 5000),
     st.integers(HOUR - 5000, HOUR + 5000),
     st.sampled_from([0, -1, -HOUR, HOUR, 55 * MINUTE, HOUR + 55 * MINUTE, "1970", "2090", "9999"]),
 )
 RECORDS = st.lists(st.tuples(st.integers(0, 2), TIMES, KEYS, VALUES), min_size=1, max_size=5)
-# By how many minutes a planner's clock is ahead.
+# Minutes by which a planner's clock is ahead.
 SKEWS = st.sampled_from([0, 0, 0, 0, 0, -9, -1, 1, 9])
-# What becomes of each attempt, and before which of its calls.
+# What happens to each attempt, and before which of its calls.
 FATES = st.lists(
     st.tuples(
         st.sampled_from(["kill"] * 3 + ["freeze"] * 4 + ["compact", "retention", "produce", "recreate"]),

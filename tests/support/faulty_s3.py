@@ -1,6 +1,6 @@
-"""An S3 server in a thread, on a real socket, that commits the faults it is told to and is otherwise sound.
+"""An S3 server in a thread, on a real socket, with the faults that a test chooses.
 
-It keeps its objects in the memory twin, and checks Content-MD5 and CRC-32s as S3 does.
+It stores objects in the memory twin, and checks Content-MD5 and CRC-32s like S3.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ Checksums = Literal["known", "of parts", "ignored", "refused"]
 
 @dataclass(frozen=True)
 class Fault:
-    """What goes wrong with one request.
+    """The fault of one request.
 
-    refuse: an error instead of doing it · torn: half of an error ·
-    reset: the connection breaks before it is done · lose: … after it is done ·
-    stall: no answer · cut: half of the answer's body · garble: one bit of the answer's body ·
-    damage: one bit of what was sent · swallow: as damage, by a server that does not look at its checksums ·
-    late: the error comes in the body of a 200 · blank: a 200 without ETag and body · odd: an ETag that is no MD5
+    refuse: an error, and the request is not carried out · torn: half of an error ·
+    reset: the connection breaks before the request is carried out · lose: … after it is carried out ·
+    stall: no answer · cut: half of the answer's body · garble: one bit of the answer's body changes ·
+    damage: one bit of the request's body changes · swallow: the same, and the server does not check checksums ·
+    late: the error is in the body of a 200 · blank: a 200 without ETag and body · odd: an ETag that is not an MD5
     """
 
     kind: Literal[
@@ -54,11 +54,10 @@ def refuse(status: int, code: str, message: str = "told to") -> Fault:
 
 
 class FaultyS3:
-    """:ivar requests: the operations asked for, by the name of boto's method; "create", "replace": a conditional put.
-    :ivar ignores_conditions: as old servers do, write whatever If-None-Match and If-Match say.
-    :ivar checksums: whether it has S3's additional checksums: it may know CRC-32s of whole objects, only those of parts
-        ("of parts"), ignore what it is asked about them, or refuse such requests.
-    :ivar encrypted: it says that objects and parts are encrypted by KMS.
+    """:ivar requests: the requested operations, by boto3's method names; "create", "replace": a conditional put.
+    :ivar ignores_conditions: ignore If-None-Match and If-Match, like old servers.
+    :ivar checksums: S3's additional checksums: supported ("known"), only for parts ("of parts"), ignored, or refused.
+    :ivar encrypted: the answers say that KMS encrypts objects and parts.
     """
 
     checksums: Checksums
@@ -78,7 +77,7 @@ class FaultyS3:
         self.url = f"http://127.0.0.1:{self._server.server_port}"
 
     def reset(self) -> None:
-        """As new, at the same address."""
+        """Restore the initial state, with the same address."""
         self.store = MemoryStore(uuid.uuid4().hex)
         for record in (self.requests, self.headers, self.bodies, self.faults):
             record.clear()
@@ -95,7 +94,7 @@ class FaultyS3:
         self._server.server_close()
 
     def fail(self, operation: str, *faults: Fault) -> None:
-        """Commit these faults, one a request of this operation."""
+        """Add faults for the next requests of this operation, one each."""
         self.faults[operation].extend(faults)
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
@@ -127,7 +126,7 @@ class _Handler(BaseHTTPRequestHandler):
         fault = state.faults[operation].popleft() if state.faults[operation] else None
         kind = fault.kind if fault else ""
         if kind == "stall":
-            # Until the client has had enough.
+            # Until the client gives up.
             self.connection.recv(1)
             self.close_connection = True
             return
@@ -187,14 +186,14 @@ class _Handler(BaseHTTPRequestHandler):
     do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = do  # noqa: N815
 
     def _is_sound(self, operation: str, body: bytes) -> bool:
-        """Whether what arrived is what was sent."""
+        """Whether the body has the checksums in its headers."""
         if (sent := self.headers.get("Content-MD5")) and base64.b64decode(sent) != hashlib.md5(body).digest():
             return False
         sent = self.headers.get("x-amz-checksum-crc32") if self.server_state.checksums == "known" else None
         return operation == "complete_multipart_upload" or not sent or sent == _crc(body)
 
     def _checksums(self, operation: str, key: str, body: bytes) -> dict[str, str]:
-        """The headers of an answer that are about them."""
+        """The checksum headers of an answer."""
         state = self.server_state
         if operation == "create_multipart_upload" and state.checksums in ("known", "of parts"):
             echoed = ("x-amz-checksum-algorithm", *(["x-amz-checksum-type"] if state.checksums == "known" else []))
@@ -213,11 +212,11 @@ class _Handler(BaseHTTPRequestHandler):
         return stat
 
     def _kept(self, key: str) -> str:
-        """The checksum of an object; empty when there is none."""
+        """The checksum of an object; empty if it has none."""
         return base64.b64encode(bytes.fromhex((self._stat(key).checksum or "")[6:])).decode()
 
     def _carry_out(self, operation: str, key: str, query: dict[str, str], body: bytes) -> tuple[dict[str, str], bytes]:
-        """Headers and body of a right answer."""
+        """Carry out the request. Returns the answer's headers and body."""
         store = self.server_state.store
         match operation:
             case "AssumeRole":
@@ -267,11 +266,11 @@ class _Handler(BaseHTTPRequestHandler):
     def _complete(self, key: str, upload_id: str, body: bytes) -> bytes:
         store = self.server_state.store
         if upload_id not in {found for _, found, _ in store.list_uploads("")}:
-            # The twin forgives a second completion; Amazon does not.
+            # The twin allows a second completion; Amazon S3 does not.
             raise LookupError("NoSuchUpload")
         etags = [e.text.strip('"') for e in ElementTree.fromstring(body).iter() if e.tag.endswith("ETag") and e.text]
         sent = self.headers.get("x-amz-checksum-crc32", "")
-        # Of what we do not know, the whole has the checksum that was sent.
+        # The parts' checksums are unknown here: one part gets the checksum of the whole, the others 0.
         whole = int.from_bytes(base64.b64decode(sent))
         parts = tuple(Part(etag, 0 if number else whole, 0) for number, etag in enumerate(etags))
         try:
@@ -302,11 +301,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = True
 
     def log_message(self, format: str, *args: object) -> None:
-        """Quiet."""
+        """Log nothing."""
 
 
 class _Closed:
-    """What the base class flushes and closes after a reset."""
+    """A file that the base class can flush and close after a reset."""
 
     closed = True
 
@@ -374,7 +373,7 @@ def _uploads_xml(store: MemoryStore, query: dict[str, str]) -> bytes:
 
 
 def _role_xml(number: int) -> bytes:
-    """The first credentials are due for renewal at once, as those that live for less than ten minutes are."""
+    """Credentials; the first ones live for one minute, so botocore renews them at once."""
     expiry = datetime.now(UTC) + timedelta(minutes=1 if number == 1 else 60)
     return (
         "<AssumeRoleResponse><AssumeRoleResult><Credentials>"

@@ -1,4 +1,4 @@
-"""Every way to write an object, records that are hard to write, and batches cut and laid out in many ways."""
+"""All combinations of format, codec and content; difficult records; batches with different cuts and memory layouts."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -42,7 +42,7 @@ class Case(NamedTuple):
         return get_format(self.format).encoder(self.target)
 
     def fitting(self, item: pa.RecordBatch) -> pa.RecordBatch:
-        """The batch as it comes from the format's stage, which rejects none of it."""
+        """The batch after the format's stage, which must not reject records."""
         stage = get_format(self.format).stage(self.settings)
         marks = Marks()
         fitted = stage(item, marks) if stage else item
@@ -86,12 +86,12 @@ ODD = [
 
 
 def fit_for(case: Case, rows: Sequence[Row]) -> list[Row]:
-    """The rows that the case can hold: a line of `content: value` cannot be two."""
+    """The rows that the case can hold: with `content: value`, those that become one line."""
     return [r for r in rows if case.content == "record" or r.offset == 40 or not {10, 13} & set(r.value or b"")]
 
 
 def expected(case: Case, rows: Sequence[Row]) -> list[Row] | list[bytes | None]:
-    """What reading gives back."""
+    """The expected result of reading."""
     if case.content == "record":
         return list(rows)
     one_line = {40: b'{"a":     "b\\n"} ', 5: None}
@@ -99,7 +99,7 @@ def expected(case: Case, rows: Sequence[Row]) -> list[Row] | list[bytes | None]:
 
 
 def rows_of(batches: Iterable[pa.RecordBatch], case: Case) -> list[Row] | list[bytes | None]:
-    """What a format's reader gave, as `expected` has it."""
+    """The batches of a format's reader, in the form of `expected`."""
     if case.content == "value":
         return [value for item in batches for value in item.column("value").to_pylist()]
     rows = []
@@ -110,7 +110,7 @@ def rows_of(batches: Iterable[pa.RecordBatch], case: Case) -> list[Row] | list[b
 
 
 def recut(rows: Sequence[Row], places: Iterable[int]) -> Iterator[pa.RecordBatch]:
-    """The rows cut at these places, in turn as a slice, with large types, and in buffers of their own."""
+    """The rows cut at these places: in turn as a slice, with large types, and as a copy."""
     ends = sorted({0, len(rows), *(p % (len(rows) + 1) for p in places)})
     yield batch([])
     for number, (start, end) in enumerate(pairwise(ends)):
@@ -137,7 +137,7 @@ def small_limits() -> Iterator[None]:
 
 
 def spilling(encoder: Encoder, batches: Iterable[pa.RecordBatch], directory: Path, every: int) -> bytes:
-    """What the encoder gives when it has to spill after every few batches."""
+    """The encoder's bytes if it spills after every few batches."""
     pieces = []
     for number, item in enumerate(batches):
         pieces += [bytes(piece) for piece in encoder.write(item)]

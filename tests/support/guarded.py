@@ -1,4 +1,4 @@
-"""A broker that lets in only who proves who they are: by SASL over TLS, or by a certificate."""
+"""A broker with authentication: SASL over TLS, or client certificates."""
 
 import os
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from tests.support.certificates import Authority
 from tests.support.oidc import AUDIENCE, IdentityProvider
 
 Properties = dict[str, str]
-# With what JSON, Java's properties and JAAS have to escape.
+# With characters that JSON, Java's properties and JAAS have to escape.
 SECRET = "Ge\"he'im\\12"
 USER = "archiver"
 
@@ -30,8 +30,8 @@ class GuardedPorts:
 
 @dataclass(frozen=True)
 class Guarded:
-    """:param kafka: the broker, whose plain listener lets everybody in.
-    :param connections: how to reach it otherwise: librdkafka's properties, as an Airflow connection has them."""
+    """:param kafka: the broker; its plain listener has no authentication.
+    :param connections: librdkafka's properties for the other listeners, as in an Airflow connection."""
 
     kafka: Kafka
     provider: IdentityProvider
@@ -47,7 +47,7 @@ def guarded_broker(directory: Path) -> Iterator[Guarded]:
         main, more = free_ports(KafkaPorts), free_ports(GuardedPorts)
         kafka = Kafka(directory / "kafka", main, _settings(main, more, authority, provider))
         try:
-            # Java's own way to give any program options.
+            # Options for any program that runs on this Java.
             urls = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={provider.url}/keys"
             with patch.dict(os.environ, {"JDK_JAVA_OPTIONS": urls}):
                 kafka.start()
@@ -61,7 +61,7 @@ def _settings(main: KafkaPorts, more: GuardedPorts, authority: Authority, provid
     listeners = {"PLAINTEXT": main.clients, "GUARDED": more.sasl, "MUTUAL": more.mutual}
     addresses = ",".join(f"{name}://{HOST}:{port}" for name, port in listeners.items())
     package = "org.apache.kafka.common.security"
-    # The claim is for itself: with any option it wants to be somebody, although nobody asks it.
+    # The claim is for the broker's own login: with any option, the login module requires one.
     options = (
         f'unsecuredLoginStringClaim_sub="broker" ssl.truststore.type="PEM" ssl.truststore.location="{authority.file}"'
     )
@@ -91,7 +91,7 @@ def _settings(main: KafkaPorts, more: GuardedPorts, authority: Authority, provid
 
 
 def _in_file(secret: str) -> str:
-    """Escaped for JAAS, and once more for the file of properties."""
+    """Escaped for JAAS, then for the properties file."""
     return secret.replace("\\", "\\\\").replace('"', '\\"').replace("\\", "\\\\")
 
 
@@ -139,7 +139,7 @@ def _connections(more: GuardedPorts, authority: Authority, provider: IdentityPro
             "ssl.key.pem": key,
         },
         "TLS in other words": {
-            # The certificate has no such name.
+            # The certificate does not have this host name.
             "bootstrap.servers": f"localhost:{more.mutual}",
             "ssl.endpoint.identification.algorithm": "none",
             "security.protocol": "SSL",

@@ -1,4 +1,4 @@
-"""An HTTP server in a thread, on a real socket, for handlers that a test makes up."""
+"""An HTTP server in a thread, on a real socket, for handlers of tests."""
 
 import ssl
 import threading
@@ -11,7 +11,7 @@ from scripts.stack.ports import HOST
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Says nothing of its requests."""
+    """A handler that does not log its requests."""
 
     def answer(self, status: int, body: bytes = b"", content_type: str = "application/json") -> None:
         self.send_response(status)
@@ -21,7 +21,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Quiet."""
+        """Log nothing."""
 
 
 @contextmanager

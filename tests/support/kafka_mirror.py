@@ -1,4 +1,4 @@
-"""A real broker with the twin beside it: what is done to the one is done to the other, and both have to agree."""
+"""A real broker with the twin beside it: each change goes to both, and their states must agree."""
 
 import time
 import uuid
@@ -16,13 +16,13 @@ from tests.support.kafka_twin import KafkaTwin
 from tests.support.topics import Record, new_topic, produce
 from tests.support.waiting import until
 
-# A producer of transactions takes a while to start: they outlive a sequence.
+# Transactional producers start slowly, so later sequences use them again.
 _producers: dict[tuple[str, str], Producer] = {}
 ISOLATIONS = ("read_committed", "read_uncommitted")
 
 
 class KafkaMirror(KafkaTwin):
-    """The twin of one real broker, for the topics that are made through it."""
+    """The twin of one real broker, for topics that are created through it."""
 
     def __init__(self, brokers: str, now: Callable[[], int]) -> None:
         super().__init__(lambda: time.time_ns() // 1_000_000, now)
@@ -33,11 +33,11 @@ class KafkaMirror(KafkaTwin):
         self._compacted: set[TopicPartition] = set()
 
     def _connect(self) -> Cluster:
-        """A client that knows nothing yet has no old metadata to wait with."""
+        """A new client: it has no outdated metadata."""
         return Cluster({"bootstrap.servers": self.brokers})
 
     def create_topic(self, name: str, partitions: int = 1) -> None:
-        # A record that is a second later begins another segment, so that compaction has something to do.
+        # A record that is a second later starts a new segment, so that compaction has closed segments.
         new_topic(self.brokers, partitions, name, segment_ms="1000")
         until(lambda: self._answers([TopicPartition(name, number) for number in range(partitions)]))
         until(lambda: self._takes_offsets(TopicPartition(name, 0)))
@@ -47,7 +47,7 @@ class KafkaMirror(KafkaTwin):
         return self.cluster.topics([name])[0].id
 
     def _answers(self, names: list[TopicPartition]) -> bool:
-        """Whether the broker leads these empty partitions already."""
+        """Whether the broker is the leader of these empty partitions already."""
         known = self._admin.list_topics(names[0].topic, timeout=10).topics[names[0].topic].partitions
         if any(n.partition not in known or known[n.partition].leader < 0 for n in names):
             return False
@@ -58,7 +58,7 @@ class KafkaMirror(KafkaTwin):
             return False
 
     def _takes_offsets(self, name: TopicPartition) -> bool:
-        """Whether a new broker coordinates groups already."""
+        """Whether a new broker has its group coordinator already."""
         try:
             self.cluster.move_group("mirror", {name: 0})
         except TransientError:
@@ -81,7 +81,7 @@ class KafkaMirror(KafkaTwin):
         until(lambda: self._answers([topic.names[-1]]))
 
     def elect(self, name: TopicPartition, cut: int = 0) -> None:
-        """One broker elects nobody."""
+        """Do nothing: a single broker has no elections."""
 
     def produce(self, topic: str, records: Iterable[Record], transaction: str | None = None) -> None:
         made = list(records)
@@ -94,7 +94,7 @@ class KafkaMirror(KafkaTwin):
 
     def _produce_in(self, transaction: str, topic: str, records: list[Record]) -> None:
         producer = self._producer(transaction)
-        # Partitions may have been added.
+        # Update the metadata: partitions may have been added.
         producer.list_topics(topic, timeout=30)
         if transaction not in self._begun:
             producer.begin_transaction()
@@ -118,7 +118,7 @@ class KafkaMirror(KafkaTwin):
         if known is None:
             identity = f"{transaction}-{uuid.uuid4().hex}"
             settings = {"bootstrap.servers": self.brokers, "transactional.id": identity, "linger.ms": 5}
-            # The model decides when a transaction ends.
+            # A long timeout: the model decides when a transaction ends.
             known = Producer({**settings, "transaction.timeout.ms": 900_000})
             known.init_transactions(30)
             _producers[self.brokers, transaction] = known
@@ -140,13 +140,13 @@ class KafkaMirror(KafkaTwin):
         self._agree(name.topic)
 
     def delete_group(self, group: str) -> None:
-        # There may be none yet.
+        # The group may not exist.
         with suppress(KafkaException):
             self._admin.delete_consumer_groups([group])[group].result(30)
         super().delete_group(group)
 
     def compact(self, name: TopicPartition, before: int) -> None:
-        """What the real cleaner removes, is removed; `before` says nothing. Waits for it, but not for ever."""
+        """Let the real log cleaner compact, and take over its result; ignores `before`. Waits for a few seconds."""
         first = self.log(name).high
         times = [e.timestamp for e in self.log(name).entries if e.timestamp < 4_000_000_000_000] or [0]
         for later in (2000, 4000, 6000):
@@ -167,7 +167,7 @@ class KafkaMirror(KafkaTwin):
             future.result(30)
 
     def refresh(self) -> None:
-        """Take over what the cleaner has removed."""
+        """Take over the records that the cleaner has removed."""
         for name in sorted(self._compacted):
             log, there = self.log(name), self._there(name)
             for offset in range(log.start, log.high):
@@ -176,7 +176,7 @@ class KafkaMirror(KafkaTwin):
                     log.entries[offset].vanish(self._now())
 
     def _there(self, name: TopicPartition) -> set[int]:
-        """The offsets of all records that a consumer gets."""
+        """The offsets of all records that a consumer reads."""
         consumer = confluent_kafka.Consumer(
             {
                 "bootstrap.servers": self.brokers,
@@ -200,12 +200,12 @@ class KafkaMirror(KafkaTwin):
                         return found
                     else:
                         raise KafkaException(message.error())
-            raise AssertionError(f"the log of {name} has no end")
+            raise AssertionError(f"the consumer did not reach the end of {name} in time")
         finally:
             consumer.close()
 
     def _agree(self, topic: str) -> None:
-        """Both have the same watermarks; markers of transactions take a moment to arrive."""
+        """Wait until both have the same watermarks: transaction markers arrive with a delay."""
         [found] = super().topics([topic])
         for isolation in ISOLATIONS:
             ours = super().log_ends(found.names, isolation)

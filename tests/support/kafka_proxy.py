@@ -1,7 +1,7 @@
-"""A proxy between Kafka's clients and a real broker: mitmproxy, told by a test what to do to the broker's answers.
+"""A proxy between Kafka clients and a real broker: mitmproxy, which changes the broker's answers as a test demands.
 
-mitmproxy needs other versions of packages than Airflow, so it has an environment of its own, made when it is first
-wanted: .local/mitmproxy, of what kafka_proxy.txt pins.
+mitmproxy and Airflow need different versions of packages, so mitmproxy has its own environment, .local/mitmproxy. The
+first use installs it, with the pins in kafka_proxy.txt.
 """
 
 import fcntl
@@ -19,12 +19,12 @@ from scripts.stack.ports import HOST
 
 PINS = Path(__file__).with_suffix(".txt")
 ADDON = Path(__file__).with_name("kafka_proxy_addon.py")
-# Kafka's own numbers of its requests.
+# Kafka's API keys.
 FETCH, LIST_OFFSETS, DESCRIBE_TOPICS, OFFSET_COMMIT, OFFSET_FETCH = 1, 2, 3, 8, 9
 
 
 def mitmdump() -> Path:
-    """mitmproxy's program, installed if it is not yet."""
+    """mitmproxy's program; installs it on first use."""
     home = LOCAL / "mitmproxy"
     stamp, wanted = home / "installed", PINS.read_text()
     TEMPORARY.mkdir(parents=True, exist_ok=True)
@@ -39,11 +39,11 @@ def mitmdump() -> Path:
 
 def _run(*module: str) -> None:
     done = subprocess.run([sys.executable, "-m", *module], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"mitmproxy could not be installed: {done.stdout}{done.stderr}"
+    assert done.returncode == 0, f"could not install mitmproxy: {done.stdout}{done.stderr}"
 
 
 def listening(ports: KafkaPorts, listener: int, advertised: int) -> dict[str, str]:
-    """Settings of a broker with one more listener: clients that come by it are told to come to the proxy again."""
+    """Settings of a broker with a listener for the proxy, which advertises the proxy's address."""
     return {
         "listeners": f"PLAINTEXT://{HOST}:{ports.clients},CONTROLLER://{HOST}:{ports.controller},"
         f"PROXIED://{HOST}:{listener}",
@@ -53,7 +53,7 @@ def listening(ports: KafkaPorts, listener: int, advertised: int) -> dict[str, st
 
 
 class KafkaProxy:
-    """`brokers` is where clients go. One fault at a time; it befalls answers of the broker."""
+    """`brokers`: the address for clients. There is one fault at a time, for the broker's answers."""
 
     def __init__(self, listener: int, port: int, directory: Path) -> None:
         self.brokers = f"{HOST}:{port}"
@@ -73,19 +73,19 @@ class KafkaProxy:
                 assert self._process.stderr.readline() == "ready\n"
                 yield self
             finally:
-                # It ends when nobody can tell it anything any more, so that it cannot outlive a killed test.
+                # Also, it exits when its standard input closes, so it does not outlive a killed test.
                 self._process.kill()
 
     def happened(self) -> int:
-        """How many answers the fault has met so far (those before its first and after its last, too)."""
+        """The number of answers that match the fault so far (with those before its first and after its last)."""
         return self._tell("")
 
     def pass_on(self) -> int:
-        """No fault any more. Returns how many answers the last one met."""
+        """Remove the fault. Returns the number of answers that matched it."""
         return self._tell("{}")
 
     def slow(self, seconds: float, bytes_per_second: float, apis: Collection[int] = ()) -> None:
-        """Delay each piece of an answer, and let no more bytes pass than that."""
+        """Delay each piece of an answer, and limit its rate."""
         self._fault("slow", apis, 1, sys.maxsize, seconds=seconds, bytes_per_second=bytes_per_second)
 
     def reset(self, apis: Collection[int], first: int = 1, last: int = sys.maxsize) -> None:
@@ -93,11 +93,11 @@ class KafkaProxy:
         self._fault("reset", apis, first, last)
 
     def hold(self, apis: Collection[int], first: int = 1, last: int = sys.maxsize) -> None:
-        """A black hole: keep those answers, and what follows on their connections, until there is another fault."""
+        """A black hole: hold these answers, and all later ones on their connections, until the fault changes."""
         self._fault("hold", apis, first, last)
 
     def corrupt(self, marker: bytes, times: int) -> None:
-        """Change one bit inside the marker, where answers hold it."""
+        """Change one bit inside the marker in answers that contain it."""
         self._fault("corrupt", (), 1, times, marker=marker.hex())
 
     def _fault(self, action: str, apis: Collection[int], first: int, last: int, **more: object) -> None:

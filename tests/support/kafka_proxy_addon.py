@@ -1,7 +1,7 @@
-"""Runs inside mitmproxy (mitmdump -s): knows Kafka's frames, and does to them what kafka_proxy.py tells it.
+"""Runs inside mitmproxy (mitmdump -s): parses Kafka's frames, and applies the fault from kafka_proxy.py.
 
-Each line on standard input is a fault as JSON, or empty; each is answered, on standard error, by how many answers the
-fault before has met. (mitmproxy has standard output for itself.)
+Each line on standard input is a fault as JSON, or empty. The answer to each line, on standard error, is the number of
+answers that matched the previous fault. (mitmproxy uses standard output itself.)
 """
 
 import asyncio
@@ -23,7 +23,7 @@ class Frames:
         self._head, self._size, self._left = b"", head, 0
 
     def touched(self, data: bytes) -> Iterator[bytes]:
-        """The first bytes of every frame that has some of its bytes in this piece of the stream."""
+        """The first bytes of every frame that has bytes in this piece of the stream."""
         if self._left:
             yield self._head
         while data:
@@ -55,7 +55,7 @@ class Faults:
     def _told(self) -> None:
         line = sys.stdin.readline()
         if not line:
-            # The test is over, or was killed.
+            # The test has ended, or was killed.
             os._exit(0)
         print(self.happened, file=sys.stderr, flush=True)
         if line.strip():
@@ -68,7 +68,7 @@ class Faults:
 
     async def tcp_message(self, flow: tcp.TCPFlow) -> None:
         message = flow.messages[-1]
-        # mitmproxy keeps all that it has seen.
+        # mitmproxy would keep all messages in memory.
         flow.messages.clear()
         apis = set(self._apis(flow, message))
         fault = self.fault
@@ -81,7 +81,7 @@ class Faults:
             await getattr(self, fault["action"])(flow, message, fault)
 
     def _apis(self, flow: tcp.TCPFlow, message: tcp.TCPMessage) -> Iterator[int]:
-        """The kinds of requests that the piece is of, or answers."""
+        """The API keys of the requests, or of the answers, in this piece."""
         asked = flow.metadata["asked"]
         if message.from_client:
             for head in flow.metadata["requests"].touched(message.content):
@@ -94,22 +94,22 @@ class Faults:
             )
 
     async def hold(self, flow: tcp.TCPFlow, message: tcp.TCPMessage, fault: dict[str, Any]) -> None:
-        """Keep the answer, and all that follow on this connection, until another fault is told."""
+        """Hold the answer, and all later ones on this connection, until the fault changes."""
         await self.changed.wait()
 
     async def slow(self, flow: tcp.TCPFlow, message: tcp.TCPMessage, fault: dict[str, Any]) -> None:
-        """A line of so many bytes a second, and so many seconds long."""
+        """Simulate a connection with this latency and bandwidth."""
         await asyncio.sleep(fault["seconds"] + len(message.content) / fault["bytes_per_second"])
 
     async def corrupt(self, flow: tcp.TCPFlow, message: tcp.TCPMessage, fault: dict[str, Any]) -> None:
-        """Change one bit behind the marker's first byte."""
+        """Change one bit of the marker's second byte."""
         place = message.content.index(bytes.fromhex(fault["marker"])) + 1
         content = bytearray(message.content)
         content[place] ^= 1
         message.content = bytes(content)
 
     async def reset(self, flow: tcp.TCPFlow, message: tcp.TCPMessage, fault: dict[str, Any]) -> None:
-        """Pass half of the piece on, then break the connection."""
+        """Forward half of the piece, then break the connection."""
         for handler in ctx.master.addons.get("proxyserver").connections.values():
             io = handler.transports.get(handler.client) if handler.client is flow.client_conn else None
             if io and not io.writer.is_closing():

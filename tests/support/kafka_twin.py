@@ -1,6 +1,6 @@
-"""The twin of Kafka for tests: what `Cluster` and the native reader answer, and what producers and operators do to it.
+"""An in-memory twin of Kafka, with the interface of `Cluster` and the native reader, and for producers and operators.
 
-It keeps every record that ever was, also of deleted topics: it is the truth that an archive is compared with.
+It keeps every record for ever, also of deleted topics. Tests compare an archive with it.
 """
 
 import itertools
@@ -27,10 +27,10 @@ _RECORD = pa.schema([RECORD.field(name) for name in RECORD.names if name not in 
 
 @dataclass(slots=True)
 class Entry:
-    """What is, or was, at one offset. A control record has no `record`.
+    """The entry at one offset, present or removed. A control record has no `record`.
 
-    When it happened, in milliseconds by the clock that is right: `appended`, `committed` (None: not yet, or aborted),
-    `gone`: since when nobody can read it (None: somebody can).
+    Times in milliseconds by the right clock: `appended`; `committed` (None: not yet, or aborted); `gone`: removed
+    (None: still readable).
     """
 
     timestamp: int
@@ -43,21 +43,21 @@ class Entry:
     leader_epoch: int = 0
 
     def was_there(self, moment: int, isolation: str) -> bool:
-        """Whether a consumer could have read it at a moment."""
+        """Whether a consumer could read it at that moment."""
         since = self.appended if isolation == "read_uncommitted" else self.committed
         there = since is not None and since <= moment and (self.gone is None or self.gone > moment)
         return there and self.was_visible(isolation)
 
     def vanish(self, moment: int) -> None:
-        """Nobody can read it from now on."""
+        """Mark it as removed, unless it was removed earlier."""
         self.gone = moment if self.gone is None else self.gone
 
     def visible(self, isolation: str) -> bool:
-        """Whether a consumer sees it, as long as retention has not removed it."""
+        """Whether a consumer can read it, apart from retention."""
         return self.was_visible(isolation) and not self.compacted
 
     def was_visible(self, isolation: str) -> bool:
-        """Whether a consumer saw it before it was compacted away."""
+        """Whether a consumer could read it, apart from retention and compaction."""
         return self.record is not None and (isolation == "read_uncommitted" or self.state == "committed")
 
 
@@ -83,9 +83,9 @@ class Log:
         return max(self.start, stable) if isolation == "read_committed" else self.high
 
     def first_at(self, milliseconds: int) -> int | None:
-        """The first offset with this timestamp or a later one, control and aborted records included.
+        """The first offset with this timestamp or a later one, also of control and aborted records.
 
-        As a broker looks for it: in the first segment with such a time alone, even if what has it is gone there.
+        Like a broker, it searches only the first segment with such a timestamp, even if that record is removed.
         """
         for base in range(0, self.high, SEGMENT):
             if base + SEGMENT <= self.start:
@@ -97,23 +97,23 @@ class Log:
         return None
 
     def end_of(self, epoch: int | None) -> int:
-        """Where what was written under a leader, and those before it, ends."""
+        """The end offset of this leader epoch and all earlier ones."""
         return next((o for o, e in enumerate(self.entries) if epoch is None or e.leader_epoch > epoch), self.high)
 
     @property
     def latest(self) -> int:
-        """The latest time in the segments that it has, even of what is gone from the first one; -1 for none."""
+        """The latest timestamp in its segments, also of records removed from the first one; -1 for none."""
         first = self.start // SEGMENT * SEGMENT
         return max((e.timestamp for e in self.entries[first:] if not e.compacted), default=-1)
 
     def gone(self, offset: int) -> bool:
-        """Whether nobody can read it any more, whatever it was."""
+        """Whether the offset was removed by retention or with the topic."""
         return self.deleted or offset < self.start
 
 
 class KafkaTwin:
     """:param clock: milliseconds since 1970, for control records.
-    :param now: what time it is when something happens; the same clock unless control records have another.
+    :param now: the clock of events; by default `clock`.
     """
 
     brokers = "twin"
@@ -121,7 +121,7 @@ class KafkaTwin:
     def __init__(self, clock: Callable[[], int], now: Callable[[], int] | None = None) -> None:
         self._now = now or clock
         self.logs: dict[str, list[Log]] = {}
-        """By topic id, all that ever were."""
+        """By topic id, with deleted topics."""
         self.groups: dict[str, dict[TopicPartition, Position]] = {}
         self.live: dict[str, list[str]] = {}
         self._clock = clock
@@ -129,7 +129,7 @@ class KafkaTwin:
         self._pending: dict[str, list[Entry]] = {}
         self._numbers = itertools.count(1)
 
-    # What producers and operators do.
+    # The interface of producers and operators.
 
     def create_topic(self, name: str, partitions: int = 1) -> None:
         assert name not in self._ids
@@ -153,7 +153,7 @@ class KafkaTwin:
         self.logs[self._ids[name]].append(Log())
 
     def produce(self, topic: str, records: Iterable[Record], transaction: str | None = None) -> None:
-        """Append; a transaction stays open until it is ended."""
+        """Append records. A transaction stays open until `end_transaction`."""
         for record in records:
             log = self.log(TopicPartition(topic, record.partition))
             if transaction:
@@ -169,7 +169,7 @@ class KafkaTwin:
                 self._pending.setdefault(transaction, []).append(log.entries[-1])
 
     def end_transaction(self, transaction: str, commit: bool) -> None:
-        """Commit or abort; every partition that it wrote to gets a control record."""
+        """Commit or abort. Every partition of the transaction gets a control record."""
         for entry in self._pending.pop(transaction, ()):
             entry.state = "committed" if commit else "aborted"
             entry.committed = self._now() if commit else None
@@ -179,7 +179,7 @@ class KafkaTwin:
                     log.entries.append(Entry(self._clock(), None, "committed", leader_epoch=log.leader_epoch))
 
     def compact(self, name: TopicPartition, before: int) -> None:
-        """Keep the last record of each key among those before an offset, none without a key."""
+        """Before an offset, keep the last record of each key, and no record without a key."""
         log = self.log(name)
         stable = range(log.start, min(before, log.end("read_committed")))
         last = {
@@ -197,7 +197,7 @@ class KafkaTwin:
         return record.key if record else None
 
     def delete_records(self, name: TopicPartition, before: int) -> None:
-        """Let the log begin at an offset, as retention does."""
+        """Remove the records before an offset, as retention does."""
         log = self.log(name)
         assert before <= log.high
         log.start = max(log.start, before)
@@ -205,7 +205,7 @@ class KafkaTwin:
             entry.vanish(self._now())
 
     def elect(self, name: TopicPartition, cut: int = 0) -> None:
-        """Another leader, who lacks the last records of the old one when the election was unclean."""
+        """Elect another leader. `cut`: the number of last records that it lacks after an unclean election."""
         log = self.log(name)
         log.leader_epoch += 1
         for entry in log.entries[log.high - cut :] if cut else ():
@@ -215,20 +215,20 @@ class KafkaTwin:
         log.start = min(log.start, log.high)
 
     def reset_group(self, group: str, offsets: Mapping[TopicPartition, int], stamp: str = "") -> None:
-        """Somebody moves a group by hand."""
+        """Move a group by hand."""
         self.groups.setdefault(group, {}).update({name: Position(o, stamp) for name, o in offsets.items()})
 
     def delete_group(self, group: str) -> None:
         self.groups.pop(group, None)
 
     def refresh(self) -> None:
-        """For a twin that is beside a real broker: look what happened there by itself."""
+        """Take over changes of the real broker, if the twin mirrors one."""
 
     def log(self, name: TopicPartition) -> Log:
         """The log of a partition as it is now."""
         return self.logs[self._ids[name.topic]][name.partition]
 
-    # What a `Cluster` answers.
+    # The interface of `Cluster`.
 
     def cluster_id(self) -> str:
         return "twin"
@@ -310,10 +310,10 @@ class KafkaTwin:
             raise PermanentError(f"read the watermarks of {name}: it does not exist")
         return self.log(name)
 
-    # What the native reader gives.
+    # The interface of the native reader.
 
     def read_chunk(self, chunk: Chunk, settings: Settings) -> Iterator[pa.RecordBatch]:
-        """As `kafka.reader.read_chunk`, in small batches."""
+        """Like `kafka.reader.read_chunk`, with small batches."""
         log = self._known(chunk.name)
         if not log.start <= chunk.start <= log.high:
             raise PolicyError(f"Kafka does not have the start of {chunk} any more")

@@ -1,4 +1,4 @@
-"""What spark-submit knows of a Kubernetes: an API that notes what it is given, and says that the pod has succeeded."""
+"""A Kubernetes API for spark-submit: it records created objects, and reports that the pod has succeeded."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _STATUS = {
 
 
 class KubernetesApi:
-    """:ivar objects: what was made, by kind."""
+    """:ivar objects: the created objects, by kind."""
 
     def __init__(self) -> None:
         self.objects: dict[str, Any] = {}
@@ -48,7 +48,7 @@ class KubernetesApi:
 
             def do_GET(self) -> None:  # noqa: N802
                 if "watch=true" in self.path:
-                    # Nothing changes; who watches comes again.
+                    # No event: the client watches again.
                     self._answer(200, None)
                 elif "/pods/" in self.path and "Pod" in api.objects:
                     self._answer(200, {**api.objects["Pod"], "status": _STATUS})

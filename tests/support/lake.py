@@ -1,4 +1,4 @@
-"""An archive on any store, of records that a test writes down: no broker, no Spark, the real writer and the real steps.
+"""An archive on any store, with records that a test defines: no broker, no Spark, but the real writer and steps.
 
 Partition p's record at offset o has the timestamp of hour o of the day, unless the test says otherwise.
 """
@@ -83,7 +83,7 @@ class Lake:
         self.archive, self.context = archive, replace(self.context, archive=archive)
 
     def run(self, number: int, origin: Origin = "scheduled", until: str = "settled") -> str:
-        """The run of an hour, up to a state (planned, written, committed, settled). Returns its name."""
+        """Run an hour, up to a state (planned, written, committed, settled). Returns the run's name."""
         self._later(hour(number).end + timedelta(minutes=5))
         self.finish(plan(self.context, hour(number), origin), until)
         return hour(number).id
@@ -96,11 +96,11 @@ class Lake:
         return work.runs[-1]
 
     def _later(self, moment: datetime) -> None:
-        """That moment, or a later one: time does not go back."""
+        """Set the time to that moment, or a later one: time does not go back."""
         self.now = max(moment, self.now + timedelta(minutes=5))
 
     def finish(self, work: Work, until: str = "settled") -> None:
-        """Carry out what a planner found, up to a state."""
+        """Execute the planner's work, up to a state."""
         if until == "planned":
             return
         archive_runs(self.context, work, self.job().run)
@@ -117,7 +117,7 @@ class Lake:
         return ArchiveStep(self.brokers, self.store, self.ledger, self, choice)  # type: ignore[arg-type]
 
     def write(self, plan: Plan, chunks: Sequence[Chunk], bad_record: BadRecord) -> list[ChunkResult]:
-        """The engine."""
+        """Write the chunks: this object is the job's engine."""
         settings = plan.settings
         job = WriteJob.of(plan, bad_record)
         columns = VALUE.names if settings.content == "value" and bad_record != "dead_letter" else COLUMNS
@@ -165,6 +165,6 @@ class Lake:
         return audit(self.archive, self.store, datetime.now(UTC), **options)
 
     def stored(self) -> list[str]:
-        """Of the objects of this archive's topics."""
+        """The keys of this archive's objects."""
         topics = {name.topic for name in self.logs}
         return sorted(s.key for s in self.store.list("") if s.key.removeprefix("_dead_letter/").split("/")[0] in topics)

@@ -1,4 +1,4 @@
-"""A metadata database of Airflow's, in this process, and a scheduler that does as it is told."""
+"""Airflow's metadata database in this process, and a scheduler that the test controls."""
 
 import os
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ CONNECTION = "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"
 
 @contextmanager
 def metadata_database(folder: Path) -> Iterator[None]:
-    """A new SQLite database in `folder`; afterwards this process has the one it had before."""
+    """A new SQLite database in `folder`; at the end this process uses its previous database again."""
     from airflow import settings
     from airflow.utils.db import initdb
 
@@ -48,7 +48,7 @@ def database_with(folder: Path, dags: str) -> Iterator[None]:
 
 
 def register_dags(folder: Path) -> None:
-    """Put the DAGs of a folder into the database, as the DAG processor does, and let them run."""
+    """Put the DAGs of a folder into the database, as the DAG processor does, and unpause them."""
     from airflow.dag_processing.bundles.manager import DagBundlesManager
     from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db
     from airflow.models import DagModel
@@ -64,23 +64,23 @@ def register_dags(folder: Path) -> None:
 
 
 class Scheduler:
-    """Ends the runs of backfills in their order, one at each tick, in a state of the test's choice."""
+    """Ends the runs of backfills in order, one per tick, in a state that the test chooses."""
 
     def __init__(self) -> None:
         self.ends: dict[datetime, str] = {}
-        # What the tasks of the failed ones leave.
+        # The causes that the tasks of failed runs leave.
         self.causes: dict[datetime, str] = {}
         self.ticks = 0
 
     def tick(self, _: float) -> None:
-        """What a test calls instead of sleeping."""
+        """End the next run. Tests use this in the place of sleep."""
         from airflow.models import DagRun
         from airflow.models.backfill import BackfillDagRun
         from airflow.utils.session import create_session
         from sqlalchemy import select
 
         self.ticks += 1
-        assert self.ticks < 1000, "nothing comes to an end"
+        assert self.ticks < 1000, "the backfill does not end"
         with create_session() as session:
             following = session.scalars(
                 select(DagRun)
@@ -97,7 +97,7 @@ class Scheduler:
 
 
 def fail_tasks(run: Any, cause: str, session: Any) -> None:
-    """As Airflow has it when all tasks of a run have failed with this cause."""
+    """Set the state of a run whose tasks have all failed with this cause."""
     from airflow.models.xcom import XComModel
 
     for ti in run.get_task_instances(session=session):

@@ -1,7 +1,7 @@
-"""The model test: random sequences of what producers, operators, retention, clocks and death can do, and one oracle.
+"""The model test: random sequences of actions by producers, operators, retention, clocks and kills, and one oracle.
 
-`Model` is a state machine of hypothesis; its world is what it runs on: the twins in memory, or real servers. Attempts
-are actors: any of them may be stopped before any call, be overtaken by others, go on hours later, or die.
+`Model` is a hypothesis state machine. Its world is the environment: twins in memory, or real servers. Attempts are
+actors: each may stop before any call, be overtaken by others, continue hours later, or die.
 """
 
 import functools
@@ -39,7 +39,7 @@ from tests.support.topics import HOUR, Record
 from tests.support.worlds import TwinWorld, World
 
 MINUTE = timedelta(minutes=1)
-# What errors say, and what has to have happened before: one of these.
+# A pattern of an error message, and the events of which at least one must have happened before.
 EXCUSES = (
     (r"stands at \d+ in .*but the ledger says it is archived up to", "group|recreated"),
     (r"has no offset for .*but the ledger says", "group|recreated"),
@@ -65,7 +65,7 @@ EXCUSES = (
 
 @dataclass
 class Statistics:
-    """What a run of the model has done, over all sequences."""
+    """Counts over all sequences of a model run."""
 
     sequences: int = 0
     steps: int = 0
@@ -81,7 +81,7 @@ class Statistics:
 
 
 def step(**draws: Any) -> Callable[[Callable[..., None]], Any]:
-    """A rule that is counted, and after which everything must hold."""
+    """A counted rule."""
 
     def counted(action: Callable[..., None]) -> Any:
         @functools.wraps(action)
@@ -119,7 +119,7 @@ class Model(RuleBasedStateMachine):
         self.frozen: list[Actor] = []
         self.statistics.sequences += 1
 
-    # How a sequence begins, and what producers do.
+    # The begin of a sequence, and actions of producers.
 
     @initialize(
         store=STORE,
@@ -206,7 +206,7 @@ class Model(RuleBasedStateMachine):
         self.open.discard(transaction)
         self.twin.end_transaction(transaction, commit)
 
-    # What operators and retention do.
+    # Actions of operators and retention.
 
     @step(which=st.integers(0, 3), back=st.integers(0, 4))
     def compact(self, which: int, back: int) -> None:
@@ -303,7 +303,7 @@ class Model(RuleBasedStateMachine):
         self._go(self.intervals[which % len(self.intervals)], "scheduled", policies, fates, again, skew)
 
     def clear_first(self, fates: list[tuple[str, int]]) -> None:
-        """A retry of the first hour's run, whether it has been planned or not."""
+        """Clear the first hour's run, also if it has no plan yet."""
         self._go(self.interval(0), "scheduled", ALL_GOES, fates, True, 0)
 
     @step(
@@ -341,7 +341,7 @@ class Model(RuleBasedStateMachine):
         fates=FATES,
     )
     def destroy(self, which: int, count: int, derived: str, fates: list[Any]) -> None:
-        """Somebody removes objects, or a document that is derived, and repairs the archive."""
+        """Remove objects, or a derived document, and repair the archive."""
         self.tick()
         keys = [s.key for s in self.store.list("")]
         objects = [key for key in keys if not key.startswith("_ledger/")]
@@ -356,12 +356,12 @@ class Model(RuleBasedStateMachine):
         if documents or (count and objects):
             self._repair(fates)
 
-    # Attempts that were left behind.
+    # Frozen attempts.
 
     @precondition(lambda self: self.frozen)
     @step(which=st.integers(0, 3), calls=st.sampled_from([1, 2, 3, 5, 8, 1 << 30]))
     def wake(self, which: int, calls: int) -> None:
-        """A worker that slept goes on: for some calls, or to the end."""
+        """A frozen worker continues: for some calls, or to the end."""
         actor = self.frozen[which % len(self.frozen)]
         self.statistics.woken += 1
         self.tick()
@@ -373,12 +373,12 @@ class Model(RuleBasedStateMachine):
     @precondition(lambda self: self.frozen)
     @step(which=st.integers(0, 3))
     def never_wake(self, which: int) -> None:
-        """A worker that slept is gone."""
+        """A frozen worker dies."""
         self.statistics.kills += 1
         self.frozen.pop(which % len(self.frozen)).kill()
 
     def tick(self) -> int:
-        """What time it is; every look at the clock is a second later."""
+        """The time. Every call is one second later."""
         self.now_ms += 1000
         return self.now_ms
 
@@ -393,13 +393,13 @@ class Model(RuleBasedStateMachine):
         planned: Callable[[Context], Work] | None = None,
         give_up: bool = False,
     ) -> None:
-        """Attempts until one succeeds, each with its fate.
+        """Run attempts until one succeeds, each with its fate.
 
-        `again`: a retry begins with the plan, as a cleared run does, else with the step that failed.
-        `give_up`: nobody retries once the fates have come true.
-        `skew`: by how many minutes this planner's clock is ahead.
+        `again`: a retry starts with the plan, like a cleared run; else with the failed step.
+        `give_up`: no retry after the fates.
+        `skew`: minutes by which this planner's clock is ahead.
         """
-        # A minute past the interval's end by the planner's clock, or later.
+        # At least one minute after the interval's end by the planner's clock.
         due = (interval.end + MINUTE - timedelta(minutes=skew) - from_ms(0)) // timedelta(milliseconds=1)
         self.now_ms = max(self.now_ms, due)
         archive = self.archive(policies)
@@ -420,7 +420,7 @@ class Model(RuleBasedStateMachine):
                 if how != "none":
                     actor.advance(at)
                 if how != "none" and not actor.done and self._interrupted(actor, how, at):
-                    # What it has not finished is not known to the retry.
+                    # The retry does not know unfinished steps.
                     progress = list(progress)
                     continue
                 actor.advance()
@@ -439,7 +439,7 @@ class Model(RuleBasedStateMachine):
             break
 
     def _interrupted(self, actor: Actor, how: str, at: int) -> bool:
-        """What happens to an attempt before its next call. Whether it does not go on now."""
+        """Apply a fate to an attempt before its next call. Returns whether the attempt has stopped."""
         if how == "kill":
             self.statistics.kills += 1
             actor.kill()
@@ -457,7 +457,7 @@ class Model(RuleBasedStateMachine):
         return how in ("kill", "freeze")
 
     def _advance(self, actor: Actor, calls: int) -> None:
-        """Let one go on that was overtaken: it may find that it is too late."""
+        """Let an overtaken attempt continue. It may fail because it is too late."""
         try:
             actor.advance(calls)
         except TransientError:
@@ -489,7 +489,7 @@ class Model(RuleBasedStateMachine):
             progress.append(step)
 
     def _steps(self, context: Context, work: Work, actor: Actor) -> list[Callable[[], object]]:
-        """The tasks behind `plan`."""
+        """The tasks after `plan`."""
         policies = context.archive.policies
         limits = Limits(upload_threads=1, spill_directory=self.directory)
         engine = WatchedEngine(self.world.read, context.store, limits, actor)
@@ -503,7 +503,7 @@ class Model(RuleBasedStateMachine):
         ]
 
     def _repair(self, fates: Sequence[tuple[str, int]], given_up: str = "") -> None:
-        """`airflow archive repair`, as often as it takes."""
+        """Run `airflow archive repair` until it succeeds."""
         gone, said = {given_up} if given_up else set[str](), ""
         for how, at in [*fates, *[("none", 0)] * 8]:
             actor = Actor(functools.partial(self._repair_once, frozenset(gone)))
@@ -518,13 +518,13 @@ class Model(RuleBasedStateMachine):
                 continue
             except ArchiverError as error:
                 said = str(error)
-                # What cannot be written again is given up by name, as the message says.
+                # Give up objects that cannot be written again by name, as the message advises.
                 gone |= set(re.findall(r"--lost ([^`\s]+)`", str(error)))
                 self._excused(error)
                 continue
             self._check()
             return
-        raise AssertionError(f"eight repairs, and still not repaired: {said}")
+        raise AssertionError(f"still not repaired after eight repairs: {said}")
 
     def _repair_once(self, given_up: frozenset[str], actor: Actor) -> None:
         archive = self.archive(ALL_GOES)
@@ -534,7 +534,7 @@ class Model(RuleBasedStateMachine):
         found = find(context, report, given_up & {f.where for f in report.damage})
         for entries in found.lost.values():
             for entry in entries:
-                assert entry.key in self.destroyed, f"{entry.key} was not destroyed, and is called lost"
+                assert entry.key in self.destroyed, f"{entry.key} is called lost, but was not destroyed"
                 self.oracle.given_up.add(entry.key)
                 self.statistics.lost += 1
         for key in found.restored:
@@ -557,38 +557,38 @@ class Model(RuleBasedStateMachine):
             step()
 
     def _refused(self, error: ArchiverError) -> None:
-        """Whether anything has happened that may lead to this error; then what its message says to do."""
+        """Check that an event explains this error, then do what its message advises."""
         self._excused(error)
         if found := re.search(r"`airflow archive repair \S+?(?: --lost (\S+))?`", str(error)):
             self._repair([], found[1] or "")
 
     def _excused(self, error: ArchiverError) -> None:
-        """Whether anything has happened that may lead to this error."""
+        """Check that an event explains this error."""
         text = str(error)
         reason = next((reason for pattern, reason in EXCUSES if re.search(pattern, text)), None)
         refusals = self.statistics.refusals
         refusals[reason or "?"] = refusals.get(reason or "?", 0) + 1
         if reason is None or (reason != "always" and not self.strange & set(reason.split("|"))):
-            raise AssertionError(f"nothing explains this error ({self.strange}): {text}") from error
+            raise AssertionError(f"no event explains this error ({self.strange}): {text}") from error
         if isinstance(error, IntegrityError) and (found := re.match(r"(\S+) was written by an earlier attempt", text)):
-            # What the message says to do.
+            # The message's advice.
             self.store.delete(found[1])
 
     def _settled(self, archive: Archive) -> None:
-        """After a run that succeeded, ledger and group say the same."""
+        """Check after a successful run that ledger and group agree."""
         progress = self.ledger.progress()
         assert progress is not None
         ids = self.twin.topic_ids(self.topics)
         stands = {p.name: p.next for p in progress.partitions if p.topic_id == ids[p.topic] and p.next is not None}
         if not self.frozen and not self.group_touched and not self.oracle.unfinished():
             found = self.world.cluster.committed(self.group, stands)
-            assert found == stands, f"the group stands at {found}, the ledger at {stands}"
+            assert found == stands, f"the group is at {found}, the ledger at {stands}"
 
     def teardown(self) -> None:
         try:
             if self.topics:
                 self._finish_everything()
-                # The last of those who slept wake up when all is done, and harm nobody.
+                # The remaining frozen attempts continue when all is done, and must do no harm.
                 for actor in list(self.frozen):
                     self._advance(actor, 1 << 30)
                     self._check()
@@ -602,7 +602,7 @@ class Model(RuleBasedStateMachine):
             self.world.close()
 
     def _finish_everything(self) -> None:
-        """One run after the other until nothing is left; then all of every log has been archived or has a reason."""
+        """Run until no run is unfinished and every log is archived to its end."""
         for transaction in sorted(self.open):
             self.tick()
             self.twin.end_transaction(transaction, True)
@@ -621,8 +621,8 @@ class Model(RuleBasedStateMachine):
             if stands == ends:
                 break
         else:
-            raise AssertionError(f"100 runs and not at the end: {stands} instead of {ends}")
-        # All that planners saw is archived, or is known to be gone, or to be older than some hour.
+            raise AssertionError(f"not at the end after 100 runs: {stands} instead of {ends}")
+        # Every record that planners saw is archived, known to be gone, or known to be older than some hour.
         assert progress is not None
         assert not progress.marks, f"hours stay open for ever: {progress}"
         self.statistics.complete += self.oracle.complete

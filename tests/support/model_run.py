@@ -1,6 +1,6 @@
-"""The model for as long as one likes: `python -m tests.support.model_run --minutes 30 [--twins]`.
+"""Runs the model test for some time: `python -m tests.support.model_run --minutes 30 [--twins]`.
 
-Prints what was done, and the shortest sequence found for each thing that went wrong; exit code 1 then.
+Prints statistics, and the shortest sequence for each failure; the exit code is 1 if there was one.
 """
 
 import argparse
@@ -32,7 +32,7 @@ from tests.support.worlds import RealWorld
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """No pools, so that a sequence is the same each time. And a guard that is shorter than the logs."""
+    """No thread pools, so that a sequence is reproducible; and a guard that is shorter than the logs."""
     with (
         patch.object(survey, "GUARD", 2),
         patch.object(finish, "complete", functools.partial(complete, threads=1)),
@@ -44,7 +44,7 @@ def one_thread() -> Iterator[None]:
 
 
 def run(machine: type[Model], examples: int, steps: int, shrink: bool = True, number: int | None = None) -> None:
-    """Sequences until one fails, which is then made as short as it can be."""
+    """Run sequences until one fails, and shrink that one."""
     phases = (Phase.generate, Phase.shrink) if shrink else (Phase.generate,)
     chosen = settings(
         max_examples=examples,
@@ -98,7 +98,7 @@ def main() -> int:
             number += 1
             try:
                 run(machine, 5, given.steps, not given.no_shrink, number)
-            except Exception:  # noqa: BLE001 - all that goes wrong is to be told
+            except Exception:  # noqa: BLE001 - print every failure
                 failures += 1
                 print(f"seed {number}:", traceback.format_exc(), flush=True)
             print(f"seed {number}: {failures} failures, {machine.statistics}", flush=True)

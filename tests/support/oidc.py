@@ -1,4 +1,4 @@
-"""An identity provider: gives signed tokens to a client that knows its secret, and the key to check them with."""
+"""An identity provider: gives signed tokens to a client with the right secret, and the public key for them."""
 
 import base64
 import json
@@ -21,16 +21,16 @@ AUDIENCE, KEY_ID = "kafka", "key-1"
 
 @dataclass
 class IdentityProvider:
-    """OAuth 2.0's client credentials over HTTPS; RS256 tokens for `AUDIENCE`.
+    """OAuth 2.0 client credentials over HTTPS; RS256 tokens for `AUDIENCE`.
 
-    :param certificate: its key and certificate, one PEM file.
+    :param certificate: a PEM file with key and certificate.
     """
 
     certificate: Path
     client: str
     secret: str
     asked: list[dict[str, str]] = field(default_factory=list)
-    """Each request for a token: what its form had."""
+    """The form of each token request."""
 
     @contextmanager
     def serving(self) -> Iterator["IdentityProvider"]:
@@ -42,12 +42,12 @@ class IdentityProvider:
         return rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
     def keys(self) -> dict[str, Any]:
-        """What brokers check the tokens with (a JWKS)."""
+        """The public keys for the tokens (a JWKS)."""
         public = jwt.algorithms.RSAAlgorithm.to_jwk(self._key.public_key(), as_dict=True)
         return {"keys": [{**public, "kid": KEY_ID, "alg": "RS256", "use": "sig"}]}
 
     def answer(self, authorization: str, form: dict[str, str]) -> tuple[int, dict[str, Any]]:
-        """The status and the document of a request for a token."""
+        """The status and the document for a token request."""
         known = base64.b64encode(f"{self.client}:{self.secret}".encode()).decode()
         if authorization != f"Basic {known}":
             return 401, {"error": "invalid_client", "error_description": "no such client, or another secret"}

@@ -1,6 +1,6 @@
-"""The oracle: what an archive must hold, worked out from Kafka's history alone, compared with what is stored.
+"""The oracle: computes the expected archive from Kafka's history alone, and compares it with the store.
 
-Reads objects with readers that are not ours, and builds keys from docs/FORMAT.md, not from the code.
+It reads objects with other libraries, and builds keys by docs/FORMAT.md, not with the code.
 """
 
 import zlib
@@ -34,17 +34,17 @@ from tests.support.stored import (
 
 @dataclass
 class Oracle:
-    """:ivar complete: how many hours it has seen called complete, and held against Kafka."""
+    """:ivar complete: the number of complete hours that were checked against Kafka."""
 
     twin: KafkaTwin
     store: Store
     ledger: Ledger
     complete: int = 0
-    # Keys of objects that somebody has destroyed, and a repair has on record.
+    # Keys of destroyed objects that a repair has recorded as lost.
     given_up: set[str] = field(default_factory=set)
     _read: dict[tuple[str, str], list[Any]] = field(default_factory=dict)
     _closed: dict[int | None, datetime] = field(default_factory=dict)
-    # Topics that were gone before the archive's first plan, whose clock may have been behind.
+    # Topics that were deleted before the archive's first plan, whose clock may have been behind.
     _before: set[str] | None = None
 
     def unfinished(self) -> set[str]:
@@ -52,7 +52,7 @@ class Oracle:
         return self._plans().keys() - self._settled()
 
     def _plans(self) -> dict[str, Plan]:
-        """Every plan of the line, in its order."""
+        """Every plan of the line, in order."""
         plans = {plan.run: plan for plan in self.ledger.following(0)}
         assert [p.number for p in plans.values()] == [*range(1, len(plans) + 1)], "two plans of one run in the line"
         return plans
@@ -62,7 +62,7 @@ class Oracle:
         return {run for run, plan in self._plans().items() if progress and plan.number <= progress.settled}
 
     def check(self) -> None:
-        """Everything that must hold at any time, settled or not."""
+        """Check the invariants; they hold at any time."""
         runs = self.ledger.runs()
         settled, stored = self._settled(), {s.key: s for s in self.store.list("") if not s.key.startswith("_ledger/")}
         plans = self._plans()
@@ -71,9 +71,9 @@ class Oracle:
             self._before = gone - {p.topic_id for plan in plans.values() for p in plan.partitions}
         assert {run for run, found in runs.items() if "plan" in found} <= plans.keys()
         for run, plan in plans.items():
-            assert (copy := self.ledger.plan(run)) in (None, plan), f"{run}: {copy} is not what stands in the line"
+            assert (copy := self.ledger.plan(run)) in (None, plan), f"{run}: {copy} is not the plan in the line"
         ends = {run: end for run, found in runs.items() if "commit" in found and (end := self.ledger.commit(run))}
-        assert settled <= ends.keys(), f"settled and not ended: {settled - ends.keys()}"
+        assert settled <= ends.keys(), f"settled but not ended: {settled - ends.keys()}"
         committed = {run for run, end in ends.items() if end.outcome == "committed"}
         manifests = {run: m for run, found in runs.items() if "manifest" in found and (m := self.ledger.manifest(run))}
         current = self._current(plans, committed)
@@ -85,10 +85,10 @@ class Oracle:
             assert (commit.plan_digest, commit.manifest_digest) == (plan.digest, manifest.digest), f"{run}: digests"
             superseded = current[plan.interval.id] != run
             if superseded and run in settled and self._removed(run, plans, settled & committed):
-                # What a repair has kept is in the manifest that counts.
+                # Objects that a repair has kept are in the manifest that counts.
                 kept = {o.key for o in manifests[current[plan.interval.id]].stored}
                 left = {o.key for o in manifest.stored} & stored.keys() - kept
-                assert not left, f"{run} is superseded, and not removed: {left}"
+                assert not left, f"{run} is superseded, but not removed: {left}"
                 continue
             explained |= {o.key for o in manifest.stored}
             if not superseded:
@@ -100,12 +100,12 @@ class Oracle:
                 assert not (less := [o for o, fate in old if fate == "kept" and now[o] != "kept"]), (
                     f"{run} lacks {less}"
                 )
-        # A run that is not final may have objects, and a rebuild that was given up leaves some.
+        # Unfinished runs, and rebuilds that were given up, may have objects.
         pending = {(p.interval.id, p.revision) for run, p in plans.items() if run not in committed}
         for key in stored.keys() - explained:
-            assert self._of_pending(key, plans, committed), f"{key}: nobody explains it (unfinished: {pending})"
-        # A run that is not final yet counts as it is planned; a rebuild does not before it is final, unless it is all
-        # that has these offsets.
+            assert self._of_pending(key, plans, committed), f"{key}: no run explains it (unfinished: {pending})"
+        # An unfinished run counts with its plan. An unfinished rebuild counts only if it takes over: then no other run
+        # has these offsets.
         first = {run for run, end in ends.items() if end.outcome == "replaced"}
         planned = {
             plan.interval.id: run
@@ -141,12 +141,12 @@ class Oracle:
 
     @staticmethod
     def _written_as(plan: Plan, plans: Mapping[str, Plan]) -> Plan:
-        """The plan by which its objects were written: a repair's are those of what it repairs."""
+        """The plan that wrote its objects: for a repair, the plan of the repaired run."""
         while plan.origin == "repair":
             plan = plans[plan.supersedes or ""]
         return plan
 
-    # One run: every offset has one fate, the fate is true, and the objects hold just what was archived.
+    # One run: every offset has one fate, which is true, and the objects have exactly the archived records.
 
     def _check_run(self, by: Plan, plan: Plan, manifest: Manifest, stored: Mapping[str, Any]) -> None:
         partitions = {(p.topic, p.partition): p for p in plan.partitions}
@@ -155,7 +155,7 @@ class Oracle:
             (p.topic, p.partition, o) for p in plan.partitions for r in (*p.ranges, *p.lost) for o in range(*r)
         )
         accounted = Counter((a.topic, a.partition, o) for a in manifest.chunks for o in range(a.start, a.end))
-        assert accounted == planned, f"{plan.run}: the account is not of the plan's offsets"
+        assert accounted == planned, f"{plan.run}: the account does not have the plan's offsets"
         for account in manifest.chunks:
             partition = partitions[account.topic, account.partition]
             expected |= self._expected(by, plan, manifest, partition, account)
@@ -171,20 +171,20 @@ class Oracle:
         assert manifest.account["archived"] == sum(o.rows for o in manifest.objects)
         for key, entry in entries.items():
             assert key in stored, f"{plan.run}: {key} is not in the store"
-            assert stored[key].size == entry.bytes, f"{key} is not what was promised"
+            assert stored[key].size == entry.bytes, f"{key} does not have the size in the manifest"
             self._check_object(by, entry, expected[key], stored[key].etag)
 
     def _expected(
         self, by: Plan, plan: Plan, manifest: Manifest, partition: PartitionPlan, account: ChunkAccount
     ) -> dict[str, list[tuple[int, Entry]]]:
-        """The objects of one chunk, by key; checks the chunk's account on the way."""
+        """The expected objects of one chunk, by key. Also checks the chunk's account."""
         settings, bad_record = plan.settings, manifest.policies.get("bad_record", "fail")
         log = self.twin.logs[partition.topic_id][partition.partition]
         place = (account.topic, account.partition, account.start)
         destroyed = [o for o in manifest.lost_objects if (o.topic, o.partition, o.chunk_start) == place]
         dead = account.dead_lettered + sum(o.rows for o in destroyed if o.key.startswith("_dead_letter/"))
         if log.gone(account.start) and bad_record != "fail":
-            # It may have been taken over from an attempt under another policy, when Kafka had lost records of it.
+            # Kafka has lost records, so the run may have kept an earlier attempt's result under another policy.
             bad_record = "dead_letter" if dead else "skip"
         lost = {o for r in account.lost_ranges for o in range(*r)}
         absent = {o for r in account.absent_ranges for o in range(*r)}
@@ -194,12 +194,12 @@ class Oracle:
             entry = log.entries[offset]
             where = f"{plan.run}: {partition.name} {partition.topic_id} offset {offset} ({entry})"
             if offset in lost:
-                assert log.gone(offset), f"{where} is called lost and is there"
+                assert log.gone(offset), f"{where} is called lost, but exists"
                 continue
             if offset in absent:
-                assert not entry.visible(settings.isolation), f"{where} is called absent and can be read"
+                assert not entry.visible(settings.isolation), f"{where} is called absent, but is readable"
                 continue
-            assert entry.was_visible(settings.isolation), f"{where} is no record and is accounted for as one"
+            assert entry.was_visible(settings.isolation), f"{where} is not a record, but counts as one"
             assert entry.record is not None
             value = entry.record.value
             if value is None and settings.null_value == "skip":
@@ -209,7 +209,7 @@ class Oracle:
             if bad and bad_record == "skip":
                 counts["filtered"] += 1
                 continue
-            assert not bad or bad_record == "dead_letter", f"{where} is bad and was archived"
+            assert not bad or bad_record == "dead_letter", f"{where} is bad, but was archived"
             counts["dead_lettered" if bad else "archived"] += 1
             extension = ".jsonl.gz" if bad else EXTENSIONS[settings.format][settings.codec]
             key = f"{'_dead_letter/' * bad}{quote(account.topic, safe='')}/{hour_path(entry.timestamp)}/"
@@ -239,15 +239,15 @@ class Oracle:
         assert (entry.first_offset, entry.last_offset) == (expected[0][0], expected[-1][0])
 
     def _rows(self, plan: Plan, entry: ObjectEntry, etag: str) -> list[Any]:
-        """:param etag: of what is there now."""
+        """:param etag: the stored object's current ETag."""
         if (known := self._read.get((entry.key, etag))) is None:
             data = self.store.get(entry.key)
             assert data is not None
-            assert entry.checksum == f"crc32:{zlib.crc32(data):08x}", f"{entry.key} is not what was promised"
+            assert entry.checksum == f"crc32:{zlib.crc32(data):08x}", f"{entry.key} does not have its checksum"
             known = self._read[entry.key, etag] = parse(data, entry.key, plan)
         return [dict(row) if isinstance(row, dict) else row for row in known]
 
-    # All runs: no offset twice, none between two runs left out.
+    # All runs: no offset twice, no gap between two runs.
 
     @staticmethod
     def _check_cover(plans: Iterable[Plan], scheduled: set[str]) -> None:
@@ -264,10 +264,10 @@ class Oracle:
             assert not twice, f"{place}: offsets {twice} are in two runs"
         for place, partitions in forward.items():
             first, last = min(p.start for p in partitions), max(p.end for p in partitions)
-            # A generation may leave to earlier ones of the same log what they have.
+            # Offsets of a generation may be in runs of earlier generations.
             anywhere = {o for other, offsets in taken.items() if other[:3] == place[:3] for o in offsets}
             missing = sorted(set(range(first, last)) - anywhere)
-            assert not missing, f"{place}: offsets {missing} are in no run, though it stands at {last}"
+            assert not missing, f"{place}: offsets {missing} are in no run, but the position is {last}"
 
     # Hours.
 
@@ -289,12 +289,12 @@ class Oracle:
             found = self.ledger.contributions(proof)
             assert [c.number for c in found] == sorted(c.number for c in found)
             known = {c.run: {o.key for o in c.objects} for c in found if c.run in settled}
-            assert known == holds.get(hour, {}), f"hour {hour}: proof has {known}, the manifests {holds.get(hour)}"
+            assert known == holds.get(hour, {}), f"hour {hour}: proof has {known}, manifests have {holds.get(hour)}"
             assert proof.rows == sum(c.rows for c in found)
             assert proof.objects == sum(len(c.objects) for c in found)
             assert proof.late_rows == sum(c.rows for c in found if c.late)
             if hour in self._closed:
-                assert proof.status == "complete" or proof.lost_rows, f"hour {hour} was complete and is {proof.status}"
+                assert proof.status == "complete" or proof.lost_rows, f"hour {hour} was complete, is {proof.status}"
             if proof.status == "complete" and hour is not None and self._closed.get(hour) is None:
                 assert proof.complete_as_of is not None
                 self._closed[hour] = proof.complete_as_of
@@ -304,31 +304,31 @@ class Oracle:
                 if proof.assumes is None or self._is_so(plans[proof.closed_by or ""].max_disorder_ms or 0):
                     self._check_complete(hour, proof.complete_as_of, fates, plans)
         assert holds.keys() <= proofs.keys(), f"hours without a proof: {holds.keys() - proofs.keys()}"
-        # An hour that a run made incomplete is known to the progress once the run is settled.
+        # The progress knows hours that a run made incomplete once that run is settled.
         if progress and progress.closed_until and settled_all:
             until, unsure = hours(progress.closed_until), progress.unsure.until if progress.unsure else EPOCH
             since = hours(max(progress.whole_from or EPOCH, unsure))
             for hour, proof in proofs.items():
                 if hour is not None and hour + 1 <= until:
-                    assert proof.status != "open", f"hour {hour} is open, all until {until} are closed"
+                    assert proof.status != "open", f"hour {hour} is open, but all until {until} are closed"
                     if hour >= since:
                         assert proof.status == "complete" or proof.lost_rows, (
                             f"hour {hour} is {proof.status}, complete from {since} to {until}: {proof}"
                         )
 
     def _check_assumed(self, hour: int, plan: Plan, fates: Mapping[tuple[str, int, int], str]) -> None:
-        """What the archive has of the run's interval does not contradict what its proof assumes."""
+        """Check that the run's records do not contradict the assumption of the proof."""
         for p in plan.partitions:
             entries = self.twin.logs[p.topic_id][p.partition].entries
             read = [o for o in range(p.start, p.end) if fates.get((p.topic_id, p.partition, o)) == "kept"]
-            # Of what was filtered nobody knows the time, but where it is the last of its chunk.
+            # Filtered records have no known timestamp, except the last of a chunk.
             values = {o: record.value for o in read if (record := entries[o].record)}
             times = [entries[o].timestamp for o, v in values.items() if v is not None and not is_bad(v, plan.settings)]
             worst = max((a - b for a, b in zip(accumulate(times, max), times, strict=True)), default=0)
             assert worst <= (plan.max_disorder_ms or 0), f"{plan.run}: hour {hour} assumes {plan}, and {worst} ms"
 
     def _is_so(self, max_disorder_ms: int) -> bool:
-        """Whether no record was ever so much older than an earlier one of its partition."""
+        """Whether every record is at most so much older than an earlier record of its partition."""
         for logs in self.twin.logs.values():
             for log in logs:
                 times = [e.timestamp for e in log.entries if e.record is not None]
@@ -341,8 +341,8 @@ class Oracle:
     def _check_complete(
         self, hour: int, as_of: datetime, fates: Mapping[tuple[str, int, int], str], plans: Mapping[str, Plan]
     ) -> None:
-        """Of every record that was committed in Kafka at that moment and is filed in the hour, the archive has it, or
-        says that it was filtered, dead-lettered, or compacted away before it was read."""
+        """Check every record of the hour that was committed in Kafka at that moment: the archive has it, or accounts
+        for it as filtered, dead-lettered, or compacted before it was read."""
         moment = (as_of - EPOCH) // timedelta(milliseconds=1)
         assert moment >= (hour + 1) * HOUR, f"hour {hour} is called complete as of {as_of}, before its end"
         # What was aborted counts only where every run reads it.
@@ -353,8 +353,8 @@ class Oracle:
                     if hour_of(entry.timestamp) == hour and entry.was_there(moment, isolation):
                         fate = fates.get((topic_id, partition, offset))
                         assert fate == "kept" or (fate in ("absent", None) and entry.compacted), (
-                            f"hour {hour} is called complete as of {as_of}, and {topic_id}[{partition}] {offset}, "
-                            f"which was there, is {fate or 'in no run'}"
+                            f"hour {hour} is called complete as of {as_of}, but {topic_id}[{partition}] {offset}, "
+                            f"which existed then, is {fate or 'in no run'}"
                         )
 
 

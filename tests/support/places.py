@@ -1,4 +1,4 @@
-"""Where the YAML of an archive takes what, read from the model itself: a new key cannot be forgotten."""
+"""All keys of an archive's YAML and their types, from the pydantic model, so that no new key is forgotten."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -7,7 +7,7 @@ from kafka_archiver.config import Archive
 
 
 class Place(NamedTuple):
-    """A key with those of its sections. `kinds`: what it takes, of section, mapping, list, text and plain."""
+    """A key with its sections. `kinds`: the values that it takes: section, mapping, list, text, plain."""
 
     path: tuple[str, ...]
     kinds: frozenset[str]
@@ -18,7 +18,7 @@ class Place(NamedTuple):
 
 
 def places() -> list[Place]:
-    """Every key of an archive's YAML, those of sections included. Mappings are those of properties."""
+    """Every key of an archive's YAML, with the keys of sections. A mapping has properties."""
     schema = Archive.model_json_schema(by_alias=True)
     return list(_below(schema, schema["$defs"], ()))
 
@@ -29,7 +29,7 @@ def mappings() -> list[str]:
 
 
 def with_value(yaml: Mapping[str, Any], path: tuple[str, ...], value: Any) -> dict[str, Any]:
-    """The same YAML with another value in one place."""
+    """The same YAML with another value for one key."""
     first, *rest = path
     below = yaml.get(first)
     return {**yaml, first: with_value(below if isinstance(below, dict) else {}, tuple(rest), value) if rest else value}

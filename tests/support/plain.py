@@ -1,6 +1,6 @@
-"""The job without Spark: where a test is about what surrounds the writing of chunks, and not about Spark's tasks.
+"""The job without Spark tasks, for tests of everything else.
 
-As a program it is what spark-submit is given instead of spark_jobs/archive.py.
+As a program, spark-submit runs it in the place of spark_jobs/archive.py.
 """
 
 import sys
@@ -20,7 +20,7 @@ from kafka_archiver.writer.result import ChunkResult, Limits, WriteJob
 
 @dataclass(frozen=True)
 class PlainEngine:
-    """Reads with the native reader and writes, in this process. `kafka`: librdkafka's client properties."""
+    """Reads (with the native reader) and writes in this process. `kafka`: librdkafka's client properties."""
 
     kafka: Mapping[str, str]
     store: Store

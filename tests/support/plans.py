@@ -1,4 +1,4 @@
-"""Plans and manifests for tests of what is made of them. One partition, unless more are given."""
+"""Plans and manifests for tests; one partition by default."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -14,21 +14,21 @@ HOUR = to_hour(FIVE)
 
 
 def at(hour: float) -> datetime:
-    """That many hours after five."""
+    """The time so many hours after 05:00."""
     return FIVE + timedelta(hours=hour)
 
 
 def partition(start: int, end: int, **fields: Any) -> PartitionPlan:
-    """Takes what it says, of a log that ends there."""
+    """A partition with the range [start, end), at the end of its log."""
     known = {"topic": "orders", "topic_id": "id", "partition": 0, "start": start, "end": end, "log_start": 0}
     ends = {"log_end": end, "high": end, "ranges": ((start, end),) if end > start else ()}
     return PartitionPlan.model_validate(known | ends | fields)
 
 
 def plan(number: int, *partitions: PartitionPlan, start: float | None = None, **fields: Any) -> Plan:
-    """The `number`th plan of the line; it is of the hour after the one before it, and made a minute later.
+    """The `number`th plan of the line, by default for the `number`th hour after 05:00, planned a minute after its end.
 
-    :param start: in hours after five.
+    :param start: in hours after 05:00.
     """
     begin = number - 1 if start is None else start
     known = {
@@ -49,7 +49,7 @@ def plan(number: int, *partitions: PartitionPlan, start: float | None = None, **
 def entry(of: Plan, offset: int, hour: int | None, chunk_start: float | None = None, **fields: Any) -> ObjectEntry:
     """An object with one record.
 
-    :param hour: after five; None: of a record without a time.
+    :param hour: hours after 05:00; None: a record without a timestamp.
     """
     path = hour_path(None if hour is None else HOUR + hour)
     time = 0 if hour is None else int(hour_start(HOUR + hour).timestamp()) * 1000
@@ -73,9 +73,9 @@ def entry(of: Plan, offset: int, hour: int | None, chunk_start: float | None = N
 
 
 def manifest(of: Plan, hours: Sequence[int | None] = (), lost: int = 0) -> Manifest:
-    """One record for each of these hours at the first offsets that are not lost; Kafka has no others.
+    """A manifest with one record for each of these hours, at the first offsets that are not lost.
 
-    :param lost: how many offsets of the first chunk are.
+    :param lost: the number of lost offsets at the start of the first chunk. All other offsets are absent.
     """
     chunks = list(of.chunks())
     begin = chunks[0].start + lost if chunks else 0

@@ -1,6 +1,6 @@
-"""A proxy before the real S3 server, so that a test can fail, damage, hold or kill at one exact request.
+"""A proxy for the real S3 server, so that a test can fail, damage, hold or kill at an exact request.
 
-It passes requests on as they came (the Host header too, which is part of the signature).
+It forwards requests unchanged (with the Host header, which is part of the signature).
 """
 
 import http.client
@@ -19,8 +19,8 @@ _CODES = {403: "AccessDenied", 429: "TooManyRequests", 500: "InternalError", 503
 
 
 class Request(NamedTuple):
-    """What came in: the verb as S3 names it, the key (without bucket), how many of that verb came before it, and what
-    the server answered (0 before it was asked)."""
+    """A request: its S3 operation, the key (without bucket), the number of earlier requests of that operation, and the
+    server's status (0 before it has answered)."""
 
     verb: str
     key: str
@@ -28,11 +28,11 @@ class Request(NamedTuple):
     status: int = 0
 
 
-# What a rule may do to a request, besides passing it on (None) and answering with an HTTP status:
-# reset: the connection breaks in the middle of the request, or of the answer · slow: a while of silence ·
-# damage: one bit of what the request, or the answer, carries · cut: half of the answer's body, then an orderly end.
+# The action of a rule: None forwards the request, a number is an HTTP status to answer.
+# reset: break the connection in the middle of the request, or of the answer · slow: delay the answer ·
+# damage: change one bit of the request's body, or of the answer's · cut: half of the answer's body, then a normal end.
 Action = int | Literal["reset", "slow", "damage", "cut"] | None
-# Called before a request is passed on (False) and after the server has carried it out (True).
+# Called before a request is forwarded (False) and after the server has carried it out (True).
 Rule = Callable[[Request, bool], Action]
 
 
@@ -48,9 +48,9 @@ def verb_of(method: str, query: str) -> str:
 
 @dataclass(frozen=True)
 class Hold:
-    """A rule that holds the requests of a verb on such a key until it is let go: then carried out, or refused.
+    """A rule that holds requests of an operation on keys with this ending; later they are forwarded, or refused.
 
-    `came` is set when the first is there; set `gone` to let go of them and of all that follow.
+    The rule sets `came` with the first request. The test sets `gone` to release all held and later requests.
     """
 
     verb: str
@@ -69,7 +69,7 @@ class Hold:
 
 
 class S3Proxy:
-    """`endpoint_url` is where clients go; `rule` may be changed at any time; `seen` is what came."""
+    """`endpoint_url`: the address for clients. `rule`: may change at any time. `seen`: the requests so far."""
 
     def __init__(self, upstream: str) -> None:
         self.rule: Rule = lambda _, __: None
@@ -124,7 +124,7 @@ def _handler(proxy: S3Proxy, upstream: str) -> type[BaseHTTPRequestHandler]:
                     return self._refuse(action)
                 self._answer(response.status, dict(response.getheaders()), content, action)
             except (BrokenPipeError, ConnectionResetError):
-                # The client was killed: that is what the test is about.
+                # The test has killed the client.
                 self.close_connection = True
 
         def _refuse(self, status: int) -> None:
@@ -140,7 +140,7 @@ def _handler(proxy: S3Proxy, upstream: str) -> type[BaseHTTPRequestHandler]:
             length = headers.get("Content-Length") if self.command == "HEAD" else str(len(content))
             self.send_header("Content-Length", length or "0")
             if action == "reset":
-                # The status and some headers, without their end.
+                # Send the status and some headers only.
                 self.flush_headers()
                 self._reset()
                 return
@@ -152,7 +152,7 @@ def _handler(proxy: S3Proxy, upstream: str) -> type[BaseHTTPRequestHandler]:
 
         def _reset(self) -> None:
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            # The server would close it in good order. The file holds it open, too.
+            # Close now: the server would close it in order. The file also keeps it open.
             self.rfile.close()
             self.connection.close()
             self.close_connection = True
@@ -167,6 +167,6 @@ def _handler(proxy: S3Proxy, upstream: str) -> type[BaseHTTPRequestHandler]:
 
 
 def _flip(data: bytes) -> bytes:
-    """The same with one bit changed, in the middle."""
+    """The data with one bit changed in the middle."""
     middle = len(data) // 2
     return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :] if data else data

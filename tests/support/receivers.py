@@ -1,4 +1,4 @@
-"""What alerts are sent to: a webhook and a mail server, each in a thread, on a real socket."""
+"""Receivers of alerts: a webhook and a mail server, each in a thread, on a real socket."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Server:
 
 
 class Webhook(_Server):
-    """:ivar documents: what was posted. :param status: what it answers; None: nothing, for ever."""
+    """:ivar documents: the posted documents. :param status: the answer; None: no answer."""
 
     def __init__(self, status: int | None = 200) -> None:
         self.documents: list[Any] = []
@@ -61,7 +61,7 @@ class Webhook(_Server):
 
 
 class MailServer(_Server):
-    """:ivar mails: (recipients, message) of what was sent."""
+    """:ivar mails: (recipients, message) of each mail."""
 
     def __init__(self) -> None:
         self.mails: list[tuple[list[str], EmailMessage]] = []

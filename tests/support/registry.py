@@ -1,4 +1,4 @@
-"""A real schema registry (Apicurio, with Confluent's API), fetched when it is first wanted: .local/registry."""
+"""A real schema registry (Apicurio, with Confluent's API); the first use downloads it to .local/registry."""
 
 import fcntl
 import json
@@ -22,7 +22,7 @@ SETTINGS = Path(__file__).with_name("registry_ivysettings.xml")
 
 
 def program() -> Path:
-    """The registry's jar, fetched and unpacked if it is not yet."""
+    """The registry's jar; downloads and unpacks it on first use."""
     home = LOCAL / "registry"
     stamp = home / "ivy.xml"
     TEMPORARY.mkdir(parents=True, exist_ok=True)
@@ -46,7 +46,7 @@ class RegistryPorts:
 
 
 class RegistryServer(Service):
-    """Keeps its schemas in memory. `url`: where Confluent's API begins."""
+    """Keeps its schemas in memory. `url`: the base URL of Confluent's API."""
 
     title = "the schema registry"
 

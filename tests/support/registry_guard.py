@@ -1,4 +1,4 @@
-"""What stands before a registry that lets in only some: it asks for a user and password, over TLS if it should."""
+"""A proxy for a schema registry that requires user and password, optionally over TLS."""
 
 import urllib.error
 import urllib.request
@@ -10,7 +10,7 @@ from tests.support.http_servers import Handler, serving
 
 
 def guarding(url: str, user_info: str, certificate: Path | None = None) -> AbstractContextManager[str]:
-    """Pass GETs on to the registry at `url`. Yields the guard's URL; with a certificate it speaks TLS."""
+    """Forward GETs to the registry at `url`. Yields the proxy's URL, with TLS if there is a certificate."""
 
     class Guard(Handler):
         def do_GET(self) -> None:  # noqa: N802

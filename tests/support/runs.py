@@ -1,4 +1,4 @@
-"""Runs of the archive `orders` on brokers that a test writes down, as if Spark had archived them."""
+"""Runs of the archive `orders` on brokers that a test defines, as if Spark had archived them."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -22,7 +22,7 @@ def hour(number: int) -> Interval:
 
 
 def run(context: Context, number: int, until: str = "settled") -> None:
-    """The `number`th run of the day, up to a state, as if Spark had written one object a chunk."""
+    """The `number`th run of the day, up to a state, with one object per chunk."""
     now = hour(number).end + timedelta(minutes=5)
     timed: Any = Clocked(context.store, lambda: to_ms(now))
     context = replace(context, store=timed, clock=lambda: now)

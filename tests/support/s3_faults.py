@@ -1,4 +1,4 @@
-"""Rules for S3Proxy: the first requests of every kind in a run have a fault each."""
+"""Rules for S3Proxy: the first requests of every kind in a run have faults."""
 
 import threading
 from collections.abc import Sequence
@@ -6,19 +6,19 @@ from dataclasses import dataclass, field
 
 from tests.support.proxy import Action, Request
 
-# Documents that have no name of their own.
+# Documents without a fixed name, by folder.
 FOLDERS = {"/hours/": "hour", "/line/": "line", "/_topics/": "claim"}
 
 
 def kind_of(request: Request) -> str:
-    """What is asked, and of which document."""
+    """The operation, and the document."""
     if request.verb not in ("get", "put"):
         return request.verb
     folder = next((name for part, name in FOLDERS.items() if part in request.key), None)
     return f"{request.verb} {folder or request.key.rsplit('/', 1)[-1]}"
 
 
-# What the job asks of the store, in this order; then what the whole run does.
+# The requests of the job, in order; then those of the whole run.
 JOB = ["get plan.json", "get manifest.json", "get intent.json", "start", "part", "put intent.json", "complete"]
 JOB += ["put manifest.json"]
 RUN = ["get progress.json", "get line", "get commit.json", "put claim", "put line", "put plan.json", *JOB]
@@ -28,9 +28,9 @@ RUN += ["get settled.json"]
 
 @dataclass
 class Faults:
-    """The first request of each kind has the first fault, the second the second, …
+    """The n-th request of each kind has the n-th fault.
 
-    :param carried_out: the server carries the requests out, and their answers have the faults.
+    :param carried_out: the server carries out the requests, and the faults concern the answers.
     """
 
     kinds: Sequence[str]
@@ -47,7 +47,7 @@ class Faults:
             earlier = self.befallen.count(kind)
             action = self.actions[earlier] if earlier < len(self.actions) else None
             if action == "damage" and done and request.status != 200:
-                # There is no document, and nothing protects the server's word for it.
+                # There is no document: a damaged 404 has no checksum.
                 return None
             self.befallen += [kind] * (action is not None)
             return action

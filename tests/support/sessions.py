@@ -1,4 +1,4 @@
-"""What a session of tests has on this machine: a directory, and the services below it. Several may run side by side."""
+"""A session of tests has a directory and services below it. Several sessions may run at the same time."""
 
 import fcntl
 import os
@@ -13,12 +13,12 @@ from scripts.stack.s3 import remove_sockets
 
 
 def directory_of_this(sessions: Path) -> Path:
-    """A name that no other session ever has, and that says whose it is."""
+    """A unique directory, with the process id in its name."""
     return sessions / f"{os.getpid()}-{uuid.uuid4().hex[:6]}"
 
 
 def sweep(sessions: Path) -> None:
-    """A session that was killed could not clean up: its services and data go now. One session at a time does so."""
+    """Remove the services and data of killed sessions, one session at a time."""
     sessions.mkdir(parents=True, exist_ok=True)
     with sessions.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -28,7 +28,7 @@ def sweep(sessions: Path) -> None:
 
 
 def discard(directory: Path) -> None:
-    """End its services, and remove it."""
+    """End the services of a session, and remove its directory."""
     end(directory, grace=0)
     remove_sockets(directory / "s3")
     shutil.rmtree(directory)

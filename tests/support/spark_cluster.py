@@ -1,6 +1,6 @@
-"""A real Spark standalone cluster: a master and two workers, each in a time zone and a directory of its own.
+"""A real Spark standalone cluster: a master and two workers, each with its own time zone and directory.
 
-Its Python has our dependencies but not our package: that comes with each job, as it does where nothing is checked out.
+Its Python has our dependencies but not our package, which comes with each job, as on machines without a checkout.
 """
 
 import json
@@ -25,7 +25,7 @@ from scripts.stack.ports import HOST, free_ports
 from scripts.stack.process import Service, end, marked
 from tests.support.archiver import Archiver
 
-# Neither is UTC, nor a whole number of hours from UTC or from the other, in November.
+# In November, neither is a whole number of hours from UTC or from the other.
 ZONES = ("Pacific/Chatham", "America/St_Johns")
 DRIVER_ZONE = "Asia/Kathmandu"
 
@@ -38,7 +38,7 @@ class DaemonPorts:
 
 
 class _Daemon(Service):
-    """:param zone: its TZ, which all that it starts inherits."""
+    """:param zone: its TZ, which its child processes inherit."""
 
     name: ClassVar[str]
 
@@ -75,7 +75,7 @@ class Master(_Daemon):
     name = "org.apache.spark.deploy.master.Master"
 
     def workers(self) -> dict[int, str]:
-        """The state of each worker by the port it listens on; of one that came twice, the last."""
+        """The state of each worker by its port; the last one, if a worker has registered twice."""
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with opener.open(f"http://{HOST}:{self.ports.web}/json/", timeout=10) as answer:
             found = sorted(json.load(answer)["workers"], key=lambda w: str(w["id"]))
@@ -85,7 +85,7 @@ class Master(_Daemon):
         def why_not() -> str | None:
             try:
                 self.workers()
-            # Its web server runs before the page is there, and answers with another one.
+            # The web server starts before this page exists, and answers with another page.
             except (OSError, ValueError) as error:
                 return str(error)
             return None
@@ -108,24 +108,24 @@ class Worker(_Daemon):
         return ("--cores", "1", "--memory", "600m", *work, self._master.address)
 
     def wait(self) -> None:
-        self._wait_until(lambda: None if self.alive() else "the master does not have it", seconds=60)
+        self._wait_until(lambda: None if self.alive() else "the master does not have this worker", seconds=60)
 
     def alive(self) -> bool:
-        """Whether the master counts on it."""
+        """Whether the master has it as ALIVE."""
         return self._master.workers().get(self.ports.rpc) == "ALIVE"
 
     def processes(self) -> list[psutil.Process]:
-        """It, its executor and the executor's Python."""
+        """The worker, its executor and the executor's Python."""
         return list(marked(self.directory))
 
     def logs(self) -> str:
-        """What it and its executors have said."""
+        """The output of the worker and its executors."""
         files = [self.log, *sorted((self.directory / "work").glob("*/*/std*"))]
         return "".join(file.read_text(errors="replace") for file in files)
 
 
 def clean_environment(zone: str, conf: Path) -> dict[str, str]:
-    """This process's environment without anything that leads to a checkout or to settings of Spark."""
+    """This process's environment without variables that name a checkout or Spark's settings."""
     own = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
     return {
         **own,
@@ -133,14 +133,14 @@ def clean_environment(zone: str, conf: Path) -> dict[str, str]:
         "JAVA_HOME": str(find_java().home),
         "SPARK_HOME": str(SPARK_HOME),
         "SPARK_CONF_DIR": str(conf),
-        # Also what the web UIs listen on: by default they would on every address.
+        # Also for the web UIs, which by default listen on every address.
         "SPARK_LOCAL_IP": HOST,
         "SPARK_LAUNCHER_OPTS": "-XX:-UsePerfData",
     }
 
 
 class SparkCluster:
-    """Start with `running`. `sockets`: a short path, for those between Spark's JVMs and its Pythons."""
+    """Start with `running`. `sockets`: a short path for the sockets between Spark's JVMs and Pythons."""
 
     def __init__(self, directory: Path, sockets: str) -> None:
         self.directory = directory
@@ -151,7 +151,7 @@ class SparkCluster:
 
     @contextmanager
     def running(self) -> Iterator["SparkCluster"]:
-        """It runs, and nothing of it is left afterwards."""
+        """Run the cluster, and remove everything at the end."""
         self.directory.mkdir(parents=True)
         self._make_python()
         try:
@@ -167,7 +167,7 @@ class SparkCluster:
                 service.stop(grace=0)
 
     def _make_python(self) -> None:
-        """Our dependencies come by a path file, in which Python does not look for further ones: so without our code."""
+        """A Python with our dependencies from a .pth file. Nested .pth files do not count, so it lacks our package."""
         venv.create(self.directory / "python", symlinks=True, with_pip=False)
         [packages] = (self.directory / "python" / "lib").glob("python3*/site-packages")
         (packages / "dependencies.pth").write_text(f"{Path(psutil.__file__).parents[1]}\n")
@@ -179,7 +179,7 @@ class SparkCluster:
         )
 
     def heal(self) -> None:
-        """Both workers are there again, whatever was done to them."""
+        """Restart workers that are not alive."""
         for worker in self.workers:
             if not (worker.running() and worker.alive()):
                 worker.stop(grace=0)
@@ -188,7 +188,7 @@ class SparkCluster:
 
 @dataclass
 class ClusterArchiver(Archiver):
-    """An archive whose job runs on a cluster, as if submitted from a machine in yet another time zone."""
+    """An archive whose job runs on a cluster, submitted from a machine in a third time zone."""
 
     cluster: SparkCluster = field(kw_only=True)
 
@@ -198,11 +198,11 @@ class ClusterArchiver(Archiver):
             "spark.executor.memory": "600m",
             "spark.executor.defaultJavaOptions": java,
             "spark.python.unix.domain.socket.dir": self.cluster.sockets,
-            # Nothing begins before both executors are there.
+            # The job waits for both executors.
             "spark.cores.max": "2",
             "spark.scheduler.minRegisteredResourcesRatio": "1",
             "spark.scheduler.maxRegisteredResourcesWaitingTime": "120s",
-            # An executor that has been silent for so long is taken for dead.
+            # An executor without a heartbeat for so long counts as dead.
             "spark.executor.heartbeatInterval": "1s",
             "spark.storage.blockManagerHeartbeatTimeoutMs": "20s",
             "spark.network.timeoutInterval": "1s",

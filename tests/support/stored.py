@@ -1,4 +1,4 @@
-"""What an object of the model's archive has to hold, and what it holds: read by readers that are not ours."""
+"""The expected and the actual contents of objects of the model's archive, read with other libraries."""
 
 import base64
 import gzip
@@ -48,7 +48,7 @@ def name_of(chunk: Any, plan: Plan) -> str:
 
 
 def is_bad(value: bytes, settings: Any) -> bool:
-    """Every value of the model is JSON, or text with a newline in it."""
+    """Whether a value is bad. Every value of the model is JSON, or text with a newline."""
     if settings.value_decode == "json":
         return not _is_json(value)
     return settings.content == "value" and b"\n" in value and not _is_json(value)

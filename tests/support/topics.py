@@ -20,7 +20,7 @@ Headers = Sequence[tuple[str, bytes | None]]
 
 
 class Record(NamedTuple):
-    """What a test produces."""
+    """A record to produce."""
 
     partition: int
     timestamp: int
@@ -30,13 +30,13 @@ class Record(NamedTuple):
 
 
 def new_topic(brokers: str, partitions: int = 1, name: str | None = None, **config: str) -> str:
-    """A topic that no other test has. Config keys have underscores for dots."""
+    """A new topic. Config keys have underscores for dots."""
     topic = name or f"t-{uuid.uuid4().hex[:12]}"
     admin = AdminClient({"bootstrap.servers": brokers})
     settings = {key.replace("_", "."): value for key, value in config.items()}
     future = admin.create_topics([NewTopic(topic, partitions, 1, config=settings)])[topic]
     future.result(timeout=30)
-    # The controller has it; the broker learns of it a moment later.
+    # The controller has created it; wait until the broker's metadata have it too.
     until(lambda: topic in admin.list_topics(timeout=10).topics)
     return topic
 
@@ -77,7 +77,7 @@ def produce(brokers: str, topic: str, records: Iterable[Record], transaction: st
 def produce_raw(
     brokers: str, topic: str, partition: int, timestamp: int, value: bytes, headers: Sequence[tuple[bytes, bytes]]
 ) -> None:
-    """Produce a record whose headers' keys are any bytes (but NUL), as other clients may: by librdkafka itself."""
+    """Produce a record with any bytes (except NUL) as header keys, which other clients can, with librdkafka's C API."""
     found = Path(confluent_kafka.__file__).parents[1].glob("confluent_kafka.libs/librdkafka*")
     library, pointer, size = ctypes.CDLL(str(next(found))), ctypes.c_void_p, ctypes.c_size_t
     library.rd_kafka_conf_new.restype = library.rd_kafka_new.restype = pointer
@@ -98,7 +98,7 @@ def produce_raw(
 
 
 def delete_records(brokers: str, topic: str, before: int) -> None:
-    """Let partition 0 of a topic begin at an offset, as retention does."""
+    """Remove the records of partition 0 before an offset, as retention does."""
     admin = AdminClient({"bootstrap.servers": brokers})
     for future in admin.delete_records([TopicPartition(topic, 0, before)]).values():
         future.result(timeout=30)

@@ -1,4 +1,4 @@
-"""Plans, and manifests of plans, as hypothesis draws them."""
+"""Hypothesis strategies for plans and their manifests."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -25,13 +25,13 @@ ranges = st.builds(Range, offsets, offsets)
 
 @st.composite
 def disjoint_ranges(draw: st.DrawFn, least: int = 0) -> tuple[Range, ...]:
-    """At least so many, sorted, none empty; some touch."""
+    """At least `least` ranges, sorted, not empty; some touch."""
     bounds = sorted(draw(st.sets(offsets, min_size=least + 1, max_size=6)))
     return tuple(Range(*pair) for n, pair in enumerate(pairwise(bounds)) if n < least or draw(st.booleans()))
 
 
 def plan(*partitions: PartitionPlan, start: datetime = FIVE, **changes: Any) -> Plan:
-    """The plan of the hour from `start`."""
+    """A plan of the hour from `start`."""
     fields = {
         "archive": "orders",
         "number": 1,
@@ -49,7 +49,7 @@ def plan(*partitions: PartitionPlan, start: datetime = FIVE, **changes: Any) -> 
 
 @st.composite
 def plans(draw: st.DrawFn, least: int = 0) -> Plan:
-    """With at least so many partitions, and ranges in each."""
+    """A plan with at least `least` partitions, and ranges in each."""
     partitions = [
         PartitionPlan(
             topic=topic,
@@ -78,7 +78,7 @@ def plans(draw: st.DrawFn, least: int = 0) -> Plan:
 
 
 def _objects(chunk: Chunk, records: int, dead: bool = False, each: int = 1) -> Iterator[ObjectEntry]:
-    """An object an hour, with a record each and the rest in the last. `each`: how many rows a record is."""
+    """One object an hour, with one record each, and the rest in the last. `each`: rows per record."""
     for number, hour in enumerate(HOURS[:records]):
         mine = 1 if number < len(HOURS[:records]) - 1 else records - number
         path = hour_path(hour)
@@ -103,7 +103,7 @@ def _objects(chunk: Chunk, records: int, dead: bool = False, each: int = 1) -> I
 
 @st.composite
 def accounts(draw: st.DrawFn, chunk: Chunk, least: int = 0) -> ChunkAccount:
-    """At least so many offsets archived, as one row or three each, the others filtered, dead-lettered or absent."""
+    """At least `least` archived offsets, with one or three rows each; others filtered, dead-lettered or absent."""
     first, second, third = sorted(draw(st.tuples(*[st.integers(chunk.start + least, chunk.end)] * 3)))
     return ChunkAccount(
         **chunk.model_dump(),
@@ -118,7 +118,7 @@ def accounts(draw: st.DrawFn, chunk: Chunk, least: int = 0) -> ChunkAccount:
 
 @st.composite
 def runs(draw: st.DrawFn, least: int = 0) -> tuple[Plan, Manifest]:
-    """A plan and a right manifest of it, whose chunks came in any order; with at least so many of everything."""
+    """A plan and its correct manifest, made from chunks in any order; with at least `least` of everything."""
     drawn = draw(plans(least))
     found = [draw(accounts(chunk, least)) for chunk in drawn.chunks()]
     objects = [

@@ -1,4 +1,4 @@
-"""On what the model test runs: the twins in memory, or real servers with the twin of Kafka beside them."""
+"""The environments of the model test: twins in memory, or real servers with the twin of Kafka beside them."""
 
 import re
 import time
@@ -24,7 +24,7 @@ from tests.support.topics import DAY, HOUR
 
 
 class World(Protocol):
-    """What a model runs on."""
+    """The environment of a model."""
 
     twin: KafkaTwin
     cluster: Any
@@ -34,10 +34,10 @@ class World(Protocol):
     epoch: int
 
     def choose_etags(self, kind: str) -> None:
-        """What the store's ETags are worth: MD5s, foreign, or foreign in a store that knows no checksums either."""
+        """The store's ETags: MD5s, foreign, or "neither": foreign, in a store without checksums."""
 
     def close(self) -> None:
-        """Throw away what the sequence made."""
+        """Remove the data of the sequence."""
 
 
 @dataclass
@@ -62,7 +62,7 @@ class TwinWorld:
 
 
 class Clocked:
-    """A store whose clock is the model's, which passes an hour in a moment."""
+    """A store with the clock of the model."""
 
     def __init__(self, inner: Store, clock: Callable[[], int]) -> None:
         self._inner, self._clock = inner, clock
@@ -80,13 +80,13 @@ class RealWorld:
     def __init__(self, kafka: Kafka, s3: S3, clock: Callable[[], int]) -> None:
         tag = f"model-{uuid.uuid4().hex[:12]}"
         self.prefix = f"{tag}-"
-        # Control records have the broker's time; some intervals are before it, some behind.
+        # Control records have the broker's time; some intervals are before it, some after it.
         self.epoch = (time.time_ns() // 1_000_000 // HOUR - 3) * HOUR
         self.twin = KafkaMirror(kafka.bootstrap_servers, clock)
         self.store: Any = Clocked(open_store(f"s3://{s3.bucket}/{tag}", s3.options()), clock)
 
     def choose_etags(self, kind: str) -> None:
-        """They are what they are."""
+        """Do nothing: a real server's ETags are fixed."""
 
     @property
     def cluster(self) -> Cluster:

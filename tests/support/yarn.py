@@ -1,4 +1,4 @@
-"""A real YARN of one machine: a ResourceManager and a NodeManager, fetched when first wanted: .local/yarn."""
+"""A real YARN on one machine: a ResourceManager and a NodeManager; the first use downloads them to .local/yarn."""
 
 import fcntl
 import json
@@ -21,7 +21,7 @@ _YARN = "org.apache.hadoop.yarn.server"
 
 
 def jars() -> Path:
-    """The folder of the daemons' jars, fetched if they are not there yet."""
+    """The folder of the daemons' jars; downloads them on first use."""
     home = LOCAL / "yarn"
     stamp = home / "ivy.xml"
     TEMPORARY.mkdir(parents=True, exist_ok=True)
@@ -71,7 +71,7 @@ class ResourceManager(_Daemon):
         return asdict(self.ports)
 
     def nodes(self) -> int:
-        """How many machines it counts on."""
+        """The number of active nodes."""
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with opener.open(f"http://{HOST}:{self.ports.web}/ws/v1/cluster/metrics", timeout=10) as answer:
             return int(json.load(answer)["clusterMetrics"]["activeNodes"])
@@ -99,11 +99,11 @@ class NodeManager(_Daemon):
         return {}
 
     def wait(self) -> None:
-        self._wait_until(lambda: None if self._manager.nodes() else "the manager does not have it", seconds=120)
+        self._wait_until(lambda: None if self._manager.nodes() else "the manager has no node", seconds=120)
 
 
 class Yarn:
-    """:ivar conf: what clients need as HADOOP_CONF_DIR. :ivar local, logs: what is on the machine's disk."""
+    """:ivar conf: HADOOP_CONF_DIR for clients. :ivar local, logs: the node's directories on disk."""
 
     def __init__(self, directory: Path) -> None:
         self.conf, self.local, self.logs = (directory / name for name in ("conf", "local", "logs"))
@@ -123,9 +123,9 @@ class Yarn:
             f"{nodes}.webapp.address": f"{HOST}:0",
             f"{nodes}.local-dirs": self.local,
             f"{nodes}.log-dirs": self.logs,
-            # What it has put on the disk stays, to be looked at.
+            # Files on disk stay, so that tests can read them.
             f"{nodes}.delete.debug-delay-sec": 600,
-            # With our mark, so that what it has started ends with it.
+            # With our mark, so that its child processes end with it.
             f"{nodes}.env-whitelist": f"JAVA_HOME,{MARK}",
             f"{nodes}.vmem-check-enabled": "false",
             f"{nodes}.pmem-check-enabled": "false",

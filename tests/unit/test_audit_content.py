@@ -46,9 +46,9 @@ def test_what_is_as_promised_has_no_fault() -> None:
         (1, {"partition": 2}, "offset 11 is of orders[2]"),
         (1, {"timestamp": 6 * HOUR}, "offset 11 has the timestamp 21600000, which is of another hour"),
         (1, {"timestamp": -1}, "offset 11 has the timestamp -1, which is of another hour"),
-        (2, {"offset": 20}, "offset 20 is not of its chunk [10, 20)"),
+        (2, {"offset": 20}, "offset 20 is outside its chunk [10, 20)"),
         (2, {"offset": 14}, "it has 14 as last offset"),
-        (0, {"offset": 9}, "offset 9 is not of its chunk [10, 20)"),
+        (0, {"offset": 9}, "offset 9 is outside its chunk [10, 20)"),
         (0, {"timestamp": TIME}, "it has 18000000 as smallest timestamp"),
         (2, {"timestamp": TIME + 12}, "it has 18000012 as largest timestamp"),
     ],
@@ -122,7 +122,7 @@ def test_lines_are_counted(codec: str) -> None:
     data = b"\n" + b'{"n": 1}\n' * 300_000
     assert lines(io.BytesIO(CODECS[codec](data)), Settings(codec=codec)) == 300_001
     assert lines(io.BytesIO(CODECS[codec](b"")), Settings(codec=codec)) == 0
-    with pytest.raises(ValueError, match="the last line does not end"):
+    with pytest.raises(ValueError, match="the last line has no newline"):
         lines(io.BytesIO(CODECS[codec](data[:-1])), Settings(codec=codec))
 
 

@@ -126,5 +126,5 @@ def test_tasks_that_begin_together_leave_each_other_alone(tmp_path: Path) -> Non
 
 
 def test_there_is_no_such_parent(tmp_path: Path) -> None:
-    with pytest.raises(TransientError, match="Make room there"), working_directory(tmp_path / "none"):
+    with pytest.raises(TransientError, match="Free space there"), working_directory(tmp_path / "none"):
         pass

@@ -76,7 +76,7 @@ def test_what_compresses_otherwise_is_refused_and_named(
     version = __import__(library).__version__
     monkeypatch.setitem(known_bytes._RIGHT, library, ("7.7", "8.8"))
     formats = "avro" if module is avro else "jsonl"
-    message = f"{library} is {re.escape(version)}, and right are 7.7, 8.8. Install .* executors"
+    message = f"found {library} {re.escape(version)}, expected one of 7.7, 8.8. Install .* executors"
     for case in CASES:
         if (case.format, case.codec) == (formats, codec):
             with pytest.raises(PermanentError, match=f"format {formats}, codec {codec}: {message}"):
@@ -88,7 +88,7 @@ def test_what_compresses_otherwise_is_refused_and_named(
 def test_a_build_of_a_right_version_that_is_wrong_is_named_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compress, "GZIP_LEVEL", 1)
     with pytest.raises(
-        PermanentError, match=r"isal [\d.]+, .* are right elsewhere, so it is their build, or this kind"
+        PermanentError, match=r"isal [\d.]+, .* right versions elsewhere: the cause is their build, or this kind"
     ):
         require_known_bytes(Settings())
     # It is not forgotten that they are wrong.

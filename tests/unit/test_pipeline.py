@@ -85,11 +85,11 @@ def test_what_becomes_of_a_record_does_not_depend_on_the_batches(
     ("stage", "said"),
     [
         (lambda given_, _: given_.slice(1), "lost offset 3 without a mark"),
-        (lambda given_, _: rows([3, 4, 7, 9]), "made up offset 9"),
-        (lambda given_, _: given_.take(pa.array([1, 0, 2])), "not in the order of their offsets"),
+        (lambda given_, _: rows([3, 4, 7, 9]), "returned unknown offset 9"),
+        (lambda given_, _: given_.take(pa.array([1, 0, 2])), "not in offset order"),
         (lambda given_, _: given_.drop_columns(["offset"]), "without a column `offset`"),
-        (lambda given_, marks: marks.filter(np.array([5])) or given_, "made up offset 5"),
-        (lambda given_, marks: marks.reject({8: "no"}) or given_, "made up offset 8"),
+        (lambda given_, marks: marks.filter(np.array([5])) or given_, "returned unknown offset 5"),
+        (lambda given_, marks: marks.reject({8: "no"}) or given_, "returned unknown offset 8"),
         (
             lambda given_, marks: marks.filter(np.array([4])) or marks.reject({4: "no"}) or given_,
             "offset 4 is both filtered and rejected",

@@ -54,7 +54,7 @@ def test_a_distribution_cannot_replace_a_format(installed: list[EntryPoint]) -> 
 
 def test_two_distributions_cannot_add_the_same_name(installed: list[EntryPoint]) -> None:
     installed += [point("lines", "a:A"), point("lines", "b:B")]
-    with pytest.raises(ConfigError, match="'lines' is added twice, by a:A and b:B"):
+    with pytest.raises(ConfigError, match="two distributions add 'lines': a:A and b:B"):
         registry.get_format("lines")
 
 

@@ -131,7 +131,7 @@ class TestCreate:
 
     def test_a_document_that_arrived_damaged_is_an_integrity_error(self, server: FaultyS3, store: S3Store) -> None:
         server.fail("create", Fault("swallow"))
-        with pytest.raises(IntegrityError, match="a/key was written just now, but does not hold what was sent"):
+        with pytest.raises(IntegrityError, match="a/key was just written, but with other bytes than were sent"):
             store.create(KEY, DATA)
 
     def test_an_etag_that_is_no_md5_is_settled_by_reading(self, server: FaultyS3, store: S3Store) -> None:
@@ -179,11 +179,11 @@ class TestDamage:
     @pytest.mark.parametrize(
         ("checksums", "fault", "both"),
         [
-            ("known", Fault("swallow"), "sent of a/key has the CRC-32 .* but the store says CRC-32 [0-9a-f]{8} "),
+            ("known", Fault("swallow"), "sent for a/key have the CRC-32 .* but the store has CRC-32 [0-9a-f]{8} "),
             (
                 "ignored",
                 Fault("odd"),
-                "sent of a/key has the CRC-32 .* and the MD5 .*, but the store says ETag 0123456",
+                "sent for a/key have the CRC-32 .* and the MD5 .*, but the store has ETag 0123456",
             ),
         ],
     )
@@ -229,7 +229,7 @@ class TestDamage:
         [
             (
                 "known",
-                r"get_object of a/key .*: the answer does not have the checksum that came with it at .* \(tried 4",
+                r"get_object of a/key .*: the answer does not match its checksum at .* \(tried 4",
             ),
             ("ignored", r"the 10 bytes read of a/key do not have its ETag 9d0.* \(tried 4"),
         ],
@@ -342,7 +342,7 @@ class TestCompletion:
         server.store = Confused("confused")
         prepared = _begin(server, store, checksums, foreign=False)
         with pytest.raises(
-            IntegrityError, match=r"should be 10 bytes with checksum crc32:.* the store made 10 bytes with"
+            IntegrityError, match=r"expected 10 bytes with checksum crc32:.* the store has 10 bytes with"
         ):
             store.complete_upload(prepared)
 
@@ -440,7 +440,7 @@ class TestChecksums:
     ) -> None:
         server.checksums = checksums
         begun = store.start_upload(KEY)
-        with pytest.raises(TransientError, match=r"BadDigest|part 1 of a/key is not what it was when it was encoded"):
+        with pytest.raises(TransientError, match=r"BadDigest|part 1 of a/key has changed since it was encoded"):
             store.upload_part(begun, 1, DATA, CRC ^ 1)
 
     def test_a_part_from_a_file_is_sent_again_from_its_beginning(self, server: FaultyS3, store: S3Store) -> None:

@@ -45,7 +45,7 @@ def test_a_failure_is_told_once(java: Java, tmp_path: Path, capsys: pytest.Captu
     stack.make_class_data(java, tmp_path / "log")
     stack.make_class_data(java, tmp_path / "log")
     assert capsys.readouterr().out == (
-        f"No class-data archive was made, so Spark's jobs start a little slower; why is in {tmp_path}/log\n"
+        f"Could not make a class-data archive, so Spark jobs start a little slower; see {tmp_path}/log\n"
     )
     assert "cp: " in (tmp_path / "log").read_text()
     assert stack.class_data(java) is None

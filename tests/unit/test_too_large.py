@@ -56,7 +56,7 @@ def test_values_above_the_limit_are_bad_records_whatever_the_batches_and_the_for
     if policy == "dead_letter":
         assert said == {
             offset: f"the value has {length} bytes, and `source.max_value_bytes` was 5 when the run was planned (a "
-            "higher limit is for later plans)"
+            "higher limit applies to later plans)"
             for offset, length in large.items()
         }
     else:

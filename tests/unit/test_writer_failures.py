@@ -206,7 +206,7 @@ def test_records_that_the_writer_loses_are_no_filtered_ones(monkeypatch: pytest.
     encode = ChunkObjects._encode
     monkeypatch.setattr(ChunkObjects, "_encode", lambda self, hour, batch: encode(self, hour, batch.slice(1)))
     store = Faulty()
-    with pytest.raises(IntegrityError, match="400 rows were to be archived, 395 are in its objects"):
+    with pytest.raises(IntegrityError, match="expected 400 archived rows, found 395 in its objects"):
         write(chunk_of(0, 400), cut(ROWS, 100), store)
     assert not list(store.list_uploads(""))
 
@@ -272,7 +272,7 @@ def test_a_full_disk_is_what_the_person_reads_whatever_fails_behind_it(
     environment = os.environ | {"PYTHONPATH": f"{ROOT / 'include'}:{ROOT}", "PYTHONDONTWRITEBYTECODE": "1"}
     run = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=True)
     assert run.stdout.startswith("TransientError: Temporary files in ")
-    assert "File too large. Make room there, or set another spill directory." in run.stdout
+    assert "File too large. Free space there, or set another spill directory." in run.stdout
     assert run.stderr == ""
     assert not list(tmp_path.iterdir())
 

@@ -1,4 +1,4 @@
-"""The audit's decisions: documents and listings in, findings out. Pure, and by readers that are not our own.
+"""The audit's decisions: takes documents and listings, returns findings. Pure; reads objects with other libraries.
 
-An import-linter contract keeps it apart from `formats`: what wrote an object must not be what vouches for it.
+An import-linter contract forbids imports of `formats`: the code that wrote an object must not check it.
 """

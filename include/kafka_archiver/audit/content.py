@@ -1,4 +1,4 @@
-"""One object's bytes and records against its entry in the manifest."""
+"""Checks one object's bytes and records against its entry in the manifest."""
 
 import io
 import zlib
@@ -15,10 +15,10 @@ from kafka_archiver.manifest import ObjectEntry
 from kafka_archiver.plan import Plan, Settings
 from kafka_archiver.ranges import Range, TopicPartition
 
-# Asks the store for some bytes of an object, by their start and number.
+# Reads bytes of an object from the store: (start, length).
 Fetch = Callable[[int, int], bytes]
 PIECE = 8 << 20
-# Characters of what a library says of damaged bytes: some quote all of them.
+# Characters of a library's error message to keep: some messages quote all damaged bytes.
 _LONGEST = 300
 
 
@@ -26,20 +26,20 @@ _DEAD_LETTERS = Settings(format="jsonl", codec="gzip", content="record")
 
 
 def settings_of(plan: Plan, entry: ObjectEntry) -> Settings:
-    """With which an object was written: the plan's; dead letters are the same in all archives."""
+    """The settings of an object: the plan's, or those of dead letters, which are the same in all archives."""
     return _DEAD_LETTERS if is_dead_letter(entry.key) else plan.settings
 
 
 def is_readable(settings: Settings) -> bool:
-    """Whether the audit can read what objects with these settings hold, and not only their bytes."""
+    """Whether the audit can read the records of objects with these settings, not only their bytes."""
     reader = READERS.get(settings.format, Reader())
     return (reader.values if settings.content == "value" else reader.records) is not None
 
 
 class Pieces(io.RawIOBase):
-    """An object as a file that is fetched piece by piece, one of them in memory.
+    """An object as a file, which is fetched piece by piece; one piece is in memory.
 
-    What is read in order goes into its checksum as it comes, whatever else is read in between.
+    Pieces that are read in order update the checksum at once, also with other reads in between.
     """
 
     def __init__(self, size: int, fetch: Fetch, length: int = PIECE) -> None:
@@ -75,23 +75,23 @@ class Pieces(io.RawIOBase):
             self._piece = self._fetch(number * self._length, self._length)
             self._number = number
             if not self._piece:
-                raise EOFError("the object ends too early")
+                raise EOFError("the object is truncated")
         if number == self._seen:
             self._crc, self._seen = zlib.crc32(self._piece, self._crc), number + 1
 
     def checksum(self) -> str:
-        """Of all bytes, by another implementation than the writer's. Fetches what nobody has read in order."""
+        """The checksum of all bytes, with zlib, not the writer's implementation. Fetches the pieces not yet counted."""
         while self._seen * self._length < self._size:
             self._load(self._seen)
         return spelt(self._crc)
 
 
 def read_through(entry: ObjectEntry, plan: Plan, fetch: Fetch) -> list[str]:
-    """What is wrong with an object that has its size; read once, from the first byte to the last.
+    """The faults of an object whose size is right. Reads it once, completely.
 
-    Of an object that is not readable only the bytes are compared.
+    If the object is not readable, only its checksum is compared.
 
-    :raises ArchiverError: what `fetch` raised of this kind: the store failed. Everything else is damage.
+    :raises ArchiverError: `fetch` raised it: the store failed. Any other error is a fault of the object.
     """
     failures: list[ArchiverError] = []
 
@@ -105,14 +105,14 @@ def read_through(entry: ObjectEntry, plan: Plan, fetch: Fetch) -> list[str]:
     pieces = Pieces(entry.bytes, asked)
     found = _or_damage(lambda: list(_check(entry, plan, io.BufferedReader(pieces, 1 << 20))))
     wrong = _or_damage(lambda: _other_checksum(pieces, entry))
-    # A reader may have made something else of it.
+    # A reader may have turned the store's error into another one.
     if failures:
         raise failures[0]
     return [*wrong, *(problem for problem in found if problem not in wrong)]
 
 
 def _or_damage(read: Callable[[], list[str]]) -> list[str]:
-    """What is found; or what a reader raised, as what is wrong."""
+    """The faults that `read` returns; if it raises, the error as a fault."""
     try:
         return read()
     except (KeyboardInterrupt, SystemExit):
@@ -139,9 +139,9 @@ def _check(entry: ObjectEntry, plan: Plan, file: BinaryIO) -> Iterator[str]:
 
 
 def check_records(entry: ObjectEntry, chunk: Range, found: Iterator[Seen]) -> Iterator[str]:
-    """What is wrong with an object's records, each kind of fault once with the first offset that has it.
+    """The faults of an object's records: each kind once, with the first offset.
 
-    :param chunk: the offsets of the chunk whose object it is.
+    :param chunk: the offsets of the object's chunk.
     """
     faults: dict[str, str] = {}
     first = last = low = high = None
@@ -151,11 +151,11 @@ def check_records(entry: ObjectEntry, chunk: Range, found: Iterator[Seen]) -> It
         place = f"offset {record.offset}"
         again = record.offset == last
         repeated += again
-        # A record may be several rows, and the entry says so.
+        # A record may have several rows only if the entry has `records`.
         if last is not None and (record.offset < last or (again and entry.records is None)):
             faults.setdefault("order", f"{place} follows {last}")
         if record.offset not in chunk:
-            faults.setdefault("chunk", f"{place} is not of its chunk {chunk}")
+            faults.setdefault("chunk", f"{place} is outside its chunk {chunk}")
         if (record.topic, record.partition) != (entry.topic, entry.partition):
             faults.setdefault("partition", f"{place} is of {record.topic}[{record.partition}]")
         if hour_of(record.timestamp) not in hours:

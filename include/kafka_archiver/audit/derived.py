@@ -1,4 +1,4 @@
-"""The derived documents, proofs and progress, against what the committed manifests give."""
+"""Checks the derived documents, proofs and progress, against the committed manifests."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -9,22 +9,22 @@ from kafka_archiver.progress import Progress
 from kafka_archiver.proof import Contribution, HourProof
 
 Facts = Mapping[str, object]
-# An hour's proof with the contributions that count; what is in pages and what is not does not matter.
+# An hour's proof with the contributions that count, from its pages and from the proof itself.
 Proved = tuple[HourProof, Sequence[Contribution]]
 _SHOWN = 5
 
 
 def derived(archive: str) -> str:
-    """What to do about a derived document."""
+    """The advice for a wrong derived document."""
     return f"{repair(archive)} computes it again"
 
 
 def check_hour(
     archive: str, hour: int | None, stored: Proved | None, given: Sequence[Proved | None]
 ) -> Iterator[Finding]:
-    """One hour's proof against what the manifests give.
+    """Check one hour's proof against the proofs that the manifests give.
 
-    :param given: the first is what counts; with the other, the next run goes on where one was stopped.
+    :param given: the first one counts. The other is also right: an attempt was stopped, and the next run continues it.
     """
     theirs, ours = facts(stored), [facts(one) for one in given]
     if theirs in ours:
@@ -33,20 +33,20 @@ def check_hour(
     if stored is None:
         yield error("proof-missing", key, "nothing", _say(ours[0]), derived(archive))
     elif given[0] is None:
-        yield error("proof-wrong", key, _say(theirs), "no proof, since no run has to do with it", derived(archive))
+        yield error("proof-wrong", key, _say(theirs), "no proof: no run concerns this hour", derived(archive))
     else:
         yield error("proof-wrong", key, *_differences(theirs, ours[0]), derived(archive))
 
 
 def facts(proved: Proved | None) -> Facts:
-    """All that a proof says, by what it is."""
+    """All facts of a proof, by name."""
     if proved is None:
         return {}
     proof, runs = proved
     fields = proof.model_dump(exclude={"document", "version", "archive", "hour_start", "runs", "pages", "replaced"})
     return {
         **fields,
-        # Whatever is named twice is one name below.
+        # Counts, because the dictionaries below would hide a repeated run or object.
         "numbers of its runs": ", ".join(str(c.number) for c in runs),
         "objects of its runs": sum(len(c.objects) for c in runs),
         **{f"rows of run {c.run}": f"{c.rows}{' (late)' if c.late else ''}, {c.number}" for c in runs},
@@ -59,18 +59,18 @@ def facts(proved: Proved | None) -> Facts:
 
 
 def settled_runs(says: int, last: int, done: int) -> int:
-    """How many runs are settled.
+    """The number of settled runs.
 
-    :param says: by the progress. That is not so where neither the line nor what settling leaves goes so far, nor where
-        more runs than the one that may be at it say what settling them did: then it was put back.
-    :param last: where the line ends.
-    :param done: how many runs say what settling them did.
+    :param says: the number in the progress. It is wrong if line and settled documents are both shorter, or if more
+        than one further run has a settled document: then the progress was put back.
+    :param last: the last number of the line.
+    :param done: the number of runs with a settled document.
     """
     return last if says > last >= done else max(says, min(done - 1, last))
 
 
 def check_progress(stored: Progress, given: Progress) -> Iterator[Finding]:
-    """The progress against what the runs give that it says are settled."""
+    """Check the progress against the runs that it counts as settled."""
     theirs, ours = _progress(stored), _progress(given)
     if theirs != ours:
         yield error(
@@ -90,7 +90,7 @@ def _progress(progress: Progress) -> Facts:
 
 
 def _differences(found: Facts, expected: Facts) -> tuple[str, str]:
-    """What is found and what is expected of all that differs."""
+    """The facts that differ: as found, and as expected."""
     names = [n for n in dict.fromkeys([*found, *expected]) if found.get(n) != expected.get(n)]
     return (
         _say({n: found.get(n, "missing") for n in names}),

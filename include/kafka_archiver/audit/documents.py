@@ -1,4 +1,4 @@
-"""Each run's documents: all there, those that were committed, and an account of the plan."""
+"""Checks each run's documents: complete, unchanged since the commit, and an account of every planned offset."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ RESTORE = "Restore it from a version or copy of the bucket"
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One place of the line, with all documents of its run. `settled`: its hours are proved, says the progress."""
+    """One plan of the line, with all documents of its run. `settled`: by the progress, its hours are proved."""
 
     plan: Plan
     copy: Plan | None
@@ -53,15 +53,15 @@ class Run:
 
 
 def check_documents(archive: str, run: Run, unreadable: set[str]) -> Iterator[Finding]:
-    """What is missing or changed of a run's documents.
+    """The missing or changed documents of a run.
 
-    :param unreadable: keys of documents that are there and cannot be read: a finding already.
+    :param unreadable: keys of documents that exist but cannot be read. They have a finding already.
     """
 
     def missing(name: str, what: str) -> Iterator[Finding]:
         key = run_document(archive, run.name, name)
         if key not in unreadable:
-            how = f"{repair(archive)} restores it where the run's other documents have all of it. Else: {RESTORE}"
+            how = f"{repair(archive)} restores it if the run's other documents have its content. Else: {RESTORE}"
             yield error(f"{name}-missing", key, "nothing", what, how if name == "manifest" else RESTORE, run.name)
 
     ended = run.commit is not None or run.settled
@@ -82,7 +82,7 @@ def check_documents(archive: str, run: Run, unreadable: set[str]) -> Iterator[Fi
             line,
             f"SHA-256 {run.plan.digest}",
             f"{run.commit.plan_digest}, as commit.json says",
-            f"{repair(archive)} restores it from the run's own copy, if that is the one. Else: {RESTORE}",
+            f"{repair(archive)} restores it from the run's own copy, if that is unchanged. Else: {RESTORE}",
             run.name,
         )
     if run.manifest is None and run.committed:
@@ -92,7 +92,7 @@ def check_documents(archive: str, run: Run, unreadable: set[str]) -> Iterator[Fi
         yield _changed(archive, run.name, "manifest", run.manifest.digest, expected, "commit.json")
     if run.manifest:
         yield from _account(archive, run.plan, run.manifest)
-    # That of a repair names nothing: what it has was written by others.
+    # The intent of a repair names no objects: other runs wrote them.
     if run.intent and run.manifest and run.committed and run.plan.origin != "repair":
         yield from _intent(archive, run.intent, run.manifest)
 
@@ -104,7 +104,7 @@ def _account(archive: str, plan: Plan, manifest: Manifest) -> Iterator[Finding]:
 
 
 def _intent(archive: str, intent: Intent, manifest: Manifest) -> Iterator[Finding]:
-    """A run that is final has an intent that says the same, or its next replay would stop."""
+    """Check that the intent of a final run names all its objects; else its next replay would stop."""
     lacking = sorted({o.key for o in manifest.stored} - set(intent.keys))
     if not intent.closed and lacking and manifest.chunks:
         key = run_document(archive, manifest.run, "intent")
@@ -118,13 +118,13 @@ def _changed(archive: str, run: str, name: str, found: str, expected: str, by: s
         run_document(archive, run, name),
         f"SHA-256 {found}",
         f"{expected}, as {by} says",
-        f"{repair(archive)} restores it where the other documents have all of it. Else: {RESTORE}",
+        f"{repair(archive)} restores it if the other documents have its content. Else: {RESTORE}",
         run,
     )
 
 
 def check_line(archive: str, numbers: set[int], settled: int) -> Iterator[Finding]:
-    """The line has no holes, and reaches as far as the progress says."""
+    """Check that the line has no holes, and ends not before the progress."""
     for number in range(1, max([settled, *numbers], default=0) + 1):
         if number not in numbers:
             yield error(
@@ -132,31 +132,31 @@ def check_line(archive: str, numbers: set[int], settled: int) -> Iterator[Findin
                 line_document(archive, number),
                 "nothing",
                 "a plan at every place of the line",
-                f"{repair(archive)} restores it from plan.json of the run that has this number. Else: {RESTORE}",
+                f"{repair(archive)} restores it from plan.json of the run with this number. Else: {RESTORE}",
             )
 
 
 def displaced(archive: str, plan: Plan, other: Plan) -> Finding:
-    """A run whose place in the line another one has: nothing of it counts."""
+    """The finding for a run whose place in the line another run has: the run does not count."""
     return error(
         "plan-displaced",
         run_document(archive, plan.run, "plan"),
         f"the plan of a run at place {plan.number} of the line, where run {other.run} stands",
         "the plan that is in the line",
-        f"Its place was deleted, and taken before anybody saw it: nothing of it counts. End its DAG run, then move "
-        f"{run_prefix(archive)}{plan.run}/ out of the ledger. What the line lacks without it is shown as `gap`",
+        f"Its place was deleted, and another run took the place: this run does not count. End its DAG run, then move "
+        f"{run_prefix(archive)}{plan.run}/ out of the ledger. The finding `gap` shows offsets that the line then lacks",
         plan.run,
     )
 
 
 def is_known(archive: str, key: str) -> bool:
-    """Whether a key below the archive's ledger may be a document of it."""
+    """Whether a key below the archive's ledger may be one of its documents."""
     place = split_run_document(archive, key)
     return bool(
         (place and place[1] in RUN_DOCUMENTS)
         or split_hour_document(archive, key)
         or split_line_document(archive, key) is not None
         or key in (progress_document(archive), audit_document(archive))
-        # What a doctor at work, or one that was killed, tries the store with.
+        # Test objects of `airflow archive doctor`, running or killed.
         or key.startswith(probe_prefix(archive))
     )

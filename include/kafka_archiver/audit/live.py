@@ -1,4 +1,4 @@
-"""The ledger against the brokers, as they are now."""
+"""Checks the ledger against the current state of the brokers."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -10,9 +10,9 @@ from kafka_archiver.planning.state import Beginning, Known, PartitionState
 from kafka_archiver.progress import Progress
 from kafka_archiver.ranges import Range
 
-# Of the log that the brokers keep, so little behind the archive's position means that retention is about to pass it.
+# Warn if the archive's position is within this share of the log from its start: retention will soon pass it.
 NEAR = 0.1
-_KNOWN = "brokers as the ledger knows them"
+_KNOWN = "the state that the ledger has recorded"
 _KINDS = {
     "recreated_topic": "topic-recreated",
     "moved_group": "group-moved",
@@ -24,10 +24,10 @@ _KINDS = {
 def check_live(
     archive: Archive, seen: Sequence[PartitionState], known: Known, first: Sequence[str] = ()
 ) -> Iterator[Finding]:
-    """What the next run would stop at, what its policies would decide, and what it is about to lose.
+    """What would stop the next run, what its policies would decide, and which offsets retention will soon remove.
 
-    :param known: what settled and planned runs cover already, by partition.
-    :param first: the kinds of what stops every run, whatever the policies say. No advice leaves it out.
+    :param known: the progress of settled and planned runs, by partition.
+    :param first: kinds of findings that stop every run, for any policy. Each advice to start a run names them.
     """
     stops = troubles(archive, list(seen), known)
     several = len({stop.policy for stop in stops}) > 1
@@ -38,7 +38,7 @@ def check_live(
         for decided in found.decided if isinstance(found, Beginning) else ():
             policy, _, said = decided.partition(": ")
             choice, _, what = said.partition(": ")
-            settles = f"policies.{policy}: {choice} settles it at the next run"
+            settles = f"Nothing: the next run applies policies.{policy}: {choice}"
             yield warning(_KINDS[policy], str(name), what, _KNOWN, settles)
     first = [*first, *dict.fromkeys(_KINDS[stop.policy] for stop in stops)]
     for state in seen:
@@ -46,11 +46,11 @@ def check_live(
 
 
 def after(first: Sequence[str], what_to_do: str) -> str:
-    """Advice to start a run, behind what stops every run."""
+    """The advice to start a run, after the findings that stop every run."""
     if not first:
         return what_to_do
     kinds = ", ".join(f"`{kind}`" for kind in first)
-    return f"No run goes on before {kinds} is settled. Then: {what_to_do[0].lower()}{what_to_do[1:]}"
+    return f"No run continues before {kinds} is solved. Then: {what_to_do[0].lower()}{what_to_do[1:]}"
 
 
 def _retention(archive: Archive, state: PartitionState, known: Known, first: Sequence[str]) -> Iterator[Finding]:
@@ -64,28 +64,28 @@ def _retention(archive: Archive, state: PartitionState, known: Known, first: Seq
         yield warning(
             "retention-near",
             f"{state.name} {waiting}",
-            f"{waiting.size} offsets that are not archived, in a log that retention has cut to "
+            f"{waiting.size} offsets that are not archived; retention has reduced the log to "
             f"{Range(state.log_start, state.log_end)}",
-            f"the archive further ahead of the log's start than {position - state.log_start} offsets",
-            after(first, f"Run it now ({run_now(archive.archive)}), or keep the records longer"),
+            f"the archive more than {position - state.log_start} offsets ahead of the log's start",
+            after(first, f"Start a run now ({run_now(archive.archive)}), or increase the topic's retention"),
         )
 
 
 def group_busy(archive: Archive, members: Sequence[str]) -> Iterator[Finding]:
-    """Consumers in the archive's group: no run is planned beside them."""
+    """Consumers in the archive's group: they stop planning."""
     if members:
         what_to_do = "Stop those consumers, or give the archive a group of its own (source.group)"
         found = f"live members: {', '.join(members[:5])}"
-        yield warning("group-busy", archive.group, found, "nobody but the archive in its group", what_to_do)
+        yield warning("group-busy", archive.group, found, "no members in the archive's group", what_to_do)
 
 
 def topics_gone(archive: Archive, progress: Progress, there: Mapping[str, int]) -> Iterator[Finding]:
-    """Topics, or partitions, that were archived and are not there any more.
+    """Archived topics or partitions that do not exist any more.
 
-    :param there: the topics that are there, each with the number of its partitions.
+    :param there: the existing topics, each with its number of partitions.
     """
-    out = "exclude it in source.pattern" if archive.source.pattern else "take it out of source.topics"
-    missing = f"What is archived stays. If it was deleted for good, {out}; else make it, or grant Describe, again"
+    out = "exclude it in source.pattern" if archive.source.pattern else "remove it from source.topics"
+    missing = f"Archived data stays. If the topic was deleted for good, {out}; else create it, or grant Describe, again"
     for partition in progress.partitions:
         if partition.partition >= there.get(partition.topic, 0) and partition.next is not None:
             what = f"partition {partition.partition} in topic" if partition.topic in there else "topic"
@@ -94,5 +94,5 @@ def topics_gone(archive: Archive, progress: Progress, there: Mapping[str, int]) 
                 str(partition.name),
                 f"no {what} {partition.topic}",
                 f"{partition.topic_id}, archived up to {partition.next}",
-                "What is archived stays" if partition.topic in there else missing,
+                "Archived data stays" if partition.topic in there else missing,
             )

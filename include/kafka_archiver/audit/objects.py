@@ -1,4 +1,4 @@
-"""Every object that is promised, and no other. Pure."""
+"""Findings about objects: every object of a manifest exists, and no other. Pure."""
 
 from collections.abc import Iterable
 
@@ -12,50 +12,50 @@ UNEXPLAINED = "unexplained"
 
 
 def again(archive: str) -> str:
-    """What to do about an object that is not as promised."""
-    return f"Restore it, or {repair(archive)} writes it again if Kafka has the records, else has it on record as lost"
+    """The advice for a missing or changed object."""
+    return f"Restore it, or {repair(archive)} writes it again if Kafka has the records, else records it as lost"
 
 
 def as_stored(size: int | None, etag: str | None) -> str:
-    """What the store says of an object, or a manifest."""
+    """An object in words, by the store or by a manifest."""
     return "nothing" if size is None else f"{size} bytes with ETag {etag}"
 
 
 def missing(archive: str, key: str, promised: str, run: str | None) -> Finding:
-    """An object that is not there."""
+    """An object does not exist."""
     return error("object-missing", key, "nothing", f"{promised} (run {run})", again(archive), run)
 
 
 def changed(archive: str, key: str, found: str, promised: str, run: str | None) -> Finding:
-    """An object of another size."""
+    """An object has another size."""
     return error("object-changed", key, found, f"{promised} (run {run})", again(archive), run)
 
 
 def rewritten(archive: str, key: str, found: str, promised: str, run: str | None) -> Finding:
-    """An object of the same size that was written again."""
+    """An object of the right size was written again."""
     return error(
         "object-rewritten",
         key,
         found,
         f"{promised} (run {run})",
-        f"Somebody wrote it again; `--deep` tells whether with the same bytes. If not: {again(archive)}",
+        f"The object was written again; `--deep` checks its bytes. If they differ: {again(archive)}",
         run,
     )
 
 
 def twice(archive: str, key: str, run: str, other: str) -> Finding:
-    """An object that two manifests promise."""
+    """An object is in two manifests."""
     return error(
         "promised-twice",
         key,
         f"the object in the manifests of runs {other} and {run}",
         "every object in one manifest",
-        f"One of the two was not written by the archiver: look at `airflow archive show {archive} {run}` and {other}",
+        f"The archiver did not write one of the two: look at `airflow archive show {archive} {run}` and {other}",
     )
 
 
 def left(archive: str, key: str, run: str) -> Finding:
-    """An object that a rebuild should have removed."""
+    """An object was replaced by a rebuild, but not removed."""
     return error(
         "superseded-left",
         key,
@@ -66,19 +66,19 @@ def left(archive: str, key: str, run: str) -> Finding:
 
 
 def unexplained(archive: str, key: str, found: str) -> Finding:
-    """An object that no ledger knows."""
+    """An object is in no ledger."""
     return error(
         UNEXPLAINED,
         key,
         f"an object of {found} that no manifest names and no unfinished run may have written",
-        "only what the ledger of an archive explains",
-        f"`airflow archive clean {archive}` removes what killed jobs left. Else look who put it there: "
+        "only objects that the ledger of an archive explains",
+        f"`airflow archive clean {archive}` removes what killed jobs left. Else find out who wrote it: "
         "readers that list the folder read it too",
     )
 
 
 def may_have_written(plan: Plan, key: str) -> bool:
-    """Whether an object has the name of one of the plan's chunks."""
+    """Whether the key of an object belongs to one of the plan's chunks."""
     place = split_object_key(key)
     if place is None or place.revision != plan.revision:
         return False
@@ -87,5 +87,5 @@ def may_have_written(plan: Plan, key: str) -> bool:
 
 
 def inner_stores(keys: Iterable[str]) -> tuple[str, ...]:
-    """Where archives are whose store.url is below this one's: they are known by their ledgers."""
+    """The prefixes of other archives whose store.url is below this one. Their ledgers show them."""
     return tuple({key[: key.index(f"/{LEDGER}/") + 1] for key in keys if f"/{LEDGER}/" in key})

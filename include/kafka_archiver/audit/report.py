@@ -1,17 +1,17 @@
-"""What an audit found."""
+"""The result of an audit."""
 
 from typing import Literal
 
 from kafka_archiver.documents import Document, UtcTime, Value
 
-# error: the archive is not what it promises. warning: it is, but a person should know.
+# error: the archive is damaged. warning: it is not, but an operator should know.
 Severity = Literal["error", "warning"]
 
 
 class Finding(Value):
-    """One thing that is not as it should be. `where`: a key below the store's URL, or a partition and its offsets.
+    """One deviation. `where`: a key below the store's URL, or a partition and its offsets.
 
-    `run`: whose object or document it is, where it is one run's.
+    `run`: the run of the object or document, if there is one.
     """
 
     kind: str
@@ -34,14 +34,14 @@ def error(kind: str, where: str, found: str, expected: str, what_to_do: str, run
 
 
 def warning(kind: str, where: str, found: str, expected: str, what_to_do: str) -> Finding:
-    """A finding that does not."""
+    """A finding that does not make the archive damaged."""
     return error(kind, where, found, expected, what_to_do).model_copy(update={"severity": "warning"})
 
 
 class Counts(Value):
-    """What was looked at: committed runs that count (of a rebuilt one its last revision), and what they promise.
+    """What was checked: the committed runs that count (only the last revision of a rebuilt run), and their contents.
 
-    `read`: objects whose every byte was read (deep). `lost`: offsets that the runs lost, or found lost.
+    `read`: objects of which every byte was read (deep). `lost`: offsets that the runs recorded as lost.
     """
 
     runs: int
@@ -54,7 +54,7 @@ class Counts(Value):
 
 
 class Report(Document):
-    """The result of one audit of one archive. `unfinished`: runs without a commit, or whose hours are not proved."""
+    """The result of one audit of one archive. `unfinished`: runs without a commit, or without proved hours."""
 
     document: Literal["kafka-archiver/audit"] = "kafka-archiver/audit"
     version: Literal[1] = 1
@@ -75,7 +75,7 @@ class Report(Document):
 
     @property
     def summary(self) -> str:
-        """One line."""
+        """The result in one line."""
         lost = f", {self.counts.lost:,} offsets lost for ever" if self.counts.lost else ""
         errors, warnings = len(self.damage), len(self.findings) - len(self.damage)
         found = f"{count(errors, 'error')}, {count(warnings, 'warning')}" if self.findings else "nothing to report"
@@ -83,10 +83,10 @@ class Report(Document):
 
 
 def count(number: int, thing: str) -> str:
-    """So many of a thing, in words."""
+    """A number with a noun in singular or plural."""
     return f"{number:,} {thing}{'s' * (number != 1)}"
 
 
 def verdict(findings: tuple[Finding, ...]) -> Literal["clean", "damaged"]:
-    """Losses that a policy recorded, and other warnings, make no archive damaged: it says itself what it lacks."""
+    """Only errors make an archive damaged. Losses that a policy recorded are warnings: they are in the account."""
     return "damaged" if any(f.severity == "error" for f in findings) else "clean"

@@ -1,4 +1,4 @@
-"""Whether the plans tile each partition's log: no offset twice, none left out."""
+"""Checks that the plans cover each partition's log without gaps and overlaps."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -13,7 +13,7 @@ _SHOWN = 20
 
 
 class Log(NamedTuple):
-    """One log: a partition, of one life of its topic."""
+    """One generation of a partition's log."""
 
     name: TopicPartition
     generation: int
@@ -23,8 +23,7 @@ class Log(NamedTuple):
 
 
 class Tiling:
-    """The plans of the line, one after the other: no offset in two of them, none left out. Pure but for what it keeps,
-    which is a few ranges a log."""
+    """Takes the plans of the line in order, and finds overlaps and gaps. Keeps a few ranges per log; else pure."""
 
     def __init__(self, archive: str) -> None:
         self._archive = archive
@@ -33,13 +32,13 @@ class Tiling:
         self._scheduled: dict[Log, Range] = {}
 
     def take(self, plan: Plan, outcome: Outcome | None) -> Iterator[Finding]:
-        """Take in the next plan.
+        """Take the next plan.
 
-        :param outcome: how its run ended; None: not yet.
+        :param outcome: how its run ended; None if it has not ended.
         """
         if outcome == "replaced":
             self._replaced.add(plan.run)
-        # As long as it is not decided, the run that would be taken over has the offsets.
+        # Until a takeover ends, its offsets belong to the run that it takes over.
         undecided = plan.takes_over and outcome is None and plan.supersedes not in self._replaced
         if outcome == "given_up" or undecided or (plan.supersedes and not plan.takes_over):
             return
@@ -56,16 +55,16 @@ class Tiling:
                 yield error(
                     "overlap",
                     f"{log} {shared}",
-                    f"the same offsets in the plan of run {plan.run} and in an earlier one of the line",
+                    f"the same offsets in the plan of run {plan.run} and in an earlier plan of the line",
                     "every offset in one plan",
-                    f"`airflow archive show {self._archive} {plan.run}`: which plan did the archiver not write?",
+                    f"Find the plan that the archiver did not write: `airflow archive show {self._archive} {plan.run}`",
                 )
             self._taken[log] = merge([*taken, *new])
 
     def gaps(self) -> Iterator[Finding]:
-        """What no plan has between where scheduled runs began and where the next one starts."""
+        """Offsets without a plan, between the start of the first scheduled run and the end of the last one."""
         for log, whole in sorted(self._scheduled.items()):
-            # A generation may leave to earlier ones of the same log what they have.
+            # Offsets of a generation may be in the plans of earlier generations.
             earlier = [r for other, taken in self._taken.items() if other.name == log.name for r in taken]
             for gap in subtract(whole, earlier):
                 yield error(
@@ -73,32 +72,32 @@ class Tiling:
                     f"{log} {gap}",
                     "no plan that has these offsets",
                     "plans that tile the log without a gap",
-                    "A plan was removed: restore it from a version or copy of the bucket. Where another one has its "
-                    f"place: `airflow archive rebuild {self._archive} --run RUN` reads them again, of the run that it "
-                    "was to replace",
+                    "A plan was removed: restore it from a version or copy of the bucket. If another plan has its "
+                    f"place: `airflow archive rebuild {self._archive} --run RUN` reads the offsets again, where RUN is "
+                    "the run that the removed plan was to replace",
                 )
 
 
 def check_lost(manifest: Manifest) -> Iterator[Finding]:
-    """What a run lost: no damage, the archive says it itself, but shown for ever."""
+    """What a run lost: no damage, since the account has it, but every audit shows it."""
     for account in manifest.chunks:
         rows = unpack(account.start, account.end, account.lost_ranges).tolist()
-        # Between records that were read there may be a hundred thousand of them.
+        # There may be a hundred thousand ranges, between records that were read.
         shown = [Range(*row) for row in (rows if len(rows) <= _SHOWN else [(rows[0][0], rows[-1][1])])]
         count = f"{account.lost} offsets" if len(rows) > _SHOWN else "offsets"
         for gone in shown:
             yield warning(
                 "lost",
                 f"{Log(account.chunk.name, account.generation)} {gone}",
-                f"{count} that Kafka had dropped before run {manifest.run} read them (lost_offsets: record_loss)",
+                f"{count} that Kafka had removed before run {manifest.run} read them (lost_offsets: record_loss)",
                 "their records",
-                "Nothing brings them back; this is shown in every audit",
+                "The records cannot be restored; every audit shows this",
             )
     for item in manifest.lost_objects:
         yield warning(
             "lost",
             item.key,
-            f"an object with {item.rows} rows that nobody could bring back, says repair {manifest.run}",
+            f"an object with {item.rows} rows, which repair {manifest.run} recorded as lost",
             "its rows",
-            "Nothing brings them back; this is shown in every audit",
+            "The records cannot be restored; every audit shows this",
         )

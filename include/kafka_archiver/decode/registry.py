@@ -1,6 +1,6 @@
-"""A schema registry with Confluent's API: whether it answers, and which schemas it has.
+"""Asks a schema registry with Confluent's API for its configuration and its schemas.
 
-The only import of the HTTP client.
+Only this module imports the HTTP client.
 """
 
 import ssl
@@ -14,7 +14,7 @@ import httpx
 from kafka_archiver.errors import ArchiverError, ConfigError, PermanentError, TransientError
 
 TIMEOUT_SECONDS = 10.0
-# Byte 0, then the schema's id in four bytes, before what is encoded with it.
+# Confluent's frame before the encoded data: byte 0, then the schema's id in four bytes.
 _MAGIC, _FRAME = b"\0", 5
 _PROPERTIES = (
     "url", "basic.auth.user.info", "ssl.ca.location", "ssl.certificate.location", "ssl.key.location",
@@ -24,22 +24,22 @@ _NO_SCHEMA = 40403
 
 
 class Schema(NamedTuple):
-    """A schema as the registry has it. `kind`: AVRO, JSON or PROTOBUF."""
+    """A schema of the registry. `kind`: AVRO, JSON or PROTOBUF."""
 
     kind: str
     text: str
 
 
 def schema_id(data: bytes) -> int | None:
-    """The id of the schema that framed bytes begin with; None when they are not framed, by their looks."""
+    """The schema id of framed bytes; None if the bytes do not look framed."""
     return int.from_bytes(data[1:_FRAME]) if data[:1] == _MAGIC and len(data) >= _FRAME else None
 
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """One schema registry. Every question has a deadline.
+    """One schema registry. Every request has a timeout.
 
-    :param url: where its API begins, without credentials.
+    :param url: the base URL of its API, without credentials.
     """
 
     url: str
@@ -47,9 +47,9 @@ class Registry:
 
     @classmethod
     def of(cls, properties: Mapping[str, str], timeout: float = TIMEOUT_SECONDS) -> "Registry":
-        """From properties named as in Confluent's clients; asks nothing yet. `timeout`: seconds.
+        """Create from properties with the names of Confluent's clients. Sends no request yet. `timeout`: seconds.
 
-        :raises ConfigError: a property is missing, wrong or not known.
+        :raises ConfigError: a property is missing, wrong or unknown.
         """
         if unknown := sorted(set(properties) - set(_PROPERTIES)):
             raise ConfigError(f"source.registry: expected {', '.join(_PROPERTIES)}; found {', '.join(unknown)}")
@@ -62,30 +62,30 @@ class Registry:
         return cls(url, httpx.Client(auth=auth, timeout=timeout, verify=_trust(properties)))
 
     def compatibility(self) -> str:
-        """What the registry demands of a new version of any schema: NONE, BACKWARD, FULL, …
+        """The registry's compatibility level for new versions of schemas: NONE, BACKWARD, FULL, …
 
-        :raises TransientError: it does not answer, or not now.
-        :raises PermanentError: it refuses us, or is no registry.
+        :raises TransientError: the registry does not answer, or is not available now.
+        :raises PermanentError: the registry refuses the credentials, or the server is no schema registry.
         """
         _, answer = self._get("config")
         return str(self._field(answer, "compatibilityLevel"))
 
     def schema(self, number: int) -> Schema | None:
-        """The schema with this id; None when the registry has none. Raises as `compatibility` does."""
+        """The schema with this id; None if it does not exist. Raises like `compatibility`."""
         found, answer = self._get(f"schemas/ids/{number}", missing=_NO_SCHEMA)
         return Schema(answer.get("schemaType", "AVRO"), self._field(answer, "schema")) if found else None
 
     def _get(self, path: str, missing: int | None = None) -> tuple[bool, dict[str, Any]]:
-        """Whether it is there, and the answer.
+        """Whether the resource exists, and the answer.
 
-        :param missing: the registry's own code for what is not there.
+        :param missing: the registry's error code for a missing resource.
         """
         try:
             response = self._client.get(f"{self.url}/{path}", headers={"Accept": "application/json"})
         except httpx.TransportError as error:
             raise self._unanswered(error) from error
         except (httpx.InvalidURL, UnicodeError) as error:
-            raise ConfigError(f"source.registry: {self.url} is no address: {error}") from error
+            raise ConfigError(f"source.registry: {self.url} is not a valid URL: {error}") from error
         try:
             answer = response.json()
         except ValueError:
@@ -107,27 +107,27 @@ class Registry:
                 f"the schema registry at {self.url} refused the credentials (HTTP {status}); correct login and "
                 "password of the connection, or `basic.auth.user.info`, in source.registry"
                 if self._client.auth
-                else f"the schema registry at {self.url} wants credentials (HTTP {status}); give the connection login "
-                "and password, or `basic.auth.user.info`, in source.registry"
+                else f"the schema registry at {self.url} needs credentials (HTTP {status}); set login and password of "
+                "the connection, or `basic.auth.user.info`, in source.registry"
             )
         if status == 429 or status >= 500:
-            return TransientError(f"the schema registry at {self.url} does not work at the moment (HTTP {status})")
+            return TransientError(f"the schema registry at {self.url} is not available at the moment (HTTP {status})")
         return self._strange(f"HTTP {status}")
 
     def _strange(self, found: str) -> PermanentError:
         return PermanentError(
-            f"what answers at {self.url} is no schema registry ({found}); expected the address where Confluent's API "
-            "begins, as in https://registry:8081 or https://apicurio/apis/ccompat/v7"
+            f"the server at {self.url} is no schema registry ({found}); expected the base URL of Confluent's API, for "
+            "example https://registry:8081 or https://apicurio/apis/ccompat/v7"
         )
 
     def _unanswered(self, error: httpx.TransportError) -> ArchiverError:
         if tls := _tls_error(error):
             return PermanentError(
-                f"TLS with the schema registry at {self.url} failed ({tls.reason or tls}); give its authority in "
-                "`ssl.ca.location`, or correct the address in source.registry"
+                f"TLS with the schema registry at {self.url} failed ({tls.reason or tls}); set its certificate "
+                "authority in `ssl.ca.location`, or correct the URL in source.registry"
             )
         if isinstance(error, httpx.RemoteProtocolError | httpx.UnsupportedProtocol):
-            return self._strange("not HTTP, or HTTPS where the address says http")
+            return self._strange("the answer is not HTTP, or it is HTTPS and the URL has http")
         late = f" within {self._client.timeout.read:.0f} s" if isinstance(error, httpx.TimeoutException) else ""
         return TransientError(
             f"no answer from the schema registry at {self.url}{late}; check that it runs and that this machine "
@@ -141,9 +141,9 @@ def _require_plain(url: str) -> None:
         right = parts.scheme in ("http", "https") and parts.hostname and not parts.query and parts.port != 0
     except ValueError:
         right = False
-    # The address is not shown: it may hold a password.
+    # The messages do not show the URL: it may have a password.
     if not right or "," in url:
-        raise ConfigError("source.registry: `url` is missing or none; expected one like https://registry:8081")
+        raise ConfigError("source.registry: `url` is missing or not valid; expected one like https://registry:8081")
     if "@" in parts.netloc:
         raise ConfigError("source.registry: the `url` has credentials; put them in `basic.auth.user.info`")
 
@@ -156,7 +156,7 @@ def _trust(properties: Mapping[str, str]) -> ssl.SSLContext | bool:
         context = ssl.create_default_context(cafile=authority)
         if certificate:
             key, password = properties.get("ssl.key.location"), properties.get("ssl.key.password", "")
-            # Never asks a terminal for the password.
+            # With a password argument, ssl never prompts for it on a terminal.
             context.load_cert_chain(certificate, key, password)
     except OSError as error:
         raise ConfigError(

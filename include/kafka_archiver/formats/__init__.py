@@ -1,4 +1,4 @@
-"""File formats: each a module or folder of its own, found by its name in the registry."""
+"""File formats: one module or folder each. The registry finds them by name."""
 
 from kafka_archiver.formats.registry import get_format, names, resolve
 

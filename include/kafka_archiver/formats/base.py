@@ -12,9 +12,9 @@ from kafka_archiver.plan import Content, Settings
 
 Buffer = bytes | bytearray | memoryview
 
-# What the readers of Kafka hand to the writer, and every format of `content: record` gives back.
+# The columns that Kafka readers give to the writer, and that `Format.read` returns for `content: record`.
 # timestamp: milliseconds since 1970, -1 when Kafka has none; timestamp_type: 0 create time, 1 append time.
-# headers: null and empty mean the same (Kafka knows no difference); what is read back is never null.
+# headers: null and empty mean the same (Kafka knows no difference); `Format.read` never returns null.
 HEADERS = pa.list_(pa.struct([pa.field("key", pa.string(), nullable=False), pa.field("value", pa.binary())]))
 RECORD = pa.schema(
     [
@@ -28,26 +28,26 @@ RECORD = pa.schema(
         pa.field("headers", HEADERS),
     ]
 )
-# Beside them, where a reader could not read something: null for a record that it has whole; else which column stands in
-# for what Kafka has (no headers, no timestamp), and why.
+# An additional column of batches with records that could not be read completely. `column` names the column that holds
+# a placeholder (empty headers, timestamp -1), `reason` says why. Null for a complete record.
 UNREAD = pa.field("unread", pa.struct([pa.field("column", pa.string()), pa.field("reason", pa.string())]))
 # The columns that an encoder of `content: value` needs.
 VALUE = pa.schema([RECORD.field("offset"), RECORD.field("timestamp"), RECORD.field("value")])
 # The schema of each content.
 SCHEMAS: Mapping[Content, pa.Schema] = {"value": VALUE, "record": RECORD}
-# The columns that the target says of all records of an object, so batches lack them.
+# Columns with one value per object: the target has them, batches do not.
 PLACE = ("topic", "partition")
-# What remains of a record beside them.
+# The other columns of a record.
 COLUMNS = [name for name in RECORD.names if name not in PLACE]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """What an encoder is told of the object it writes: all that may influence bytes besides the records.
+    """The object that an encoder writes: everything besides the records that may influence its bytes.
 
-    `settings`: those of the plan, with what the format declares in `settings.options`.
-    `schema`: the object's columns in their order, `RECORD` or typed ones. It is said here, not by the first batch: an
-    object without records has it too, and batches may come in other variants of its types, cut as they like.
+    `settings`: the plan's settings; `settings.options` are complete.
+    `schema`: the object's columns in their order, `RECORD` or typed ones. The first batch cannot define it: an object
+    may have no records, and batches may have variants of its types (for example large_binary).
     """
 
     topic: str
@@ -61,42 +61,42 @@ class Rejections(Protocol):
     """Takes the records that a format cannot hold."""
 
     def reject(self, reasons: Mapping[int, str]) -> None:
-        """Leave these records out, and why: by offset."""
+        """Leave these records out; `reasons` has the reason by offset."""
 
 
-# Makes of a batch what a format can hold, and rejects the records of which it cannot.
+# Changes a batch so that the format can hold it, and rejects the records that the format cannot hold.
 Fitting = Callable[[pa.RecordBatch, Rejections], pa.RecordBatch]
 
 
 class Encoder(Protocol):
-    """Record batches of one object in, its bytes out, as they get ready.
+    """Takes the record batches of one object and returns its bytes as they become ready.
 
-    The bytes in all depend on the records in all, never on how they were cut into batches.
-    Batches have the columns of the target's schema but `PLACE`; large variants of their types are welcome. They are
-    read before `write` returns and never kept: a small slice does not pin the buffers it was cut from.
+    The bytes depend on the records alone, never on how the records were cut into batches.
+    Batches have the columns of the target's schema except `PLACE`, or large variants of their types. An encoder keeps
+    no reference to a batch after `write`: a small slice would keep the buffers of the whole batch in memory.
     """
 
     @property
     def pending(self) -> int:
-        """Bytes of memory that are held back until more records or the end come."""
+        """Bytes of memory that the encoder holds until more records come, or the end."""
 
     def write(self, batch: pa.RecordBatch) -> Iterable[Buffer]:
-        """Take records; return what is ready to be stored. Buffers are the caller's from then on.
+        """Take records; return the bytes that are ready. The buffers belong to the caller then.
 
-        It takes every record that has passed the format's stage.
+        An encoder refuses no record that has passed the format's stage.
         """
 
     def spill(self, directory: Path, /) -> int:
-        """Move held rows to a temporary file in `directory`; return how many bytes of memory that freed.
+        """Move held rows to a temporary file in `directory`; return the bytes of memory that this freed.
 
-        An encoder that streams holds next to nothing and returns 0. The bytes of the object stay the same.
-        The file has no name and is gone when the encoder is, also after a kill.
+        An encoder that streams holds almost nothing and returns 0. The bytes of the object stay the same.
+        The file has no name, so it disappears with the process, also after a kill.
 
-        :raises OSError: the directory is full or missing; the rows are still held.
+        :raises OSError: the directory is full or missing; memory still holds the rows.
         """
 
     def finish(self) -> Iterable[Buffer]:
-        """The rest of the object. Nothing may be written after it."""
+        """Return the rest of the object. No `write` may follow."""
 
 
 class Format(Protocol):
@@ -104,15 +104,15 @@ class Format(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name in the YAML."""
+        """The value of `store.format` in the YAML."""
 
     @property
     def extensions(self) -> Mapping[str, str]:
-        """The codecs it has, each with the object's extension, for example {"gzip": ".jsonl.gz"}."""
+        """The file extension of each codec, for example {"gzip": ".jsonl.gz"}."""
 
     @property
     def default_codec(self) -> str:
-        """The one it writes when the YAML names none."""
+        """The codec when the YAML names none."""
 
     @property
     def contents(self) -> frozenset[Content]:
@@ -120,31 +120,31 @@ class Format(Protocol):
 
     @property
     def options(self) -> type[Value]:
-        """What `store.options` may say besides: a model of its own, each field with a default; `Value` has none.
+        """The pydantic model of `store.options`, each field with a default; `Value` for a format without options.
 
-        Its encoder finds them in `settings.options` of the target, checked and complete.
+        The encoder finds the options in `target.settings.options`, checked and complete.
         """
 
     @property
     def known(self) -> Mapping[str, str]:
-        """MD5s of what `known_bytes` has it encode, by codec and content, for example "gzip-record".
+        """The MD5 of the objects that `known_bytes` encodes, by codec and content, for example "gzip-record".
 
-        They are of this `ENCODING`. Empty: the format answers for itself.
+        They belong to the current `ENCODING`. Empty: `known_bytes` does not check this format.
         """
 
     @property
     def makers(self) -> Mapping[str, tuple[str, ...]]:
-        """The libraries that make its bytes, by codec, the likeliest cause of other bytes first."""
+        """The libraries that write the bytes, by codec; the likeliest cause of different bytes first."""
 
     def stage(self, settings: Settings) -> Fitting | None:
-        """What records have to pass before they are encoded; None when it can hold all of them as they are."""
+        """The stage that prepares or rejects records before the encoder; None if the format can hold every record."""
 
     def encoder(self, target: Target) -> Encoder:
         """A new encoder."""
 
     def read(self, source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
-        """The records back: batches of the target's schema or, for `content: value`, of its column `value` alone.
+        """Read the records: batches of the target's schema or, for `content: value`, of the column `value` alone.
 
         :param source: seekable, for formats that need it (Parquet).
-        :raises IntegrityError: these are not the whole bytes of such an object.
+        :raises IntegrityError: `source` is not a complete object of this format.
         """

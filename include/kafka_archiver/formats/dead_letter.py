@@ -1,6 +1,6 @@
-"""Dead letters: records that the archive's format cannot hold, as JSON lines of all that Kafka had, with the reason.
+"""Dead letters: rejected records as JSON lines, with everything that Kafka had and the reason.
 
-A line is one of `jsonl` with `content: record` and a last key `error`; read them with that format.
+A line is that of `format: jsonl`, `content: record`, with `error` as an additional last key. The same reader reads it.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from kafka_archiver.plan import Settings
 
 SETTINGS = Settings(format="jsonl", codec="gzip", content="record")
 EXTENSION = ".jsonl.gz"
-# Beside the columns of `content: record`.
+# An additional column of the batches.
 ERROR = pa.field("error", pa.string(), nullable=False)
 
 

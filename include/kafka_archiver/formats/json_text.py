@@ -1,8 +1,8 @@
-"""What is one JSON document: a function of its bytes alone, whatever the thread, the stack and the parser's limits.
+"""Whether bytes are one JSON document. The answer depends on the bytes alone: not on thread, stack or parser limits.
 
-It is the grammar of RFC 8259 in UTF-8, without a byte order mark, with at most `DEEPEST` arrays and objects inside one
-another. In it are numbers of any size, halves of surrogate pairs as escapes, and names that repeat. NaN and Infinity,
-comments, and commas behind the last item are not.
+The grammar is RFC 8259 in UTF-8, without a byte order mark, with at most `DEEPEST` nested arrays and objects. It allows
+numbers of any size, escapes of lone surrogates, and repeated names. It does not allow NaN, Infinity, comments and
+trailing commas.
 """
 
 import re
@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-# As deep as Jackson reads, and with it Spark.
+# Jackson's limit, and so Spark's.
 DEEPEST = 1000
-# What is no longer is no deeper.
+# A document of this many bytes cannot be nested deeper.
 _SHORT = 2 * DEEPEST
-# msgspec checks the grammar without building objects, nine times as fast as orjson. It looks at no UTF-8.
+# msgspec checks the grammar without building objects, nine times as fast as orjson. It does not check UTF-8.
 _CHECK = msgspec.json.Decoder(msgspec.Raw).decode
 _HALF_A_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
 _OPENED = {b"]": b"[", b"}": b"{"}
@@ -29,17 +29,17 @@ _TOKEN = re.compile(
 
 
 def is_json(value: bytes) -> bool:
-    """Whether it is exactly one JSON document."""
+    """Whether the value is exactly one JSON document."""
     return not others([value])
 
 
 def others(values: Sequence[bytes | None], utf8: bool = False) -> list[int]:
-    """Which of the values are not exactly one JSON document; None is none, and is not looked at.
+    """The indexes of the values that are not exactly one JSON document. None values are skipped.
 
-    :param utf8: somebody has seen that they are.
+    :param utf8: the caller has checked that all values are UTF-8.
     """
     found = []
-    # msgspec takes a level of Python's recursion for each array and object that it goes down.
+    # msgspec uses one level of Python's recursion for each nested array or object.
     all_shallow = sys.getrecursionlimit() <= DEEPEST
     for number, value in enumerate(values):
         if value is None:
@@ -52,10 +52,10 @@ def others(values: Sequence[bytes | None], utf8: bool = False) -> list[int]:
         except UnicodeDecodeError:
             good = False
         except msgspec.DecodeError:
-            # Also because of half a surrogate pair.
+            # msgspec also refuses lone surrogates.
             good = _HALF_A_PAIR.search(value) is not None and _walk(value)
         except RecursionError:
-            # How deep it gets depends on the caller's stack.
+            # The depth that msgspec reaches depends on the caller's stack.
             good = _walk(value)
         if not good:
             found.append(number)
@@ -67,10 +67,10 @@ def _is_shallow(value: bytes) -> bool:
 
 
 def _walk(value: bytes) -> bool:
-    """The same of any UTF-8, token by token: a hundred times as slow, and without recursion."""
+    """The same check for any UTF-8, token by token: without recursion, a hundred times slower."""
     inside = bytearray()
-    # What may come next: v a value, e a value or the end of an array, k a name, n a name or the end of an object,
-    # : the colon behind a name, and behind a value a comma or the end of what it is in.
+    # The token that may come next. v: a value. e: a value or the end of an array. k: a name. n: a name or the end of
+    # an object. ":": the colon after a name. ",": after a value, a comma or the end of the enclosing array or object.
     due = "v"
     at = 0
     while token := _TOKEN.match(value, at):

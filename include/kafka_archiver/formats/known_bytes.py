@@ -1,7 +1,7 @@
-"""Whether this Python's libraries give the bytes that this release promises.
+"""Checks that the installed libraries write the bytes that this release promises.
 
-Two versions of a compressor may both be right and write other bytes. A run that one machine begins and another repeats
-would then contradict itself, so a process that writes, or plans what will be written, first encodes some fixed records.
+Two versions of a compressor may both be correct and write different bytes. A retry on another machine would then write
+other bytes for the same plan. So a process that plans or writes first encodes fixed records and compares checksums.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from kafka_archiver.formats.registry import get_format, resolve
 from kafka_archiver.formats.vectors import binaries, vector
 from kafka_archiver.plan import Content, Settings
 
-# What makes the bytes, and the versions that were seen to give these (on x86-64).
+# The libraries that write the bytes, and the versions that give the known checksums (tested on x86-64).
 _RIGHT = {
     "zstandard": ("0.24.0", "0.25.0"),
     "isal": ("1.7.2", "1.8.0", "1.9.0", "1.9.1"),
@@ -31,10 +31,10 @@ _ROWS = 2000
 
 
 def require_known_bytes(settings: Settings, dead_letters: bool = False) -> None:
-    """Look at the libraries with which objects will be written; costs a few milliseconds, once a process.
+    """Check the libraries that will write the objects; takes a few milliseconds, once a process.
 
-    :param dead_letters: these may be written too.
-    :raises PermanentError: they give other bytes than those of this release.
+    :param dead_letters: the run may write dead letters too.
+    :raises PermanentError: the libraries write other bytes than this release promises.
     """
     for wanted in (settings, dead_letter.SETTINGS) if dead_letters else (settings,):
         _require(wanted.format, wanted.codec, wanted.content)
@@ -48,24 +48,23 @@ def _require(format_name: str, codec: str, content: Content) -> None:
         return
     found = {name: import_module(name).__version__ for name in chosen.makers[codec]}
     strange = [
-        f"{name} is {version}, and right are {', '.join(_RIGHT[name])}"
+        f"found {name} {version}, expected one of {', '.join(_RIGHT[name])}"
         for name, version in found.items()
         if version not in _RIGHT.get(name, (version,))
     ]
     why = "; ".join(strange) or (
-        f"{', '.join(map(' '.join, found.items()))} are right elsewhere, so it is their build, or this kind of machine "
-        f"({platform.machine()})"
+        f"found {', '.join(map(' '.join, found.items()))}, which are the right versions elsewhere: the cause is their "
+        f"build, or this kind of machine ({platform.machine()})"
     )
     raise PermanentError(
         f"Python on {socket.gethostname()} does not write the bytes of this release for format {format_name}, codec "
-        f"{codec}: {why}. Install what requirements.txt has wherever objects are written (on the Spark executors, and "
-        "where the driver runs). Nothing was written: two encodings in one run could not "
-        "be repeated"
+        f"{codec}: {why}. Install the versions of requirements.txt on the Spark executors and where the driver runs. "
+        "Nothing was written: a run with two encodings cannot be repeated"
     )
 
 
 def _object(format_name: str, codec: str, content: Content) -> bytes:
-    """Some fixed records, enough for two slices of a text, as an object."""
+    """An object of fixed records, enough for two slices of text."""
     settings = resolve(Settings(format=format_name, codec=codec, content=content))
     target = Target(topic="vectors", partition=1, key="vectors", settings=settings, schema=SCHEMAS[content])
     encoder = get_format(format_name).encoder(target)
@@ -87,7 +86,7 @@ def _records(content: Content) -> pa.RecordBatch:
     times = vector(1_763_700_000_000 + numbers[:, 1] % 3_600_000)
     if content == "value":
         return pa.record_batch([offsets, times, binaries(values)], ["offset", "timestamp", "value"])
-    # Not all of it is text, and some is null.
+    # Binary values and nulls too.
     values[-1] = noise
     columns = {
         "offset": offsets,

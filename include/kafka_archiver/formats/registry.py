@@ -1,10 +1,10 @@
-"""The formats by name: those of this package, and those that installed distributions add.
+"""The formats by name: the formats of this package, and those of installed distributions.
 
-A distribution adds one with an entry point of the group `kafka_archiver.formats`: its name is the format's name in
-the YAML, its value an object with what :class:`~kafka_archiver.formats.base.Format` has. It must be installed
-wherever an object is encoded, so on the Spark executors too. It cannot replace a format of this package.
+A distribution adds a format with an entry point of the group `kafka_archiver.formats`. The entry point's name is the
+format's name in the YAML; its value is a :class:`~kafka_archiver.formats.base.Format`. Install the distribution on the
+Spark executors too: objects are encoded there. It cannot replace a format of this package.
 
-Who asks what formats there are, and which options they have, does without Arrow: planning does, every hour.
+This module does not import Arrow: planning needs names and options of formats every hour, but no encoder.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kafka_archiver.formats.base import Format
 
 GROUP = "kafka_archiver.formats"
-# Not entry points: an executor that got the package as a zip has no metadata of it.
+# Not entry points: an executor may have this package as a zip, without its metadata.
 _OWN: dict[str, Format] = {f.name: f for f in (JsonLines(), Avro(), Parquet())}
 
 
@@ -38,7 +38,7 @@ def names() -> tuple[str, ...]:
 def get_format(name: str) -> Format:
     """The format of that name.
 
-    :raises ConfigError: there is none, two distributions add it, or it cannot be loaded.
+    :raises ConfigError: no distribution adds it, two do, or it cannot be loaded.
     """
     if name in _OWN:
         return _OWN[name]
@@ -47,7 +47,7 @@ def get_format(name: str) -> Format:
         raise ConfigError(f"store.format: expected {_one_of(names())}, found {name!r}")
     if len(found) > 1:
         sources = " and ".join(sorted(point.value for point in found))
-        raise ConfigError(f"store.format: {name!r} is added twice, by {sources}; uninstall one of them")
+        raise ConfigError(f"store.format: two distributions add {name!r}: {sources}; uninstall one of them")
     try:
         loaded: Format = found[0].load()
     except (ImportError, AttributeError) as error:
@@ -56,10 +56,10 @@ def get_format(name: str) -> Format:
 
 
 def resolve(settings: Settings) -> Settings:
-    """The settings as a plan freezes them: what their format has by default in the place of what they leave open.
+    """The settings as a plan freezes them: complete, with the format's defaults.
 
-    :raises ConfigError: objects cannot be written so. There is no such format, or it lacks the codec, the content or
-        an option; the message lists what it has.
+    :raises ConfigError: the format does not exist, or does not have the codec, the content or an option. The message
+        lists the choices.
     """
     found, name = get_format(settings.format), settings.format
     codec = settings.codec or found.default_codec
@@ -71,7 +71,7 @@ def resolve(settings: Settings) -> Settings:
 
 
 def _options(found: Format, settings: Settings) -> dict[str, JsonValue]:
-    """All that the format declares, as it is given or by default: later defaults change nothing that is planned."""
+    """All options of the format, with the defaults of today: a later default must not change a plan that exists."""
     try:
         return found.options.model_validate(settings.options).model_dump(mode="json")
     except ValidationError as error:

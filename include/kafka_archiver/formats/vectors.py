@@ -1,4 +1,4 @@
-"""Python values as Arrow arrays without `pa.array` and `pa.scalar`: those import pandas, half a CPU second each."""
+"""Python values as Arrow arrays without `pa.array` and `pa.scalar`: these import pandas, half a CPU second."""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from kafka_archiver.columns import Int64s
 
-# Positions of type `binary` have 32 bits.
+# Type `binary` has 32-bit offsets.
 MOST = 2**31 - 1
 
 
@@ -25,12 +25,12 @@ def vector(numbers: Int64s) -> pa.Array:
 def binaries(values: Sequence[bytes | None]) -> pa.Array:
     """An array of type `binary`; None is null.
 
-    :raises OverflowError: so many bytes do not fit one.
+    :raises OverflowError: the bytes do not fit one array.
     """
     try:
         lengths = np.fromiter(map(len, values), np.int64, len(values))  # type: ignore[arg-type]
     except TypeError:
-        # Nulls are rare; an array with some is worth an import.
+        # Nulls are rare: here the import of pandas is acceptable.
         _fit(sum(len(value) for value in values if value is not None))
         return pa.array(values, pa.binary())
     _fit(int(lengths.sum()))
@@ -41,14 +41,14 @@ def binaries(values: Sequence[bytes | None]) -> pa.Array:
 
 
 def lengths(values: pa.Array) -> Int64s:
-    """The bytes of each value; those of null are 0."""
+    """The number of bytes of each value; 0 for a null."""
     found: Int64s = pc.binary_length(values).fill_null(0).to_numpy()
     return found
 
 
 def _fit(size: int) -> None:
     if size > MOST:
-        raise OverflowError(f"{size:,} bytes in one array")
+        raise OverflowError(f"{size:,} bytes do not fit one Arrow array")
 
 
 def large_binary(value: bytes) -> pa.Scalar:

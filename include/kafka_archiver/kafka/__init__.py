@@ -1,1 +1,1 @@
-"""Kafka, seen from outside the data path: topics, watermarks, groups. The only place that knows confluent_kafka."""
+"""Kafka: topics, watermarks, groups, and the native reader. Only this package imports confluent_kafka."""

@@ -1,4 +1,4 @@
-"""Asking the brokers through an admin client, and listening meanwhile to what it says of itself."""
+"""Requests to the brokers through an admin client, with the errors that the client reports to its callback."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ from kafka_archiver.kafka.failures import translate
 
 Name = TypeVar("Name")
 Result = TypeVar("Result")
-# Asks the client something of each name.
+# Starts a request for each name.
 Start = Callable[[AdminClient], Mapping[Name, Future[Result]]]
 
 LISTEN_SECONDS = 0.1
@@ -27,21 +27,21 @@ _STARTING = {
     KafkaError.NOT_COORDINATOR,
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.NOT_LEADER_FOR_PARTITION,
-    # What the client remembers of the leader is of before an election or a restart, or it knows of none.
+    # The client's metadata is older than an election or a restart, or names no leader.
     KafkaError.FENCED_LEADER_EPOCH,
     KafkaError.UNKNOWN_LEADER_EPOCH,
     KafkaError._NOENT,
-    # The connection broke. (Brokers that are gone are _TIMED_OUT.)
+    # The connection broke. (Brokers that do not run give _TIMED_OUT.)
     KafkaError._TRANSPORT,
 }
 
 
 class _StartingError(Exception):
-    """The brokers are electing, loading or starting; they will answer in a moment."""
+    """The brokers are electing, loading or starting; they will answer soon."""
 
 
 class Asking:
-    """An admin client and its complaints; made when first wanted, and anew when its connection broke.
+    """An admin client and its complaints. The client is created on first use, and again after its connection broke.
 
     :param properties: librdkafka's client properties.
     """
@@ -54,8 +54,7 @@ class Asking:
     def _client(self) -> AdminClient:
         settings: dict[str, Any] = {
             "socket.connection.setup.timeout.ms": 10_000,
-            # librdkafka asks by the leader that it remembers, and does not look again when a broker that was
-            # restarted says that this is out of date.
+            # librdkafka does not refresh its metadata when a restarted broker answers that the leader epoch is old.
             "metadata.max.age.ms": 1000,
             **self._properties,
             "error_cb": self._complaints,
@@ -75,10 +74,10 @@ class Asking:
             raise self._complaints.translate(error.args[0], "list topics") from error
 
     def ask(self, start: Start[Name, Result], what: Callable[[Name], str], timeout: float) -> list[Result]:
-        """What the client's futures hold, in order; asked again while a coordinator is being elected or loaded.
+        """The results of the client's futures, in order. Retries while a coordinator is being elected or loaded.
 
-        :param what: what is asked of this name, for example "read the watermarks of orders[3]".
-        :param timeout: seconds for each question, and for asking again.
+        :param what: describes the request for a name, for example "read the watermarks of orders[3]".
+        :param timeout: seconds for each request, and for all retries.
         :raises TransientError, PermanentError: the first failure.
         """
         again = Retrying(
@@ -99,7 +98,7 @@ class Asking:
                 failure = self._complaints.translate(error.args[0], what(name))
                 failure.__cause__ = error
                 if code == KafkaError._TRANSPORT:
-                    # This one would hear nothing of a coordinator any more, however often it is asked.
+                    # After this error the client never finds a coordinator again: create a new one.
                     del self._client
                 if code in _STARTING:
                     raise _StartingError from failure

@@ -1,4 +1,4 @@
-"""What the brokers say of topics, logs and the archive's group, and the one thing we tell them: the group's offsets."""
+"""Reads topics, watermarks and the archive's group from the brokers; writes only the group's offsets."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -15,12 +15,12 @@ from kafka_archiver.kafka.first import FirstRecord, LogEnd, first_records, known
 from kafka_archiver.kafka.java import native_properties
 from kafka_archiver.ranges import TopicPartition
 
-# How often watermarks are asked for where a connection breaks before the answer.
+# Requests for watermarks if the connection breaks before the answer.
 _TRIES = 2
 
 
 class Topic(NamedTuple):
-    """A topic as it is now; `id` changes when it is deleted and made again."""
+    """A topic as it is now; `id` changes when it is deleted and recreated."""
 
     name: str
     id: str
@@ -33,7 +33,7 @@ class Topic(NamedTuple):
 
 
 class Position(NamedTuple):
-    """Where a group stands in a partition, and what whoever put it there wrote beside it."""
+    """A group's committed offset of a partition, and the metadata of that commit."""
 
     offset: int
     stamp: str
@@ -58,7 +58,7 @@ class Cluster:
         return str(self._description().cluster_id)
 
     def size(self) -> int:
-        """How many brokers there are."""
+        """The number of brokers."""
         return len(self._description().nodes)
 
     def _description(self) -> Any:
@@ -70,7 +70,7 @@ class Cluster:
     def topic_settings(self, topics: Iterable[str]) -> dict[str, dict[str, str]]:
         """Every setting of each topic, as the brokers apply it.
 
-        :raises PermanentError: the credentials may not ask for it.
+        :raises PermanentError: the credentials may not describe the settings.
         """
         names = list(topics)
         resources = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in names]
@@ -84,9 +84,9 @@ class Cluster:
         }
 
     def topics(self, wanted: Collection[str] | re.Pattern[str]) -> list[Topic]:
-        """The topics of these names, or all whose whole name matches the pattern (Kafka's own excluded), sorted.
+        """The topics of these names, or all topics whose whole name matches the pattern, without Kafka's own; sorted.
 
-        :raises PermanentError: a named topic does not exist, or none matches.
+        :raises PermanentError: a named topic does not exist, or no topic matches.
         """
         names = self._matching(wanted) if isinstance(wanted, re.Pattern) else sorted(wanted)
         described = self._ask(
@@ -96,7 +96,7 @@ class Cluster:
         return [Topic(t.name, str(t.topic_id), len(t.partitions)) for t in described]
 
     def topic_ids(self, names: Collection[str]) -> dict[str, str | None]:
-        """The ids of topics as they are now; None for those that do not exist."""
+        """The ids of topics as they are now; None for a topic that does not exist."""
         if not names:
             return {}
         try:
@@ -115,7 +115,7 @@ class Cluster:
         if not names:
             raise PermanentError(
                 f"no topic at {self.brokers} matches source.pattern {pattern.pattern!r} ({len(known)} topics seen); "
-                "the whole name has to match"
+                "the pattern has to match the whole name"
             )
         return names
 
@@ -128,22 +128,22 @@ class Cluster:
         return self._offsets(names, OffsetSpec.latest(), isolation)  # type: ignore[no-untyped-call]
 
     def high_watermarks(self, names: Iterable[TopicPartition]) -> dict[TopicPartition, LogEnd]:
-        """The end of each partition, with the leader's epoch: as long as that is the same, nobody cut the log."""
+        """The high watermark and leader epoch of each partition. With the same epoch the log was not truncated."""
         found = self._found(names, OffsetSpec.latest())  # type: ignore[no-untyped-call]
         return {n: LogEnd(f.offset, known_epoch(f.leader_epoch)) for n, f in found.items()}
 
     def offsets_at(
         self, names: Iterable[TopicPartition], milliseconds: int, isolation: str
     ) -> dict[TopicPartition, int | None]:
-        """The first offset of each partition with a timestamp at or after this; None where there is none yet."""
+        """The first offset of each partition with this timestamp or a later one; None if there is no such record."""
         found = self._offsets(names, OffsetSpec.for_timestamp(milliseconds), isolation)
         return {name: offset if offset >= 0 else None for name, offset in found.items()}
 
     def latest_times(self, names: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """The latest timestamp (ms) that the brokers know in each partition, -1 for none.
+        """The latest timestamp (ms) that the brokers know of each partition, -1 for none.
 
-        It may be one of a record that was removed, where the log begins in the middle of a segment. Brokers before
-        Kafka 3.0 need not know any.
+        If the log begins in the middle of a segment, this may be the timestamp of a removed record. Brokers before
+        Kafka 3.0 may not know any.
         """
         asked = list(names)
         try:
@@ -174,8 +174,8 @@ class Cluster:
                 lambda place: f"read the watermarks of {place.topic}[{place.partition}]",
             )
             found = dict(zip(asked, answers, strict=True))
-            # -1: there is no record at or after this time. Where a connection broke, librdkafka waits for the answer
-            # for all of the time, and then says -1001 and no error.
+            # -1: no record at or after this time. -1001: the connection broke. librdkafka then waits until the timeout
+            # and returns no error.
             unknown = sorted(name for name, answer in found.items() if answer.offset < -1)
             if not unknown:
                 return found
@@ -184,11 +184,11 @@ class Cluster:
         )
 
     def committed(self, group: str, names: Iterable[TopicPartition]) -> dict[TopicPartition, int | None]:
-        """The group's committed offsets; None where it has none."""
+        """The group's committed offsets; None for a partition without one."""
         return {name: place and place.offset for name, place in self.positions(group, names).items()}
 
     def positions(self, group: str, names: Iterable[TopicPartition]) -> dict[TopicPartition, Position | None]:
-        """Where the group stands; None where it has no offset."""
+        """The group's committed offsets with their metadata; None for a partition without an offset."""
         asked = [confluent_kafka.TopicPartition(n.topic, n.partition) for n in names]
         if not asked:
             return {}
@@ -208,7 +208,7 @@ class Cluster:
         }
 
     def members(self, group: str) -> list[str]:
-        """The clients that are live in the group, as client@host; empty for a group that does not exist."""
+        """The group's live members, as client@host; empty for a group that does not exist."""
         try:
             [found] = self._ask(
                 lambda admin: admin.describe_consumer_groups([group], request_timeout=self.timeout),
@@ -224,8 +224,8 @@ class Cluster:
     def move_group(self, group: str, offsets: Mapping[TopicPartition, int], stamp: str = "") -> None:
         """Set the group's committed offsets, and read them back.
 
-        :param stamp: what to write beside them.
-        :raises PermanentError: the group has live members, or says something else afterwards.
+        :param stamp: the metadata of the commit.
+        :raises PermanentError: the group has live members, or reads back other offsets.
         """
         if not offsets:
             return
@@ -246,28 +246,28 @@ class Cluster:
         after = self.committed(group, offsets)
         if wrong := [n for n, offset in offsets.items() if after[n] != offset]:
             raise PermanentError(
-                f"group {group} was set to {offsets[wrong[0]]} at {wrong[0]} but says {after[wrong[0]]}: "
-                "something else commits in it; give the archive a group of its own (source.group)"
+                f"group {group}: committed offset {offsets[wrong[0]]} of {wrong[0]}, but read back {after[wrong[0]]}: "
+                "another client commits in this group; give the archive a group of its own (source.group)"
             )
 
     def first_records(
         self, starts: Mapping[TopicPartition, int], seconds: float = 10.0
     ) -> dict[TopicPartition, FirstRecord | None]:
-        """The first record at or behind an offset of each partition, aborted ones too; None where there is none.
+        """The first record of each partition at or after an offset, also if aborted; None if there is no record.
 
         A partition that gave no answer in time is not in the result.
 
-        :raises TransientError, PermanentError: the brokers refuse to give one.
+        :raises TransientError, PermanentError: the brokers refuse a read.
         """
         return first_records(self.properties, starts, seconds, self.brokers)
 
     def truncated(
         self, ends: Mapping[TopicPartition, LogEnd], seconds: float = 10.0
     ) -> dict[TopicPartition, int | None]:
-        """Of logs that have lost what was before a place, where they were cut; None of the others.
+        """The offset at which each log was truncated before an earlier end; None if it was not.
 
-        What has no answer, and errors, as of `first_records`.
+        Partitions without an answer, and errors: as in `first_records`.
 
-        :param ends: where each log had ended under a leader, or a place before that; with an epoch.
+        :param ends: the end of each log under an earlier leader, or an offset before that end; with the leader epoch.
         """
         return truncated(self.properties, ends, seconds, self.brokers)

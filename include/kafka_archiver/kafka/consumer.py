@@ -1,4 +1,4 @@
-"""librdkafka's consumer as the native reader needs it: it fetches little ahead, and nothing by chance."""
+"""librdkafka's consumer for the native reader: it fetches little ahead, and never resets its offset."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,25 +13,25 @@ from kafka_archiver.plan import Chunk, Settings
 _AHEAD = "queued.min.messages"
 _AHEAD_KIB = 8 << 10
 _TUNING = {
-    # Little ahead: what is fetched behind a chunk's end is dropped, and what waits long has left the CPU's caches.
+    # Fetch little ahead: records after the chunk's end are dropped, and records that wait leave the CPU's caches.
     "queued.max.messages.kbytes": _AHEAD_KIB,
     "fetch.message.max.bytes": 2 << 20,
-    # librdkafka asks for twice as much after each answer without a record (of an aborted transaction, say), up to this.
+    # After each answer without a record (an aborted transaction, for example) librdkafka asks for twice as much, up to:
     "fetch.max.bytes": 16 << 20,
-    # The next chunk waits for the fetch under way, and at the end of a log there is nothing to wait for.
+    # A longer wait at the end of a log delays the next chunk and brings nothing.
     "fetch.wait.max.ms": 10,
-    # librdkafka's default of a second makes a reader that outruns the fetcher wait for it most of the time.
+    # With librdkafka's default of one second, a fast reader waits for the fetcher most of the time.
     "fetch.queue.backoff.ms": 5,
     "check.crcs": True,
 }
 
 
 class Consumer:
-    """Reads one partition at a time, of one topic.
+    """Reads one topic, one partition at a time.
 
     :param properties: librdkafka's client properties.
-    :param group: whose rights to use; nothing is committed, and the group is not joined.
-    :param complaints: where librdkafka says what it does not get.
+    :param group: the group for authorization; the consumer neither joins it nor commits.
+    :param complaints: the consumer's `error_cb`.
     :raises PermanentError: librdkafka refuses the properties.
     """
 
@@ -55,11 +55,11 @@ class Consumer:
             raise translate(error.args[0], "start a consumer", self._brokers) from error
 
     def read_from(self, place: confluent_kafka.TopicPartition) -> None:
-        """From here on it gives no record that was fetched for another place, and no end of another log."""
+        """Continue at `place`. Drops records, and ends of logs, that were fetched for another place."""
         self._inner.assign([place])
 
     def consume(self, number: int, timeout: float) -> list[Any]:
-        """So many messages, or those that come within `timeout` seconds."""
+        """`number` messages, or those that arrive within `timeout` seconds."""
         return self._inner.consume(number, timeout=timeout)
 
     def log_end(self, partition: confluent_kafka.TopicPartition, timeout: float) -> int:
@@ -68,11 +68,11 @@ class Consumer:
         return int(end)
 
     def hold_less(self, place: confluent_kafka.TopicPartition, uncounted: float) -> None:
-        """Go on at a place with fewer records ahead, if they would take much memory.
+        """Continue at `place` with fewer prefetched records if their keys and headers would take much memory.
 
-        librdkafka stops fetching at a number of records, or at so many bytes; but it counts those of values alone.
+        librdkafka limits prefetched records by number and by bytes, but it counts only the bytes of values.
 
-        :param uncounted: bytes of keys and headers that a record has.
+        :param uncounted: average bytes of keys and headers per record.
         """
         if not self._chosen and uncounted * self._config[_AHEAD] > 4 * (_AHEAD_KIB << 10):
             self.close()
@@ -81,26 +81,26 @@ class Consumer:
             self.read_from(place)
 
     def close(self) -> None:
-        """Leave the brokers."""
+        """Close the connections."""
         self._inner.close()
 
 
 def _config(properties: Mapping[str, str], group: str, chunks: Sequence[Chunk], settings: Settings) -> dict[str, Any]:
     return {
         **_TUNING,
-        # Not much is fetched that is behind a chunk's end. More than so many ahead make nothing faster.
+        # Not more than a chunk needs; above 20,000 nothing gets faster.
         _AHEAD: min(20_000, max(chunk.end - chunk.start for chunk in chunks)),
-        # A producer's, who may share the connection: no consumer of less is made.
+        # A producer may share the connection, but librdkafka creates no consumer with a small message.max.bytes.
         **{name: value for name, value in native_properties(properties).items() if name != "message.max.bytes"},
         "group.id": group,
         "isolation.level": settings.isolation,
         "enable.auto.commit": False,
         "enable.auto.offset.store": False,
-        # An offset that is gone is an error, never a jump.
+        # A missing offset is an error, never a jump.
         "auto.offset.reset": "error",
         "enable.partition.eof": True,
-        # No limit: librdkafka asks for a record above it again and again for ever, and calls one that was
-        # compressed damaged. How much is wanted at a time, fetch.max.bytes says.
+        # No limit: librdkafka requests a larger record again and again for ever, and reports a larger compressed one as
+        # damaged. fetch.max.bytes limits the size of a request.
         "receive.message.max.bytes": 2**31 - 1,
         "log_level": 3,
     }

@@ -1,4 +1,4 @@
-"""Kafka's errors in words for a person, sorted by whether trying again may help."""
+"""Kafka's errors as messages for operators, permanent or transient."""
 
 import re
 
@@ -16,24 +16,24 @@ _PERMANENT = {
     KafkaError._AUTHENTICATION: "the brokers refused the credentials while trying to {what}; "
     "correct the Kafka connection",
     KafkaError._SSL: "TLS failed while trying to {what}; correct security.protocol and the ssl.* properties",
-    KafkaError.UNKNOWN_MEMBER_ID: "the group has live members, so nobody else may {what}; stop what consumes in it",
-    KafkaError.NON_EMPTY_GROUP: "the group has live members, so nobody else may {what}; stop what consumes in it",
-    KafkaError._BAD_COMPRESSION: "could not {what}: a compressed set of records cannot be unpacked. Its checksum is "
-    "right, so its producer made it so, or it unpacks to more than 2 GiB",
+    KafkaError.UNKNOWN_MEMBER_ID: "could not {what}: the group has live members; stop the consumers of this group",
+    KafkaError.NON_EMPTY_GROUP: "could not {what}: the group has live members; stop the consumers of this group",
+    KafkaError._BAD_COMPRESSION: "could not {what}: a compressed record batch cannot be decompressed. Its checksum is "
+    "right, so its producer wrote it damaged, or it decompresses to more than 2 GiB",
     KafkaError._INVALID_ARG: "the client refused to {what}; correct the properties of the Kafka connection",
 }
 
 _NO_TOKEN = "Failed to acquire SASL OAUTHBEARER token: "
-# The connection broke before the broker saw a password: librdkafka calls that a refusal, too.
+# The connection broke before the broker saw a password; librdkafka reports an authentication error.
 _UNHEARD = "mechanism handshake failed: Local:"
-# OAuth 2.0's words for what asking again does not change (RFC 6749, 5.2).
+# Permanent errors of OAuth 2.0 (RFC 6749, 5.2).
 _REFUSED = re.compile(r'"error"\s*:\s*"(invalid_|unauthorized_client|unsupported_|access_denied)')
 
 
 def translate(error: KafkaError, what: str, brokers: str) -> ArchiverError:
     """The error to raise for Kafka's.
 
-    :param what: what was tried, for example "read the watermarks of orders[3]".
+    :param what: the failed action, for example "read the watermarks of orders[3]".
     :param brokers: the bootstrap servers.
     """
     code = error.code()
@@ -52,7 +52,7 @@ def translate(error: KafkaError, what: str, brokers: str) -> ArchiverError:
 
 
 def _no_token(answer: str, what: str, brokers: str) -> ArchiverError:
-    said = f"{brokers}: the identity provider gave no token with which to {what}: {' '.join(answer.split())[:300]}"
+    said = f"{brokers}: the identity provider gave no token to {what}: {' '.join(answer.split())[:300]}"
     if _REFUSED.search(answer):
         return PermanentError(f"{said}; correct the client id, secret or scope in the Kafka connection")
-    return TransientError(f"{said}; check `sasl.oauthbearer.token.endpoint.url`, https.ca.location and that it runs")
+    return TransientError(f"{said}; check that it runs, `sasl.oauthbearer.token.endpoint.url` and https.ca.location")

@@ -1,6 +1,6 @@
-"""What a consumer is told at a place of each partition: the first record there, or that the log had been cut before.
+"""Asks a consumer for the first record at an offset of each partition, or whether the log was truncated before it.
 
-By the first one knows how old what waits is; by both, whether a log is still the same.
+The first record shows how old the backlog is. Both show whether a log is still the log that was archived.
 """
 
 import re
@@ -15,21 +15,21 @@ from confluent_kafka import KafkaError
 from kafka_archiver.kafka.failures import translate
 from kafka_archiver.ranges import TopicPartition
 
-# How librdkafka says that a log was cut, in the text of an error with another code.
+# librdkafka reports a truncated log only in the text of an error with another code.
 _CUT = str(KafkaError(KafkaError._LOG_TRUNCATION).str())
 _CUT_AT = re.compile(r"broker end offset is (\d+)")
 
 
 class LogEnd(NamedTuple):
-    """A place in a log, and the epoch of the leader under which it was its end; None where the brokers give none."""
+    """The end of a log, and the leader epoch of that time; None if the brokers give no epochs."""
 
     offset: int
     leader_epoch: int | None
 
 
 class FirstRecord(NamedTuple):
-    """A record: its place, its time (ms), the epoch of the leader that took it (None where the brokers give none), and
-    the CRC-32 of its value in hex (None for a null value)."""
+    """A record: its offset, timestamp (ms), leader epoch (None if the brokers give no epochs), and the CRC-32 of its
+    value in hex (None for a null value)."""
 
     offset: int
     timestamp: int
@@ -43,19 +43,19 @@ def crc32(value: bytes | None) -> str | None:
 
 
 def known_epoch(epoch: int | None) -> int | None:
-    """A leader's epoch as librdkafka gives it; None where the brokers give none."""
+    """A leader epoch from librdkafka; None if the brokers give no epochs."""
     return epoch if epoch is not None and epoch >= 0 else None
 
 
 def first_records(
     properties: Mapping[str, Any], starts: Mapping[TopicPartition, int], seconds: float, brokers: str
 ) -> dict[TopicPartition, FirstRecord | None]:
-    """The first record of each partition at or behind an offset, by one consumer for all; None where there is none.
+    """The first record of each partition at or after an offset; None if there is no record. One consumer reads all.
 
     A partition that gave no answer in time is not in the result.
 
     :param properties: librdkafka's client properties.
-    :raises TransientError, PermanentError: a broker refuses to give one.
+    :raises TransientError, PermanentError: a broker refuses a read.
     """
     places = [confluent_kafka.TopicPartition(n.topic, n.partition, offset) for n, offset in starts.items()]
     found: dict[TopicPartition, FirstRecord | None] = {}
@@ -70,11 +70,11 @@ def first_records(
 def truncated(
     properties: Mapping[str, Any], ends: Mapping[TopicPartition, LogEnd], seconds: float, brokers: str
 ) -> dict[TopicPartition, int | None]:
-    """Of logs that have lost what was before a place (KIP-320), where they were cut; None of the others.
+    """The offset at which each log was truncated before an earlier end (KIP-320); None if it was not.
 
-    Parameters and errors as above.
+    Other parameters and errors: as in `first_records`.
 
-    :param ends: where each log had ended under a leader, or a place before that; with an epoch.
+    :param ends: the end of each log under an earlier leader, or an offset before that end; with the leader epoch.
     """
     places = [
         confluent_kafka.TopicPartition(n.topic, n.partition, end.offset, leader_epoch=end.leader_epoch)
@@ -90,7 +90,7 @@ def truncated(
 
 
 def _cut(said: str) -> int | None:
-    """Where a log was cut, as far as librdkafka says that, and else at its beginning; None where it was not."""
+    """The offset at which a log was truncated, 0 if librdkafka does not name it; None if it was not truncated."""
     place = _CUT_AT.search(said)
     return None if _CUT not in said else int(place[1]) if place else 0
 
@@ -98,7 +98,7 @@ def _cut(said: str) -> int | None:
 def _answers(
     properties: Mapping[str, Any], places: Iterable[Any], seconds: float
 ) -> Iterator[tuple[TopicPartition, Any]]:
-    """The first message, or error, of each place, by one consumer for all; none of what gave none in time."""
+    """The first message or error of each place, from one consumer. A place without an answer in time is left out."""
     waiting = set(places)
     if not waiting:
         return
@@ -110,7 +110,7 @@ def _answers(
             "isolation.level": "read_uncommitted",
             "auto.offset.reset": "error",
             "fetch.wait.max.ms": 50,
-            # One record of each is wanted; a broker gives a whole batch at least.
+            # One record per partition is enough; a broker sends at least one record batch.
             "fetch.message.max.bytes": 4096,
             "queued.min.messages": 1,
             "enable.partition.eof": True,

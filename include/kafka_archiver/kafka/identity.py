@@ -1,8 +1,8 @@
-"""What tells whether a log is still the one that it was: its leaders' epochs, and one record.
+"""Checks that a log is still the log that was archived: by topic id, leader epochs, or one record.
 
-A topic that was made again has another id, where the brokers give ids. A log that lost its end in an unclean election
-and grew again has not: there the brokers say where the leader's epoch ended under which it was seen (KIP-320).
-Where they give no ids, or no epochs, the last record that was archived is read again, and compared.
+A recreated topic has another id, if the brokers give ids. A log that lost its end in an unclean leader election and
+grew again keeps its id: there the brokers tell at which offset an earlier leader epoch ended (KIP-320).
+If the brokers give no ids or no epochs, the last archived record is read again and compared.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -13,25 +13,25 @@ from kafka_archiver.kafka.first import FirstRecord, LogEnd
 from kafka_archiver.progress import PartitionProgress
 from kafka_archiver.ranges import TopicPartition
 
-# The id of a topic at brokers that give none: a UUID of zeros.
+# The topic id from brokers without topic ids: a UUID of zeros.
 NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
 def is_known(topic_id: str, was: int | None, now: int | None) -> bool:
-    """Whether id and epochs say enough, so that no record has to be compared. `was`, `now`: the leader's epochs."""
+    """Whether topic id and leader epochs (`was`, `now`) are enough, so that no record has to be compared."""
     return topic_id != NO_ID and was is not None and now is not None
 
 
 def cuts(
     cluster: Cluster, ends: Mapping[TopicPartition, LogEnd], highs: Mapping[TopicPartition, LogEnd]
 ) -> dict[TopicPartition, int]:
-    """Of logs that do not reach as far any more, under the leader of then: up to where they are what they were.
+    """The logs that were truncated below an earlier end, with the offset up to which they are unchanged.
 
-    :param ends: how far each log reached, and the leader's epoch of then; without one it is not asked about.
-    :param highs: where it ends now.
+    :param ends: the earlier end of each log with its leader epoch; logs without an epoch are not checked.
+    :param highs: the current end of each log.
     :raises TransientError: a log gave no answer in time.
     """
-    # As long as the leader is the same, nobody cut the log.
+    # The same leader epoch means that the log was not truncated.
     asked = {name: end for name, end in ends.items() if _is_later(highs[name].leader_epoch, end.leader_epoch)}
     answers = cluster.truncated(asked)
     _require_all(asked, answers)
@@ -45,9 +45,9 @@ def _is_later(now: int | None, was: int | None) -> bool:
 def changed(
     cluster: Cluster, known: Iterable[PartitionProgress], starts: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, str]:
-    """Logs in which the last archived record is another one, or not there to be compared where nothing else tells.
+    """The logs that may not be the archived ones, with a description. Compares the last archived record.
 
-    What of it. A log of which no record was archived has none to compare.
+    The record differs, or it is gone and the topic has no id. A log without an archived record is not checked.
 
     :raises TransientError: a log gave no answer in time.
     """
@@ -61,24 +61,24 @@ def changed(
 
 def _require_all(asked: Collection[TopicPartition], found: Collection[TopicPartition]) -> None:
     if silent := sorted(set(asked) - set(found)):
-        raise TransientError(f"{silent[0]} gave no answer in time, to see whether it is the log that was archived")
+        raise TransientError(f"no answer from {silent[0]} in time, to check that it is still the log that was archived")
 
 
 def _doubt(known: PartitionProgress, found: FirstRecord | None) -> str | None:
-    """What the record that stands where the last archived one stood says of the log."""
+    """Why the log may not be the archived one, by the record at the offset of the last archived record."""
     witness = known.witness
     assert witness is not None
     if found and found.offset == witness.offset:
         if (found.timestamp, found.value) == (witness.timestamp, witness.value):
             return None
         return (
-            f"the log of {known.name} is not the one that was archived: its record at offset {witness.offset} is "
-            "another one. An unclean leader election cut the log, or the topic was made again, and it has grown since."
+            f"the log of {known.name} is not the one that was archived: the record at offset {witness.offset} differs. "
+            "An unclean leader election truncated the log, or the topic was recreated, and the log has grown since."
         )
-    # Retention or compaction has removed what could be compared. Where the topic has an id, it is the same one.
+    # Retention or compaction has removed the record. If the topic has an id, the id has been compared.
     if known.topic_id != NO_ID:
         return None
     return (
-        f"nobody can tell whether the log of {known.name} is the one that was archived: these brokers give topics no "
-        f"ids, and what was archived last (offset {witness.offset}) is not there any more."
+        f"it is unknown whether the log of {known.name} is the one that was archived: these brokers give topics no "
+        f"ids, and the last archived record (offset {witness.offset}) is not in Kafka any more."
     )

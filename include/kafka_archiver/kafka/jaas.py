@@ -1,4 +1,4 @@
-"""How Java's client logs in: librdkafka's SASL properties as a login module and what that needs beside. Pure."""
+"""Translates librdkafka's SASL properties to those of the Java client. Pure."""
 
 from collections.abc import Mapping
 
@@ -14,17 +14,17 @@ _BEARER = "OAUTHBEARER"
 _OAUTH = "sasl.oauthbearer."
 # Java has these under the same names.
 _SAME = ("token.endpoint.url", "sub.claim.name")
-# Java knows no other grant before 4.1, and librdkafka has it for its default.
+# librdkafka's default, and the only grant type of Java's client before 4.1.
 _GRANT = "client_credentials"
 _ESCAPED = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
 
 
 def login(mechanism: str, properties: Mapping[str, str]) -> dict[str, str]:
-    """The properties with which Java's client logs in as librdkafka does with these.
+    """The Java client's properties for the same login.
 
-    A `sasl.jaas.config` of the connection's own is taken as it is.
+    A `sasl.jaas.config` in the connection is kept unchanged.
 
-    :raises ConfigError: there is no translation, or something that it needs is missing.
+    :raises ConfigError: the mechanism has no translation, or a property is missing.
     """
     own = properties.get("sasl.jaas.config")
     oauth = {name.removeprefix(_OAUTH): value for name, value in properties.items() if name.startswith(_OAUTH)}
@@ -39,7 +39,7 @@ def login(mechanism: str, properties: Mapping[str, str]) -> dict[str, str]:
         return {"sasl.jaas.config": own}
     if mechanism not in _USER_AND_PASSWORD:
         raise ConfigError(
-            f"the Kafka connection asks for SASL mechanism {mechanism}, which Spark's reader gets only through "
+            f"the Kafka connection has SASL mechanism {mechanism}, for which Spark's reader needs "
             f"`sasl.jaas.config` in the same connection; without it, expected one of "
             f"{', '.join([*_USER_AND_PASSWORD, _BEARER])}"
         )
@@ -48,7 +48,7 @@ def login(mechanism: str, properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def _client_credentials(oauth: Mapping[str, str], properties: Mapping[str, str]) -> str:
-    """:param oauth: the properties of OAUTHBEARER, without the prefix that they share."""
+    """:param oauth: the properties of OAUTHBEARER, without their common prefix."""
     client = {
         # librdkafka has two names for each.
         name: oauth.get(name) or oauth.get(f"client.credentials.{name}") or ""
@@ -61,10 +61,10 @@ def _client_credentials(oauth: Mapping[str, str], properties: Mapping[str, str])
     missing = [f"no {name}" for name in ("client.id", "client.secret", "token.endpoint.url") if not found[name]]
     if wrong or missing:
         raise ConfigError(
-            f"the Kafka connection asks for SASL mechanism {_BEARER}, and Spark's reader expects `{_OAUTH}method` oidc "
+            f"the Kafka connection has SASL mechanism {_BEARER}, and Spark's reader expects `{_OAUTH}method` oidc "
             f"with `client.id`, `client.secret` and `token.endpoint.url` (each after `{_OAUTH}`); found "
-            f"{', '.join(wrong + missing)}. Correct them, or give Java's own `sasl.jaas.config` and "
-            "`sasl.login.callback.handler.class` beside what librdkafka needs"
+            f"{', '.join(wrong + missing)}. Correct them, or add Java's own `sasl.jaas.config` and "
+            "`sasl.login.callback.handler.class` to librdkafka's properties"
         )
     options = {"clientId": client["client.id"], "clientSecret": client["client.secret"]}
     if scope := oauth.get("scope"):
@@ -72,16 +72,16 @@ def _client_credentials(oauth: Mapping[str, str], properties: Mapping[str, str])
     for extension in filter(None, oauth.get("extensions", "").split(",")):
         name, _, value = extension.partition("=")
         options[f"extension_{name.strip()}"] = value
-    # Both clients tell apart whom to trust as a broker and whom as the giver of tokens.
+    # Both clients have separate authorities for brokers and for the token endpoint.
     options |= trust(properties, "https.ca.")
     return _module(f"{_SECURITY}.oauthbearer.OAuthBearerLoginModule", options)
 
 
 def trust(properties: Mapping[str, str], prefix: str) -> dict[str, str]:
-    """Java's words for the authorities in librdkafka's `<prefix>pem` or `<prefix>location`; none: Java's own."""
+    """Java's properties for librdkafka's `<prefix>pem` or `<prefix>location`; empty: Java's default authorities."""
     if authorities := properties.get(f"{prefix}pem"):
         return {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": authorities}
-    # librdkafka's word for looking where systems have theirs.
+    # "probe": librdkafka searches the system's usual places.
     if (file := properties.get(f"{prefix}location", "probe")) != "probe":
         return {"ssl.truststore.type": "PEM", "ssl.truststore.location": file}
     return {}

@@ -1,4 +1,4 @@
-"""One connection for both of Kafka's clients: librdkafka's properties, and Java's in their words. Pure."""
+"""One connection for both Kafka clients: translates librdkafka's properties to the Java client's. Pure."""
 
 from collections.abc import Mapping
 
@@ -17,16 +17,16 @@ _JAVA_ONLY = ("sasl.jaas.config", "sasl.login.", "sasl.client.callback", "ssl.tr
 
 
 def native_properties(properties: Mapping[str, str]) -> dict[str, str]:
-    """Without what only the Java client knows."""
+    """The properties without those that only the Java client knows."""
     return {name: value for name, value in properties.items() if not name.startswith(_JAVA_ONLY)}
 
 
 def java_properties(properties: Mapping[str, str]) -> dict[str, str]:
-    """Properties of the Java consumer that reach the same brokers in the same way.
+    """The Java consumer's properties for the same brokers, authentication and encryption.
 
-    A Java property (`sasl.jaas.config`, `ssl.truststore.location`, …) given beside librdkafka's is kept as it is.
+    A Java property in the connection (`sasl.jaas.config`, `ssl.truststore.location`, …) is kept unchanged.
 
-    :raises ConfigError: something that has no translation, or lacks what it needs.
+    :raises ConfigError: a property has no translation, or a related property is missing.
     """
     java = {name: properties[name] for name in _SAME if name in properties}
     mechanism = properties.get("sasl.mechanism") or properties.get("sasl.mechanisms")

@@ -1,4 +1,4 @@
-"""librdkafka's messages as Arrow batches, with as little Python a record as there can be."""
+"""librdkafka's messages as Arrow batches, with as little Python code per record as possible."""
 
 from collections.abc import Callable, Iterator
 from itertools import chain
@@ -13,22 +13,22 @@ from kafka_archiver.columns import Int64s
 from kafka_archiver.formats.base import RECORD, UNREAD, VALUE
 from kafka_archiver.formats.vectors import binaries, int64s, vector
 
-# Its stubs know no type of a record that was consumed.
+# The stubs of confluent_kafka have no type for a consumed message.
 Message: Any = confluent_kafka.Message
-# The milliseconds that Spark's Kafka source gives as they are. It counts microseconds in 64 bits, and makes another
-# instant of one before 1900: of the Julian calendar and the worker's time zone, up to days beside it.
+# The timestamps (ms) that Spark's Kafka source gives unchanged. It counts microseconds in 64 bits. Before 1900 it is
+# wrong by up to days: it uses the Julian calendar and the worker's time zone.
 SPARK_TIMES = (-2_177_452_800_000, (2**63 - 1) // 1000)
 Headers = list[tuple[str, bytes | None]]
-# The headers of a message that has one whose key is no text.
+# Stands for the headers of a message if a header's key is not UTF-8.
 UNREADABLE: Headers = []
 ToBatch = Callable[[list[Any]], pa.RecordBatch]
 _RECORD = pa.schema([RECORD.field(name) for name in RECORD.names if name not in ("topic", "partition")])
 
 
 def held_bytes(messages: list[Any], sample: int = 1) -> tuple[int, int]:
-    """How many bytes of values they hold, and how many of keys and headers, whatever of it a batch takes.
+    """The bytes of values, and the bytes of keys and headers, whether or not a batch takes them.
 
-    :param sample: of so many in a row, one's headers stand for all: to make Python's of the others costs CPU.
+    :param sample: measure the headers of one message in so many, since Python objects for headers cost CPU.
     """
     headers = chain.from_iterable(chain.from_iterable(filter(None, _all_headers(messages[::sample]))))
     keys = sum(map(len, filter(None, map(Message.key, messages))))
@@ -36,7 +36,7 @@ def held_bytes(messages: list[Any], sample: int = 1) -> tuple[int, int]:
 
 
 def to_batches(messages: list[Any], to_batch: ToBatch) -> Iterator[pa.RecordBatch]:
-    """The messages as one batch, as several where one cannot hold them."""
+    """The messages as one batch, or as several batches if they do not fit one."""
     try:
         whole = to_batch(messages)
     except OverflowError:
@@ -49,7 +49,7 @@ def to_batches(messages: list[Any], to_batch: ToBatch) -> Iterator[pa.RecordBatc
 
 def value_batch(messages: list[Any]) -> pa.RecordBatch:
     """The columns of `VALUE`."""
-    # Methods of the class, mapped: a third less than a generator for each.
+    # map() with methods of the class takes a third less CPU than a generator.
     times = np.fromiter(map(itemgetter(1), map(Message.timestamp, messages)), np.int64, len(messages))
     if not times.all():
         times = _no_zeros(times, np.fromiter(map(itemgetter(0), map(Message.timestamp, messages)), np.int64))
@@ -58,8 +58,8 @@ def value_batch(messages: list[Any]) -> pa.RecordBatch:
 
 
 def record_batch(messages: list[Any]) -> pa.RecordBatch:
-    """The columns of `RECORD` without topic and partition; and `UNREAD`, where a header's key is no text."""
-    # librdkafka counts 0 none, 1 create, 2 append; Kafka itself one less.
+    """The columns of `RECORD` without topic and partition; `UNREAD` too if a header's key is not UTF-8."""
+    # librdkafka's types are 0 none, 1 create, 2 append: Kafka's plus one.
     both = np.fromiter(chain.from_iterable(map(Message.timestamp, messages)), np.int64, 2 * len(messages))
     types, times = both[::2], _no_zeros(both[1::2], both[::2])
     headers = _all_headers(messages)
@@ -79,9 +79,9 @@ def record_batch(messages: list[Any]) -> pa.RecordBatch:
 
 
 def _why(time: int) -> dict[str, str]:
-    """What `UNREAD` says of a record whose header has a key that is no text."""
+    """The value of `UNREAD` for a record with a header whose key is not UTF-8."""
     first, last = SPARK_TIMES
-    other = "; `source.reader: spark` stores it, with U+FFFD for what is no UTF-8" if first <= time <= last else ""
+    other = "; `source.reader: spark` stores it, with U+FFFD for the invalid bytes" if first <= time <= last else ""
     return {
         "column": "headers",
         "reason": f"a header has a key that is not UTF-8, which the native reader cannot read{other}",
@@ -93,27 +93,27 @@ def _offsets(messages: list[Any]) -> pa.Array:
 
 
 def _no_zeros(times: Int64s, types: Int64s) -> Int64s:
-    """Kafka says -1 of a record without a time (of message format 0), librdkafka 0."""
+    """-1 for a record without a timestamp (message format 0), as in Kafka; librdkafka gives 0."""
     return np.where(types == confluent_kafka.TIMESTAMP_NOT_AVAILABLE, -1, times)
 
 
 def _all_headers(messages: list[Any]) -> list[Headers | None]:
-    """The headers of each, None for none; `UNREADABLE` when a key is no text."""
+    """The headers of each message, None for none; `UNREADABLE` if a key is not UTF-8."""
     found: list[Headers | None] = []
     rest = iter(messages)
     while len(found) < len(messages):
         try:
-            # What came before an error stays in the list.
+            # After an error, the list keeps the headers of the messages before it.
             found.extend(map(Message.headers, rest))
         except (SystemError, UnicodeDecodeError):
-            # Whoever asked again would get a list with a hole in it, and die of it.
+            # A second call of headers() would return a list with a null pointer, and crash the process.
             messages[len(found)].set_headers(UNREADABLE)
             found.append(UNREADABLE)
     return found
 
 
 def _headers(records: list[Headers]) -> pa.Array:
-    """A list of (key, value) a record, without a Python object more than librdkafka's."""
+    """A list of (key, value) per record, without further Python objects."""
     ends = np.zeros(len(records) + 1, np.int32)
     np.cumsum(np.fromiter(map(len, records), np.int32, len(records)), out=ends[1:])
     pairs = list(chain.from_iterable(records))

@@ -1,6 +1,6 @@
-"""The native reader: chunks straight from the brokers through librdkafka, as Arrow batches.
+"""The native reader: reads chunks from the brokers through librdkafka, as Arrow batches.
 
-It sees what Spark's Kafka source sees, and stops where the chunk ends, whether a record is there or not.
+It gives the same records as Spark's Kafka source, and stops at the chunk's end, also if there is no record.
 """
 
 import gc
@@ -21,22 +21,22 @@ from kafka_archiver.kafka.failures import translate
 from kafka_archiver.kafka.messages import Message, ToBatch, held_bytes, record_batch, to_batches, value_batch
 from kafka_archiver.plan import Chunk, Settings
 
-# A batch: records, and about how many bytes they hold, looked at after so many records.
+# The limits of a batch: records, and approximate bytes, which are checked every ROUND records.
 BATCH = 2000
 BATCH_BYTES = 32 << 20
 ROUND = 250
-# Of so many messages in a row, one's headers are measured, where a batch has none.
+# Measure the headers of one message in so many, if batches have no headers.
 SAMPLE = 8
-# Without a record, or word that there is none, for so long, the brokers are asked whether they are there at all …
+# After so many seconds without a record or the log's end, check that the brokers answer at all …
 PATIENCE_SECONDS = 120.0
-# … and that often: a long stretch of aborted transactions is read in silence.
+# … at most so many times: librdkafka gives no message while it skips a long range of aborted transactions.
 PATIENCES = 10
-# How long a message is waited for before those that have come are looked at.
+# How long to wait for the next message before the messages so far are processed.
 PAUSE_SECONDS = 0.02
-# How often a set of records that arrives damaged is read again.
+# How often to read a record batch that arrives damaged.
 DAMAGED_TRIES = 3
-# Behind a chunk's end these say that there is nothing more before it: a record, the log's end, or a set of records with
-# the right checksum, and so the right offset.
+# At or after a chunk's end, these mean that the chunk has no further record: a record, the log's end, or a record batch
+# with the right checksum, and so the right offset.
 _NOTHING_BEFORE = (None, KafkaError._PARTITION_EOF, KafkaError._BAD_COMPRESSION)
 
 
@@ -48,21 +48,21 @@ def read_chunks(
     patience: float = PATIENCE_SECONDS,
 ) -> Generator[tuple[Chunk, Iterator[pa.RecordBatch]], None, None]:
     """Each chunk with its records in offset order: the columns of `VALUE`, or of `RECORD` without topic and partition.
-    A batch with records that cannot be read whole has the column `UNREAD` too.
+    A batch with records that are not complete has the column `UNREAD` too.
 
-    A consumer a topic, so a chunk's records have to be taken before the next chunk.
+    One consumer reads a topic, so take all records of a chunk before the next chunk.
 
     :param properties: librdkafka's client properties.
-    :param group: whose rights to use; nothing is committed, and the group is not joined.
-    :param chunks: those of one topic one behind the other.
-    :param patience: seconds without any progress until the brokers have to give a sign of life.
-    :raises PermanentError: the brokers refuse the credentials, or librdkafka the properties.
-    :raises TransientError: the brokers do not answer, do not have a chunk's start any more, the log ends before a chunk
-        does, or what comes is damaged.
+    :param group: the group for authorization; the consumer neither joins it nor commits.
+    :param chunks: chunks of the same topic must be adjacent.
+    :param patience: seconds without progress until the reader checks that the brokers answer.
+    :raises PermanentError: the brokers refuse the credentials, or librdkafka refuses the properties.
+    :raises TransientError: the brokers do not answer, or have lost a chunk's start; the log ends before a chunk; or
+        records arrive damaged.
     """
     complaints = Complaints(properties["bootstrap.servers"])
     to_batch = record_batch if settings.content == "record" else value_batch
-    # A consumer that is given another topic than its first learns of it by a timer, a second later.
+    # A consumer per topic: librdkafka takes a second to notice an assignment to a new topic.
     for _, of_topic in groupby(chunks, key=lambda chunk: chunk.topic):
         some = list(of_topic)
         with _seldom_collecting(), closing(Consumer(properties, group, some, settings, complaints)) as consumer:
@@ -95,7 +95,7 @@ def _read(
             _require_place(wanted, chunk)
             place.offset = wanted[-1].offset() + 1
             if not ended:
-                # Before anybody does anything with them: librdkafka goes on meanwhile.
+                # Before the records are processed: librdkafka prefetches in the meantime.
                 consumer.hold_less(place, uncounted / len(messages))
             yield from to_batches(wanted, to_batch)
             enough = min(BATCH, 8 * enough, 1 + BATCH_BYTES * len(messages) // (counted + uncounted + 1))
@@ -108,7 +108,7 @@ def _read(
             damaged += again.code() == KafkaError._BAD_MSG
             if damaged == DAMAGED_TRIES:
                 raise translate(again, f"read {chunk}", brokers)
-            # librdkafka would go on behind the damaged set, or not at all.
+            # librdkafka would continue after the damaged batch, or stop.
             consumer.read_from(place)
         if refusal := complaints.refusal(time.monotonic() - silent_since):
             raise complaints.translate(refusal, f"read {chunk}")
@@ -119,10 +119,10 @@ def _read(
 
 
 def _take(consumer: Consumer, number: int, sample: int = 1) -> tuple[list[Any], int, int]:
-    """So many messages; fewer at a pause, at the log's end, after a message that is an error, or when they are large.
-    And the bytes that librdkafka counts, and those that it does not, as `held_bytes` says.
+    """Up to `number` messages, fewer at a pause, at the log's end, after an error, or if they are large; and the two
+    numbers of `held_bytes`.
 
-    librdkafka waits for as many as it is asked for, and a chunk may have fewer records than offsets.
+    In rounds: librdkafka would wait for all `number` messages, and a chunk may have fewer records than offsets.
     """
     messages: list[Any] = []
     counted = uncounted = 0
@@ -138,9 +138,9 @@ def _take(consumer: Consumer, number: int, sample: int = 1) -> tuple[list[Any], 
 
 @contextmanager
 def _seldom_collecting() -> Iterator[None]:
-    """Look for cycles less often: thousands of messages at a time make Python look all the time, and they have none.
+    """Run Python's garbage collector less often: thousands of messages trigger it all the time, and have no cycles.
 
-    A third of the CPU at 140 bytes a record.
+    Saves a third of the CPU at 140 bytes a record.
     """
     before = gc.get_threshold()
     gc.set_threshold(100_000, 20, 100)
@@ -151,7 +151,7 @@ def _seldom_collecting() -> Iterator[None]:
 
 
 def _require_life(consumer: Consumer, chunk: Chunk, brokers: str, silences: int, patience: float) -> None:
-    """:raises TransientError: there is no reason to wait for more of the chunk."""
+    """:raises TransientError: waiting is useless: the brokers do not answer, or the log ends before the chunk."""
     try:
         if silences < PATIENCES:
             partition = confluent_kafka.TopicPartition(chunk.topic, chunk.partition)
@@ -160,7 +160,7 @@ def _require_life(consumer: Consumer, chunk: Chunk, brokers: str, silences: int,
                 return
             raise TransientError(
                 f"the log of {chunk.name} at {brokers} ends at {end}, before the end of {chunk}: its leader has to "
-                "catch up, or the log was truncated (an unclean leader election) after the run was planned"
+                "catch up, or an unclean leader election truncated the log after the run was planned"
             )
     except confluent_kafka.KafkaException:
         pass
@@ -170,9 +170,9 @@ def _require_life(consumer: Consumer, chunk: Chunk, brokers: str, silences: int,
 
 
 def _inside(messages: list[Any], chunk: Chunk, brokers: str) -> tuple[list[Any], bool, KafkaError | None]:
-    """The messages of the chunk up to where librdkafka has to begin again; whether the chunk's end has been reached, by
-    a later record or by the end of the log; and why to begin again: records that came damaged, or are gone behind the
-    chunk."""
+    """The messages of the chunk; whether they reach the chunk's end, by a later record or the end of the log; and an
+    error after which the consumer has to be assigned again: a damaged record batch, or missing offsets after the chunk.
+    """
     last = messages[-1]
     if not any(map(Message.error, messages)) and last.offset() < chunk.end - 1:
         return messages, False, None
@@ -183,7 +183,7 @@ def _inside(messages: list[Any], chunk: Chunk, brokers: str) -> tuple[list[Any],
         if code is None and message.offset() < chunk.end:
             wanted.append(message)
         elif wanted and wanted[-1].offset() == chunk.end - 1:
-            # Whatever else it is, it is about what is behind the chunk.
+            # The chunk is complete: any further message concerns later offsets.
             break
         elif code in _NOTHING_BEFORE and (message.offset() or 0) >= chunk.end:
             return wanted, True, None
@@ -195,11 +195,11 @@ def _inside(messages: list[Any], chunk: Chunk, brokers: str) -> tuple[list[Any],
             if message.partition() != chunk.partition:
                 continue
             if message.offset() >= chunk.end:
-                # What was fetched behind this chunk, or behind the chunk before, is gone. librdkafka has stopped there.
+                # Prefetched offsets after this chunk, or after the one before, are gone, and librdkafka has stopped.
                 return wanted, False, error
             raise TransientError(
-                f"Kafka does not have the start of {chunk} any more: retention overtook the run while it was read; "
-                "the next attempt sees what is left, and `policies.lost_offsets` decides"
+                f"Kafka does not have the start of {chunk} any more: retention overtook the run while it was reading; "
+                "the next attempt reads what is left, and `policies.lost_offsets` decides"
             )
         elif not error.retriable():
             raise translate(error, f"read {chunk}", brokers)
@@ -207,10 +207,10 @@ def _inside(messages: list[Any], chunk: Chunk, brokers: str) -> tuple[list[Any],
 
 
 def _require_place(messages: list[Any], chunk: Chunk) -> None:
-    """:raises IntegrityError: librdkafka gave records of another partition, which would be archived as this one's."""
+    """:raises IntegrityError: librdkafka gave records of another partition."""
     for message in (messages[0], messages[-1]):
         if (message.topic(), message.partition()) != chunk.name:
             raise IntegrityError(
-                f"a record of {message.topic()}[{message.partition()}] came while reading {chunk}. Nothing of this "
+                f"got a record of {message.topic()}[{message.partition()}] while reading {chunk}. Nothing of this "
                 "chunk is stored; this is a fault of the reader, please report it."
             )

@@ -1,4 +1,4 @@
-"""What a stage is, and what it may say of records that it leaves out."""
+"""The interface of a stage, and the marks with which a stage leaves records out."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -11,22 +11,22 @@ from kafka_archiver.errors import IntegrityError
 
 
 class Marks:
-    """The offsets that a stage leaves out of one batch. There is no other way to leave one out."""
+    """The offsets of one batch that a stage leaves out. A stage cannot leave out an offset without a mark."""
 
     def __init__(self) -> None:
         self._filtered: list[Int64s] = []
         self.rejected: dict[int, str] = {}
-        """Why of each rejected offset."""
+        """The reason, by rejected offset."""
 
     def filter(self, offsets: Int64s) -> None:
-        """Leave these records out: nobody wants them. They are counted, and stored nowhere."""
+        """Leave these records out because they are not wanted. The account counts them; no object stores them."""
         if len(offsets):
             self._filtered.append(offsets)
 
     def reject(self, reasons: Mapping[int, str]) -> None:
-        """Leave these records out: they cannot be archived. The policy `bad_record` decides what becomes of them.
+        """Leave these records out because they cannot be archived. The policy `bad_record` decides what happens then.
 
-        :param reasons: by offset, for the person who has to mend it.
+        :param reasons: the reason by offset, for the person who corrects the producer or the YAML.
         """
         self.rejected.update(reasons)
 
@@ -40,7 +40,7 @@ class Marks:
     def offsets(self) -> Int64s:
         """All marked offsets, ascending.
 
-        :raises IntegrityError: one is filtered and rejected.
+        :raises IntegrityError: an offset is both filtered and rejected.
         """
         filtered, rejected = self.filtered(), np.array(sorted(self.rejected), np.int64)
         both = np.intersect1d(filtered, rejected)
@@ -50,14 +50,14 @@ class Marks:
 
 
 class Stage(Protocol):
-    """One step between a reader and an encoder: a function, or an object that is called like one.
+    """One step between a reader and an encoder: a function or a callable object.
 
-    A batch has at least the columns `offset` and `timestamp`; its other columns are what the stages before it left. A
-    stage gives the same columns for every batch, whatever is in it. It may make several rows of a record: `offset` is
-    repeated then, and the rows stay in the order of their offsets. Rows whose offset it marks need not be left out of
-    what it gives: the runner does that. What it does to a record must not depend on the others of the batch, since
-    batches are cut anew in every attempt.
+    - A batch has at least the columns `offset` and `timestamp`, and the columns that earlier stages left.
+    - A stage returns the same columns for every batch.
+    - It may turn a record into several rows: they repeat `offset` and stay in offset order.
+    - It may return rows of marked offsets: the runner removes them.
+    - Its result for a record must not depend on other records: each attempt cuts the batches differently.
     """
 
     def __call__(self, batch: pa.RecordBatch, marks: Marks, /) -> pa.RecordBatch:
-        """The batch that the next stage gets. `batch` itself where there is nothing to do: that costs nothing."""
+        """Return the batch for the next stage; `batch` itself, at no cost, if nothing changes."""

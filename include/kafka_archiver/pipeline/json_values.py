@@ -7,12 +7,12 @@ from kafka_archiver.pipeline.base import Marks
 
 _NOT_JSON = (
     "`source.value.decode` is json, but the value is not one JSON document; "
-    "set `decode: bytes`, or correct its producer"
+    "set `decode: bytes`, or correct the producer"
 )
 
 
 def require_json(batch: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:
-    """Reject values that are not; a null value is none, and passes."""
+    """Reject values that are not one JSON document. Null values pass."""
     values = batch.column("value")
     wrong = others(values.to_pylist(), _is_utf8(values))
     if wrong:
@@ -22,7 +22,7 @@ def require_json(batch: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:
 
 
 def _is_utf8(values: pa.Array) -> bool:
-    """Whether all are, seen as a vector."""
+    """Whether all values are UTF-8, checked as a vector."""
     try:
         values.cast(pa.large_string())
     except pa.ArrowInvalid:

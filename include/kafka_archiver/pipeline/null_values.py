@@ -8,7 +8,7 @@ from kafka_archiver.pipeline.base import Marks
 
 
 def skip_null_values(batch: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:
-    """Filter them."""
+    """Filter records whose value is null."""
     values = batch.column("value")
     if values.null_count:
         marks.filter(column(batch.filter(pc.is_null(values)), "offset"))

@@ -1,4 +1,4 @@
-"""Runs the stages over the batches of a chunk, and lets none of them lose an offset."""
+"""Runs the stages on the batches of a chunk, and checks that no stage loses an offset."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -13,16 +13,16 @@ from kafka_archiver.pipeline.rows import rows_where
 
 
 class Passed(NamedTuple):
-    """What has become of a batch: the rows to archive, and why of each rejected offset."""
+    """The result for a batch: the rows to archive, and the reason by rejected offset."""
 
     kept: pa.RecordBatch
     rejected: Mapping[int, str]
 
 
 class Runner:
-    """Counts the offsets of a chunk by what becomes of them.
+    """Runs the stages and counts the results.
 
-    `archived`, `filtered` and `rejected` are offsets, `rows` are what the archived ones have become: a record may be
+    `archived`, `filtered` and `rejected` count offsets. `rows` counts the rows of archived records: a record may become
     several rows.
     """
 
@@ -31,9 +31,9 @@ class Runner:
         self._stages = stages
 
     def run(self, batch: pa.RecordBatch) -> Passed:
-        """Take a batch that is not empty, as the reader gave it: offsets strictly increasing.
+        """Run all stages on a batch that is not empty, with strictly increasing offsets.
 
-        :raises IntegrityError: a stage has lost an offset, or made one up.
+        :raises IntegrityError: a stage has lost an offset, or returned an unknown one.
         """
         rejected: dict[int, str] = {}
         filtered = 0
@@ -55,29 +55,29 @@ class Runner:
 
 
 def _settled(stage: Stage, before: pa.RecordBatch, after: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:
-    """What a stage gave, without the offsets that it marked; all others are there, in their order."""
+    """The stage's result without the marked offsets, after the check that all other offsets are there, in order."""
     given = _offsets(stage, after)
     was = column(before, "offset")
     if not marks and np.array_equal(given, was):
         return after
     if len(given) > 1 and (given[1:] < given[:-1]).any():
-        raise _fault(stage, "gave rows that are not in the order of their offsets")
+        raise _fault(stage, "returned rows that are not in offset order")
     try:
         marked = marks.offsets()
     except IntegrityError as error:
-        raise _fault(stage, f"went wrong: {error}") from error
+        raise _fault(stage, f"failed: {error}") from error
     stays = ~np.isin(given, marked)
     was, now = np.unique(was), np.union1d(given, marked)
     if not np.array_equal(was, now):
         lost, made = np.setdiff1d(was, now), np.setdiff1d(now, was)
-        what = f"lost offset {lost[0]} without a mark" if len(lost) else f"made up offset {made[0]}"
+        what = f"lost offset {lost[0]} without a mark" if len(lost) else f"returned unknown offset {made[0]}"
         raise _fault(stage, what)
     return after if stays.all() else rows_where(after, stays)
 
 
 def _offsets(stage: Stage, batch: pa.RecordBatch) -> Int64s:
     if "offset" not in batch.schema.names or batch.schema.field("offset").type != pa.int64():
-        raise _fault(stage, "gave a batch without a column `offset` of 64-bit integers")
+        raise _fault(stage, "returned a batch without a column `offset` of 64-bit integers")
     return column(batch, "offset")
 
 

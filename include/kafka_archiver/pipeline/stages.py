@@ -1,4 +1,4 @@
-"""The one list of stages, in their order, as a plan's settings have it."""
+"""The list of stages that a plan's settings need, in order."""
 
 from collections.abc import Collection
 
@@ -15,7 +15,7 @@ from kafka_archiver.plan import Settings
 
 
 def stages_of(settings: Settings) -> list[Stage]:
-    """All that happens to records between the reader and the encoders."""
+    """The stages between the reader and the encoders."""
     columns = [name for name in SCHEMAS[settings.content].names if name not in PLACE]
     found: list[Stage] = []
     if settings.null_value == "skip":
@@ -31,11 +31,11 @@ def stages_of(settings: Settings) -> list[Stage]:
 
 
 class Select:
-    """Takes the columns that are archived: readers give more where dead letters need more."""
+    """Keeps the columns that are archived. Readers give further columns if dead letters need them."""
 
     def __init__(self, columns: Collection[str]) -> None:
         self._columns = list(columns)
 
     def __call__(self, batch: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:  # noqa: ARG002 - it leaves none out
-        """The same records."""
+        """Keep all records."""
         return batch if batch.schema.names == self._columns else batch.select(self._columns)

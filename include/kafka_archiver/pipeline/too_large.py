@@ -1,4 +1,4 @@
-"""`source.max_value_bytes`: no value is longer."""
+"""`source.max_value_bytes`: rejects longer values."""
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -8,13 +8,13 @@ from kafka_archiver.pipeline.base import Marks
 
 
 class TooLarge:
-    """Rejects values of more than `limit` bytes; a null value has no length."""
+    """Rejects values of more than `limit` bytes. Null values pass."""
 
     def __init__(self, limit: int) -> None:
         self._limit = int64s([limit], 1)[0]
 
     def __call__(self, batch: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:
-        """Look at the lengths alone."""
+        """Check the lengths."""
         lengths = pc.binary_length(batch.column("value"))
         rows = pc.indices_nonzero(pc.greater(lengths, self._limit))
         if len(rows):
@@ -25,5 +25,5 @@ class TooLarge:
     def _reason(self, length: int) -> str:
         return (
             f"the value has {length:,} bytes, and `source.max_value_bytes` was {self._limit.as_py():,} when the run "
-            "was planned (a higher limit is for later plans)"
+            "was planned (a higher limit applies to later plans)"
         )

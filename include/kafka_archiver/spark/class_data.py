@@ -1,8 +1,7 @@
-"""Spark's classes as a class-data archive of Java, which saves each job's JVM the work of reading and checking them.
+"""A Java class-data archive of Spark's classes, so that each job's JVM does not have to read and verify them.
 
-`python -m kafka_archiver.spark.class_data FILE` makes one (65 MB) for this machine's Java and Spark, and prints the
-settings with which spark-submit uses it. Java looks at it only while Java itself and the jars are those it was made
-with; else it starts as without.
+`python -m kafka_archiver.spark.class_data FILE` makes an archive (65 MB) for this machine's Java and Spark, and prints
+the settings for spark-submit. Java ignores the archive if Java or the jars have changed since.
 """
 
 import os
@@ -16,41 +15,41 @@ from pathlib import Path
 
 from kafka_archiver.errors import PermanentError
 
-# Of what the native reader makes Spark do, a task without work.
+# The Spark job of the native reader, with an empty task.
 _JOB = """from pyspark import SparkContext
 SparkContext.getOrCreate().parallelize([1], 1).mapPartitions(list).collect()
 """
-# Java warns on standard output, of a stale archive at each start.
+# Java prints warnings on standard output, for a stale archive at each start.
 _SILENT = "-Xlog:cds*=off"
-# And without files in /tmp.
+# Also without files in /tmp.
 _QUICK = "-XX:-UsePerfData -XX:TieredStopAtLevel=1"
 
 
 def driver_class_path(spark: Path) -> str:
-    """What `spark.driver.extraClassPath` has to begin with.
+    """The text that `spark.driver.extraClassPath` has to begin with.
 
-    Java takes no class-data archive while a directory with files comes before the last jar with a class in it, and
-    Spark's directory of settings comes before its jars. So they are named before it.
+    Java uses no class-data archive if a directory with files is before the jars in the class path. Spark puts its conf
+    directory there, so `extraClassPath` names the jars before it.
     """
     return f"{spark}/jars/*"
 
 
 def java_options(file: Path) -> str:
-    """What `spark.driver.defaultJavaOptions` has to hold."""
+    """The options that `spark.driver.defaultJavaOptions` has to have."""
     return f'"-XX:SharedArchiveFile={file}" {_SILENT}'
 
 
 def make(file: Path, spark: Path) -> None:
-    """Write the archive, by a job without work in a JVM of its own. An older one is replaced when all has worked.
+    """Write the archive with an empty job in a new JVM. Replaces an older archive at the end.
 
-    :param spark: where Spark is installed (SPARK_HOME).
-    :raises PermanentError: it did not work; with the end of what Spark said.
+    :param spark: Spark's directory (SPARK_HOME).
+    :raises PermanentError: a command failed; the message has the end of its output.
     """
     with tempfile.TemporaryDirectory(dir=file.parent) as name:
         folder = Path(name)
         made, program, settings = folder / "made.jsa", folder / "job.py", folder / "conf"
         program.write_text(_JOB)
-        # Without the settings of others: they may name a class path or an archive.
+        # An empty conf directory: the usual settings may have a class path or an archive.
         settings.mkdir()
         environment = {
             **os.environ,
@@ -66,7 +65,7 @@ def make(file: Path, spark: Path) -> None:
         conf = {**local, "spark.driver.extraClassPath": driver_class_path(spark)}
         command = [str(spark / "bin" / "spark-submit"), "--master", "local[1]"]
         command += [part for key, value in conf.items() for part in ("--conf", f"{key}={value}")]
-        # Without a proof that Java takes it, a damaged one would end every later JVM.
+        # The second command proves that Java accepts the archive: a damaged one would end every later JVM.
         for options, arguments in (
             (f'"-XX:ArchiveClassesAtExit={made}"', [str(program)]),
             (f'"-XX:SharedArchiveFile={made}" -Xshare:on', ["--version"]),
@@ -86,17 +85,17 @@ def make(file: Path, spark: Path) -> None:
 
 
 def installed_spark() -> Path:
-    """SPARK_HOME, else the one that came with PySpark."""
+    """SPARK_HOME, else the directory of PySpark."""
     if home := os.environ.get("SPARK_HOME"):
         return Path(home)
     found = find_spec("pyspark")
     if found is None or found.origin is None:
-        raise PermanentError("no Spark was found: install PySpark (pip install pyspark) or set SPARK_HOME")
+        raise PermanentError("Spark not found: install PySpark (pip install pyspark) or set SPARK_HOME")
     return Path(found.origin).parent
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Make one, and say how to use it. Returns the exit code."""
+    """Make an archive, and print how to use it. Returns the exit code."""
     if len(arguments) != 1:
         sys.stderr.write("usage: python -m kafka_archiver.spark.class_data FILE\n")
         return 2
@@ -108,7 +107,7 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"error: {error}\n")
         return 1
     sys.stdout.write(
-        f"{file} is made. In spark-defaults.conf, or in an archive's spark.conf:\n"
+        f"Wrote {file}. Set in spark-defaults.conf, or in an archive's spark.conf:\n"
         f"spark.driver.extraClassPath {driver_class_path(spark)}\n"
         f"spark.driver.defaultJavaOptions {java_options(file)}\n"
     )

@@ -1,4 +1,4 @@
-"""The engine: writes the chunks of a plan in Spark's tasks, by the native reader or by Spark's Kafka source."""
+"""The engine: writes the chunks of a plan in Spark tasks, with the native reader or Spark's Kafka source."""
 
 import logging
 import os
@@ -23,7 +23,7 @@ from kafka_archiver.writer.result import ChunkResult, Limits
 
 log = logging.getLogger(__name__)
 SESSION = {
-    # The size of an Arrow batch is computed anew for every row, at a cost that grows with its rows.
+    # Spark computes the size of an Arrow batch again for every row, at a cost that grows with the batch.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
@@ -32,7 +32,7 @@ SESSION = {
 
 
 class SparkEngine:
-    """Spark, started only when there is something to read; one action a run.
+    """Writes chunks with Spark, in one action a run. Starts Spark on the first `write`.
 
     :param url, options: the store.
     :param kafka: librdkafka's client properties.
@@ -44,10 +44,10 @@ class SparkEngine:
         self._url, self._options, self._kafka, self._limits, self._reader = url, options, kafka, limits, reader
 
     def write(self, plan: Plan, chunks: Sequence[Chunk], bad_record: BadRecord) -> list[ChunkResult]:
-        """Write the chunks' objects, invisible until somebody completes them.
+        """Write the chunks' objects, which are invisible until their uploads are completed.
 
-        :param chunks: of the plan, each from where the log still has it.
-        :raises ArchiverError: nothing was written then.
+        :param chunks: the plan's chunks, without offsets that the log has lost.
+        :raises ArchiverError: the job failed; all its uploads are aborted.
         """
         context = session(plan.archive).sparkContext if self._reader == "spark" else spark_context(plan.archive)
         done = count(1)
@@ -56,7 +56,7 @@ class SparkEngine:
             if isinstance(outcome, ChunkResult):
                 log.info("chunk %d of %d: %s", next(done), len(chunks), describe(outcome, seconds))
             else:
-                # What the other tasks would still write would be thrown away.
+                # End the job early: its other results would be thrown away.
                 context.cancelAllJobs()
 
         collected = context.accumulator([], Collected(report))
@@ -75,7 +75,7 @@ class SparkEngine:
         return results(outcomes)
 
     def _by_frame(self, plan: Plan, chunks: Sequence[Chunk], sink: Sink) -> list[Outcome]:
-        """What becomes of the chunks when Spark's source reads them."""
+        """Write the chunks with Spark's Kafka source."""
         settings = read_settings(plan.settings, sink.bad_record)
         frame = chunks_frame(session(plan.archive), chunks, settings, self._kafka)
         written = frame.mapInArrow(sink.write_frame, "task int, result binary")
@@ -87,13 +87,13 @@ class SparkEngine:
 
 
 def tries(context: SparkContext) -> int:
-    """How often Spark tries a task: on one machine once, unless its master says otherwise (`local[2,4]`)."""
+    """How often Spark tries a task: once with a local master, unless the master has a number (`local[2,4]`)."""
     local = re.fullmatch(r"local(?:\[[^,\]]+(?:,\s*(\d+)\s*)?\])?", str(context.master))
     return int(local[1] or 1) if local else int(str(context.getConf().get("spark.task.maxFailures", "4")))
 
 
 def session(archive: str) -> SparkSession:
-    """The Spark session of a job; what spark-submit was told goes before our defaults."""
+    """The Spark session of a job. Settings of spark-submit have precedence over our defaults."""
     builder = SparkSession.builder.appName(f"archive {archive}")
     told = _told()
     settings = SESSION if _room_for_sockets(told) else {**SESSION, "spark.python.unix.domain.socket.enabled": "false"}
@@ -103,18 +103,18 @@ def session(archive: str) -> SparkSession:
 
 
 def spark_context(archive: str) -> SparkContext:
-    """Spark without SQL: all that the native reader needs, and a fraction of a session's start."""
+    """Spark without SQL: enough for the native reader, and much faster to start than a session."""
     told = _told()
     return SparkContext.getOrCreate(told.setAll(list(local_dirs(told).items())).setAppName(f"archive {archive}"))
 
 
 def _told() -> SparkConf:
-    """What spark-submit was told. Before Python is connected to its JVM it would seem to be nothing."""
+    """The settings of spark-submit. Without a connection to the JVM, SparkConf would be empty."""
     SparkContext._ensure_initialized()
     return SparkConf()
 
 
 def _room_for_sockets(told: SparkConf) -> bool:
-    """Whether a socket's path can be below the temporary directory: it may have 107 bytes, of which Spark adds 42."""
+    """Whether the path of a socket in the temporary directory fits the limit of 107 bytes, of which Spark adds 42."""
     place = SparkContext._jvm.java.lang.System.getProperty("java.io.tmpdir")  # type: ignore[union-attr]
     return told.contains("spark.python.unix.domain.socket.dir") or len(os.fsencode(place)) <= 65

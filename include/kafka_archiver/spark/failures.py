@@ -1,6 +1,6 @@
-"""What failed inside Spark itself, as an error of ours, and as the job's exit code.
+"""Translates failures of Spark and Java to our errors, and errors to the job's exit code.
 
-Our own errors come out of its tasks as values (spark/sink.py); Spark's and Java's are text inside its exception.
+Our own errors leave tasks as values (spark/sink.py); Spark's and Java's are text in an exception.
 """
 
 import re
@@ -14,14 +14,14 @@ _DATA_LOSS = re.compile(r"OffsetOutOfRange|failOnDataLoss|Some data may have bee
 _DAMAGED = re.compile(r"CorruptRecordException|KafkaException: Received exception when fetching|Record is corrupt")
 _FAR = re.compile(r"topic (\S+) partition (\d+) offset (\d+) has timestamp value (-?\d+) that overflows")
 _NO_MEMORY = re.compile(r"java\.lang\.OutOfMemoryError(?:: [\w ]+)?")
-# What a JVM of Spark's exits with when its memory is full.
+# The exit code of a Spark JVM that is out of memory.
 OUT_OF_MEMORY_EXIT = 52
-# By a broker, or by the identity provider that has the tokens. librdkafka is asked before, so it is seldom seen.
+# A refusal by a broker or the identity provider. Seldom seen here: librdkafka connects before Spark does.
 _REFUSED = re.compile(r"(?:Sasl|Ssl)AuthenticationException: .*|The response code 4\d\d .* token endpoint response")
 
 
 def understand(error: Exception) -> Exception:
-    """The error of ours that an exception of Spark's means; the exception itself when it means none."""
+    """Our error for an exception of Spark; the exception itself if it is unknown."""
     if isinstance(error, ArchiverError):
         return error
     text = str(error)
@@ -33,34 +33,34 @@ def understand(error: Exception) -> Exception:
             "year 294247); set `source.reader: native`, which stores it as it is"
         )
     if _DAMAGED.search(text):
-        return TransientError("what the brokers sent was damaged on the way (its checksum is wrong)")
+        return TransientError("a record batch from the brokers arrived damaged (its checksum is wrong)")
     if _DATA_LOSS.search(text):
         return TransientError(
-            "Kafka removed records while they were being read (retention overtook the run); the next attempt sees "
-            "what is left, and `policies.lost_offsets` decides what becomes of the rest"
+            "Kafka removed records while they were being read (retention overtook the run); the next attempt reads "
+            "what is left, and `policies.lost_offsets` decides about the rest"
         )
     return out_of_memory(text) or error
 
 
 def out_of_memory(text: str) -> PermanentError | None:
-    """What to do when the text says that a JVM's memory was full; None when it does not."""
+    """The error if the text shows that a JVM ran out of memory; else None."""
     found = _NO_MEMORY.search(text)
     return found and PermanentError(
         f"Spark's JVM ran out of memory ({found[0]}): records of many megabytes take several times their size there. "
-        "Set `source.reader: native`, whose records never cross the JVM, or give it more by `spark.conf`: "
+        "Set `source.reader: native`, whose records never cross the JVM, or give the JVM more memory by `spark.conf`: "
         "spark.executor.memory, and spark.driver.memory where the driver is the executor"
     )
 
 
 def exit_code(error: Exception) -> int:
-    """What the job exits with, so that Airflow knows whether to try again."""
+    """The job's exit code, by which Airflow decides about a retry."""
     if isinstance(error, TransientError):
         return TRANSIENT_EXIT
     return PERMANENT_EXIT if isinstance(error, ArchiverError) else UNKNOWN_EXIT
 
 
 def one_line(error: Exception) -> str:
-    """The cause in one line, the innermost one where Spark nests them."""
+    """The error in one line; of nested causes, the innermost one."""
     causes = _CAUSE.findall(str(error))
     text = ": ".join(causes[-1]) if causes else f"{type(error).__name__}: {error}"
     return MARK + " ".join(text.split())[:2000]

@@ -1,6 +1,6 @@
-"""Where Spark puts its own files when somebody has chosen the place: there, in directories that killed jobs leave too.
+"""Spark's own files, if `spark.local.dir` is set: in locked directories there, which later jobs remove after a kill.
 
-Without such a choice they are below the driver's temporary directory, which the task `archive` makes for each job.
+Without the setting they are below the driver's temporary directory, which the task `archive` makes for each job.
 """
 
 import atexit
@@ -17,14 +17,14 @@ _SETTING = "spark.local.dir"
 
 
 def local_dirs(told: SparkConf) -> dict[str, str]:
-    """Settings for the Spark context that this process is about to start.
+    """Settings for the Spark context that this process will start.
 
-    The directories are gone when the process has ended, and with the next such job of this machine if it was killed.
+    The process removes the directories at its end; after a kill, the next job on this machine removes them.
 
-    :param told: what spark-submit was told.
+    :param told: the settings of spark-submit.
     """
     chosen = told.get(_SETTING)
-    # Of an executor's machine, and of a driver's in cluster mode, the cluster's manager takes care.
+    # The cluster manager cleans up executors, and the driver in cluster mode.
     elsewhere = told.get("spark.submit.deployMode") == "cluster" or "SPARK_LOCAL_DIRS" in os.environ
     if chosen is None or elsewhere or SparkContext._active_spark_context:
         return {}
@@ -38,5 +38,5 @@ def _ours(chosen: str, held: ExitStack) -> str:
         Path(chosen).mkdir(parents=True, exist_ok=True)
         return str(held.enter_context(working_directory(Path(chosen))))
     except (OSError, TransientError):
-        # Spark says so, and goes on with another if there is one.
+        # Spark reports the error itself, and uses another directory of the list.
         return chosen

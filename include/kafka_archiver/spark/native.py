@@ -1,4 +1,4 @@
-"""The native reader as a Spark job: tasks of one large or many small chunks, whose records never cross the JVM."""
+"""The native reader as a Spark job: a task has one large or several small chunks; records never cross the JVM."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
@@ -12,10 +12,10 @@ from kafka_archiver.spark.sink import Sink, results, unpacked
 from kafka_archiver.store import open_store
 from kafka_archiver.writer.commit import abort
 
-# What a chunk costs beside its offsets, in offsets: the requests for its objects, however few the records.
+# The fixed cost of a chunk, counted in offsets: the requests for its objects.
 CHUNK_COST = 2_000
-# So much makes a task. A second Python worker costs a CPU second to start, as much as a hundred thousand records; but
-# these may be large, so a few tasks for each core come first.
+# The size of a task, in offsets. A further Python worker costs a CPU second to start, as much as 100,000 records; but
+# records may be large, so there are at least a few tasks for each core.
 SMALLEST_TASK, LARGEST_TASK = 10_000, 100_000
 TASKS_A_CORE = 8
 
@@ -23,9 +23,9 @@ TASKS_A_CORE = 8
 def write_natively(
     context: SparkContext, chunks: Sequence[Chunk], properties: Mapping[str, str], sink: Sink
 ) -> list[bytes]:
-    """Read and write the chunks. Returns what the sink returned for each, and of a task that failed its failure.
+    """Read and write the chunks. Returns the sink's result of each chunk, and the failure of a failed task.
 
-    :param chunks: each from where the log still has it.
+    :param chunks: without offsets that the log has lost.
     :param properties: librdkafka's client properties.
     """
     settings = read_settings(sink.plan.settings, sink.bad_record)
@@ -42,7 +42,7 @@ def write_natively(
         except BaseException as error:
             if failure := sink.failure(error):
                 return [*written, failure]
-            # The driver learns of a chunk only when its task ends without an exception.
+            # The driver does not get the results of a task that raises an exception: abort their uploads here.
             abort(results(unpacked(written)), open_store(sink.url, sink.options))
             raise
         return written
@@ -52,9 +52,9 @@ def write_natively(
 
 
 def share(chunks: Sequence[Chunk], cores: int) -> list[list[Chunk]]:
-    """The chunks of each task, the largest task first: one large chunk, or small ones in their order.
+    """The chunks of each task, the largest task first: one large chunk, or small chunks in order.
 
-    :param cores: how many tasks Spark runs at a time, as far as it knows; it learns of a cluster's executors late.
+    :param cores: parallel tasks by Spark's `defaultParallelism`; may be too low before all executors have registered.
     """
     total = sum(map(_cost, chunks))
     enough = min(LARGEST_TASK, max(SMALLEST_TASK, total // (TASKS_A_CORE * cores)))

@@ -1,4 +1,4 @@
-"""What both readers have in common. Knows no Spark."""
+"""Code for both readers, without Spark."""
 
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.manifest import ChunkAccount
@@ -8,14 +8,14 @@ from kafka_archiver.writer.result import ChunkResult
 
 
 def read_settings(settings: Settings, bad_record: BadRecord) -> Settings:
-    """What readers have to deliver: a dead letter has all that Kafka had, whatever the objects have."""
+    """The settings for readers: dead letters need all columns of a record, also if objects do not."""
     return settings.model_copy(update={"content": "record"} if bad_record == "dead_letter" else {})
 
 
 def whole_chunk(plan: Plan, name: TopicPartition, offset: int) -> Chunk:
-    """The whole chunk that an offset is in.
+    """The plan's chunk that has this offset.
 
-    :raises IntegrityError: the plan does not have it.
+    :raises IntegrityError: no chunk has it.
     """
     chunk = plan.chunk_of(name, offset)
     if chunk is None:
@@ -24,12 +24,12 @@ def whole_chunk(plan: Plan, name: TopicPartition, offset: int) -> Chunk:
 
 
 def nothing_there(chunk: Chunk) -> ChunkResult:
-    """The result of a chunk in which no record was found."""
+    """The result of a chunk without records."""
     return ChunkResult(account=ChunkAccount.nothing_there(chunk), objects=())
 
 
 def describe(result: ChunkResult, seconds: float) -> str:
-    """A chunk that is written, in a few words."""
+    """A log line for a written chunk."""
     count = result.account.archived
     return (
         f"{result.chunk}: {count:,} records in {len(result.objects)} objects, "

@@ -1,7 +1,7 @@
-"""Sink: hands each Spark task's batches to the writer, and the writer's results to the driver.
+"""Sink: gives each Spark task's batches to the writer, and the writer's results to the driver.
 
-What fails a task comes to the driver as a value too. An exception would be text there, and Spark would make a cluster
-try three times more what no further try can mend.
+The error of a failed task comes to the driver as a value too. An exception would become text, and Spark would retry
+permanent errors three times.
 """
 
 import logging
@@ -31,23 +31,23 @@ from kafka_archiver.writer.result import ChunkResult, Limits, WriteJob
 log = logging.getLogger(__name__)
 # The columns that `Sink.write_frame` yields.
 FRAME = ["task", "result"]
-# What a task says of a chunk, with the seconds it took; the last thing it says may be a failure.
+# A task's result for a chunk; its last result may be a failure.
 Outcome = ChunkResult | Failure
 Report = Callable[[Outcome, float], None]
 
 
 class Collected(AccumulatorParam[list[bytes]]):
-    """Pickled outcomes with their seconds, on the driver as soon as their task has ended without an exception.
+    """Pickled outcomes with their seconds. The driver gets them when a task ends without an exception.
 
-    For reports, to end the job early, and to clean up after a failure. What counts is what the action returns: Spark
-    takes that from exactly one attempt of each task.
+    For progress reports, to end the job early, and to clean up after a failure. The results that count are those of the
+    action: Spark takes them from exactly one attempt of each task.
     """
 
     def __init__(self, report: Report) -> None:
         self._report = report
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Executors only add to a list; what the driver does with it stays there.
+        # Executors only append; the report function stays in the driver.
         return (Collected, (_silent,))
 
     def zero(self, value: list[bytes]) -> list[bytes]:  # noqa: ARG002 - Spark's signature
@@ -65,24 +65,24 @@ def _silent(_: Outcome, __: float) -> None:
 
 
 def unpacked(pickled: Iterable[bytes]) -> list[Outcome]:
-    """What tasks have said."""
+    """The outcomes of tasks, without their seconds."""
     return [pickle.loads(item)[0] for item in pickled]
 
 
 def results(outcomes: Iterable[Outcome]) -> list[ChunkResult]:
-    """Of the chunks that are written."""
+    """The results of written chunks."""
     return [outcome for outcome in outcomes if isinstance(outcome, ChunkResult)]
 
 
 def failed(outcomes: Iterable[Outcome]) -> ArchiverError | None:
-    """What failed: rather what no further try can mend."""
+    """The error of a failed task; a permanent error rather than a transient one."""
     errors = [outcome.error() for outcome in outcomes if isinstance(outcome, Failure)]
     return min(errors, key=lambda error: isinstance(error, TransientError), default=None)
 
 
 @dataclass(frozen=True)
 class Sink:
-    """Writes chunks in Spark's tasks. Pickles.
+    """Writes chunks in Spark tasks. Can be pickled.
 
     :param tries: how often Spark tries a task.
     """
@@ -96,7 +96,7 @@ class Sink:
     tries: int
 
     def begin(self) -> None:
-        """To be called by each task before it reads.
+        """Check this process. Each task calls this before it reads.
 
         :raises PermanentError: the libraries of this process would write other bytes.
         """
@@ -110,10 +110,10 @@ class Sink:
         return self._tell(result, time.monotonic() - started)
 
     def failure(self, error: BaseException) -> bytes | None:
-        """What a task returns instead of raising an error of ours. None: it is to raise it.
+        """What a task returns instead of raising the error. None: the task must raise it.
 
-        Another try of Spark's may be on another machine, and spares what other tasks have written: so a transient error
-        is raised, but for the last time.
+        A task raises a transient error, except in its last attempt: Spark's retry may run on another machine, and keeps
+        the results of other tasks.
         """
         context = TaskContext.get()
         another = context is not None and context.attemptNumber() + 1 < self.tries
@@ -128,10 +128,10 @@ class Sink:
         return pickled
 
     def write_frame(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """For `mapInArrow` over `source.chunks_frame`: the one chunk that the task's batches are of.
+        """For `mapInArrow` on `source.chunks_frame`: write the chunk of this task.
 
-        Yields a row: the task's number, and in column `result` what `write` or `failure` returned; null for a chunk
-        without records, of which nothing here says which it is.
+        Yields one row: the task's number, and in column `result` the value of `write` or `failure`; null for a chunk
+        without records, which the task cannot identify.
         """
         try:
             result = self._write_some(batch for batch in batches if batch.num_rows)
@@ -140,7 +140,7 @@ class Sink:
             if result is None:
                 raise
         context = TaskContext.get()
-        assert context is not None, "not in a task of Spark's"
+        assert context is not None, "not in a Spark task"
         yield pa.record_batch([pa.array([context.partitionId()], pa.int32()), pa.array([result], pa.binary())], FRAME)
 
     def _write_some(self, batches: Iterator[pa.RecordBatch]) -> bytes | None:
@@ -159,12 +159,12 @@ def _place(batch: pa.RecordBatch, row: int = 0) -> tuple[TopicPartition, int]:
 
 
 def _only(batch: pa.RecordBatch, name: TopicPartition) -> pa.RecordBatch:
-    """The batch without the columns that say where it is from; with `UNREAD`, where a time is not the record's own.
+    """The batch without topic and partition; with `UNREAD` if Spark changed a timestamp.
 
-    All of a task's records are of one partition.
+    :raises IntegrityError: the task has records of another partition.
     """
     if not _place(batch)[0] == _place(batch, -1)[0] == name:
-        raise IntegrityError(f"Spark mixed partitions in one task: found others beside {name}")
+        raise IntegrityError(f"Spark mixed partitions in one task: found records of others than {name}")
     batch = batch.drop_columns(["topic", "partition"])
     times = column(batch, "timestamp")
     old = times < SPARK_TIMES[0]
@@ -176,9 +176,9 @@ def _only(batch: pa.RecordBatch, name: TopicPartition) -> pa.RecordBatch:
 
 
 def _why(batch: pa.RecordBatch, row: int) -> dict[str, str]:
-    """What `UNREAD` says of a record with an old time."""
+    """The value of `UNREAD` for a record with an old timestamp."""
     headers = batch.column("headers")[row].as_py() if "headers" in batch.schema.names else None
-    # It has put this for what is not UTF-8, which the native reader cannot read.
+    # Spark replaces invalid UTF-8 in header keys by U+FFFD; the native reader cannot read such headers.
     readable = not any("\ufffd" in header["key"] for header in headers or ())
     return {
         "column": "timestamp",

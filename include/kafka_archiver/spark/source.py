@@ -1,7 +1,7 @@
 """Source: the chunks of a plan as one DataFrame, read with Spark's Kafka source.
 
-A read may hold one range a partition, so the k-th chunks of all partitions form read k, and the reads are united:
-one Spark task a chunk.
+A read takes one range per partition. So read k has the k-th chunk of each partition, and a union joins the reads: one
+Spark task per chunk.
 """
 
 import json
@@ -17,14 +17,14 @@ from kafka_archiver.kafka.java import java_properties
 from kafka_archiver.plan import Chunk, Settings
 from kafka_archiver.ranges import Range, TopicPartition
 
-# Inside Spark: the partition of a union, around one of its parts; and what a partition of Kafka's source is asked for.
+# Internals of Spark: the partition class of a union, and the method of a Kafka partition for its offsets.
 _UNION, _RANGE = "org.apache.spark.rdd.UnionPartition", "offsetRange"
 
 
 def chunks_frame(
     spark: SparkSession, chunks: Iterable[Chunk], settings: Settings, properties: Mapping[str, str]
 ) -> DataFrame:
-    """The records of the chunks, in one partition a chunk, with the columns that the writer needs.
+    """The records of the chunks, one Spark partition per chunk, with the columns that the writer needs.
 
     Columns: `topic`, `partition`, `offset`, `timestamp` (ms), `value` and, for
     `content: record`, `timestamp_type`, `key`, `headers`.
@@ -36,7 +36,7 @@ def chunks_frame(
         col("topic"),
         col("partition"),
         col("offset"),
-        # Milliseconds are the same in every session's time zone; a Spark timestamp is not.
+        # Milliseconds do not depend on the session's time zone; a Spark timestamp does.
         unix_millis("timestamp").alias("timestamp"),
         *([col("timestampType").alias("timestamp_type"), col("key")] if settings.content == "record" else []),
         col("value"),
@@ -46,9 +46,9 @@ def chunks_frame(
 
 
 def range_read(frame: DataFrame, task: int) -> tuple[TopicPartition, Range]:
-    """The offsets that a task of a frame over `chunks_frame` read, as Spark has them: also if it found no record there.
+    """The offsets that a task on `chunks_frame` read, from Spark's plan: also if there was no record.
 
-    :raises PermanentError: this Spark does not say so.
+    :raises PermanentError: this version of Spark does not tell.
     """
     try:
         part = frame._jdf.queryExecution().toRdd().partitions()[task]
@@ -59,8 +59,8 @@ def range_read(frame: DataFrame, task: int) -> tuple[TopicPartition, Range]:
         return name, Range(read.fromOffset(), read.untilOffset())
     except (Py4JError, TypeError) as error:
         raise PermanentError(
-            f"a task found no record, and Spark {frame.sparkSession.version} does not say which offsets it read: that "
-            "they have none is not proved. Set `source.reader: native`"
+            f"a task found no record, and Spark {frame.sparkSession.version} does not say which offsets it read, so "
+            "there is no proof that they have no record. Set `source.reader: native`"
         ) from error
 
 
@@ -73,7 +73,7 @@ def _reads(chunks: Iterable[Chunk]) -> Iterable[list[Chunk]]:
 
 
 def offsets_json(chunks: Iterable[Chunk], end: bool) -> str:
-    """The chunks' starts (or ends) as Spark wants them: {"topic": {"partition": offset}}."""
+    """The chunks' starts (or ends) in Spark's JSON: {"topic": {"partition": offset}}."""
     offsets: dict[str, dict[str, int]] = {}
     for chunk in chunks:
         offsets.setdefault(chunk.topic, {})[str(chunk.partition)] = chunk.end if end else chunk.start
@@ -84,8 +84,8 @@ def _read(spark: SparkSession, chunks: list[Chunk], settings: Settings, properti
     assigned: dict[str, list[int]] = {}
     for chunk in chunks:
         assigned.setdefault(chunk.topic, []).append(chunk.partition)
-    # Between two polls Spark drops what was fetched ahead, so that large fetches are waste: at 2 MiB a task takes a
-    # twentieth less CPU and the JVM a quarter less memory than at 8. A larger record still comes.
+    # Spark drops prefetched records between polls, so large fetches are waste: with 2 MiB instead of 8, a task takes
+    # 5 % less CPU and the JVM 25 % less memory. Larger records still arrive.
     reader = (
         spark.read.format("kafka")
         .options(**{f"kafka.{name}": value for name, value in java_properties(properties).items()})

@@ -1,4 +1,4 @@
-"""Object stores: the only place that knows S3."""
+"""Object stores. Only this package imports boto3."""
 
 from kafka_archiver.store.base import Part, PendingUpload, Stat, Store
 from kafka_archiver.store.open import open_store

@@ -1,4 +1,4 @@
-"""What the archiver needs of an object store."""
+"""The interface of an object store."""
 
 import hashlib
 import re
@@ -9,20 +9,20 @@ from typing import BinaryIO, NamedTuple, Protocol
 from kafka_archiver.checksum import joined, spelt
 from kafka_archiver.errors import TransientError
 
-# S3's rules for the parts of an upload: how small all but the last may be (looked at when the upload is completed), how
-# large each, and their numbers.
+# S3's limits for the parts of an upload: smallest size (except the last part; checked when the upload is completed),
+# largest size, and number.
 MIN_PART, MAX_PART = 5 << 20, 5 << 30
 MAX_PARTS = 10_000
 
 
-# What a part is sent from: bytes, or a file from its beginning.
+# The content of a part: bytes, or a file from its beginning.
 Body = bytes | BinaryIO
 _PIECE = 1 << 20
 MD5 = re.compile(r"[0-9a-f]{32}")
 
 
 def pieces(data: Body) -> Iterator[bytes]:
-    """The bytes from the first to the last; of a file only a piece is in memory."""
+    """All bytes in order; of a file, only one piece at a time is in memory."""
     if isinstance(data, bytes):
         yield data
     else:
@@ -31,9 +31,9 @@ def pieces(data: Body) -> Iterator[bytes]:
 
 
 class Stat(NamedTuple):
-    """What the store says of an object. `etag` is without quotes; `modified` in UTC by the store's clock.
+    """The store's metadata of an object. `etag` is without quotes; `modified` is in UTC by the store's clock.
 
-    `checksum`: the CRC-32 of its bytes, as documents have it; None where the store has none, and in listings.
+    `checksum`: the CRC-32 of its bytes, spelt as in documents; None in listings, or if the store has no checksum.
     """
 
     key: str
@@ -44,7 +44,7 @@ class Stat(NamedTuple):
 
 
 class Version(NamedTuple):
-    """An object's bytes, and the ETag that stands for them in `Store.replace`."""
+    """An object's bytes, and their ETag for `Store.replace`."""
 
     data: bytes
     etag: str
@@ -59,9 +59,9 @@ class Part(NamedTuple):
 
 
 class PendingUpload(NamedTuple):
-    """A multipart upload, invisible until somebody completes it with its parts. Picklable.
+    """A multipart upload. The object is invisible until the upload is completed with its parts. Picklable.
 
-    `checked`: the store compares each part, and the whole, with our CRC-32 of it.
+    `checked`: the store compares each part, and the whole object, with our CRC-32.
     """
 
     key: str
@@ -76,17 +76,17 @@ class PendingUpload(NamedTuple):
 
     @property
     def crc32(self) -> int:
-        """Of all parts together."""
+        """The CRC-32 of the whole object."""
         return joined((p.crc32, p.size) for p in self.parts)
 
     @property
     def checksum(self) -> str:
-        """The same, as documents have it."""
+        """The CRC-32, spelt as in documents."""
         return spelt(self.crc32)
 
     @property
     def md5_etag(self) -> str:
-        """The object's ETag where ETags are MD5s: that of the parts' MD5s, a dash and their number; else empty."""
+        """The object's ETag if ETags are MD5s: the MD5 of the parts' MD5s, a dash, the number of parts. Else empty."""
         if not all(MD5.fullmatch(p.etag) for p in self.parts):
             return ""
         digest = hashlib.md5(b"".join(bytes.fromhex(p.etag) for p in self.parts), usedforsecurity=False)
@@ -94,18 +94,18 @@ class PendingUpload(NamedTuple):
 
 
 def upload_gone(url: str, key: str) -> TransientError:
-    """The error for an upload that somebody has ended. Asking again is useless, writing the object again is not."""
+    """The error for an upload that was completed or aborted elsewhere. The object has to be written again."""
     return TransientError(
-        f"{url}: the upload of {key} is gone, and no object with its parts is there: another attempt or a lifecycle "
-        "rule aborted it. The next attempt of the task writes it again"
+        f"{url}: the upload of {key} is gone, and no object with its parts exists: another attempt or a lifecycle "
+        "rule aborted it. The next attempt of the task writes the object again"
     )
 
 
 class Store(Protocol):
     """Objects below one URL; keys are relative to it. Safe to use from several threads.
 
-    Every method retries what is transient (exponential backoff with full jitter) and raises
-    :class:`~kafka_archiver.errors.TransientError` when that did not help,
+    Every method retries transient failures (exponential backoff with full jitter), then raises
+    :class:`~kafka_archiver.errors.TransientError`. It raises
     :class:`~kafka_archiver.errors.PermanentError` (missing bucket, access denied, …) at once.
     """
 
@@ -115,41 +115,41 @@ class Store(Protocol):
         """The object's bytes; None when there is no such object."""
 
     def read(self, key: str, start: int, length: int) -> bytes | None:
-        """Some of the object's bytes, from `start`; fewer where it ends; None when there is no such object."""
+        """`length` bytes of the object from `start`, fewer at its end; None when there is no such object."""
 
     def head(self, key: str) -> Stat | None:
-        """What the store says of the object; None when there is no such object."""
+        """The object's metadata; None when there is no such object."""
 
     def put(self, key: str, data: bytes) -> str:
-        """Write an object, replacing what was there. Returns its ETag."""
+        """Write or replace an object. Returns its ETag."""
 
     def create(self, key: str, data: bytes) -> bool:
-        """Write an object only where there is none. False, and nothing written, when there is one already.
+        """Write an object unless it exists. False, and nothing written, if it exists.
 
-        A retried request that the store had already carried out still answers True: when the store says
-        "exists" after an attempt whose answer was lost, the stored bytes decide.
+        If an answer was lost and the store answers the retry with "exists", the stored bytes decide: True if they are
+        `data`.
         """
 
     def version(self, key: str) -> Version | None:
         """The object's bytes with their ETag; None when there is no such object."""
 
     def replace(self, key: str, data: bytes, etag: str) -> bool:
-        """Write an object only while it is the version of this ETag. False, and nothing written, when it is not.
+        """Replace an object only if it has this ETag. False, and nothing written, if not.
 
-        Answers a retried request as `create` does.
+        After a lost answer: as `create`.
         """
 
     def now(self) -> datetime:
-        """What time it is by the store's clock, UTC, to the second."""
+        """The time by the store's clock, UTC, to the second."""
 
     def list(self, prefix: str) -> Iterator[Stat]:
         """All objects whose key starts with `prefix`, each once, in the server's order.
 
-        S3 lists by key. Other servers list as a file system would (`a/x` before `a-b`): sort where order matters.
+        S3 lists by key. Other servers list like a file system (`a/x` before `a-b`): sort if the order matters.
         """
 
     def delete(self, key: str) -> None:
-        """Remove an object; no error when there is none."""
+        """Remove an object; no error if it does not exist."""
 
     def start_upload(self, key: str) -> PendingUpload:
         """Begin a multipart upload; it has no parts yet."""
@@ -158,22 +158,21 @@ class Store(Protocol):
         """Send part `number`, from 1 to `MAX_PARTS`, of at least `MIN_PART` bytes (the last may be smaller) and at most
         `MAX_PART`. The store checks it on arrival, by our CRC-32 or by its MD5.
 
-        :param crc32: of the bytes as they should be.
-        :raises TransientError: somebody aborted the upload, or the bytes are not what they should be; the object has
-            to be written again.
+        :param crc32: the CRC-32 that was computed when the bytes were encoded.
+        :raises TransientError: the upload was aborted, or the bytes do not have this CRC-32; write the object again.
         """
 
     def complete_upload(self, upload: PendingUpload) -> str:
-        """Make the object visible, replacing what was there. Returns its ETag.
+        """Make the object visible, or replace it. Returns its ETag.
 
-        Completing an upload again whose answer was lost succeeds when the object there has these bytes.
+        May be repeated after a lost answer: succeeds if the stored object has these bytes.
 
-        :raises TransientError: somebody aborted the upload; the object has to be written again.
-        :raises IntegrityError: the store made something else of the parts than what was sent.
+        :raises TransientError: the upload was aborted; write the object again.
+        :raises IntegrityError: the stored object differs from the parts that were sent.
         """
 
     def abort_upload(self, key: str, upload_id: str) -> None:
-        """Throw an upload's parts away; no error when there is no such upload."""
+        """Remove an upload and its parts; no error if it does not exist."""
 
     def list_uploads(self, prefix: str) -> Iterator[tuple[str, str, datetime]]:
-        """Uploads neither completed nor aborted below `prefix`: key, upload id, when it began."""
+        """Pending uploads below `prefix`: key, upload id, start time."""

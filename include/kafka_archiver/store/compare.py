@@ -1,4 +1,4 @@
-"""Whether an object is what it should be, by what the store can say of it, whatever its ETags are."""
+"""Compares a stored object with its expected size and checksum, for any kind of ETag."""
 
 import zlib
 from typing import Literal, NamedTuple
@@ -11,10 +11,10 @@ _PIECE = 4 << 20
 
 
 class Comparison(NamedTuple):
-    """An object beside what it should be.
+    """The result of a comparison.
 
-    `by`: what decided: that there is none, its size, the store's checksum of it, its ETag, or its bytes, read for this.
-    `stat`: what the store says of it, `checksum`: what was found where that decided.
+    `by`: what decided: there is no object ("nothing"), its size, the store's checksum, its ETag, or its bytes, which
+    were read. `stat`: the store's metadata. `checksum`: the found checksum, if it decided.
     """
 
     same: bool
@@ -23,20 +23,19 @@ class Comparison(NamedTuple):
     checksum: str | None = None
 
     def __str__(self) -> str:
-        """What is there."""
+        """The stored object in words."""
         if self.stat is None:
             return "nothing"
         return f"{self.stat.size} bytes" + (f" with checksum {self.checksum}" if self.checksum else "")
 
 
 def compare(store: Store, key: str, size: int, checksum: str, etag: str = "") -> Comparison:
-    """Compare the object at a key with what a manifest, or who sent it, says.
+    """Compare the object at a key with the expected size and checksum.
 
-    Another ETag proves nothing: encrypted objects get a new one each time they are written.
+    A different ETag proves nothing: encrypted objects get a new ETag with every write.
 
-    :param checksum: as documents have it.
-    :param etag: what the store is known to have said when it was written, or would say if its ETags are MD5s; may be
-        empty.
+    :param checksum: spelt as in documents.
+    :param etag: the ETag from when the object was written, or the one it has if ETags are MD5s; may be empty.
     """
     stat = store.head(key)
     if stat is None:
@@ -49,18 +48,18 @@ def compare(store: Store, key: str, size: int, checksum: str, etag: str = "") ->
         return Comparison(True, "etag", stat)
     found = _read(store, key, size)
     if found != checksum:
-        # What was damaged on the way only is right the second time.
+        # Read twice: the bytes may have been damaged on the way.
         found = _read(store, key, size)
     return Comparison(found == checksum, "bytes", stat, found)
 
 
 def is_there(store: Store, entry: ObjectEntry) -> bool:
-    """Whether an object is as its manifest says."""
+    """Whether the stored object matches its entry in the manifest."""
     return compare(store, entry.key, entry.bytes, entry.checksum, entry.etag).same
 
 
 def _read(store: Store, key: str, size: int) -> str:
-    """The checksum of the stored bytes, by another implementation than the writer's."""
+    """The checksum of the stored bytes, with zlib: not the writer's implementation."""
     crc = 0
     for start in range(0, size, _PIECE):
         crc = zlib.crc32(store.read(key, start, min(_PIECE, size - start)) or b"", crc)

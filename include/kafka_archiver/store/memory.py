@@ -1,4 +1,4 @@
-"""The twin of the S3 store for tests: the same answers, errors included, without a server."""
+"""An in-memory twin of the S3 store for tests: the same results and errors, without a server."""
 
 import hashlib
 import threading
@@ -23,7 +23,7 @@ class _Upload:
 
 @dataclass(slots=True)
 class _Bucket:
-    """What all stores of one name share. Keys are whole, the stores' prefixes included."""
+    """What all stores of one name share. Keys include the stores' prefixes."""
 
     objects: dict[str, tuple[bytes, Stat]] = field(default_factory=dict)
     uploads: dict[str, _Upload] = field(default_factory=dict)
@@ -46,10 +46,10 @@ _buckets_lock = threading.Lock()
 
 
 class MemoryStore:
-    """Objects in this process. All stores of one `name` see the same ones, and are alike in what may be chosen.
+    """Objects in this process. All stores of one `name` share objects and settings.
 
-    :param foreign_etags: ETags are random, another one for each write, as under SSE-KMS. Else they are MD5s.
-    :param checksums: it checks and keeps CRC-32s. Else it knows none.
+    :param foreign_etags: each write gets a random ETag, as under SSE-KMS. Else ETags are MD5s.
+    :param checksums: the store checks and keeps CRC-32s.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class MemoryStore:
     def upload_part(self, upload: PendingUpload, number: int, data: Body, crc32: int) -> Part:
         content = b"".join(pieces(data))
         if zlib.crc32(content) != crc32:
-            raise TransientError(f"{self.url}: part {number} of {upload.key} is not what it should be")
+            raise TransientError(f"{self.url}: part {number} of {upload.key} does not have its CRC-32")
         with self._bucket.lock:
             begun = self._upload(upload.key, upload.upload_id)
             if begun is None:
@@ -166,7 +166,7 @@ class MemoryStore:
                 )
             whole = b"".join(data for _, data in sent)
             if upload.checked and zlib.crc32(whole) != upload.crc32:
-                raise TransientError(f"{self.url}: {key} cannot be completed: its parts do not make the whole")
+                raise TransientError(f"{self.url}: {key} cannot be completed: its parts do not have its CRC-32")
             del self._bucket.uploads[upload.upload_id]
             etag = f"{self._bucket.etag(whole)}-{len(parts)}" if self._bucket.foreign_etags else upload.md5_etag
             return self._bucket.write(self._prefix + key, whole, etag)

@@ -1,4 +1,4 @@
-"""From a URL to a store."""
+"""Opens the store of a URL."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -7,21 +7,21 @@ from kafka_archiver.errors import ConfigError
 from kafka_archiver.store.base import Store
 from kafka_archiver.store.options import S3Options
 
-# What S3 servers accept; Amazon's own accepts fewer.
+# Bucket names that S3 servers accept; Amazon S3 accepts fewer.
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,255}")
 
 
 def open_store(url: str, options: Mapping[str, str]) -> Store:
-    """The store below `url`; asks nothing of any server yet.
+    """The store below `url`. Sends no request yet.
 
-    :param url: `s3://bucket/prefix`; `memory://name/prefix` is shared by all of this process, for tests.
-    :param options: see :class:`~kafka_archiver.store.options.S3Options`; memory ignores them.
+    :param url: `s3://bucket/prefix`; `memory://name/prefix`, for tests, is shared within the process.
+    :param options: see :class:`~kafka_archiver.store.options.S3Options`; `memory` ignores them.
     :raises ConfigError: the URL or an option is wrong.
     """
     scheme, found, place = url.partition("://")
     name, _, prefix = place.partition("/")
     if "@" in name:
-        # Not repeated in the message: what stands before the @ is a secret.
+        # The message must not repeat the URL: the text before the @ is a secret.
         raise ConfigError("store.url holds credentials; give them to the Airflow connection that store.aws names")
     if not found or scheme not in _OPENERS:
         raise ConfigError(f"store.url: expected s3://bucket/prefix, found {url!r}")
@@ -34,7 +34,7 @@ def open_store(url: str, options: Mapping[str, str]) -> Store:
 
 
 def _s3(bucket: str, prefix: str, options: S3Options) -> Store:
-    # Imported on first use: a third of a CPU second that parsing DAG files should not pay.
+    # Imported on first use: boto3 costs a third of a CPU second, which parsing DAG files should not pay.
     from kafka_archiver.store.s3 import S3Store
 
     return S3Store(bucket, prefix, options)

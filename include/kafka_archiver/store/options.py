@@ -1,4 +1,4 @@
-"""The options of a store, as an Airflow connection gives them. Pure."""
+"""The options of a store, from an Airflow connection. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -12,9 +12,9 @@ ADDRESSING_STYLES = ("auto", "path", "virtual")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class S3Options:
-    """Where the S3 server is and who we are. What is not given is left to boto3's default chain.
+    """The address of the S3 server and the credentials. boto3's default chain provides missing options.
 
-    `verify`: `true`, `false`, or the path of a bundle of certificates to trust.
+    `verify`: `true`, `false`, or the path of a bundle of trusted certificates.
     """
 
     endpoint_url: str | None = None
@@ -30,9 +30,9 @@ class S3Options:
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> Self:
-        """Check the options; an empty value counts as not given.
+        """Check the options; an empty value counts as missing.
 
-        :raises ConfigError: an option is unknown or cannot be right. Its value is named only where it is no secret.
+        :raises ConfigError: an option is unknown or wrong. The message shows no secret.
         """
         known = [f.name for f in fields(cls)]
         if unknown := sorted(set(options) - set(known)):
@@ -44,7 +44,7 @@ class S3Options:
     def _check(self) -> None:
         for name in ("aws_access_key_id", "aws_secret_access_key", "aws_session_token", "external_id"):
             value = getattr(self, name)
-            # The HTTP library would repeat the whole header in its error message.
+            # Checked here: the HTTP library would repeat the whole header in its error message.
             if value and any(c.isspace() or not c.isprintable() for c in value):
                 raise ConfigError(f"store option {name} contains white space, perhaps a line break pasted with it")
         if bool(self.aws_access_key_id) != bool(self.aws_secret_access_key):

@@ -1,4 +1,4 @@
-"""Trying again: exponential backoff with full jitter. Knows nothing of stores."""
+"""Retries with exponential backoff and full jitter, for any function."""
 
 import logging
 import time
@@ -25,8 +25,8 @@ log = logging.getLogger(__name__)
 class Backoff:
     """How often to try, and for how long. Times in seconds.
 
-    The wait after failure n is a random part of `base · 2^(n-1)`, at most of `cap`: full jitter, so that clients
-    that failed together do not come back together. No wait is begun that would end after `total`.
+    The wait after failure n is random between 0 and `base · 2^(n-1)`, at most `cap`: full jitter, so that clients
+    that failed together do not retry together. No wait starts that would end after `total`.
     """
 
     tries: int = 10
@@ -36,9 +36,9 @@ class Backoff:
     sleep: Callable[[float], None] = field(default=time.sleep, repr=False)
 
     def run(self, attempt: Callable[[], Result]) -> Result:
-        """The result of the first attempt that does not raise `TransientError`; other errors pass at once.
+        """The result of the first attempt that does not raise `TransientError`. Other errors are raised at once.
 
-        :raises TransientError: the last failure, with the number of tries and the time they took.
+        :raises TransientError: the last failure, with the number of tries and their time.
         """
         trying = Retrying(
             retry=retry_if_exception_type(TransientError),

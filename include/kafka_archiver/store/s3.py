@@ -1,8 +1,8 @@
 """The S3 store.
 
-Bytes are checked both ways, by checksums computed before they are sent. A store with S3's additional checksums compares
-each part, and each object as a whole, with our CRC-32. To one without, parts go with Content-MD5, and the ETag that
-comes back is compared where it is an MD5. Which kind a store is, its answers tell.
+Bytes are checked in both directions, by checksums computed before they are sent. A store with S3's additional checksums
+compares each part and each whole object with our CRC-32. Other stores get Content-MD5 with each part, and the returned
+ETag is compared if it is an MD5. The store's answers show whether it has additional checksums.
 """
 
 import functools
@@ -29,7 +29,7 @@ _DEFAULT_BACKOFF, _DEFAULT_TIMEOUTS = Backoff(), Timeouts()
 
 
 class S3Store:
-    """Objects below `s3://bucket/prefix`. Cheap to make: the client behind it is shared within the process."""
+    """Objects below `s3://bucket/prefix`. Cheap to create: the process shares one boto3 client."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class S3Store:
         wanted = f"bytes={start}-{start + length - 1}"
         answer = self._ask("get_object", key, "NoSuchKey", "InvalidRange", Key=self._prefix + key, Range=wanted)
         if not answer:
-            # One answer is empty when there is no object, and when it ends before `start`.
+            # Empty in two cases: there is no object, or it ends before `start`.
             return None if self.head(key) is None else b""
         data: bytes = answer["Body"]
         return data if "ContentRange" in answer else data[start : start + length]
@@ -64,7 +64,7 @@ class S3Store:
     def head(self, key: str) -> Stat | None:
         answer = self._ask("head_object", key, "404", sums=TELL, Key=self._prefix + key)
         if not answer:
-            # An answer to HEAD has no body: it says 404 for a missing bucket too, which is no news of the object.
+            # An answer to HEAD has no body, so 404 may also mean a missing bucket: check the bucket.
             self._ask("head_bucket", key)
             return None
         crc, modified = crc_of(answer), answer["LastModified"].astimezone(UTC)
@@ -86,7 +86,7 @@ class S3Store:
     def now(self) -> datetime:
         date = self._ask("head_bucket", "")["ResponseMetadata"]["HTTPHeaders"].get("date")
         if not date:
-            raise PermanentError(f"{self._bucket.endpoint} answers without a `Date` header; HTTP asks for one")
+            raise PermanentError(f"{self._bucket.endpoint} answers without a `Date` header, which HTTP requires")
         return parsedate_to_datetime(date).astimezone(UTC)
 
     def list(self, prefix: str) -> Iterator[Stat]:
@@ -103,8 +103,8 @@ class S3Store:
         upload_id = str(answer["UploadId"])
         found = {name: answer.get(name) for name in OF_THE_WHOLE}
         if found["ChecksumAlgorithm"] and found != OF_THE_WHOLE and self._connection.checksums:
-            # Some know checksums of parts alone, which another way of cutting would change; and then insist on them.
-            self._without_checksums(f"has none of whole objects ({found['ChecksumAlgorithm']})")
+            # Some stores have checksums of parts only, and then require them: useless, since they depend on part sizes.
+            self._without_checksums(f"has no checksums of whole objects ({found['ChecksumAlgorithm']})")
             self.abort_upload(key, upload_id)
             return self.start_upload(key)
         return PendingUpload(key, upload_id, checked=found == OF_THE_WHOLE)
@@ -114,8 +114,8 @@ class S3Store:
         sums = Sums(crc32) if upload.checked else Sums.of(data)
         if sums.crc32 != crc32:
             raise TransientError(
-                f"{self.url}: part {number} of {upload.key} is not what it was when it was encoded: local disk or "
-                "memory has changed it. The next attempt of the task writes it again"
+                f"{self.url}: part {number} of {upload.key} has changed since it was encoded: local disk or memory "
+                "damaged it. The next attempt of the task writes the object again"
             )
         parameters: dict[str, Any] = {
             "Key": self._prefix + upload.key,
@@ -151,16 +151,16 @@ class S3Store:
         )
         if answer and confirms(answer, upload):
             return etag_of(answer)
-        # An earlier try may have completed it although its answer was lost. What is there tells.
+        # An earlier try may have completed the upload although its answer was lost: compare the stored object.
         found = compare(self, upload.key, upload.size, upload.checksum, upload.md5_etag)
         if found.same and found.stat:
             return found.stat.etag
         if not etag_of(answer):
             raise upload_gone(self.url, upload.key)
         raise IntegrityError(
-            f"{self.url}: {upload.key} should be {upload.size} bytes with checksum {upload.checksum}, but the store "
-            f"made {found} of what was sent. Run the archive task again; if that happens again, something between here "
-            "and the store changes data"
+            f"{self.url}: {upload.key}: expected {upload.size} bytes with checksum {upload.checksum}, but the store "
+            f"has {found}. Run the archive task again; if the error comes back, something between this machine and "
+            "the store changes data"
         )
 
     def abort_upload(self, key: str, upload_id: str) -> None:
@@ -174,7 +174,7 @@ class S3Store:
                 yield key, item["UploadId"], item["Initiated"].astimezone(UTC)
 
     def _pages(self, operation: str, prefix: str, markers: Mapping[str, str]) -> Iterator[Answer]:
-        """:param markers: the request's markers, and what the page before calls them."""
+        """:param markers: the request's markers, each with its name in the previous page."""
         following: dict[str, str] = {}
         while True:
             page = self._ask(operation, prefix, Prefix=self._prefix + prefix, **following)
@@ -183,16 +183,16 @@ class S3Store:
             if page.get("IsTruncated") is False:
                 return
             if not following:
-                raise TransientError(f"{self.url}: the listing of {prefix} broke off without saying where it goes on")
+                raise TransientError(f"{self.url}: the listing of {prefix} is incomplete and has no marker to continue")
 
     def _put_if(self, key: str, data: bytes, **condition: str) -> bool:
-        """Write an object if the condition holds; where an answer was lost, what is stored tells."""
+        """Write an object if the condition holds; after a lost answer, the stored bytes decide."""
         sums, tries = Sums.of(data), 0
 
         def attempt() -> Answer:
             nonlocal tries
             tries += 1
-            # No such key: there is nothing that could be the version asked for.
+            # NoSuchKey answers If-Match if there is no object.
             return self._put(key, data, sums, "PreconditionFailed", "NoSuchKey", **condition)
 
         answer = self._backoff.run(attempt)
@@ -200,17 +200,17 @@ class S3Store:
             return True
         if not answer and tries == 1:
             return False
-        # Refused after a try whose answer was lost: that try may have written it.
+        # Refused after a lost answer: the earlier try may have written the object.
         same = self.get(key) == data
         if answer and not same:
-            # Not replaced: others may have read it already, and must not work by another document than we.
+            # Do not replace it: others may have read it already, and all must work with the same document.
             raise IntegrityError(
-                f"{self.url}: {key} was written just now, but does not hold what was sent; delete it and try again"
+                f"{self.url}: {key} was just written, but with other bytes than were sent; delete it and try again"
             )
         return same
 
     def _read(self, key: str) -> Version | None:
-        """One try at an object's bytes."""
+        """Read an object's bytes, without retries."""
         answer = self._request("get_object", key, "NoSuchKey", sums=TELL, Key=self._prefix + key)
         if not answer:
             return None
@@ -220,44 +220,44 @@ class S3Store:
         return Version(data, etag_of(answer))
 
     def _put(self, key: str, data: bytes, sums: Sums, *absent: str, **condition: str) -> Answer:
-        """One try at writing an object, which the store compares with both sums if it knows both."""
+        """Write an object, without retries. The store checks both sums if it knows both."""
         parameters = {"Key": self._prefix + key, "Body": data, **sums.content_md5, **condition}
         return self._request("put_object", key, *absent, sums=sums.checksum, **parameters)
 
     def _send(self, key: str, sums: Sums, attempt: Callable[[], Answer]) -> Answer:
-        """Send bytes until the store does not say that it has others."""
+        """Send bytes, and retry if the store answers with a different checksum."""
 
         def compared() -> Answer:
             answer = attempt()
             if answer and sums.differ(answer):
                 raise TransientError(
-                    f"{self.url}: what was sent of {key} has {sums}, but the store says {said(answer)}"
+                    f"{self.url}: the bytes sent for {key} have {sums}, but the store has {said(answer)}"
                 )
             return answer
 
         return self._backoff.run(compared)
 
     def _ask(self, operation: str, key: str, *absent: str, **parameters: Any) -> Answer:
-        """`_request`, tried again while that may help."""
+        """`_request` with retries."""
         return self._backoff.run(functools.partial(self._request, operation, key, *absent, **parameters))
 
     def _request(
         self, operation: str, key: str, *absent: str, sums: Mapping[str, str] = _NONE, **parameters: Any
     ) -> Answer:
-        """One request, tried once. The answer is empty when the store says one of the codes in `absent`.
+        """One request without retries. The answer is empty if the store's error code is in `absent`.
 
-        :param sums: parameters about additional checksums. A store that refuses them and takes the request without is
-            not asked for checksums again.
+        :param sums: parameters of additional checksums. If the store refuses them, but accepts the request without
+            them, no later request has them.
         """
         asked = sums if self._connection.checksums else _NONE
         answer = self._try(operation, key, absent, {**parameters, **asked}, optional=bool(asked))
         if answer is None:
             answer = self._try(operation, key, absent, parameters)
-            self._without_checksums("refuses requests with them")
+            self._without_checksums("refuses requests with checksums")
         return answer or {}
 
     def _without_checksums(self, why: str) -> None:
-        log.info("no additional checksums from now on, since %s %s", self._bucket.endpoint, why)
+        log.info("no additional checksums from now on: %s %s", self._bucket.endpoint, why)
         self._connection.checksums = False
 
     def _try(
@@ -268,7 +268,7 @@ class S3Store:
         parameters: Mapping[str, Any],
         optional: bool = False,
     ) -> Answer | None:
-        """None when there are optional parameters that the store may not know."""
+        """One request. None: the store may not know the optional parameters."""
         try:
             answer: dict[str, Any] = getattr(self._connection.client, operation)(Bucket=self._bucket.name, **parameters)
             if "Body" in answer:
@@ -278,6 +278,6 @@ class S3Store:
                 return {}
             if optional and may_not_know(error, operation):
                 return None
-            # Its text may hold a session token, so it must not be in the traceback.
+            # The error's text may have a session token, so it must not be in the traceback.
             raise explain(error, self._bucket, operation, key) from None
         return answer

@@ -1,4 +1,4 @@
-"""A boto3 client for the options of a store."""
+"""Makes a boto3 client from the options of a store."""
 
 import functools
 import os
@@ -18,7 +18,7 @@ from kafka_archiver.store.options import S3Options
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """In seconds. `read` is between two bytes: completing a large upload takes minutes, with signs of life."""
+    """In seconds. `read` is between two bytes: completing a large upload takes minutes, but sends bytes meanwhile."""
 
     connect: float = 5.0
     read: float = 60.0
@@ -26,18 +26,18 @@ class Timeouts:
 
 @dataclass(slots=True)
 class Connection:
-    """A client that threads may share. `checksums`: the store has not refused requests for checking CRC-32s so far."""
+    """A client that threads may share. `checksums`: the store has not refused additional checksums so far."""
 
     client: Any
     checksums: bool = True
 
 
 def connect(options: S3Options, timeouts: Timeouts) -> Connection:
-    """The same connection for the same options, since making a client costs 50 ms of CPU.
+    """The connection for these options, cached: a new client costs 50 ms of CPU.
 
     :raises ConfigError: an option cannot be used (no such profile, …).
     """
-    # A forked process must not share its parent's connections.
+    # The key has the process id: a forked process must not share its parent's connections.
     return _connection(options, timeouts, os.getpid())
 
 
@@ -48,9 +48,9 @@ def _connection(options: S3Options, timeouts: Timeouts, _: int) -> Connection:
         read_timeout=timeouts.read,
         max_pool_connections=32,
         tcp_keepalive=True,
-        # Backoff decides about retries.
+        # `Backoff` retries instead.
         retries={"total_max_attempts": 1, "mode": "standard"},
-        # The store's checksums are computed once, before bytes are sent: for a sixth of the CPU (FACTS.md).
+        # We compute the checksums ourselves, once: a sixth of botocore's CPU.
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
         s3={"payload_signing_enabled": False, "addressing_style": options.addressing_style or "auto"},
@@ -60,13 +60,13 @@ def _connection(options: S3Options, timeouts: Timeouts, _: int) -> Connection:
         client = session.client("s3", endpoint_url=options.endpoint_url, verify=_verify(options), config=config)
         return Connection(client)
     except (BotoCoreError, ValueError) as error:
-        # Raised before anything was sent: names a profile, region or endpoint.
+        # Raised before any request: the text names a profile, region or endpoint, no secret.
         raise ConfigError(f"the store's connection cannot be used: {error}") from None
 
 
 def _session(options: S3Options) -> boto3.Session:
     source = botocore.session.Session(profile=options.profile_name)
-    # A busy metadata service answers late; by default botocore gives up after one second and finds no credentials.
+    # By default botocore gives up after one second, and a busy metadata service answers later.
     source.set_config_variable("metadata_service_num_attempts", 3)
     if options.region_name:
         source.set_config_variable("region", options.region_name)
@@ -77,7 +77,7 @@ def _session(options: S3Options) -> boto3.Session:
         request = {"RoleArn": options.role_arn, "RoleSessionName": "kafka-archiver"}
         if options.external_id:
             request["ExternalId"] = options.external_id
-        # There is no public way to give a session credentials that renew themselves; Airflow does the same.
+        # boto3 has no public way to set credentials that renew themselves; Airflow uses the same private field.
         source._credentials = DeferredRefreshableCredentials(
             create_assume_role_refresher(tokens, request), method="assume-role"
         )

@@ -1,6 +1,6 @@
-"""What a failed S3 request means, in words for a person, and whether trying again may help.
+"""Translates failed S3 requests to messages for operators, permanent or transient.
 
-Messages are made here from codes and names alone: botocore's own may repeat headers, and with them a session token.
+Messages have only codes and names: botocore's own text may repeat headers, and with them a session token.
 """
 
 from typing import Any, NamedTuple
@@ -28,10 +28,10 @@ from urllib3.exceptions import HTTPError
 
 from kafka_archiver.errors import ArchiverError, PermanentError, TransientError
 
-# Everything a request or the reading of its answer raises. ResponseParserError: an answer cut off in its XML.
+# All errors of a request or of reading its answer. ResponseParserError: an answer with truncated XML.
 FAILURES = (BotoCoreError, ClientError, ResponseParserError, HTTPError, OSError)
 
-# No answer, or not all of it.
+# No answer, or a truncated one.
 _CONNECTION_FAILURES = (
     CredentialRetrievalError,
     EndpointConnectionError,
@@ -45,7 +45,7 @@ _CONNECTION_FAILURES = (
     HTTPError,
     OSError,
 )
-# Besides every 408, 429 and 5xx. The first three: what arrived there is not what was sent.
+# In addition to 408, 429 and 5xx. The first three: the request was damaged on its way.
 _TRANSIENT_CODES = {
     "BadDigest",
     "IncompleteBody",
@@ -57,7 +57,7 @@ _TRANSIENT_CODES = {
     "ConditionalRequestConflict",
     "OperationAborted",
 }
-# To a request with a header that the store does not know.
+# Answers to a request with a header that the store does not know.
 _UNKNOWN = {"InvalidArgument", "InvalidRequest", "NotImplemented"}
 _PERMISSIONS = {
     "get_object": "s3:GetObject",
@@ -70,7 +70,7 @@ _PERMISSIONS = {
 }
 _DENIED = (
     "access denied to {key} in bucket {bucket} at {endpoint}: these credentials need {permission}. "
-    "(Without s3:ListBucket, S3 says the same of an object that does not exist)"
+    "(Without s3:ListBucket, S3 answers the same for an object that does not exist)"
 )
 _EXPIRED = (
     "the credentials for {endpoint} have expired: renew aws_session_token, "
@@ -89,7 +89,7 @@ _UNSUPPORTED = (
 )
 _PERMANENT = {
     "NoSuchBucket": _NO_BUCKET,
-    # Of a bucket only: an object that is not there is no error.
+    # A missing bucket: callers handle the 404 of an object.
     "404": _NO_BUCKET,
     "AccessDenied": _DENIED,
     "403": _DENIED,
@@ -110,34 +110,34 @@ _PERMANENT = {
     "InvalidPart": "{key} cannot be completed: its upload does not have these parts",
     "InvalidPartOrder": "{key} cannot be completed: its parts are not in ascending order",
     "KeyTooLongError": "the key is too long for {endpoint} (S3 allows 1024 bytes): {key}",
-    # An answer to HEAD has no body and so no code.
-    "400": "{endpoint} refuses {operation} of {key} without saying why: often the credentials have expired",
+    # An answer to HEAD has no body, so no code.
+    "400": "{endpoint} refuses {operation} of {key} without a reason: often the credentials have expired",
 }
 
 
 class Bucket(NamedTuple):
-    """Where a store's requests go, for messages."""
+    """The bucket and endpoint of a store, for messages."""
 
     name: str
     endpoint: str
 
 
 def code_of(error: BaseException) -> str:
-    """S3's code of the error; empty when the answer was not an S3 error."""
+    """S3's error code; empty if the error is not from S3."""
     return str(error.response.get("Error", {}).get("Code", "")) if isinstance(error, ClientError) else ""
 
 
 def may_not_know(error: BaseException, operation: str) -> bool:
-    """Whether a store may have answered so because of a header that it does not know."""
-    # An answer to HEAD has no code but its status.
+    """Whether the reason may be a header that the store does not know."""
+    # An answer to HEAD has only the status as its code.
     return code_of(error) in ({"400", "501"} if operation.startswith("head") else _UNKNOWN)
 
 
 def explain(error: BaseException, bucket: Bucket, operation: str, key: str) -> ArchiverError:
-    """The failure as an error of ours.
+    """The failure as an ArchiverError.
 
-    :param operation: the name of the client's method.
-    :param key: as the user knows it, below the store's URL; may be a prefix.
+    :param operation: the name of boto3's method.
+    :param key: relative to the store's URL; may be a prefix.
     """
     if isinstance(error, ClientError):
         return _answered(error, bucket, operation, key)
@@ -145,7 +145,7 @@ def explain(error: BaseException, bucket: Bucket, operation: str, key: str) -> A
     if isinstance(error, SSLError) and "CERTIFICATE_VERIFY_FAILED" in str(error):
         return PermanentError(
             f"the certificate of {bucket.endpoint} is not trusted: "
-            "set verify to the bundle of certificates that signs it"
+            "set verify to a bundle with the certificate authority that signed it"
         )
     if isinstance(error, NoCredentialsError | PartialCredentialsError):
         return PermanentError(
@@ -156,12 +156,12 @@ def explain(error: BaseException, bucket: Bucket, operation: str, key: str) -> A
         return PermanentError(f"{what} is not a valid request: S3 has no such bucket or key name")
     if isinstance(error, _CONNECTION_FAILURES):
         return TransientError(f"{what}: {_reason(error)} at {bucket.endpoint}")
-    # What is left of botocore's own are faults of its setup: credentials that a process or file should give, …
+    # All other errors of botocore are errors of its setup: a credentials file or process, …
     return PermanentError(f"{what} at {bucket.endpoint} was not sent: {type(error).__name__}")
 
 
 def _answered(error: ClientError, bucket: Bucket, operation: str, key: str) -> ArchiverError:
-    """The store (or the token service) answered with an error."""
+    """An error that the store or the token service answered."""
     response: dict[str, Any] = error.response
     metadata = response.get("ResponseMetadata", {})
     code, status = code_of(error), metadata.get("HTTPStatusCode", 0)
@@ -171,13 +171,13 @@ def _answered(error: ClientError, bucket: Bucket, operation: str, key: str) -> A
         f"HTTP {status} {code} from {bucket.endpoint}{request}"
     )
     if error.operation_name.startswith("AssumeRole"):
-        # Asked of the token service, on the way to the store.
+        # The answer is from the token service.
         found = (
             f"{error.operation_name} for bucket {bucket.name}: HTTP {status} {code} from the token service{request}; "
-            "may these credentials assume role_arn, and is external_id the one its trust policy asks for?"
+            "check that these credentials may assume role_arn, and that external_id is the one in its trust policy"
         )
     elif code == str(status) and not operation.startswith("head") and _is_xml(metadata):
-        # S3's own code is in the XML; botocore makes one from the status where that did not arrive whole.
+        # S3's code is in the XML. If the XML is truncated, botocore uses the status as the code.
         return TransientError(f"{found}, and the rest of the answer was cut off")
     elif code in _PERMANENT:
         message = _PERMANENT[code].format(
@@ -189,7 +189,7 @@ def _answered(error: ClientError, bucket: Bucket, operation: str, key: str) -> A
             permission=_PERMISSIONS.get(operation, "s3:PutObject"),
         )
         return PermanentError(message + (f" ({request[2:]})" if request else ""))
-    # An error in the body of a 200 comes with the status 500: botocore sees to it.
+    # botocore sets the status of an error in the body of a 200 to 500.
     if code in _TRANSIENT_CODES or status in (408, 429) or status >= 500:
         return TransientError(found)
     return PermanentError(found)
@@ -200,20 +200,20 @@ def _is_xml(metadata: dict[str, Any]) -> bool:
 
 
 def _reason(error: BaseException) -> str:
-    """What happened on the way, without botocore's text."""
+    """The network failure, without botocore's text."""
     if isinstance(error, ConnectTimeoutError):
         return "no connection in time"
     if isinstance(error, ReadTimeoutError):
         return "no answer in time"
     if isinstance(error, EndpointConnectionError):
-        # `error` is urllib3's, whose cause is the system's: connection refused, name or service not known.
+        # `error` is from urllib3; its cause is from the system: connection refused, name or service not known.
         cause = getattr(error, "kwargs", {}).get("error")
         system = getattr(cause, "__cause__", None)
-        return f"no connection ({getattr(system, 'strerror', None) or 'is the endpoint right?'})"
+        return f"no connection ({getattr(system, 'strerror', None) or 'check endpoint_url'})"
     if isinstance(error, IncompleteReadError | ResponseStreamingError | ResponseParserError):
         return "the answer was cut off"
     if isinstance(error, FlexibleChecksumError):
-        return "the answer does not have the checksum that came with it"
+        return "the answer does not match its checksum"
     if isinstance(error, CredentialRetrievalError):
         return f"no credentials from {getattr(error, 'kwargs', {}).get('provider', 'their provider')}"
     return f"the connection broke ({type(error).__name__})"

@@ -1,4 +1,4 @@
-"""The checksums that go to S3 with bytes, and what its answers say of them: its own checksum, or an ETag."""
+"""The checksums that are sent to S3 with bytes, and the checksum or ETag in its answers."""
 
 import base64
 import hashlib
@@ -10,24 +10,24 @@ from kafka_archiver.checksum import crc32
 from kafka_archiver.store.base import MD5, Body, PendingUpload, pieces
 
 Answer = Mapping[str, Any]
-# Four bytes in base64; that of the parts' checksums has a dash and their number behind it.
+# Four bytes in base64. A checksum of the parts' checksums does not match: it ends with a dash and their number.
 _CRC = re.compile(r"[A-Za-z0-9+/]{6}==")
 _MD5_OF_MD5S = re.compile(rf"{MD5.pattern}-[0-9]+")
-# What an upload asks for: the CRC-32 of the whole object, which follows from those of its parts, wherever they are cut.
+# Requests the CRC-32 of the whole object: it does not depend on the sizes of the parts.
 OF_THE_WHOLE = {"ChecksumAlgorithm": "CRC32", "ChecksumType": "FULL_OBJECT"}
-# What a question after an object asks for.
+# Requests the checksum in the answer to GET and HEAD.
 TELL = {"ChecksumMode": "ENABLED"}
 
 
 class Sums(NamedTuple):
-    """Of bytes that are sent or were read. `md5`: None where the CRC-32 will do."""
+    """The checksums of bytes that are sent or were read. `md5`: None if the CRC-32 is enough."""
 
     crc32: int
     md5: bytes | None = None
 
     @classmethod
     def of(cls, data: Body) -> Self:
-        """Both."""
+        """Compute both."""
         md5, crc = hashlib.md5(usedforsecurity=False), 0
         for piece in pieces(data):
             md5.update(piece)
@@ -36,16 +36,16 @@ class Sums(NamedTuple):
 
     @property
     def content_md5(self) -> dict[str, str]:
-        """The parameter that makes any S3 compare what arrives; empty without an MD5."""
+        """The parameter with which any S3 server checks the bytes; empty without an MD5."""
         return {"ContentMD5": base64.b64encode(self.md5).decode()} if self.md5 else {}
 
     @property
     def checksum(self) -> dict[str, str]:
-        """The parameter that makes one with additional checksums compare what arrives."""
+        """The parameter with which a server with additional checksums checks the bytes."""
         return encoded(self.crc32)
 
     def differ(self, answer: Answer) -> bool:
-        """Whether the store says that it has other bytes. It may not say anything of them: see `confirms`."""
+        """Whether the answer shows other bytes. False also if it shows nothing: see `confirms`."""
         if (stored := crc_of(answer)) is not None:
             return stored != self.crc32
         etag = etag_of(answer)
@@ -58,7 +58,7 @@ class Sums(NamedTuple):
 
 
 def said(answer: Answer) -> str:
-    """What the store says of the bytes, in words."""
+    """The checksum or ETag of an answer, in words."""
     crc = crc_of(answer)
     return f"ETag {etag_of(answer) or 'nothing'}" if crc is None else f"CRC-32 {crc:08x}"
 
@@ -69,7 +69,7 @@ def encoded(crc: int) -> dict[str, str]:
 
 
 def crc_of(answer: Answer) -> int | None:
-    """The CRC-32 of all bytes, as the store says it; None when it says none, or one of the parts' checksums."""
+    """The CRC-32 of all bytes in an answer; None if it has none, or only a checksum of the parts' checksums."""
     text = str(answer.get("ChecksumCRC32", ""))
     return int.from_bytes(base64.b64decode(text)) if _CRC.fullmatch(text) else None
 
@@ -80,16 +80,16 @@ def etag_of(answer: Answer) -> str:
 
 
 def confirms(answer: Answer, upload: PendingUpload) -> bool:
-    """Whether an answer to a completion says that the object is what was sent, as far as this store's answers can."""
+    """Whether the answer to a completion confirms the object's bytes, as far as this store can."""
     if not (etag := etag_of(answer)):
         return False
     if upload.checked:
         return crc_of(answer) == upload.crc32
-    # Each part was compared when it arrived; where ETags are MD5s, this one says that they are put together right.
+    # The store has checked each part on arrival; an ETag that is an MD5 shows that their order is right.
     md5s = upload.md5_etag and _MD5_OF_MD5S.fullmatch(etag) and not _is_encrypted(answer)
     return not md5s or etag == upload.md5_etag
 
 
 def _is_encrypted(answer: Answer) -> bool:
-    """Whether the ETag is of an encrypted object: such look like MD5s, and are none."""
+    """Whether the object is encrypted: its ETag then looks like an MD5, but is not one."""
     return answer.get("ServerSideEncryption", "AES256") != "AES256" or "SSECustomerAlgorithm" in answer

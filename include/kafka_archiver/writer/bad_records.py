@@ -1,4 +1,4 @@
-"""What becomes of records that a stage has rejected: the policy `bad_record` says it."""
+"""Rejected records: the policy `bad_record` decides what happens to them."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,13 +22,13 @@ from kafka_archiver.writer.upload import Sender
 
 
 class BadRecords:
-    """Takes the rejected records of a chunk, batch by batch: they stop the run, are left out, or are dead letters."""
+    """Takes the rejected records of a chunk. They stop the run, are left out, or become dead letters."""
 
     def __init__(self, chunk: Chunk, job: WriteJob, limits: Limits, sender: Sender, directory: Path) -> None:
         self._chunk, self._job = chunk, job
         self._letters: ChunkObjects | None = None
         if job.bad_record == "dead_letter":
-            # Files of its own: what waits has the same names as that of the archived records.
+            # Its own directory: files of waiting records would have the same names as those of archived records.
             own = directory / "dead-letters"
             with disk(own):
                 own.mkdir()
@@ -37,9 +37,9 @@ class BadRecords:
     def take(self, batch: pa.RecordBatch, reasons: Mapping[int, str]) -> None:
         """Take the records at these offsets.
 
-        :param batch: as the reader gave it. A dead letter has all that Kafka had, so all of `COLUMNS`.
+        :param batch: as the reader gave it, with all of `COLUMNS`: a dead letter has everything that Kafka had.
         :param reasons: by offset.
-        :raises BadRecordError: the policy is `fail`; names all of them.
+        :raises BadRecordError: the policy is `fail`. The error names all records.
         """
         if self._job.bad_record == "fail":
             raise BadRecordError(self._chunk.topic, self._chunk.partition, reasons, _choices(self._job.archive))
@@ -48,7 +48,7 @@ class BadRecords:
         rows = rows_where(batch, np.isin(column(batch, "offset"), list(reasons)))
         lacks = unread(rows)
         errors = [
-            # What is no reason to reject a record, but stands in for something of it, is said beside.
+            # The dead letter also names an unreadable column that is not why the record was rejected.
             "; ".join(dict.fromkeys([reasons[offset], *lacks.get(offset, ())[1:]]))
             for offset in rows.column("offset").to_pylist()
         ]
@@ -56,18 +56,18 @@ class BadRecords:
         self._letters.write(None, letters)
 
     def finish(self) -> tuple[WrittenObject, ...]:
-        """The objects of dead letters, all their parts sent."""
+        """The objects of dead letters. All their parts have been sent."""
         return self._letters.finish() if self._letters else ()
 
     def close(self) -> None:
-        """Close the temporary files, whatever has happened."""
+        """Close the temporary files, also after an error."""
         if self._letters:
             self._letters.close()
 
 
 def _choices(archive: str) -> str:
     return (
-        "To store such records below `_dead_letter/`, with the reason, and go on: "
+        "To store such records with the reason below `_dead_letter/` and go on: "
         f"{choose(archive, 'bad_record', 'dead_letter')}. To leave them out, counted as filtered: "
         f"{choose(archive, 'bad_record', 'skip')} (policies.bad_record: fail)"
     )

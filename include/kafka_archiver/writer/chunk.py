@@ -1,4 +1,4 @@
-"""One chunk: record batches in, pending uploads and an account out."""
+"""Writes one chunk: takes record batches, returns pending uploads and an account."""
 
 import logging
 import time
@@ -32,16 +32,14 @@ log = logging.getLogger(__name__)
 def write_chunk(
     chunk: Chunk, batches: Iterable[pa.RecordBatch], job: WriteJob, store: Store, limits: Limits
 ) -> ChunkResult:
-    """Write the records of one chunk as objects that nobody sees until the driver completes their uploads.
+    """Write the records of one chunk as objects that are invisible until the driver completes their uploads.
 
-    The objects are a function of the chunk, the records and the job's settings alone; how the records are cut into
-    batches and what the limits are cannot be told from them.
+    The objects depend only on the chunk, the records and the job's settings: not on the size of batches, nor on the
+    limits. On any error all uploads are aborted and all temporary files removed.
 
-    :param batches: as readers give them: columns of `formats.base.VALUE` or, for `content: record`, of `RECORD` without
-        topic and partition; `UNREAD` too, where a record could not be read whole; offsets strictly increasing.
-    :raises IntegrityError: the offsets are not increasing, or not of this chunk.
-
-    On any error all uploads are aborted and all temporary files removed.
+    :param batches: as readers give them, with strictly increasing offsets. Columns: `formats.base.VALUE` or, for
+        `content: record`, `RECORD` without topic and partition; `UNREAD` too if a record is not complete.
+    :raises IntegrityError: the offsets are not increasing, or are outside the chunk.
     """
     started = time.monotonic()
     tally = OffsetTally(chunk)
@@ -88,7 +86,7 @@ def write_chunk(
 
 
 def _witness(last: pa.RecordBatch | None) -> Witness | None:
-    """By what the log is known again: the last record that was seen, whatever became of it."""
+    """The last record that was seen, also if it was not archived. A later run recognises the log by it."""
     if last is None:
         return None
     value = last.column("value")[0].as_py()
@@ -99,7 +97,7 @@ def _witness(last: pa.RecordBatch | None) -> Witness | None:
 def _require_rows(chunk: Chunk, what: str, objects: Iterable[WrittenObject], expected: int) -> None:
     written = sum(o.rows for o in objects)
     if written != expected:
-        raise _fault(chunk, f"{expected} rows were to be {what}, {written} are in its objects")
+        raise _fault(chunk, f"expected {expected} {what} rows, found {written} in its objects")
 
 
 def _account(
@@ -112,7 +110,7 @@ def _account(
         what = f"{runner.archived} archived, {runner.filtered} filtered and {runner.rejected} rejected"
         raise _fault(chunk, f"{tally.seen} offsets seen and {absent} not seen, {what} do not add up")
     dead_lettered = runner.rejected if dead_letters else 0
-    # Not validated again: a compacted chunk has half a million gaps, and to look at each would take a second.
+    # Without validation: a compacted chunk may have half a million gaps, which take a second to validate.
     return ChunkAccount.model_construct(
         **chunk.model_dump(),
         archived=runner.archived,

@@ -1,4 +1,4 @@
-"""All objects of one chunk: which are open, and what has to leave memory."""
+"""All objects of one chunk: which ones are open, and which data moves from memory to disk."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from kafka_archiver.writer.waiting import Waiting
 
 
 class ChunkObjects:
-    """Gives every record to the object of its part, and keeps memory below the limit."""
+    """Writes every record to the object of its part, and keeps memory below the limit."""
 
     def __init__(
         self, chunk: Chunk, settings: Settings, limits: Limits, sender: Sender, directory: Path, opener: Open
@@ -35,7 +35,7 @@ class ChunkObjects:
         self._held = 0
 
     def write(self, part: int | None, batch: pa.RecordBatch) -> None:
-        """Take records, all of one part or (None) of several."""
+        """Take records of one part, or of several (None)."""
         self._sender.check()
         if part is not None and self._has(part):
             self._encode(part, batch)
@@ -50,11 +50,11 @@ class ChunkObjects:
                 else:
                     late.append(np.arange(low, high))
             if late:
-                # Copied: a slice of a few rows that waits would keep the whole batch in memory.
+                # take() copies: a slice of a few rows would keep the whole batch in memory.
                 self._waiting.add(records.take(np.concatenate(late)))
 
     def finish(self) -> tuple[WrittenObject, ...]:
-        """End every object: first the open ones, then those whose records waited, as many at a time as may be."""
+        """Finish the open objects, then the objects of waiting records: at most `open_objects` at a time."""
         self._finish_all()
         parts, step = self._waiting.parts(), self._limits.open_objects
         for some in (parts[i : i + step] for i in range(0, len(parts), step)):
@@ -65,13 +65,13 @@ class ChunkObjects:
         return tuple(sorted((o.written(self._chunk) for o in self._finished), key=lambda o: o.path))
 
     def close(self) -> None:
-        """Close the temporary files, whatever has happened."""
+        """Close the temporary files, also after an error."""
         for output in self._open.values():
             output.buffer.close()
 
     def _has(self, part: int) -> bool:
-        """Whether the part has an encoder or still gets one. First come, first served: records of a part
-        that came too late all wait, since an encoder cannot begin in the middle."""
+        """Whether the part has an encoder; opens one if the limit allows. If not, all records of the part wait: an
+        encoder cannot begin in the middle of an object."""
         if part not in self._open and len(self._open) < self._limits.open_objects:
             self._start(part)
         return part in self._open
@@ -97,7 +97,7 @@ class ChunkObjects:
         self._held = 0
 
     def _make_room(self) -> None:
-        """Move the largest to disk, until half of the limit is free: few large writes, not one for every batch."""
+        """Move the largest pieces to disk until half of the limit is free: few large writes, not one per batch."""
         sizes = [(output.encoder.pending, True, part) for part, output in self._open.items()]
         sizes += [(output.buffer.held, False, part) for part, output in self._open.items()]
         for size, rows, part in sorted(sizes, reverse=True):

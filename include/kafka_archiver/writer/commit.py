@@ -1,4 +1,4 @@
-"""What the driver does with the results of all chunks: make their objects visible, or throw them away."""
+"""Completes or aborts the uploads of all chunks, in the driver."""
 
 import logging
 from collections.abc import Collection, Iterable
@@ -16,9 +16,9 @@ log = logging.getLogger(__name__)
 
 
 def complete(results: Iterable[ChunkResult], store: Store, threads: int = 8) -> list[ObjectEntry]:
-    """Complete all uploads; in any order, since readers trust the manifest alone. Completing twice does no harm.
+    """Complete all uploads, in any order: readers trust the manifest alone. Completing an upload twice is harmless.
 
-    :raises IntegrityError: the store made something else of the parts than what was sent.
+    :raises IntegrityError: the stored object differs from the parts that were sent.
     """
 
     def make_visible(written: WrittenObject) -> ObjectEntry:
@@ -28,13 +28,13 @@ def complete(results: Iterable[ChunkResult], store: Store, threads: int = 8) -> 
 
 
 def abort(results: Iterable[ChunkResult], store: Store, threads: int = 8) -> None:
-    """Throw all uploads away. What could not be is logged, and found again by the store's list of uploads."""
+    """Abort all uploads. A failure is logged; the store's list of uploads still has such an upload."""
     uploads = (o.upload for result in results for o in result.objects)
     each(lambda upload: abort_upload(store, upload.key, upload.upload_id), uploads, threads)
 
 
 def throw_away(store: Store, plan: Plan, kept: Collection[str] = ()) -> None:
-    """Abort every upload of a run's objects: what killed attempts have sent, and zombies may still complete.
+    """Abort every upload of a run's objects, so that no killed or zombie attempt completes one later.
 
     :param kept: upload ids that stay.
     """
@@ -49,4 +49,4 @@ def throw_away(store: Store, plan: Plan, kept: Collection[str] = ()) -> None:
     for key, upload_id in left:
         store.abort_upload(key, upload_id)
     if left:
-        log.info("%d unfinished uploads of other attempts thrown away", len(left))
+        log.info("aborted %d unfinished uploads of other attempts", len(left))

@@ -1,4 +1,4 @@
-"""The local disk that takes what memory must not hold."""
+"""Temporary files on local disk, for data that exceeds the memory limit."""
 
 import fcntl
 import os
@@ -15,9 +15,9 @@ _PREFIX = "kafka-archiver-task-"
 
 @contextmanager
 def working_directory(parent: Path | None) -> Iterator[Path]:
-    """A directory for one task's temporary files, removed at the end with all that is in it.
+    """A directory for one task's temporary files, removed with its contents at the end.
 
-    A task that was killed removes nothing, so each new one first removes what the dead have left in `parent`.
+    A killed task removes nothing, so each new task first removes the directories of dead tasks in `parent`.
     """
     with held_directory(parent) as (directory, _):
         yield directory
@@ -25,7 +25,7 @@ def working_directory(parent: Path | None) -> Iterator[Path]:
 
 @contextmanager
 def held_directory(parent: Path | None) -> Iterator[tuple[Path, int]]:
-    """The same, with the lock on it: nobody sweeps the directory while a process lives that has inherited the lock."""
+    """The same, with the lock's file descriptor. `sweep` skips the directory while any process holds the descriptor."""
     sweep(parent)
     with disk(parent):
         directory, lock = _locked(parent)
@@ -42,31 +42,31 @@ def abandoned(parent: Path | None) -> list[Path]:
 
 
 def sweep(parent: Path | None) -> list[Path]:
-    """Remove the directories that killed tasks have left in `parent`; says which. What fails is left for the next."""
+    """Remove the directories that killed tasks have left in `parent`, and return them. Failures are ignored."""
     return _dead(parent, remove=True)
 
 
 @contextmanager
 def disk(directory: Path | None) -> Iterator[None]:
-    """Around everything that touches temporary files: says which disk failed, and what to do."""
+    """Turn an OSError on temporary files into a TransientError that names the directory and what to do."""
     try:
         yield
     except OSError as error:
         raise TransientError(
             f"Temporary files in {directory or 'the temporary directory'} failed: {error}. "
-            "Make room there, or set another spill directory."
+            "Free space there, or set another spill directory."
         ) from error
 
 
 def _locked(parent: Path | None) -> tuple[Path, int]:
     """A new directory, and the lock on it.
 
-    The kernel drops the lock with the process, however that ends. A process id in the name would say less: it means
-    another process, or none, in another container that has the same disk.
+    The kernel releases the lock when the process ends, for any reason. A process id in the directory's name would not
+    do: containers may share the disk, and a process id means another process in each.
     """
     while True:
         directory = Path(mkdtemp(prefix=_PREFIX, dir=parent))
-        # Another task's sweep may come between, and then has the lock or has removed the directory.
+        # Meanwhile another task's sweep may lock or remove the directory: then try again.
         with suppress(FileNotFoundError, BlockingIOError):
             lock = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
             try:
@@ -79,20 +79,20 @@ def _locked(parent: Path | None) -> tuple[Path, int]:
 
 
 def _lock(descriptor: int) -> None:
-    """:raises BlockingIOError: another process has it."""
+    """:raises BlockingIOError: another process has the lock."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise
     except OSError:
-        # A file system without locks: then the sweep cannot have one either, and leaves everything alone.
+        # The file system has no locks: then `sweep` cannot lock a directory either, and removes nothing.
         pass
 
 
 def _dead(parent: Path | None, remove: bool) -> list[Path]:
     found = []
     for directory in sorted(Path(parent or gettempdir()).glob(f"{_PREFIX}*")):
-        # Not ours, gone meanwhile, or locked by a task that lives.
+        # An OSError: not our directory, already removed, or locked by a live task.
         with suppress(OSError):
             lock = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             try:

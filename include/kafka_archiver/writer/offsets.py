@@ -1,4 +1,4 @@
-"""Which offsets of a chunk were seen, and which were not. This guards against a reader that jumps or repeats."""
+"""Which offsets of a chunk were seen. Detects a reader that skips or repeats offsets."""
 
 import numpy as np
 
@@ -8,29 +8,29 @@ from kafka_archiver.plan import Chunk
 
 
 class OffsetTally:
-    """Takes a chunk's offsets as they come, strictly increasing, and knows the gaps between them."""
+    """Takes a chunk's offsets in strictly increasing order, and records the gaps."""
 
     def __init__(self, chunk: Chunk) -> None:
         self.seen = 0
         self.disorder = 0
-        """By how many milliseconds a record is older than an earlier one, at most."""
+        """The most milliseconds by which a record is older than an earlier record."""
         self._latest = -1
         self._chunk = chunk
         self._next = chunk.start
-        # A compacted topic has a gap every few records: a pair of vectors a batch, never a Python object a gap.
+        # Vectors, not a Python object per gap: a compacted topic has a gap every few records.
         self._gaps: list[Int64s] = []
 
     def see(self, offsets: Int64s, times: Int64s) -> None:
-        """Take the offsets and the times of a batch that is not empty.
+        """Take the offsets and timestamps of a batch that is not empty.
 
-        :raises IntegrityError: they are not strictly increasing, or outside the chunk.
+        :raises IntegrityError: offsets are not strictly increasing, or outside the chunk.
         """
         # np.diff with `prepend` takes three times as long for a batch of 500.
         before = np.empty_like(offsets)
         before[0] = self._next - 1
         before[1:] = offsets[:-1]
         steps = offsets - before
-        # Consecutive offsets, the usual case, need no look at each.
+        # The usual case is consecutive offsets: only the last one needs a check.
         if not (steps == 1).all():
             self._refuse(offsets, steps)
             jumps = np.flatnonzero(steps > 1)
@@ -44,17 +44,17 @@ class OffsetTally:
 
     def _look_at(self, times: Int64s) -> None:
         latest = np.maximum.accumulate(np.maximum(times, self._latest))
-        # What has no time, is in no order either.
+        # A record without a timestamp (-1) is not late.
         late = np.where(times < 0, 0, latest - times)
         self.disorder = max(self.disorder, int(late.max()))
         self._latest = int(latest[-1])
 
     def _refuse(self, offsets: Int64s, steps: Int64s) -> None:
-        """Raise if there is something wrong."""
+        """:raises IntegrityError: an offset is outside the chunk, or not larger than the one before."""
         outside = (offsets < self._chunk.start) | (offsets >= self._chunk.end)
         if outside.any():
             raise IntegrityError(
-                f"{self._chunk}: the reader gave offset {offsets[outside][0]}, which is outside. "
+                f"{self._chunk}: the reader gave offset {offsets[outside][0]}, which is outside the chunk. "
                 "Nothing of this chunk is stored; this is a fault of the reader or of the plan, please report it."
             )
         back = np.flatnonzero(steps <= 0)
@@ -66,9 +66,9 @@ class OffsetTally:
             )
 
     def gaps(self) -> Int64s:
-        """The offsets not seen up to the chunk's end: a row `start, end` a range, disjoint and in order.
+        """The offsets that were not seen, up to the chunk's end: one row (start, end) per range, in order.
 
-        No two of them touch: there is a seen offset between any two.
+        There is a seen offset between any two ranges.
         """
         tail = [[self._next, self._chunk.end]] if self._next < self._chunk.end else []
         return np.concatenate([*self._gaps, np.array(tail, dtype=np.int64).reshape(-1, 2)])

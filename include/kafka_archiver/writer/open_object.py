@@ -1,4 +1,4 @@
-"""One object that is being written: records in, full parts out."""
+"""One object that is being written: takes records, sends full parts."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -34,7 +34,7 @@ class OpenObject:
 
     @property
     def held(self) -> int:
-        """The bytes of memory it takes."""
+        """The bytes of memory that this object takes."""
         return self.encoder.pending + self.buffer.held
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -49,11 +49,11 @@ class OpenObject:
         self._put(self.encoder.write(batch))
 
     def finish(self) -> None:
-        """Send the rest."""
+        """Send the last part."""
         self._put(self.encoder.finish())
         if self.buffer.size or not self._bytes:
             self._send()
-        # Its state is hundreds of kilobytes, and thousands of finished objects may wait for the last one.
+        # An encoder's state is hundreds of kilobytes, and thousands of finished objects may wait for the last one.
         del self.encoder
 
     def _send(self) -> None:
@@ -66,19 +66,19 @@ class OpenObject:
             data = memoryview(buffer).cast("B")
             whole = len(data)
             self._bytes += whole
-            # At fixed places, whatever the encoder gives at a time: ETags that are MD5s of parts stay the same.
+            # Cut at fixed positions, so that every attempt sends the same parts and gets the same ETag.
             while len(data) >= (room := part_size(self._number, self._part_bytes) - self.buffer.size):
                 self.buffer.add(data[:room])
                 data = data[room:]
                 self._send()
-            # What waits for the next part must not keep all that was sent in memory.
+            # Copy the remainder: a slice would keep the bytes that were sent in memory.
             self.buffer.add(data if len(data) == whole else memoryview(bytes(data)))
 
     def written(self, chunk: Chunk) -> WrittenObject:
-        """The object, once all its parts have arrived."""
+        """The object. Waits until all its parts are stored."""
         upload = self._upload.pending()
         if upload.size != self._bytes:
-            raise IntegrityError(f"{upload.key}: {self._bytes} bytes were encoded but {upload.size} were sent")
+            raise IntegrityError(f"{upload.key}: {self._bytes} bytes were encoded, but {upload.size} bytes were sent")
         return WrittenObject(
             chunk=chunk,
             path=self._path,

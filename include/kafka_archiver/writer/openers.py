@@ -1,4 +1,4 @@
-"""What an object is called, and what encodes it: archived records, or dead letters."""
+"""The key and the encoder of a new object: for archived records, or for dead letters."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -18,7 +18,7 @@ class Opened(NamedTuple):
     encoder: Encoder
 
 
-# Opens the object of a layout's path.
+# Opens the object of a path.
 Open = Callable[[str], Opened]
 
 
@@ -36,7 +36,7 @@ def archived(chunk: Chunk, job: WriteJob) -> Open:
 
 
 def dead_letters(chunk: Chunk, job: WriteJob) -> Open:
-    """The objects of dead letters, which are the same in all archives."""
+    """The objects of dead letters: the same format in all archives."""
 
     def open_(path: str) -> Opened:
         key = object_key(_place(chunk, job), path, dead_letter.EXTENSION, dead_letter=True)

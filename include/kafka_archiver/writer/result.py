@@ -1,4 +1,4 @@
-"""What a chunk's writer is given besides records, and what it hands to the driver. All of it pickles."""
+"""The writer's input besides records, and its result for the driver. All classes can be pickled."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ from kafka_archiver.store.base import PendingUpload
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteJob:
-    """What the chunks of one run have in common. `bad_record`: what becomes of records that a stage rejects."""
+    """What the chunks of one run have in common. `bad_record`: the policy for rejected records."""
 
     archive: str
     settings: Settings
@@ -26,14 +26,14 @@ class WriteJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What one task may use. Never influences a byte, a part or a checksum.
+    """The resources of one task. They never influence a byte, a part or a checksum.
 
-    :param memory_bytes: finished bytes not yet sent plus rows that encoders hold back, over all open objects;
-        what is above it goes to disk.
-    :param upload_threads: parts sent at the same time. Up to `part_bytes` of each are in memory then, besides
-        `memory_bytes`; a larger one is on disk.
-    :param open_objects: encoders at work at the same time; the records of further hours wait on disk.
-    :param spill_directory: where a directory for this task's temporary files is made; None: the system's place.
+    :param memory_bytes: encoded bytes not yet sent, plus rows that encoders hold, over all open objects. Data above
+        this limit goes to disk.
+    :param upload_threads: parts sent at the same time. Each takes up to `part_bytes` of memory, besides
+        `memory_bytes`; a larger part is on disk.
+    :param open_objects: encoders at the same time; the records of further objects wait on disk.
+    :param spill_directory: the parent of this task's temporary directory; None: the system's default.
     """
 
     memory_bytes: int = 128 << 20
@@ -43,18 +43,18 @@ class Limits:
 
     @property
     def block_bytes(self) -> int:
-        """How much is gathered before it is sorted: small beside the memory, large beside the cost of a call.
+        """The bytes of records to collect before they are sorted by part: small against `memory_bytes`.
 
-        Two such blocks fit one array, whose positions have 32 bits.
+        Two such blocks fit one array with 32-bit offsets.
         """
         return min(self.memory_bytes // 16, 1 << 30)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenObject:
-    """An object with all its bytes sent, invisible until its upload is completed.
+    """An object whose bytes are all sent. It is invisible until its upload is completed.
 
-    :ivar rows, records: of how many records the rows are; a record may be several.
+    :ivar rows, records: the numbers of rows and of their records; a record may have several rows.
     """
 
     chunk: Chunk
@@ -68,7 +68,7 @@ class WrittenObject:
     upload: PendingUpload
 
     def entry(self, etag: str) -> ObjectEntry:
-        """The manifest's entry of it, once the store has given it an ETag."""
+        """The manifest's entry, with the ETag from the store."""
         return ObjectEntry(
             key=self.upload.key,
             topic=self.chunk.topic,
@@ -90,12 +90,12 @@ class WrittenObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkResult:
-    """What became of one chunk. Offsets that were not seen are `absent`: whether that is loss the driver decides."""
+    """The result of one chunk. Offsets that were not seen are `absent`; the driver decides which are lost."""
 
     account: ChunkAccount
     objects: tuple[WrittenObject, ...]
 
     @property
     def chunk(self) -> Chunk:
-        """The chunk it is the result of."""
+        """The chunk of this result."""
         return self.account.chunk

@@ -1,4 +1,4 @@
-"""Records by their parts, as vectors: no Python a record, no copy where there is nothing to part."""
+"""Splits records by part, as vectors: no Python code per record, no copy if all records have one part."""
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -9,19 +9,19 @@ import pyarrow as pa
 from kafka_archiver.columns import Int64s
 from kafka_archiver.layouts.base import Layout
 
-# Batches of one part: what goes on as it is, and how much is made of those that are smaller.
+# Bytes of batches of one part: a batch of `_LARGE` is not copied; smaller batches are joined up to `_JOINED`.
 _LARGE = 256 << 10
 _JOINED = 1 << 20
 
 
 def one_part(batch: pa.RecordBatch, layout: Layout) -> int | None:
-    """The part of which all records of a batch are; None when they are of several."""
+    """The part of all records of a batch; None if they have several parts."""
     parts = layout.parts(batch)
     return int(parts[0]) if (parts == parts[0]).all() else None
 
 
 def by_part(batch: pa.RecordBatch, layout: Layout) -> tuple[pa.RecordBatch, Int64s, Int64s]:
-    """The records sorted by part, else in their order; the parts, ascending; and where each begins, and the end."""
+    """The records in a stable sort by part; the parts, ascending; the first row of each part, then the row count."""
     parts = layout.parts(batch)
     order = np.argsort(parts, kind="stable")
     parts = parts[order]
@@ -30,12 +30,12 @@ def by_part(batch: pa.RecordBatch, layout: Layout) -> tuple[pa.RecordBatch, Int6
 
 
 def joined(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:
-    """The same records in batches of at least `size` bytes; smaller are the last one, and one before a large one."""
+    """The records in batches of at least `size` bytes. The last batch, or one before a large one, may be smaller."""
     held: list[pa.RecordBatch] = []
     held_bytes = 0
     for batch in batches:
         if held and batch.nbytes >= size:
-            # Together they might be more than one array can hold.
+            # Joined with the large batch they might not fit one array.
             yield pa.concat_batches(held)
             held, held_bytes = [], 0
         held.append(batch)
@@ -49,11 +49,11 @@ def joined(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.RecordBa
 
 
 def blocks(batches: Iterable[pa.RecordBatch], size: int, layout: Layout) -> Iterator[tuple[int | None, pa.RecordBatch]]:
-    """Batches with their part, None for several parts; consecutive ones of several parts joined to `size` bytes.
+    """Batches with their part (None: several). Consecutive batches of several parts are joined up to `size` bytes.
 
-    A batch of 500 rows over 48 hours is 48 pieces of ten rows, each with the cost of a call; joined they are fewer
-    and larger. Small ones of one part are joined for the same reason (at 140 bytes a record a fifth of the CPU);
-    the copy of large ones would cost more than it saves.
+    A batch of 500 rows over 48 hours becomes 48 slices of ten rows, with one call each; joined batches give fewer and
+    larger slices. Small batches of one part are joined too: that saves a fifth of the CPU at 140 bytes a record. Large
+    batches of one part are not: the copy would cost more than it saves.
     """
 
     def kind(batch: pa.RecordBatch) -> tuple[int | None, bool]:

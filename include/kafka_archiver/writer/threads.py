@@ -1,4 +1,4 @@
-"""The same small thing for many items, in a few threads."""
+"""Runs one function for many items in a few threads."""
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -10,12 +10,12 @@ Done = TypeVar("Done")
 
 
 def each(action: Callable[[Item], Done], items: Iterable[Item], threads: int) -> list[Done]:
-    """What `action` gives for each item, in the items' order. The first error ends it and is raised.
+    """The results of `action` in the order of the items. The first error stops the work and is raised.
 
-    Unlike an executor's map it makes no future an item, of which a run may have millions.
+    An executor's `map` would make one future per item, and a run may have millions of items.
     """
     waiting = list(items)
-    # next() on a counter is atomic: every index is taken once, and none after a failure.
+    # next() on a counter is atomic, so each index is taken once.
     index = count()
     failed = False
     results: dict[int, Done] = {}

@@ -1,4 +1,4 @@
-"""Sends parts in the background while the records go on being encoded."""
+"""Sends parts in background threads while the task encodes further records."""
 
 import logging
 from collections.abc import Callable
@@ -16,25 +16,25 @@ log = logging.getLogger(__name__)
 
 
 class Sender:
-    """Sends the parts of all uploads of one chunk. Leaving the `with` block by an exception aborts them all."""
+    """Sends the parts of all uploads of one chunk. An exception in the `with` block aborts all uploads."""
 
     def __init__(self, store: Store, threads: int) -> None:
         self._store = store
         self._threads = threads
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="upload")
-        # As many as threads, so that no part waits for one in memory.
+        # One slot per thread, so that no part waits in memory for a thread.
         self._slots = BoundedSemaphore(threads)
         self._all: list[Upload] = []
         self._failure: BaseException | None = None
 
     def new(self, key: str) -> "Upload":
-        """An upload to be; nothing is sent yet."""
+        """A new upload. It sends nothing yet."""
         upload = Upload(self._store, key, self._submit)
         self._all.append(upload)
         return upload
 
     def check(self) -> None:
-        """Raise what a part has failed with, so that nothing more is encoded in vain."""
+        """Raise the first error of a part, so that the task does not encode further records in vain."""
         if self._failure is not None:
             raise self._failure
 
@@ -58,14 +58,14 @@ class Sender:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # Waits for the parts on their way: one that arrived after the abort would stay in the store for ever.
+        # Wait for running requests: a part that arrives after the abort would stay in the store for ever.
         self._pool.shutdown(cancel_futures=True)
         if error is not None:
             each(Upload.abort, self._all, self._threads)
 
 
 class Upload:
-    """One object's multipart upload, begun in the store with its first part."""
+    """One object's multipart upload. The first part starts it in the store."""
 
     def __init__(self, store: Store, key: str, submit: Callable[[Callable[[], Part]], Future[Part]]) -> None:
         self._store = store
@@ -76,9 +76,9 @@ class Upload:
         self._parts: list[Future[Part]] = []
 
     def send(self, part: PartBuffer) -> None:
-        """Send the next part in the background; waits while all threads are busy.
+        """Send the next part in the background; wait while all threads are busy.
 
-        :raises BaseException: what an earlier part of any upload failed with.
+        :raises BaseException: the error of an earlier part of any upload.
         """
         number = len(self._parts) + 1
         self._parts.append(self._submit(lambda: self._transfer(number, part)))
@@ -91,20 +91,20 @@ class Upload:
             return self._store.upload_part(self._begun, number, part.take(), part.crc32)
 
     def pending(self) -> PendingUpload:
-        """The upload, once all its parts have arrived."""
+        """The upload. Waits until all its parts are stored."""
         parts = tuple(part.result() for part in self._parts)
         assert self._begun is not None, "an upload without a part"
         return self._begun._replace(parts=parts)
 
     def abort(self) -> None:
-        """Throw it away, if it was begun."""
+        """Abort the upload if it was started."""
         if self._begun is not None:
             abort_upload(self._store, self._key, self._begun.upload_id)
 
 
 def abort_upload(store: Store, key: str, upload_id: str) -> None:
-    """Throw an upload away. A failure is only logged: what led here matters more."""
+    """Abort an upload. A failure is only logged, so that it does not hide the original error."""
     try:
         store.abort_upload(key, upload_id)
     except Exception:
-        log.exception("The upload %s of %s could not be aborted; its parts stay in the store.", upload_id, key)
+        log.exception("could not abort upload %s of %s; its parts stay in the store", upload_id, key)

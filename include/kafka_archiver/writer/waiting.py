@@ -1,7 +1,7 @@
-"""Records of parts that no encoder is open for: they wait on disk, sorted by part, until some are.
+"""Records of parts without an open encoder. They wait on disk until earlier objects are finished.
 
-Each file is sorted by part and in itself in offset order, so the records of consecutive parts are one slice of each
-file, and the slices follow each other as the files do.
+Each file is sorted by part, then by offset. So the records of consecutive parts are one slice of each file, and the
+slices in the order of the files are in offset order.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from kafka_archiver.writer.split import by_part
 
 
 class _Run(NamedTuple):
-    """A file; the rows of `parts[i]` are those from `starts[i]` up to `starts[i + 1]`."""
+    """A file. The rows of `parts[i]` are [`starts[i]`, `starts[i + 1]`)."""
 
     path: Path
     parts: Int64s
@@ -26,7 +26,7 @@ class _Run(NamedTuple):
 
 
 class Waiting:
-    """Takes records in offset order and gives them back some parts at a time."""
+    """Takes records in offset order and returns them by ranges of parts."""
 
     def __init__(self, directory: Path, run_bytes: int, layout: Layout) -> None:
         self._layout = layout
@@ -39,7 +39,7 @@ class Waiting:
     def add(self, batch: pa.RecordBatch) -> None:
         """Take records."""
         if self._held and batch.nbytes >= self._run_bytes:
-            # Together they might be more than one array can hold.
+            # Joined with the large batch they might not fit one array.
             self._store()
         self._held.append(batch)
         self._held_bytes += batch.nbytes
@@ -47,17 +47,17 @@ class Waiting:
             self._store()
 
     def parts(self) -> list[int]:
-        """All parts there are, ascending."""
+        """All parts with waiting records, ascending."""
         if self._held:
             self._store()
         return sorted({part for run in self._runs for part in run.parts.tolist()})
 
     def read(self, first: int, last: int) -> Iterator[pa.RecordBatch]:
-        """The records of the parts from `first` up to and including `last`; those of each part in offset order."""
+        """The records of the parts from `first` to `last` inclusive; those of each part in offset order."""
         for run in self._runs:
             low, high = run.starts[np.searchsorted(run.parts, [first, last + 1])].tolist()
             if low < high:
-                # Copied, and the file unmapped: many files held mapped would count as this process's memory.
+                # A copy, so that the file is unmapped: mapped files would count as this process's memory.
                 with disk(self._directory), pa.memory_map(str(run.path)) as file:
                     records = pa.concat_batches([pa.ipc.open_file(file).get_batch(0).slice(low, high - low)])
                 yield records

@@ -1,6 +1,6 @@
-"""Objects read by others: gzip and zlib of the standard library, zstandard, orjson, fastavro, pyarrow.
+"""Reads objects with gzip and zlib of the standard library, zstandard, orjson, fastavro and pyarrow.
 
-They share no code with the formats' encoders and readers, so that one mistake is not made twice.
+This package shares no code with the formats' encoders and readers, so it does not share their mistakes.
 """
 
 from kafka_archiver.audit.readers import avro, jsonl, parquet

@@ -14,7 +14,7 @@ from kafka_archiver.plan import Settings
 def records(file: BinaryIO, settings: Settings) -> Iterator[Seen]:  # noqa: ARG001 - the file names its codec
     """The records of an object."""
     blocks: Any = fastavro.block_reader(file)
-    # Without logical types: Python's dates end before Kafka's times do.
+    # Without logical types: a Kafka timestamp may be after year 9999, the last of Python's datetime.
     schema = fastavro.parse_schema(json.loads(blocks.metadata["avro.schema"], object_hook=_plain))
     for block in blocks:
         data = io.BytesIO(block.bytes_.getvalue())

@@ -1,4 +1,4 @@
-"""What the audit wants of an object."""
+"""The interface of the audit's readers."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from kafka_archiver.plan import Settings
 
 
 class Seen(NamedTuple):
-    """Where a record in an object says that it comes from."""
+    """The topic, partition, offset and timestamp in an archived record."""
 
     topic: str
     partition: int
@@ -18,13 +18,12 @@ class Seen(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """How the objects of one format are read, by code that did not write them; None: it has no such content.
+    """Functions that read the objects of one format; None if the format does not have this content.
 
-    Files are seekable. Nothing is in memory but a record, a block or a row group. Of damaged bytes they raise what they
-    like.
+    Files are seekable. At most a record, a block or a row group is in memory. Damaged bytes may raise any exception.
 
-    :param records: the records of an object with `content: record`, in its order.
-    :param values: how many records an object with `content: value` has.
+    :param records: the records of an object with `content: record`, in order.
+    :param values: the number of records of an object with `content: value`.
     """
 
     records: Callable[[BinaryIO, Settings], Iterator[Seen]] | None = None

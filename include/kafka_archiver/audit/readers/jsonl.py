@@ -12,16 +12,16 @@ from kafka_archiver.plan import Settings
 
 
 def lines(file: BinaryIO, settings: Settings) -> int:
-    """How many lines an object has.
+    """The number of lines of an object.
 
-    :raises ValueError: the last one does not end.
+    :raises ValueError: the last line has no newline.
     """
     count, last = 0, b"\n"
     with plain(file, settings.codec) as stream:
         while piece := stream.read(READ):
             count, last = count + piece.count(b"\n"), piece[-1:]
     if last != b"\n":
-        raise ValueError("the last line does not end")
+        raise ValueError("the last line has no newline")
     return count
 
 

@@ -1,4 +1,4 @@
-"""Streams of text that others decompress."""
+"""Decompresses streams of text, with other libraries than the formats."""
 
 import gzip
 from typing import BinaryIO
@@ -9,7 +9,7 @@ READ = 1 << 20
 
 
 def plain(file: BinaryIO, codec: str) -> BinaryIO:
-    """The stream without its codec."""
+    """The decompressed stream."""
     if codec == "gzip":
         return gzip.open(file)  # type: ignore[return-value]
     if codec == "zstd":

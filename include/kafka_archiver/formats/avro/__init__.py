@@ -37,10 +37,10 @@ class Avro:
         return AvroEncoder(target)
 
     def stage(self, settings: Settings) -> None:
-        """None."""
+        """None: Avro can hold every record."""
 
     def read(self, source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
-        """The records back, a batch a block."""
+        """Read the records: one batch a block."""
         from kafka_archiver.formats.avro.reader import read_records
 
         return read_records(source, target)

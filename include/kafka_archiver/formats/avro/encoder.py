@@ -1,6 +1,6 @@
 """Avro object container files: one datum a record, with the columns of the target's schema.
 
-Blocks end by the bytes of their records and are handed out as they end.
+The bytes of its records decide where a block ends. `write` returns blocks as they end.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from kafka_archiver.formats.shared.cuts import cuts
 from kafka_archiver.formats.shared.records import held, normalised
 
 _MAGIC = b"Obj\x01"
-# Of the records before compression. Larger blocks are not smaller in the file.
+# Bytes before compression. Larger blocks do not compress better.
 _BLOCK = 512 << 10
 
 
@@ -32,7 +32,7 @@ def _deflate(block: Buffer) -> bytes:
     return deflated
 
 
-# Avro's name of the codec, and how a block is compressed.
+# By codec: its name in Avro, and the function that compresses a block.
 _CODECS: dict[str, tuple[bytes, Callable[[Buffer], bytes]]] = {
     "none": (b"null", bytes),
     "gzip": (b"deflate", _deflate),
@@ -41,13 +41,13 @@ _CODECS: dict[str, tuple[bytes, Callable[[Buffer], bytes]]] = {
 
 
 class AvroEncoder:
-    """Encodes records as blocks, each compressed by itself."""
+    """Encodes records as blocks. Each block is compressed alone."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
         self._columns, self._stored = held(target.schema), stored(target.schema)
         codec, self._compress = _CODECS[target.settings.codec]
-        # What ends every block: fixed, and another one in every object.
+        # The sync marker: the same in every attempt, different in every object.
         self._sync = hashlib.md5(target.key.encode(), usedforsecurity=False).digest()
         self._block = bytearray()
         self._rows = 0
@@ -64,7 +64,7 @@ class AvroEncoder:
         return len(self._block)
 
     def write(self, batch: pa.RecordBatch) -> list[Buffer]:
-        """Take records. Returns what is ready to be stored."""
+        """Take records; return the bytes that are ready."""
         if batch.num_rows:
             target = self._target
             records = datums(normalised(batch, self._columns), self._stored, target.topic, target.partition)
@@ -81,11 +81,11 @@ class AvroEncoder:
         return ready
 
     def spill(self, _directory: Path) -> int:
-        """Nothing is held that could be spilled."""
+        """Spill nothing: this encoder holds no rows."""
         return 0
 
     def finish(self) -> list[Buffer]:
-        """The rest."""
+        """Return the rest of the bytes."""
         if self._rows:
             self._close_block()
         return self._ready

@@ -1,4 +1,4 @@
-"""Avro objects back to records. fastavro reads all of it, and so shares no code with the encoder."""
+"""Reads Avro objects with fastavro alone, so the reader shares no code with the encoder."""
 
 import io
 import json
@@ -16,26 +16,26 @@ from kafka_archiver.formats.base import Target
 def read_records(source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
     """Batches of the target's schema, one a block.
 
-    :raises IntegrityError: it is not a whole Avro file of records.
+    :raises IntegrityError: `source` is not a complete Avro file of records.
     """
-    # Not the file's own schema: its logical types make dates, which end before Kafka's times do.
+    # Without logical types: fastavro makes datetimes of them, and a Kafka timestamp may be after year 9999.
     datum = fastavro.parse_schema(json.loads(json.dumps(schema_of(stored(target.schema))), object_hook=_plain))
     try:
         for block in fastavro.block_reader(source):
             yield _batch(block, datum, target.schema)
     except (ArchiverError, OSError):
-        # The store's, not the file's.
+        # The store failed: the file is not to blame.
         raise
     except Exception as error:
-        # Of damage each codec's library raises an error of its own.
-        raise IntegrityError(f"{target.key} is not a whole Avro file of records: {error!r}") from error
+        # Each codec's library raises its own error for damaged bytes.
+        raise IntegrityError(f"{target.key} is not a complete Avro file of records: {error!r}") from error
 
 
 def _batch(block: Any, datum: Any, schema: pa.Schema) -> pa.RecordBatch:
     data = io.BytesIO(block.bytes_.getvalue())
     rows: list[Any] = [fastavro.schemaless_reader(data, datum, None) for _ in range(block.num_records)]
     if data.read(1):
-        raise ValueError("a block holds more than its records")
+        raise ValueError("a block has bytes after its last record")
     return pa.RecordBatch.from_pylist(rows, schema=schema)
 
 

@@ -28,7 +28,7 @@ _HEADER = {
     "name": "Header",
     "fields": [{"name": "key", "type": "string"}, {"name": "value", "type": [_NULL, "bytes"]}],
 }
-# Kafka's columns as they are stored.
+# Kafka's columns as Avro stores them.
 _KAFKAS = {
     field.name: field
     for field in (
@@ -41,14 +41,14 @@ _KAFKAS = {
 
 
 def stored(schema: pa.Schema) -> pa.Schema:
-    """A schema as its file has it."""
+    """The schema with Kafka's columns as Avro stores them."""
     return pa.schema([_KAFKAS[field.name] if is_kafkas(field) else field for field in schema])
 
 
 def schema_of(schema: pa.Schema) -> dict[str, Any]:
-    """What a file of these columns, as they are stored, says of them.
+    """The Avro schema of what `stored` gives, as JSON values.
 
-    :raises ConfigError: Avro has no such type, or no such name.
+    :raises ConfigError: Avro cannot have a column of this type or name.
     """
     return {
         "type": "record",
@@ -62,8 +62,8 @@ def schema_of(schema: pa.Schema) -> dict[str, Any]:
 def _field(field: pa.Field, path: tuple[str, ...]) -> dict[str, Any]:
     if not _NAME.fullmatch(field.name):
         raise ConfigError(
-            f"store.format: avro has names of ASCII letters, digits and _, found the column {field.name!r}; "
-            "rename it, or choose parquet"
+            f"store.format: avro takes column names of ASCII letters, digits and _, found {field.name!r}; "
+            "rename the column, or choose parquet"
         )
     if field.equals(_KAFKAS["headers"]):
         return {"name": field.name, "type": {"type": "array", "items": _HEADER}}
@@ -76,7 +76,7 @@ def _type(field: pa.Field, path: tuple[str, ...]) -> Any:
 
 
 def _value_type(kind: pa.DataType, path: tuple[str, ...]) -> Any:
-    """:param path: names a record, since no two of a file may be called the same."""
+    """:param path: makes the names of records unique within the file."""
     if kind in _TYPES:
         return _TYPES[kind]
     if pa.types.is_timestamp(kind) and kind.unit in _UNITS:
@@ -87,4 +87,4 @@ def _value_type(kind: pa.DataType, path: tuple[str, ...]) -> Any:
     if pa.types.is_struct(kind) and kind.num_fields:
         fields = [_field(field, path) for field in kind]
         return {"type": "record", "name": path[-1], "namespace": ".".join(path[:-1]), "fields": fields}
-    raise ConfigError(f"store.format: avro has no type for the column {'.'.join(path[2:])}, which is {kind}")
+    raise ConfigError(f"store.format: avro has no type for the column {'.'.join(path[2:])} of type {kind}")

@@ -40,7 +40,7 @@ class JsonLines:
         return LineEncoder(target, WRITERS[target.settings.content])
 
     def stage(self, settings: Settings) -> Fitting | None:
-        """A value is a line."""
+        """With `content: value`, every value becomes one line."""
         if settings.content != "value":
             return None
         from kafka_archiver.formats.jsonl.values import one_line_each
@@ -48,7 +48,7 @@ class JsonLines:
         return one_line_each
 
     def read(self, source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
-        """The records back."""
+        """Read the records."""
         from kafka_archiver.formats.jsonl.reader import read_records
 
         return read_records(source, target)

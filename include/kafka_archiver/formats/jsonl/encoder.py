@@ -11,7 +11,7 @@ from kafka_archiver.formats.jsonl.values import value_lines
 from kafka_archiver.formats.shared.compress import compressed
 from kafka_archiver.plan import Content
 
-# The lines of a batch, whole ones in each piece.
+# Gives the lines of a batch, in pieces of whole lines.
 Lines = Callable[[pa.RecordBatch, Target], Iterable[Buffer]]
 WRITERS: dict[Content, Lines] = {
     "value": lambda batch, _: [value_lines(batch)],
@@ -32,11 +32,11 @@ class LineEncoder:
 
     @property
     def pending(self) -> int:
-        """What the compressor has not been given yet."""
+        """Bytes that the compressor does not have yet."""
         return self._stream.pending
 
     def write(self, batch: pa.RecordBatch) -> list[Buffer]:
-        """Take records. Returns what is ready to be stored."""
+        """Take records; return the bytes that are ready."""
         ready: list[Buffer] = []
         if batch.num_rows:
             for lines in self._lines(batch, self._target):
@@ -44,9 +44,9 @@ class LineEncoder:
         return ready
 
     def spill(self, _directory: Path) -> int:
-        """Nothing is held that could be spilled."""
+        """Spill nothing: this encoder holds no rows."""
         return 0
 
     def finish(self) -> list[Buffer]:
-        """The rest."""
+        """Return the rest of the bytes."""
         return self._stream.finish()

@@ -1,4 +1,4 @@
-"""JSON lines back to records."""
+"""Reads JSON lines."""
 
 from collections.abc import Callable, Iterator
 from typing import BinaryIO
@@ -16,16 +16,16 @@ _READERS: dict[Content, Callable[[bytes], pa.RecordBatch]] = {"value": values_of
 
 
 def read_records(source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
-    """Batches of `RECORD` or of the column `value`, of about a mebibyte of compressed data each.
+    """Batches of `RECORD` or of the column `value`, each from about 1 MiB of compressed data.
 
-    :raises IntegrityError: these are not whole lines of such records.
+    :raises IntegrityError: `source` is not made of complete lines of such records.
     """
     for lines in _whole_lines(decompressed(target.settings.codec, source), target.key):
         yield _READERS[target.settings.content](lines)
 
 
 def _whole_lines(pieces: Iterator[bytes], name: str) -> Iterator[bytes]:
-    """The same bytes, cut behind newlines."""
+    """The same bytes in pieces that end with a newline."""
     held: list[bytes] = []
     for piece in pieces:
         end = piece.rfind(b"\n") + 1

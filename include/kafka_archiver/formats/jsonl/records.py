@@ -1,9 +1,9 @@
-"""Lines of `content: record`: one JSON object a record, from which it can be restored exactly.
+"""Lines of `content: record`: one JSON object a record, which restores the record exactly.
 
 Keys in this order: topic, partition, offset, timestamp (milliseconds since 1970, -1 for none), timestamp_type,
-`key` or `key_base64`, `value` or `value_base64`, headers. Bytes that are valid UTF-8 are strings, others are base64
-under the longer name; null is null under the short one. Headers are a list of {"key", "value" or "value_base64"} in
-their order, repeats kept; a record without headers has an empty list.
+`key` or `key_base64`, `value` or `value_base64`, headers. Valid UTF-8 is a string under the short name; other bytes are
+base64 under the long name; null is null under the short name. Headers are a list of {"key", "value" or "value_base64"}
+in Kafka's order, repeats kept; the list is empty for a record without headers.
 """
 
 from base64 import b64decode, b64encode
@@ -32,16 +32,16 @@ _TEXT = pa.schema(
     ]
 )
 _Row = dict[str, Any]
-# Made at a time: with all that belongs to a record about 2 KB of memory each.
+# Python objects at a time, each about 2 KB of memory.
 _OBJECTS = 2000
 
 
 def record_lines(batch: pa.RecordBatch, target: Target) -> Iterator[list[bytes]]:
-    """One line a record, some at a time: as Python objects they take a hundred times their columns' memory."""
+    """One line a record, a few thousand at a time: Python objects take a hundred times the memory of Arrow columns."""
     head = {"topic": target.topic, "partition": target.partition}
     for some in _some(normalised(batch)):
         try:
-            # Checks UTF-8 as a vector. The struct's fields and the schema's columns are in the order of the keys.
+            # The cast checks UTF-8 as a vector. Schema and struct fields are in the order of the JSON keys.
             rows = some.cast(_TEXT).to_pylist()
         except pa.ArrowInvalid:
             rows = [_readable(row) for row in some.to_pylist()]
@@ -49,7 +49,7 @@ def record_lines(batch: pa.RecordBatch, target: Target) -> Iterator[list[bytes]]
 
 
 def _some(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The batch in pieces of so many Python objects: a record is one, and so is each of its headers."""
+    """The batch in slices of at most `_OBJECTS` Python objects. Each record and each header is one object."""
     objects = np.cumsum(1 + batch.column("headers").value_lengths().to_numpy())
     start = 0
     while start < batch.num_rows:
@@ -79,7 +79,7 @@ def _field(name: str, value: bytes | None) -> _Row:
 
 
 def records_of(lines: bytes) -> pa.RecordBatch:
-    """The records back: whole lines, each ending in a newline.
+    """The records of complete lines, each ending in a newline.
 
     :raises IntegrityError: a line is not such an object.
     """
@@ -94,7 +94,7 @@ def records_of(lines: bytes) -> pa.RecordBatch:
         batch.validate(full=True)
         return batch
     except (ValueError, KeyError, TypeError, pa.ArrowException) as error:
-        raise IntegrityError(f"a line is not a record as `content: record` writes it: {error!r}") from error
+        raise IntegrityError(f"a line is not a record of `content: record`: {error!r}") from error
 
 
 def _bytes(fields: _Row, name: str) -> bytes | None:

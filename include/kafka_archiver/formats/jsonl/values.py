@@ -1,4 +1,4 @@
-"""Lines of `content: value`: one value a line, as vectors; Python sees only values that need a second look."""
+"""Lines of `content: value`: one value a line, as vectors. Only values with line breaks become Python objects."""
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ from kafka_archiver.formats.json_text import is_json
 from kafka_archiver.formats.vectors import large_binary
 
 _NEWLINE, _RETURN, _SPACE = b"\n\r "
-# Looking in pieces that fit the CPU's cache is twice as fast.
+# Pieces that fit the CPU's cache make the search twice as fast.
 _PIECE = 128 << 10
 _TWO_LINES = (
     "the value contains a newline or a carriage return and is not JSON, so it cannot be one line; "
@@ -24,8 +24,8 @@ Mask = npt.NDArray[np.bool_]
 
 
 def value_lines(batch: pa.RecordBatch) -> Buffer:
-    """One line a record: the value, `null` for a null value, nothing for an empty one. No value has a line break."""
-    # Large, so that the joined lines cannot be too big for their positions.
+    """One line a record: the value, or `null` for a null value. `one_line_each` has removed line breaks in values."""
+    # large_binary: the joined lines may exceed 32-bit offsets.
     values = batch.column("value").cast(pa.large_binary())
     lines = pc.binary_join_element_wise(values, _NOTHING, _LINE_END, null_handling="replace", null_replacement=b"null")
     text, _ = _text(lines)
@@ -33,14 +33,14 @@ def value_lines(batch: pa.RecordBatch) -> Buffer:
 
 
 def one_line_each(batch: pa.RecordBatch, marks: Rejections) -> pa.RecordBatch:
-    """Values without line breaks.
+    """Remove line breaks from values.
 
-    Newlines and carriage returns in a JSON value can only be white space between tokens; each becomes a space. For
-    readers of text either ends a line. A value with one that is not JSON is rejected.
+    A newline or a carriage return ends a line for readers of text. In JSON either can only be white space between
+    tokens, so it becomes a space. A value that has one and is not JSON is rejected.
     """
     values = batch.column("value")
     text, ends = _text(values)
-    # Found in a fifth of the time that looking for line breaks takes.
+    # Five times as fast as the search for line breaks.
     if text.min(initial=255) > max(_NEWLINE, _RETURN):
         return batch
     breaks = _places(text)
@@ -52,7 +52,7 @@ def one_line_each(batch: pa.RecordBatch, marks: Rejections) -> pa.RecordBatch:
         value = text[ends[row] : ends[row + 1]]
         if is_json(value.tobytes()):
             value[_breaks(value)] = _SPACE
-        # What lies under a null is nobody's.
+        # Arrow may hold anything in the place of a null.
         elif values[row].is_valid:
             bad.append(row)
     offsets = batch.column("offset")
@@ -62,7 +62,7 @@ def one_line_each(batch: pa.RecordBatch, marks: Rejections) -> pa.RecordBatch:
 
 
 def _text(values: pa.Array) -> tuple[Bytes, Int64s]:
-    """The bytes of all values; and where each begins, and the last one ends, in the buffer that they are cut from."""
+    """The bytes of all values, and their offsets in the whole buffer: one more than values."""
     _, positions, data = values.buffers()
     ends = np.frombuffer(positions, "i8" if values.type == pa.large_binary() else "i4")[
         values.offset : values.offset + len(values) + 1
@@ -73,7 +73,7 @@ def _text(values: pa.Array) -> tuple[Bytes, Int64s]:
 
 
 def _with_text(values: pa.Array, text: Bytes, ends: Int64s) -> pa.Array:
-    """The same values with other bytes."""
+    """The same array with other bytes."""
     nulls = values.buffers()[0]
     if nulls is not None:
         bits = np.unpackbits(np.frombuffer(nulls, np.uint8), bitorder="little")
@@ -82,19 +82,19 @@ def _with_text(values: pa.Array, text: Bytes, ends: Int64s) -> pa.Array:
 
 
 def _places(text: Bytes) -> Int64s:
-    """Where the line breaks are."""
+    """The positions of the line breaks."""
     pieces = [np.flatnonzero(_breaks(text[i : i + _PIECE])) + i for i in range(0, len(text), _PIECE)]
     return np.concatenate(pieces)
 
 
 def _breaks(text: Bytes) -> Mask:
-    """The bytes with which a line may end."""
+    """True for each newline and carriage return."""
     either: Mask = (text == _NEWLINE) | (text == _RETURN)
     return either
 
 
 def values_of(lines: bytes) -> pa.RecordBatch:
-    """The column `value` back: whole lines, each ending in a newline. The line `null` is a null value."""
+    """The column `value` of complete lines, each ending in a newline. The line `null` is a null value."""
     ends = np.flatnonzero(np.frombuffer(lines, np.uint8) == _NEWLINE) + 1
     positions = np.concatenate([[0], ends]).astype(np.int64)
     whole = pa.Array.from_buffers(pa.large_binary(), len(ends), [None, pa.py_buffer(positions), pa.py_buffer(lines)])

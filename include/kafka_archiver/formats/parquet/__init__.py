@@ -37,10 +37,10 @@ class Parquet:
         return ParquetEncoder(target)
 
     def stage(self, settings: Settings) -> None:
-        """None."""
+        """None: Parquet can hold every record."""
 
     def read(self, source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
-        """The records back."""
+        """Read the records."""
         from kafka_archiver.formats.parquet.reader import read_records
 
         return read_records(source, target)

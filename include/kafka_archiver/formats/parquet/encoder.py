@@ -1,7 +1,7 @@
 """Parquet: one row a record, with the columns of the target's schema.
 
-Row groups end by the bytes of their records. The rows of the open one are held; `spill` moves them to disk.
-A timestamp that Kafka does not have is stored as Kafka says it, -1, and one beyond the year 9999 as it is.
+The bytes of its records decide where a row group ends. Memory holds the rows of the open one; `spill` moves them to
+disk. A record without a timestamp is stored with -1, as in Kafka; a timestamp after the year 9999 is stored unchanged.
 """
 
 from functools import reduce
@@ -19,10 +19,10 @@ from kafka_archiver.formats.shared.held import HeldRows
 from kafka_archiver.formats.shared.records import held, is_kafkas, normalised
 from kafka_archiver.formats.vectors import lengths
 
-# Of the records in memory: 27,000 of 1.2 KB or 160,000 of 140 B. Encoding one takes about as much again.
+# Bytes in memory: 27,000 records of 1.2 KB, or 160,000 of 140 B. Encoding takes about the same memory again.
 _ROW_GROUP = 32 << 20
-# What a record counts besides its values, so that half a million empty ones fill a row group too. It
-# includes Kafka's numbers.
+# Bytes that every record counts besides its values: half a million empty records fill a row group. Kafka's integer
+# columns are included.
 _FIXED = 64
 
 
@@ -43,7 +43,7 @@ class ParquetEncoder:
         return self._rows.memory
 
     def write(self, batch: pa.RecordBatch) -> list[Buffer]:
-        """Take records. Returns what is ready to be stored."""
+        """Take records; return the bytes that are ready."""
         batch = normalised(batch, self._columns)
         sizes = _sizes(batch, self._counted)
         ready: list[Buffer] = []
@@ -61,7 +61,7 @@ class ParquetEncoder:
         return self._rows.spill(directory)
 
     def finish(self) -> list[Buffer]:
-        """The rest."""
+        """Return the rest of the bytes."""
         last = self._close_row_group() if self._size else []
         return [*last, *self._file.finish()]
 
@@ -70,29 +70,29 @@ class ParquetEncoder:
         self._size = 0
         count = len(rows)
         columns = dict(zip(rows.column_names, rows.columns, strict=True))
-        # Batches may bring columns of these names that are not Kafka's.
+        # A batch may have typed columns of these names instead of Kafka's.
         columns.setdefault("topic", pa.DictionaryArray.from_arrays(np.zeros(count, np.int8), [self._target.topic]))
         columns.setdefault("partition", pa.repeat(pa.scalar(self._target.partition, pa.int32()), count))
         if (times := self._stored.get_field_index("timestamp")) >= 0:
-            # Kafka's are numbers, which become instants; they are not copied.
+            # From milliseconds to a timestamp type, without a copy.
             columns["timestamp"] = columns["timestamp"].cast(self._stored.field(times).type)
         arrays = [columns[name] for name in self._stored.names]
         return self._file.add(pa.Table.from_arrays(arrays, schema=self._stored))
 
 
 def _sizes(batch: pa.RecordBatch, fields: list[pa.Field]) -> Int64s:
-    """The bytes of each record of a normalised batch, as they count for a row group: of these columns, and `_FIXED`."""
+    """The bytes that each record of a normalised batch counts for its row group: those of `fields`, plus `_FIXED`."""
     sizes = np.full(batch.num_rows, _FIXED, np.int64)
     for field in fields:
         try:
             sizes += _sizes_of(batch.column(field.name))
         except pa.ArrowNotImplementedError as error:
-            raise ConfigError(f"store.format: parquet does not store {field.name}: {field.type}") from error
+            raise ConfigError(f"store.format: parquet cannot store column {field.name} of type {field.type}") from error
     return sizes
 
 
 def _sizes_of(values: pa.Array) -> Int64s:
-    """The bytes of each value. What is fixed in width counts where it is null, too."""
+    """The bytes of each value. A null of a type of fixed width counts like a value."""
     kind = values.type
     if pa.types.is_struct(kind):
         return reduce(np.add, map(_sizes_of, values.flatten()))

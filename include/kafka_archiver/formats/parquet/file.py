@@ -1,4 +1,4 @@
-"""A Parquet file that is handed out row group by row group while it is written."""
+"""Writes a Parquet file and returns its bytes after each row group."""
 
 from functools import cache
 from typing import Any
@@ -10,43 +10,43 @@ from kafka_archiver.errors import ConfigError, IntegrityError
 from kafka_archiver.formats.base import RECORD, Buffer
 from kafka_archiver.formats.shared.records import COLUMNS, is_kafkas
 
-# Kafka's columns as they are stored.
+# Kafka's columns as Parquet stores them.
 _KAFKAS = {
     field.name: field
     for field in (
         RECORD.field("partition"),
         *COLUMNS,
-        # One value in all rows: a dictionary of one, so that it takes a byte a row while it waits.
+        # The same value in all rows: as a dictionary it takes one byte a row in memory.
         pa.field("topic", pa.dictionary(pa.int8(), pa.string()), nullable=False),
         pa.field("timestamp", pa.timestamp("ms", tz="UTC"), nullable=False),
     )
 }
-# Those that do not repeat. Keys and values seldom do, and a dictionary that is given up has cost its CPU.
+# No dictionary: these values seldom repeat, and a dictionary that pyarrow gives up costs CPU.
 _VARIED = frozenset({"offset", "timestamp", "key", "value"})
 _ASCENDING = ("offset", "timestamp")
-# Nobody looks for a range of them.
+# No statistics: queries do not filter by ranges of these columns.
 _UNSORTED = frozenset({"value", "headers"})
-# Instead of the library's name and version, which would make other bytes of every upgrade.
+# Replaces the library's name and version, which would change the bytes with every upgrade.
 _CREATED_BY = b"kafka-archiver version 1"
-# Level 1 is pyarrow's own for zstd. Its 9 for gzip takes seven times the CPU of 4, for files 14 % smaller.
+# zstd 1 is pyarrow's default. Its default of 9 for gzip takes seven times the CPU of 4, for files 14 % smaller.
 _LEVELS = {"gzip": 4, "zstd": 1}
 _TAIL = len(b"\0\0\0\0PAR1")
 
 
 def stored(schema: pa.Schema) -> pa.Schema:
-    """A schema as its file has it."""
+    """The schema with Kafka's columns as Parquet stores them."""
     return pa.schema([_KAFKAS[field.name] if is_kafkas(field) else field for field in schema])
 
 
 @cache
 def _options(schema: pa.Schema) -> dict[str, Any]:
-    """How the columns of a schema are written: typed ones in the library's own way."""
+    """The writer's options for a schema. Typed columns keep pyarrow's defaults."""
     kafkas = {field.name for field in schema if is_kafkas(field)}
     sink = pa.BufferOutputStream()
     try:
         pq.ParquetWriter(sink, stored(schema)).close()
     except pa.ArrowNotImplementedError as error:
-        raise ConfigError(f"store.format: parquet cannot store a column as it is: {error}") from error
+        raise ConfigError(f"store.format: parquet cannot store a column of this type: {error}") from error
     leaves = pq.read_metadata(pa.BufferReader(sink.getvalue())).schema
     paths = [leaves.column(number).path for number in range(len(leaves))]
 
@@ -61,7 +61,7 @@ def _options(schema: pa.Schema) -> dict[str, Any]:
 
 
 class _Sink:
-    """A file object for pyarrow; keeps what it writes until it is taken."""
+    """A file object for pyarrow; keeps the written bytes until `take`."""
 
     closed = False
 
@@ -73,7 +73,7 @@ class _Sink:
         return len(data)
 
     def flush(self) -> None:
-        """Nothing is between this and the writer."""
+        """Do nothing: there is no buffer."""
 
     def take(self) -> list[Buffer]:
         taken, self._written = self._written, []
@@ -81,7 +81,7 @@ class _Sink:
 
 
 class RowGroups:
-    """A new file; every table of `stored(schema)` that is added becomes one row group."""
+    """A new file. Every added table, of `stored(schema)`, becomes one row group."""
 
     def __init__(self, schema: pa.Schema, codec: str) -> None:
         self._sink = _Sink()
@@ -96,14 +96,14 @@ class RowGroups:
         )
 
     def add(self, table: pa.Table) -> list[Buffer]:
-        """Write a row group; return the file's bytes so far that were not returned before.
+        """Write a row group; return the new bytes of the file.
 
-        :raises IntegrityError: a column that has no nulls by its schema has some.
+        :raises IntegrityError: a column that is not nullable has nulls.
         """
         try:
             self._writer.write_table(table, row_group_size=len(table))
         except pa.ArrowInvalid as error:
-            raise IntegrityError(f"the records are not of the object's schema: {error}") from error
+            raise IntegrityError(f"the records do not fit the object's schema: {error}") from error
         return self._sink.take()
 
     def finish(self) -> list[Buffer]:
@@ -111,7 +111,7 @@ class RowGroups:
         before = self._sink.take()
         self._writer.close()
         footer = b"".join(self._sink.take())[:-_TAIL]
-        # A Thrift string: its length, then the characters. Nothing but fixed structures comes behind it.
+        # created_by is a Thrift string: its length, then the characters. Only fixed structures follow it.
         library = self._writer.writer.metadata.created_by.encode()
         at = footer.rindex(bytes([len(library)]) + library)
         footer = footer[:at] + bytes([len(_CREATED_BY)]) + _CREATED_BY + footer[at + 1 + len(library) :]

@@ -1,4 +1,4 @@
-"""Parquet objects back to records."""
+"""Reads Parquet objects."""
 
 from collections.abc import Iterator
 from typing import BinaryIO
@@ -14,7 +14,7 @@ def read_records(source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
     """Batches of the target's schema.
 
     :param source: seekable.
-    :raises IntegrityError: it is not a whole Parquet file of records.
+    :raises IntegrityError: `source` is not a complete Parquet file of records.
     """
     try:
         file = pq.ParquetFile(source, page_checksum_verification=True)
@@ -23,4 +23,4 @@ def read_records(source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
                 [batch.column(field.name).cast(field.type) for field in target.schema], schema=target.schema
             )
     except (pa.ArrowException, OSError, LookupError, ValueError) as error:
-        raise IntegrityError(f"{target.key} is not a whole Parquet file of records: {error}") from error
+        raise IntegrityError(f"{target.key} is not a complete Parquet file of records: {error}") from error

@@ -1,7 +1,7 @@
-"""Bytes as one compressed stream: the codecs of text formats.
+"""The codecs of text formats: one compressed stream.
 
-A compressor's output may depend on how its input is sliced (isal's does), so a stream is cut into slices of a fixed
-size first, counted from its beginning. What is written is then a function of the stream alone.
+The output of a compressor may depend on how its input is sliced (isal's does). So the stream is first cut into slices
+of a fixed size, counted from its beginning. The output then depends on the stream alone.
 """
 
 import zlib
@@ -14,13 +14,13 @@ from isal import isal_zlib
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.formats.base import Buffer
 
-# Small enough that 48 open objects hold 12 MiB, large enough that the compressors' speed and output are at their best.
+# 48 open objects hold 12 MiB; larger slices make the compressors neither faster nor their output smaller.
 SLICE = 256 << 10
-# isal's level 2 is as small as zlib's level 1 at a quarter of its CPU; it writes mtime 0 and the OS byte 255.
+# isal's level 2 writes as few bytes as zlib's level 1, with a quarter of the CPU. isal writes mtime 0 and OS byte 255.
 GZIP_LEVEL = 2
-# A window of 1 MiB (level 3 has 2) keeps the state of an open object at 2.5 MB; the output is as small.
+# A window of 1 MiB instead of level 3's 2 MiB: an open object takes 2.5 MB of state, and the output is as small.
 ZSTD = zstandard.ZstdCompressionParameters.from_level(3, window_log=20, write_checksum=True)
-# Of the stream, in slices: frames of 8 MiB can be read side by side, and the first without the rest.
+# Slices a zstd frame: frames of 8 MiB can be read in parallel, and the first one alone.
 FRAME = 32
 _GZIP_FORMAT = 16 + zlib.MAX_WBITS
 _READ = 1 << 20
@@ -32,7 +32,7 @@ class _Compressor(Protocol):
 
 
 class _ZstdFrames:
-    """One frame behind the other, each of `FRAME` slices, the last one of what is left."""
+    """Consecutive frames of `FRAME` slices each; the last one may be shorter."""
 
     def __init__(self) -> None:
         self._maker = zstandard.ZstdCompressor(compression_params=ZSTD)
@@ -40,7 +40,7 @@ class _ZstdFrames:
         self._slices = 0
 
     def compress(self, data: Buffer) -> bytes:
-        """A slice of the stream in, what is ready out."""
+        """Take a slice of the stream; return the bytes that are ready."""
         ended = b""
         if self._slices == FRAME:
             ended, self._slices, self._frame = self._frame.flush(), 0, self._maker.compressobj()
@@ -48,7 +48,7 @@ class _ZstdFrames:
         return ended + self._frame.compress(data)
 
     def flush(self) -> bytes:
-        """The rest."""
+        """Return the rest of the bytes."""
         return self._frame.flush()
 
 
@@ -59,21 +59,21 @@ _COMPRESSORS: dict[str, Callable[[], _Compressor]] = {
 
 
 class Plain:
-    """A stream that is stored as it is."""
+    """A stream without compression."""
 
     pending = 0
 
     def write(self, data: Buffer) -> list[Buffer]:
-        """Bytes of the stream in, what is ready to be stored out."""
+        """Take bytes of the stream; return the bytes that are ready."""
         return [data]
 
     def finish(self) -> list[Buffer]:
-        """The rest."""
+        """Return the rest of the bytes."""
         return []
 
 
 class Compressed:
-    """A stream that is stored as one gzip member or as zstd frames."""
+    """A stream as one gzip member, or as zstd frames."""
 
     def __init__(self, codec: str) -> None:
         self._compressor = _COMPRESSORS[codec]()
@@ -81,11 +81,11 @@ class Compressed:
 
     @property
     def pending(self) -> int:
-        """Bytes that wait for their slice to be full."""
+        """Bytes of the slice that is not full yet."""
         return len(self._tail)
 
     def write(self, data: Buffer) -> list[Buffer]:
-        """Bytes of the stream in, what is ready to be stored out."""
+        """Take bytes of the stream; return the bytes that are ready."""
         view = memoryview(data)
         ready = []
         if self._tail:
@@ -101,7 +101,7 @@ class Compressed:
         return [piece for piece in ready if piece]
 
     def finish(self) -> list[Buffer]:
-        """The rest."""
+        """Return the rest of the bytes."""
         rest = self._compressor.compress(self._tail) if self._tail else b""
         return [rest + self._compressor.flush()]
 
@@ -112,9 +112,9 @@ def compressed(codec: str) -> Plain | Compressed:
 
 
 def decompressed(codec: str, source: BinaryIO) -> Iterator[bytes]:
-    """The stream back, piece by piece. Deliberately not by isal: what it wrote is read by zlib.
+    """The decompressed stream, piece by piece. zlib, not isal, reads gzip: isal would hide its own faults.
 
-    :raises IntegrityError: `source` is not exactly one whole stream of the codec.
+    :raises IntegrityError: `source` is not exactly one complete stream of the codec.
     """
     if codec == "zstd":
         yield from _frames(source)
@@ -129,9 +129,9 @@ def decompressed(codec: str, source: BinaryIO) -> Iterator[bytes]:
     except zlib.error as error:
         raise IntegrityError(f"damaged gzip data: {error}") from error
     if not decompressor.eof:
-        raise IntegrityError("the gzip data end too early")
+        raise IntegrityError("the gzip data is truncated")
     if decompressor.unused_data or source.read(1):
-        raise IntegrityError("something follows the gzip data")
+        raise IntegrityError("the gzip data has additional bytes after its end")
 
 
 def _frames(source: BinaryIO) -> Iterator[bytes]:
@@ -146,4 +146,4 @@ def _frames(source: BinaryIO) -> Iterator[bytes]:
     except zstandard.ZstdError as error:
         raise IntegrityError(f"damaged zstd data: {error}") from error
     if not frame.eof:
-        raise IntegrityError("the zstd data end too early")
+        raise IntegrityError("the zstd data is truncated")

@@ -1,4 +1,4 @@
-"""Where blocks and row groups end: decided record by record, so that no cut of the records into batches matters."""
+"""Where blocks and row groups end: decided record by record, so the size of batches has no influence."""
 
 import numpy as np
 
@@ -6,10 +6,10 @@ from kafka_archiver.columns import Int64s
 
 
 def cuts(sizes: Int64s, held: int, limit: int) -> list[int]:
-    """After how many of these records a block ends: with each record that makes it reach `limit` bytes.
+    """The numbers of records after which a block ends. The record that reaches `limit` bytes is the last of its block.
 
     :param sizes: bytes of each record.
-    :param held: bytes of the records before them that are in no closed block.
+    :param held: bytes of earlier records in the open block.
     """
     ends = np.cumsum(sizes)
     found: list[int] = []

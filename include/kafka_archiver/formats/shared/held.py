@@ -1,4 +1,4 @@
-"""Rows that wait for their row group to end: compact copies in memory, or in a nameless file on disk."""
+"""Rows of the open row group: compact copies in memory, or in a file without a name on disk."""
 
 import mmap
 import tempfile
@@ -12,8 +12,8 @@ import pyarrow as pa
 class HeldRows:
     """Record batches of one schema, in order, each as one Arrow IPC message.
 
-    A message holds nothing but the rows of its batch, whatever slice of what buffers the batch was; on disk it is
-    the same bytes, read back memory-mapped. `memory` says how many bytes of memory they take.
+    A message has only the rows of its batch, even if the batch is a slice of larger buffers. The file on disk has the
+    same bytes and is read memory-mapped. `memory`: the bytes of memory that the messages take.
     """
 
     def __init__(self, schema: pa.Schema) -> None:
@@ -24,23 +24,23 @@ class HeldRows:
         self.memory = 0
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Hold a copy of these rows."""
+        """Keep a copy of these rows."""
         if batch.num_rows:
             message = batch.serialize()
             self._messages.append(message)
             self.memory += message.size
 
     def spill(self, directory: Path) -> int:
-        """Move what memory holds to disk; return how many bytes that were.
+        """Move all rows from memory to disk; return the number of bytes.
 
-        :raises OSError: no room; the rows are still held.
+        :raises OSError: the disk is full; memory still holds the rows.
         """
         if not self._messages:
             return 0
         if self._file is None:
-            # Nameless, so that it cannot outlive the process. Unbuffered, so that an error is raised here.
+            # Without a name the file cannot outlive the process. Unbuffered, errors are raised here.
             self._file = tempfile.TemporaryFile(dir=directory, buffering=0)  # noqa: SIM115
-        # Behind the messages that are there, not behind what a failed attempt may have left.
+        # Overwrites the bytes that a failed attempt may have left after the last message.
         self._file.seek(sum(self._file_sizes))
         for message in self._messages:
             _write(self._file, memoryview(message))
@@ -49,7 +49,7 @@ class HeldRows:
         return freed
 
     def take(self) -> pa.Table:
-        """All rows in order, each column in one piece; nothing is held any more."""
+        """Return all rows in order, each column as one chunk, and forget them."""
         messages = [*self._spilled(), *self._messages]
         self._messages, self.memory = [], 0
         batches = [pa.ipc.read_record_batch(message, self._schema) for message in messages]
@@ -59,7 +59,7 @@ class HeldRows:
         if self._file is None or not self._file_sizes:
             return []
         mapped = pa.py_buffer(mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ))
-        # The mapping keeps the file alive for as long as a row is looked at.
+        # The mapping keeps the file alive as long as a row refers to it.
         self._file.close()
         sizes, self._file, self._file_sizes = self._file_sizes, None, []
         return [mapped.slice(end - size, size) for size, end in zip(sizes, accumulate(sizes), strict=True)]

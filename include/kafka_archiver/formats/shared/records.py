@@ -1,4 +1,4 @@
-"""Batches as the formats of columns hold them, whatever variant of the types they came in."""
+"""Batches as Avro and Parquet hold them, for any variant of the types that a reader gives."""
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -6,11 +6,11 @@ import pyarrow.compute as pc
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.formats.base import PLACE, RECORD
 
-# Large variants, so that no batch and no row group is too big for 32-bit positions.
+# Large variants: a row group may exceed 32-bit offsets.
 HEADERS = pa.list_(
     pa.struct([pa.field("key", pa.large_string(), nullable=False), pa.field("value", pa.large_binary())])
 )
-# Those of `RECORD`.
+# The columns of `RECORD` except `PLACE`.
 COLUMNS = pa.schema(
     [RECORD.field(name) for name in ("offset", "timestamp", "timestamp_type")]
     + [pa.field("key", pa.large_binary()), pa.field("value", pa.large_binary())]
@@ -19,32 +19,32 @@ COLUMNS = pa.schema(
 
 
 def is_kafkas(field: pa.Field) -> bool:
-    """Whether it is a column of `RECORD`, and not only called like one. Each format stores such a column in one way,
-    whatever stands beside it."""
+    """Whether the field is a column of `RECORD`, by name and type. A format stores such a column in the same way in
+    every schema."""
     return field.name in RECORD.names and RECORD.field(field.name).equals(field)
 
 
 def is_place(field: pa.Field) -> bool:
-    """Whether it is Kafka's topic or partition, which the target says."""
+    """Whether the field is Kafka's topic or partition, which the target has."""
     return field.name in PLACE and is_kafkas(field)
 
 
 def held(schema: pa.Schema) -> pa.Schema:
-    """The columns of a schema that batches bring, with the types in which they are held."""
+    """The columns of a schema that batches have, with the types in which encoders hold them."""
     return pa.schema([COLUMNS.field(f.name) if is_kafkas(f) else f for f in schema if not is_place(f)])
 
 
 def normalised(batch: pa.RecordBatch, columns: pa.Schema = COLUMNS) -> pa.RecordBatch:
-    """The batch with these columns and types: missing headers become empty lists.
+    """The batch with these columns and types. Null headers become empty lists.
 
     :param columns: as `held` gives them.
-    :raises IntegrityError: the batch lacks one, or its values do not fit.
+    :raises IntegrityError: the batch has no such column, or its values do not fit.
     """
     try:
-        # Also of a type to itself: it finds the nulls inside of values that have none by the schema.
+        # A cast to the same type has a purpose: it finds nulls in nested fields that are not nullable.
         arrays = [batch.column(field.name).cast(field.type) for field in columns]
     except (KeyError, pa.ArrowException) as error:
-        raise IntegrityError(f"the records are not of the object's schema: {error}") from error
+        raise IntegrityError(f"the records do not fit the object's schema: {error}") from error
     at = columns.get_field_index("headers")
     if at >= 0 and columns.field(at).equals(COLUMNS.field("headers")) and arrays[at].null_count:
         arrays[at] = pc.coalesce(arrays[at], pa.scalar([], HEADERS))
