@@ -12,9 +12,9 @@ from scripts.stack.paths import ROOT
 
 
 def measured(command: Sequence[str], log: Path, environment: Mapping[str, str]) -> Usage:
-    """Run it and wait for all it has started; its output goes to `log`. :raises RuntimeError: it failed."""
+    """Run a command and wait for all its processes; `log` gets its output. :raises RuntimeError: it failed."""
     settings = {**os.environ, **environment}
-    # Without its cache of compiled modules every Python process would start at twice the cost.
+    # Without compiled modules every Python process would take twice as long to start.
     settings.pop("PYTHONDONTWRITEBYTECODE", None)
     settings["PYTHONPATH"] = os.pathsep.join(map(str, (ROOT, ROOT / "include")))
     result = log.with_suffix(".json")

@@ -36,16 +36,16 @@ class Account:
         self._total = 0
 
     def see(self, process: psutil.Process) -> None:
-        """Take its CPU seconds, those of its threads that have ended included."""
+        """Take a process's CPU seconds, with those of its ended threads."""
         with suppress(psutil.NoSuchProcess):
             times = process.cpu_times()
             self._cpu[process.pid] = times.user + times.system
-            # A process that has ended shows no arguments any more.
+            # An ended process has no arguments.
             if (kind := _kind(process)) is not None:
                 self._kinds[process.pid] = kind
 
     def weigh(self, found: list[psutil.Process]) -> None:
-        """Take memory figures: the largest resident size so far, and now its share of what it has in memory (PSS)."""
+        """Take memory figures: each process's peak resident size, and its current proportional set size (PSS)."""
         now = 0
         for process in found:
             kind = self._kinds.get(process.pid, "jvm")
@@ -55,7 +55,7 @@ class Account:
         self._total = max(self._total, now)
 
     def usage(self, code: int, wall: float, machine: float) -> Usage:
-        """All of it."""
+        """The sums of all processes."""
         cpu: dict[Kind, float] = {}
         for pid, seconds in self._cpu.items():
             kind = self._kinds.get(pid, "jvm")
@@ -72,7 +72,7 @@ class Account:
 
 
 def _kind(process: psutil.Process) -> Kind | None:
-    """The shells that lead to a JVM count as that JVM."""
+    """The kind of a process; None for a shell, which counts as the JVM that it starts."""
     if process.name() == "java":
         return "jvm"
     arguments = process.cmdline()
@@ -89,13 +89,13 @@ def _peak(pid: int) -> int:
 
 
 def _busy() -> float:
-    """CPU seconds of all cores since the machine started, but for those in which it waited."""
+    """Busy CPU seconds of all cores since the machine started."""
     times = psutil.cpu_times()
     return float(times.user + times.nice + times.system + times.irq + times.softirq)
 
 
 def run(arguments: list[str], log: Path) -> Usage:
-    """The command, to its end and to that of everything it has started."""
+    """Run the command until all its processes have ended."""
     ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1)
     started, idle = time.monotonic(), _busy()
     me, account, code, turn = psutil.Process(), Account(), -1, 0
@@ -109,7 +109,7 @@ def run(arguments: list[str], log: Path) -> Usage:
         if turn % _MEMORY_EVERY == 0:
             account.weigh(found)
         turn += 1
-        # One that has ended keeps its figures until it is waited for.
+        # An ended process keeps its figures until the wait.
         while (ended := _ended()) is not None:
             with suppress(psutil.NoSuchProcess):
                 account.see(psutil.Process(ended))

@@ -1,4 +1,4 @@
-"""`python -m scripts.demo`: the whole story, from top to bottom."""
+"""`python -m scripts.demo`: the whole demo, from top to bottom."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ from scripts.stack.errors import StackError
 from scripts.stack.paths import LOCAL, ROOT
 
 COPIES = LOCAL / "demo"
-# DuckDB shares no code with our reader. Reading s3:// itself needs its extension httpfs, which it downloads; so it is
-# given copies.
+# DuckDB shares no code with our reader. It reads copies: for s3:// it would have to download its extension httpfs.
 LINES = (
     f"read_json('{COPIES}/**/*.jsonl.gz', filename = true, hive_partitioning = true, "
     "columns = {event_id: 'VARCHAR', created_at: 'TIMESTAMPTZ', country: 'VARCHAR', amount: 'DOUBLE'})"
@@ -40,7 +39,7 @@ def start_stack() -> World:
 
 
 def produce(world: World, first_hour: int) -> dict[str, int]:
-    """The stream, with everything in it that makes archiving hard. Returns what must be archived."""
+    """Produce a stream with late, disordered and aborted records. Returns what must be archived."""
     batches = list(Stream(first_hour).batches())
     say(f"Order events from {moment(first_hour)} on, in the order of their arrival …")
     world.fill(batches)
@@ -52,16 +51,16 @@ def produce(world: World, first_hour: int) -> dict[str, int]:
     say(f"{len(times):,} records produced. Among them {behind:,} out of order, {late:,} of these so late that their")
     say(f"hour was over; {aborted:,} in a transaction that was aborted, and then sent again in one that was committed.")
     begin = first_hour + HOUR
-    say(f"An archive begins where its group stands. {world.group} is put at {moment(begin)}, an hour behind the log's")
-    say(f"start, as `kafka-consumer-groups --reset-offsets --to-datetime` does: offsets {world.begin_at(begin)}.")
+    say(f"An archive begins at its group's offsets. The demo sets {world.group} to {moment(begin)}, an hour after")
+    say(f"the log's start, as `kafka-consumer-groups --reset-offsets --to-datetime`: offsets {world.begin_at(begin)}.")
     return expected(batches)
 
 
 def scheduled_run_killed_once(world: World) -> str:
-    """Unpause the DAG; kill its Spark job at work; wait for Airflow's own retry. Returns the run's id."""
+    """Unpause the DAG; kill its running Spark job; wait for Airflow's retry. Returns the run's id."""
     world.ask("PATCH", body={"is_paused": False})
-    say(f"DAG {world.dag} is unpaused: its timetable makes a run for the last complete hour, and that run takes")
-    say("everything from where the group stands to the end of the log, whatever hour it is of.")
+    say(f"DAG {world.dag} is unpaused: its timetable starts a run for the last complete hour. The run archives")
+    say("all records from the group's offsets to the end of the log, of any hour.")
 
     def scheduled() -> tuple[str | None, str]:
         runs = [r["dag_run_id"] for r in world.ask("GET", "dagRuns")["dag_runs"] if r["run_type"] == "scheduled"]
@@ -72,7 +71,7 @@ def scheduled_run_killed_once(world: World) -> str:
 
     def writing() -> tuple[bool | None, str]:
         if len(world.tasks(name)) > 2:
-            raise StackError(f"the Spark job was to be killed at work, but the run is at: {how_far()}")
+            raise StackError(f"the Spark job ended before it could be killed; the run is at: {how_far()}")
         return (True if world.uploads() else None), how_far()
 
     def ended() -> tuple[str | None, str]:
@@ -85,7 +84,7 @@ def scheduled_run_killed_once(world: World) -> str:
     if not killed:
         raise StackError("the Spark job was gone before it could be killed")
     say(f"SIGKILL for spark-submit and its Python: {killed} processes. In the bucket: {len(world.uploads())} uploads")
-    say("that are not finished, which nobody sees, and the plan, frozen before the first byte was read.")
+    say("that are not completed, so invisible, and the plan, frozen before the first byte was read.")
     state = until(ended, 360)
     _, attempt = world.tasks(name)["archive"]
     if state != "success" or attempt < 2 or world.plans() != plans:
@@ -95,17 +94,17 @@ def scheduled_run_killed_once(world: World) -> str:
 
 
 def backfill_first_hour(world: World, hour: str) -> None:
-    """The hour before the archive's begin, with the command of old."""
+    """Backfill the hour before the archive's start, with the command of Airflow 2."""
     before, stands = world.objects(), world.stands()
     run(f"airflow dags backfill {world.dag} --start-date {hour} --end-date {hour}")
     after = world.objects()
     if len(after) == len(before) or not before.items() <= after.items() or world.stands() != stands:
-        raise StackError("the backfill archived nothing, changed objects that were there, or moved the group")
-    say(f"{len(after) - len(before)} new objects; the {len(before)} others and the group's offsets are as they were.")
+        raise StackError("the backfill archived nothing, changed existing objects, or moved the group")
+    say(f"{len(after) - len(before)} new objects; the {len(before)} others and the group's offsets are unchanged.")
 
 
 def every_record_once(world: World, produced: dict[str, int]) -> None:
-    """Read everything back from the bucket and compare it with what was produced."""
+    """Read everything back from the bucket and compare it with the produced records."""
     shutil.rmtree(COPIES, ignore_errors=True)
     world.download(COPIES)
     filed = f"epoch_ms(date) + hour::INT * {HOUR}"
@@ -113,41 +112,41 @@ def every_record_once(world: World, produced: dict[str, int]) -> None:
     counts = "count(DISTINCT filename) AS objects, count(*) AS rows"
     print(duckdb.sql(f"SELECT date, hour, {counts} FROM {LINES} GROUP BY ALL ORDER BY ALL"))
     if wrong := faults(produced, found):
-        raise StackError("the archive is not what was produced: " + "; ".join(wrong))
-    say(f"{len(produced):,} records were produced and not aborted. Read back from the bucket, each of these is there")
-    say("exactly once, with its own time, in that time's hour: ✓")
+        raise StackError("the archive does not match the produced records: " + "; ".join(wrong))
+    say(f"{len(produced):,} records were produced and not aborted. The bucket has each of them exactly once, with its")
+    say("timestamp, in the hour of that timestamp: ✓")
 
 
 def audited(world: World) -> None:
-    """The archive's own account against the store and the brokers, and the group against the ends of the log."""
+    """Check the archive's account against the store and the brokers, and the group against the ends of the log."""
     run(f"airflow archive status {world.archive} --hours 8")
     run(f"airflow archive audit {world.archive} --deep --live")
     if any(stands != end for stands, end in world.stands()):
-        raise StackError(f"the group does not stand at the ends of the log: {world.stands()}")
-    say("The group stands at the end of every partition, as Kafka itself says: ✓")
+        raise StackError(f"the group is not at the ends of the log (offset, end): {world.stands()}")
+    say("The group is at the end of every partition, says Kafka: ✓")
 
 
 def ask_duckdb(world: World, hour: str) -> None:
-    """The hour that was backfilled, as anybody would query it."""
+    """Query the backfilled hour."""
     columns = "country, count(*) AS orders, round(sum(amount), 2) AS euros, max(created_at) AS last"
     folder = f"{world.prefix}/{world.topic}/date={hour[:10]}/hour={hour[11:13]}"
     query = f"SELECT {columns}\n  FROM '{COPIES / folder}/*.jsonl.gz' GROUP BY country ORDER BY euros DESC LIMIT 5"
     say(query)
     print(duckdb.sql(query))
-    say("(Here DuckDB has copies: to read s3:// itself, it would download its extension httpfs.)")
+    say("(Here DuckDB reads copies: for s3:// it would download its extension httpfs.)")
 
 
 def where_to_look(world: World, killed: str) -> None:
-    """In the browser, and in the shell."""
+    """Show addresses for the browser, and commands for the shell."""
     url = f"{world.airflow.url}/dags/{world.dag}"
     say(f"{url}                     the DAG; its settings are under Docs")
     say(f"{url}/runs/{killed}/tasks/archive?try_number=1")
-    say("    the attempt that was killed; the others are beside it")
+    say("    the killed attempt; the page has the others too")
     say(f"{world.airflow.url}/assets      an event for each complete hour, for DAGs that wait for an hour")
     say()
     say(". .local/env.sh         and `airflow archive --help`, `aws s3 ls`, any Kafka client … work on this stack")
     say(f"airflow archive runs {world.archive}; airflow archive show {world.archive} last")
-    say("make down               stops everything (the stack is still running); make demo starts this topic anew")
+    say("make down               stops the stack, which is still running; make demo recreates this topic")
 
 
 def story() -> None:
@@ -158,7 +157,7 @@ def story() -> None:
     produced = produce(world, first_hour)
     stage("Airflow archives it; its Spark job is killed in the middle")
     killed = scheduled_run_killed_once(world)
-    stage("An hour before the archive's begin: airflow dags backfill")
+    stage("The hour before the archive's start: airflow dags backfill")
     backfill_first_hour(world, moment(first_hour))
     stage("Every record in the objects")
     every_record_once(world, produced)
@@ -175,10 +174,10 @@ def main() -> int:
     try:
         story()
     except (StackError, ConfigError, KafkaException, BotoCoreError, ClientError, duckdb.Error) as error:
-        print(f"\nerror: {error}\n(after {so_far()}; the stack is left running: make down)", file=sys.stderr)
+        print(f"\nerror: {error}\n(after {so_far()}; the stack still runs: make down)", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("\nInterrupted; what runs is left running: make down", file=sys.stderr)
+        print("\nInterrupted; the stack still runs: make down", file=sys.stderr)
         return 130
     return 0
 

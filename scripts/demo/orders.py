@@ -1,4 +1,4 @@
-"""The stream: order events of some hours, as they come in from shops, phones and a partner's import. Pure.
+"""The stream: order events of several hours, from shops, phones and a partner's import. Pure.
 
 The same start gives the same events.
 """
@@ -13,19 +13,19 @@ from datetime import UTC, datetime
 from typing import Literal, NamedTuple
 
 HOUR = 3_600_000
-# Events in each hour: a morning that fills up. With what comes on top about 200,000.
+# Events in each hour, about 200,000 with the import.
 PER_HOUR = (27_000, 30_000, 33_000, 35_000, 37_000, 36_000)
-# In this hour a partner's import fails in the middle (an aborted transaction) and is repeated as a whole.
+# In this hour a partner's import fails in the middle (an aborted transaction) and is repeated completely.
 IMPORT_HOUR, IMPORTED = 4, 1_200
 # A phone without network delivers its orders one or two hours late.
 LATE_SHARE = 0.015
-# Some arrive behind younger ones: networks, queues and retries delay them by seconds to minutes.
+# Some arrive after younger ones: networks, queues and retries delay them by seconds or minutes.
 DELAYED_SHARE, DELAY = 0.1, 40_000
 COUNTRIES = ("DE", "FR", "IT", "ES", "NL", "PL", "AT", "SE")
 
 
 class Event(NamedTuple):
-    """One record. `timestamp`: when it happened, in milliseconds since 1970; the order of records is another."""
+    """One record. `timestamp`: the time of the event in milliseconds since 1970, not of its arrival."""
 
     id: str
     key: str
@@ -35,7 +35,7 @@ class Event(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Records that are sent together: by themselves, or in a transaction that ends like this."""
+    """Records that are sent together: without a transaction, or in one that is committed or aborted."""
 
     events: list[Event]
     transaction: Literal["none", "committed", "aborted"] = "none"
@@ -50,7 +50,7 @@ class Stream:
         self._count = 0
 
     def batches(self) -> Iterator[Batch]:
-        """Everything, in the order in which it arrives."""
+        """All records in the order of their arrival."""
         for hour, count in enumerate(PER_HOUR):
             begin = self._start + hour * HOUR
             arrivals = sorted(begin + self._random.randrange(HOUR) for _ in range(self._scaled(count)))
@@ -62,7 +62,7 @@ class Stream:
                     for number in range(self._scaled(IMPORTED))
                 ]
                 yield Batch(events[:half])
-                # The first attempt breaks off after two thirds; the second one sends the same events again, all.
+                # The first attempt fails after two thirds; the second one sends all events again.
                 yield Batch(imported[: len(imported) * 2 // 3], "aborted")
                 yield Batch(imported, "committed")
                 events = events[half:]
@@ -74,7 +74,7 @@ class Stream:
     def _happened(self, hour: int, arrival: int) -> int:
         delay = int(self._random.expovariate(1 / DELAY)) if self._random.random() < DELAYED_SHARE else 0
         happened = max(self._start + hour * HOUR, arrival - delay)
-        # Not into the first hour: the archive begins behind it, and a backfill brings it later as one piece.
+        # No late events for the first hour: the archive begins after it, and a backfill archives it later at once.
         if hour < 2 or self._random.random() >= LATE_SHARE:
             return happened
         return happened - self._random.randint(1, min(2, hour - 1)) * HOUR
@@ -102,15 +102,15 @@ class Stream:
 
 
 def expected(batches: Iterable[Batch]) -> dict[str, int]:
-    """The time of each event that must be in the archive, by id."""
+    """The timestamp of each event that must be in the archive, by id."""
     return {event.id: event.timestamp for b in batches if b.transaction != "aborted" for event in b.events}
 
 
 def faults(wanted: Mapping[str, int], found: Iterable[tuple[str, int, int]]) -> list[str]:
-    """What is wrong with the lines of an archive, a phrase each; empty when all is well.
+    """The faults of an archive's lines, one phrase each; empty if there is none.
 
-    :param wanted: the time of each event by id.
-    :param found: of each line the id, the time, and the hour it is filed in.
+    :param wanted: the timestamp of each event by id.
+    :param found: id, timestamp and the start of the archived hour (ms) of each line.
     """
     lines = list(found)
     times = Counter(id_ for id_, _, _ in lines)

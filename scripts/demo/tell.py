@@ -1,4 +1,4 @@
-"""What the person at the terminal sees: stages, lines, commands, and a line now and then while waiting."""
+"""Output for the terminal: stages, lines, commands, and status lines while waiting."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def stage(title: str) -> None:
 
 
 def until(look: Callable[[], tuple[Answer | None, str]], seconds: float, every: float = 1.0) -> Answer:
-    """The first answer that is not None. Says how things stand whenever that changes, and now and then.
+    """The first answer that is not None. Prints the status when it changes, and every few seconds.
 
-    :param look: gives the answer, or None, and how things stand.
+    :param look: gives the answer (or None) and the status.
     :raises StackError: there was no answer in time.
     """
     begun = said = time.monotonic()
@@ -52,9 +52,9 @@ def until(look: Callable[[], tuple[Answer | None, str]], seconds: float, every: 
 
 
 def run(command: str) -> None:
-    """Show a command as typed, and its output, in a shell that has read .local/env.sh.
+    """Run a command in a shell with .local/env.sh, and show it with its output.
 
-    :raises StackError: it did not end with 0.
+    :raises StackError: its exit code is not 0.
     """
     say(f"$ {command}")
     shell = ["sh", "-c", f". .local/env.sh && exec {command}"]
@@ -64,5 +64,5 @@ def run(command: str) -> None:
 
 
 def moment(milliseconds: int) -> str:
-    """As one types a time: 2026-11-21T05:00:00Z."""
+    """A time as text: 2026-11-21T05:00:00Z."""
     return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"

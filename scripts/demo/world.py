@@ -1,4 +1,4 @@
-"""What the demo works with: the archive `orders` on the stack of this checkout, its topic, its objects and its DAG."""
+"""The demo's environment: the archive `orders` on this checkout's stack, its topic, its objects and its DAG."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from scripts.stack.rest import RestApi, address
 from scripts.stack.stack import Stack
 
 PARTITIONS = 4
-# What brokers answer that have just started, or still delete a topic of this name.
+# Errors of brokers that have just started, or are still deleting a topic of this name.
 NOT_YET = (
     KafkaError.NOT_COORDINATOR,
     KafkaError.COORDINATOR_NOT_AVAILABLE,
@@ -33,7 +33,7 @@ NOT_YET = (
 
 
 class World:
-    """:raises ConfigError: the stack was told to look at other archives, and `orders` is not among them."""
+    """:raises ConfigError: the stack has another archives directory, without `orders`."""
 
     def __init__(self) -> None:
         choices = Choices.remembered()
@@ -52,7 +52,7 @@ class World:
     # The topic.
 
     def _patiently(self, futures: Any, name: str, *harmless: int) -> bool | None:
-        """True when it is done, or as good as done; None while the brokers are not ready for it."""
+        """True if the request succeeded or its error is harmless; None while the brokers are not ready."""
         try:
             futures[name].result(30)
         except KafkaException as error:
@@ -64,7 +64,7 @@ class World:
         return True
 
     def new_topic(self) -> None:
-        """Made anew, with its group."""
+        """Delete and create the topic, and delete its group."""
         admin, gone = self._admin, (KafkaError.GROUP_ID_NOT_FOUND, KafkaError.UNKNOWN_TOPIC_OR_PART)
         until(lambda: (self._patiently(admin.delete_consumer_groups([self.group]), self.group, *gone), ""), 60)
         until(lambda: (self._patiently(admin.delete_topics([self.topic]), self.topic, *gone), ""), 60)
@@ -72,7 +72,7 @@ class World:
         until(lambda: (self._patiently(admin.create_topics([new]), self.topic), f"topic {self.topic} is made"), 60)
 
     def fill(self, batches: Iterable[Batch]) -> None:
-        """Produce everything in this order. :raises StackError: the broker did not confirm all of it."""
+        """Produce all records in order. :raises StackError: the broker did not confirm all of them."""
         settings = {**self._client, "linger.ms": 20, "queue.buffering.max.messages": 300_000}
         plain = Producer(settings)
         for number, batch in enumerate(batches):
@@ -97,10 +97,10 @@ class World:
                 on_delivery=lambda error, _: failures.append(str(error)) if error else None,
             )
         if (left := producer.flush(60)) or failures:
-            raise StackError(f"Kafka did not take {left + len(failures):,} records: {failures[:1]}")
+            raise StackError(f"Kafka did not confirm {left + len(failures):,} records: {failures[:1]}")
 
     def begin_at(self, timestamp: int) -> list[int]:
-        """Put the group where the records of this time begin, as `kafka-consumer-groups --reset-offsets` does."""
+        """Set the group to the first records of this time, like `kafka-consumer-groups --reset-offsets`."""
         consumer = Consumer({**self._client, "group.id": self.group, "enable.auto.commit": False})
         wanted = [TopicPartition(self.topic, number, timestamp) for number in range(PARTITIONS)]
         offsets = consumer.offsets_for_times(wanted, 30)
@@ -109,7 +109,7 @@ class World:
         return [place.offset for place in offsets]
 
     def stands(self) -> list[tuple[int, int]]:
-        """Of each partition, where the group stands and where the log ends."""
+        """Of each partition, the group's offset and the end of the log."""
         consumer = Consumer({**self._client, "group.id": self.group})
         names = [TopicPartition(self.topic, number) for number in range(PARTITIONS)]
         ends = [consumer.get_watermark_offsets(name, 30)[1] for name in names]
@@ -117,14 +117,14 @@ class World:
         consumer.close()
         return found
 
-    # The bucket, read with nothing but an S3 client.
+    # The bucket, read with an S3 client alone.
 
     def objects(self) -> dict[str, str]:
         """The ETag of each object by its key."""
         return self._stored(f"{self.topic}/")
 
     def plans(self) -> set[str]:
-        """The ETags of all plans; there is one as long as there is one run."""
+        """The ETags of all plans: one per run."""
         return {etag for key, etag in self._stored(f"_ledger/{self.archive}/").items() if key.endswith("/plan.json")}
 
     def _stored(self, below: str) -> dict[str, str]:
@@ -132,36 +132,36 @@ class World:
         return {item["Key"]: item["ETag"] for page in pages for item in page.get("Contents", ())}
 
     def uploads(self) -> list[tuple[str, str]]:
-        """Key and id of the uploads that nobody sees yet."""
+        """Key and id of the pending uploads."""
         answer = self._s3.list_multipart_uploads(Bucket=self._bucket, Prefix=f"{self.prefix}/{self.topic}/")
         return [(u["Key"], u["UploadId"]) for u in answer.get("Uploads", ())]
 
     def download(self, directory: Path) -> None:
-        """All objects, below the directory as they are in the bucket."""
+        """Download all objects, with the paths of the bucket."""
         for key in self.objects():
             (directory / key).parent.mkdir(parents=True, exist_ok=True)
             self._s3.download_file(self._bucket, key, str(directory / key))
 
     def clear(self) -> None:
-        """Without objects, uploads and ledger."""
+        """Delete the objects, uploads and ledger."""
         for key in [*self.objects(), *self._stored(f"_ledger/{self.archive}/")]:
             self._s3.delete_object(Bucket=self._bucket, Key=key)
         for key, upload in self.uploads():
             self._s3.abort_multipart_upload(Bucket=self._bucket, Key=key, UploadId=upload)
 
-    # The DAG, by Airflow's REST API.
+    # The DAG, through Airflow's REST API.
 
     def ask(self, method: str, *place: str, body: object = None, **query: Any) -> Any:
-        """About the DAG, or what is below it; None when there is no such thing."""
+        """Send a request for the DAG, or a resource below it; None if it does not exist."""
         return self._api.ask(method, address("dags", self.dag, *place), body, missing_ok=True, **query)
 
     def tasks(self, run: str) -> dict[str, tuple[str, int]]:
-        """State and attempt of those that have begun, in their order."""
+        """State and attempt of the tasks that have started, in order."""
         found = self.ask("GET", "dagRuns", run, "taskInstances", order_by="start_date")["task_instances"]
         return {t["task_id"]: (t["state"], t["try_number"]) for t in found if t["state"]}
 
     def new_dag(self) -> None:
-        """Paused, and without runs: Airflow has forgotten it, and found its file again."""
+        """Delete the DAG from Airflow, and wait until Airflow has parsed it again: paused, and without runs."""
 
         def forgotten() -> tuple[bool | None, str]:
             try:
@@ -178,13 +178,13 @@ class World:
         self.ask("PATCH", body={"is_paused": True})
         self.kill_job()
         until(forgotten, 120)
-        # Airflow keeps the logs, and would append to them those of new runs with the same name.
+        # Airflow keeps the logs of deleted runs, and would append the logs of new runs with the same name.
         shutil.rmtree(self.airflow.directory / "logs" / f"dag_id={self.dag}", ignore_errors=True)
         until(there, 120)
 
     def kill_job(self) -> int:
-        """SIGKILL for spark-submit's JVM and the Python below it, as the kernel does when memory runs out. The Airflow
-        task above it lives to see what happened. Returns how many processes that were."""
+        """SIGKILL for spark-submit's JVM and its Python processes, like the kernel's OOM killer. The Airflow task above
+        them lives on. Returns the number of killed processes."""
         killed = 0
         for process in list(marked(self.airflow.directory)):
             with suppress(psutil.NoSuchProcess):

@@ -185,7 +185,7 @@ class Archiver:
         )
 
     def start_step(self, name: str, *runs: str) -> BaseProcess:
-        """A step in a process of its own; what it says is in the file `step.log`."""
+        """Start a step in its own process; its output goes to the file `step.log`."""
         log = self.directory / "step.log"
         return start_step(log, name, self.archive, self._outside(), self.now[0], runs)
 

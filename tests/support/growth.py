@@ -1,6 +1,6 @@
-"""What a run costs by how many came before it: `python -m tests.support.growth 10000`.
+"""`python -m tests.support.growth 10000`: measures a run after few runs, and after so many.
 
-The steps' own code, without brokers, Spark or a server, on the store's twin in memory: requests to the store, and CPU.
+It counts CPU and requests to the store: the real steps on the in-memory store, without brokers, Spark or servers.
 """
 
 import gc
@@ -25,13 +25,13 @@ from tests.support.lake import Lake, hour
 
 P0, P1 = TopicPartition("orders", 0), TopicPartition("orders", 1)
 FEW = 100
-# Runs of which the cheapest counts: other work on the machine only adds.
+# The cheapest of so many runs counts: other work on the machine only adds CPU.
 TURNS = 21
 
 
 @dataclass
 class Counted:
-    """A store that counts what is asked of it: requests by their verb, and the keys that it lists."""
+    """A store that counts requests by method, and the keys that it lists."""
 
     inner: MemoryStore
     counts: Counter[str] = field(default_factory=Counter)
@@ -55,9 +55,9 @@ class Counted:
 
 
 class Growing:
-    """An archive of two partitions, each of which gets a record an hour; a run an hour.
+    """An archive of two partitions with one record an hour each, and one run an hour.
 
-    :param late: each run has a record of the first hour as well, whose proof gets longer with each of them.
+    :param late: each run also has a record of the first hour, so that this hour's proof grows.
     """
 
     def __init__(self, late: bool = False) -> None:
@@ -65,12 +65,12 @@ class Growing:
         self.lake = Lake(self.store, {P0: Range(0, 1), P1: Range(0, 1)})  # type: ignore[arg-type]
         self.settled = 0
         self.late = late
-        # By step, of the last run: requests, and CPU seconds.
+        # Requests and CPU seconds of the last run, by step.
         self.costs: dict[str, dict[str, int]] = {}
         self.seconds: dict[str, float] = {}
 
     def run(self) -> None:
-        """The next run; notes what its steps cost."""
+        """Run the next hour; record the costs of its steps."""
         now, self.costs = self.settled, {}
         for name in (P0, P1):
             self.lake.logs[name] = Range(0, now + 1)
@@ -99,20 +99,20 @@ class Growing:
         self.costs[step] = dict(self.store.counts)
 
     def grow(self, settled: int) -> dict[str, dict[str, int]]:
-        """What the run costs that comes after so many."""
+        """The costs of the run after so many settled runs."""
         while self.settled <= settled:
             self.run()
         return self.costs
 
     def progress(self) -> int:
-        """How long the document is from which planning begins."""
+        """The bytes of progress.json, which planning reads first."""
         data = self.lake.store.get(progress_document(self.lake.name))
         assert data
         return len(data)
 
 
 def main(settled: int) -> None:
-    """In one process and in turns, since a large heap alone makes everything slower."""
+    """Compare both in one process and in turns: a large heap alone makes everything slower."""
     few, many = Growing(), Growing()
     few.grow(FEW)
     many.grow(settled)

@@ -1,6 +1,6 @@
-"""One step of an archive in a process of its own, so that a test can kill it.
+"""One step of an archive in its own process, so that a test can kill it.
 
-The processes are forked from one that has imported all of it already: to start a Python takes longer than most steps.
+The processes are forked from one that has imported everything: a new Python takes longer to start than most steps.
 """
 
 import multiprocessing
@@ -33,7 +33,7 @@ _forks.set_forkserver_preload([__name__])
 def start_step(
     log: Path, name: str, archive: Archive, endpoints: Endpoints, now: datetime, runs: tuple[str, ...]
 ) -> BaseProcess:
-    """Running. :param name: of `_carry_out`. :param log: what it says. :param now: by its clock, and the store's."""
+    """Start a step. :param name: see `_carry_out`. :param log: gets its output. :param now: the time for all clocks."""
     made = archive.model_dump_json(by_alias=True)
     process = _forks.Process(target=_carry_out, args=(log, name, made, endpoints.to_json(), now, runs))
     process.start()
