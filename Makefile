@@ -1,4 +1,4 @@
-# `make` lists the targets. PORT_OFFSET=1000 moves every port of a stack, so that two can run side by side.
+# `make` lists the targets. PORT_OFFSET=1000 moves every port of the stack, so that two stacks can run side by side.
 PYTHON ?= python3
 VENV := .venv/bin
 
@@ -8,25 +8,25 @@ VENV := .venv/bin
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-install: ## Make .venv and fetch the jars (the others do it when needed; needs Python 3.11 and Java 17)
+install: ## Make .venv and fetch the jars (other targets run it if needed; needs Python 3.11 and Java 17)
 	@$(PYTHON) -m scripts.stack.install
 
 up: install ## Start Kafka, an S3 server and Airflow, wait until they answer, write .local/env.sh
 	@$(VENV)/python -m scripts.stack up
 
-down: ## Stop all that `make up` started; the data stay in .local
+down: ## Stop everything that `make up` started; the data stays in .local
 	@if [ -x $(VENV)/python ]; then $(VENV)/python -m scripts.stack down; else echo "nothing is installed here"; fi
 
 status: ## Show which services run
 	@$(VENV)/python -m scripts.stack status
 
-demo: install ## Archive a believable stream hourly, kill the job once, backfill an hour, show the result
+demo: install ## Archive a generated stream by hour, kill the job once, backfill an hour, show the result
 	@$(VENV)/python -m scripts.demo
 
 test: install ## Run all tests, on real services of their own, in three processes
 	@$(VENV)/python -m scripts.suite
 
-bench: install ## Measure records per second, CPU and memory, beside a bare program
+bench: install ## Measure records per second, CPU and memory; compare with a bare program
 	@$(VENV)/python -m bench
 
 lint: install ## Check style, types and the import contract
@@ -35,6 +35,6 @@ lint: install ## Check style, types and the import contract
 	@$(VENV)/mypy
 	@$(VENV)/lint-imports
 
-lock: install ## Write requirements.txt anew from pyproject.toml
+lock: install ## Regenerate requirements.txt from pyproject.toml
 	@$(VENV)/uv pip compile --quiet --extra dev --python-version 3.11 --no-emit-index-url --no-emit-find-links \
 		--custom-compile-command "make lock" --output-file requirements.txt pyproject.toml

@@ -60,7 +60,7 @@ def documented(start: str, end: str) -> set[str]:
 @pytest.mark.parametrize("where", ["executor", "driver"])
 def test_what_is_imported_is_what_the_documentation_lists(where: str) -> None:
     ours, loaded = imported(where)
-    listed = documented("each executor's Python needs", "All in the versions")
+    listed = documented("each executor's Python needs", "`requirements.txt`")
     assert ours == listed
     assert not loaded & {"yaml", "croniter", "fastavro", "airflow", "httpx", "rich"}
 
