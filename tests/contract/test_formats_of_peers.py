@@ -4,7 +4,9 @@ import gzip
 import io
 import json
 import struct
+from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 import zstandard
@@ -12,8 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kafka_archiver.audit.readers.mak import MakFile
+from kafka_archiver.errors import IntegrityError
 from kafka_archiver.formats.base import HasSidecar
 from kafka_archiver.formats.registry import get_format
+from kafka_archiver.formats.shared import held_bytes
 from tests.support.chunks import Row, batch
 from tests.support.formats import (
     ODD,
@@ -100,6 +104,25 @@ def test_a_mak_file_holds_what_is_compressed_and_spills_it(tmp_path: Path) -> No
     assert encoder.pending < 2_000_000
     encoder.spill(tmp_path)
     assert len(list(MakFile(io.BytesIO(gzip.decompress(b"".join(map(bytes, encoder.finish()))))).records())) == 20
+
+
+@pytest.mark.parametrize("change", [lambda file: file.truncate(5), lambda file: file.write(b"other")])
+def test_a_disk_that_returns_other_bytes_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[BinaryIO], object]
+) -> None:
+    made: list[BinaryIO] = []
+    monkeypatch.setattr(held_bytes.tempfile, "TemporaryFile", lambda **_: made.append(open_(tmp_path)) or made[0])
+    encoder = Case("mak", "none", "record").encoder()
+    list(encoder.write(batch(ODD)))
+    encoder.spill(tmp_path)
+    made[0].seek(0)
+    change(made[0])
+    with pytest.raises(IntegrityError, match="other bytes were read"):
+        list(encoder.finish())
+
+
+def open_(directory: Path) -> BinaryIO:
+    return (directory / "spilled").open("w+b", buffering=0)
 
 
 @every_content
