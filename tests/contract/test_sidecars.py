@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from kafka_archiver.errors import ArchiverError, IntegrityError
+from kafka_archiver.errors import ArchiverError, IntegrityError, PermanentError
 from kafka_archiver.formats.block_gzip.encoder import BlockEncoder
 from kafka_archiver.intervals import to_ms
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.steps.clean_up import clean_up
-from kafka_archiver.steps.repair import find, lose, write_again
+from kafka_archiver.steps.repair import find, lose, write_again, write_sidecars
 from kafka_archiver.steps.verify import verify
 from kafka_archiver.store.base import PendingUpload
 from kafka_archiver.store.memory import MemoryStore
@@ -60,6 +60,8 @@ def stored(lake: Lake) -> dict[str, bytes | None]:
 def repaired(lake: Lake) -> None:
     """As `airflow archive repair --yes` does it."""
     found = find(lake.context, lake.audit(deep=True))
+    for run, entries in found.sidecars.items():
+        write_sidecars(lake.context, run, [entry.key for entry in entries])
     for run, entries in found.lost.items():
         lose(lake.context, run, [entry.key for entry in entries])
     if found.again:
@@ -154,9 +156,38 @@ def test_a_rebuild_replaces_an_index_with_its_object(lake: Lake, keep: bool) -> 
     assert lake.audit(deep=True).findings == ()
 
 
+@pytest.mark.parametrize("content", ["value", "record"])
+def test_an_index_is_restored_from_its_object_if_kafka_does_not_have_the_records(content: str) -> None:
+    lake = new_lake(content)
+    lake.run(0)
+    before = {stat.key: stat.etag for stat in lake.store.list("orders/")}
+    for entry in lake.manifest(RUN).sidecars:
+        lake.store.delete(entry.key)
+    lake.logs[P0] = Range(COUNT, COUNT)
+    found = find(lake.context, lake.audit())
+    assert (len(found.sidecars[RUN]), found.again, found.lost) == (2, {}, {})
+    repaired(lake)
+    assert {stat.key: stat.etag for stat in lake.store.list("orders/")} == before
+    lake.run(1)
+    assert lake.audit(deep=True).findings == ()
+
+
+def test_a_run_that_was_replaced_meanwhile_gets_no_index_back(lake: Lake) -> None:
+    keys = [entry.key for entry in lake.manifest(RUN).sidecars]
+    lake.rebuild(RUN)
+    with pytest.raises(PermanentError, match="has been replaced by another run meanwhile"):
+        write_sidecars(lake.context, RUN, keys)
+    assert not set(keys) & set(lake.stored())
+
+
 @pytest.mark.parametrize("what", ["objects", "sidecars"])
-def test_what_kafka_does_not_have_any_more_is_lost_by_name(lake: Lake, what: str) -> None:
+def test_what_nobody_has_any_more_is_lost_by_name(what: str) -> None:
     """With an object goes its index; without its index an object stays."""
+    lake = new_lake()
+    # Two hours in turn: which value has which offset is unknown.
+    for offset in range(COUNT):
+        lake.odd[P0, offset]["timestamp"] += offset % 2 * 3_600_000
+    lake.run(0)
     manifest = lake.manifest(RUN)
     entry = getattr(manifest, what)[0]
     lake.store.delete(entry.key)
@@ -167,7 +198,7 @@ def test_what_kafka_does_not_have_any_more_is_lost_by_name(lake: Lake, what: str
     assert after.account["lost"] == entry.rows
     assert after.sidecars == manifest.sidecars[1:]
     assert lake.stored() == sorted(o.key for o in after.stored)
-    lake.run(1)
+    lake.run(2)
     assert [(f.kind, f.severity) for f in lake.audit(deep=True).findings] == [("lost", "warning")]
 
 
