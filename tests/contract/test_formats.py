@@ -88,13 +88,13 @@ def test_a_missing_list_of_headers_that_lies_over_headers_is_empty(case: Case) -
     # Arrow allows it: the first list is null, yet its positions span two headers.
     masked = pa.ListArray.from_arrays(lists.offsets, lists.values, mask=pa.array([True, False]))
     data = case.encode([whole.set_column(5, "headers", masked.cast(lists.type))])
-    assert read(case, data) == [rows[0]._replace(headers=()), rows[1]]
+    assert read(case, data) == expected(case, [rows[0]._replace(headers=()), rows[1]])
 
 
 @every_record_case
 def test_timestamps_that_no_date_can_show_survive(case: Case) -> None:
     rows = [Row(i, t) for i, t in enumerate([-(2**63), -2, 253_402_300_800_000, 2**62, 2**63 - 1])]
-    assert read(case, case.encode([batch(rows)])) == rows
+    assert read(case, case.encode([batch(rows)])) == expected(case, rows)
 
 
 @every_case
@@ -156,12 +156,15 @@ def test_a_failed_spill_loses_nothing(case: Case, tmp_path: Path) -> None:
 
 
 @every_case
-def test_an_encoder_holds_less_than_a_row_group(case: Case) -> None:
+def test_an_encoder_holds_less_than_a_row_group(case: Case, tmp_path: Path) -> None:
     encoder = case.encoder()
     rows = [Row(i, 0, value=b'"%s"' % (b"x" * 100_000)) for i in range(10)]
     most = 0
     for _ in range(50):
         list(encoder.write(batch(rows)))
+        # The records of a MAK file wait for its header; the writer makes them wait on disk.
+        if case.format == "mak":
+            encoder.spill(tmp_path)
         most = max(most, encoder.pending)
     assert most < (33 << 20 if case.format == "parquet" else 1 << 20)
 
@@ -192,7 +195,7 @@ def test_damage_is_noticed_or_harmless(case: Case) -> None:
         except IntegrityError:
             continue
         # Nothing but the manifest's checksum sees a flipped bit in plain text, a block of Avro or Parquet's metadata.
-        if case.format == "jsonl" and case.codec != "none":
+        if case.format in ("jsonl", "block_gzip", "mak") and case.codec != "none":
             assert found == expected(case, rows), f"byte {at} of {len(data)}"
 
 
@@ -205,7 +208,7 @@ def test_a_cut_off_object_is_noticed_or_ends_behind_a_record(case: Case) -> None
             found = read(case, data[:length])
         except IntegrityError:
             continue
-        assert case.format == "avro" or case[:2] == ("jsonl", "none"), f"{length} of {len(data)} bytes"
+        assert case.format in ("avro", "block_gzip") or case[:2] == ("jsonl", "none"), f"{length} of {len(data)} bytes"
         assert found == expected(case, rows)[: len(found)]
 
 

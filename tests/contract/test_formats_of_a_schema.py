@@ -30,7 +30,7 @@ from tests.support.formats import Case, small_limits, spilling
 pytestmark = pytest.mark.contract
 
 CASES = [Case("avro", "zstd", "record"), Case("parquet", "zstd", "record")]
-every_case = pytest.mark.parametrize("case", CASES, ids="-".join)
+every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 ITEM = pa.struct(
     [
         pa.field("name", pa.string(), nullable=False),

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pytest
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from kafka_archiver.formats.avro import encoder as avro
 from kafka_archiver.formats.base import SCHEMAS, Encoder, Target
+from kafka_archiver.formats.block_gzip import encoder as block_gzip
 from kafka_archiver.formats.parquet import encoder as parquet
 from kafka_archiver.formats.registry import get_format, names, resolve
 from kafka_archiver.formats.shared import compress
@@ -22,15 +23,20 @@ from tests.support.chunks import LAST_MS, Row, batch
 
 
 class Case(NamedTuple):
-    """One way to write an object."""
+    """One way to write an object. `options`: those that are not the format's defaults."""
 
     format: str
     codec: str
     content: Content
+    options: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def name(self) -> str:
+        return "-".join([*self[:3], *(f"{name}={value}" for name, value in self.options)])
 
     @property
     def settings(self) -> Settings:
-        return resolve(Settings.model_validate(self._asdict()))
+        return resolve(Settings.model_validate({**self._asdict(), "options": dict(self.options)}))
 
     @property
     def target(self) -> Target:
@@ -55,15 +61,21 @@ class Case(NamedTuple):
         return b"".join([*pieces, *map(bytes, encoder.finish())])
 
 
+# Options besides the defaults that are tested as much.
+OPTIONS: dict[str, list[tuple[tuple[str, Any], ...]]] = {
+    "block_gzip": [(("block_bytes", 65536),)],
+    "mak": [(("version", 2),)],
+}
 CASES = [
-    Case(name, codec, content)
+    Case(name, codec, content, options)
     for name in names()
     for codec in get_format(name).extensions
     for content in sorted(get_format(name).contents)
+    for options in ((), *OPTIONS.get(name, ()))
 ]
-every_case = pytest.mark.parametrize("case", CASES, ids="-".join)
+every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 RECORD_CASES = [case for case in CASES if case.content == "record"]
-every_record_case = pytest.mark.parametrize("case", RECORD_CASES, ids="-".join)
+every_record_case = pytest.mark.parametrize("case", RECORD_CASES, ids=lambda case: case.name)
 
 TEXT = 'ü€😀 \u2028\u2029\x85 "quoted" \\ \b\t\x1f </script>'.encode()
 NOT_UTF8 = (b"\xff\xfe", b"\xed\xa0\x80", b"\xc0\xaf", b"\xf4\x90\x80\x80", b"ok\x80")
@@ -92,6 +104,8 @@ def fit_for(case: Case, rows: Sequence[Row]) -> list[Row]:
 
 def expected(case: Case, rows: Sequence[Row]) -> list[Row] | list[bytes | None]:
     """The expected result of reading."""
+    if case[0] == "mak" and not case.options:
+        return [Row(r.offset, -1, 0, r.key or b"", r.value or b"") for r in rows]
     if case.content == "record":
         return list(rows)
     one_line = {40: b'{"a":     "b\\n"} ', 5: None}
@@ -133,6 +147,7 @@ def small_limits() -> Iterator[None]:
         patch.setattr(compress, "SLICE", 50)
         patch.setattr(avro, "_BLOCK", 200)
         patch.setattr(parquet, "_ROW_GROUP", 500)
+        patch.setattr(block_gzip, "block_bytes", lambda _: 120)
         yield
 
 

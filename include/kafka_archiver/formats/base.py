@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -97,6 +97,21 @@ class Encoder(Protocol):
 
     def finish(self) -> Iterable[Buffer]:
         """Return the rest of the object. No `write` may follow."""
+
+
+@runtime_checkable
+class HasSidecar(Protocol):
+    """An encoder whose object has a sidecar: a second object beside it, without records of its own.
+
+    The writer uploads the sidecar with its object, and the manifest names both.
+    """
+
+    @property
+    def sidecar_extension(self) -> str:
+        """Appended to the object's key, for example `.index.json`."""
+
+    def sidecar(self) -> bytes:
+        """The sidecar's bytes, after `finish`. Like the object's bytes, they depend on the records alone."""
 
 
 class Format(Protocol):

@@ -18,7 +18,9 @@ from pydantic import JsonValue, ValidationError
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.explain import explain
 from kafka_archiver.formats.avro import Avro
+from kafka_archiver.formats.block_gzip import BlockGzip
 from kafka_archiver.formats.jsonl import JsonLines
+from kafka_archiver.formats.mak import Mak
 from kafka_archiver.formats.parquet import Parquet
 from kafka_archiver.plan import Settings
 
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
 GROUP = "kafka_archiver.formats"
 # Not entry points: an executor may have this package as a zip, without its metadata.
-_OWN: dict[str, Format] = {f.name: f for f in (JsonLines(), Avro(), Parquet())}
+_OWN: dict[str, Format] = {f.name: f for f in (JsonLines(), Avro(), Parquet(), BlockGzip(), Mak())}
 
 
 def names() -> tuple[str, ...]:

@@ -1,8 +1,10 @@
 """Python values as Arrow arrays without `pa.array` and `pa.scalar`: these import pandas, half a CPU second."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -55,3 +57,30 @@ def large_binary(value: bytes) -> pa.Scalar:
     """A scalar of type `large_binary`."""
     positions = np.array([0, len(value)], np.int64)
     return pa.Array.from_buffers(pa.large_binary(), 1, [None, pa.py_buffer(positions), pa.py_buffer(value)])[0]
+
+
+def large_binaries(positions: Int64s, data: pa.Buffer | npt.NDArray[np.uint8]) -> pa.LargeBinaryArray:
+    """An array of type `large_binary`: the bytes of `data` between each two positions."""
+    buffers = [None, pa.py_buffer(positions.astype(np.int64)), pa.py_buffer(data)]
+    return pa.Array.from_buffers(pa.large_binary(), len(positions) - 1, buffers)
+
+
+def fixed(numbers: npt.NDArray[Any]) -> pa.LargeBinaryArray:
+    """Each number's bytes, in the byte order of its type."""
+    plain = np.ascontiguousarray(numbers)
+    return large_binaries(np.arange(len(plain) + 1) * plain.itemsize, plain.view(np.uint8))
+
+
+def grouped(items: pa.LargeBinaryArray, counts: Int64s) -> pa.LargeBinaryArray:
+    """The items of each record joined. They are adjacent in memory already, so only the offsets change.
+
+    :param counts: the number of items of each record.
+    """
+    starts, data = buffers_of(items)
+    return large_binaries(starts[np.concatenate([[0], np.cumsum(counts)])], data)
+
+
+def buffers_of(values: pa.LargeBinaryArray) -> tuple[Int64s, pa.Buffer]:
+    """The positions of the values in the buffer, one more than values, and the buffer."""
+    _, positions, data = values.buffers()
+    return np.frombuffer(positions, np.int64)[values.offset : values.offset + len(values) + 1], data

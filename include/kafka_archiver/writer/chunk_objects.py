@@ -5,11 +5,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from kafka_archiver.formats.base import HasSidecar
 from kafka_archiver.layouts.registry import layout_of
 from kafka_archiver.plan import Chunk, Settings
 from kafka_archiver.writer.disk import disk
 from kafka_archiver.writer.open_object import OpenObject
 from kafka_archiver.writer.openers import Open
+from kafka_archiver.writer.part_stream import PartStream
 from kafka_archiver.writer.result import Limits, WrittenObject
 from kafka_archiver.writer.split import blocks, by_part
 from kafka_archiver.writer.upload import Sender
@@ -62,12 +64,13 @@ class ChunkObjects:
             for part, batch in blocks(waited, self._limits.block_bytes, self._layout):
                 self.write(part, batch)
             self._finish_all()
-        return tuple(sorted((o.written(self._chunk) for o in self._finished), key=lambda o: o.path))
+        written = (w for o in self._finished for w in o.written(self._chunk))
+        return tuple(sorted(written, key=lambda w: (w.path, w.sidecar_of or "")))
 
     def close(self) -> None:
         """Close the temporary files, also after an error."""
         for output in self._open.values():
-            output.buffer.close()
+            output.close()
 
     def _has(self, part: int) -> bool:
         """Whether the part has an encoder; opens one if the limit allows. If not, all records of the part wait: an
@@ -79,7 +82,11 @@ class ChunkObjects:
     def _start(self, part: int) -> None:
         path = self._layout.path(part)
         key, encoder = self._opener(path)
-        self._open[part] = OpenObject(path, encoder, self._sender.new(key), self._settings.part_bytes, self._directory)
+        sidecar = self._parts(key + encoder.sidecar_extension) if isinstance(encoder, HasSidecar) else None
+        self._open[part] = OpenObject(path, encoder, self._parts(key), sidecar)
+
+    def _parts(self, key: str) -> PartStream:
+        return PartStream(self._sender.new(key), self._settings.part_bytes, self._directory)
 
     def _encode(self, part: int, batch: pa.RecordBatch) -> None:
         output = self._open[part]
@@ -99,7 +106,7 @@ class ChunkObjects:
     def _make_room(self) -> None:
         """Move the largest pieces to disk until half of the limit is free: few large writes, not one per batch."""
         sizes = [(output.encoder.pending, True, part) for part, output in self._open.items()]
-        sizes += [(output.buffer.held, False, part) for part, output in self._open.items()]
+        sizes += [(output.parts.buffer.held, False, part) for part, output in self._open.items()]
         for size, rows, part in sorted(sizes, reverse=True):
             if self._held <= self._limits.memory_bytes // 2:
                 break
@@ -108,6 +115,6 @@ class ChunkObjects:
                 with disk(self._directory):
                     output.encoder.spill(self._directory)
             else:
-                output.buffer.spill()
+                output.parts.buffer.spill()
             self._held -= size
         self._held = sum(output.held for output in self._open.values())

@@ -1,6 +1,6 @@
 """The writer's input besides records, and its result for the driver. All classes can be pickled."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -55,6 +55,7 @@ class WrittenObject:
     """An object whose bytes are all sent. It is invisible until its upload is completed.
 
     :ivar rows, records: the numbers of rows and of their records; a record may have several rows.
+    :ivar sidecar_of: the key of the object whose sidecar this is; a sidecar has no rows.
     """
 
     chunk: Chunk
@@ -66,6 +67,11 @@ class WrittenObject:
     max_timestamp: int
     records: int
     upload: PendingUpload
+    sidecar_of: str | None = None
+
+    def sidecar(self, upload: PendingUpload) -> Self:
+        """The sidecar of this object."""
+        return replace(self, rows=0, records=0, upload=upload, sidecar_of=self.upload.key)
 
     def entry(self, etag: str) -> ObjectEntry:
         """The manifest's entry, with the ETag from the store."""
@@ -85,6 +91,7 @@ class WrittenObject:
             min_timestamp=self.min_timestamp,
             max_timestamp=self.max_timestamp,
             records=None if self.records == self.rows else self.records,
+            sidecar_of=self.sidecar_of,
         )
 
 

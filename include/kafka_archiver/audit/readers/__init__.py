@@ -3,11 +3,13 @@
 This package shares no code with the formats' encoders and readers, so it does not share their mistakes.
 """
 
-from kafka_archiver.audit.readers import avro, jsonl, parquet
+from kafka_archiver.audit.readers import avro, block_gzip, jsonl, mak, parquet
 from kafka_archiver.audit.readers.base import Reader
 
 READERS = {
     "avro": Reader(records=avro.records),
+    "block_gzip": Reader(records=jsonl.records, values=jsonl.lines, sidecar=block_gzip.index),
     "jsonl": Reader(records=jsonl.records, values=jsonl.lines),
+    "mak": Reader(records=mak.records),
     "parquet": Reader(records=parquet.records),
 }

@@ -4,16 +4,27 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, NamedTuple
 
+from kafka_archiver.manifest import ObjectEntry
 from kafka_archiver.plan import Settings
+
+# Reads bytes of an object from the store: (start, length).
+Fetch = Callable[[int, int], bytes]
 
 
 class Seen(NamedTuple):
-    """The topic, partition, offset and timestamp in an archived record."""
+    """The topic, partition, offset and timestamp in an archived record; no timestamp if the format has none."""
 
     topic: str
     partition: int
     offset: int
-    timestamp: int
+    timestamp: int | None
+
+
+class Beside(NamedTuple):
+    """The object to which a sidecar belongs: its entry in the manifest, and what reads its bytes."""
+
+    entry: ObjectEntry
+    fetch: Fetch
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +35,9 @@ class Reader:
 
     :param records: the records of an object with `content: record`, in order.
     :param values: the number of records of an object with `content: value`.
+    :param sidecar: the faults of a sidecar, compared with its object.
     """
 
     records: Callable[[BinaryIO, Settings], Iterator[Seen]] | None = None
     values: Callable[[BinaryIO, Settings], int] | None = None
+    sidecar: Callable[[BinaryIO, Settings, Beside], Iterator[str]] | None = None

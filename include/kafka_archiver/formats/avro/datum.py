@@ -7,14 +7,13 @@ from itertools import groupby
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_archiver.columns import Int64s
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.formats.shared.records import is_place
-from kafka_archiver.formats.vectors import lengths
+from kafka_archiver.formats.vectors import fixed, grouped, large_binaries, lengths
 
 _BITS = 7
 # The smallest number of two bytes, of three bytes, and so on.
@@ -39,7 +38,7 @@ def longs(values: Int64s) -> pa.LargeBinaryArray:
     places = np.arange(lengths.max(initial=1))
     digits = (zigzag[:, None] >> (places * _BITS).astype(np.uint64)).astype(np.uint8) & 0x7F
     digits |= np.where(places < lengths[:, None] - 1, 0x80, 0).astype(np.uint8)
-    return _binaries(np.concatenate([[0], np.cumsum(lengths)]), digits[places < lengths[:, None]])
+    return large_binaries(np.concatenate([[0], np.cumsum(lengths)]), digits[places < lengths[:, None]])
 
 
 def datums(batch: pa.RecordBatch, schema: pa.Schema, topic: str, partition: int) -> pa.LargeBinaryArray:
@@ -91,7 +90,7 @@ def _values(values: pa.Array, kind: pa.DataType) -> list[_Piece]:
         counts = values.value_lengths().to_numpy().astype(np.int64)
         items = _joined(*_column(values.flatten(), kind.value_field))
         # An Avro array: one block with all items, then an empty block.
-        return [pc.if_else(pa.array(counts > 0), longs(counts), _scalar(b"")), _grouped(items, counts), _END_OF_ARRAY]
+        return [pc.if_else(pa.array(counts > 0), longs(counts), _scalar(b"")), grouped(items, counts), _END_OF_ARRAY]
     if pa.types.is_boolean(kind):
         return [_fixed(values.cast(pa.uint8()))]
     if pa.types.is_floating(kind):
@@ -101,15 +100,7 @@ def _values(values: pa.Array, kind: pa.DataType) -> list[_Piece]:
 
 def _fixed(numbers: pa.Array) -> pa.LargeBinaryArray:
     """Numbers of fixed width, little-endian."""
-    plain = np.ascontiguousarray(numbers.fill_null(0).to_numpy())
-    return _binaries(np.arange(len(plain) + 1) * plain.itemsize, plain.view(np.uint8))
-
-
-def _grouped(items: pa.LargeBinaryArray, counts: Int64s) -> pa.LargeBinaryArray:
-    """The items of each record joined. They are adjacent in memory already, so only the offsets change."""
-    _, positions, data = items.buffers()
-    starts = np.frombuffer(positions, np.int64)[items.offset : items.offset + len(items) + 1]
-    return _binaries(starts[np.concatenate([[0], np.cumsum(counts)])], data)
+    return fixed(numbers.fill_null(0).to_numpy())
 
 
 def _text(value: str) -> bytes:
@@ -128,8 +119,3 @@ def _joined(*pieces: _Piece) -> pa.LargeBinaryArray:
 
 def _scalar(value: bytes) -> pa.Scalar:
     return pa.scalar(value, pa.large_binary())
-
-
-def _binaries(positions: Int64s, data: pa.Buffer | npt.NDArray[np.uint8]) -> pa.LargeBinaryArray:
-    buffers = [None, pa.py_buffer(positions.astype(np.int64)), pa.py_buffer(data)]
-    return pa.Array.from_buffers(pa.large_binary(), len(positions) - 1, buffers)

@@ -20,6 +20,7 @@ from kafka_archiver.formats.base import Buffer, Target
 from kafka_archiver.formats.shared.compress import GZIP_LEVEL, ZSTD
 from kafka_archiver.formats.shared.cuts import cuts
 from kafka_archiver.formats.shared.records import held, normalised
+from kafka_archiver.formats.vectors import buffers_of
 
 _MAGIC = b"Obj\x01"
 # Bytes before compression. Larger blocks do not compress better.
@@ -68,8 +69,7 @@ class AvroEncoder:
         if batch.num_rows:
             target = self._target
             records = datums(normalised(batch, self._columns), self._stored, target.topic, target.partition)
-            _, positions, data = records.buffers()
-            ends = np.frombuffer(positions, np.int64)[records.offset : records.offset + len(records) + 1]
+            ends, data = buffers_of(records)
             encoded = memoryview(data)
             start = 0
             for end in cuts(np.diff(ends), len(self._block), _BLOCK):

@@ -15,12 +15,13 @@ from kafka_archiver.plan import Content
 _READERS: dict[Content, Callable[[bytes], pa.RecordBatch]] = {"value": values_of, "record": records_of}
 
 
-def read_records(source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
+def read_records(source: BinaryIO, target: Target, several: bool = False) -> Iterator[pa.RecordBatch]:
     """Batches of `RECORD` or of the column `value`, each from about 1 MiB of compressed data.
 
+    :param several: a gzip stream may have several members.
     :raises IntegrityError: `source` is not made of complete lines of such records.
     """
-    for lines in _whole_lines(decompressed(target.settings.codec, source), target.key):
+    for lines in _whole_lines(decompressed(target.settings.codec, source, several), target.key):
         yield _READERS[target.settings.content](lines)
 
 

@@ -111,27 +111,34 @@ def compressed(codec: str) -> Plain | Compressed:
     return Plain() if codec == "none" else Compressed(codec)
 
 
-def decompressed(codec: str, source: BinaryIO) -> Iterator[bytes]:
+def decompressed(codec: str, source: BinaryIO, several: bool = False) -> Iterator[bytes]:
     """The decompressed stream, piece by piece. zlib, not isal, reads gzip: isal would hide its own faults.
 
+    :param several: a gzip stream may have several members.
     :raises IntegrityError: `source` is not exactly one complete stream of the codec.
     """
     if codec == "zstd":
         yield from _frames(source)
-        return
-    if codec == "none":
+    elif codec == "gzip":
+        yield from _members(source, several)
+    else:
         yield from iter(lambda: source.read(_READ), b"")
-        return
-    decompressor = zlib.decompressobj(_GZIP_FORMAT)
+
+
+def _members(source: BinaryIO, several: bool) -> Iterator[bytes]:
+    member, data = zlib.decompressobj(_GZIP_FORMAT), b""
     try:
-        while not decompressor.eof and (piece := source.read(_READ)):
-            yield decompressor.decompress(piece)
+        while data := data or source.read(_READ):
+            if member.eof:
+                if not several:
+                    raise IntegrityError("the gzip data has additional bytes after its end")
+                member = zlib.decompressobj(_GZIP_FORMAT)
+            yield member.decompress(data)
+            data = member.unused_data
     except zlib.error as error:
         raise IntegrityError(f"damaged gzip data: {error}") from error
-    if not decompressor.eof:
+    if not member.eof:
         raise IntegrityError("the gzip data is truncated")
-    if decompressor.unused_data or source.read(1):
-        raise IntegrityError("the gzip data has additional bytes after its end")
 
 
 def _frames(source: BinaryIO) -> Iterator[bytes]:

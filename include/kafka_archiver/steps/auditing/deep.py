@@ -10,6 +10,7 @@ from kafka_archiver.advice import plan_anew
 from kafka_archiver.audit.content import is_readable, read_through, settings_of
 from kafka_archiver.audit.objects import again
 from kafka_archiver.audit.readers import READERS
+from kafka_archiver.audit.readers.base import Beside, Fetch
 from kafka_archiver.audit.report import Finding, error, warning
 from kafka_archiver.errors import DocumentError
 from kafka_archiver.ledger import Ledger
@@ -44,7 +45,8 @@ class Reading:
             for plan in filter(None, map(self._counting, range(1, last + 1))):
                 manifest = self._manifest(plan.run)
                 entries = [o for o in manifest.stored if o.key not in skip] if manifest else []
-                looks = pool.map(self._look, entries, repeat(plan))
+                objects = {o.key: o for o in entries}
+                looks = pool.map(self._look, entries, repeat(plan), (objects.get(o.sidecar_of or "") for o in entries))
                 for entry, problems in zip(entries, looks, strict=True):
                     self._advance(entry)
                     if problems and self._counting(plan.number) is None:
@@ -77,15 +79,24 @@ class Reading:
         except DocumentError:
             return None
 
-    def _look(self, entry: ObjectEntry, plan: Plan) -> list[str]:
+    def _look(self, entry: ObjectEntry, plan: Plan, object_: ObjectEntry | None) -> list[str]:
+        """The faults of an object.
+
+        :param object_: for a sidecar, its object, if that is there.
+        """
+        beside = Beside(object_, self._fetch(object_)) if object_ else None
+        fetch = self._fetch(entry)
+        # Read twice before reporting: the first read may have been damaged in transit.
+        return read_through(entry, plan, fetch, beside) and read_through(entry, plan, fetch, beside)
+
+    def _fetch(self, entry: ObjectEntry) -> Fetch:
         def fetch(start: int, length: int) -> bytes:
             data = self._store.read(entry.key, start, length)
             if data is None:
                 raise FileNotFoundError("the object is gone")
             return data
 
-        # Read twice before reporting: the first read may have been damaged in transit.
-        return read_through(entry, plan, fetch) and read_through(entry, plan, fetch)
+        return fetch
 
     def _advance(self, entry: ObjectEntry) -> None:
         self.count += 1

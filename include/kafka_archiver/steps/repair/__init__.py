@@ -10,9 +10,10 @@ from kafka_archiver.steps.repair.derive import derive
 from kafka_archiver.steps.repair.find import Repairs, find
 from kafka_archiver.steps.repair.lose import lose
 from kafka_archiver.steps.repair.restore import restore
+from kafka_archiver.steps.repair.sidecars import write_sidecars
 from kafka_archiver.steps.work import Work, work
 
-__all__ = ["Repairs", "derive", "find", "lose", "restore", "write_again"]
+__all__ = ["Repairs", "derive", "find", "lose", "restore", "write_again", "write_sidecars"]
 
 
 def write_again(context: Context, runs: Sequence[str]) -> Work:
