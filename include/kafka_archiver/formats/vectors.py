@@ -1,15 +1,21 @@
 """Python values as Arrow arrays without `pa.array` and `pa.scalar`: these import pandas, half a CPU second."""
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_archiver.columns import Int64s
 
+Bytes = npt.NDArray[np.uint8]
 # Type `binary` has 32-bit offsets.
 MOST = 2**31 - 1
+# An array has the bytes of each row, `bytes` are the same for all rows. Joining leaves nulls out.
+Piece: TypeAlias = pa.Array | bytes
 
 
 def int64s(values: Iterable[int], count: int) -> pa.Array:
@@ -55,3 +61,30 @@ def large_binary(value: bytes) -> pa.Scalar:
     """A scalar of type `large_binary`."""
     positions = np.array([0, len(value)], np.int64)
     return pa.Array.from_buffers(pa.large_binary(), 1, [None, pa.py_buffer(positions), pa.py_buffer(value)])[0]
+
+
+def text_of(values: pa.Array) -> tuple[Bytes, Int64s]:
+    """The bytes of all values, and their offsets in the whole buffer: one more than values."""
+    _, positions, data = values.buffers()
+    ends = np.frombuffer(positions, "i8" if values.type == pa.large_binary() else "i4")[
+        values.offset : values.offset + len(values) + 1
+    ]
+    if not len(values) or data is None:
+        return np.empty(0, np.uint8), np.zeros(len(values) + 1, np.int64)
+    return np.frombuffer(data, np.uint8)[ends[0] : ends[-1]], ends
+
+
+def joined(*pieces: Piece) -> pa.LargeBinaryArray:
+    """The pieces of each row joined."""
+    columns: list[pa.Array | pa.Scalar] = []
+    # Adjacent constants become one piece: each piece costs one copy a row.
+    for same, some in groupby(pieces, key=lambda piece: isinstance(piece, bytes)):
+        found = list(some)
+        columns += [large_binary(b"".join(found))] if same else found
+    return pc.binary_join_element_wise(*columns, large_binary(b""), null_handling="skip")
+
+
+def of_width(data: Bytes, width: int) -> pa.LargeBinaryArray:
+    """Values of `width` bytes each."""
+    ends = np.arange(0, len(data) + 1, width)
+    return pa.Array.from_buffers(pa.large_binary(), len(ends) - 1, [None, pa.py_buffer(ends), pa.py_buffer(data)])

@@ -3,6 +3,7 @@
 The bytes of its records decide where a block ends. `write` returns blocks as they end.
 """
 
+import bz2
 import hashlib
 import zlib
 from collections.abc import Callable
@@ -32,11 +33,20 @@ def _deflate(block: Buffer) -> bytes:
     return deflated
 
 
+def _snappy(block: Buffer) -> bytes:
+    """Snappy's raw format, then the CRC-32 of the block."""
+    compressed: bytes = pa.compress(pa.py_buffer(block), "snappy", asbytes=True)
+    return compressed + zlib.crc32(block).to_bytes(4, "big")
+
+
 # By codec: its name in Avro, and the function that compresses a block.
 _CODECS: dict[str, tuple[bytes, Callable[[Buffer], bytes]]] = {
     "none": (b"null", bytes),
     "gzip": (b"deflate", _deflate),
+    "deflate": (b"deflate", _deflate),
     "zstd": (b"zstandard", lambda block: zstandard.ZstdCompressor(compression_params=ZSTD).compress(block)),
+    "snappy": (b"snappy", _snappy),
+    "bzip2": (b"bzip2", bz2.compress),
 }
 
 
