@@ -6,7 +6,7 @@ from typing import cast
 import pytest
 import yaml
 
-from kafka_archiver.formats import get_format
+from kafka_archiver.formats.registry import extension_of
 from kafka_archiver.store import open_store
 from tests.dags.conftest import Call
 from tests.support.chunks import Row, batch
@@ -20,7 +20,7 @@ ROWS = ODD[:6]
 
 
 def written(case: Case, directory: Path) -> Path:
-    file = directory / f"object{get_format(case.format).extensions[case.codec]}"
+    file = directory / f"object{extension_of(case.settings)}"
     file.write_bytes(case.encode([batch(fit_for(case, ROWS))]))
     return file
 

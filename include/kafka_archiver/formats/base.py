@@ -123,7 +123,10 @@ class Format(Protocol):
 
     @property
     def extensions(self) -> Mapping[str, str]:
-        """The file extension of each codec, for example {"gzip": ".jsonl.gz"}."""
+        """The file extension of each codec, for example {"gzip": ".jsonl.gz"}.
+
+        If the format's options have `extension`, it stands before these: {"none": "", "gzip": ".gz"}.
+        """
 
     @property
     def default_codec(self) -> str:

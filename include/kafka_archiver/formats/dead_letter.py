@@ -9,8 +9,8 @@ import orjson
 import pyarrow as pa
 
 from kafka_archiver.formats.base import SCHEMAS, Buffer, Target
-from kafka_archiver.formats.jsonl.encoder import LineEncoder
 from kafka_archiver.formats.jsonl.records import record_lines
+from kafka_archiver.formats.shared.stream import StreamEncoder
 from kafka_archiver.plan import Settings
 
 SETTINGS = Settings(format="jsonl", codec="gzip", content="record")
@@ -19,10 +19,10 @@ EXTENSION = ".jsonl.gz"
 ERROR = pa.field("error", pa.string(), nullable=False)
 
 
-def encoder(topic: str, partition: int, key: str) -> LineEncoder:
+def encoder(topic: str, partition: int, key: str) -> StreamEncoder:
     """A new encoder, for batches with a column `error`."""
     schema = SCHEMAS[SETTINGS.content]
-    return LineEncoder(Target(topic=topic, partition=partition, key=key, settings=SETTINGS, schema=schema), _lines)
+    return StreamEncoder(Target(topic=topic, partition=partition, key=key, settings=SETTINGS, schema=schema), _lines)
 
 
 def _lines(batch: pa.RecordBatch, target: Target) -> Iterator[Buffer]:

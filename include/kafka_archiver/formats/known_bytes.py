@@ -25,6 +25,8 @@ _RIGHT = {
     "zstandard": ("0.24.0", "0.25.0"),
     "isal": ("1.7.2", "1.8.0", "1.9.0", "1.9.1"),
     "pyarrow": ("22.0.0", "23.0.0", "24.0.0", "25.0.0", "26.0.1"),
+    "brotli": ("1.1.0", "1.2.0", "1.2.1"),
+    "cramjam": ("2.14.0",),
     "orjson": ("3.10.0", "3.11.0", "3.13.0"),
 }
 _ROWS = 2000
@@ -46,7 +48,7 @@ def _require(format_name: str, codec: str, content: Content) -> None:
     known = chosen.known.get(f"{codec}-{content}")
     if known is None or known == hashlib.md5(_object(format_name, codec, content), usedforsecurity=False).hexdigest():
         return
-    found = {name: import_module(name).__version__ for name in chosen.makers[codec]}
+    found = {name: _version(name) for name in chosen.makers[codec]}
     strange = [
         f"found {name} {version}, expected one of {', '.join(_RIGHT[name])}"
         for name, version in found.items()
@@ -61,6 +63,11 @@ def _require(format_name: str, codec: str, content: Content) -> None:
         f"{codec}: {why}. Install the versions of requirements.txt on the Spark executors and where the driver runs. "
         "Nothing was written: a run with two encodings cannot be repeated"
     )
+
+
+def _version(library: str) -> str:
+    """Modules of the standard library have the version of Python."""
+    return getattr(import_module(library), "__version__", platform.python_version())
 
 
 def _object(format_name: str, codec: str, content: Content) -> bytes:

@@ -19,9 +19,12 @@ from kafka_archiver.errors import ConfigError
 from kafka_archiver.explain import explain
 from kafka_archiver.formats.avro import Avro
 from kafka_archiver.formats.block_gzip import BlockGzip
+from kafka_archiver.formats.csv import Csv
 from kafka_archiver.formats.jsonl import JsonLines
 from kafka_archiver.formats.mak import Mak
 from kafka_archiver.formats.parquet import Parquet
+from kafka_archiver.formats.raw import Bytes
+from kafka_archiver.formats.text import Text
 from kafka_archiver.plan import Settings
 
 if TYPE_CHECKING:
@@ -29,7 +32,9 @@ if TYPE_CHECKING:
 
 GROUP = "kafka_archiver.formats"
 # Not entry points: an executor may have this package as a zip, without its metadata.
-_OWN: dict[str, Format] = {f.name: f for f in (JsonLines(), Avro(), Parquet(), BlockGzip(), Mak())}
+_OWN: dict[str, Format] = {
+    f.name: f for f in (JsonLines(), Csv(), Text(), Bytes(), Avro(), Parquet(), BlockGzip(), Mak())
+}
 
 
 def names() -> tuple[str, ...]:
@@ -70,6 +75,11 @@ def resolve(settings: Settings) -> Settings:
     if settings.content not in found.contents:
         raise ConfigError(f"store.content: format {name} has {_one_of(found.contents)}, found {settings.content!r}")
     return settings.model_copy(update={"codec": codec, "options": _options(found, settings)})
+
+
+def extension_of(settings: Settings) -> str:
+    """The file extension of a plan's objects: the format's option `extension`, if it has one, then the codec's."""
+    return f"{settings.options.get('extension', '')}{get_format(settings.format).extensions[settings.codec]}"
 
 
 def _options(found: Format, settings: Settings) -> dict[str, JsonValue]:

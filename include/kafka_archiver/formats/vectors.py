@@ -1,7 +1,8 @@
 """Python values as Arrow arrays without `pa.array` and `pa.scalar`: these import pandas, half a CPU second."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from itertools import groupby
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -10,8 +11,11 @@ import pyarrow.compute as pc
 
 from kafka_archiver.columns import Int64s
 
+Bytes = npt.NDArray[np.uint8]
 # Type `binary` has 32-bit offsets.
 MOST = 2**31 - 1
+# An array has the bytes of each row, `bytes` are the same for all rows. Joining leaves nulls out.
+Piece: TypeAlias = pa.Array | bytes
 
 
 def int64s(values: Iterable[int], count: int) -> pa.Array:
@@ -76,11 +80,26 @@ def grouped(items: pa.LargeBinaryArray, counts: Int64s) -> pa.LargeBinaryArray:
 
     :param counts: the number of items of each record.
     """
-    starts, data = buffers_of(items)
-    return large_binaries(starts[np.concatenate([[0], np.cumsum(counts)])], data)
+    text, ends = text_of(items)
+    return large_binaries((ends - ends[0])[np.concatenate([[0], np.cumsum(counts)])], text)
 
 
-def buffers_of(values: pa.LargeBinaryArray) -> tuple[Int64s, pa.Buffer]:
-    """The positions of the values in the buffer, one more than values, and the buffer."""
+def text_of(values: pa.Array) -> tuple[Bytes, Int64s]:
+    """The bytes of all values, and their offsets in the whole buffer: one more than values."""
     _, positions, data = values.buffers()
-    return np.frombuffer(positions, np.int64)[values.offset : values.offset + len(values) + 1], data
+    ends = np.frombuffer(positions, "i8" if values.type == pa.large_binary() else "i4")[
+        values.offset : values.offset + len(values) + 1
+    ]
+    if not len(values) or data is None:
+        return np.empty(0, np.uint8), np.zeros(len(values) + 1, np.int64)
+    return np.frombuffer(data, np.uint8)[ends[0] : ends[-1]], ends
+
+
+def joined(*pieces: Piece) -> pa.LargeBinaryArray:
+    """The pieces of each row joined."""
+    columns: list[pa.Array | pa.Scalar] = []
+    # Adjacent constants become one piece: each piece costs one copy a row.
+    for same, some in groupby(pieces, key=lambda piece: isinstance(piece, bytes)):
+        found = list(some)
+        columns += [large_binary(b"".join(found))] if same else found
+    return pc.binary_join_element_wise(*columns, large_binary(b""), null_handling="skip")

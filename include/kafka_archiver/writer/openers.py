@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from kafka_archiver.formats import dead_letter
 from kafka_archiver.formats.base import SCHEMAS, Encoder, Target
-from kafka_archiver.formats.registry import get_format
+from kafka_archiver.formats.registry import extension_of, get_format
 from kafka_archiver.keys import Place, object_key
 from kafka_archiver.plan import Chunk
 from kafka_archiver.writer.result import WriteJob
@@ -26,9 +26,10 @@ def archived(chunk: Chunk, job: WriteJob) -> Open:
     """The objects of archived records, in the archive's format."""
     settings = job.settings
     chosen, schema = get_format(settings.format), SCHEMAS[settings.content]
+    extension = extension_of(settings)
 
     def open_(path: str) -> Opened:
-        key = object_key(_place(chunk, job), path, chosen.extensions[settings.codec])
+        key = object_key(_place(chunk, job), path, extension)
         target = Target(topic=chunk.topic, partition=chunk.partition, key=key, settings=settings, schema=schema)
         return Opened(key, chosen.encoder(target))
 

@@ -34,10 +34,10 @@ class Reader:
     Files are seekable. At most a record, a block or a row group is in memory. Damaged bytes may raise any exception.
 
     :param records: the records of an object with `content: record`, in order.
-    :param values: the number of records of an object with `content: value`.
+    :param values: the number of records of an object with `content: value`; None if the object does not tell.
     :param sidecar: the faults of a sidecar, compared with its object.
     """
 
     records: Callable[[BinaryIO, Settings], Iterator[Seen]] | None = None
-    values: Callable[[BinaryIO, Settings], int] | None = None
+    values: Callable[[BinaryIO, Settings], int | None] | None = None
     sidecar: Callable[[BinaryIO, Settings, Beside], Iterator[str]] | None = None

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
 from kafka_archiver.documents import Value
-from kafka_archiver.formats.shared.makers import MAKERS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -14,19 +13,34 @@ if TYPE_CHECKING:
     from kafka_archiver.formats.base import Encoder, Target
     from kafka_archiver.plan import Content, Settings
 
+# By codec: the libraries that compress. deflate is gzip under Avro's name.
+_MAKERS: Mapping[str, tuple[str, ...]] = {
+    "none": (),
+    "gzip": ("isal",),
+    "deflate": ("isal",),
+    "zstd": ("zstandard",),
+    "snappy": (),
+    "bzip2": ("bz2",),
+}
+
 
 class Avro:
     """The format `avro`."""
 
     name = "avro"
-    extensions: ClassVar[Mapping[str, str]] = dict.fromkeys(("none", "gzip", "zstd"), ".avro")
+    extensions: ClassVar[Mapping[str, str]] = dict.fromkeys(_MAKERS, ".avro")
     default_codec = "zstd"
     contents: ClassVar[frozenset[Content]] = frozenset({"record"})
     options = Value
-    makers: ClassVar[Mapping[str, tuple[str, ...]]] = MAKERS
+    makers: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        codec: (*compressor, "orjson", "pyarrow") for codec, compressor in _MAKERS.items()
+    }
     known: ClassVar[Mapping[str, str]] = {
+        "bzip2-record": "a1104544d42a53c9d9c74b722cc347ce",
+        "deflate-record": "07bf776095b5b815d4604ba1f99ae4e6",
         "gzip-record": "07bf776095b5b815d4604ba1f99ae4e6",
         "none-record": "4e12be970b5111fab805cc885dfc872d",
+        "snappy-record": "263bb034be9709f699f272d7ec79ce2a",
         "zstd-record": "0d7c2b1274288e9862e28299d99bbb65",
     }
 

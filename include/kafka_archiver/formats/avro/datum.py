@@ -3,9 +3,6 @@
 Byte tables: https://avro.apache.org/docs/1.12.0/specification/#binary-encoding
 """
 
-from itertools import groupby
-from typing import TypeAlias
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,7 +10,7 @@ import pyarrow.compute as pc
 from kafka_archiver.columns import Int64s
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.formats.shared.records import is_place
-from kafka_archiver.formats.vectors import fixed, grouped, large_binaries, lengths
+from kafka_archiver.formats.vectors import Piece, fixed, grouped, joined, large_binaries, lengths
 
 _BITS = 7
 # The smallest number of two bytes, of three bytes, and so on.
@@ -21,8 +18,6 @@ _LONGER = np.array([1 << bits for bits in range(_BITS, 64, _BITS)], np.uint64)
 _END_OF_ARRAY = b"\x00"
 # Branches 0 and 1 of a union [null, value], encoded as a long.
 _NULL, _VALUE = b"\x00", b"\x02"
-# An array has the bytes of each record, `bytes` are the same for all records. Joining leaves nulls out.
-_Piece: TypeAlias = pa.Array | bytes
 
 
 def long(value: int) -> bytes:
@@ -47,16 +42,16 @@ def datums(batch: pa.RecordBatch, schema: pa.Schema, topic: str, partition: int)
     :raises IntegrityError: a column that is not nullable has nulls.
     """
     place = {"topic": _text(topic), "partition": long(partition)}
-    pieces: list[_Piece] = []
+    pieces: list[Piece] = []
     for field in schema:
         if is_place(field):
             pieces.append(place[field.name])
         else:
             pieces += _column(batch.column(field.name), field)
-    return _joined(*pieces)
+    return joined(*pieces)
 
 
-def _column(values: pa.Array, field: pa.Field) -> list[_Piece]:
+def _column(values: pa.Array, field: pa.Field) -> list[Piece]:
     """The pieces of a column. A nullable column is a union: its branch, then the value's pieces (null for a null)."""
     if pa.types.is_string(values.type) or pa.types.is_large_string(values.type) or pa.types.is_binary(values.type):
         values = values.cast(pa.large_binary())
@@ -71,13 +66,13 @@ def _column(values: pa.Array, field: pa.Field) -> list[_Piece]:
     if pa.types.is_nested(values.type):
         # Filtered: Arrow may hold anything in the place of a null.
         places = np.cumsum(valid.to_numpy(zero_copy_only=False)) - 1
-        whole = _joined(*_values(values.filter(valid), field.type))
+        whole = joined(*_values(values.filter(valid), field.type))
         return [branch, whole.take(pc.if_else(valid, pa.array(places), pa.scalar(None, pa.int64())))]
     absent = pa.scalar(None, pa.large_binary())
     return [branch, *[p if p is values else pc.if_else(valid, p, absent) for p in _values(values, field.type)]]
 
 
-def _values(values: pa.Array, kind: pa.DataType) -> list[_Piece]:
+def _values(values: pa.Array, kind: pa.DataType) -> list[Piece]:
     """The pieces of values; for a null, of whatever Arrow holds in its place.
 
     :param kind: the type by the schema: only the schema says which children are nullable.
@@ -88,7 +83,7 @@ def _values(values: pa.Array, kind: pa.DataType) -> list[_Piece]:
         return [piece for field, child in zip(kind, values.flatten(), strict=True) for piece in _column(child, field)]
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         counts = values.value_lengths().to_numpy().astype(np.int64)
-        items = _joined(*_column(values.flatten(), kind.value_field))
+        items = joined(*_column(values.flatten(), kind.value_field))
         # An Avro array: one block with all items, then an empty block.
         return [pc.if_else(pa.array(counts > 0), longs(counts), _scalar(b"")), grouped(items, counts), _END_OF_ARRAY]
     if pa.types.is_boolean(kind):
@@ -106,15 +101,6 @@ def _fixed(numbers: pa.Array) -> pa.LargeBinaryArray:
 def _text(value: str) -> bytes:
     encoded = value.encode()
     return long(len(encoded)) + encoded
-
-
-def _joined(*pieces: _Piece) -> pa.LargeBinaryArray:
-    columns: list[pa.Array | pa.Scalar] = []
-    # Adjacent constants become one piece: each piece costs one copy a record.
-    for same, some in groupby(pieces, key=lambda piece: isinstance(piece, bytes)):
-        found = list(some)
-        columns += [_scalar(b"".join(found))] if same else found
-    return pc.binary_join_element_wise(*columns, _scalar(b""), null_handling="skip")
 
 
 def _scalar(value: bytes) -> pa.Scalar:

@@ -23,10 +23,13 @@ def read_records(source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
     try:
         for block in fastavro.block_reader(source):
             yield _batch(block, datum, target.schema)
-    except (ArchiverError, OSError):
+    except ArchiverError:
         # The store failed: the file is not to blame.
         raise
     except Exception as error:
+        # So it is if the system failed. bz2 raises an OSError without a number for damaged bytes.
+        if isinstance(error, OSError) and (type(error) is not OSError or error.errno is not None):
+            raise
         # Each codec's library raises its own error for damaged bytes.
         raise IntegrityError(f"{target.key} is not a complete Avro file of records: {error!r}") from error
 

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from kafka_archiver.documents import Value
 from kafka_archiver.formats.jsonl import JsonLines
-from kafka_archiver.formats.shared.makers import MAKERS
+from kafka_archiver.formats.shared.makers import makers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,7 +36,7 @@ class BlockGzip:
     default_codec = "gzip"
     contents: ClassVar[frozenset[Content]] = frozenset({"value", "record"})
     options = Options
-    makers: ClassVar[Mapping[str, tuple[str, ...]]] = {"gzip": MAKERS["gzip"]}
+    makers: ClassVar[Mapping[str, tuple[str, ...]]] = makers("orjson", "pyarrow")
     # Of one member: those of `jsonl`.
     known: ClassVar[Mapping[str, str]] = {
         "gzip-record": "08d1592b87216bd9e0c06f3c26d69a20",

@@ -9,7 +9,7 @@ from kafka_archiver.errors import IntegrityError
 from kafka_archiver.formats.base import Target
 from kafka_archiver.formats.jsonl.records import records_of
 from kafka_archiver.formats.jsonl.values import values_of
-from kafka_archiver.formats.shared.compress import decompressed
+from kafka_archiver.formats.shared.decompress import decompressed
 from kafka_archiver.plan import Content
 
 _READERS: dict[Content, Callable[[bytes], pa.RecordBatch]] = {"value": values_of, "record": records_of}

@@ -10,13 +10,12 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import orjson
 import pyarrow as pa
 
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.formats.base import RECORD, Target
-from kafka_archiver.formats.shared.records import COLUMNS, normalised
+from kafka_archiver.formats.shared.records import COLUMNS, normalised, some_objects
 
 _TEXT = pa.schema(
     [COLUMNS.field(name) for name in ("offset", "timestamp", "timestamp_type")]
@@ -32,31 +31,18 @@ _TEXT = pa.schema(
     ]
 )
 _Row = dict[str, Any]
-# Python objects at a time, each about 2 KB of memory.
-_OBJECTS = 2000
 
 
 def record_lines(batch: pa.RecordBatch, target: Target) -> Iterator[list[bytes]]:
     """One line a record, a few thousand at a time: Python objects take a hundred times the memory of Arrow columns."""
     head = {"topic": target.topic, "partition": target.partition}
-    for some in _some(normalised(batch)):
+    for some in some_objects(normalised(batch)):
         try:
             # The cast checks UTF-8 as a vector. Schema and struct fields are in the order of the JSON keys.
             rows = some.cast(_TEXT).to_pylist()
         except pa.ArrowInvalid:
             rows = [_readable(row) for row in some.to_pylist()]
         yield [orjson.dumps({**head, **row}, option=orjson.OPT_APPEND_NEWLINE) for row in rows]
-
-
-def _some(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The batch in slices of at most `_OBJECTS` Python objects. Each record and each header is one object."""
-    objects = np.cumsum(1 + batch.column("headers").value_lengths().to_numpy())
-    start = 0
-    while start < batch.num_rows:
-        before = objects[start - 1] if start else 0
-        end = max(start + 1, int(np.searchsorted(objects, before + _OBJECTS, side="right")))
-        yield batch.slice(start, end - start)
-        start = end
 
 
 def _readable(row: _Row) -> _Row:

@@ -36,7 +36,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, BinaryIO, ClassVar, Literal
 
 from kafka_archiver.documents import Value
-from kafka_archiver.formats.shared.makers import MAKERS
+from kafka_archiver.formats.shared.makers import makers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,7 +59,7 @@ class Mak:
     default_codec = "gzip"
     contents: ClassVar[frozenset[Content]] = frozenset({"record"})
     options = Options
-    makers: ClassVar[Mapping[str, tuple[str, ...]]] = MAKERS
+    makers: ClassVar[Mapping[str, tuple[str, ...]]] = makers("orjson", "pyarrow")
     known: ClassVar[Mapping[str, str]] = {
         "gzip-record": "0c09155fe71a517371dc16efaf56b0e3",
         "none-record": "583b5466a260c208b4897c9dcca88606",

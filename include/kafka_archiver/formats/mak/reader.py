@@ -11,7 +11,7 @@ import pyarrow as pa
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.formats.base import PLACE, RECORD, Target
 from kafka_archiver.formats.mak.records import MAGIC
-from kafka_archiver.formats.shared.compress import decompressed
+from kafka_archiver.formats.shared.decompress import decompressed
 
 # Bytes of records a batch, about.
 _BATCH = 1 << 20

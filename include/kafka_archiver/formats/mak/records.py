@@ -8,13 +8,12 @@ import pyarrow.compute as pc
 
 from kafka_archiver.columns import Int64s, column
 from kafka_archiver.formats.base import Buffer
-from kafka_archiver.formats.vectors import buffers_of, fixed, grouped, large_binary
+from kafka_archiver.formats.vectors import fixed, grouped, joined, text_of
 
 # The first bytes of a file, by version.
 MAGIC: Mapping[int, bytes] = {1: b"MAK", 2: b"MA2"}
 # The length of a null, by version.
 NULL: Mapping[int, int] = {1: 0, 2: -1}
-_NOTHING = large_binary(b"")
 
 
 def encoded(batch: pa.RecordBatch, version: int) -> Buffer:
@@ -27,15 +26,15 @@ def encoded(batch: pa.RecordBatch, version: int) -> Buffer:
     if version == 2:
         kinds = batch.column("timestamp_type").to_numpy()
         columns += [_int64s(column(batch, "timestamp")), fixed(kinds.astype(">i4")), *_headers(batch.column("headers"))]
-    positions, data = buffers_of(_joined(columns))
-    return memoryview(data)[positions[0] : positions[-1]] if data else b""
+    text, _ = text_of(joined(*columns))
+    return text.data
 
 
 def _headers(lists: pa.Array) -> list[pa.LargeBinaryArray]:
     """The number of headers of each record, and its headers."""
     counts = lists.value_lengths().to_numpy().astype(np.int64)
     keys, values = lists.flatten().flatten()
-    items = _joined([*_sized(keys.cast(pa.large_binary()), 0), *_sized(values, NULL[2])])
+    items = joined(*_sized(keys.cast(pa.large_binary()), 0), *_sized(values, NULL[2]))
     return [fixed(counts.astype(">u4")), grouped(items, counts)]
 
 
@@ -46,7 +45,3 @@ def _sized(values: pa.Array, null: int) -> list[pa.Array]:
 
 def _int64s(numbers: Int64s) -> pa.LargeBinaryArray:
     return fixed(numbers.astype(">i8"))
-
-
-def _joined(columns: list[pa.Array]) -> pa.LargeBinaryArray:
-    return pc.binary_join_element_wise(*columns, _NOTHING, null_handling="skip")

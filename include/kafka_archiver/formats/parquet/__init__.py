@@ -18,13 +18,17 @@ class Parquet:
     """The format `parquet`."""
 
     name = "parquet"
-    extensions: ClassVar[Mapping[str, str]] = dict.fromkeys(("none", "snappy", "gzip", "zstd"), ".parquet")
+    extensions: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("none", "snappy", "gzip", "zstd", "lz4", "brotli"), ".parquet"
+    )
     default_codec = "zstd"
     contents: ClassVar[frozenset[Content]] = frozenset({"record"})
     options = Value
     makers: ClassVar[Mapping[str, tuple[str, ...]]] = dict.fromkeys(extensions, ("pyarrow",))
     known: ClassVar[Mapping[str, str]] = {
+        "brotli-record": "baba3d4a616c0c3674ee1e5cb219c57b",
         "gzip-record": "adf4ca419e85e2731b85110db8920a04",
+        "lz4-record": "082c1a254d49163d3291546d4d938311",
         "none-record": "4a1d777778c1492233310806fe185163",
         "snappy-record": "856619394d874dd204d8641f65298f72",
         "zstd-record": "c47f3cce9012d408002cc5f472e68803",

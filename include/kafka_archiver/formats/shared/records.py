@@ -1,5 +1,8 @@
 """Batches as Avro and Parquet hold them, for any variant of the types that a reader gives."""
 
+from collections.abc import Iterator
+
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -16,6 +19,10 @@ COLUMNS = pa.schema(
     + [pa.field("key", pa.large_binary()), pa.field("value", pa.large_binary())]
     + [pa.field("headers", HEADERS, nullable=False)]
 )
+
+
+# Python objects at a time, each about 2 KB of memory.
+_OBJECTS = 2000
 
 
 def is_kafkas(field: pa.Field) -> bool:
@@ -49,3 +56,18 @@ def normalised(batch: pa.RecordBatch, columns: pa.Schema = COLUMNS) -> pa.Record
     if at >= 0 and columns.field(at).equals(COLUMNS.field("headers")) and arrays[at].null_count:
         arrays[at] = pc.coalesce(arrays[at], pa.scalar([], HEADERS))
     return pa.RecordBatch.from_arrays(arrays, schema=columns)
+
+
+def some_objects(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The batch in slices of at most `_OBJECTS` Python objects. Each record and each header is one object."""
+    counts = np.ones(batch.num_rows, np.int64)
+    for values in batch.columns:
+        if pa.types.is_list(values.type):
+            counts += values.value_lengths().fill_null(0).to_numpy()
+    objects = np.cumsum(counts)
+    start = 0
+    while start < batch.num_rows:
+        before = objects[start - 1] if start else 0
+        end = max(start + 1, int(np.searchsorted(objects, before + _OBJECTS, side="right")))
+        yield batch.slice(start, end - start)
+        start = end
