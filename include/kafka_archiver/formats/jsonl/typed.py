@@ -17,7 +17,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_archiver.formats.base import Target
+from kafka_archiver.formats.base import PLACE, Target
 from kafka_archiver.formats.jsonl.records import bytes_field, header_fields
 from kafka_archiver.formats.shared.records import held, kafkas, normalised
 
@@ -34,11 +34,21 @@ _DAY = 86_400
 def typed_lines(batch: pa.RecordBatch, target: Target) -> Iterator[bytes]:
     """One line a record, some records at a time."""
     columns = held(target.schema)
+    raw = [number for number, field in enumerate(target.schema) if kafkas(field) in ("key", "value")]
     for some in _some(normalised(batch, columns)):
-        rows: list[dict[str, Any]] = [{} for _ in range(some.num_rows)]
-        for field in target.schema:
-            _add(rows, field, some, target)
+        cells = [_cells(field, some, target) for field in target.schema]
+        rows = [dict(zip(target.schema.names, row, strict=True)) for row in zip(*cells, strict=True)]
+        if any(isinstance(cell, bytes) for number in raw for cell in cells[number]):
+            rows = [_spelt(row) for row in rows]
         yield b"".join([orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows])
+
+
+def _spelt(row: dict[str, Any]) -> dict[str, Any]:
+    """The row with bytes that are not UTF-8 under their longer names."""
+    found: dict[str, Any] = {}
+    for name, cell in row.items():
+        found |= bytes_field(name, cell) if isinstance(cell, bytes) else {name: cell}
+    return found
 
 
 def _some(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -51,20 +61,26 @@ def _leaves(fields: Any) -> int:
     return sum(_leaves(f.type) if pa.types.is_struct(f.type) else 1 for f in fields)
 
 
-def _add(rows: list[dict[str, Any]], field: pa.Field, batch: pa.RecordBatch, target: Target) -> None:
-    name, kafka = field.name, kafkas(field)
-    if kafka in ("topic", "partition"):
-        for row in rows:
-            row[name] = target.topic if kafka == "topic" else target.partition
-    elif kafka in ("key", "value"):
-        for row, value in zip(rows, batch.column(name).to_pylist(), strict=True):
-            row.update(bytes_field(name, value))
-    elif kafka == "headers":
-        for row, headers in zip(rows, batch.column(name).to_pylist(), strict=True):
-            row[name] = header_fields(headers)
-    else:
-        for row, value in zip(rows, json_values(batch.column(name), field), strict=True):
-            row[name] = value
+def _cells(field: pa.Field, batch: pa.RecordBatch, target: Target) -> list[Any]:
+    """The cells of a column; bytes that are not UTF-8 stay bytes."""
+    kafka = kafkas(field)
+    if kafka in PLACE:
+        return [target.topic if kafka == "topic" else target.partition] * batch.num_rows
+    values = batch.column(field.name)
+    if kafka in ("key", "value"):
+        try:
+            # The cast checks UTF-8 as a vector.
+            return values.cast(pa.large_string()).to_pylist()  # type: ignore[no-any-return]
+        except pa.ArrowInvalid:
+            return [_text(value) for value in values.to_pylist()]
+    return [*map(header_fields, values.to_pylist())] if kafka == "headers" else json_values(values, field)
+
+
+def _text(value: bytes | None) -> str | bytes | None:
+    try:
+        return None if value is None else value.decode()
+    except UnicodeDecodeError:
+        return value
 
 
 def json_values(values: pa.Array, field: pa.Field) -> list[Any]:
