@@ -44,7 +44,7 @@ def require_known_bytes(settings: Settings, dead_letters: bool = False) -> None:
 @cache
 def _require(format_name: str, codec: str, content: Content) -> None:
     chosen = get_format(format_name)
-    known = chosen.known.get(f"{codec}-{content if content in chosen.contents else 'typed'}")
+    known = chosen.known.get(f"{codec}-{content if content in chosen.contents else 'both'}")
     if known is None or known == hashlib.md5(_object(format_name, codec, content), usedforsecurity=False).hexdigest():
         return
     found = {name: import_module(name).__version__ for name in chosen.makers[codec]}
