@@ -31,7 +31,12 @@ def settings_of(plan: Plan, entry: ObjectEntry) -> Settings:
 def is_readable(settings: Settings) -> bool:
     """Whether the audit can read the records of objects with these settings, not only their bytes."""
     reader = READERS.get(settings.format, Reader())
-    return (reader.values if settings.content == "value" else reader.records) is not None
+    return (reader.records if _has_offsets(settings) else reader.values) is not None
+
+
+def _has_offsets(settings: Settings) -> bool:
+    """Whether the objects have the offsets of their records."""
+    return settings.content != "value" or "offset" in settings.metadata
 
 
 class Pieces(io.RawIOBase):
@@ -136,10 +141,10 @@ def _check(entry: ObjectEntry, plan: Plan, file: BinaryIO, beside: Beside | None
     if entry.sidecar_of is not None:
         if beside and reader.sidecar:
             yield from reader.sidecar(file, settings, beside)
-    elif settings.content == "value" and reader.values:
+    elif not _has_offsets(settings) and reader.values:
         if (rows := reader.values(file, settings)) not in (None, entry.rows):
             yield f"it has {rows} rows"
-    elif settings.content == "record" and reader.records:
+    elif _has_offsets(settings) and reader.records:
         chunk = plan.chunk_of(TopicPartition(entry.topic, entry.partition), entry.chunk_start)
         yield from check_records(entry, chunk.range if chunk else Range(0, 0), reader.records(file, settings))
 
@@ -148,6 +153,7 @@ def check_records(entry: ObjectEntry, chunk: Range, found: Iterator[Seen]) -> It
     """The faults of an object's records: each kind once, with the first offset.
 
     :param chunk: the offsets of the object's chunk.
+    :param found: what they do not have is not checked.
     """
     faults: dict[str, str] = {}
     first = last = low = high = None
@@ -162,7 +168,7 @@ def check_records(entry: ObjectEntry, chunk: Range, found: Iterator[Seen]) -> It
             faults.setdefault("order", f"{place} follows {last}")
         if record.offset not in chunk:
             faults.setdefault("chunk", f"{place} is outside its chunk {chunk}")
-        if (record.topic, record.partition) != (entry.topic, entry.partition):
+        if record.topic not in (None, entry.topic) or record.partition not in (None, entry.partition):
             faults.setdefault("partition", f"{place} is of {record.topic}[{record.partition}]")
         first = record.offset if first is None else first
         last = record.offset
@@ -181,6 +187,6 @@ def check_records(entry: ObjectEntry, chunk: Range, found: Iterator[Seen]) -> It
         expected,
         strict=True,
     ):
-        # With rows only a timestamp can be None: the format has none.
+        # With rows only a timestamp can be None: the object has none.
         if is_ != should and not (rows and is_ is None):
             yield f"it has {is_} {what}"

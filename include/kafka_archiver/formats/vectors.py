@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
+from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -69,10 +70,11 @@ def large_binaries(positions: Int64s, data: pa.Buffer | npt.NDArray[np.uint8]) -
     return pa.Array.from_buffers(pa.large_binary(), len(positions) - 1, buffers)
 
 
-def fixed(numbers: npt.NDArray[Any]) -> pa.LargeBinaryArray:
-    """Each number's bytes, in the byte order of its type."""
-    plain = np.ascontiguousarray(numbers)
-    return large_binaries(np.arange(len(plain) + 1) * plain.itemsize, plain.view(np.uint8))
+def fixed(values: npt.NDArray[Any]) -> pa.LargeBinaryArray:
+    """The bytes of each number, or of each row of a table of numbers, in the byte order of their type."""
+    plain = np.ascontiguousarray(values)
+    width = plain.itemsize * prod(plain.shape[1:])
+    return large_binaries(np.arange(len(plain) + 1) * width, plain.ravel().view(np.uint8))
 
 
 def grouped(items: pa.LargeBinaryArray, counts: Int64s) -> pa.LargeBinaryArray:
@@ -95,8 +97,11 @@ def text_of(values: pa.Array) -> tuple[Bytes, Int64s]:
     return np.frombuffer(data, np.uint8)[ends[0] : ends[-1]], ends
 
 
-def joined(*pieces: Piece) -> pa.LargeBinaryArray:
-    """The pieces of each row joined."""
+def joined(count: int, pieces: Sequence[Piece]) -> pa.LargeBinaryArray:
+    """The pieces of each of `count` rows joined."""
+    if all(isinstance(piece, bytes) for piece in pieces):
+        constant = np.frombuffer(b"".join(pieces), np.uint8)
+        return fixed(np.broadcast_to(constant, (count, len(constant))))
     columns: list[pa.Array | pa.Scalar] = []
     # Adjacent constants become one piece: each piece costs one copy a row.
     for same, some in groupby(pieces, key=lambda piece: isinstance(piece, bytes)):

@@ -1,11 +1,14 @@
 """The key and the encoder of a new object: for archived records, or for dead letters."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+import pyarrow as pa
+
 from kafka_archiver.formats import dead_letter
-from kafka_archiver.formats.base import SCHEMAS, Encoder, Target
+from kafka_archiver.formats.base import SCHEMAS, Buffer, Encoder, Target
 from kafka_archiver.formats.registry import extension_of, get_format
+from kafka_archiver.formats.shared.columns import shaped
 from kafka_archiver.keys import Place, object_key
 from kafka_archiver.plan import Chunk
 from kafka_archiver.writer.result import WriteJob
@@ -22,16 +25,37 @@ class Opened(NamedTuple):
 Open = Callable[[str], Opened]
 
 
-def archived(chunk: Chunk, job: WriteJob) -> Open:
-    """The objects of archived records, in the archive's format."""
+class Shaping:
+    """An encoder for batches as the stages leave them: it gives the columns of the object's schema to another one."""
+
+    def __init__(self, encoder: Encoder, schema: pa.Schema) -> None:
+        self._encoder, self._schema = encoder, schema
+        self.spill, self.finish = encoder.spill, encoder.finish
+
+    @property
+    def pending(self) -> int:
+        """See `Encoder.pending`."""
+        return self._encoder.pending
+
+    def write(self, batch: pa.RecordBatch) -> Iterable[Buffer]:
+        """See `Encoder.write`."""
+        return self._encoder.write(shaped(batch, self._schema))
+
+
+def archived(chunk: Chunk, job: WriteJob, typed: pa.Schema | None = None) -> Open:
+    """The objects of archived records, in the archive's format.
+
+    :param typed: the columns of decoded records, as `schema_of` gives them.
+    """
     settings = job.settings
-    chosen, schema = get_format(settings.format), SCHEMAS[settings.content]
+    chosen, schema = get_format(settings.format), typed or SCHEMAS[settings.content]
     extension = extension_of(settings)
 
     def open_(path: str) -> Opened:
         key = object_key(_place(chunk, job), path, extension)
         target = Target(topic=chunk.topic, partition=chunk.partition, key=key, settings=settings, schema=schema)
-        return Opened(key, chosen.encoder(target))
+        encoder = chosen.encoder(target)
+        return Opened(key, Shaping(encoder, typed) if typed else encoder)
 
     return open_
 

@@ -1,8 +1,8 @@
 """The interface of the audit's readers."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from kafka_archiver.manifest import ObjectEntry
 from kafka_archiver.plan import Settings
@@ -12,10 +12,10 @@ Fetch = Callable[[int, int], bytes]
 
 
 class Seen(NamedTuple):
-    """The topic, partition, offset and timestamp in an archived record; no timestamp if the format has none."""
+    """The topic, partition, offset and timestamp in an archived record; None for what the object does not have."""
 
-    topic: str
-    partition: int
+    topic: str | None
+    partition: int | None
     offset: int
     timestamp: int | None
 
@@ -27,14 +27,29 @@ class Beside(NamedTuple):
     fetch: Fetch
 
 
+def seen_columns(settings: Settings) -> list[str | None]:
+    """The columns of an object with the fields of `Seen`; None for those that it does not have."""
+    all_ = settings.content != "value"
+    return [settings.metadata_prefix + name if all_ or name in settings.metadata else None for name in Seen._fields]
+
+
+def seen(record: Mapping[str, Any], columns: Sequence[str | None]) -> Seen:
+    """What a record has, as a mapping.
+
+    :param columns: as `seen_columns` gives them.
+    """
+    values: Any = [name and record[name] for name in columns]
+    return Seen(*values)
+
+
 @dataclass(frozen=True, slots=True)
 class Reader:
     """Functions that read the objects of one format; None if the format does not have this content.
 
     Files are seekable. At most a record, a block or a row group is in memory. Damaged bytes may raise any exception.
 
-    :param records: the records of an object with `content: record`, in order.
-    :param values: the number of records of an object with `content: value`; None if the object does not tell.
+    :param records: the records of an object that has their offsets, in order.
+    :param values: the number of records of an object that has no offsets; None if the object does not tell.
     :param sidecar: the faults of a sidecar, compared with its object.
     """
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from kafka_archiver.audit.readers.base import Seen
+from kafka_archiver.audit.readers.base import Seen, seen, seen_columns
 from kafka_archiver.audit.readers.streams import plain
 from kafka_archiver.plan import Settings
 
@@ -17,9 +17,13 @@ def rows(file: BinaryIO, settings: Settings) -> int:
 
 
 def records(file: BinaryIO, settings: Settings) -> Iterator[Seen]:
-    """The records of an object with `content: record`."""
-    for topic, partition, offset, timestamp, *_ in _rows(file, settings):
-        yield Seen(topic, int(partition), int(offset), int(timestamp))
+    """The records of an object."""
+    columns = seen_columns(settings)
+    # These come first.
+    present = [column for column in columns if column]
+    for row in _rows(file, settings):
+        topic, partition, offset, timestamp = seen(dict(zip(present, row, strict=False)), columns)
+        yield Seen(topic, partition and int(partition), int(offset), timestamp and int(timestamp))
 
 
 def _rows(file: BinaryIO, settings: Settings) -> Iterator[list[str]]:

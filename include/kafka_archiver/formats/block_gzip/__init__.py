@@ -35,6 +35,7 @@ class BlockGzip:
     extensions: ClassVar[Mapping[str, str]] = {"gzip": ".gz"}
     default_codec = "gzip"
     contents: ClassVar[frozenset[Content]] = frozenset({"value", "record"})
+    typed: ClassVar[frozenset[Content]] = frozenset()
     options = Options
     makers: ClassVar[Mapping[str, tuple[str, ...]]] = makers("orjson", "pyarrow")
     # Of one member: those of `jsonl`.

@@ -22,7 +22,7 @@ import pyarrow as pa
 from kafka_archiver.columns import Int64s, column
 from kafka_archiver.formats.base import Buffer, Target
 from kafka_archiver.formats.block_gzip import Options
-from kafka_archiver.formats.jsonl.encoder import WRITERS
+from kafka_archiver.formats.jsonl.encoder import lines_of
 from kafka_archiver.formats.shared.compress import compressed
 
 _NEWLINE = ord("\n")
@@ -67,7 +67,7 @@ class BlockEncoder:
 
     def __init__(self, target: Target) -> None:
         self._target = target
-        self._lines = WRITERS[target.settings.content]
+        self._lines = lines_of(target)
         self._most = block_bytes(target)
         self._member: _Member | None = None
         self._chunks: list[_Chunk] = []

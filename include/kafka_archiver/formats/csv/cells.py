@@ -2,7 +2,8 @@
 
 from base64 import b64decode, b64encode
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
+from uuid import UUID
 
 import numpy as np
 import orjson
@@ -10,39 +11,71 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_archiver.formats.csv.values import is_binary, not_utf8
+from kafka_archiver.formats.jsonl.records import bytes_of, header_fields
+from kafka_archiver.formats.jsonl.typed import in_iso_years, json_values, units
+from kafka_archiver.formats.jsonl.typed_reader import value_of
+from kafka_archiver.formats.shared.plain_types import bare
 from kafka_archiver.formats.vectors import binaries, large_binary
 
 
 class Cells(NamedTuple):
-    """How a column is written.
+    """How a column is written. UUIDs are 16 bytes in arrays.
 
-    :param text: the text of each value; null for null.
-    :param back: the values of a type by their text.
+    :param text: the text of each value of a column of the schema; null for null.
+    :param back: the values of a column of the schema by their text.
     :param is_text: whether it is quoted.
     """
 
-    text: Callable[[pa.Array], pa.Array]
-    back: Callable[[pa.Array, pa.DataType], pa.Array]
+    text: Callable[[pa.Array, pa.Field], pa.Array]
+    back: Callable[[pa.Array, pa.Field], pa.Array]
     is_text: bool
 
 
-def _plain(values: pa.Array) -> pa.Array:
-    if is_binary(values.type):
-        return values.cast(pa.large_binary())
-    if pa.types.is_timestamp(values.type) and values.type.tz:
+def _plain(values: pa.Array, _: pa.Field) -> pa.Array:
+    return _spelt(values).cast(pa.large_binary())
+
+
+def _spelt(values: pa.Array) -> pa.Array:
+    kind = values.type
+    if pa.types.is_timestamp(kind) and kind.tz:
         # Without the zone, Arrow has text for every year. The number is that of UTC.
-        instants = _plain(values.cast(pa.timestamp(values.type.unit)))
-        return pc.binary_join_element_wise(instants, large_binary(b"Z"), large_binary(b""))
-    return values.cast(pa.large_string()).cast(pa.large_binary())
+        instants = values.cast(pa.timestamp(kind.unit)).cast(pa.large_string()).cast(pa.large_binary())
+        text = pc.binary_join_element_wise(instants, large_binary(b"Z"), large_binary(b""))
+    elif pa.types.is_decimal(kind):
+        text = values.cast(pa.large_string())
+        if pc.any(pc.match_substring(text, "E")).as_py():
+            # Never with an exponent.
+            numbers = values.to_pylist()
+            text = pa.array([None if n is None else format(n, "f") for n in numbers], pa.large_string())
+    else:
+        text = values.cast(pa.large_string())
+    if is_moment(kind) and not (inside := in_iso_years(values)).all():
+        return pc.if_else(pa.array(inside), text.cast(pa.large_string()), units(values).cast(pa.large_string()))
+    return text
 
 
-def _encoded(values: pa.Array) -> pa.Array:
+def is_moment(kind: pa.DataType) -> bool:
+    """Whether values are dates or timestamps."""
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
+
+
+def _moment(text: pa.Array, field: pa.Field) -> pa.Array:
+    """Dates and timestamps. Outside the years of ISO 8601, they are numbers."""
+    try:
+        return text.cast(field.type)
+    except pa.ArrowInvalid:
+        is_number = pc.fill_null(pc.match_substring_regex(text, "^-?[0-9]+$"), False)
+        rest = units(pc.if_else(is_number, None, text).cast(field.type))
+        return pc.if_else(is_number, pc.if_else(is_number, text, None).cast(rest.type), rest).view(field.type)
+
+
+def _encoded(values: pa.Array, _: pa.Field) -> pa.Array:
     return binaries([None if value is None else b64encode(value) for value in values.to_pylist()])
 
 
-def _decoded(values: pa.Array, kind: pa.DataType) -> pa.Array:
+def _decoded(values: pa.Array, field: pa.Field) -> pa.Array:
     found = [None if text is None else b64decode(text, validate=True) for text in values.to_pylist()]
-    return pa.array(found, kind)
+    return pa.array(found, field.type)
 
 
 def _where_utf8(values: pa.Array, is_utf8: bool) -> pa.Array:
@@ -53,79 +86,67 @@ def _where_utf8(values: pa.Array, is_utf8: bool) -> pa.Array:
     return pc.if_else(pa.array(mask == is_utf8), values, pa.nulls(len(values), pa.large_binary()))
 
 
-def _other(values: pa.Array) -> pa.Array:
+def _other(values: pa.Array, field: pa.Field) -> pa.Array:
     others = _where_utf8(values, False)
-    return others if others.null_count == len(others) else _encoded(others)
+    return others if others.null_count == len(others) else _encoded(others, field)
 
 
-def _headers(values: pa.Array) -> pa.Array:
+def _headers(values: pa.Array, _: pa.Field) -> pa.Array:
     if not len(values.flatten()):
         return binaries([b"[]"] * len(values))
-    return binaries([orjson.dumps([_header(**header) for header in headers or ()]) for headers in values.to_pylist()])
+    return binaries([orjson.dumps(header_fields(headers or [])) for headers in values.to_pylist()])
 
 
-def _header(key: str, value: bytes | None) -> dict[str, Any]:
-    try:
-        return {"key": key, "value": None if value is None else value.decode()}
-    except UnicodeDecodeError:
-        return {"key": key, "value_base64": b64encode(value or b"").decode()}
+def _headers_back(values: pa.Array, field: pa.Field) -> pa.Array:
+    rows = map(orjson.loads, values.to_pylist())
+    found = [[{"key": header["key"], "value": bytes_of(header, "value")} for header in headers] for headers in rows]
+    return pa.array(found, field.type)
 
 
-def _headers_back(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    return pa.array([[_header_back(**header) for header in orjson.loads(text)] for text in values.to_pylist()], kind)
+def _json(values: pa.Array, field: pa.Field) -> pa.Array:
+    return binaries([None if value is None else orjson.dumps(value) for value in json_values(values, field)])
 
 
-def _header_back(key: str, value: str | None = None, value_base64: str | None = None) -> dict[str, Any]:
-    text = None if value is None else value.encode()
-    return {"key": key, "value": text if value_base64 is None else b64decode(value_base64, validate=True)}
+def _json_back(values: pa.Array, field: pa.Field) -> pa.Array:
+    value = value_of(field)
+    return pa.array([None if text is None else value(text) for text in values.to_pylist()], _bare(field))
 
 
-def _json(values: pa.Array) -> pa.Array:
-    rows = values.cast(_json_type(values.type)).to_pylist(maps_as_pydicts="lossy")
-    return binaries([None if row is None else orjson.dumps(row, _leaf, orjson.OPT_NON_STR_KEYS) for row in rows])
+def _uuid(values: pa.Array, field: pa.Field) -> pa.Array:
+    return binaries([None if text is None else text.encode() for text in json_values(values, field)])
 
 
-def _leaf(value: Any) -> str:
-    return b64encode(value).decode()
+def _uuid_back(values: pa.Array, field: pa.Field) -> pa.Array:
+    return pa.array([None if text is None else UUID(text).bytes for text in values.to_pylist()], _bare(field))
 
 
-def _json_back(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    return pa.array([None if text is None else _of_json(orjson.loads(text), kind) for text in values.to_pylist()], kind)
+def _cast(values: pa.Array, field: pa.Field) -> pa.Array:
+    return values.cast(field.type)
 
 
-def _of_json(value: Any, kind: pa.DataType) -> Any:
-    if value is None:
-        return None
-    if pa.types.is_struct(kind):
-        return {field.name: _of_json(value[field.name], field.type) for field in kind}
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return [_of_json(item, kind.value_type) for item in value]
-    if pa.types.is_map(kind):
-        return [(key, _of_json(item, kind.item_type)) for key, item in value.items()]
-    if is_binary(kind):
-        return b64decode(value, validate=True)
-    return pa.scalar(value).cast(kind) if pa.types.is_temporal(kind) or pa.types.is_decimal(kind) else value
-
-
-def _json_type(kind: pa.DataType) -> pa.DataType:
-    """A nested type with text for times and decimals. Bytes stay; they become base64."""
-    if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(_json_type(field.type)) for field in kind])
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return pa.list_(kind.value_field.with_type(_json_type(kind.value_type)))
-    if pa.types.is_map(kind):
-        return pa.map_(kind.key_type, _json_type(kind.item_type))
-    return pa.string() if pa.types.is_temporal(kind) or pa.types.is_decimal(kind) else kind
-
-
-def _cast(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    return values.cast(kind)
+def _bare(field: pa.Field) -> pa.DataType:
+    return bare(pa.schema([field])).field(0).type
 
 
 BARE = Cells(_plain, _cast, False)
+MOMENT = Cells(_plain, _moment, False)
 QUOTED = Cells(_plain, _cast, True)
 BASE64 = Cells(_encoded, _decoded, True)
-IF_UTF8 = Cells(lambda values: _where_utf8(values, True), _cast, True)
+IDS = Cells(_uuid, _uuid_back, True)
+IF_UTF8 = Cells(lambda values, _: _where_utf8(values, True), _cast, True)
 OTHER_BASE64 = Cells(_other, _decoded, True)
 HEADERS = Cells(_headers, _headers_back, True)
 JSON = Cells(_json, _json_back, True)
+
+
+def cells_of(kind: pa.DataType) -> Cells:
+    """The cells of decoded values."""
+    if pa.types.is_nested(kind):
+        return JSON
+    if kind == pa.uuid():
+        return IDS
+    if is_binary(kind):
+        return BASE64
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return QUOTED
+    return MOMENT if is_moment(kind) else BARE

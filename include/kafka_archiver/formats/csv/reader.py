@@ -9,11 +9,12 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from kafka_archiver.errors import IntegrityError
-from kafka_archiver.formats.base import Target
+from kafka_archiver.formats.base import VALUE, Target
 from kafka_archiver.formats.csv import CsvOptions
 from kafka_archiver.formats.csv.columns import Column, columns_of
 from kafka_archiver.formats.csv.rows import Rows
 from kafka_archiver.formats.shared.decompress import decompressed
+from kafka_archiver.formats.shared.plain_types import bare, seen_as
 
 _NEWLINE = ord("\n")
 
@@ -24,12 +25,13 @@ def read_records(source: BinaryIO, target: Target, options: CsvOptions) -> Itera
     :raises IntegrityError: `source` is not a complete file of such rows.
     """
     columns, header = columns_of(target.schema), Rows(target, options).header
+    schema = pa.schema([VALUE.field("value")]) if target.schema.equals(VALUE) else target.schema
     for rows in _whole_rows(decompressed(target.settings.codec, source), ord(options.quote), target.key):
         if not rows.startswith(header):
             raise IntegrityError(f"{target.key} does not begin with the header {header!r}")
         rows, header = rows[len(header) :], b""
         if rows:
-            yield _batch(rows, columns, target.key, options)
+            yield _batch(rows, columns, schema, target.key, options)
     if header:
         raise IntegrityError(f"{target.key} has no header")
 
@@ -53,7 +55,7 @@ def _whole_rows(pieces: Iterator[bytes], quote: int, name: str) -> Iterator[byte
         raise IntegrityError(f"{name} ends in the middle of a row")
 
 
-def _batch(rows: bytes, columns: list[Column], name: str, options: CsvOptions) -> pa.RecordBatch:
+def _batch(rows: bytes, columns: list[Column], schema: pa.Schema, name: str, options: CsvOptions) -> pa.RecordBatch:
     names = [column.name for column in columns]
     try:
         table = csv.read_csv(
@@ -75,18 +77,18 @@ def _batch(rows: bytes, columns: list[Column], name: str, options: CsvOptions) -
         found: dict[str, pa.Array] = {}
         for column in columns:
             source = column.source
-            values = column.cells.back(table.column(column.name).combine_chunks(), source.type)
+            values = column.cells.back(table.column(column.name).combine_chunks(), source)
             # Kafka's key and value have two columns.
             found[source.name] = pc.coalesce(found[source.name], values) if source.name in found else values
-        schema = pa.schema({column.source.name: column.source for column in columns}.values())
-        batch = pa.RecordBatch.from_arrays(list(found.values()), schema=schema)
+        batch = pa.RecordBatch.from_arrays(list(found.values()), schema=bare(schema))
         batch.validate(full=True)
-        return batch
+        return seen_as(batch, schema)
     except (ValueError, KeyError, TypeError, pa.ArrowException) as error:
         raise IntegrityError(f"{name} has a row that does not fit its columns: {error}") from error
 
 
 def _stored(column: Column) -> pa.DataType:
     """The type as the file has it."""
-    kind = pa.string() if column.cells.is_text else column.source.type
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
+    kind = column.source.type
+    by_library = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_time)
+    return kind if any(of(kind) for of in by_library) else pa.string()

@@ -10,7 +10,7 @@ from kafka_archiver.errors import IntegrityError
 from kafka_archiver.formats.base import Buffer, Target
 from kafka_archiver.formats.csv import CsvOptions
 from kafka_archiver.formats.csv.columns import Column, columns_of
-from kafka_archiver.formats.shared.records import held, is_place, normalised, some_objects
+from kafka_archiver.formats.shared.records import held, is_place, kafkas, normalised, some_objects
 from kafka_archiver.formats.vectors import Piece, joined, large_binary, text_of
 
 _LINE_END = b"\n"
@@ -32,7 +32,7 @@ class Rows:
         names = [self._name(column.name.encode()) for column in self._columns]
         self.header = self._delimiter.join(names) + _LINE_END if options.header else b""
 
-    def of(self, batch: pa.RecordBatch, _: Target) -> Iterator[Buffer]:
+    def of(self, batch: pa.RecordBatch, _target: Target) -> Iterator[Buffer]:
         """The rows of a batch, some thousand at a time: the text of all columns is a multiple of the batch.
 
         :raises IntegrityError: the batch does not fit the object's schema.
@@ -42,17 +42,18 @@ class Rows:
             for column in self._columns:
                 pieces += [*self._cells(some, column), self._delimiter]
             pieces[-1] = _LINE_END
-            yield _joined(pieces, some.num_rows)
+            text, _ = text_of(joined(some.num_rows, pieces))
+            yield text.data
 
     def _cells(self, batch: pa.RecordBatch, column: Column) -> list[Piece]:
         name, source = column.source.name, column.source
         if is_place(source):
-            value = str(self._place[name]).encode()
+            value = str(self._place[kafkas(source) or ""]).encode()
             return [self._quoted(value) if column.cells.is_text else value]
         values = batch.column(name)
         if values.null_count and not source.nullable:
             raise IntegrityError(f"the records do not fit the object's schema: found nulls in {name}")
-        values = column.cells.text(values)
+        values = column.cells.text(values, source)
         if not column.cells.is_text:
             return [values.fill_null(large_binary(self._null))]
         values = self._doubled(values.cast(pa.large_binary()))
@@ -81,11 +82,3 @@ class Rows:
 
     def _quoted(self, value: bytes) -> bytes:
         return self._quote + value.replace(self._quote, self._quote * 2) + self._quote
-
-
-def _joined(pieces: list[Piece], count: int) -> Buffer:
-    if all(isinstance(piece, bytes) for piece in pieces):
-        # Rows of nulls alone.
-        return b"".join(pieces) * count
-    text, _ = text_of(joined(*pieces))
-    return text.data

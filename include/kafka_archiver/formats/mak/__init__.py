@@ -58,6 +58,7 @@ class Mak:
     extensions: ClassVar[Mapping[str, str]] = {"none": ".mak", "gzip": ".mak.gz", "zstd": ".mak.zst"}
     default_codec = "gzip"
     contents: ClassVar[frozenset[Content]] = frozenset({"record"})
+    typed: ClassVar[frozenset[Content]] = frozenset()
     options = Options
     makers: ClassVar[Mapping[str, tuple[str, ...]]] = makers("orjson", "pyarrow")
     known: ClassVar[Mapping[str, str]] = {

@@ -26,7 +26,7 @@ def encoded(batch: pa.RecordBatch, version: int) -> Buffer:
     if version == 2:
         kinds = batch.column("timestamp_type").to_numpy()
         columns += [_int64s(column(batch, "timestamp")), fixed(kinds.astype(">i4")), *_headers(batch.column("headers"))]
-    text, _ = text_of(joined(*columns))
+    text, _ = text_of(joined(batch.num_rows, columns))
     return text.data
 
 
@@ -34,7 +34,7 @@ def _headers(lists: pa.Array) -> list[pa.LargeBinaryArray]:
     """The number of headers of each record, and its headers."""
     counts = lists.value_lengths().to_numpy().astype(np.int64)
     keys, values = lists.flatten().flatten()
-    items = joined(*_sized(keys.cast(pa.large_binary()), 0), *_sized(values, NULL[2]))
+    items = joined(len(keys), [*_sized(keys.cast(pa.large_binary()), 0), *_sized(values, NULL[2])])
     return [fixed(counts.astype(">u4")), grouped(items, counts)]
 
 

@@ -51,6 +51,7 @@ class Bytes:
     extensions: ClassVar[Mapping[str, str]] = extensions("")
     default_codec = "gzip"
     contents: ClassVar[frozenset[Content]] = frozenset({"value"})
+    typed: ClassVar[frozenset[Content]] = frozenset()
     options = BytesOptions
     makers: ClassVar[Mapping[str, tuple[str, ...]]] = makers("pyarrow")
     known: ClassVar[Mapping[str, str]] = {

@@ -17,7 +17,7 @@ def framed(batch: pa.RecordBatch) -> Buffer:
     """Each value after its length, 4 bytes, big-endian; -1 for null."""
     values = batch.column("value").cast(pa.large_binary())
     sizes = np.where(values.is_valid().to_numpy(zero_copy_only=False), lengths(values), -1)
-    text, _ = text_of(joined(fixed(sizes.astype(">i4")), values))
+    text, _ = text_of(joined(len(values), [fixed(sizes.astype(">i4")), values]))
     return text.data
 
 

@@ -38,6 +38,7 @@ class Text:
     extensions: ClassVar[Mapping[str, str]] = extensions(".txt")
     default_codec = "gzip"
     contents: ClassVar[frozenset[Content]] = frozenset({"value"})
+    typed: ClassVar[frozenset[Content]] = frozenset()
     options = TextOptions
     makers: ClassVar[Mapping[str, tuple[str, ...]]] = makers("pyarrow")
     known: ClassVar[Mapping[str, str]] = {
