@@ -122,3 +122,24 @@ def test_the_doctor_without_a_registry_and_with_one_that_is_gone(kafka: Kafka, s
     [gone] = checks(archiver, Registry.of({"url": f"http://{HOST}:1"})).values()
     assert (gone.name, gone.state) == ("schema registry", "problem")
     assert "runs do not need it" in gone.means
+
+
+def test_versions_imports_and_what_was_deleted(registry: RegistryServer) -> None:
+    money = {"type": "record", "name": "x.Money", "fields": [{"name": "n", "type": "int"}]}
+    bill = {"type": "record", "name": "Bill", "fields": [{"name": "sum", "type": "x.Money"}]}
+    registry.register("money", money)
+    registry.register("money", {**money, "doc": "newer"})
+    ids = [registry.register("bills", {**bill, "doc": doc}, imports=[("x.Money", "money", 1)]) for doc in "ab"]
+    registry.delete("bills/versions/1")
+    client = Registry.of({"url": registry.url})
+    first, second = client.versions("bills")
+    assert [(v.number, v.id, v.deleted) for v in (first, second)] == [(1, ids[0], True), (2, ids[1], False)]
+    [imported] = first.schema.references
+    assert imported.name == "x.Money"
+    assert "newer" not in imported.imported.text
+    assert client.schema(ids[0]) == first.schema
+    assert client.versions("nothing/of that name") == []
+    registry.delete("bills")
+    assert client.schema(ids[1]) == second.schema
+    registry.delete("bills?permanent=true")
+    assert (client.schema(ids[1]), client.versions("bills")) == (None, [])
