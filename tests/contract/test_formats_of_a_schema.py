@@ -267,7 +267,7 @@ def test_the_writer_stores_what_a_stage_makes_of_records(case: Case, monkeypatch
             SCHEMA.field("rate"), rows.column("value").cast(pa.string()).cast(pa.float64())
         )
 
-    monkeypatch.setattr(chunk, "stages_of", lambda _: [rates])
+    monkeypatch.setattr(chunk, "stages_of", lambda *_: [rates])
     monkeypatch.setattr(openers, "SCHEMAS", {"record": schema})
     records = [Record(n, n % 2 * HOUR, value=b"%d.5" % n) for n in range(100)]
     store = new_store()

@@ -4,9 +4,10 @@ import httpx
 import pytest
 
 from kafka_archiver.decode.asking import Server
-from kafka_archiver.decode.registry import Registry, Version, schema_id
+from kafka_archiver.decode.registry import Registry
+from kafka_archiver.decode.wire import schema_id
 from kafka_archiver.errors import ArchiverError, ConfigError, PermanentError, TransientError
-from kafka_archiver.schemas import Reference, Schema
+from kafka_archiver.schemas import Reference, Schema, Version
 
 pytestmark = pytest.mark.unit
 

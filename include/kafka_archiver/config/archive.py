@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from kafka_archiver.config.policies import Policies
 from kafka_archiver.config.section import Section
@@ -14,7 +14,7 @@ from kafka_archiver.config.times import Schedule, Timestamp, Timezone
 from kafka_archiver.config.unknown import unknown
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.explain import explain
-from kafka_archiver.plan import Settings
+from kafka_archiver.plan import Evolution, Settings
 from kafka_archiver.properties import ConnectionId
 
 
@@ -38,9 +38,30 @@ class Archive(Section):
     source: Source
     timestamp: Timestamp = Timestamp()
     store: StoreSection
+    schema_evolution: Evolution = "NONE"
     policies: Policies = Policies()
     alerts: Alerts = Alerts()
     spark: Spark = Spark()
+
+    @model_validator(mode="after")
+    def _stores_what_it_decodes(self) -> Self:
+        content = self.store.content
+        for column, decoding in self.source.decoded.items():
+            if content == "record" or decoding.decode == "bytes":
+                continue
+            if column == "key":
+                raise ValueError(f"`store.content: record` with `source.key.decode`; `{content}` has no keys")
+            if len(decoding.subjects) > 1:
+                raise ValueError(
+                    f"`store.content: record`, or only one of `source.{column}.subjects`; `{content}` stores the "
+                    "columns of one schema"
+                )
+            if decoding.decode != "json" or decoding.schema_ is not None:
+                raise ValueError(
+                    f"`store.content: record` with `source.{column}.decode: {decoding.decode}`; decoded columns are "
+                    "part of the design but not of this version"
+                )
+        return self
 
     def choosing(self, policies: Mapping[str, Any]) -> Self:
         """The archive with the policies of one DAG run.
@@ -68,6 +89,8 @@ class Archive(Section):
             **{"codec": "", **store},
             isolation=self.source.isolation,
             value_decode=self.source.value.decode,
+            key_decode=self.source.key.decode,
+            schema_evolution=self.schema_evolution,
             null_value=self.policies.null_value,
             max_value_bytes=self.source.max_value_bytes,
         )

@@ -1,30 +1,17 @@
 """A schema registry with Confluent's API: its configuration, and its schemas with all that they import."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
 from urllib.parse import quote
 
 from pydantic import BaseModel, Field
 
 from kafka_archiver.decode.asking import TIMEOUT_SECONDS, Server
 from kafka_archiver.errors import PermanentError
-from kafka_archiver.schemas import Kind, Reference, Schema
+from kafka_archiver.schemas import Kind, Reference, Schema, Version
 
-# Confluent's frame before the encoded data: byte 0, then the schema's id in four bytes.
-_MAGIC, _FRAME = b"\0", 5
 _NO_SUBJECT, _NO_VERSION, _NO_SCHEMA = 40401, 40402, 40403
 # How deep schemas may import each other: far above what a producer could use.
 _DEEPEST = 30
-
-
-class Version(NamedTuple):
-    """A version of a subject. `number`: from 1. `deleted`: softly, so that records may still have its schema's id."""
-
-    subject: str
-    number: int
-    id: int
-    schema: Schema
-    deleted: bool
 
 
 class _Level(BaseModel):
@@ -47,11 +34,6 @@ class _Text(BaseModel):
 
 class _Version(_Text):
     id: int
-
-
-def schema_id(data: bytes) -> int | None:
-    """The schema id of framed bytes; None if the bytes do not look framed."""
-    return int.from_bytes(data[1:_FRAME]) if data[:1] == _MAGIC and len(data) >= _FRAME else None
 
 
 class Registry:

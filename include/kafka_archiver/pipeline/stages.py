@@ -1,21 +1,24 @@
 """The list of stages that a plan's settings need, in order."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import pyarrow as pa
 
 from kafka_archiver.formats.base import PLACE, SCHEMAS
 from kafka_archiver.formats.registry import get_format
 from kafka_archiver.pipeline.base import Marks, Stage
-from kafka_archiver.pipeline.json_values import require_json
+from kafka_archiver.pipeline.decode import Decoding, decode_stages
 from kafka_archiver.pipeline.null_values import skip_null_values
 from kafka_archiver.pipeline.too_large import TooLarge
 from kafka_archiver.pipeline.unread import Unread
 from kafka_archiver.plan import Settings
 
 
-def stages_of(settings: Settings) -> list[Stage]:
-    """The stages between the reader and the encoders."""
+def stages_of(settings: Settings, decoded: Sequence[Decoding] = ()) -> list[Stage]:
+    """The stages between the reader and the encoders.
+
+    :param decoded: how the topic's records are decoded.
+    """
     columns = [name for name in SCHEMAS[settings.content].names if name not in PLACE]
     found: list[Stage] = []
     if settings.null_value == "skip":
@@ -24,8 +27,7 @@ def stages_of(settings: Settings) -> list[Stage]:
     found.append(Select(columns))
     if settings.max_value_bytes is not None:
         found.append(TooLarge(settings.max_value_bytes))
-    if settings.value_decode == "json":
-        found.append(require_json)
+    found += decode_stages(settings, decoded)
     fitting = get_format(settings.format).stage(settings)
     return [*found, fitting] if fitting else found
 

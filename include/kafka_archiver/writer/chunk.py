@@ -13,6 +13,7 @@ from kafka_archiver.errors import IntegrityError
 from kafka_archiver.gaps import count, pack
 from kafka_archiver.layouts.registry import layout_of
 from kafka_archiver.manifest import ChunkAccount, Witness
+from kafka_archiver.pipeline.decode import decodings
 from kafka_archiver.pipeline.runner import Runner
 from kafka_archiver.pipeline.stages import stages_of
 from kafka_archiver.plan import Chunk
@@ -43,7 +44,7 @@ def write_chunk(
     """
     started = time.monotonic()
     tally = OffsetTally(chunk)
-    runner = Runner(stages_of(job.settings))
+    runner = Runner(stages_of(job.settings, decodings(job.settings, chunk.topic, job.decoded, job.schemas)))
     last: pa.RecordBatch | None = None
     with (
         working_directory(limits.spill_directory) as directory,

@@ -13,6 +13,7 @@ from kafka_archiver.formats import resolve
 from kafka_archiver.orchestration.dags.archive import archive_dag
 from kafka_archiver.orchestration.terminal.output import Answer, Table, answering
 from kafka_archiver.steps.archives import config_folder, read_archives
+from kafka_archiver.steps.plan.schemas import require_readable
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,10 @@ def _check(file: Path) -> Checked:
     problems: list[str] = []
     try:
         resolve(archive.settings)
+    except ConfigError as error:
+        problems.append(str(error))
+    try:
+        require_readable(archive)
     except ConfigError as error:
         problems.append(str(error))
     try:

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from kafka_archiver.config import Archive
-from kafka_archiver.decode.registry import Registry, schema_id
+from kafka_archiver.decode.registry import Registry
+from kafka_archiver.decode.wire import schema_id
 from kafka_archiver.errors import ArchiverError, TransientError
 from kafka_archiver.kafka.cluster import Cluster, Topic
 from kafka_archiver.kafka.reader import read_chunk
