@@ -25,7 +25,7 @@ class RegistryPorts:
 class RegistryServer(Service):
     """Keeps its schemas in its directory. `url`: the base URL of Confluent's API."""
 
-    title = "Schema registry"
+    title = "the registry"
     grace = 10
 
     def __init__(self, directory: Path, ports: RegistryPorts) -> None:
