@@ -250,8 +250,7 @@ class Ledger:
     def _lost(self, fingerprint: str) -> NoReturn:
         raise IntegrityError(
             f"{self._name(schema_document(self.archive, fingerprint))} is gone: the run needs this schema. Restore it "
-            "from a version or copy of the store; or start any run that plans records of its topic, which writes it "
-            "again if the registry, or the YAML, still has it"
+            f"with {repair(self.archive)}, if the registry still has it, or from a version or copy of the store"
         )
 
     # Topics.

@@ -12,6 +12,7 @@ from kafka_archiver.keys import schema_document
 from kafka_archiver.pipeline import decode
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.steps.plan import plan, preview
+from kafka_archiver.steps.repair import find, restore
 from kafka_archiver.store.memory import MemoryStore
 from tests.support.avro_records import LocalRegistry, SmallAvro, framed, record
 from tests.support.lake import Lake, hour
@@ -131,8 +132,12 @@ def test_a_rebuild_still_has_the_schemas_that_the_registry_has_lost() -> None:
 
 
 @pytest.mark.parametrize("damage", [b"{}", None])
-def test_a_damaged_schema_is_found_and_the_next_plan_restores_it(damage: bytes | None) -> None:
-    lake = lake_of(LocalRegistry())
+@pytest.mark.parametrize("repaired", [True, False])
+def test_a_damaged_schema_is_found_and_a_repair_or_the_next_plan_restores_it(
+    damage: bytes | None, repaired: bool
+) -> None:
+    registry = LocalRegistry()
+    lake = lake_of(registry)
     run = lake.run(1, until="planned")
     [fingerprint] = lake.planned(run).fingerprints
     key = schema_document(lake.name, fingerprint)
@@ -144,6 +149,12 @@ def test_a_damaged_schema_is_found_and_the_next_plan_restores_it(damage: bytes |
     with pytest.raises((IntegrityError, DocumentError), match=f"{key} is (gone|not a readable)"):
         lake.run(1)
     assert [(f.kind, f.where) for f in lake.audit().damage] == [("unreadable" if damage else "schema-missing", key)]
+    if repaired:
+        registry.down = True
+        assert find(lake.context, lake.audit()).restored == ()
+        registry.down = False
+        assert find(lake.context, lake.audit()).restored == (key,)
+        restore(lake.ledger, key, registry.open)
     lake.logs[P0] = Range(0, 3)
     lake.odd[P0, 2] = {"value": None}
     lake.run(2)

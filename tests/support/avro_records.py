@@ -79,6 +79,9 @@ class LocalRegistry:
         self.asked += 1
         if self.down:
             raise httpx.ConnectError("refused")
+        if known := re.fullmatch(r"/schemas/ids/(\d+)", request.url.path):
+            texts = {number: text for versions in self.subjects.values() for number, text in versions}
+            return httpx.Response(200, json={"schema": json.dumps(texts[int(known[1])])})
         path = re.fullmatch(r"/subjects/([^/]+)/versions(?:/(\d+))?", request.url.raw_path.decode().partition("?")[0])
         assert path, request.url
         subject, every = unquote(path[1]), "deleted" in request.url.params

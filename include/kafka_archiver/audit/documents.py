@@ -132,7 +132,7 @@ def schema_missing(archive: str, fingerprint: str, run: str) -> Finding:
         schema_document(archive, fingerprint),
         "nothing",
         "a schema that the run's plan names",
-        f"The next run of its topic writes it again if the registry, or the YAML, still has it. Else: {RESTORE}",
+        f"{repair(archive)} restores it from the registry; the next run of its topic writes it again. Else: {RESTORE}",
         run,
     )
 

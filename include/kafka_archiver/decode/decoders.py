@@ -1,6 +1,7 @@
 """The decoders by name."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from kafka_archiver.decode.base import Decoder
 from kafka_archiver.errors import ConfigError
@@ -23,3 +24,16 @@ def decoder(
     """
     kind = schema.kind if schema else "no schema"
     raise ConfigError(f"source.{column}.decode: {name} with {kind} is part of the design but not of this version")
+
+
+def from_columns(columns: Sequence[Mapping[str, Any]]) -> Schema:  # noqa: ARG001
+    """The schema of a list of columns.
+
+    :raises ConfigError: a column has no name, or a type that does not exist, or is there twice.
+    """
+    raise ConfigError("`schema` as a list of columns is part of the design but not of this version")
+
+
+def infer(values: Iterable[bytes]) -> Schema:  # noqa: ARG001
+    """The schema of what these JSON documents have in common."""
+    raise ConfigError("`schema: infer` is part of the design but not of this version")

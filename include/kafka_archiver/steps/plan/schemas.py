@@ -1,16 +1,17 @@
 """The schemas of a plan: asked from the registry, or given by the YAML, and stored before the plan names them."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from kafka_archiver.config import Archive
 from kafka_archiver.config.decoding import Decoding
-from kafka_archiver.errors import ConfigError
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.plan import PartitionPlan, Settings, TopicSchemas, Writer
 from kafka_archiver.planning.schemas import alone, merged, no_subject, writers
 from kafka_archiver.schemas import Schema
 from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.plan.sample import sample
 
 if TYPE_CHECKING:
     # Not at runtime: it loads the HTTP client.
@@ -47,18 +48,37 @@ def freeze(
     :raises ConfigError: a schema cannot be decoded.
     """
     decoded = {c: decoding for c, decoding in context.archive.source.decoded.items() if decoding.has_schema()}
-    topics = sorted({partition.topic for partition in partitions if partition.ranges}) if decoded else []
-    if not topics:
+    read = [partition for partition in partitions if partition.ranges] if decoded else []
+    if not read:
         return Frozen()
     # Imported late, because it loads Arrow, which Airflow need not load to parse a DAG.
     from kafka_archiver.pipeline.decode import decodings
 
-    sources = _Sources(context, settings, {(s.topic, s.column): s.writers for s in before})
+    topics = sorted({partition.topic for partition in read})
+    sources = _Sources(context, settings, read, {(s.topic, s.column): s.writers for s in before})
     found = tuple(sources.of(topic, c, decoding) for topic in topics for c, decoding in decoded.items())
     for topic in topics:
         # Before the plan is made: a plan that cannot be carried out would stay.
         decodings(settings, topic, found, sources.texts)
     return Frozen(found, sources.texts)
+
+
+def infer(values: Iterable[bytes]) -> Schema:
+    """The schema of JSON documents."""
+    from kafka_archiver.decode import decoders
+
+    return decoders.infer(values)
+
+
+def complete(given: Schema) -> Schema:
+    """The schema that the YAML gives, of a list of columns too.
+
+    :raises ConfigError: it is a list of other things.
+    """
+    from kafka_archiver.decode import decoders
+
+    columns = json.loads(given.text) if given.kind == "JSON" else None
+    return decoders.from_columns(columns) if isinstance(columns, list) else given
 
 
 def require_readable(archive: Archive) -> None:
@@ -70,32 +90,42 @@ def require_readable(archive: Archive) -> None:
 
     for column, decoding in archive.source.decoded.items():
         if given := decoding.given:
-            decoder(decoding.decode, schema=given, writers={}, framed=False, column=column)
+            decoder(decoding.decode, schema=complete(given), writers={}, framed=False, column=column)
 
 
 class _Sources:
     """Where schemas come from. `texts`: those that were found, by fingerprint."""
 
     def __init__(
-        self, context: Context, settings: Settings, before: Mapping[tuple[str, str], tuple[Writer, ...]]
+        self,
+        context: Context,
+        settings: Settings,
+        partitions: Sequence[PartitionPlan],
+        before: Mapping[tuple[str, str], tuple[Writer, ...]],
     ) -> None:
-        self._context, self._settings, self._before = context, settings, before
+        self._context, self._settings, self._partitions, self._before = context, settings, partitions, before
         self._registry: Registry | None = None
         self.texts: dict[str, Schema] = {}
 
     def of(self, topic: str, column: Literal["key", "value"], decoding: Decoding) -> TopicSchemas:
         """The schemas of a topic's keys or values."""
         framed = decoding.is_framed(self._context.archive.source.registry is not None)
-        if given := decoding.given:
+        if given := self._given(topic, column, decoding):
             self._keep(given)
         if framed:
             before = self._before.get((topic, column), ())
             found = list(self._registered(topic, column, decoding, before))
-        elif given:
-            found = list(alone(given))
         else:
-            raise ConfigError(f"source.{column}.schema: infer is part of the design but not of this version")
+            assert given, "the YAML was checked"
+            found = list(alone(given))
         return TopicSchemas(topic=topic, column=column, framed=framed, writers=tuple(found))
+
+    def _given(self, topic: str, column: str, decoding: Decoding) -> Schema | None:
+        """The schema that the YAML gives, or that the topic's records have."""
+        if decoding.infers:
+            own = [partition for partition in self._partitions if partition.topic == topic]
+            return infer(sample(self._context, self._settings, own, column))
+        return decoding.given and complete(decoding.given)
 
     def _registered(self, topic: str, column: str, decoding: Decoding, before: tuple[Writer, ...]) -> Iterator[Writer]:
         if self._registry is None:
@@ -110,7 +140,8 @@ class _Sources:
             for version in versions:
                 self._keep(version.schema)
             if versions:
-                of_subject = writers(versions, self._settings.schema_evolution, decoding.given, checks)
+                given = decoding.given and complete(decoding.given)
+                of_subject = writers(versions, self._settings.schema_evolution, given, checks)
                 known = {**{writer.id: writer for writer in of_subject}, **known}
         for writer in merged(tuple(known.values()), before):
             for fingerprint in (writer.fingerprint, writer.written_as):

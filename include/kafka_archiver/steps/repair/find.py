@@ -59,7 +59,7 @@ def find(context: Context, report: Report, given_up: Collection[str] = ()) -> Re
     """
     unreadable = [f.where for f in report.findings if f.kind == "unreadable" and _is_derived(f.where)]
     derived = (*(f.where for f in report.findings if f.kind in _DERIVED), *unreadable)
-    others = Others(context.ledger)
+    others = Others(context.ledger, context.registry)
     restored = tuple(key for key in dict.fromkeys(f.where for f in report.damage) if others.give(key) is not None)
     unsound = _unsound(report, unreadable)
     mended = {*derived, *restored}
