@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Self
 
 from kafka_archiver.manifest import Manifest
@@ -17,20 +17,22 @@ log = logging.getLogger(__name__)
 class Work:
     """The work of one DAG run. `runs`: the ledger's runs that it finishes, in the line's order, its own run last.
 
-    `archive`: the runs whose offsets have to be read; without any, Spark is skipped.
+    `archive`: the runs whose offsets have to be read; without any, Spark is skipped. `idle`: no run has offsets or
+    objects, so there is nothing to verify either.
     """
 
     runs: tuple[str, ...]
     archive: tuple[str, ...]
+    idle: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """The value for XCom."""
-        return {name: list(value) for name, value in asdict(self).items()}
+        return {"runs": list(self.runs), "archive": list(self.archive), "idle": self.idle}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """The inverse of `to_dict`."""
-        return cls(**{name: tuple(value) for name, value in data.items()})
+        return cls(tuple(data["runs"]), tuple(data["archive"]), data.get("idle", False))
 
 
 def work(context: Context, unfinished: Iterable[Plan], own: Plan) -> Work:
@@ -48,7 +50,8 @@ def work(context: Context, unfinished: Iterable[Plan], own: Plan) -> Work:
             context.ledger.create_manifest(Manifest.of(done, [], []))
     if not to_archive:
         log.info("nothing to read: Spark is skipped")
-    return Work(tuple(p.run for p in plans), tuple(to_archive))
+    idle = not any(p.count or p.origin == "repair" for p in plans)
+    return Work(tuple(p.run for p in plans), tuple(to_archive), idle)
 
 
 def describe(plan: Plan) -> str:
