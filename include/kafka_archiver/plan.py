@@ -1,7 +1,7 @@
 """The plan: which offsets one run archives, with every setting that affects a key or a byte. Pure."""
 
 from collections.abc import Iterator
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, JsonValue
 
@@ -16,7 +16,10 @@ Offset = Annotated[int, Field(ge=0)]
 ENCODING = 3
 # The choices of settings, for both the YAML and the plan.
 Isolation = Literal["read_committed", "read_uncommitted"]
-Content = Literal["value", "record"]
+Content = Literal["value", "record", "both"]
+# Columns of Kafka that `content: value` can have beside the decoded ones, in the order of the objects' columns.
+Metadata = Literal["topic", "partition", "offset", "timestamp", "timestamp_type", "key", "headers"]
+METADATA: tuple[Metadata, ...] = get_args(Metadata)
 Decode = Literal["bytes", "string", "json", "avro", "protobuf", "json_schema"]
 # How the schema that a run writes is chosen among the versions of a subject.
 Evolution = Literal["NONE", "BACKWARD", "FORWARD", "FULL"]
@@ -32,12 +35,16 @@ class Settings(Value):
 
     From the YAML, `codec` may be empty and `options` incomplete: `formats.resolve` adds the format's defaults.
     `options`: the format's own options; not written if the format declares none.
+    `metadata`: columns of Kafka beside decoded ones; `metadata_prefix` precedes the names of all columns of Kafka. Not
+    written if empty.
     """
 
     isolation: Isolation = "read_committed"
     layout: str = "hourly"
     format: str = "jsonl"
     content: Content = "value"
+    metadata: tuple[Metadata, ...] = Field(default=(), exclude_if=lambda metadata: not metadata)
+    metadata_prefix: str = Field(default="", exclude_if=lambda prefix: not prefix)
     codec: str = "gzip"
     options: dict[str, JsonValue] = Field(default={}, exclude_if=lambda options: not options)
     value_decode: Decode = "bytes"
@@ -50,6 +57,11 @@ class Settings(Value):
     chunk_records: Annotated[int, Field(gt=0)] = 1_000_000
     part_bytes: Annotated[int, Field(ge=5 << 20)] = 8 << 20
     encoding: int = ENCODING
+
+    @property
+    def whole_records(self) -> bool:
+        """Whether objects need more of a record than its offset, timestamp and value."""
+        return self.content != "value" or bool(self.metadata)
 
 
 class Writer(Value):

@@ -59,6 +59,7 @@ class Table:
     extensions: ClassVar[Mapping[str, str]] = {"plain": ".tbl"}
     default_codec = "plain"
     contents: ClassVar[frozenset[Content]] = frozenset({"value"})
+    typed: ClassVar[frozenset[Content]] = frozenset()
     options = TableOptions
     known: ClassVar[Mapping[str, str]] = {}
     makers: ClassVar[Mapping[str, tuple[str, ...]]] = {}

@@ -55,9 +55,10 @@ def get_format(name: str) -> Format:
     return loaded
 
 
-def resolve(settings: Settings) -> Settings:
+def resolve(settings: Settings, decoded: bool = False) -> Settings:
     """The settings as a plan freezes them: complete, with the format's defaults.
 
+    :param decoded: the key or the value is decoded to columns.
     :raises ConfigError: the format does not exist, or does not have the codec, the content or an option. The message
         lists the choices.
     """
@@ -65,8 +66,15 @@ def resolve(settings: Settings) -> Settings:
     codec = settings.codec or found.default_codec
     if codec not in found.extensions:
         raise ConfigError(f"store.codec: format {name} has {_one_of(found.extensions)}, found {codec!r}")
-    if settings.content not in found.contents:
-        raise ConfigError(f"store.content: format {name} has {_one_of(found.contents)}, found {settings.content!r}")
+    contents = found.contents | found.typed if decoded else found.contents
+    if settings.content not in contents:
+        advice = "; set `source.value.decode` to store columns" if settings.content in found.typed else ""
+        raise ConfigError(f"store.content: format {name} has {_one_of(contents)}, found {settings.content!r}{advice}")
+    if settings.metadata and not (decoded and settings.content == "value"):
+        raise ConfigError(
+            "store.metadata: it adds columns to a decoded value; set `source.value.decode` and `store.content: value`, "
+            "or remove it: `store.content: record` has all of Kafka's columns"
+        )
     return settings.model_copy(update={"codec": codec, "options": _options(found, settings)})
 
 

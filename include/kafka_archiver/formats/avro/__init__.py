@@ -22,6 +22,7 @@ class Avro:
     extensions: ClassVar[Mapping[str, str]] = dict.fromkeys(("none", "gzip", "zstd"), ".avro")
     default_codec = "zstd"
     contents: ClassVar[frozenset[Content]] = frozenset({"record"})
+    typed: ClassVar[frozenset[Content]] = frozenset({"value", "both"})
     options = Value
     makers: ClassVar[Mapping[str, tuple[str, ...]]] = MAKERS
     known: ClassVar[Mapping[str, str]] = {

@@ -22,6 +22,7 @@ class JsonLines:
     extensions: ClassVar[Mapping[str, str]] = {"none": ".jsonl", "gzip": ".jsonl.gz", "zstd": ".jsonl.zst"}
     default_codec = "gzip"
     contents: ClassVar[frozenset[Content]] = frozenset({"value", "record"})
+    typed: ClassVar[frozenset[Content]] = frozenset({"value", "both"})
     options = Value
     makers: ClassVar[Mapping[str, tuple[str, ...]]] = MAKERS
     known: ClassVar[Mapping[str, str]] = {
@@ -35,12 +36,12 @@ class JsonLines:
 
     def encoder(self, target: Target) -> Encoder:
         """A new encoder."""
-        from kafka_archiver.formats.jsonl.encoder import WRITERS, LineEncoder
+        from kafka_archiver.formats.jsonl.encoder import LineEncoder, lines_of
 
-        return LineEncoder(target, WRITERS[target.settings.content])
+        return LineEncoder(target, lines_of(target))
 
     def stage(self, settings: Settings) -> Fitting | None:
-        """With `content: value`, every value becomes one line."""
+        """With `content: value`, every value becomes one line. Decoded values need no such stage."""
         if settings.content != "value":
             return None
         from kafka_archiver.formats.jsonl.values import one_line_each

@@ -5,18 +5,24 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from kafka_archiver.formats.base import Buffer, Target
+from kafka_archiver.formats.base import Buffer, Target, is_typed
 from kafka_archiver.formats.jsonl.records import record_lines
+from kafka_archiver.formats.jsonl.typed import typed_lines
 from kafka_archiver.formats.jsonl.values import value_lines
 from kafka_archiver.formats.shared.compress import compressed
 from kafka_archiver.plan import Content
 
 # Gives the lines of a batch, in pieces of whole lines.
 Lines = Callable[[pa.RecordBatch, Target], Iterable[Buffer]]
-WRITERS: dict[Content, Lines] = {
+_WRITERS: dict[Content, Lines] = {
     "value": lambda batch, _: [value_lines(batch)],
     "record": lambda batch, target: map(b"".join, record_lines(batch, target)),
 }
+
+
+def lines_of(target: Target) -> Lines:
+    """The function that makes the lines of an object."""
+    return typed_lines if is_typed(target.schema) else _WRITERS[target.settings.content]
 
 
 class LineEncoder:

@@ -60,16 +60,22 @@ def _some(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def _readable(row: _Row) -> _Row:
-    headers = [{"key": header["key"], **_field("value", header["value"])} for header in row.pop("headers")]
+    headers = header_fields(row.pop("headers"))
     return {
         **{name: value for name, value in row.items() if name not in ("key", "value")},
-        **_field("key", row["key"]),
-        **_field("value", row["value"]),
+        **bytes_field("key", row["key"]),
+        **bytes_field("value", row["value"]),
         "headers": headers,
     }
 
 
-def _field(name: str, value: bytes | None) -> _Row:
+def header_fields(headers: list[_Row]) -> list[_Row]:
+    """Headers as JSON values."""
+    return [{"key": header["key"], **bytes_field("value", header["value"])} for header in headers]
+
+
+def bytes_field(name: str, value: bytes | None) -> _Row:
+    """Bytes as a string under their name, or as base64 under the longer name."""
     if value is None:
         return {name: None}
     try:
@@ -86,9 +92,9 @@ def records_of(lines: bytes) -> pa.RecordBatch:
     try:
         rows = [orjson.loads(line) for line in lines.split(b"\n")[:-1]]
         for row in rows:
-            row["key"], row["value"] = _bytes(row, "key"), _bytes(row, "value")
+            row["key"], row["value"] = bytes_of(row, "key"), bytes_of(row, "value")
             for header in row["headers"]:
-                header["value"] = _bytes(header, "value")
+                header["value"] = bytes_of(header, "value")
         columns = [pa.array([row[field.name] for row in rows], field.type) for field in RECORD]
         batch = pa.RecordBatch.from_arrays(columns, schema=RECORD)
         batch.validate(full=True)
@@ -97,7 +103,11 @@ def records_of(lines: bytes) -> pa.RecordBatch:
         raise IntegrityError(f"a line is not a record of `content: record`: {error!r}") from error
 
 
-def _bytes(fields: _Row, name: str) -> bytes | None:
+def bytes_of(fields: _Row, name: str) -> bytes | None:
+    """The bytes that `bytes_field` wrote.
+
+    :raises KeyError: there are none. ValueError: they are not base64.
+    """
     if f"{name}_base64" in fields:
         return b64decode(fields[f"{name}_base64"], validate=True)
     text: str | None = fields[name]

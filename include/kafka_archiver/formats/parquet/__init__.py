@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, BinaryIO, ClassVar
+from typing import TYPE_CHECKING, Annotated, BinaryIO, ClassVar
+
+from pydantic import Field
 
 from kafka_archiver.documents import Value
 
@@ -14,6 +16,17 @@ if TYPE_CHECKING:
     from kafka_archiver.plan import Content, Settings
 
 
+class ParquetOptions(Value):
+    """How a file is laid out. What is at its default is not written in plans.
+
+    `row_group_rows`: a row group ends at so many rows, or earlier at 32 MiB in memory.
+    `bloom_filters`: columns; one inside lists and structs is named like `items.price`.
+    """
+
+    row_group_rows: Annotated[int, Field(gt=0)] | None = Field(default=None, exclude_if=lambda rows: rows is None)
+    bloom_filters: tuple[str, ...] = Field(default=(), exclude_if=lambda columns: not columns)
+
+
 class Parquet:
     """The format `parquet`."""
 
@@ -21,7 +34,8 @@ class Parquet:
     extensions: ClassVar[Mapping[str, str]] = dict.fromkeys(("none", "snappy", "gzip", "zstd"), ".parquet")
     default_codec = "zstd"
     contents: ClassVar[frozenset[Content]] = frozenset({"record"})
-    options = Value
+    typed: ClassVar[frozenset[Content]] = frozenset({"value", "both"})
+    options = ParquetOptions
     makers: ClassVar[Mapping[str, tuple[str, ...]]] = dict.fromkeys(extensions, ("pyarrow",))
     known: ClassVar[Mapping[str, str]] = {
         "gzip-record": "adf4ca419e85e2731b85110db8920a04",
