@@ -59,9 +59,14 @@ class Settings(Value):
     encoding: int = ENCODING
 
     @property
+    def has_columns(self) -> bool:
+        """Whether keys or values are decoded to columns, whatever schemas there are."""
+        return not {self.key_decode, self.value_decode} <= {"bytes", "json"}
+
+    @property
     def whole_records(self) -> bool:
         """Whether objects need more of a record than its offset, timestamp and value."""
-        return self.content != "value" or bool(self.metadata)
+        return self.content != "value" or bool(self.metadata) or self.key_decode != "bytes"
 
 
 class Writer(Value):
@@ -236,6 +241,11 @@ class Plan(Document):
     def moves_group(self) -> bool:
         """Whether its commit moves the consumer group (never for a backfill, a rebuild or a repair)."""
         return self.origin == "scheduled"
+
+    @property
+    def has_columns(self) -> bool:
+        """Whether keys or values are decoded to columns."""
+        return self.settings.has_columns or bool(self.schemas)
 
     @property
     def fingerprints(self) -> tuple[str, ...]:

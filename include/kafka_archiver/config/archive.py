@@ -45,21 +45,17 @@ class Archive(Section):
 
     @model_validator(mode="after")
     def _stores_what_it_decodes(self) -> Self:
-        content = self.store.content
+        content, metadata = self.store.content, self.store.metadata
+        if content == "value" and self.source.key.decode != "bytes" and "key" not in metadata:
+            raise ValueError(
+                "`store.content: record` or both, or the key in `store.metadata`, for `source.key.decode`: the objects "
+                "have no keys"
+            )
         for column, decoding in self.source.decoded.items():
-            if content == "record" or decoding.decode == "bytes":
-                continue
-            if column == "key":
-                raise ValueError(f"`store.content: record` with `source.key.decode`; `{content}` has no keys")
-            if len(decoding.subjects) > 1:
+            if content != "record" and len(decoding.subjects) > 1:
                 raise ValueError(
-                    f"`store.content: record`, or only one of `source.{column}.subjects`; `{content}` stores the "
+                    f"`store.content: record`, or only one of `source.{column}.subjects`: `{content}` stores the "
                     "columns of one schema"
-                )
-            if decoding.decode != "json" or decoding.schema_ is not None:
-                raise ValueError(
-                    f"`store.content: record` with `source.{column}.decode: {decoding.decode}`; decoded columns are "
-                    "part of the design but not of this version"
                 )
         return self
 
@@ -79,6 +75,11 @@ class Archive(Section):
     def group(self) -> str:
         """The consumer group that holds the archive's position."""
         return self.source.group or f"archiver-{self.archive}"
+
+    @property
+    def has_columns(self) -> bool:
+        """Whether keys or values are decoded to columns."""
+        return self.settings.has_columns or any(d.has_schema() for d in self.source.decoded.values())
 
     @property
     def settings(self) -> Settings:

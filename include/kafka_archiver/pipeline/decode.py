@@ -1,6 +1,6 @@
 """`source.key.decode` and `source.value.decode`: bytes become typed columns, or are only checked."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +9,7 @@ import pyarrow as pa
 from kafka_archiver.decode.base import Decoded, Decoder
 from kafka_archiver.decode.decoders import decoder
 from kafka_archiver.decode.wire import schema_id
+from kafka_archiver.formats.shared.columns import schema_of
 from kafka_archiver.pipeline.base import Marks
 from kafka_archiver.pipeline.json_values import RequireJson
 from kafka_archiver.plan import Decode as Name
@@ -54,6 +55,17 @@ def _decoding(column: str, name: Name, own: TopicSchemas | None, schemas: Mappin
     return Decoding(column, name, decoders, by_id)
 
 
+def columns_of(settings: Settings, found: Sequence[Decoding]) -> pa.Schema:
+    """The columns of a run's objects of one topic.
+
+    :param found: how the topic's records are decoded.
+    :raises ConfigError: two columns have one name, or nothing is decoded where it must be.
+    """
+    fields = {one.column: one.decoders[0].field for one in found}
+    key, value = fields.get("key"), fields.get("value")
+    return schema_of(settings.content, settings.metadata, settings.metadata_prefix, key, value)
+
+
 class Decode:
     """Decodes keys or values, and rejects records whose bytes cannot be decoded. Nulls pass.
 
@@ -90,9 +102,9 @@ class Decode:
         return Decoded(pa.nulls(len(data)), reasons)
 
 
-def decode_stages(settings: Settings, found: Sequence[Decoding]) -> list[Decode | RequireJson]:
-    """The stages that decode or check keys and values."""
+def decode_stages(settings: Settings, found: Sequence[Decoding], kept: Collection[str]) -> list[Decode | RequireJson]:
+    """The stages that decode or check keys and values. `kept`: the columns that objects need."""
     typed = {one.column for one in found}
     names = {"key": settings.key_decode, "value": settings.value_decode}
     checks = [RequireJson(column) for column, name in names.items() if name == "json" and column not in typed]
-    return [*checks, *(Decode(one, keep=settings.content != "record") for one in found)]
+    return [*checks, *(Decode(one, keep=f"{one.column}_decoded" in kept) for one in found)]

@@ -4,10 +4,11 @@ from collections.abc import Collection, Sequence
 
 import pyarrow as pa
 
-from kafka_archiver.formats.base import PLACE, SCHEMAS
+from kafka_archiver.formats.base import COLUMNS, is_typed
 from kafka_archiver.formats.registry import get_format
+from kafka_archiver.formats.shared.columns import needed
 from kafka_archiver.pipeline.base import Marks, Stage
-from kafka_archiver.pipeline.decode import Decoding, decode_stages
+from kafka_archiver.pipeline.decode import Decoding, columns_of, decode_stages
 from kafka_archiver.pipeline.null_values import skip_null_values
 from kafka_archiver.pipeline.too_large import TooLarge
 from kafka_archiver.pipeline.unread import Unread
@@ -19,7 +20,10 @@ def stages_of(settings: Settings, decoded: Sequence[Decoding] = ()) -> list[Stag
 
     :param decoded: how the topic's records are decoded.
     """
-    columns = [name for name in SCHEMAS[settings.content].names if name not in PLACE]
+    schema = columns_of(settings, decoded)
+    kept = needed(schema)
+    # What is decoded is needed until then.
+    columns = [n for n in COLUMNS if n in kept or n == "value" or (n == "key" and settings.key_decode != "bytes")]
     found: list[Stage] = []
     if settings.null_value == "skip":
         found.append(skip_null_values)
@@ -27,8 +31,9 @@ def stages_of(settings: Settings, decoded: Sequence[Decoding] = ()) -> list[Stag
     found.append(Select(columns))
     if settings.max_value_bytes is not None:
         found.append(TooLarge(settings.max_value_bytes))
-    found += decode_stages(settings, decoded)
-    fitting = get_format(settings.format).stage(settings)
+    found += decode_stages(settings, decoded, kept)
+    found.append(Select(kept))
+    fitting = None if is_typed(schema) else get_format(settings.format).stage(settings)
     return [*found, fitting] if fitting else found
 
 

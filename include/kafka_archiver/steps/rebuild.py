@@ -97,7 +97,7 @@ def counting(context: Context, line: Line, run: str) -> tuple[Plan, bool]:
 
 def _plan(context: Context, run: str, keep: bool, own: Sequence[str]) -> Plan:
     """A new plan at the end of the line, or the plan of a rebuild that was begun already."""
-    settings = resolve(context.archive.settings)
+    settings = resolve(context.archive.settings, context.archive.has_columns)
     for _ in range(TRIES):
         line = read_line(context)
         begun = _begun(line, run, settings, keep)

@@ -52,22 +52,22 @@ def freeze(
     if not read:
         return Frozen()
     # Imported late, because it loads Arrow, which Airflow need not load to parse a DAG.
-    from kafka_archiver.pipeline.decode import decodings
+    from kafka_archiver.pipeline.decode import columns_of, decodings
 
     topics = sorted({partition.topic for partition in read})
     sources = _Sources(context, settings, read, {(s.topic, s.column): s.writers for s in before})
     found = tuple(sources.of(topic, c, decoding) for topic in topics for c, decoding in decoded.items())
     for topic in topics:
         # Before the plan is made: a plan that cannot be carried out would stay.
-        decodings(settings, topic, found, sources.texts)
+        columns_of(settings, decodings(settings, topic, found, sources.texts))
     return Frozen(found, sources.texts)
 
 
 def infer(values: Iterable[bytes]) -> Schema:
     """The schema of JSON documents."""
-    from kafka_archiver.decode import decoders
+    from kafka_archiver.decode.json_text import infer
 
-    return decoders.infer(values)
+    return infer.infer(values)
 
 
 def complete(given: Schema) -> Schema:
@@ -75,10 +75,10 @@ def complete(given: Schema) -> Schema:
 
     :raises ConfigError: it is a list of other things.
     """
-    from kafka_archiver.decode import decoders
+    from kafka_archiver.decode.json_text.columns import from_columns
 
     columns = json.loads(given.text) if given.kind == "JSON" else None
-    return decoders.from_columns(columns) if isinstance(columns, list) else given
+    return from_columns(columns) if isinstance(columns, list) else given
 
 
 def require_readable(archive: Archive) -> None:

@@ -154,7 +154,7 @@ def _unfinishable(context: Context, line: Line) -> Iterable[tuple[str, str]]:
             yield plan.run, f"planned for encoding {plan.settings.encoding}, this release writes {ENCODING}"
             continue
         try:
-            resolve(plan.settings)
+            resolve(plan.settings, plan.has_columns)
         except ConfigError as error:
             yield plan.run, str(error)
 
