@@ -49,7 +49,7 @@ LEAVES: dict[str, tuple[pa.DataType, Any]] = {
     "precise": (pa.time64("us"), time(1, 2, 3, 4)),
     "at_ms": (pa.timestamp("ms", "UTC"), datetime(2026, 11, 22, 12, tzinfo=UTC)),
     "at_us": (pa.timestamp("us", "UTC"), datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)),
-    "local": (pa.timestamp("us"), datetime(2026, 11, 22, 12)),
+    "local": (pa.timestamp("us"), datetime(2026, 11, 22, 12, tzinfo=UTC).replace(tzinfo=None)),
     "id": (pa.uuid(), UUID("00112233-4455-6677-8899-aabbccddeeff")),
 }
 NESTED: dict[str, tuple[pa.Field, Any]] = {

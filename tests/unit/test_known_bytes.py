@@ -54,7 +54,10 @@ def test_the_libraries_of_requirements_txt_are_right_and_it_takes_milliseconds(c
 def test_all_cases_of_this_encoding_are_known() -> None:
     assert ENCODING == 3, "put the new checksums beside each format, and the new number here"
     known = {f"{name}-{which}" for name in names() for which in get_format(name).known}
-    assert known == {"-".join(case) for case in CASES}
+    typed = {case._replace(content="both") for case in CASES if get_format(case.format).typed}
+    assert known == {"-".join(case) for case in CASES} | {f"{case.format}-{case.codec}-typed" for case in typed}
+    for case in typed:
+        require_known_bytes(Settings(format=case.format, codec=case.codec, content=case.content))
 
 
 OTHER = zstandard.ZstdCompressionParameters.from_level(4, window_log=20, write_checksum=True)

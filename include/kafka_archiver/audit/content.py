@@ -33,7 +33,12 @@ def settings_of(plan: Plan, entry: ObjectEntry) -> Settings:
 def is_readable(settings: Settings) -> bool:
     """Whether the audit can read the records of objects with these settings, not only their bytes."""
     reader = READERS.get(settings.format, Reader())
-    return (reader.values if settings.content == "value" else reader.records) is not None
+    return (reader.records if _has_offsets(settings) else reader.values) is not None
+
+
+def _has_offsets(settings: Settings) -> bool:
+    """Whether the objects have the offsets of their records."""
+    return settings.content != "value" or "offset" in settings.metadata
 
 
 class Pieces(io.RawIOBase):
@@ -130,10 +135,10 @@ def _other_checksum(pieces: Pieces, entry: ObjectEntry) -> list[str]:
 def _check(entry: ObjectEntry, plan: Plan, file: BinaryIO) -> Iterator[str]:
     settings = settings_of(plan, entry)
     reader = READERS.get(settings.format, Reader())
-    if settings.content == "value" and reader.values:
+    if not _has_offsets(settings) and reader.values:
         if (rows := reader.values(file, settings)) != entry.rows:
             yield f"it has {rows} rows"
-    elif settings.content == "record" and reader.records:
+    elif _has_offsets(settings) and reader.records:
         chunk = plan.chunk_of(TopicPartition(entry.topic, entry.partition), entry.chunk_start)
         yield from check_records(entry, chunk.range if chunk else Range(0, 0), reader.records(file, settings))
 
@@ -142,6 +147,7 @@ def check_records(entry: ObjectEntry, chunk: Range, found: Iterator[Seen]) -> It
     """The faults of an object's records: each kind once, with the first offset.
 
     :param chunk: the offsets of the object's chunk.
+    :param found: what they do not have is not checked.
     """
     faults: dict[str, str] = {}
     first = last = low = high = None
@@ -156,14 +162,17 @@ def check_records(entry: ObjectEntry, chunk: Range, found: Iterator[Seen]) -> It
             faults.setdefault("order", f"{place} follows {last}")
         if record.offset not in chunk:
             faults.setdefault("chunk", f"{place} is outside its chunk {chunk}")
-        if (record.topic, record.partition) != (entry.topic, entry.partition):
+        if record.topic not in (None, entry.topic) or record.partition not in (None, entry.partition):
             faults.setdefault("partition", f"{place} is of {record.topic}[{record.partition}]")
-        if hour_of(record.timestamp) not in hours:
+        if record.timestamp is None:
+            low, high = entry.min_timestamp, entry.max_timestamp
+        elif hour_of(record.timestamp) not in hours:
             faults.setdefault("hour", f"{place} has the timestamp {record.timestamp}, which is of another hour")
         first = record.offset if first is None else first
         last = record.offset
-        low = record.timestamp if low is None else min(low, record.timestamp)
-        high = record.timestamp if high is None else max(high, record.timestamp)
+        if record.timestamp is not None:
+            low = record.timestamp if low is None else min(low, record.timestamp)
+            high = record.timestamp if high is None else max(high, record.timestamp)
     yield from faults.values()
     if entry.records is not None and rows - repeated != entry.records:
         yield f"its rows are of {rows - repeated} records"

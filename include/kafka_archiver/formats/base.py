@@ -137,7 +137,8 @@ class Format(Protocol):
 
     @property
     def known(self) -> Mapping[str, str]:
-        """The MD5 of the objects that `known_bytes` encodes, by codec and content, for example "gzip-record".
+        """The MD5 of the objects that `known_bytes` encodes, by codec and content, for example "gzip-record", or
+        "gzip-typed" for the contents that need decoded values.
 
         They belong to the current `ENCODING`. Empty: `known_bytes` does not check this format.
         """

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from kafka_archiver.columns import column
 from kafka_archiver.errors import IntegrityError
+from kafka_archiver.formats.base import is_typed
 from kafka_archiver.gaps import count, pack
 from kafka_archiver.layouts.registry import layout_of
 from kafka_archiver.manifest import ChunkAccount, Witness
@@ -46,7 +47,8 @@ def write_chunk(
     tally = OffsetTally(chunk)
     decoded = decodings(job.settings, chunk.topic, job.decoded, job.schemas)
     runner = Runner(stages_of(job.settings, decoded))
-    opener = archived(chunk, job, columns_of(job.settings, decoded))
+    schema = columns_of(job.settings, decoded)
+    opener = archived(chunk, job, schema if is_typed(schema) else None)
     last: pa.RecordBatch | None = None
     with (
         working_directory(limits.spill_directory) as directory,

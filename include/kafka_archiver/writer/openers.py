@@ -1,13 +1,12 @@
 """The key and the encoder of a new object: for archived records, or for dead letters."""
 
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
 
 from kafka_archiver.formats import dead_letter
-from kafka_archiver.formats.base import Buffer, Encoder, Target, is_typed
+from kafka_archiver.formats.base import SCHEMAS, Buffer, Encoder, Target
 from kafka_archiver.formats.registry import get_format
 from kafka_archiver.formats.shared.columns import shaped
 from kafka_archiver.keys import Place, object_key
@@ -26,16 +25,36 @@ class Opened(NamedTuple):
 Open = Callable[[str], Opened]
 
 
-def archived(chunk: Chunk, job: WriteJob, schema: pa.Schema) -> Open:
-    """The objects of archived records, in the archive's format. `schema`: their columns."""
+class Shaping:
+    """An encoder for batches as the stages leave them: it gives the columns of the object's schema to another one."""
+
+    def __init__(self, encoder: Encoder, schema: pa.Schema) -> None:
+        self._encoder, self._schema = encoder, schema
+        self.spill, self.finish = encoder.spill, encoder.finish
+
+    @property
+    def pending(self) -> int:
+        """See `Encoder.pending`."""
+        return self._encoder.pending
+
+    def write(self, batch: pa.RecordBatch) -> Iterable[Buffer]:
+        """See `Encoder.write`."""
+        return self._encoder.write(shaped(batch, self._schema))
+
+
+def archived(chunk: Chunk, job: WriteJob, typed: pa.Schema | None = None) -> Open:
+    """The objects of archived records, in the archive's format.
+
+    :param typed: the columns of decoded records, as `schema_of` gives them.
+    """
     settings = job.settings
-    chosen = get_format(settings.format)
+    chosen, schema = get_format(settings.format), typed or SCHEMAS[settings.content]
 
     def open_(path: str) -> Opened:
         key = object_key(_place(chunk, job), path, chosen.extensions[settings.codec])
         target = Target(topic=chunk.topic, partition=chunk.partition, key=key, settings=settings, schema=schema)
         encoder = chosen.encoder(target)
-        return Opened(key, Shaped(encoder, schema) if is_typed(schema) else encoder)
+        return Opened(key, Shaping(encoder, typed) if typed else encoder)
 
     return open_
 
@@ -48,30 +67,6 @@ def dead_letters(chunk: Chunk, job: WriteJob) -> Open:
         return Opened(key, dead_letter.encoder(chunk.topic, chunk.partition, key))
 
     return open_
-
-
-class Shaped:
-    """An encoder that gets the columns of decoded records under their names."""
-
-    def __init__(self, encoder: Encoder, schema: pa.Schema) -> None:
-        self._encoder, self._schema = encoder, schema
-
-    @property
-    def pending(self) -> int:
-        """See `Encoder`."""
-        return self._encoder.pending
-
-    def write(self, batch: pa.RecordBatch) -> Iterable[Buffer]:
-        """See `Encoder`."""
-        return self._encoder.write(shaped(batch, self._schema))
-
-    def spill(self, directory: Path, /) -> int:
-        """See `Encoder`."""
-        return self._encoder.spill(directory)
-
-    def finish(self) -> Iterable[Buffer]:
-        """See `Encoder`."""
-        return self._encoder.finish()
 
 
 def _place(chunk: Chunk, job: WriteJob) -> Place:

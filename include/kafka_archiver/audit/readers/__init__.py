@@ -7,7 +7,7 @@ from kafka_archiver.audit.readers import avro, jsonl, parquet
 from kafka_archiver.audit.readers.base import Reader
 
 READERS = {
-    "avro": Reader(records=avro.records),
+    "avro": Reader(records=avro.records, values=avro.values),
     "jsonl": Reader(records=jsonl.records, values=jsonl.lines),
-    "parquet": Reader(records=parquet.records),
+    "parquet": Reader(records=parquet.records, values=parquet.values),
 }

@@ -27,8 +27,11 @@ class Avro:
     makers: ClassVar[Mapping[str, tuple[str, ...]]] = MAKERS
     known: ClassVar[Mapping[str, str]] = {
         "gzip-record": "07bf776095b5b815d4604ba1f99ae4e6",
+        "gzip-typed": "fd6d4e0bdaa1d1e74017bf641f8bae2c",
         "none-record": "4e12be970b5111fab805cc885dfc872d",
+        "none-typed": "0de68d8b50e5b520ac183c8e41f688b0",
         "zstd-record": "0d7c2b1274288e9862e28299d99bbb65",
+        "zstd-typed": "253ff7b687a9160ae09f2717577bc705",
     }
 
     def encoder(self, target: Target) -> Encoder:

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.formats.base import RECORD
+from kafka_archiver.formats.shared.plain_types import LOGICAL
 from kafka_archiver.formats.shared.records import COLUMNS, HEADERS, kafkas, kafkas_as
 
 _NULL = "null"
@@ -122,6 +123,9 @@ class _Types:
         kind = field.type
         if (names := symbols(field)) is not None:
             return self._named(field, path, lambda _: {"type": "enum", "symbols": names})
+        logical = {"logicalType": found} if (found := (field.metadata or {}).get(LOGICAL, b"").decode()) else {}
+        if logical and pa.types.is_string(kind):
+            return {"type": "string", **logical}
         if kind in _TYPES:
             return _TYPES[kind]
         if pa.types.is_timestamp(kind) and kind.unit in _UNITS:
@@ -130,7 +134,7 @@ class _Types:
         if pa.types.is_decimal(kind):
             return {"type": "bytes", "logicalType": "decimal", "precision": kind.precision, "scale": kind.scale}
         if pa.types.is_fixed_size_binary(kind):
-            return self._named(field, path, lambda _: {"type": "fixed", "size": kind.byte_width})
+            return self._named(field, path, lambda _: {"type": "fixed", "size": kind.byte_width, **logical})
         if pa.types.is_list(kind) or pa.types.is_large_list(kind):
             return {"type": "array", "items": self._type(kind.value_field, path, item=True)}
         if pa.types.is_map(kind) and pa.types.is_string(kind.key_type):

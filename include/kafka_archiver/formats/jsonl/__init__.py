@@ -27,10 +27,13 @@ class JsonLines:
     makers: ClassVar[Mapping[str, tuple[str, ...]]] = MAKERS
     known: ClassVar[Mapping[str, str]] = {
         "gzip-record": "08d1592b87216bd9e0c06f3c26d69a20",
+        "gzip-typed": "cba650ddbd7a04f1d123eac37b016a39",
         "gzip-value": "245475733a3efef2f7674a24d5e0ee24",
         "none-record": "a0ad13b444a43a7eda0118297e673a61",
+        "none-typed": "ed45f17d1144de412d1f755982835ce3",
         "none-value": "df7257d995756f2713d5e1173e14ff61",
         "zstd-record": "64caa9a46a467a3b94314ec5ea6a8c8c",
+        "zstd-typed": "6b5742a20663e9670e737af099e941ad",
         "zstd-value": "30c56b3531de5a732f7a28b43f2b904a",
     }
 

@@ -2,7 +2,8 @@
 
 Kafka's columns are those of `content: record`. In decoded columns numbers keep their digits, text is text, and what
 JSON has no type for is a string: decimals, NaN and Infinity, bytes (base64), UUIDs, dates, times and timestamps (ISO
-8601, with Z for an instant). A date or timestamp outside the years 1 to 9999 is its number. A map is an object.
+8601, with Z for an instant). A date or timestamp outside the years 1 to 9999 is its number. A map is an object. Columns
+that a decoder has kept as JSON text (`JSON` in a field's metadata) are that JSON.
 """
 
 from base64 import b64encode
@@ -20,6 +21,8 @@ from kafka_archiver.formats.base import Target
 from kafka_archiver.formats.jsonl.records import bytes_field, header_fields
 from kafka_archiver.formats.shared.records import held, kafkas, normalised
 
+# In a field's metadata: `number` or `any`, a string that is JSON itself.
+JSON = b"json"
 # Python objects at a time, and bytes of Arrow columns.
 _CELLS, _BYTES = 50_000, 1 << 20
 _PER_SECOND = {"s": 1, "ms": 1000, "us": 1000**2, "ns": 1000**3}
@@ -60,36 +63,41 @@ def _add(rows: list[dict[str, Any]], field: pa.Field, batch: pa.RecordBatch, tar
         for row, headers in zip(rows, batch.column(name).to_pylist(), strict=True):
             row[name] = header_fields(headers)
     else:
-        for row, value in zip(rows, json_values(batch.column(name), field.type), strict=True):
+        for row, value in zip(rows, json_values(batch.column(name), field), strict=True):
             row[name] = value
 
 
-def json_values(values: pa.Array, kind: pa.DataType) -> list[Any]:
+def json_values(values: pa.Array, field: pa.Field) -> list[Any]:
     """Each value as orjson writes it.
 
-    :param kind: the type by the schema; UUIDs are 16 bytes in `values`.
+    :param field: by the schema; UUIDs are 16 bytes in `values`.
     """
+    kind = field.type
     if pa.types.is_struct(kind):
-        columns = [json_values(child, field.type) for field, child in zip(kind, values.flatten(), strict=True)]
+        columns = [json_values(child, field) for field, child in zip(kind, values.flatten(), strict=True)]
         names = [field.name for field in kind]
         return _with_nulls(values, [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)])
     if pa.types.is_map(kind):
         pairs = values.cast(pa.list_(pa.struct([values.type.key_field, values.type.item_field])))
         keys, items = pairs.flatten().flatten()
-        both = list(zip(map(_name, keys.to_pylist()), json_values(items, kind.item_type), strict=True))
+        both = list(zip(map(_name, keys.to_pylist()), json_values(items, kind.item_field), strict=True))
         return _with_nulls(values, [dict(some) for some in _grouped(pairs, both)])
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return _with_nulls(values, _grouped(values, json_values(values.flatten(), kind.value_type)))
+        return _with_nulls(values, _grouped(values, json_values(values.flatten(), kind.value_field)))
     if pa.types.is_timestamp(kind):
         return _moments(values.cast(pa.timestamp(kind.unit, kind.tz and "UTC")), _PER_SECOND[kind.unit], 1)
     if pa.types.is_date32(kind):
         return _moments(values, 1, _DAY)
     found: list[Any] = (values.cast(pa.string()) if pa.types.is_time(kind) else values).to_pylist()
-    change = _change(values, kind)
+    change = _change(values, field)
     return [None if value is None else change(value) for value in found] if change else found
 
 
-def _change(values: pa.Array, kind: pa.DataType) -> Callable[[Any], Any] | None:
+def _change(values: pa.Array, field: pa.Field) -> Callable[[Any], Any] | None:
+    kind = field.type
+    if JSON in (field.metadata or {}):
+        # A line break can only be white space between tokens.
+        return lambda text: orjson.Fragment(text.replace("\n", " ").replace("\r", " "))
     if kind == pa.uuid():
         return lambda value: str(UUID(bytes=value))
     if pa.types.is_decimal(kind):

@@ -1,16 +1,20 @@
 """Reads the lines that `typed` writes."""
 
 from base64 import b64decode
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from functools import cache
+from typing import Any, TypedDict
 from uuid import UUID
 
+import msgspec
 import orjson
 import pyarrow as pa
 
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.formats.jsonl.records import bytes_of
+from kafka_archiver.formats.jsonl.typed import JSON
 from kafka_archiver.formats.shared.back import Back, back
 from kafka_archiver.formats.shared.plain_types import bare, seen_as
 from kafka_archiver.formats.shared.records import kafkas
@@ -25,7 +29,7 @@ def typed_of(lines: bytes, schema: pa.Schema) -> pa.RecordBatch:
     :raises IntegrityError: a line is not an object with the schema's columns.
     """
     try:
-        rows = [orjson.loads(line) for line in lines.split(b"\n")[:-1]]
+        rows = [*map(_loader(schema), lines.split(b"\n")[:-1])]
         plain = bare(schema)
         columns = [_column(rows, field, as_.type) for field, as_ in zip(schema, plain, strict=True)]
         batch = pa.RecordBatch.from_arrays(columns, schema=plain)
@@ -47,6 +51,48 @@ def _column(rows: list[dict[str, Any]], field: pa.Field, kind: pa.DataType) -> p
     return pa.array(values, kind)
 
 
+@cache
+def _loader(schema: pa.Schema) -> Callable[[bytes], Any]:
+    """The function that parses a line. Columns of JSON text stay as they are: a parser would lose digits."""
+    if not any(map(_has_text, schema)):
+        return orjson.loads
+    columns = {name: Any for field in schema for name in (field.name, f"{field.name}_base64")}
+    return msgspec.json.Decoder(_row(columns | {field.name: _parsed(field) for field in schema})).decode
+
+
+def _row(columns: dict[str, Any]) -> Any:
+    return TypedDict("Row", columns, total=False)  # type: ignore[operator]
+
+
+def _children(kind: pa.DataType) -> list[pa.Field]:
+    return [kind.field(number) for number in range(kind.num_fields)]
+
+
+def _has_text(field: pa.Field) -> bool:
+    return JSON in (field.metadata or {}) or any(map(_has_text, _children(field.type)))
+
+
+def _parsed(field: pa.Field) -> Any:
+    """The type of a column for msgspec."""
+    kind = field.type
+    if JSON in (field.metadata or {}):
+        return msgspec.Raw
+    if not _has_text(field):
+        return Any
+    if pa.types.is_map(kind):
+        return dict[str, _parsed(kind.item_field)] | None  # type: ignore[misc]
+    if pa.types.is_struct(kind):
+        return _row({child.name: _parsed(child) for child in kind}) | None
+    return list[_parsed(kind.value_field)] | None  # type: ignore[misc]
+
+
+def _text(found: str | msgspec.Raw) -> str | None:
+    if isinstance(found, str):
+        return found
+    text = bytes(found).decode()
+    return None if text == "null" else text
+
+
 def _leaf(kind: pa.DataType) -> Back | None:
     if kind == pa.uuid():
         return lambda text: UUID(text).bytes
@@ -56,6 +102,8 @@ def _leaf(kind: pa.DataType) -> Back | None:
         return float
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
         return lambda text: b64decode(text, validate=True)
+    if pa.types.is_string(kind):
+        return _text
     if pa.types.is_timestamp(kind):
         return _units
     if pa.types.is_date32(kind):

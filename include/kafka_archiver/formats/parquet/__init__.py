@@ -39,9 +39,13 @@ class Parquet:
     makers: ClassVar[Mapping[str, tuple[str, ...]]] = dict.fromkeys(extensions, ("pyarrow",))
     known: ClassVar[Mapping[str, str]] = {
         "gzip-record": "adf4ca419e85e2731b85110db8920a04",
+        "gzip-typed": "0b93dfc838706bb5a15c27cecfd7ca74",
         "none-record": "4a1d777778c1492233310806fe185163",
+        "none-typed": "be98aec3f183f604c64bb4d1cb5522b0",
         "snappy-record": "856619394d874dd204d8641f65298f72",
+        "snappy-typed": "3b44f327323612c27fd1845c1af0c7f5",
         "zstd-record": "c47f3cce9012d408002cc5f472e68803",
+        "zstd-typed": "839d9a88bac8be04dca83b9fe153681a",
     }
 
     def encoder(self, target: Target) -> Encoder:

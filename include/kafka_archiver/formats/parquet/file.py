@@ -109,13 +109,15 @@ class RowGroups:
         self._sink = _Sink()
         self._writer = pq.ParquetWriter(
             self._sink,
-            stored(schema).with_metadata(about(schema)),
+            stored(schema),
             compression=codec,
             compression_level=_LEVELS.get(codec),
             write_page_checksum=True,
             store_schema=False,
             **_options(schema, options.bloom_filters),
         )
+        if said := about(schema):
+            self._writer.add_key_value_metadata(said)
 
     def add(self, table: pa.Table) -> list[Buffer]:
         """Write a row group; return the new bytes of the file.

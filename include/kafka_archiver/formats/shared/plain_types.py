@@ -7,6 +7,8 @@ import pyarrow as pa
 
 from kafka_archiver.errors import ConfigError
 
+# In a field's metadata: uuid or duration, of bytes or text that Arrow keeps as they are.
+LOGICAL = b"avro.logicalType"
 _SAME: tuple[Callable[[pa.DataType], bool], ...] = (
     pa.types.is_boolean,
     pa.types.is_integer,
@@ -44,6 +46,9 @@ def plain(field: pa.Field, name: str = "") -> pa.Field:
     :param name: of the column, for the error.
     :raises ConfigError: there is no such type.
     """
+    logical = (field.metadata or {}).get(LOGICAL)
+    if field.type == pa.uuid().storage_type and logical == b"uuid":
+        return field.with_type(pa.uuid())
     return field.with_type(_plain(field.type, name or field.name))
 
 
