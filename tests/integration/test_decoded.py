@@ -1,13 +1,12 @@
 """Records of confluent_kafka's serializers become columns, by the schemas that were in the registry at planning."""
 
 import io
-import json
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
-from kafka_archiver.decode.wire import schema_id
 from kafka_archiver.errors import TransientError
 from scripts.stack.ports import HOST
 from tests.support import producers
@@ -64,16 +63,19 @@ def test_two_schemas_are_one_table_though_the_registry_forgets_them(
         archiver.plan(hour(1))
 
 
-def test_what_was_written_by_json_schema(services: Services, registry: RegistryServer) -> None:
+@pytest.mark.parametrize("make", [producers.json_schema, producers.protobuf])
+def test_the_decoded_value_stands_beside_its_bytes(
+    services: Services, registry: RegistryServer, make: Callable[[str, str], producers.Producer]
+) -> None:
     topic = new_topic(services.kafka.bootstrap_servers)
-    producer = producers.json_schema(registry.url, topic)
-    archiver = archive(services, registry, topic, "json_schema", content="both")
-    wrong = b"\0" + (schema_id(producer.serialize(0)) or 0).to_bytes(4) + b'{"n": "many"}'
+    producer = make(registry.url, topic)
+    archiver = archive(services, registry, topic, producer.decode, content="both")
+    wrong = producer.serialize(0)[:5] + b'{"n": "many"}'
     archiver.produce([Record(0, DAY, producer.serialize(5)), Record(0, DAY, wrong)])
     archiver.run(hour(0), plain=True)
     [[letter], [line]] = archiver.lines().values()
-    assert (line["n"], json.loads(line["value"][5:])) == (5, {"n": 5})
-    assert "`source.value.decode` is json_schema, but the value cannot be decoded" in letter["error"]
+    assert (line["n"], line["value"].encode()) == (5, producer.serialize(5))
+    assert f"`source.value.decode` is {producer.decode}, but the value cannot be decoded" in letter["error"]
 
 
 def test_a_schema_is_inferred_once(services: Services) -> None:

@@ -1,12 +1,11 @@
 """Confluent's wire format: byte 0, the schema's id in four bytes, then the encoded data."""
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kafka_archiver.columns import Int64s
 from kafka_archiver.decode.base import Decoded, Read
+from kafka_archiver.decode.slices import bounds, indices, slices
 
 SIZE = 5
 NO_FRAME = "the bytes do not start with the registry's frame: byte 0, then a schema id in four bytes"
@@ -34,7 +33,7 @@ class Framed:
             if isinstance(read, str):
                 reasons.update(dict.fromkeys(rows.tolist(), read))
                 continue
-            decoded = read(bodies if len(rows) == len(data) else bodies.take(_indices(rows)))
+            decoded = read(bodies if len(rows) == len(data) else bodies.take(indices(rows)))
             if len(rows) == len(data):
                 return decoded
             column.append(decoded.column)
@@ -43,7 +42,7 @@ class Framed:
             done += len(rows)
         if not column:
             return Decoded(pa.nulls(len(data), self.field.type), reasons)
-        return Decoded(pa.concat_arrays(column).take(_indices(places)), reasons)
+        return Decoded(pa.concat_arrays(column).take(indices(places)), reasons)
 
     def _read(self, number: int) -> Read | str:
         if number == _NONE:
@@ -63,30 +62,24 @@ class Plain:
         if not data.null_count:
             return self._read(data)
         present = np.flatnonzero(data.is_valid().to_numpy(zero_copy_only=False))
-        decoded = self._read(data.take(_indices(present)))
+        decoded = self._read(data.take(indices(present)))
         places = np.full(len(data), _NONE, np.int64)
         places[present] = np.arange(len(present))
         reasons = {int(present[row]): reason for row, reason in decoded.reasons.items()}
-        return Decoded(decoded.column.take(_indices(places)), reasons)
+        return Decoded(decoded.column.take(indices(places)), reasons)
 
 
 def _split(data: pa.Array, ids: pa.Array | None) -> tuple[Int64s, pa.Array]:
     """The schema id of each row, -1 without a frame, and the bytes after the frame."""
-    prefix = pc.binary_slice(data, 0, SIZE)
-    bodies = pc.binary_slice(data, SIZE)
-    framed = pc.equal(pc.binary_length(prefix), SIZE).fill_null(False).to_numpy(zero_copy_only=False)
-    joined = np.frombuffer(b"".join(prefix.filter(pa.array(framed)).to_pylist()), np.uint8).reshape(-1, SIZE)
+    whole, starts, ends = bounds(data)
     found = np.full(len(data), _NONE, np.int64)
-    numbers = np.ascontiguousarray(joined[:, 1:]).view(">u4").ravel().astype(np.int64)
-    found[framed] = np.where(joined[:, 0] == 0, numbers, _NONE)
-    if ids is None:
-        return found, bodies
-    beside = ids.is_valid().to_numpy(zero_copy_only=False)
-    found[beside] = ids.filter(ids.is_valid()).cast(pa.int64()).to_numpy(zero_copy_only=False)
-    return found, pc.if_else(ids.is_valid(), data, bodies)
-
-
-def _indices(places: npt.NDArray[np.int64]) -> pa.Array:
-    """Indices to take; -1 takes a null."""
-    indices = pa.Array.from_buffers(pa.int64(), len(places), [None, pa.py_buffer(np.ascontiguousarray(places))])
-    return pc.if_else(pc.less(indices, 0), None, indices) if (places == _NONE).any() else indices
+    rows = np.flatnonzero(ends - starts >= SIZE)
+    frame = whole[starts[rows, None] + np.arange(SIZE)]
+    numbers = np.ascontiguousarray(frame[:, 1:]).view(">u4").ravel().astype(np.int64)
+    found[rows] = np.where(frame[:, 0] == 0, numbers, _NONE)
+    body = np.minimum(starts + SIZE, ends)
+    if ids is not None:
+        beside = ids.is_valid().to_numpy(zero_copy_only=False)
+        found[beside] = ids.drop_null().cast(pa.int64()).to_numpy(zero_copy_only=False)
+        body = np.where(beside, starts, body)
+    return found, slices(whole, body, ends)

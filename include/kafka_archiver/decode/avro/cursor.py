@@ -5,8 +5,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kafka_archiver.columns import Int64s
+from kafka_archiver.decode.slices import Bytes, bounds, slices
 
-Bytes = npt.NDArray[np.uint8]
 Mask = npt.NDArray[np.bool_]
 # A number has at most ten bytes of seven bits each.
 _BITS, _LAST = 7, 63
@@ -40,13 +40,9 @@ class Cursor:
     @classmethod
     def of(cls, values: pa.Array) -> "Cursor":
         """At the start of each of these bytes, none null."""
-        _, positions, data = values.buffers()
-        width = "i8" if values.type == pa.large_binary() else "i4"
-        ends = np.frombuffer(positions, width)[values.offset : values.offset + len(values) + 1].astype(np.int64)
-        whole = np.frombuffer(data or b"", np.uint8)[ends[0] : ends[-1]]
-        ends -= ends[0]
-        padded = np.concatenate([whole, np.zeros(_ZEROS, np.uint8)])
-        return cls(padded, ends[:-1].copy(), ends[1:], np.zeros(len(values), np.bool_))
+        data, starts, ends = bounds(values)
+        padded = np.concatenate([data, np.zeros(_ZEROS, np.uint8)])
+        return cls(padded, starts, ends, np.zeros(len(values), np.bool_))
 
     def __len__(self) -> int:
         return len(self.at)
@@ -122,15 +118,9 @@ class Cursor:
     def binaries(self) -> pa.Array:
         """The next bytes, which have their length before them, as large_binary."""
         start, end = self.sized()
-        # An array over the whole data, the wanted bytes at its even places, what is between them at the odd ones.
-        places = np.empty(2 * len(self) + 1, np.int64)
-        places[0:-1:2], places[1::2], places[-1] = start, end, 0
         if self.bad.any():
-            places[0:-1:2][self.bad] = places[1::2][self.bad] = 0
-        np.maximum.accumulate(places, out=places)
-        buffers = [None, pa.py_buffer(places), pa.py_buffer(self.data)]
-        whole = pa.Array.from_buffers(pa.large_binary(), 2 * len(self), buffers)
-        return whole.take(numbers(np.arange(0, 2 * len(self), 2)))
+            start, end = np.where(self.bad, 0, start), np.where(self.bad, 0, end)
+        return slices(self.data, start, end)
 
 
 class Datum:
@@ -171,8 +161,3 @@ class Datum:
         if found >> 64:
             raise BadDatumError("a number has more than 64 bits")
         return (found >> 1) ^ -(found & 1)
-
-
-def numbers(values: Int64s) -> pa.Array:
-    """An array of numbers."""
-    return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(np.ascontiguousarray(values))])

@@ -5,13 +5,14 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from kafka_archiver.decode.avro.cursor import BadDatumError, Cursor, Datum, numbers
+from kafka_archiver.decode.avro.cursor import BadDatumError, Cursor, Datum
 from kafka_archiver.decode.avro.nodes import Node
 from kafka_archiver.decode.avro.resolve import MismatchError, resolve
 from kafka_archiver.decode.avro.schema import parse
 from kafka_archiver.decode.avro.types import arrow_field
 from kafka_archiver.decode.base import Decoded, Decoder, Read
 from kafka_archiver.decode.frames import Framed, Plain
+from kafka_archiver.decode.slices import numbers
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.schemas import Schema
 

@@ -7,8 +7,9 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_archiver.columns import Int64s
-from kafka_archiver.decode.avro.cursor import BadDatumError, Cursor, Datum, numbers
+from kafka_archiver.decode.avro.cursor import BadDatumError, Cursor, Datum
 from kafka_archiver.decode.avro.nodes import Node, Text
+from kafka_archiver.decode.slices import numbers
 
 # Arrays are read item by item, the k-th of all records at once: a record with a longer array is read alone.
 _MOST_ITEMS = 64
