@@ -11,7 +11,7 @@ help: ## List the targets
 install: ## Make .venv and fetch the jars (other targets run it if needed; needs Python 3.11 and Java 17)
 	@$(PYTHON) -m scripts.stack.install
 
-up: install ## Start Kafka, an S3 server and Airflow, wait until they answer, write .local/env.sh
+up: install ## Start Kafka, S3, a schema registry and Airflow, wait until they answer, write .local/env.sh
 	@$(VENV)/python -m scripts.stack up
 
 down: ## Stop everything that `make up` started; the data stays in .local

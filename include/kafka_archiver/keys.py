@@ -3,6 +3,7 @@
 Data:   <topic>/<path of the layout>/<topic>+<partition>+<chunk start, 20 digits>[+g<generation>][+r<revision>].<ext>
         _dead_letter/<topic>/… for the records that the archive's format cannot hold
 Ledger: _ledger/_topics/<topic>.json, which archive has a topic here
+        _ledger/<archive>/schemas/<fingerprint>.json, the schemas that plans name
         _ledger/<archive>/line/<number, 12 digits>.json, the plans in their order
         _ledger/<archive>/runs/<run>/{plan,intent,manifest,commit,settled}.json, …/hours/2026-11-21/05[+<page>].json
 A run is named after the start of its interval. A rebuild adds its revision: 20261121T050000Z+r1.
@@ -162,6 +163,18 @@ def split_hour_document(archive: str, key: str) -> tuple[int | None, int | None]
         return None
     hour = None if moment is None else to_hour(moment)
     return (hour, page) if key == hour_document(archive, hour, page) else None
+
+
+def schema_document(archive: str, fingerprint: str) -> str:
+    """The key of a schema; the fingerprint has 32 hexadecimal digits."""
+    return f"{ledger_prefix(archive)}schemas/{fingerprint}.json"
+
+
+def split_schema_document(archive: str, key: str) -> str | None:
+    """The inverse of `schema_document`; None for any other key."""
+    fingerprint = key.removeprefix(f"{ledger_prefix(archive)}schemas/").removesuffix(".json")
+    right = re.fullmatch(r"[0-9a-f]{32}", fingerprint) and key == schema_document(archive, fingerprint)
+    return fingerprint if right else None
 
 
 def claim_document(topic: str) -> str:

@@ -20,7 +20,9 @@ Content = Literal["value", "record", "both"]
 # Columns of Kafka that `content: value` can have beside the decoded ones, in the order of the objects' columns.
 Metadata = Literal["topic", "partition", "offset", "timestamp", "timestamp_type", "key", "headers"]
 METADATA: tuple[Metadata, ...] = get_args(Metadata)
-Decode = Literal["bytes", "json"]
+Decode = Literal["bytes", "string", "json", "avro", "protobuf", "json_schema"]
+# How the schema that a run writes is chosen among the versions of a subject.
+Evolution = Literal["NONE", "BACKWARD", "FORWARD", "FULL"]
 NullValue = Literal["archive", "skip"]
 # For a record that the archive's format cannot hold, or whose value is too large or not what `value.decode` says.
 BadRecord = Literal["fail", "dead_letter", "skip"]
@@ -46,6 +48,9 @@ class Settings(Value):
     codec: str = "gzip"
     options: dict[str, JsonValue] = Field(default={}, exclude_if=lambda options: not options)
     value_decode: Decode = "bytes"
+    # Not written if it is the default, like the next ones: such a plan keeps its earlier bytes.
+    key_decode: Decode = Field(default="bytes", exclude_if=lambda decode: decode == "bytes")
+    schema_evolution: Evolution = Field(default="NONE", exclude_if=lambda evolution: evolution == "NONE")
     null_value: NullValue = "archive"
     # Not written if there is no limit: such a plan keeps its earlier bytes, and an older release can read it.
     max_value_bytes: Annotated[int, Field(gt=0)] | None = Field(default=None, exclude_if=lambda limit: limit is None)
@@ -54,9 +59,42 @@ class Settings(Value):
     encoding: int = ENCODING
 
     @property
+    def has_columns(self) -> bool:
+        """Whether keys or values are decoded to columns, whatever schemas there are."""
+        return not {self.key_decode, self.value_decode} <= {"bytes", "json"}
+
+    @property
     def whole_records(self) -> bool:
         """Whether objects need more of a record than its offset, timestamp and value."""
-        return self.content != "value" or bool(self.metadata)
+        return self.content != "value" or bool(self.metadata) or self.key_decode != "bytes"
+
+
+class Writer(Value):
+    """A schema that records may be written with, and the schema that the run writes these records with.
+
+    `id`, `subject` and `version` are the registry's; null for a schema that is not from a registry. The schemas are
+    given by their fingerprints; the ledger has their texts.
+    """
+
+    id: int | None = None
+    subject: str | None = None
+    version: int | None = None
+    fingerprint: str
+    written_as: str
+
+
+class TopicSchemas(Value):
+    """The schemas of the keys or values of one topic. `framed`: the bytes begin with the schema's id."""
+
+    topic: str
+    column: Literal["key", "value"]
+    framed: bool
+    writers: Annotated[tuple[Writer, ...], Field(min_length=1)]
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The fingerprints of the schemas that the run writes, each once, in the order of the writers."""
+        return tuple(dict.fromkeys(writer.written_as for writer in self.writers))
 
 
 class Chunk(Value):
@@ -165,6 +203,7 @@ class Plan(Document):
     the rebuild `takes_over`: no other run has its offsets. A repair is a revision that reads nothing: it keeps the
     objects of the run that it supersedes, except `lost_objects`, which cannot be recovered.
     `max_disorder_ms`: what a backfill assumes about the order of times, to prove its hours alone.
+    `schemas`: those of each topic that is read, if its keys or values are decoded with a schema.
     """
 
     document: Literal["kafka-archiver/plan"] = "kafka-archiver/plan"
@@ -185,6 +224,7 @@ class Plan(Document):
     group: str
     settings: Annotated[Settings, AfterValidator(_resolved)]
     policies: Choices
+    schemas: tuple[TopicSchemas, ...] = Field(default=(), exclude_if=lambda schemas: not schemas)
     partitions: Annotated[tuple[PartitionPlan, ...], AfterValidator(_disjoint)]
 
     @property
@@ -201,6 +241,17 @@ class Plan(Document):
     def moves_group(self) -> bool:
         """Whether its commit moves the consumer group (never for a backfill, a rebuild or a repair)."""
         return self.origin == "scheduled"
+
+    @property
+    def has_columns(self) -> bool:
+        """Whether keys or values are decoded to columns."""
+        return self.settings.has_columns or bool(self.schemas)
+
+    @property
+    def fingerprints(self) -> tuple[str, ...]:
+        """The fingerprints of all schemas that it needs, sorted."""
+        writers = [writer for of_topic in self.schemas for writer in of_topic.writers]
+        return tuple(sorted({writer.fingerprint for writer in writers} | {writer.written_as for writer in writers}))
 
     def chunks(self) -> Iterator[Chunk]:
         """Its chunks, in partition and offset order; together exactly its offsets."""

@@ -150,7 +150,7 @@ def where_to_look(world: World, killed: str) -> None:
 
 
 def story() -> None:
-    stage("The stack: Kafka, an S3 server, Airflow")
+    stage("The stack: Kafka, an S3 server, a schema registry, Airflow")
     world = start_stack()
     stage("A stream of orders")
     first_hour = int(datetime.now(UTC).timestamp() * 1000) // HOUR * HOUR - len(PER_HOUR) * HOUR

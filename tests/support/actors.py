@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from kafka_archiver.errors import ArchiverError
-from kafka_archiver.plan import BadRecord, Chunk, Plan, Settings
+from kafka_archiver.plan import Chunk, Plan, Settings
 from kafka_archiver.store import Store
 from kafka_archiver.writer.chunk import write_chunk
 from kafka_archiver.writer.commit import abort
@@ -112,9 +112,8 @@ class WatchedEngine:
     limits: Limits
     actor: Actor
 
-    def write(self, plan: Plan, chunks: Sequence[Chunk], bad_record: BadRecord) -> list[ChunkResult]:
-        job = WriteJob.of(plan, bad_record)
-        settings = plan.settings.model_copy(update={"content": "record"} if bad_record == "dead_letter" else {})
+    def write(self, plan: Plan, chunks: Sequence[Chunk], job: WriteJob) -> list[ChunkResult]:
+        settings = plan.settings.model_copy(update={"content": "record"} if job.bad_record == "dead_letter" else {})
         results: list[ChunkResult] = []
         try:
             for chunk in chunks:

@@ -15,7 +15,7 @@ from kafka_archiver.formats.base import COLUMNS, VALUE
 from kafka_archiver.intervals import Interval, to_ms
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import Commit, Manifest
-from kafka_archiver.plan import BadRecord, Chunk, Plan
+from kafka_archiver.plan import Chunk, Plan
 from kafka_archiver.progress import Progress
 from kafka_archiver.proof import HourProof
 from kafka_archiver.ranges import Range, TopicPartition
@@ -116,11 +116,10 @@ class Lake:
         choice = ReadPolicies(self.archive.policies.lost_offsets, self.archive.policies.bad_record)
         return ArchiveStep(self.brokers, self.store, self.ledger, self, choice)  # type: ignore[arg-type]
 
-    def write(self, plan: Plan, chunks: Sequence[Chunk], bad_record: BadRecord) -> list[ChunkResult]:
+    def write(self, plan: Plan, chunks: Sequence[Chunk], job: WriteJob) -> list[ChunkResult]:
         """Write the chunks: this object is the job's engine."""
         settings = plan.settings
-        job = WriteJob.of(plan, bad_record)
-        columns = VALUE.names if settings.content == "value" and bad_record != "dead_letter" else COLUMNS
+        columns = VALUE.names if settings.content == "value" and job.bad_record != "dead_letter" else COLUMNS
         found = []
         for chunk in chunks:
             there = [n for n in range(chunk.start, chunk.end) if (chunk.name, n) not in self.absent]

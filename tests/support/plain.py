@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from kafka_archiver.driver.archive import main
 from kafka_archiver.kafka.reader import read_chunks
-from kafka_archiver.plan import BadRecord, Chunk, Plan
+from kafka_archiver.plan import Chunk, Plan
 from kafka_archiver.spark.reading import read_settings, whole_chunk
 from kafka_archiver.store import Store, open_store
 from kafka_archiver.writer.chunk import write_chunk
@@ -26,8 +26,8 @@ class PlainEngine:
     store: Store
     limits: Limits
 
-    def write(self, plan: Plan, chunks: Sequence[Chunk], bad_record: BadRecord) -> list[ChunkResult]:
-        job, settings = WriteJob.of(plan, bad_record), read_settings(plan.settings, bad_record)
+    def write(self, plan: Plan, chunks: Sequence[Chunk], job: WriteJob) -> list[ChunkResult]:
+        settings = read_settings(plan.settings, job.bad_record)
         results: list[ChunkResult] = []
         try:
             with closing(read_chunks(self.kafka, plan.group, chunks, settings)) as reads:

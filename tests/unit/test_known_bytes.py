@@ -21,7 +21,7 @@ from kafka_archiver.plan import ENCODING, PartitionPlan, Settings
 from kafka_archiver.ranges import Range
 from kafka_archiver.spark.native import write_natively
 from kafka_archiver.spark.sink import Sink, failed, unpacked
-from kafka_archiver.writer.result import Limits
+from kafka_archiver.writer.result import Limits, WriteJob
 from tests.support.formats import ALL_CASES, CASES, Case, every_case
 from tests.support.values import plan
 
@@ -138,7 +138,7 @@ def test_no_task_reads_before_its_libraries_were_looked_at(monkeypatch: pytest.M
         ranges=(Range(0, 9),),
     )
     of = plan(partition)
-    sink: Any = Sink(of, "memory://x", {}, Limits(), "fail", SimpleNamespace(add=list), 1)  # type: ignore[arg-type]
+    sink: Any = Sink(of, "memory://x", {}, Limits(), WriteJob.of(of, "fail", {}), SimpleNamespace(add=list), 1)  # type: ignore[arg-type]
     nowhere, context = {"bootstrap.servers": "127.0.0.1:1"}, Local()
 
     def records() -> Iterator[pa.RecordBatch]:

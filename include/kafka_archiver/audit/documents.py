@@ -12,9 +12,11 @@ from kafka_archiver.keys import (
     progress_document,
     run_document,
     run_prefix,
+    schema_document,
     split_hour_document,
     split_line_document,
     split_run_document,
+    split_schema_document,
 )
 from kafka_archiver.manifest import Commit, Intent, Manifest, Settled, discrepancies
 from kafka_archiver.plan import Plan
@@ -123,6 +125,18 @@ def _changed(archive: str, run: str, name: str, found: str, expected: str, by: s
     )
 
 
+def schema_missing(archive: str, fingerprint: str, run: str) -> Finding:
+    """The finding for a schema that is gone. `run`: the first run that names it."""
+    return error(
+        "schema-missing",
+        schema_document(archive, fingerprint),
+        "nothing",
+        "a schema that the run's plan names",
+        f"{repair(archive)} restores it from the registry; the next run of its topic writes it again. Else: {RESTORE}",
+        run,
+    )
+
+
 def check_line(archive: str, numbers: set[int], settled: int) -> Iterator[Finding]:
     """Check that the line has no holes, and ends not before the progress."""
     for number in range(1, max([settled, *numbers], default=0) + 1):
@@ -156,6 +170,7 @@ def is_known(archive: str, key: str) -> bool:
         (place and place[1] in RUN_DOCUMENTS)
         or split_hour_document(archive, key)
         or split_line_document(archive, key) is not None
+        or split_schema_document(archive, key)
         or key in (progress_document(archive), audit_document(archive))
         # Test objects of `airflow archive doctor`, running or killed.
         or key.startswith(probe_prefix(archive))

@@ -10,7 +10,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from kafka_archiver.job import Reader
-from kafka_archiver.plan import BadRecord, Chunk, Plan
+from kafka_archiver.plan import Chunk, Plan
 from kafka_archiver.spark.failures import understand
 from kafka_archiver.spark.local_dirs import local_dirs
 from kafka_archiver.spark.native import write_natively
@@ -19,7 +19,7 @@ from kafka_archiver.spark.sink import Collected, Outcome, Sink, failed, results,
 from kafka_archiver.spark.source import chunks_frame, range_read
 from kafka_archiver.store import open_store
 from kafka_archiver.writer.commit import abort
-from kafka_archiver.writer.result import ChunkResult, Limits
+from kafka_archiver.writer.result import ChunkResult, Limits, WriteJob
 
 log = logging.getLogger(__name__)
 SESSION = {
@@ -43,7 +43,7 @@ class SparkEngine:
     ) -> None:
         self._url, self._options, self._kafka, self._limits, self._reader = url, options, kafka, limits, reader
 
-    def write(self, plan: Plan, chunks: Sequence[Chunk], bad_record: BadRecord) -> list[ChunkResult]:
+    def write(self, plan: Plan, chunks: Sequence[Chunk], job: WriteJob) -> list[ChunkResult]:
         """Write the chunks' objects, which are invisible until their uploads are completed.
 
         :param chunks: the plan's chunks, without offsets that the log has lost.
@@ -60,7 +60,7 @@ class SparkEngine:
                 context.cancelAllJobs()
 
         collected = context.accumulator([], Collected(report))
-        sink = Sink(plan, self._url, self._options, self._limits, bad_record, collected, tries(context))
+        sink = Sink(plan, self._url, self._options, self._limits, job, collected, tries(context))
         try:
             if self._reader == "spark":
                 outcomes = self._by_frame(plan, chunks, sink)
@@ -76,7 +76,7 @@ class SparkEngine:
 
     def _by_frame(self, plan: Plan, chunks: Sequence[Chunk], sink: Sink) -> list[Outcome]:
         """Write the chunks with Spark's Kafka source."""
-        settings = read_settings(plan.settings, sink.bad_record)
+        settings = read_settings(plan.settings, sink.job.bad_record)
         frame = chunks_frame(session(plan.archive), chunks, settings, self._kafka)
         written = frame.mapInArrow(sink.write_frame, "task int, result binary")
         rows = written.collect()

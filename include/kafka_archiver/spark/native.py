@@ -28,7 +28,7 @@ def write_natively(
     :param chunks: without offsets that the log has lost.
     :param properties: librdkafka's client properties.
     """
-    settings = read_settings(sink.plan.settings, sink.bad_record)
+    settings = read_settings(sink.plan.settings, sink.job.bad_record)
 
     def write(task: Iterable[list[Chunk]]) -> list[bytes]:
         [some] = task

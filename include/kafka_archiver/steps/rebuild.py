@@ -18,6 +18,7 @@ from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.steps.clocks import moment
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.line import Line, append, read_line, tidy
+from kafka_archiver.steps.plan.schemas import freeze
 from kafka_archiver.steps.plan.survey import TRIES
 from kafka_archiver.steps.work import Work, work
 
@@ -96,7 +97,7 @@ def counting(context: Context, line: Line, run: str) -> tuple[Plan, bool]:
 
 def _plan(context: Context, run: str, keep: bool, own: Sequence[str]) -> Plan:
     """A new plan at the end of the line, or the plan of a rebuild that was begun already."""
-    settings = resolve(context.archive.settings)
+    settings = resolve(context.archive.settings, context.archive.has_columns)
     for _ in range(TRIES):
         line = read_line(context)
         begun = _begun(line, run, settings, keep)
@@ -106,6 +107,8 @@ def _plan(context: Context, run: str, keep: bool, own: Sequence[str]) -> Plan:
             return begun
         old, final = counting(context, line, run)
         now = moment(context)
+        partitions = _as_they_are(context, line.expected(context.ledger), old, final)
+        frozen = freeze(context, settings, partitions, old.schemas)
         made = Plan(
             archive=old.archive,
             number=line.last + 1,
@@ -122,8 +125,10 @@ def _plan(context: Context, run: str, keep: bool, own: Sequence[str]) -> Plan:
             group=old.group,
             settings=settings,
             policies=context.archive.policies.model_dump(),
-            partitions=_as_they_are(context, line.expected(context.ledger), old, final),
+            schemas=frozen.schemas,
+            partitions=partitions,
         )
+        frozen.store(context.ledger)
         if append(context, line, made):
             # Any process that reads the line does the same. A rebuild cannot take over a run that became final first.
             if tidy(context, read_line(context), [*own, made.run]).outcome_of(made.run) is not None:

@@ -10,9 +10,11 @@ import pyarrow as pa
 
 from kafka_archiver.columns import column
 from kafka_archiver.errors import IntegrityError
+from kafka_archiver.formats.base import is_typed
 from kafka_archiver.gaps import count, pack
 from kafka_archiver.layouts.registry import layout_of
 from kafka_archiver.manifest import ChunkAccount, Witness
+from kafka_archiver.pipeline.decode import columns_of, decodings
 from kafka_archiver.pipeline.runner import Runner
 from kafka_archiver.pipeline.stages import stages_of
 from kafka_archiver.plan import Chunk
@@ -43,12 +45,15 @@ def write_chunk(
     """
     started = time.monotonic()
     tally = OffsetTally(chunk)
-    runner = Runner(stages_of(job.settings))
+    decoded = decodings(job.settings, chunk.topic, job.decoded, job.schemas)
+    runner = Runner(stages_of(job.settings, decoded))
+    schema = columns_of(job.settings, decoded)
+    opener = archived(chunk, job, schema if is_typed(schema) else None)
     last: pa.RecordBatch | None = None
     with (
         working_directory(limits.spill_directory) as directory,
         Sender(store, limits.upload_threads) as sender,
-        closing(ChunkObjects(chunk, job.settings, limits, sender, directory, archived(chunk, job))) as filed,
+        closing(ChunkObjects(chunk, job.settings, limits, sender, directory, opener)) as filed,
         closing(BadRecords(chunk, job, limits, sender, directory)) as bad_records,
     ):
 

@@ -37,7 +37,7 @@ def repair(args: Namespace) -> Answer:
     if not args.yes and not agreed(f"{lost}Repair archive {archive.archive}: {_counts(repairs)}?"):
         return _answer(archive.archive, rows, False, failures)
     for key in repairs.restored:
-        restore(context.ledger, key)
+        restore(context.ledger, key, context.registry)
     if repairs.derived:
         derive(context.ledger)
     for run, entries in repairs.sidecars.items():

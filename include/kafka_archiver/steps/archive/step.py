@@ -10,7 +10,7 @@ from kafka_archiver.errors import ArchiverError, PermanentError, PolicyError, Tr
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import Manifest
-from kafka_archiver.plan import ENCODING, BadRecord, Chunk, Plan
+from kafka_archiver.plan import ENCODING, Chunk, Plan
 from kafka_archiver.ranges import Range
 from kafka_archiver.steps.archive.finish import as_intended, finish
 from kafka_archiver.steps.archive.logs import Logs, read_logs
@@ -18,7 +18,7 @@ from kafka_archiver.steps.archive.policies import ReadPolicies
 from kafka_archiver.steps.archive.results import require_all
 from kafka_archiver.store import Store
 from kafka_archiver.writer.commit import abort
-from kafka_archiver.writer.result import ChunkResult
+from kafka_archiver.writer.result import ChunkResult, WriteJob
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 class Engine(Protocol):
     """Writes chunks, somewhere; see :class:`kafka_archiver.spark.engine.SparkEngine`."""
 
-    def write(self, plan: Plan, chunks: Sequence[Chunk], bad_record: BadRecord) -> list[ChunkResult]:
+    def write(self, plan: Plan, chunks: Sequence[Chunk], job: WriteJob) -> list[ChunkResult]:
         """Write the chunks' objects. They stay invisible until their uploads are completed."""
 
 
@@ -96,8 +96,9 @@ class ArchiveStep:
         raise PermanentError(f"run {run} of archive {self.ledger.archive} has no plan; run the task `plan` first")
 
     def _write(self, plan: Plan, chunks: Sequence[Chunk], policies: ReadPolicies) -> list[ChunkResult]:
+        job = WriteJob.of(plan, policies.bad_record, self.ledger.schemas(plan.fingerprints))
         try:
-            return self.engine.write(plan, chunks, policies.bad_record)
+            return self.engine.write(plan, chunks, job)
         except PermanentError as error:
             # Two ways on: the same plan, or, because a plan never changes its settings, a new one.
             then = f"{go_on(plan.archive, plan.run)}; with other settings: {plan_anew(plan.archive, plan.run)}"

@@ -62,7 +62,7 @@ def find(context: Context, report: Report, given_up: Collection[str] = ()) -> Re
     """
     unreadable = [f.where for f in report.findings if f.kind == "unreadable" and _is_derived(f.where)]
     derived = (*(f.where for f in report.findings if f.kind in _DERIVED), *unreadable)
-    others = Others(context.ledger)
+    others = Others(context.ledger, context.registry)
     restored = tuple(key for key in dict.fromkeys(f.where for f in report.damage) if others.give(key) is not None)
     unsound = _unsound(report, unreadable)
     mended = {*derived, *restored}
@@ -169,7 +169,7 @@ def _unfinishable(context: Context, line: Line) -> Iterable[tuple[str, str]]:
             yield plan.run, f"planned for encoding {plan.settings.encoding}, this release writes {ENCODING}"
             continue
         try:
-            resolve(plan.settings)
+            resolve(plan.settings, plan.has_columns)
         except ConfigError as error:
             yield plan.run, str(error)
 

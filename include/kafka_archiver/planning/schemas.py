@@ -1,0 +1,64 @@
+"""Which schemas a plan names: those that records may be written with, and the one that the run writes. Pure."""
+
+from collections.abc import Sequence
+
+from kafka_archiver.errors import PermanentError
+from kafka_archiver.plan import Evolution, Writer
+from kafka_archiver.schemas import Schema, Version
+
+
+def writers(
+    versions: Sequence[Version], evolution: Evolution, given: Schema | None, checks: bool
+) -> tuple[Writer, ...]:
+    """The schemas of one subject's versions, one for each id.
+
+    The run writes all of them as one schema: the given one; else, as Confluent's sink connectors, the oldest version
+    for FORWARD, and the latest for BACKWARD and FULL. NONE is like BACKWARD in this release. Deleted versions are
+    written as another one, unless all are deleted.
+
+    :param versions: at least one, oldest first.
+    :param given: the schema of the YAML.
+    :param checks: the bytes are stored as they are, so each schema is written as itself.
+    """
+    there = [version for version in versions if not version.deleted] or versions
+    chosen = given or (there[0] if evolution == "FORWARD" else there[-1]).schema
+    target = chosen.fingerprint
+    by_id = {version.id: version for version in versions}
+    return tuple(
+        Writer(
+            id=version.id,
+            subject=version.subject,
+            version=version.number,
+            fingerprint=(own := version.schema.fingerprint),
+            written_as=own if checks and not given else target,
+        )
+        for version in by_id.values()
+    )
+
+
+def alone(given: Schema) -> tuple[Writer, ...]:
+    """The schema of bytes without a frame."""
+    return (Writer(fingerprint=given.fingerprint, written_as=given.fingerprint),)
+
+
+def merged(found: Sequence[Writer], before: Sequence[Writer]) -> tuple[Writer, ...]:
+    """The schemas of a further plan of the same records: also those that the registry has lost since the first plan.
+
+    :param found: those that the registry has now. :param before: those of the first plan.
+    """
+    known = {writer.id for writer in found}
+    target = {writer.subject: writer.written_as for writer in found}
+    lost = [writer for writer in before if writer.id not in known]
+    return (
+        *found,
+        *(w.model_copy(update={"written_as": target.get(w.subject, w.written_as)}) for w in lost),
+    )
+
+
+def no_subject(subject: str, topic: str, column: str, url: str) -> PermanentError:
+    """The error for a subject without versions."""
+    return PermanentError(
+        f"the schema registry at {url} has no subject {subject}, which has the schemas of the {column}s of topic "
+        f"{topic} by `source.{column}.subject`: nothing was planned. Register the schema, or name the right strategy, "
+        "`subjects` or registry"
+    )

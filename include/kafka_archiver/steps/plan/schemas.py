@@ -1,0 +1,153 @@
+"""The schemas of a plan: asked from the registry, or given by the YAML, and stored before the plan names them."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from kafka_archiver.config import Archive
+from kafka_archiver.config.decoding import Decoding
+from kafka_archiver.ledger import Ledger
+from kafka_archiver.plan import PartitionPlan, Settings, TopicSchemas, Writer
+from kafka_archiver.planning.schemas import alone, merged, no_subject, writers
+from kafka_archiver.schemas import Schema
+from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.plan.sample import sample
+
+if TYPE_CHECKING:
+    # Not at runtime: it loads the HTTP client.
+    from kafka_archiver.decode.registry import Registry
+
+
+class Frozen(NamedTuple):
+    """The schemas of a plan, and their texts by fingerprint."""
+
+    schemas: tuple[TopicSchemas, ...] = ()
+    texts: Mapping[str, Schema] = {}
+
+    def store(self, ledger: Ledger) -> None:
+        """Store the texts. Before the plan: what a plan names can be read by anybody."""
+        for schema in self.texts.values():
+            ledger.keep_schema(schema)
+
+
+def freeze(
+    context: Context,
+    settings: Settings,
+    partitions: Iterable[PartitionPlan],
+    before: Sequence[TopicSchemas] = (),
+) -> Frozen:
+    """The schemas that the records of a plan may be written with.
+
+    Call it after the high watermarks were read: a producer registers a schema before its first record, so every record
+    of the plan has a schema that the registry knows now.
+
+    :param partitions: of the plan. Topics that are not read need no schemas.
+    :param before: the schemas of the plan that this one repeats.
+    :raises TransientError: the registry does not answer.
+    :raises PermanentError: the registry does not have the schemas.
+    :raises ConfigError: a schema cannot be decoded.
+    """
+    decoded = {c: decoding for c, decoding in context.archive.source.decoded.items() if decoding.has_schema()}
+    read = [partition for partition in partitions if partition.ranges] if decoded else []
+    if not read:
+        return Frozen()
+    # Imported late, because it loads Arrow, which Airflow need not load to parse a DAG.
+    from kafka_archiver.pipeline.decode import columns_of, decodings
+
+    topics = sorted({partition.topic for partition in read})
+    sources = _Sources(context, settings, read, {(s.topic, s.column): s.writers for s in before})
+    found = tuple(sources.of(topic, c, decoding) for topic in topics for c, decoding in decoded.items())
+    for topic in topics:
+        # Before the plan is made: a plan that cannot be carried out would stay.
+        columns_of(settings, decodings(settings, topic, found, sources.texts))
+    return Frozen(found, sources.texts)
+
+
+def infer(values: Iterable[bytes]) -> Schema:
+    """The schema of JSON documents."""
+    from kafka_archiver.decode.json_text import infer
+
+    return infer.infer(values)
+
+
+def complete(given: Schema) -> Schema:
+    """The schema that the YAML gives, of a list of columns too.
+
+    :raises ConfigError: it is a list of other things.
+    """
+    from kafka_archiver.decode.json_text.columns import from_columns
+
+    columns = json.loads(given.text) if given.kind == "JSON" else None
+    return from_columns(columns) if isinstance(columns, list) else given
+
+
+def require_readable(archive: Archive) -> None:
+    """Check that the decoders can read the schemas that the YAML gives.
+
+    :raises ConfigError: a decoder cannot.
+    """
+    from kafka_archiver.decode.decoders import decoder
+
+    for column, decoding in archive.source.decoded.items():
+        if given := decoding.given:
+            decoder(decoding.decode, schema=complete(given), writers={}, framed=False, column=column)
+
+
+class _Sources:
+    """Where schemas come from. `texts`: those that were found, by fingerprint."""
+
+    def __init__(
+        self,
+        context: Context,
+        settings: Settings,
+        partitions: Sequence[PartitionPlan],
+        before: Mapping[tuple[str, str], tuple[Writer, ...]],
+    ) -> None:
+        self._context, self._settings, self._partitions, self._before = context, settings, partitions, before
+        self._registry: Registry | None = None
+        self.texts: dict[str, Schema] = {}
+
+    def of(self, topic: str, column: Literal["key", "value"], decoding: Decoding) -> TopicSchemas:
+        """The schemas of a topic's keys or values."""
+        framed = decoding.is_framed(self._context.archive.source.registry is not None)
+        if given := self._given(topic, column, decoding):
+            self._keep(given)
+        if framed:
+            before = self._before.get((topic, column), ())
+            found = list(self._registered(topic, column, decoding, before))
+        else:
+            assert given, "the YAML was checked"
+            found = list(alone(given))
+        return TopicSchemas(topic=topic, column=column, framed=framed, writers=tuple(found))
+
+    def _given(self, topic: str, column: str, decoding: Decoding) -> Schema | None:
+        """The schema that the YAML gives, or that the topic's records have."""
+        if decoding.infers:
+            own = [partition for partition in self._partitions if partition.topic == topic]
+            return infer(sample(self._context, self._settings, own, column))
+        return decoding.given and complete(decoding.given)
+
+    def _registered(self, topic: str, column: str, decoding: Decoding, before: tuple[Writer, ...]) -> Iterator[Writer]:
+        if self._registry is None:
+            assert self._context.registry, "the YAML was checked"
+            self._registry = self._context.registry()
+        checks = self._settings.content == "record"
+        known: dict[int | None, Writer] = {}
+        for subject in decoding.subjects_of(topic, column):
+            versions = self._registry.versions(subject)
+            if not versions and not any(writer.subject == subject for writer in before):
+                raise no_subject(subject, topic, column, self._registry.url)
+            for version in versions:
+                self._keep(version.schema)
+            if versions:
+                given = decoding.given and complete(decoding.given)
+                of_subject = writers(versions, self._settings.schema_evolution, given, checks)
+                known = {**{writer.id: writer for writer in of_subject}, **known}
+        for writer in merged(tuple(known.values()), before):
+            for fingerprint in (writer.fingerprint, writer.written_as):
+                if fingerprint not in self.texts:
+                    self.texts |= self._context.ledger.schemas([fingerprint])
+            yield writer
+
+    def _keep(self, schema: Schema) -> None:
+        self.texts[schema.fingerprint] = schema
