@@ -289,6 +289,17 @@ def test_a_schema_with_references() -> None:
     assert found.column.to_pylist() == [{"a": {"n": 1}, "b": {"n": 2}}]
 
 
+@pytest.mark.parametrize("digits", [4, 18, 19, 20, 38, 60])
+def test_decimals_with_too_many_digits_are_refused(digits: int) -> None:
+    schema = {"type": "bytes", "logicalType": "decimal", "precision": digits, "scale": 1}
+    most, width = 10**digits - 1, (10**digits).bit_length() // 8 + 1
+    numbers = [most, -most, most + 1, -most - 1, 0]
+    column, reasons = decoded(schema, [encode("bytes", n.to_bytes(width, signed=True)) for n in numbers])
+    assert column.to_pylist() == [Decimal(f"{most}e-1"), Decimal(f"-{most}e-1"), None, None, 0]
+    assert set(reasons) == {2, 3}
+    assert f"a decimal has {digits + 1} digits, expected at most {digits}" in reasons[2]
+
+
 def test_frames() -> None:
     decoder = avro_decoder(avro("long"), {1: avro("int"), 2: avro("string")}, True, "value")
     rows = [b"\0\0\0\0\1\2", b"\0\0\0\0\2\2a", b"\0\0\0\0\3\2", b"\1\0\0\0\1\2", b"\0\0\0\0", None, b"\4"]

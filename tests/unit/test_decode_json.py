@@ -97,6 +97,15 @@ def test_what_a_column_takes(column: Any, text: str, expected: Any) -> None:
 
 
 NUMBERS = st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False)
+
+
+def test_what_is_not_utf8_is_refused_also_beside_the_columns() -> None:
+    found = from_columns([{"name": "a", "type": "string"}])
+    values, reasons = decoded(found, [b'{"a": "x"}', b'{"a": "x", "b": "\xff"}', b'{"a": "\xff"}'])
+    assert values.to_pylist() == [{"a": "x"}, None, None]
+    assert reasons == dict.fromkeys([1, 2], "the bytes are not UTF-8")
+
+
 VALUES = st.recursive(
     st.none() | st.booleans() | NUMBERS | st.text(),
     lambda v: st.lists(v, max_size=4) | st.dictionaries(st.text(max_size=4), v, max_size=4),
