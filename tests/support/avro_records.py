@@ -4,8 +4,11 @@ import io
 import json
 import re
 from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import Any
 from urllib.parse import unquote
+from uuid import UUID
 
 import fastavro
 import httpx
@@ -16,6 +19,43 @@ from kafka_archiver.decode.base import Decoded
 from kafka_archiver.decode.registry import Registry
 from kafka_archiver.decode.wire import schema_id
 from kafka_archiver.schemas import Schema
+
+# Logical types, nested ones and one of each kind of column.
+ORDER = {
+    "type": "record",
+    "name": "shop.Order",
+    "doc": "An order",
+    "fields": [
+        {"name": "id", "type": {"type": "string", "logicalType": "uuid"}},
+        {"name": "price", "type": {"type": "bytes", "logicalType": "decimal", "precision": 10, "scale": 2}},
+        {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}, "doc": "When it came"},
+        {"name": "day", "type": {"type": "int", "logicalType": "date"}},
+        {"name": "state", "type": {"type": "enum", "name": "State", "symbols": ["NEW", "PAID"]}},
+        {"name": "note", "type": ["null", "string"], "default": None},
+        {"name": "labels", "type": {"type": "map", "values": "long"}},
+        {
+            "name": "items",
+            "type": {
+                "type": "array",
+                "items": {"type": "record", "name": "Item", "fields": [{"name": "sku", "type": "string"}]},
+            },
+        },
+    ],
+}
+
+
+def order(n: int) -> dict[str, Any]:
+    """A datum of `ORDER`."""
+    return {
+        "id": UUID(int=n),
+        "price": Decimal(n * 100 - 50) / 100,
+        "at": datetime(2026, 11, 22, 12, 0, n, tzinfo=UTC),
+        "day": date(2026, 11, 22),
+        "state": "PAID" if n % 2 else "NEW",
+        "note": f"note, {n}" if n % 2 else None,
+        "labels": {"n": n},
+        "items": [{"sku": f"s{n}"}] * n,
+    }
 
 
 def record(name: str, *fields: str, **defaults: Any) -> dict[str, Any]:

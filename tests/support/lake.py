@@ -118,8 +118,7 @@ class Lake:
 
     def write(self, plan: Plan, chunks: Sequence[Chunk], job: WriteJob) -> list[ChunkResult]:
         """Write the chunks: this object is the job's engine."""
-        settings = plan.settings
-        columns = VALUE.names if settings.content == "value" and job.bad_record != "dead_letter" else COLUMNS
+        columns = COLUMNS if plan.settings.whole_records or job.bad_record == "dead_letter" else VALUE.names
         found = []
         for chunk in chunks:
             there = [n for n in range(chunk.start, chunk.end) if (chunk.name, n) not in self.absent]

@@ -18,6 +18,8 @@ from confluent_kafka.schema_registry.protobuf import ProtobufSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
+from tests.support.avro_records import ORDER, order
+
 STRATEGIES = {
     "topic": topic_subject_name_strategy,
     "record": record_subject_name_strategy,
@@ -46,6 +48,12 @@ def avro(url: str, topic: str, strategy: str = "topic", *more: str) -> Producer:
     conf = {"subject.name.strategy": STRATEGIES[strategy]}
     serializer = AvroSerializer(client, Text(text, "AVRO", imports), conf=conf)
     return Producer("avro", "x.Order", _of(serializer, topic, lambda n: {"n": n, "part": {"n": n}}))
+
+
+def orders(url: str, topic: str) -> Producer:
+    """Records of the schema `ORDER`."""
+    serializer = AvroSerializer(SchemaRegistryClient({"url": url}), json.dumps(ORDER))
+    return Producer("avro", "shop.Order", _of(serializer, topic, order))
 
 
 def json_schema(url: str, topic: str, strategy: str = "topic") -> Producer:

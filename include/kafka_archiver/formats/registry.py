@@ -73,10 +73,10 @@ def resolve(settings: Settings, decoded: bool = False) -> Settings:
     codec = settings.codec or found.default_codec
     if codec not in found.extensions:
         raise ConfigError(f"store.codec: format {name} has {_one_of(found.extensions)}, found {codec!r}")
-    contents = found.contents | found.typed if decoded else found.contents
+    # Bytes that are stored as they are may be decoded too: that checks them.
+    contents = found.typed | (found.contents - {"value"}) if decoded else found.contents
     if settings.content not in contents:
-        advice = "; set `source.value.decode` to store columns" if settings.content in found.typed else ""
-        raise ConfigError(f"store.content: format {name} has {_one_of(contents)}, found {settings.content!r}{advice}")
+        raise ConfigError(_no_content(found, settings.content, contents))
     if settings.metadata and not (decoded and settings.content == "value"):
         raise ConfigError(
             "store.metadata: it adds columns to a decoded value; set `source.value.decode` and `store.content: value`, "
@@ -88,6 +88,17 @@ def resolve(settings: Settings, decoded: bool = False) -> Settings:
 def extension_of(settings: Settings) -> str:
     """The file extension of a plan's objects: the format's option `extension`, if it has one, then the codec's."""
     return f"{settings.options.get('extension', '')}{get_format(settings.format).extensions[settings.codec]}"
+
+
+def _no_content(found: Format, content: str, contents: Iterable[str]) -> str:
+    if content in found.contents:
+        others = _one_of(other for other in names() if content in get_format(other).typed)
+        return (
+            f"store.format: {found.name} stores values as they are, found values that are decoded to columns; choose "
+            f"{others}, or `source.value.decode: bytes`, or json without a schema"
+        )
+    advice = "; set `source.value.decode` to store columns" if content in found.typed else ""
+    return f"store.content: format {found.name} has {_one_of(contents)}, found {content!r}{advice}"
 
 
 def _options(found: Format, settings: Settings) -> dict[str, JsonValue]:

@@ -1,0 +1,155 @@
+"""Avro records behind a registry become objects of decoded values, which others read with the right types."""
+
+import csv
+import gzip
+import io
+import json
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import duckdb
+import fastavro
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kafka_archiver.config import Archive
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.steps.plan import plan
+from kafka_archiver.store.memory import MemoryStore
+from tests.support.avro_records import ORDER, LocalRegistry, framed, order
+from tests.support.lake import FIRST, Lake, hour
+
+pytestmark = pytest.mark.contract
+P0 = TopicPartition("orders", 0)
+METADATA = ["partition", "offset", "timestamp", "key", "headers"]
+SHAPES: dict[str, dict[str, Any]] = {
+    "value": {"content": "value", "metadata": METADATA, "metadata_prefix": "_"},
+    "both": {"content": "both", "metadata_prefix": "_"},
+}
+RAW = [framed(100, ORDER, order(n)) for n in range(3)]
+
+
+def lake_of(shape: str, format_: str, **more: Any) -> Lake:
+    """Three orders, a null and a value that is none."""
+    registry = LocalRegistry()
+    assert registry.register("orders-value", ORDER) == 100
+    settings = {**SHAPES[shape], "format": format_, "chunk_records": 10, **more}
+    lake = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(0, 5)}, {"content": "record", "chunk_records": 10})
+    for offset, value in enumerate([*RAW, None, RAW[0][:-1]]):
+        lake.odd[P0, offset] = {
+            "value": value,
+            "timestamp": int(FIRST.timestamp()) * 1000,
+            "headers": (("h", b"\xff"),),
+        }
+    given = lake.archive.model_dump()
+    source = {"topics": ["orders"], "settle": 0, "registry": "r", "value": {"decode": "avro"}}
+    given |= {"source": source, "store": {"url": "memory://unused", **settings}}
+    lake.configure(Archive.model_validate({**given, "policies": {"bad_record": "dead_letter"}}))
+    lake.context = replace(lake.context, registry=registry.open)
+    return lake
+
+
+def parquet(data: bytes) -> list[dict[str, Any]]:
+    return pq.read_table(io.BytesIO(data)).to_pylist(maps_as_pydicts="strict")
+
+
+def avro(data: bytes) -> list[dict[str, Any]]:
+    return list(fastavro.reader(io.BytesIO(data)))  # type: ignore[arg-type]
+
+
+def jsonl(data: bytes) -> list[dict[str, Any]]:
+    return [orjson.loads(line) for line in gzip.decompress(data).splitlines()]
+
+
+def rows_of_csv(data: bytes) -> list[dict[str, Any]]:
+    return list(csv.DictReader(io.StringIO(gzip.decompress(data).decode(), newline="")))
+
+
+READERS: dict[str, Callable[[bytes], list[dict[str, Any]]]] = {
+    "parquet": parquet, "avro": avro, "jsonl": jsonl, "csv": rows_of_csv,
+}  # fmt: skip
+
+
+def spelt(value: Any) -> Any:
+    """A value as JSON lines have it."""
+    return {"price": f"{value['price']:.2f}", "at": f"{value['at']:%Y-%m-%dT%H:%M:%S.000Z}"} | {
+        name: str(found) if name in ("id", "day") else found
+        for name, found in value.items()
+        if name not in ("price", "at")
+    }
+
+
+def cells(value: dict[str, Any]) -> dict[str, str]:
+    """A value as CSV has it."""
+    found = {name: "" if cell is None else cell for name, cell in spelt(value).items()}
+    found["at"] = found["at"].replace("T", " ")
+    return {
+        name: cell if isinstance(cell, str) else json.dumps(cell, separators=(",", ":")) for name, cell in found.items()
+    }
+
+
+EXPECTED: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "parquet": dict, "avro": dict, "jsonl": spelt, "csv": cells,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("format_", READERS)
+def test_decoded_values_are_what_others_read(format_: str, shape: str) -> None:
+    lake = lake_of(shape, format_)
+    run = lake.run(1)
+    assert lake.manifest(run).account == lake.manifest(run).account | {"archived": 4, "dead_lettered": 1}
+    letter, key = lake.stored()
+    data = lake.store.get(key) or b""
+    *orders, nothing = READERS[format_](data)
+    expected = [EXPECTED[format_](order(n)) for n in range(3)]
+    assert [{name: row[name] for name in order(0)} for row in orders] == expected
+    empty = "" if format_ == "csv" else None
+    assert {nothing[name] for name in order(0)} == {empty}
+    assert [int(row["_offset"]) for row in [*orders, nothing]] == [0, 1, 2, 3]
+    kafkas = [name for name in nothing if name.startswith("_")]
+    names = METADATA if shape == "value" else ["topic", "partition", "offset", "timestamp", "timestamp_type", "key"]
+    assert kafkas[: len(names)] == [f"_{name}" for name in names]
+    if shape == "both" and format_ in ("parquet", "avro"):
+        assert [row["_value"] for row in [*orders, nothing]] == [*RAW, None]
+    # The dead letter has the bytes of the record.
+    [kept] = jsonl(lake.store.get(letter) or b"")
+    assert kept["offset"] == 4
+    assert not lake.audit(deep=True).findings
+    before = {stored: lake.store.get(stored) for stored in lake.stored()}
+    lake.run(1)
+    assert {stored: lake.store.get(stored) for stored in lake.stored()} == before
+
+
+def test_duckdb_and_pyarrow_see_the_types_of_the_schema(tmp_path: Any) -> None:
+    lake = lake_of("both", "parquet")
+    lake.run(1)
+    path = tmp_path / "orders.parquet"
+    path.write_bytes(lake.store.get(lake.stored()[1]) or b"")
+    table = duckdb.sql(f"from '{path}'")
+    types = dict(zip(table.columns, map(str, table.types), strict=True))
+    assert {name: types[name] for name in (*order(0), "_offset", "_timestamp", "_value")} == {
+        "id": "UUID", "price": "DECIMAL(10,2)", "at": "TIMESTAMP WITH TIME ZONE", "day": "DATE", "state": "VARCHAR",
+        "note": "VARCHAR", "labels": "MAP(VARCHAR, BIGINT)", "items": "STRUCT(sku VARCHAR)[]", "_offset": "BIGINT",
+        "_timestamp": "TIMESTAMP WITH TIME ZONE", "_value": "BLOB",
+    }  # fmt: skip
+    assert duckdb.sql(f"select sum(price)::text from '{path}' where state = 'NEW'").fetchall() == [("1.00",)]
+    schema = pq.read_schema(path)
+    assert schema.field("at").type == pa.timestamp("ms", "UTC")
+    assert (schema.field("id").type, schema.field("price").type) == (pa.uuid(), pa.decimal128(10, 2))
+
+
+@pytest.mark.parametrize("format_", ["text", "bytes", "block_gzip"])
+def test_a_format_without_columns_is_refused_before_anything_is_planned(format_: str) -> None:
+    lake = lake_of("value", format_)
+    with pytest.raises(ConfigError, match=rf"store\.format: {format_} stores values as they are.*avro \| csv \| jsonl"):
+        plan(lake.context, hour(1), "scheduled")
+    mak = lake_of("value", "mak")
+    with pytest.raises(ConfigError, match="store.content: format mak has record, found 'value'"):
+        plan(mak.context, hour(1), "scheduled")
+    assert lake.ledger.planned(1) is None
