@@ -20,11 +20,11 @@ def read_records(source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
 
     :raises IntegrityError: `source` is not made of complete lines of such records.
     """
-    for lines in _whole_lines(decompressed(target.settings.codec, source), target.key):
+    for lines in whole_lines(decompressed(target.settings.codec, source), target.key):
         yield _READERS[target.settings.content](lines)
 
 
-def _whole_lines(pieces: Iterator[bytes], name: str) -> Iterator[bytes]:
+def whole_lines(pieces: Iterator[bytes], name: str) -> Iterator[bytes]:
     """The same bytes in pieces that end with a newline."""
     held: list[bytes] = []
     for piece in pieces:
