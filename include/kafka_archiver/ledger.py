@@ -23,6 +23,7 @@ from kafka_archiver.keys import (
     schema_document,
     split_hour_document,
     split_line_document,
+    split_object_key,
     split_run,
     split_run_document,
 )
@@ -196,10 +197,18 @@ class Ledger:
         return self.plan(self.last_committed(interval) or interval)
 
     def written_as(self, plan: Plan) -> Plan:
-        """The plan that a run's objects were written by: for a repair, the plan of the repaired run."""
+        """The plan whose objects a run's attempts write: for a repair, the plan of the repaired run."""
         while plan.origin == "repair":
             plan = self.plan(plan.supersedes or "") or self._gone(self._run_key(plan.supersedes or "", "plan"))
         return plan
+
+    def writer_of(self, plan: Plan, key: str) -> Plan:
+        """The plan that wrote an object of a run's manifest: the revision that the object's name has."""
+        place = split_object_key(key)
+        if place is None or place.revision == plan.revision:
+            return plan
+        run = run_name(plan.interval.id, place.revision)
+        return self.plan(run) or self._gone(self._run_key(run, "plan"))
 
     def superseded_by(self, run: str) -> str | None:
         """The revision that is committed in place of a run; None when the run itself counts."""

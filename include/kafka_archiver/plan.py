@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, JsonValue
 from kafka_archiver.documents import Document, UtcTime, Value
 from kafka_archiver.gaps import OffsetRange
 from kafka_archiver.intervals import Interval
-from kafka_archiver.keys import Place, run_name
+from kafka_archiver.keys import Place, run_name, split_object_key
 from kafka_archiver.ranges import Range, TopicPartition, overlaps
 
 Offset = Annotated[int, Field(ge=0)]
@@ -176,6 +176,15 @@ class PartitionPlan(Value):
         return sum(r.size for r in self.offset_ranges)
 
 
+class DeadLetters(Value):
+    """One object of dead letters, as a manifest has it."""
+
+    key: str
+    rows: Annotated[int, Field(gt=0)]
+    bytes: Annotated[int, Field(gt=0)]
+    checksum: str
+
+
 def _resolved(settings: Settings) -> Settings:
     if not settings.codec:
         raise ValueError("expected a codec; formats.resolve adds it")
@@ -201,7 +210,9 @@ class Plan(Document):
     A rebuild is a further revision of a run: the same offsets under new keys, with settings of its own. Once committed
     it `supersedes` the run, whose objects are then removed, or kept (`keep_superseded`). If that run was not final yet,
     the rebuild `takes_over`: no other run has its offsets. A repair is a revision that reads nothing: it keeps the
-    objects of the run that it supersedes, except `lost_objects`, which cannot be recovered.
+    objects of the run that it supersedes, except `lost_objects`, which cannot be recovered. A replay of dead letters
+    (origin `dead_letters`) keeps them too, except `letters`: it reads these objects instead of Kafka, and archives
+    their records with settings of its own.
     `max_disorder_ms`: what a backfill assumes about the order of times, to prove its hours alone.
     `schemas`: those of each topic that is read, if its keys or values are decoded with a schema.
     """
@@ -216,7 +227,9 @@ class Plan(Document):
     keep_superseded: bool = False
     takes_over: bool = False
     lost_objects: tuple[str, ...] = ()
-    origin: Literal["scheduled", "backfill", "rebuild", "repair"]
+    # Only of a replay of dead letters.
+    letters: tuple[DeadLetters, ...] = Field(default=(), exclude_if=lambda letters: not letters)
+    origin: Literal["scheduled", "backfill", "rebuild", "repair", "dead_letters"]
     max_disorder_ms: Annotated[int, Field(gt=0)] | None = None
     planned_at: UtcTime
     at_latest: UtcTime | None = None
@@ -238,8 +251,13 @@ class Plan(Document):
         return sum(p.count for p in self.partitions)
 
     @property
+    def keeps(self) -> bool:
+        """Whether its manifest has objects of the run that it supersedes."""
+        return self.origin in ("repair", "dead_letters")
+
+    @property
     def moves_group(self) -> bool:
-        """Whether its commit moves the consumer group (never for a backfill, a rebuild or a repair)."""
+        """Whether its commit moves the consumer group (only that of a scheduled run does)."""
         return self.origin == "scheduled"
 
     @property
@@ -272,6 +290,15 @@ class Plan(Document):
                         return _chunk(partition, Range(start, min(start + length, whole.end)))
         return None
 
+    def letters_of(self, chunk: Chunk) -> tuple[DeadLetters, ...]:
+        """The objects with the dead letters of a chunk."""
+        return tuple(item for item in self.letters if _start(item.key) == (chunk.name, chunk.start))
+
+    def chunks_of_letters(self) -> list[Chunk]:
+        """The chunks that have dead letters to read, in partition and offset order."""
+        starts = {_start(item.key) for item in self.letters}
+        return [chunk for chunk in self.chunks() if (chunk.name, chunk.start) in starts]
+
     def places(self) -> frozenset[Place]:
         """The places in the names of its objects, including dead-lettered ones."""
         return frozenset(Place(c.topic, c.partition, c.start, c.generation, self.revision) for c in self.chunks())
@@ -281,6 +308,12 @@ class Plan(Document):
         for partition in self.partitions:
             for gone in partition.lost:
                 yield _chunk(partition, Range(*gone))
+
+
+def _start(key: str) -> tuple[TopicPartition, int] | None:
+    """The partition and the first offset of the chunk in an object's name."""
+    place = split_object_key(key)
+    return (TopicPartition(place.topic, place.partition), place.start) if place else None
 
 
 def _chunk(partition: PartitionPlan, part: Range) -> Chunk:

@@ -16,6 +16,7 @@ from kafka_archiver.plan import Chunk, Plan, Settings
 from kafka_archiver.store import Store
 from kafka_archiver.writer.chunk import write_chunk
 from kafka_archiver.writer.commit import abort
+from kafka_archiver.writer.letters import read_letters
 from kafka_archiver.writer.result import ChunkResult, Limits, WriteJob
 
 Answer = TypeVar("Answer")
@@ -119,7 +120,9 @@ class WatchedEngine:
             for chunk in chunks:
                 whole = plan.chunk_of(chunk.name, chunk.start)
                 assert whole is not None
-                results.append(write_chunk(whole, self._batches(chunk, settings), job, self.store, self.limits))
+                letters = plan.letters_of(chunk)
+                batches = read_letters(self.store, chunk, letters) if letters else self._batches(chunk, settings)
+                results.append(write_chunk(whole, batches, job, self.store, self.limits))
         except Exception:
             abort(results, self.store)
             raise

@@ -27,11 +27,13 @@ from kafka_archiver.steps.backlog import archive_runs
 from kafka_archiver.steps.close_hours import close_hours
 from kafka_archiver.steps.commit import commit
 from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.dead_letters import Hours, replay_letters
 from kafka_archiver.steps.plan import Origin, Work, plan
 from kafka_archiver.steps.rebuild import rebuild_run
 from kafka_archiver.steps.verify import verify
 from kafka_archiver.store import Store
 from kafka_archiver.writer.chunk import write_chunk
+from kafka_archiver.writer.letters import read_letters
 from kafka_archiver.writer.result import ChunkResult, Limits, WriteJob
 from tests.support.brokers import Brokers
 from tests.support.chunks import Row, batch
@@ -95,6 +97,13 @@ class Lake:
         self.finish(work, until)
         return work.runs[-1]
 
+    def replay(self, wanted: list[str] | Hours | None = None, until: str = "settled") -> str:
+        """Replay dead letters, up to a state. Returns the revision's name."""
+        self._later(FIRST)
+        work = replay_letters(self.context, wanted)
+        self.finish(work, until)
+        return work.runs[-1]
+
     def _later(self, moment: datetime) -> None:
         """Set the time to that moment, or a later one: time does not go back."""
         self.now = max(moment, self.now + timedelta(minutes=5))
@@ -121,6 +130,10 @@ class Lake:
         columns = COLUMNS if plan.settings.whole_records or job.bad_record == "dead_letter" else VALUE.names
         found = []
         for chunk in chunks:
+            if plan.letters:
+                records = read_letters(self.store, chunk, plan.letters_of(chunk))
+                found.append(write_chunk(chunk, records, job, self.store, Limits()))
+                continue
             there = [n for n in range(chunk.start, chunk.end) if (chunk.name, n) not in self.absent]
             rows = [self._row(chunk.name, offset) for offset in there]
             whole = whole_chunk(plan, chunk.name, chunk.start)

@@ -15,6 +15,7 @@ from kafka_archiver.spark.reading import read_settings, whole_chunk
 from kafka_archiver.store import Store, open_store
 from kafka_archiver.writer.chunk import write_chunk
 from kafka_archiver.writer.commit import abort
+from kafka_archiver.writer.letters import read_letters
 from kafka_archiver.writer.result import ChunkResult, Limits, WriteJob
 
 
@@ -30,7 +31,10 @@ class PlainEngine:
         settings = read_settings(plan.settings, job.bad_record)
         results: list[ChunkResult] = []
         try:
-            with closing(read_chunks(self.kafka, plan.group, chunks, settings)) as reads:
+            for chunk in chunks if plan.letters else ():
+                batches = read_letters(self.store, chunk, plan.letters_of(chunk))
+                results.append(write_chunk(chunk, batches, job, self.store, self.limits))
+            with closing(read_chunks(self.kafka, plan.group, () if plan.letters else chunks, settings)) as reads:
                 for chunk, batches in reads:
                     whole = whole_chunk(plan, chunk.name, chunk.start)
                     results.append(write_chunk(whole, batches, job, self.store, self.limits))

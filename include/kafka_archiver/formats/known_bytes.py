@@ -73,8 +73,9 @@ def _version(library: str) -> str:
 
 def _object(format_name: str, codec: str, content: Content) -> bytes:
     """An object of fixed records, enough for two slices of text. A content that needs decoded values has typed ones."""
-    settings = resolve(Settings(format=format_name, codec=codec, content=content), decoded=True)
-    if content in get_format(format_name).contents:
+    plain = content in get_format(format_name).contents
+    settings = resolve(Settings(format=format_name, codec=codec, content=content), decoded=not plain)
+    if plain:
         schema, records = SCHEMAS[content], _records(content)
     else:
         value = _decoded(_records("record"))

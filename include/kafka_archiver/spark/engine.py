@@ -1,4 +1,4 @@
-"""The engine: writes the chunks of a plan in Spark tasks, with the native reader or Spark's Kafka source."""
+"""The engine: writes the chunks of a plan in Spark tasks. Three readers: native, Spark's Kafka source, dead letters."""
 
 import logging
 import os
@@ -13,7 +13,7 @@ from kafka_archiver.job import Reader
 from kafka_archiver.plan import Chunk, Plan
 from kafka_archiver.spark.failures import understand
 from kafka_archiver.spark.local_dirs import local_dirs
-from kafka_archiver.spark.native import write_natively
+from kafka_archiver.spark.native import write_letters, write_natively
 from kafka_archiver.spark.reading import describe, nothing_there, read_settings, whole_chunk
 from kafka_archiver.spark.sink import Collected, Outcome, Sink, failed, results, unpacked
 from kafka_archiver.spark.source import chunks_frame, range_read
@@ -49,7 +49,8 @@ class SparkEngine:
         :param chunks: the plan's chunks, without offsets that the log has lost.
         :raises ArchiverError: the job failed; all its uploads are aborted.
         """
-        context = session(plan.archive).sparkContext if self._reader == "spark" else spark_context(plan.archive)
+        by_frame = self._reader == "spark" and not plan.letters
+        context = session(plan.archive).sparkContext if by_frame else spark_context(plan.archive)
         done = count(1)
 
         def report(outcome: Outcome, seconds: float) -> None:
@@ -62,8 +63,10 @@ class SparkEngine:
         collected = context.accumulator([], Collected(report))
         sink = Sink(plan, self._url, self._options, self._limits, job, collected, tries(context))
         try:
-            if self._reader == "spark":
+            if by_frame:
                 outcomes = self._by_frame(plan, chunks, sink)
+            elif plan.letters:
+                outcomes = unpacked(write_letters(context, chunks, sink))
             else:
                 outcomes = unpacked(write_natively(context, chunks, self._kafka, sink))
             if failure := failed(outcomes):

@@ -20,6 +20,7 @@ from kafka_archiver.columns import column
 from kafka_archiver.errors import ArchiverError, Failure, IntegrityError, TransientError
 from kafka_archiver.formats.base import UNREAD
 from kafka_archiver.formats.known_bytes import require_known_bytes
+from kafka_archiver.formats.unread import OLD_TIME
 from kafka_archiver.kafka.messages import SPARK_TIMES
 from kafka_archiver.plan import Chunk, Plan
 from kafka_archiver.ranges import TopicPartition
@@ -181,6 +182,5 @@ def _why(batch: pa.RecordBatch, row: int) -> dict[str, str]:
     readable = not any("\ufffd" in header["key"] for header in headers or ())
     return {
         "column": "timestamp",
-        "reason": "its time is before 1901, which Spark's Kafka source does not give exactly"
-        + "; `source.reader: native` stores it as it is" * readable,
+        "reason": OLD_TIME + "; `source.reader: native` stores it as it is" * readable,
     }

@@ -23,11 +23,11 @@ def read_records(source: BinaryIO, target: Target, several: bool = False) -> Ite
     :raises IntegrityError: `source` is not made of complete lines of such records.
     """
     typed = is_typed(target.schema)
-    for lines in _whole_lines(decompressed(target.settings.codec, source, several), target.key):
+    for lines in whole_lines(decompressed(target.settings.codec, source, several), target.key):
         yield typed_of(lines, target.schema) if typed else _READERS[target.settings.content](lines)
 
 
-def _whole_lines(pieces: Iterator[bytes], name: str) -> Iterator[bytes]:
+def whole_lines(pieces: Iterator[bytes], name: str) -> Iterator[bytes]:
     """The same bytes in pieces that end with a newline."""
     held: list[bytes] = []
     for piece in pieces:

@@ -35,6 +35,7 @@ def freeze(
     settings: Settings,
     partitions: Iterable[PartitionPlan],
     before: Sequence[TopicSchemas] = (),
+    infers: bool = True,
 ) -> Frozen:
     """The schemas that the records of a plan may be written with.
 
@@ -43,6 +44,7 @@ def freeze(
 
     :param partitions: of the plan. Topics that are not read need no schemas.
     :param before: the schemas of the plan that this one repeats.
+    :param infers: whether schemas are inferred again; else the inferred schemas of that plan stay.
     :raises TransientError: the registry does not answer.
     :raises PermanentError: the registry does not have the schemas.
     :raises ConfigError: a schema cannot be decoded.
@@ -55,7 +57,7 @@ def freeze(
     from kafka_archiver.pipeline.decode import columns_of, decodings
 
     topics = sorted({partition.topic for partition in read})
-    sources = _Sources(context, settings, read, {(s.topic, s.column): s.writers for s in before})
+    sources = _Sources(context, settings, read, {(s.topic, s.column): s for s in before}, infers)
     found = tuple(sources.of(topic, c, decoding) for topic in topics for c, decoding in decoded.items())
     for topic in topics:
         # Before the plan is made: a plan that cannot be carried out would stay.
@@ -101,9 +103,11 @@ class _Sources:
         context: Context,
         settings: Settings,
         partitions: Sequence[PartitionPlan],
-        before: Mapping[tuple[str, str], tuple[Writer, ...]],
+        before: Mapping[tuple[str, str], TopicSchemas],
+        infers: bool,
     ) -> None:
         self._context, self._settings, self._partitions, self._before = context, settings, partitions, before
+        self._infers = infers
         self._registry: Registry | None = None
         self.texts: dict[str, Schema] = {}
 
@@ -113,8 +117,8 @@ class _Sources:
         if given := self._given(topic, column, decoding):
             self._keep(given)
         if framed:
-            before = self._before.get((topic, column), ())
-            found = list(self._registered(topic, column, decoding, before))
+            before = self._before.get((topic, column))
+            found = list(self._registered(topic, column, decoding, before.writers if before else ()))
         else:
             assert given, "the YAML was checked"
             found = list(alone(given))
@@ -123,6 +127,9 @@ class _Sources:
     def _given(self, topic: str, column: str, decoding: Decoding) -> Schema | None:
         """The schema that the YAML gives, or that the topic's records have."""
         if decoding.infers:
+            before = self._before.get((topic, column))
+            if before and not before.framed and not self._infers:
+                return self._context.ledger.schemas(before.written)[before.written[0]]
             own = [partition for partition in self._partitions if partition.topic == topic]
             return infer(sample(self._context, self._settings, own, column))
         return decoding.given and complete(decoding.given)

@@ -156,7 +156,9 @@ def _is_in_its_object(context: Context, plan: Plan, entry: ObjectEntry) -> bool:
     if entry.sidecar_of is None:
         return False
     manifest = context.ledger.manifest(plan.run)
-    return manifest is not None and from_object(context.store, plan, manifest, entry) is not None
+    if manifest is None:
+        return False
+    return from_object(context.store, context.ledger.writer_of(plan, entry.key), manifest, entry) is not None
 
 
 def _unfinishable(context: Context, line: Line) -> Iterable[tuple[str, str]]:

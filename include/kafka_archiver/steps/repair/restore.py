@@ -12,6 +12,7 @@ from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import Manifest
 from kafka_archiver.plan import Plan
 from kafka_archiver.repaired import without_lost
+from kafka_archiver.replayed import manifest_of
 from kafka_archiver.schemas import SchemaDocument
 from kafka_archiver.store.base import Store
 
@@ -92,8 +93,12 @@ class Others:
             before = self._manifest(plan.supersedes) or self.ledger.manifest(plan.supersedes)
             if before:
                 yield without_lost(plan, before)
-        elif (intent := self.ledger.intent(run).document) and intent.done:
+        elif (intent := self.ledger.intent(run).document) and intent.done and not plan.letters:
             yield intent.manifest(plan)
+        elif intent and intent.done:
+            before = self._manifest(plan.supersedes or "") or self.ledger.manifest(plan.supersedes or "")
+            if before:
+                yield manifest_of(plan, before, intent)
 
     @cached_property
     def _line(self) -> dict[str, Plan]:

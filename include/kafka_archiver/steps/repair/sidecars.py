@@ -36,7 +36,7 @@ def write_sidecars(context: Context, run: str, keys: Collection[str]) -> None:
     take_again(context.ledger, plan, manifest)
     for entry in manifest.sidecars:
         if entry.key in keys:
-            data = from_object(context.store, plan, manifest, entry)
+            data = from_object(context.store, context.ledger.writer_of(plan, entry.key), manifest, entry)
             if data is None:
                 raise IntegrityError(f"{entry.sidecar_of} does not give the bytes of {entry.key} any more")
             _write(context.store, plan, entry.key, data)

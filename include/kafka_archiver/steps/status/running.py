@@ -157,7 +157,13 @@ def _unfinished(archive: str, facts: Facts, line: Line, now: datetime) -> Iterat
                 f"airflow dags trigger archive_{archive}",
             )
         else:
-            how = f"repair {archive}" if plan.origin == "repair" else f"rebuild {archive} --run {plan.supersedes}"
+            how = f"rebuild {archive} --run {plan.supersedes}"
+            if plan.keeps:
+                how = (
+                    f"repair {archive}"
+                    if plan.origin == "repair"
+                    else f"replay-dead-letters {archive} {plan.supersedes}"
+                )
             yield warning(
                 "unfinished rebuild",
                 f"{plan.run} was begun at {isoformat(plan.planned_at)}, is not final, and no DAG run is at work on it; "
