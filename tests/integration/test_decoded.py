@@ -2,8 +2,13 @@
 
 import io
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+import duckdb
+import fastavro
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -11,6 +16,7 @@ from kafka_archiver.errors import TransientError
 from scripts.stack.ports import HOST
 from tests.support import producers
 from tests.support.archiver import Archiver, Services, hour
+from tests.support.avro_records import order
 from tests.support.registry import RegistryServer
 from tests.support.topics import DAY, Record, new_topic
 
@@ -90,3 +96,55 @@ def test_a_schema_is_inferred_once(services: Services) -> None:
     archiver.run(hour(1), plain=True)
     assert rows(archiver) == [{"n": 1, "s": "a"}, {"n": 2, "later": 1}]
     assert len(archiver.planned(work.runs[0]).fingerprints) == 1
+
+
+@pytest.mark.parametrize(
+    ("format_", "content"),
+    [("parquet", "both"), ("parquet", "value"), ("avro", "both"), ("jsonl", "value"), ("csv", "value")],
+)
+def test_orders_are_a_table_for_others(
+    services: Services, registry: RegistryServer, tmp_path: Path, format_: str, content: str
+) -> None:
+    topic = new_topic(services.kafka.bootstrap_servers)
+    producer = producers.orders(registry.url, topic)
+    metadata = {"metadata": ["offset", "timestamp", "key"]} if content == "value" else {}
+    store = {"format": format_, "content": content, "metadata_prefix": "kafka_", **metadata}
+    archiver = archive(services, registry, topic, "avro", **store)
+    archiver.produce([Record(0, DAY + n, producer.serialize(n), b"k%d" % n) for n in range(3)])
+    work = archiver.plan(hour(0))
+    # The job is the same for all formats: the others need no Spark.
+    (archiver.submitted if (format_, content) == ("parquet", "both") else partial(archiver.work, plain=True))(work)
+    [key] = archiver.objects()
+    path = tmp_path / key.rpartition("+")[2]
+    path.write_bytes(archiver.context.store.get(key) or b"")
+    if format_ == "avro":
+        with path.open("rb") as file:
+            found = list(fastavro.reader(file))
+        assert [{name: row[name] for name in order(0)} for row in found] == [order(n) for n in range(3)]
+        assert [(row["kafka_offset"], row["kafka_key"]) for row in found] == [(n, b"k%d" % n) for n in range(3)]
+        return
+    with duckdb.connect() as database:
+        database.execute("set timezone = 'UTC'")
+        columns = 'id::text, price::decimal(10, 2), "at"::timestamptz::text, day::text, state, note, kafka_offset'
+        rows = database.sql(f"select {columns} from '{path}' order by kafka_offset").fetchall()
+        table = database.sql(f"from '{path}'")
+        types = dict(zip(table.columns, map(str, table.types), strict=True))
+    orders = [order(n) for n in range(3)]
+    assert rows == [
+        (str(o["id"]), o["price"], f"{o['at']:%Y-%m-%d %H:%M:%S}+00", str(o["day"]), o["state"], o["note"], n)
+        for n, o in enumerate(orders)
+    ]
+    if format_ == "parquet":
+        typed = {
+            "id": "UUID",
+            "price": "DECIMAL(10,2)",
+            "at": "TIMESTAMP WITH TIME ZONE",
+            "labels": "MAP(VARCHAR, BIGINT)",
+        }
+        assert typed.items() <= types.items()
+        assert types["kafka_timestamp"] == "TIMESTAMP WITH TIME ZONE"
+        stored = pq.read_table(path)
+        assert stored.schema.field("price").type == pa.decimal128(10, 2)
+        assert stored.column("at").to_pylist() == [o["at"] for o in orders]
+        if content == "both":
+            assert [value[:5] for value in stored.column("kafka_value").to_pylist()] == [producer.serialize(0)[:5]] * 3
