@@ -19,7 +19,7 @@ from kafka_archiver.config import Archive
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.intervals import to_ms
 from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.plan import plan
+from kafka_archiver.steps.plan import Work, plan
 from kafka_archiver.store.memory import MemoryStore
 from tests.support.avro_records import ORDER, LocalRegistry, framed, order
 from tests.support.lake import FIRST, Lake, hour
@@ -34,13 +34,13 @@ SHAPES: dict[str, dict[str, Any]] = {
 RAW = [framed(100, ORDER, order(n)) for n in range(3)]
 
 
-def lake_of(shape: str, format_: str, **more: Any) -> Lake:
-    """Three orders, a null and a value that is none."""
-    registry = LocalRegistry()
+def lake_of(shape: str, format_: str, bad: bytes = RAW[0][:-1], registry: LocalRegistry | None = None) -> Lake:
+    """Three orders, a null and a bad value."""
+    registry = registry or LocalRegistry()
     assert registry.register("orders-value", ORDER) == 100
-    settings = {**SHAPES[shape], "format": format_, "chunk_records": 10, **more}
+    settings = {**SHAPES[shape], "format": format_, "chunk_records": 10}
     lake = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(0, 5)}, {"content": "record", "chunk_records": 10})
-    for offset, value in enumerate([*RAW, None, RAW[0][:-1]]):
+    for offset, value in enumerate([*RAW, None, bad]):
         lake.odd[P0, offset] = {
             "value": value,
             "timestamp": to_ms(FIRST),
@@ -140,6 +140,25 @@ def test_duckdb_and_pyarrow_see_the_types_of_the_schema(tmp_path: Any) -> None:
     schema = pq.read_schema(path)
     assert schema.field("at").type == pa.timestamp("ms", "UTC")
     assert (schema.field("id").type, schema.field("price").type) == (pa.uuid(), pa.decimal128(10, 2))
+
+
+def test_dead_letters_come_back_once_their_schema_is_known() -> None:
+    registry = LocalRegistry()
+    later = {**ORDER, "fields": [*ORDER["fields"], {"name": "more", "type": "int", "default": 7}]}
+    lake = lake_of("value", "parquet", framed(101, later, {**order(4), "more": 1}), registry)
+    run = lake.run(1)
+    assert (lake.manifest(run).account["archived"], lake.manifest(run).account["dead_lettered"]) == (4, 1)
+    # Nothing is mended yet.
+    assert lake.manifest(lake.replay()).account["dead_lettered"] == 1
+    assert registry.register("orders-value", later) == 101
+    replayed = lake.replay()
+    registry.down = True
+    lake.finish(Work((replayed,), (replayed,)))
+    assert (lake.manifest(replayed).account["archived"], lake.manifest(replayed).account["dead_lettered"]) == (5, 0)
+    rows = [row for key in lake.stored() for row in parquet(lake.store.get(key) or b"")]
+    assert [(row["_offset"], row.get("more")) for row in rows] == [(0, None), (1, None), (2, None), (3, None), (4, 1)]
+    assert {name: rows[-1][name] for name in order(4)} == order(4)
+    assert not lake.audit(deep=True).findings
 
 
 @pytest.mark.parametrize("format_", ["text", "bytes", "block_gzip"])

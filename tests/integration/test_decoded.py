@@ -135,16 +135,10 @@ def test_orders_are_a_table_for_others(
         for n, o in enumerate(orders)
     ]
     if format_ == "parquet":
-        typed = {
-            "id": "UUID",
-            "price": "DECIMAL(10,2)",
-            "at": "TIMESTAMP WITH TIME ZONE",
-            "labels": "MAP(VARCHAR, BIGINT)",
-        }
-        assert typed.items() <= types.items()
-        assert types["kafka_timestamp"] == "TIMESTAMP WITH TIME ZONE"
+        assert (types["id"], types["price"], types["labels"]) == ("UUID", "DECIMAL(10,2)", "MAP(VARCHAR, BIGINT)")
+        assert types["at"] == types["kafka_timestamp"] == "TIMESTAMP WITH TIME ZONE"
         stored = pq.read_table(path)
         assert stored.schema.field("price").type == pa.decimal128(10, 2)
         assert stored.column("at").to_pylist() == [o["at"] for o in orders]
         if content == "both":
-            assert [value[:5] for value in stored.column("kafka_value").to_pylist()] == [producer.serialize(0)[:5]] * 3
+            assert stored.column("kafka_value").to_pylist() == [producer.serialize(n) for n in range(3)]
