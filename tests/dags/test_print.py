@@ -28,10 +28,12 @@ def written(case: Case, directory: Path) -> Path:
 @every_case
 def test_what_jsonl_would_hold_is_printed(case: Case, call: Call, archives: Path, tmp_path: Path) -> None:
     shown = call("print", str(written(case, tmp_path)), "--content", case.content)
-    rows = fit_for(case, ROWS)
+    found = expected(case, fit_for(case, ROWS))
     if case.content == "record":
-        rows = cast(list[Row], expected(case, rows))
-    assert shown.out == Case("jsonl", "none", case.content).encode([batch(rows)]).decode()
+        lines = Case("jsonl", "none", "record").encode([batch(cast(list[Row], found))])
+    else:
+        lines = b"".join((b"null" if value is None else value) + b"\n" for value in cast(list[bytes | None], found))
+    assert shown.out == lines.decode()
 
 
 @pytest.mark.usefixtures("local_connections")
@@ -46,8 +48,8 @@ def test_an_object_of_an_archive_s_store_is_printed(call: Call, orders: Path, tm
 
 def test_what_cannot_be_printed_is_said(call: Call, archives: Path, tmp_path: Path) -> None:
     assert "No such file or directory" in call("print", str(tmp_path / "none.avro"), code=1).err
-    (tmp_path / "a.txt").write_bytes(b"")
-    assert "expected a name that ends in .avro | .gz | " in call("print", str(tmp_path / "a.txt"), code=1).err
+    (tmp_path / "a.xml").write_bytes(b"")
+    assert "expected a name that ends in .avro | .bin | " in call("print", str(tmp_path / "a.xml"), code=1).err
     file = written(Case("mak", "none", "record"), tmp_path)
     file.write_bytes(file.read_bytes()[:-1])
     assert "is not a complete MAK file" in call("print", str(file), code=1).err

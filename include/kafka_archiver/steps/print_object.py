@@ -7,7 +7,7 @@ from typing import BinaryIO, cast
 
 from kafka_archiver.audit.content import Pieces
 from kafka_archiver.errors import ConfigError
-from kafka_archiver.formats import get_format, names, resolve
+from kafka_archiver.formats import extension_of, get_format, names, resolve
 from kafka_archiver.formats.base import SCHEMAS, Target
 from kafka_archiver.formats.jsonl.records import record_lines
 from kafka_archiver.plan import Content, Settings
@@ -19,18 +19,22 @@ def settings_of(name: str, content: Content) -> Settings:
 
     :raises ConfigError: no format has this extension, or the format does not have this content.
     """
-    found = [
-        (len(extension), format_name, codec)
+    known = {
+        extension_of(_resolved(format_name, codec)): (format_name, codec)
         for format_name in names()
-        for codec, extension in get_format(format_name).extensions.items()
-        if name.endswith(extension)
-    ]
-    if not found:
-        known = sorted({extension for each in names() for extension in get_format(each).extensions.values()})
-        raise ConfigError(f"{name}: expected a name that ends in {' | '.join(known)}")
+        for codec in get_format(format_name).extensions
+    }
     # `.mak.gz` also ends in `.gz`.
-    _, format_name, codec = max(found)
-    return resolve(Settings(format=format_name, codec=codec, content=content))
+    longest = max((extension for extension in known if name.endswith(extension)), key=len, default=None)
+    if longest is None:
+        raise ConfigError(f"{name}: expected a name that ends in {' | '.join(sorted(known))}")
+    format_name, codec = known[longest]
+    return _resolved(format_name, codec, content)
+
+
+def _resolved(format_name: str, codec: str, content: Content | None = None) -> Settings:
+    own = content or min(get_format(format_name).contents)
+    return resolve(Settings(format=format_name, codec=codec, content=own))
 
 
 def from_file(path: Path) -> BinaryIO:
