@@ -107,14 +107,6 @@ def test_connections_that_break_in_the_middle_of_answers(
     assert archiver.account(hour(3)) == {"archived": COUNT}
 
 
-@both_readers
-def test_a_slow_line(way: Way, s3: S3, topic: str, undisturbed: dict[str, str], tmp_path: Path, reader: str) -> None:
-    archiver = archive(way, s3, topic, tmp_path, reader)
-    way.proxy.slow(0.02, 5e6)
-    archiver.behind(brokers=way.proxy.brokers).run(hour(3))
-    assert archiver.etags() == undisturbed
-
-
 def test_an_answer_that_was_damaged_once_is_read_again(
     way: Way, s3: S3, topic: str, undisturbed: dict[str, str], tmp_path: Path
 ) -> None:
