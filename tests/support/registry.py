@@ -7,7 +7,7 @@ import tarfile
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -56,9 +56,6 @@ class RegistryServer(Service):
         self.url = f"{self.host_url}/apis/ccompat/v7"
         super().__init__(directory, self.url)
 
-    def ports_needed(self) -> Mapping[str, int]:
-        return asdict(self.ports)
-
     def launch(self) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
         options = [
@@ -73,14 +70,8 @@ class RegistryServer(Service):
         self._run([find_java().executable, *options, "-jar", program()], {**os.environ, **where})
 
     def wait(self) -> None:
-        def why_not_ready() -> str | None:
-            try:
-                urllib.request.urlopen(f"{self.host_url}/health/ready", timeout=5).close()
-            except OSError as error:
-                return str(error)
-            return None
-
-        self._wait_until(why_not_ready, seconds=120)
+        ready = f"{self.host_url}/health/ready"
+        self._wait_for(lambda: urllib.request.urlopen(ready, timeout=5).close(), OSError, seconds=120)
 
     def register(self, subject: str, schema: Mapping[str, Any]) -> int:
         """Register an Avro schema. Returns its id."""
