@@ -22,14 +22,7 @@ from scripts.stack.kafka import Kafka, KafkaPorts
 from scripts.stack.ports import free_ports
 from scripts.stack.s3 import S3
 from tests.support.archiver import Archiver, hour
-from tests.support.kafka_proxy import (
-    FETCH,
-    LIST_OFFSETS,
-    OFFSET_COMMIT,
-    OFFSET_FETCH,
-    KafkaProxy,
-    listening,
-)
+from tests.support.kafka_proxy import FETCH, LIST_OFFSETS, OFFSET_COMMIT, OFFSET_FETCH, KafkaProxy, listening
 from tests.support.topics import DAY, HOUR, Record, new_topic, produce
 from tests.support.waiting import until
 
