@@ -58,7 +58,7 @@ def archive_tasks(archive: Archive, job: Path) -> list[Any]:
         if work.idle:
             # Saves the processes of two tasks in each hour without records.
             now["ti"].xcom_push("return_value", work.to_dict())
-            raise DownstreamTasksSkipped(tasks=["archive", "verify"])
+            raise DownstreamTasksSkipped(tasks=["archive", "verify"])  # type: ignore[no-untyped-call]
         return PokeReturnValue(is_done=True, xcom_value=work.to_dict())
 
     @task(
