@@ -121,6 +121,8 @@ class Yarn:
             f"{nodes}.pmem-check-enabled": "false",
             f"{nodes}.resource.memory-mb": 4096,
             f"{nodes}.disk-health-checker.enable": "false",
+            # YARN takes no directory of a disk that is fuller, even when it checks no disk's health.
+            f"{nodes}.disk-health-checker.max-disk-utilization-per-disk-percentage": 100,
             "yarn.scheduler.minimum-allocation-mb": 256,
         }
         queues = "yarn.scheduler.capacity"
