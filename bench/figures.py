@@ -40,28 +40,14 @@ class Result:
         """Seconds per million records; the records of the start-up run do not count."""
         return seconds / max(1, self.run.records - self.tiny.records) * MILLION
 
-    @property
-    def jvm(self) -> float:
-        """CPU seconds of the JVM per million records, without start-up."""
-        return self._part("jvm")
-
-    @property
-    def driver(self) -> float:
-        """CPU seconds of the Python driver per million records, without start-up."""
-        return self._part("driver")
-
-    @property
-    def workers(self) -> float:
-        """CPU seconds of Spark's Python workers per million records, without start-up."""
-        return self._part("worker")
-
-    def _part(self, kind: Kind) -> float:
+    def part(self, kind: Kind) -> float:
+        """CPU seconds of the JVM, the driver or the workers per million records, without start-up."""
         return self._per_million(self.run.usage.cpu.get(kind, 0.0) - self.tiny.usage.cpu.get(kind, 0.0))
 
     @property
     def total(self) -> float:
         """CPU seconds per million records, without start-up."""
-        return self.jvm + self.driver + self.workers
+        return self.part("jvm") + self.part("driver") + self.part("worker")
 
     @property
     def bare_total(self) -> float | None:
@@ -114,9 +100,9 @@ class Result:
             "records": self.run.records,
             "records_per_second": self.rate,
             "cpu_seconds_per_million": {
-                "jvm": self.jvm,
-                "driver": self.driver,
-                "workers": self.workers,
+                "jvm": self.part("jvm"),
+                "driver": self.part("driver"),
+                "workers": self.part("worker"),
                 "total": self.total,
             },
             "others_cpu_seconds_per_million": self.others,

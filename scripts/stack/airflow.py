@@ -66,9 +66,6 @@ class Airflow(Service):
         """The environment variables for Airflow's command line."""
         return airflow_settings(self.directory, self.url, self.archives)
 
-    def ports_needed(self) -> Mapping[str, int]:
-        return asdict(self.ports)
-
     def launch(self) -> None:
         for directory in (self.directory, ROOT / "dags", ROOT / "plugins", self.archives):
             directory.mkdir(parents=True, exist_ok=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import ClassVar
@@ -88,9 +88,6 @@ class Kafka(Service):
         self.bootstrap_servers = f"{HOST}:{ports.clients}"
         super().__init__(directory, self.bootstrap_servers)
 
-    def ports_needed(self) -> Mapping[str, int]:
-        return asdict(self.ports)
-
     def launch(self) -> None:
         if not any(BROKER_JARS.glob("kafka_*.jar")):
             raise StackError(f"no broker jars in {BROKER_JARS}: run `make install`")
@@ -107,18 +104,13 @@ class Kafka(Service):
         # log_level 0: librdkafka would print refused connections on standard error.
         client = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})
 
-        def why_not_ready() -> str | None:
-            try:
-                # The first request needs a broker with metadata, the second a controller that can write.
-                client.list_topics(timeout=1)
-                probe = NewTopic("stack-ready", num_partitions=1, replication_factor=1)
-                creations = client.create_topics([probe], validate_only=True, request_timeout=5)
-                creations["stack-ready"].result()
-            except KafkaException as error:
-                return str(error)
-            return None
+        def ask() -> None:
+            # The first request needs a broker with metadata, the second a controller that can write.
+            client.list_topics(timeout=1)
+            probe = NewTopic("stack-ready", num_partitions=1, replication_factor=1)
+            client.create_topics([probe], validate_only=True, request_timeout=5)["stack-ready"].result()
 
-        self._wait_until(why_not_ready, seconds=90)
+        self._wait_for(ask, KafkaException, seconds=90)
 
     def _format(self, properties: Path) -> None:
         command = self._java("kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(properties))

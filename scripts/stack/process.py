@@ -8,8 +8,9 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import psutil
 
@@ -28,6 +29,8 @@ class Service(ABC):
     title: ClassVar[str]
     grace: ClassVar[float] = 20
     """Seconds for an orderly end."""
+    ports: Any
+    """A dataclass of every port of the service, by purpose."""
 
     def __init__(self, directory: Path, address: str) -> None:
         """:param address: the address for clients, as shown to the user."""
@@ -37,9 +40,9 @@ class Service(ABC):
         self.pid_file = directory / f"{directory.name}.pid"
         self._child: subprocess.Popen[bytes] | None = None
 
-    @abstractmethod
     def ports_needed(self) -> Mapping[str, int]:
         """Every port of the service, by purpose."""
+        return asdict(self.ports)
 
     @abstractmethod
     def launch(self) -> None:
@@ -100,6 +103,18 @@ class Service(ABC):
                 start_new_session=True,
             )
         self.pid_file.write_text(f"{self._child.pid}\n")
+
+    def _wait_for(self, ask: Callable[[], object], *errors: type[Exception], seconds: float) -> None:
+        """Ask until there is an answer, and none of these errors."""
+
+        def why_not_ready() -> str | None:
+            try:
+                ask()
+            except errors as error:
+                return str(error)
+            return None
+
+        self._wait_until(why_not_ready, seconds)
 
     def _wait_until(self, why_not_ready: Callable[[], str | None], seconds: float) -> None:
         """Call `why_not_ready` until it returns None."""

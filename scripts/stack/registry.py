@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import urllib.request
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
@@ -34,9 +33,6 @@ class RegistryServer(Service):
         self.url = f"{self.host_url}/apis/ccompat/v7"
         super().__init__(directory, self.host_url)
 
-    def ports_needed(self) -> Mapping[str, int]:
-        return asdict(self.ports)
-
     def launch(self) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
         java = find_java()
@@ -63,11 +59,5 @@ class RegistryServer(Service):
         self._run([java.executable, *options, "-jar", jar], {**own, **settings})
 
     def wait(self) -> None:
-        def why_not_ready() -> str | None:
-            try:
-                urllib.request.urlopen(f"{self.host_url}/health/ready", timeout=5).close()
-            except OSError as error:
-                return str(error)
-            return None
-
-        self._wait_until(why_not_ready, seconds=120)
+        ready = f"{self.host_url}/health/ready"
+        self._wait_for(lambda: urllib.request.urlopen(ready, timeout=5).close(), OSError, seconds=120)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -57,9 +57,6 @@ class S3(Service):
         self.ports = ports
         self.endpoint_url = f"http://{HOST}:{ports.clients}"
         super().__init__(directory, self.endpoint_url)
-
-    def ports_needed(self) -> Mapping[str, int]:
-        return asdict(self.ports)
 
     def options(self, credentials: Credentials = owner) -> dict[str, str]:
         """What a client needs, by boto3's names."""

@@ -121,15 +121,6 @@ class TestClean:
         assert found(lake) == {"object-changed": [key], "unexplained": [stranger]}
         assert nested.audit().findings == ()
 
-    def test_generations(self, store: Store) -> None:
-        lake = lake_of(store, settings=RECORDS, policies={"recreated_topic": "new_generation"})
-        lake.run(2)
-        lake.brokers.ids["orders"] = "another"
-        lake.logs.update({P0: Range(0, 2), P1: Range(0, 1)})
-        lake.run(3)
-        assert any("+g1" in key for key in lake.stored())
-        assert lake.audit(deep=True, cluster=lake.brokers).findings == ()
-
     @pytest.mark.parametrize(("first", "second"), [(False, False), (False, True), (True, False), (True, True)])
     def test_rebuilds_each_of_which_may_keep_what_it_replaces(self, lake: Lake, first: bool, second: bool) -> None:
         run = lake.rebuild(hour(5).id, first)
@@ -156,14 +147,6 @@ class TestClean:
         lake.run(2, origin="backfill")
         assert lake.proof(4).late_rows == 1
         assert lake.audit().findings == ()
-
-    @pytest.mark.parametrize("until", ["planned", "written", "committed"])
-    def test_an_unfinished_run(self, lake: Lake, until: str) -> None:
-        lake.logs[P0] = Range(0, 9)
-        lake.run(8, until=until)
-        report = lake.audit(deep=True, cluster=lake.brokers)
-        assert report.findings == ()
-        assert report.unfinished == (hour(8).id,)
 
     @pytest.mark.parametrize("until", ["planned", "written", "committed"])
     def test_an_unfinished_rebuild(self, lake: Lake, until: str) -> None:
@@ -243,15 +226,12 @@ def found(lake: Lake, **options: Any) -> dict[str, list[str]]:
 
 
 class TestObjects:
-    def test_a_deleted_object(self, lake: Lake) -> None:
+    @pytest.mark.parametrize(("left", "kind"), [(None, "object-missing"), (-1, "object-changed")])
+    def test_a_deleted_and_a_truncated_object(self, lake: Lake, left: int | None, kind: str) -> None:
         key = lake.stored()[3]
-        lake.store.delete(key)
-        assert found(lake) == found(lake, deep=True) == {"object-missing": [key]}
-
-    def test_a_truncated_object(self, lake: Lake) -> None:
-        key = lake.stored()[3]
-        lake.store.put(key, (lake.store.get(key) or b"")[:-1])
-        assert found(lake) == found(lake, deep=True) == {"object-changed": [key]}
+        data = lake.store.get(key) or b""
+        lake.store.delete(key) if left is None else lake.store.put(key, data[:left])
+        assert found(lake) == found(lake, deep=True) == {kind: [key]}
 
     def test_a_flipped_bit(self, lake: Lake) -> None:
         key = lake.stored()[3]
@@ -451,10 +431,7 @@ class TestDocuments:
         edit(lake.store, line, lambda d: d.update(group="another"))
         kinds = found(lake)
         assert kinds.pop("plan-missing") == [key]
-        assert kinds == {
-            "plan-changed": [line],
-            "account-wrong": [run_document(lake.name, hour(5).id, "manifest")],
-        }
+        assert kinds == {"plan-changed": [line], "account-wrong": [run_document(lake.name, hour(5).id, "manifest")]}
 
     def test_a_damaged_document(self, lake: Lake) -> None:
         keys = [hour_document(lake.name, lake.brokers.first + 3), run_document(lake.name, hour(5).id, "intent")]
@@ -592,29 +569,23 @@ class TestLive:
     def live(self, lake: Lake) -> dict[str, tuple[str, str]]:
         return by_kind(lake.audit(cluster=lake.brokers).findings)
 
-    def test_all_is_well(self, lake: Lake) -> None:
-        assert self.live(lake) == {}
-        lake.logs[P0] = Range(0, 200)
-        assert self.live(lake) == {}
-
-    def test_a_topic_made_again(self, lake: Lake) -> None:
-        lake.brokers.ids["orders"] = "another"
-        assert self.live(lake) == {"topic-recreated": ("error", "orders[0]")}
-
-    def test_a_topic_that_is_gone(self, lake: Lake) -> None:
-        lake.logs.clear()
-        assert self.live(lake) == {"topic-gone": ("warning", "orders[1]")}
+    @pytest.mark.parametrize(
+        ("change", "found"),
+        [
+            (lambda lake: None, {}),
+            (lambda lake: lake.logs.update({P0: Range(0, 200)}), {}),
+            (lambda lake: lake.brokers.ids.update(orders="new"), {"topic-recreated": ("error", "orders[0]")}),
+            (lambda lake: lake.logs.update({P0: Range(0, 5)}), {"topic-recreated": ("error", "orders[0]")}),
+            (lambda lake: lake.logs.clear(), {"topic-gone": ("warning", "orders[1]")}),
+        ],
+    )
+    def test_the_logs(self, lake: Lake, change: Callable[[Lake], None], found: dict[str, tuple[str, str]]) -> None:
+        change(lake)
+        assert self.live(lake) == found
 
     def test_a_group_that_was_moved_or_is_gone(self, lake: Lake) -> None:
         lake.brokers.group = {P0: 1}
-        assert self.live(lake) == {
-            "group-moved": ("error", "orders[0]"),
-            "group-missing": ("warning", "orders[1]"),
-        }
-
-    def test_a_log_that_ends_too_early(self, lake: Lake) -> None:
-        lake.logs[P0] = Range(0, 5)
-        assert self.live(lake) == {"topic-recreated": ("error", "orders[0]")}
+        assert self.live(lake) == {"group-moved": ("error", "orders[0]"), "group-missing": ("warning", "orders[1]")}
 
     def test_an_open_transaction_is_no_end_of_the_log(self, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
         ends = {"read_committed": {P0: 5, P1: 5}, "read_uncommitted": {P0: 7, P1: 7}}

@@ -1,4 +1,4 @@
-"""A log that is cut, or made again without another id, between its plan and its reading."""
+"""A log that is cut, made again without another id, or overtaken by retention between its plan and its reading."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -284,3 +284,22 @@ def test_a_backfill_sees_it_too_and_a_rebuild_of_what_saw_it_does_not_say_it_aga
     assert [p.cut for p in log.ledger.plan(hour(1).id).partitions] == [True]  # type: ignore[union-attr]
     log.finish(rebuild_run(log.context, hour(1).id, False))
     assert [p.cut for p in log.ledger.plan(f"{hour(1).id}+r1").partitions] == [False]  # type: ignore[union-attr]
+
+
+def test_what_retention_overtakes_is_lost_only_when_told_to_and_shown_for_ever() -> None:
+    log = Logged()
+    log.produce("abcde")
+    log.run(0)
+    log.produce("fghij", 1)
+    work = log.plan(1)
+    log.twin.delete_records(NAME, 8)
+    with pytest.raises(PolicyError, match=r"retention removed .* orders\[0\] \[5, 10\) before 8 since .*record_loss"):
+        log.finish(work)
+    log.choose(lost_offsets="record_loss")
+    log.finish(work)
+    log.choose()
+    log.produce("k", 2)
+    log.run(2)
+    assert (log.values, log.account(1)) == ("abcdeijk", {"archived": 2, "lost": 3})
+    proofs = [log.ledger.hour(to_hour(hour(number).start)) for number in range(3)]
+    assert [proof and proof.status for proof in proofs] == ["complete", "incomplete", "complete"]

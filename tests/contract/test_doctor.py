@@ -68,13 +68,6 @@ def test_a_pattern(services: Services) -> None:
     assert "matches source.pattern" in missing
 
 
-def test_nobody_answers(services: Services) -> None:
-    archiver = services.archive_of("any").behind(brokers="127.0.0.1:1")
-    archiver.context.cluster.timeout = 2
-    [silent] = troubles(archiver)
-    assert silent.startswith("brokers: no answer from the Kafka brokers at 127.0.0.1:1")
-
-
 def test_a_reader_is_told_what_it_may_not(s3: S3) -> None:
     store = open_store(f"s3://{s3.bucket}/{uuid.uuid4()}", s3.options(s3.reader))
     found = list(check_store(store, "orders"))

@@ -14,6 +14,7 @@ from scripts.stack.kafka import Kafka
 from tests.support.kafka_mirror import ISOLATIONS, KafkaMirror
 from tests.support.kafka_twin import KafkaTwin
 from tests.support.topics import DAY, HOUR, Record
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.contract
 
@@ -116,6 +117,15 @@ def test_the_same_sequence_gives_the_same_answers(both: KafkaMirror, seed: int) 
     both.create_topic(topic)
     both.produce(topic, [Record(0, DAY, b"again")])
     same_answers(both, topic, group)
+
+
+def test_compaction_leaves_the_same_gaps(both: KafkaMirror) -> None:
+    topic = f"twin-{uuid.uuid4().hex[:8]}"
+    both.create_topic(topic)
+    both.produce(topic, [Record(0, DAY + n, b"%d" % n, b"%d" % min(n, 3)) for n in range(9)])
+    name = TopicPartition(topic, 0)
+    until(lambda: both.compact(name, 0) or both.log(name).entries[7].compacted, 90)
+    same_answers(both, topic, uuid.uuid4().hex)
 
 
 def test_a_topic_that_is_made_again_takes_the_group_offsets_with_it(both: KafkaMirror) -> None:

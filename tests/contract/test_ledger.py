@@ -1,16 +1,13 @@
 """The ledger's documents on a store: written once where they must be, checked whenever they are read."""
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from threading import Barrier
 from typing import Any
 
 import pytest
 
 from kafka_archiver.documents import Document
 from kafka_archiver.errors import DocumentError, IntegrityError, TransientError
-from kafka_archiver.intervals import Interval
 from kafka_archiver.keys import hour_document, line_document, progress_document, run_document
 from kafka_archiver.ledger import Ledger, Stored
 from kafka_archiver.manifest import Commit, Intent, Manifest, Settled
@@ -60,23 +57,6 @@ def page(number: int = 0, hour: int | None = HOUR) -> HourPage:
 def paged(*numbers: int) -> HourProof:
     """A proof that says that these are the last runs of its pages."""
     return proof().model_copy(update={"pages": numbers})
-
-
-def test_an_empty_ledger_has_nothing(ledger: Ledger) -> None:
-    assert ledger.plan(RUN) is None
-    assert ledger.planned(1) is None
-    assert list(ledger.following(0)) == []
-    assert ledger.intent(RUN) == NOTHING
-    assert ledger.manifest(RUN) is None
-    assert ledger.commit(RUN) is None
-    assert ledger.settled(RUN) is None
-    assert ledger.last_committed(RUN) is None
-    assert ledger.current(RUN) is None
-    assert ledger.hour(HOUR) is None
-    assert ledger.hour(None) is None
-    assert ledger.progress() is None
-    assert ledger.runs() == {}
-    assert ledger.hours() == ()
 
 
 def test_documents_are_read_back_as_they_were_written(ledger: Ledger) -> None:
@@ -133,17 +113,6 @@ class TestTheLine:
         assert ledger.append(PLAN)
         assert not ledger.append(plan(start=FIVE + timedelta(hours=1)))
         assert ledger.planned(1) == PLAN
-
-    def test_of_racing_planners_one_wins_and_all_others_know(self, ledger: Ledger) -> None:
-        start = Barrier(8)
-
-        def race(number: int) -> bool:
-            start.wait()
-            return ledger.append(plan(start=FIVE + timedelta(hours=number)))
-
-        with ThreadPoolExecutor(8) as pool:
-            won = [number for number, first in enumerate(pool.map(race, range(8))) if first]
-        assert [ledger.planned(1)] == [plan(start=FIVE + timedelta(hours=number)) for number in won]
 
     def test_it_is_read_from_any_place_in_order_and_without_a_listing(self, store: Store) -> None:
         line = [plan(number=number, start=FIVE + timedelta(hours=-number)) for number in (1, 2, 3)]
@@ -207,18 +176,6 @@ class TestIntents:
         for late in (NOTHING, first):
             assert ledger.put_intent(INTENT.model_copy(update={"attempt": 3}), late) is None
         assert ledger.intent(RUN) == second
-
-    def test_of_racing_attempts_one_takes_it(self, ledger: Ledger) -> None:
-        before, start = ledger.put_intent(INTENT, NOTHING), Barrier(8)
-        assert before is not None
-
-        def race(number: int) -> Stored[Intent] | None:
-            start.wait()
-            return ledger.put_intent(INTENT.model_copy(update={"attempt": 2, "keys": (f"orders/{number}",)}), before)
-
-        with ThreadPoolExecutor(8) as pool:
-            [winner] = [taken for taken in pool.map(race, range(8)) if taken]
-        assert ledger.intent(RUN) == winner
 
 
 class TestEnds:
@@ -348,27 +305,6 @@ class TestListings:
             ledger.put_page(page(0, hour), NOTHING)
         assert ledger.hours() == (0, 498_700, 2_000_000, None)
 
-    def test_what_is_no_document_of_this_archive_is_not_listed(self, ledger: Ledger, store: Store) -> None:
-        for key in (
-            "_ledger/orders/runs/yesterday/plan.json",
-            "_ledger/orders/runs/20261121T050000Z/plan.json.bak/x",
-            "_ledger/orders/hours/2026-11-21/25.json",
-            "_ledger/orders2/runs/20261121T050000Z/plan.json",
-            "orders/date=2026-11-21/hour=05/orders+0+00000000000000000000.jsonl.gz",
-        ):
-            store.put(key, b"{}")
-        assert ledger.runs() == {}
-        assert ledger.hours() == ()
-
-    def test_archives_on_one_store_do_not_see_each_other(self, store: Store) -> None:
-        ours = Ledger(store, "orders")
-        ours.append(PLAN)
-        ours.file_plan(PLAN)
-        for other in ("orders2", "order", "runs", "orders/runs"):
-            assert Ledger(store, other).runs() == {}
-            assert Ledger(store, other).plan(RUN) is None
-            assert Ledger(store, other).planned(1) is None
-
 
 class TestForeignDocuments:
     """Documents that are sound but lie under a key that is not theirs."""
@@ -416,11 +352,6 @@ class TestForeignDocuments:
         with pytest.raises(DocumentError, match=f"found hour_start None, expected hour {HOUR}"):
             ledger.hour(HOUR)
 
-    def test_a_plan_where_a_commit_belongs_is_refused(self, ledger: Ledger, store: Store) -> None:
-        store.put(run_document("orders", RUN, "commit"), PLAN.to_json())
-        with pytest.raises(DocumentError, match=r"commit\.json is not a readable commit document"):
-            ledger.commit(RUN)
-
     def test_a_damaged_plan_is_named_and_never_planned_again(self, ledger: Ledger, store: Store) -> None:
         store.put(run_document("orders", RUN, "plan"), PLAN.to_json()[:-40])
         with pytest.raises(DocumentError, match=f"{store.url}/_ledger/orders/runs/{RUN}/plan.json is not a readable"):
@@ -434,9 +365,3 @@ class TestForeignDocuments:
         with pytest.raises(DocumentError, match="archive 'orders' does not belong in the ledger of 'mine'"):
             Ledger(store, "mine").append(PLAN)
         assert list(store.list("")) == []
-
-
-def test_an_interval_given_in_another_zone_is_the_same_run(ledger: Ledger) -> None:
-    local = Interval.model_validate({"start": "2026-11-21T06:00:00+01:00", "end": "2026-11-21T07:00:00+01:00"})
-    ledger.file_plan(plan(interval=local))
-    assert ledger.plan(RUN) == PLAN

@@ -15,7 +15,7 @@ from kafka_archiver.orchestration.dags.audit import audit_dag
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.steps.archives import config_folder, read_archives
 from kafka_archiver.store import open_store
-from tests.dags.conftest import MINIMAL, Call, MakeArchive, load
+from tests.dags.conftest import MINIMAL, Call, MakeArchive
 from tests.support.lake import Lake
 from tests.support.runs import lines
 
@@ -111,19 +111,6 @@ class TestDag:
         assert dag.on_failure_callback
         assert dag.get_task("audit").on_failure_callback
         assert type(audit_dag(archive("schedule: null\n"), "").timetable).__name__ == "NullTimetable"
-
-    def test_each_archive_has_one_and_a_wrong_file_stops_nobody(self, archives: Path) -> None:
-        (archives / "orders.yaml").write_text(MINIMAL.format(name="orders"))
-        (archives / "broken.yaml").write_text("archive: [")
-        bag = load()
-        assert sorted(bag.dags) == ["archive_orders", "audit_orders"]
-        assert list(bag.import_errors) == ["archive_errors.py"]
-
-    def test_a_task_that_starts_gets_its_own_dag_alone(self, archives: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        for name in ("orders", "payments"):
-            (archives / f"{name}.yaml").write_text(MINIMAL.format(name=name))
-        monkeypatch.setenv("_AIRFLOW_PARSING_CONTEXT_DAG_ID", "audit_orders")
-        assert list(load().dags) == ["audit_orders"]
 
     def test_what_airflow_refuses_stops_nobody_else(self, archives: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         for name in ("orders", "payments"):

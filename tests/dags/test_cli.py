@@ -100,6 +100,7 @@ def test_status(call: Call, context: Context, brokers: Brokers) -> None:
     [found] = call("status", "orders", "-o", "json").json
     last = found.pop("last_commit")
     assert (last["run"], last["committed_at"]) == ("20261120T020000Z", "2026-11-20T03:06:00Z")
+    partition = ["topic", "partition", "committed", "archived_to", "log_start", "log_end", "lag", "oldest_unarchived"]
     assert found == {
         "archive": "orders",
         "lag": 2,
@@ -117,26 +118,8 @@ def test_status(call: Call, context: Context, brokers: Brokers) -> None:
             }
         ],
         "partitions": [
-            {
-                "topic": "orders",
-                "partition": 0,
-                "committed": 3,
-                "archived_to": 3,
-                "log_start": 0,
-                "log_end": 5,
-                "lag": 2,
-                "oldest_unarchived": "2026-11-20T03:00:00Z",
-            },
-            {
-                "topic": "orders",
-                "partition": 1,
-                "committed": 3,
-                "archived_to": 3,
-                "log_start": 0,
-                "log_end": 3,
-                "lag": 0,
-                "oldest_unarchived": None,
-            },
+            dict(zip(partition, ("orders", 0, 3, 3, 0, 5, 2, "2026-11-20T03:00:00Z"), strict=True)),
+            dict(zip(partition, ("orders", 1, 3, 3, 0, 3, 0, None), strict=True)),
         ],
     }
     assert call("status").lines == [
@@ -275,21 +258,11 @@ def test_runs(call: Call, context: Context, brokers: Brokers) -> None:
         "20261120T030000Z | scheduled | 2026-11-20T04:05:00Z |   1,200 |     600 | 1,200 | 1,200,000 | committed",
         "20261120T020000Z | scheduled | 2026-11-20T03:05:00Z |       6 |       4 |     6 |     6,000 | settled",
     ]
-    assert call("runs", "orders", "--last", "1", "-o", "json").json == [
-        {
-            "run": "20261120T050000Z",
-            "number": 4,
-            "interval_start": "2026-11-20T05:00:00Z",
-            "interval_end": "2026-11-20T06:00:00Z",
-            "origin": "scheduled",
-            "planned_at": "2026-11-20T06:05:00Z",
-            "offsets": 0,
-            "objects": 0,
-            "rows": 0,
-            "bytes": 0,
-            "state": "written",
-        }
-    ]
+    [last] = call("runs", "orders", "--last", "1", "-o", "json").json
+    names = "run number interval_start interval_end origin planned_at offsets objects rows bytes state"
+    start, end, planned = "2026-11-20T05:00:00Z", "2026-11-20T06:00:00Z", "2026-11-20T06:05:00Z"
+    assert " ".join(last) == names
+    assert [*last.values()] == ["20261120T050000Z", 4, start, end, "scheduled", planned, 0, 0, 0, 0, "written"]
 
 
 def test_show(call: Call, context: Context) -> None:

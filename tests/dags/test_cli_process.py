@@ -77,22 +77,3 @@ def test_only_the_result_goes_to_stdout(archives: Path, tmp_path: Path) -> None:
     assert done.returncode == 1
     assert done.stderr.endswith("Files with problems: 1 of 2.\n")
     assert "Traceback" not in done.stderr
-
-
-def test_warnings_on_the_way_go_to_stderr(archives: Path, tmp_path: Path) -> None:
-    (archives / "orders.yaml").write_text("archive: orders\nsource: {topics: [orders]}\nstore: {url: memory://m}\n")
-    done = start(
-        BIN / "airflow",
-        "archive",
-        "runs",
-        "orders",
-        "-o",
-        "json",
-        home=tmp_path,
-        ARCHIVER_CONFIG_DIR=str(archives),
-        AIRFLOW_CONN_KAFKA_DEFAULT='{"conn_type": "kafka", "extra": {"bootstrap.servers": "b", "sasl.password": "x"}}',
-        AIRFLOW_CONN_AWS_DEFAULT='{"conn_type": "aws"}',
-    )
-    assert done.stdout == "[]\n"
-    # Airflow warns of a password that is too short to be hidden in logs.
-    assert "too short" in done.stderr

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -119,46 +120,31 @@ def test_an_empty_aws_connection_leaves_the_credentials_to_boto3(
     assert endpoints(archive()).store == {}
 
 
+KEYS = {"aws_access_key_id": "K", "aws_secret_access_key": "S"}
+S3 = {"endpoint_url": "http://s3:1"}
+ROLE = {"role_arn": "arn:r", "region_name": "r", "profile_name": "p"}
+
+
 @pytest.mark.parametrize(
-    ("login", "password", "extra", "expected"),
+    ("login", "extra", "expected"),
     [
-        ("KEY", "SECRET", {}, {"aws_access_key_id": "KEY", "aws_secret_access_key": "SECRET"}),
-        (
-            None,
-            None,
-            {"aws_access_key_id": "K", "aws_secret_access_key": "S", "aws_session_token": "T"},
-            {"aws_access_key_id": "K", "aws_secret_access_key": "S", "aws_session_token": "T"},
-        ),
+        (("K", "S"), {}, KEYS),
+        ((None, None), {**KEYS, "aws_session_token": "T"}, {**KEYS, "aws_session_token": "T"}),
         # As the provider does: the login goes before the extra.
-        (
-            "KEY",
-            "SECRET",
-            {"aws_access_key_id": "K", "aws_secret_access_key": "S"},
-            {"aws_access_key_id": "KEY", "aws_secret_access_key": "SECRET"},
-        ),
-        (None, None, {"endpoint_url": "http://s3:1"}, {"endpoint_url": "http://s3:1"}),
-        (
-            None,
-            None,
-            {"endpoint_url": "http://all:1", "service_config": {"s3": {"endpoint_url": "http://s3:1"}}},
-            {"endpoint_url": "http://s3:1"},
-        ),
-        (None, None, {"service_config": {"sts": {"endpoint_url": "http://sts:1"}}}, {}),
-        (
-            None,
-            None,
-            {"role_arn": "arn:r", "assume_role_kwargs": {"ExternalId": "E"}, "region_name": "r", "profile_name": "p"},
-            {"role_arn": "arn:r", "external_id": "E", "region_name": "r", "profile_name": "p"},
-        ),
-        (None, None, {"config_kwargs": {"s3": {"addressing_style": "path"}}}, {"addressing_style": "path"}),
-        (None, None, {"verify": False}, {"verify": "false"}),
-        (None, None, {"verify": "/etc/ca.pem"}, {"verify": "/etc/ca.pem"}),
+        (("K", "S"), {"aws_access_key_id": "other", "aws_secret_access_key": "other"}, KEYS),
+        ((None, None), S3, S3),
+        ((None, None), {"endpoint_url": "http://all:1", "service_config": {"s3": S3}}, S3),
+        ((None, None), {"service_config": {"sts": {"endpoint_url": "http://sts:1"}}}, {}),
+        ((None, None), {**ROLE, "assume_role_kwargs": {"ExternalId": "E"}}, {**ROLE, "external_id": "E"}),
+        ((None, None), {"config_kwargs": {"s3": {"addressing_style": "path"}}}, {"addressing_style": "path"}),
+        ((None, None), {"verify": False}, {"verify": "false"}),
+        ((None, None), {"verify": "/etc/ca.pem"}, {"verify": "/etc/ca.pem"}),
     ],
 )
 def test_an_aws_connection_means_what_the_amazon_provider_means_by_it(
-    login: str | None, password: str | None, extra: dict[str, Any], expected: dict[str, str]
+    login: tuple[str | None, str | None], extra: dict[str, Any], expected: dict[str, str]
 ) -> None:
-    found = store_options(login, password, extra)
+    found = store_options(*login, extra)
     assert found == expected
     S3Options.parse(found)
 
@@ -178,20 +164,10 @@ def test_what_the_store_refuses_names_the_connection(
         endpoints(archive())
 
 
-def test_a_missing_connection_is_named_with_its_key_and_the_command_to_add_it(
-    archive: MakeArchive, connection: AddConnection
-) -> None:
-    with pytest.raises(ConfigError) as caught:
+def test_a_missing_connection_is_named_with_its_key(archive: MakeArchive, connection: AddConnection) -> None:
+    with pytest.raises(ConfigError, match=r"there is no Airflow connection 'kafka_default' \(source.kafka\); add it"):
         endpoints(archive())
-    message = str(caught.value)
-    assert "there is no Airflow connection 'kafka_default' (source.kafka)" in message
-    assert (
-        "airflow connections add kafka_default --conn-type kafka --conn-extra "
-        """'{"bootstrap.servers": "broker:9092"}'""" in message
-    )
-
-
-def test_a_missing_aws_connection_may_be_added_empty(archive: MakeArchive, connection: AddConnection) -> None:
+    # This one may be added empty.
     connection("kafka_default", "kafka", {"bootstrap.servers": "b:1"})
     with pytest.raises(ConfigError, match=r"'aws_default' \(store.aws\)[\s\S]*without login and password the"):
         endpoints(archive())
@@ -216,10 +192,8 @@ def test_the_command_in_the_message_is_one_that_airflow_takes(kind: str) -> None
 def test_with_a_secrets_backend_a_missing_connection_may_be_an_outage(
     connection: AddConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "kafka_archiver.orchestration.connections.lookup.conf",
-        _Settings({("secrets", "backend"): "airflow.secrets.local_filesystem.LocalFilesystemBackend"}),
-    )
+    settings = SimpleNamespace(get=lambda section, key, fallback=None: "some.Backend" if key == "backend" else fallback)
+    monkeypatch.setattr("kafka_archiver.orchestration.connections.lookup.conf", settings)
     with pytest.raises(TransientError, match="or check that Airflow's secrets backend answers"):
         find(Wanted("nobody_has_this", "source.kafka", ("kafka",)))
 
@@ -247,11 +221,3 @@ def test_secrets_in_the_yaml_are_kept_out_of_logs_too(archive: MakeArchive, loca
     kafka = {"bootstrap.servers": "b:1", name: secret}
     endpoints(orders.model_copy(update={"source": orders.source.model_copy(update={"kafka": kafka})}))
     assert _secrets_masker().redact(f"error: {secret}!") == "error: ***!"
-
-
-class _Settings:
-    def __init__(self, values: dict[tuple[str, str], str]) -> None:
-        self._values = values
-
-    def get(self, section: str, key: str, fallback: str | None = None) -> str | None:
-        return self._values.get((section, key), fallback)

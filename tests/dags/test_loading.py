@@ -19,17 +19,14 @@ def test_the_checkout_loads_without_import_errors(monkeypatch: pytest.MonkeyPatc
     assert "archive_orders" in bag.dags
 
 
-def test_each_yaml_file_is_a_dag(archives: Path) -> None:
-    for name in ("orders", "payments", "with.dots-and_more"):
+def test_each_yaml_file_is_a_dag_and_one_that_audits(archives: Path) -> None:
+    names = ("orders", "payments", "with.dots-and_more")
+    for name in names:
         (archives / f"{name}.yaml").write_text(MINIMAL.format(name=name))
     (archives / "notes.txt").write_text("not an archive")
     bag = load()
     assert bag.import_errors == {}
-    assert sorted(d for d in bag.dags if d.startswith("archive_")) == [
-        "archive_orders",
-        "archive_payments",
-        "archive_with.dots-and_more",
-    ]
+    assert set(bag.dags) == {f"{kind}_{name}" for kind in ("archive", "audit") for name in names}
 
 
 def test_a_broken_file_is_an_import_error_that_names_file_and_key_and_stops_nobody_else(archives: Path) -> None:
@@ -37,8 +34,7 @@ def test_a_broken_file_is_an_import_error_that_names_file_and_key_and_stops_nobo
     (archives / "broken.yaml").write_text(MINIMAL.format(name="broken") + "sink: {}\n")
     (archives / "late.yaml").write_text(MINIMAL.format(name="late") + "timezone: Mars/Base\n")
     bag = load()
-    assert "archive_orders" in bag.dags
-    assert not {"archive_broken", "archive_late"} & set(bag.dags)
+    assert set(bag.dags) == {"archive_orders", "audit_orders"}
     # Airflow stops all DAGs of a file that has an import error: it must not be the file with the good ones.
     assert list(bag.import_errors) == ["archive_errors.py"]
     error = bag.import_errors["archive_errors.py"]
@@ -67,16 +63,16 @@ def test_of_two_files_with_one_name_neither_is_guessed_to_be_the_right_one(archi
     assert all(f"{file}.yaml: `archive`" in bag.import_errors["archive_errors.py"] for file in ("a", "b"))
 
 
+@pytest.mark.parametrize("dag", ["archive_orders", "audit_orders"])
 def test_a_task_that_starts_gets_its_own_dag_alone_whatever_is_wrong_elsewhere(
-    archives: Path, monkeypatch: pytest.MonkeyPatch
+    archives: Path, monkeypatch: pytest.MonkeyPatch, dag: str
 ) -> None:
     for name in ("orders", "payments"):
         (archives / f"{name}.yaml").write_text(MINIMAL.format(name=name))
     (archives / "broken.yaml").write_text("archive: [")
-    monkeypatch.setenv("_AIRFLOW_PARSING_CONTEXT_DAG_ID", "archive_orders")
+    monkeypatch.setenv("_AIRFLOW_PARSING_CONTEXT_DAG_ID", dag)
     bag = load()
-    assert bag.import_errors == {}
-    assert [d for d in bag.dags if d.startswith("archive_")] == ["archive_orders"]
+    assert (bag.import_errors, list(bag.dags)) == ({}, [dag])
 
 
 def test_what_airflow_refuses_is_an_error_of_that_archive_alone(

@@ -200,16 +200,6 @@ def test_half_a_value_does_not_count(archive: MakeArchive, local_connections: No
         operator_of(archive()).execute(context_of())
 
 
-def test_the_jobs_lines_are_in_the_log(
-    archive: MakeArchive, local_connections: None, spark_submit: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    (spark_submit / "behave.sh").write_text("echo chunk 1 of 2; echo warned >&2; exit 0")
-    operator_of(archive()).execute(context_of())
-    log = logged(capfd)
-    assert "chunk 1 of 2" in log
-    assert "warned" in log
-
-
 def test_a_machine_without_spark_says_so(
     archive: MakeArchive, local_connections: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

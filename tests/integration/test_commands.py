@@ -146,12 +146,19 @@ def test_rebuild_repair_audit_and_a_choice_for_one_run(airflow: Airflow, kafka: 
     progress = f"{by_hand}/_ledger/{by_hand}/progress.json"
     store.delete_object(Bucket=s3.bucket, Key=second)
     store.put_object(Bucket=s3.bucket, Key=progress, Body=b"{")
-    code, output = run_command(airflow, "audit", by_hand)
-    assert (code, f"airflow archive repair {by_hand}" in output) == (1, True)
+    audit = f"audit_{by_hand}"
+    until(lambda: airflow.request("GET", f"/dags/{audit}", missing_ok=True), seconds=60, every=0.5)
+    airflow.pause(audit, False)
+    damaged = airflow.trigger(audit, live=False)
+    assert airflow.wait_for_runs(audit, 1) == {damaged: "failed"}
+    # It is of no use to look again.
+    assert {t.task: (t.state, t.attempt) for t in airflow.tasks(audit)}["audit"] == ("failed", 1)
+    assert "object-missing" in airflow.log(audit, damaged, "audit")
     code, output = run_command(airflow, "repair", by_hand, "--yes")
     assert (code, f"Repair of {by_hand}: done" in output) == (0, True), output
-    # The intent alone says that somebody was at work again.
-    assert [key for key, data in stored().items() if before.get(key) != data and not key.endswith("/intent.json")] == []
+    # The intent says that somebody was at work again, and the audit has left its report.
+    other = {key.rsplit("/", 1)[1] for key, data in stored().items() if before.get(key) != data}
+    assert other == {"intent.json", "audit.json"}
 
     # What Kafka has lost stops a run until somebody chooses, and an object of it is on record as lost.
     produce(kafka.bootstrap_servers, topic, records(range(10, 20)))
@@ -172,8 +179,9 @@ def test_rebuild_repair_audit_and_a_choice_for_one_run(airflow: Airflow, kafka: 
     # Nothing has to be told to the next run.
     airflow.trigger(dag)
     assert sorted(airflow.wait_for_runs(dag, 6).values()) == ["failed", *["success"] * 5]
-    code, output = run_command(airflow, "audit", by_hand, "--deep", "--live")
-    assert (code, "7 offsets lost for ever" in output) == (0, True), output
+    clean = airflow.trigger(audit, deep=True, live=True)
+    assert airflow.wait_for_runs(audit, 2)[clean] == "success"
+    assert "7 offsets lost for ever" in airflow.log(audit, clean, "audit")
 
 
 def test_dead_letters_come_back_once_the_yaml_is_mended(airflow: Airflow, kafka: Kafka, by_hand: str) -> None:

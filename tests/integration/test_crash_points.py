@@ -2,18 +2,22 @@
 
 The list of crash points is not written down here: a run is watched through a proxy before the real S3 server, and
 every write that it makes is a point. Each has to be a row of the table in docs/FORMAT.md, and every row of the table
-has to be met: a new write cannot be forgotten. test_crashes.py kills jobs that spark-submit runs.
+has to be met: a new write cannot be forgotten. Each kill has an archive and a proxy of its own, so several happen side
+by side: they wait more than they work. test_crashes.py kills jobs that spark-submit runs.
 """
 
 import os
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import timedelta
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from signal import SIGKILL
+from tempfile import mkdtemp
 
 import psutil
 import pytest
@@ -28,11 +32,15 @@ from scripts.stack.paths import ROOT
 from scripts.stack.s3 import S3
 from tests.support.archiver import Archiver, hour
 from tests.support.proxy import Request, S3Proxy
+from tests.support.step import end_of
 from tests.support.topics import DAY, HOUR, Record, new_topic, produce
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(600)]
 WRITES = ("start", "part", "complete", "abort", "put", "delete")
+SIDE_BY_SIDE = 4
+# At which write, from 0; before the server sees it, or after it has answered.
+Kill = tuple[int, bool]
 
 
 def rows() -> dict[str, str]:
@@ -84,10 +92,10 @@ class Watched:
     archiver: Archiver
     proxy: S3Proxy
 
-    def step(self, name: str, *runs: str, kill: tuple[int, bool] | None = None) -> list[Request]:
+    def step(self, name: str, *runs: str, kill: Kill | None = None) -> list[Request]:
         """Run a step. Returns its writes.
 
-        :param kill: kill it at this write (from 0), before the server sees it, or after it has answered.
+        :param kill: kill it there.
         """
         writes: list[Request] = []
         answered: set[int] = set()
@@ -114,10 +122,10 @@ class Watched:
 
         self.proxy.rule = watch
         process = self.archiver.start_step(name, *runs)
-        process.join(60)
+        code = end_of(process, 60)
         self.proxy.rule = lambda _, __: None
         said = (self.archiver.directory / "step.log").read_text()
-        assert process.exitcode == (-SIGKILL if kill else 0), said
+        assert code == (-SIGKILL if kill else 0), said
         return writes
 
 
@@ -132,18 +140,28 @@ def topic(kafka: Kafka) -> str:
 
 
 @pytest.fixture
-def watched(kafka: Kafka, s3: S3, proxy: S3Proxy, tmp_path: Path, topic: str) -> Watch:
+def watched(kafka: Kafka, s3: S3, tmp_path: Path, topic: str) -> Iterator[Watch]:
     # Three hours are over.
     now = hour(2).end + timedelta(minutes=1)
-    return lambda: Watched(Archiver(kafka, s3, tmp_path, [topic], proxy=proxy, now=[now]), proxy)
+    with ExitStack() as proxies:
+
+        def watch() -> Watched:
+            proxy = proxies.enter_context(S3Proxy(s3.endpoint_url).serving())
+            return Watched(Archiver(kafka, s3, Path(mkdtemp(dir=tmp_path)), [topic], proxy=proxy, now=[now]), proxy)
+
+        yield watch
 
 
 STEPS = ("plan", "archive", "verify", "commit", "close_hours")
 
 
-def kills(points: list[Request]) -> list[tuple[int, bool]]:
-    """Right before every write of a step, and right after the last."""
-    return [*((n, False) for n in range(len(points))), *([(len(points) - 1, True)] if points else [])]
+def at_each(points: dict[str, list[Request]], check: Callable[[str, Kill], None]) -> None:
+    """Check a kill right before every write of each step, and right after its last one."""
+    kills = [(name, (n, False)) for name, writes in points.items() for n in range(len(writes))]
+    kills += [(name, (len(writes) - 1, True)) for name, writes in points.items() if writes]
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        for done in [pool.submit(check, *kill) for kill in kills]:
+            done.result()
 
 
 def result(archiver: Archiver) -> tuple[object, ...]:
@@ -168,7 +186,7 @@ def _without_times(proof: HourProof) -> HourProof:
 def test_a_kill_between_any_two_writes_of_a_run_changes_nothing(watched: Watch) -> None:
     undisturbed, run = watched(), hour(1).id
 
-    def step(of: Watched, name: str, kill: tuple[int, bool] | None = None) -> list[Request]:
+    def step(of: Watched, name: str, kill: Kill | None = None) -> list[Request]:
         return of.step(name, hour(1).model_dump_json() if name == "plan" else run, kill=kill)
 
     points = {name: step(undisturbed, name) for name in STEPS}
@@ -180,22 +198,24 @@ def test_a_kill_between_any_two_writes_of_a_run_changes_nothing(watched: Watch) 
     undisturbed.archiver.run(hour(2), plain=True)
     expected = result(undisturbed.archiver)
     assert expected[4] == {TopicPartition(undisturbed.archiver.topics[0], 0): 10}
-    for number, name in enumerate(STEPS):
-        for kill in kills(points[name]):
-            killed = watched()
-            archiver = killed.archiver
-            if number:
-                archiver.plan(hour(1))
-            if number > STEPS.index("archive"):
-                archiver.job(plain=True).run(run)
-            if name == "close_hours":
-                commit(archiver.context, [run])
-            step(killed, name, kill)
-            if name == "plan":
-                archiver.run(hour(1), plain=True)
-            # Else nobody clears anything: the next interval's run finds what is unfinished.
-            archiver.run(hour(2), plain=True)
-            assert result(archiver) == expected, (name, kill)
+
+    def check(name: str, kill: Kill) -> None:
+        killed, number = watched(), STEPS.index(name)
+        archiver = killed.archiver
+        if number:
+            archiver.plan(hour(1))
+        if number > STEPS.index("archive"):
+            archiver.job(plain=True).run(run)
+        if name == "close_hours":
+            commit(archiver.context, [run])
+        step(killed, name, kill)
+        if name == "plan":
+            archiver.run(hour(1), plain=True)
+        # Else nobody clears anything: the next interval's run finds what is unfinished.
+        archiver.run(hour(2), plain=True)
+        assert result(archiver) == expected, (name, kill)
+
+    at_each(points, check)
 
 
 REBUILD = ("rebuild", *STEPS[1:])
@@ -217,7 +237,7 @@ def test_a_kill_between_any_two_writes_of_a_rebuild_changes_nothing(watched: Wat
     run = f"{hour(1).id}+r1"
     work = Work((run,), (run,))
 
-    def step(of: Watched, name: str, kill: tuple[int, bool] | None = None) -> list[Request]:
+    def step(of: Watched, name: str, kill: Kill | None = None) -> list[Request]:
         return of.step(name, hour(1).id if name == "rebuild" else run, kill=kill)
 
     points = {name: step(undisturbed, name) for name in REBUILD}
@@ -226,20 +246,22 @@ def test_a_kill_between_any_two_writes_of_a_rebuild_changes_nothing(watched: Wat
     undisturbed.archiver.run(hour(2), plain=True)
     expected = result(undisturbed.archiver)
     assert all("+r1." in key for key in undisturbed.archiver.objects())
+
+    def check(name: str, kill: Kill) -> None:
+        killed = begun()
+        archiver = killed.archiver
+        if name != "rebuild":
+            rebuild_run(archiver.context, hour(1).id)
+        if name in REBUILD[2:]:
+            archiver.job(plain=True).run(run)
+        if name == "close_hours":
+            commit(archiver.context, work.runs)
+        step(killed, name, kill)
+        if archiver.context.ledger.commit(run) is None:
+            archiver.work(rebuild_run(archiver.context, hour(1).id), plain=True)
+        # What was committed is finished by whichever run comes next.
+        archiver.run(hour(2), plain=True)
+        assert result(archiver) == expected, (name, kill)
+
     # How objects and the commit are written is the same.
-    for name in REBUILD if final else ("rebuild", "close_hours"):
-        for kill in kills(points[name]):
-            killed = begun()
-            archiver = killed.archiver
-            if name != "rebuild":
-                rebuild_run(archiver.context, hour(1).id)
-            if name in REBUILD[2:]:
-                archiver.job(plain=True).run(run)
-            if name == "close_hours":
-                commit(archiver.context, work.runs)
-            step(killed, name, kill)
-            if archiver.context.ledger.commit(run) is None:
-                archiver.work(rebuild_run(archiver.context, hour(1).id), plain=True)
-            # What was committed is finished by whichever run comes next.
-            archiver.run(hour(2), plain=True)
-            assert result(archiver) == expected, (name, kill)
+    at_each(points if final else {name: points[name] for name in ("rebuild", "close_hours")}, check)

@@ -182,26 +182,6 @@ def test_a_failure_for_good_is_told_once_and_blocks_nobody(airflow: Airflow, kaf
     assert states == {"plan": ("failed", 1)} | dict.fromkeys(TASKS[1:], ("upstream_failed", 0))
 
 
-def test_a_job_that_fails_for_good_says_why(airflow: Airflow, kafka: Kafka, name: str) -> None:
-    topic = new_topic(kafka.bootstrap_servers)
-    produce(kafka.bootstrap_servers, topic, [Record(0, 1, b'{"n": 1}'), Record(0, 2, b"no JSON")])
-    with Webhook() as webhook:
-        airflow.add_connection(f"hook_{name}", "http", host=f"http://127.0.0.1:{webhook.port}")
-        more = f"schedule: null\nalerts: {{on_failure: [hook_{name}]}}\n"
-        dag = airflow.add_archive(name, yaml(topic, name, more, source=", value: {decode: json}"))
-        airflow.pause(dag, False)
-        run = airflow.trigger(dag)
-        assert airflow.wait_for_runs(dag, 1) == {run: "failed"}
-        [document] = until(lambda: webhook.documents)
-    assert f"{topic}[0] offset 1: " in document["cause"]
-    assert airflow.last_line(dag, run, "archive") == document["cause"]
-    assert document["run"] in airflow.log(dag, run, "archive")
-    assert (document["task"], document["attempt"]) == ("archive", 1)
-    assert document["planned"] == f"2 offsets of 1 partitions: {topic}[0] [0, 2)"
-    states = {t.task: t.state for t in airflow.tasks(dag)}
-    assert states == {"plan": "success", "archive": "failed"} | dict.fromkeys(TASKS[2:], "upstream_failed")
-
-
 def test_a_task_whose_process_is_killed_for_good_is_told_too(airflow: Airflow, kafka: Kafka, name: str) -> None:
     topic = new_topic(kafka.bootstrap_servers)
     produce(kafka.bootstrap_servers, topic, [Record(0, 1, b"x")])
@@ -223,18 +203,3 @@ def test_a_task_whose_process_is_killed_for_good_is_told_too(airflow: Airflow, k
     assert document["planned"] == f"1 offsets of 1 partitions: {topic}[0] [0, 1)"
     # The job does not live on without its task.
     job.wait(timeout=30)
-
-
-def test_a_broken_yaml_file_stops_no_other_archive(airflow: Airflow, name: str) -> None:
-    dag = airflow.add_archive(name, yaml("t", name))
-    broken = airflow.archives / f"broken_{name}.yaml"
-    broken.write_text("archive: broken\nstore: {url: 's3://b/p'}\n")
-    try:
-        errors = until(airflow.import_errors, seconds=60, every=0.5)
-        assert list(errors) == ["archive_errors.py"]
-        assert f"broken_{name}.yaml: `source` is required" in errors["archive_errors.py"]
-        found = airflow.request("GET", f"/dags/{dag}")
-        assert (found["has_import_errors"], found["is_stale"]) == (False, False)
-    finally:
-        broken.unlink()
-    until(lambda: not airflow.import_errors(), seconds=60, every=0.5)

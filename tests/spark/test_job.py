@@ -1,23 +1,11 @@
 """The job on a real broker and a real S3 server: every record exactly once, in the hour of its timestamp."""
 
-import dataclasses
-import json
-
 import pytest
-from confluent_kafka.admin import AdminClient, NewPartitions
-from pyspark.sql import SparkSession
 
 from tests.support.archiver import Services, hour
 from tests.support.kafka_twin import Entry
 from tests.support.stored import as_json, as_row, hour_path, parse
-from tests.support.topics import (
-    DAY,
-    HOUR,
-    Record,
-    new_topic,
-    produce,
-)
-from tests.support.waiting import until
+from tests.support.topics import DAY, HOUR, Record, new_topic, produce
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.usefixtures("spark")]
 
@@ -52,25 +40,6 @@ def test_odd_records_are_stored_whole_whatever_the_format(services: Services, fo
     assert archiver.account(hour(1)) == {"archived": len(ODD)}
 
 
-def test_bytes_do_not_depend_on_batches_or_workers(services: Services, spark: SparkSession) -> None:
-    values = (json.dumps({"n": n, "text": "lorem ipsum " * (n % 7)}).encode() for n in range(20_000))
-    records = [Record(n % 2, DAY + n % 3 * HOUR, value) for n, value in enumerate(values)]
-    archiver = services.archive(records, 2, settings={"chunk_records": 4_000})
-    archiver.run(hour(3))
-    before = archiver.etags()
-    assert len(before) == 2 * 3 * 3
-    size = "spark.sql.execution.arrow.maxRecordsPerBatch"
-    spark.conf.set(size, "333")
-    try:
-        job = archiver.job()
-        job.engine._limits = dataclasses.replace(job.engine._limits, memory_bytes=16 << 20, open_objects=1)
-        archiver.context.store.delete(sorted(before)[0])
-        job.run(hour(3).id)
-    finally:
-        spark.conf.unset(size)
-    assert archiver.etags() == before
-
-
 @pytest.mark.parametrize("content", ["value", "record"])
 def test_both_readers_give_the_same_bytes(services: Services, content: str) -> None:
     brokers = services.kafka.bootstrap_servers
@@ -97,14 +66,3 @@ def test_both_readers_give_the_same_bytes(services: Services, content: str) -> N
     job.run(hour(2).id)
     assert archiver.etags() == before
     assert archiver.manifest(hour(2)) == manifest
-
-
-def test_case_12_an_added_partition_is_archived_from_its_first_record(services: Services) -> None:
-    archiver = services.archive(source={"start": "latest"})
-    archiver.run(hour(0))
-    [topic], admin = archiver.topics, AdminClient({"bootstrap.servers": services.kafka.bootstrap_servers})
-    admin.create_partitions([NewPartitions(topic, 2)])[topic].result(30)
-    until(lambda: len(admin.list_topics(topic, timeout=10).topics[topic].partitions) == 2)
-    archiver.produce([Record(1, DAY, b"1")])
-    archiver.run(hour(1))
-    assert archiver.lines() == {"date=2026-11-21/hour=00": [1]}

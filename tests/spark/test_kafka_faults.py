@@ -22,14 +22,7 @@ from scripts.stack.kafka import Kafka, KafkaPorts
 from scripts.stack.ports import free_ports
 from scripts.stack.s3 import S3
 from tests.support.archiver import Archiver, hour
-from tests.support.kafka_proxy import (
-    FETCH,
-    LIST_OFFSETS,
-    OFFSET_COMMIT,
-    OFFSET_FETCH,
-    KafkaProxy,
-    listening,
-)
+from tests.support.kafka_proxy import FETCH, LIST_OFFSETS, OFFSET_COMMIT, OFFSET_FETCH, KafkaProxy, listening
 from tests.support.topics import DAY, HOUR, Record, new_topic, produce
 from tests.support.waiting import until
 
@@ -105,14 +98,6 @@ def test_connections_that_break_in_the_middle_of_answers(
     assert way.proxy.happened() > 6
     assert archiver.etags() == undisturbed
     assert archiver.account(hour(3)) == {"archived": COUNT}
-
-
-@both_readers
-def test_a_slow_line(way: Way, s3: S3, topic: str, undisturbed: dict[str, str], tmp_path: Path, reader: str) -> None:
-    archiver = archive(way, s3, topic, tmp_path, reader)
-    way.proxy.slow(0.02, 5e6)
-    archiver.behind(brokers=way.proxy.brokers).run(hour(3))
-    assert archiver.etags() == undisturbed
 
 
 def test_an_answer_that_was_damaged_once_is_read_again(

@@ -13,7 +13,7 @@ from kafka_archiver.errors import ArchiverError, TransientError
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.ranges import TopicPartition
 from tests.support.kafka_twin import KafkaTwin
-from tests.support.topics import Record, new_topic, produce
+from tests.support.topics import Record, new_topic, produce, send
 from tests.support.waiting import until
 
 # Transactional producers start slowly, so later sequences use them again.
@@ -99,19 +99,7 @@ class KafkaMirror(KafkaTwin):
         if transaction not in self._begun:
             producer.begin_transaction()
             self._begun.add(transaction)
-        failures: list[str] = []
-        for r in records:
-            producer.produce(
-                topic,
-                r.value,
-                r.key,
-                r.partition,
-                timestamp=r.timestamp,
-                headers=list(r.headers),
-                on_delivery=lambda error, _: failures.append(str(error)) if error else None,
-            )
-        assert producer.flush(60) == 0
-        assert not failures, failures[:3]
+        send(producer, topic, records)
 
     def _producer(self, transaction: str) -> Producer:
         known = _producers.get((self.brokers, transaction))

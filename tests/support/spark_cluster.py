@@ -8,9 +8,9 @@ import os
 import subprocess
 import urllib.request
 import venv
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -47,9 +47,6 @@ class _Daemon(Service):
         self.zone = zone
         super().__init__(directory, f"spark://{HOST}:{self.ports.rpc}")
 
-    def ports_needed(self) -> Mapping[str, int]:
-        return asdict(self.ports)
-
     def arguments(self) -> Sequence[str]:
         return ()
 
@@ -82,15 +79,8 @@ class Master(_Daemon):
         return {w["port"]: w["state"] for w in found}
 
     def wait(self) -> None:
-        def why_not() -> str | None:
-            try:
-                self.workers()
-            # The web server starts before this page exists, and answers with another page.
-            except (OSError, ValueError) as error:
-                return str(error)
-            return None
-
-        self._wait_until(why_not, seconds=60)
+        # ValueError: the web server starts before this page exists, and answers with another page.
+        self._wait_for(self.workers, OSError, ValueError, seconds=60)
 
 
 class Worker(_Daemon):

@@ -5,8 +5,10 @@ The processes are forked from one that has imported everything: a new Python tak
 
 import multiprocessing
 import os
+import threading
 from dataclasses import replace
 from datetime import datetime
+from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,8 @@ from tests.support.worlds import Clocked
 
 _forks = multiprocessing.get_context("forkserver")
 _forks.set_forkserver_preload([__name__])
+# Starting a process also asks how the others ended, and only who asks first is told.
+_asking = threading.Lock()
 
 
 def start_step(
@@ -36,8 +40,16 @@ def start_step(
     """Start a step. :param name: see `_carry_out`. :param log: gets its output. :param now: the time for all clocks."""
     made = archive.model_dump_json(by_alias=True)
     process = _forks.Process(target=_carry_out, args=(log, name, made, endpoints.to_json(), now, runs))
-    process.start()
+    with _asking:
+        process.start()
     return process
+
+
+def end_of(process: BaseProcess, seconds: float) -> int | None:
+    """The exit code of a step; None if it has not ended in time."""
+    wait([process.sentinel], seconds)
+    with _asking:
+        return process.exitcode
 
 
 def _carry_out(log: Path, name: str, archive: str, endpoints: str, now: datetime, runs: tuple[str, ...]) -> None:

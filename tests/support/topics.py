@@ -50,6 +50,15 @@ def produce(brokers: str, topic: str, records: Iterable[Record], transaction: st
     if transaction:
         producer.init_transactions(30)
         producer.begin_transaction()
+    send(producer, topic, records)
+    if transaction == "commit":
+        producer.commit_transaction(30)
+    elif transaction == "abort":
+        producer.abort_transaction(30)
+
+
+def send(producer: Producer, topic: str, records: Iterable[Record]) -> None:
+    """Produce records and wait until the broker has them."""
     failures: list[str] = []
     for record in records:
         while True:
@@ -68,10 +77,6 @@ def produce(brokers: str, topic: str, records: Iterable[Record], transaction: st
                 producer.poll(0.1)
     assert producer.flush(60) == 0
     assert not failures, failures[:3]
-    if transaction == "commit":
-        producer.commit_transaction(30)
-    elif transaction == "abort":
-        producer.abort_transaction(30)
 
 
 def produce_raw(

@@ -5,7 +5,7 @@ import json
 import os
 import urllib.request
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -67,9 +67,6 @@ class ResourceManager(_Daemon):
         self.ports = ports
         super().__init__(directory, conf, f"{HOST}:{ports.clients}")
 
-    def ports_needed(self) -> Mapping[str, int]:
-        return asdict(self.ports)
-
     def nodes(self) -> int:
         """The number of active nodes."""
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -77,14 +74,7 @@ class ResourceManager(_Daemon):
             return int(json.load(answer)["clusterMetrics"]["activeNodes"])
 
     def wait(self) -> None:
-        def why_not() -> str | None:
-            try:
-                self.nodes()
-            except (OSError, ValueError) as error:
-                return str(error)
-            return None
-
-        self._wait_until(why_not, seconds=120)
+        self._wait_for(self.nodes, OSError, ValueError, seconds=120)
 
 
 class NodeManager(_Daemon):
@@ -131,6 +121,8 @@ class Yarn:
             f"{nodes}.pmem-check-enabled": "false",
             f"{nodes}.resource.memory-mb": 4096,
             f"{nodes}.disk-health-checker.enable": "false",
+            # YARN takes no directory of a disk that is fuller, even when it checks no disk's health.
+            f"{nodes}.disk-health-checker.max-disk-utilization-per-disk-percentage": 100,
             "yarn.scheduler.minimum-allocation-mb": 256,
         }
         queues = "yarn.scheduler.capacity"

@@ -42,7 +42,7 @@ RESULT = Result(
 
 
 def test_start_up_is_taken_off_and_figures_are_per_million() -> None:
-    assert (RESULT.jvm, RESULT.driver, RESULT.workers, RESULT.total) == (10.0, 0.0, 5.0, 15.0)
+    assert [*map(RESULT.part, ("jvm", "driver", "worker")), RESULT.total] == [10.0, 0.0, 5.0, 15.0]
     assert RESULT.rate == 50_000
     assert (RESULT.bare_total, RESULT.to_bare) == (10.0, 1.5)
     # 40 seconds of two cores for 30 seconds of CPU.

@@ -84,12 +84,6 @@ def recreate(context: Context, records: int) -> None:
     brokers.group.clear()
 
 
-def test_nothing_is_wrong_with_a_sound_archive() -> None:
-    context = settled()
-    brokers_of(context).logs[P0] = Range(0, 5)
-    assert (now(context).troubles, now(context).lag) == ((), 2)
-
-
 def test_a_moved_group() -> None:
     context = settled()
     brokers_of(context).group[P1] = 1
@@ -215,11 +209,7 @@ def test_other_brokers() -> None:
     brokers = brokers_of(context)
     moved = Elsewhere(brokers.logs, brokers.first, brokers.group, brokers.stamps)
     one = only(replace(context, cluster=moved))  # type: ignore[arg-type]
-    assert (one.name, one.severity, one.do) == (
-        "other cluster",
-        "warning",
-        ("airflow connections get kafka_default",),
-    )
+    assert (one.name, one.severity, one.do) == ("other cluster", "warning", ("airflow connections get kafka_default",))
 
 
 @pytest.mark.parametrize(
@@ -236,13 +226,6 @@ def test_what_a_policy_decides_is_a_warning(policy: str, choice: str, change: Ca
     for one in condition(context, observe(context), QUIET):
         assert (one.name, one.severity) == (policy.replace("_", " "), "warning")
         assert choice in one.found
-
-
-def test_a_paused_dag_with_lag_is_a_problem_of_status_too() -> None:
-    context = settled()
-    brokers_of(context).logs[P0] = Range(0, 5)
-    [one] = status(context, Facts(dag_id="archive_orders", paused=True)).troubles
-    assert "is paused, and 2 offsets wait" in one.found
 
 
 def test_what_stops_the_archive_comes_first() -> None:

@@ -207,27 +207,25 @@ def test_what_submits_a_job(tmp_path: Path) -> None:
     assert states(list(check_submit("spark-submit", {**environment, "JAVA_HOME": "/none"})))["java"] == "problem"
 
 
-def test_two_archives_in_one_place() -> None:
-    def archive(name: str, topic: str, url: str) -> object:
-        return parse_archive(f"archive: {name}\nsource: {{topics: [{topic}]}}\nstore: {{url: '{url}'}}\n", name)
+def neighbour(name: str, source: str, place: str = "") -> Archive:
+    text = f"archive: {name}\nsource: {{{source}}}\nstore: {{url: 's3://lake/{place or name}'}}\n"
+    return parse_archive(text, name)
 
-    mine = archive("a", "orders", "s3://lake/x")
-    others = [mine, archive("b", "returns", "s3://lake/x"), archive("c", "orders", "s3://lake/y")]
-    assert list(check_neighbours(mine, others)) == []  # type: ignore[arg-type]
-    [check] = check_neighbours(mine, [*others, archive("d", "orders", "s3://lake/x/")])  # type: ignore[arg-type, list-item]
+
+def test_two_archives_in_one_place() -> None:
+    mine = neighbour("a", "topics: [orders]", "x")
+    others = [mine, neighbour("b", "topics: [returns]", "x"), neighbour("c", "topics: [orders]", "y")]
+    assert list(check_neighbours(mine, others)) == []
+    [check] = check_neighbours(mine, [*others, neighbour("d", "topics: [orders]", "x/")])
     assert "archive d has the same topics" in check.found
 
 
 def test_two_archives_in_one_group() -> None:
-    def archive(name: str, source: str) -> Archive:
-        text = f"archive: {name}\nsource: {{{source}}}\nstore: {{url: 's3://lake/{name}'}}\n"
-        return parse_archive(text, name)
-
-    mine = archive("a", "topics: [orders], group: g")
+    mine = neighbour("a", "topics: [orders], group: g")
     apart = ["topics: [orders]", "topics: [orders], group: g, kafka: other", "topics: [returns], group: g"]
-    assert list(check_neighbours(mine, [mine, *(archive("b", source) for source in apart)])) == []
+    assert list(check_neighbours(mine, [mine, *(neighbour("b", source) for source in apart)])) == []
     for source in ("topics: [returns, orders], group: g", "pattern: 'o.*', group: g"):
-        [check] = check_neighbours(mine, [archive("b", source)])
+        [check] = check_neighbours(mine, [neighbour("b", source)])
         assert "archive b keeps its position in the same group, g," in check.found
 
 

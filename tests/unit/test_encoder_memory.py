@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from kafka_archiver.formats.base import HEADERS
 from kafka_archiver.writer.result import Limits
 from scripts.stack.paths import ROOT
 from tests.support.chunks import HOUR, chunk_of, new_store, write
-from tests.unit.test_writer_memory import MIB, PART, Discard, _kib
+from tests.unit.test_writer_memory import MIB, PART, Discard, growth
 
 pytestmark = [pytest.mark.unit, pytest.mark.slow]
 
@@ -47,13 +46,10 @@ def peak(format_: str, codec: str, headers: int) -> int:
     options: dict[str, Any] = {"format": format_, "codec": codec, "content": "record", "part_bytes": PART}
     rows = 600_000 // (1 + headers) // 2000 * 2000
     write(chunk_of(0, 2000), tiny(2000, headers), new_store(), LIMITS, **options)
-    status = Path("/proc/self/status")
-    # Sets the peak back to what is used now.
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-    before = _kib(status, "VmHWM")
     discard: Any = Discard()
-    assert write(chunk_of(0, rows), tiny(rows, headers), discard, LIMITS, **options).account.archived == rows
-    return (_kib(status, "VmHWM") - before) << 10
+    with growth() as grown:
+        assert write(chunk_of(0, rows), tiny(rows, headers), discard, LIMITS, **options).account.archived == rows
+    return grown[0]
 
 
 @pytest.mark.parametrize(

@@ -151,21 +151,13 @@ def test_paths_sort_as_their_hours_do(one: int, other: int) -> None:
     assert (hour_path(one) < hour_path(other)) == (one < other)
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "",
-        "date=2026-11-21",
-        "date=2026-11-21/hour=24",
-        "date=2026-11-31/hour=05",
-        "date=2026-1-21/hour=05",
-        "date=2026-11-21/hour=5",
-        "date=1969-12-31/hour=23",
-        "date=2026-11-21/hour=05/",
-        "DATE=2026-11-21/hour=05",
-        f"date={keys.NO_TIME}/hour=05",
-    ],
+WRONG_PATHS = (
+    "date=2026-11-21 date=2026-11-21/hour=24 date=2026-11-31/hour=05 date=2026-1-21/hour=05 date=2026-11-21/hour=5 "
+    f"date=1969-12-31/hour=23 date=2026-11-21/hour=05/ DATE=2026-11-21/hour=05 date={keys.NO_TIME}/hour=05"
 )
+
+
+@pytest.mark.parametrize("path", ["", *WRONG_PATHS.split()])
 def test_nothing_else_is_an_hour_s_path(path: str) -> None:
     with pytest.raises(ValueError, match=r"\S"):
         parse_hour_path(path)

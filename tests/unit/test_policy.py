@@ -65,9 +65,28 @@ def only(planned: list[PartitionPlan]) -> PartitionPlan:
     return one
 
 
-def test_a_new_archive_starts_where_the_yaml_says() -> None:
-    planned = only(forward(archive(), [seen(begin=40)], {}))
-    assert (planned.start, planned.end, planned.offset_ranges) == (40, 100, (Range(40, 100),))
+ALL = 10**9
+
+
+@pytest.mark.parametrize(
+    ("state", "ledger", "limit", "ranges"),
+    [
+        pytest.param({"begin": 40}, {}, ALL, [(40, 100)], id="a new archive starts where the YAML says"),
+        pytest.param({"committed": 70}, known(70), ALL, [(70, 100)], id="a run goes on where the group stands"),
+        pytest.param({"committed": 10}, known(10), 30, [(10, 40)], id="a capped run stops early"),
+        pytest.param({"committed": 100, "high": 103}, known(100), ALL, [], id="of an idle partition nothing is taken"),
+        pytest.param({"committed": 10}, known(10, ((20, 30), (50, 60))), ALL, [(10, 20), (30, 50), (60, 100)],
+                     id="what a backfill archived is not archived again"),
+        pytest.param({"committed": 5, "log_start": 8}, known(5, ((5, 8),)), ALL, [(8, 100)],
+                     id="retention stops nobody where a backfill has all of it"),
+    ],
+)  # fmt: skip
+def test_the_ranges_of_a_run(state: dict[str, Any], ledger: Known, limit: int, ranges: list[tuple[int, int]]) -> None:
+    planned = only(forward(archive(limit), [seen(**state)], ledger))
+    start = state.get("committed", state.get("begin"))
+    assert (planned.offset_ranges, planned.lost, planned.start) == (tuple(Range(*r) for r in ranges), (), start)
+    # The plan says how far the log goes.
+    assert (planned.end, planned.high) == (ranges[-1][1] if ranges else 100, state.get("high", 100))
 
 
 def test_a_partition_added_later_starts_at_its_first_record() -> None:
@@ -76,30 +95,10 @@ def test_a_partition_added_later_starts_at_its_first_record() -> None:
     assert planned[1].offset_ranges == (Range(5, 100),)
 
 
-def test_a_run_goes_on_where_the_group_stands() -> None:
-    assert only(forward(archive(), [seen(committed=70)], known(70))).offset_ranges == (Range(70, 100),)
-
-
-def test_an_idle_partition_gives_an_empty_range_that_says_how_far_the_log_goes() -> None:
-    planned = only(forward(archive(), [seen(committed=100, high=103)], known(100)))
-    assert (planned.count, planned.end, planned.high) == (0, 100, 103)
-
-
-def test_a_capped_run_stops_early() -> None:
-    planned = only(forward(archive(limit=30), [seen(committed=10)], known(10)))
-    assert (planned.offset_ranges, planned.end, planned.high) == ((Range(10, 40),), 40, 100)
-
-
 def test_a_cap_is_shared_so_that_a_skewed_partition_starves_nobody() -> None:
     small = seen(name=TopicPartition("orders", 1), log_end=5)
     planned = forward(archive(limit=50), [seen(), small], {})
     assert [p.count for p in planned] == [45, 5]
-
-
-def test_what_a_backfill_archived_is_not_archived_again() -> None:
-    planned = only(forward(archive(), [seen(committed=10)], known(10, ((20, 30), (50, 60)))))
-    assert planned.offset_ranges == (Range(10, 20), Range(30, 50), Range(60, 100))
-    assert planned.end == 100
 
 
 def test_a_backfill_takes_the_offsets_of_its_interval_that_nobody_covers() -> None:
@@ -107,11 +106,6 @@ def test_a_backfill_takes_the_offsets_of_its_interval_that_nobody_covers() -> No
     assert only(backfill(state, known(100, ((0, 25),)), 20, 60)).offset_ranges == (Range(25, 60),)
     assert only(backfill(seen(), {}, 7, 7)).offset_ranges == ()
     assert only(backfill(seen(), {}, 20, 100)).offset_ranges == (Range(20, 100),)
-
-
-def test_retention_past_the_group_stops_nobody_where_a_backfill_has_all_of_it() -> None:
-    planned = only(forward(archive(), [seen(committed=5, log_start=8)], known(5, ((5, 8),))))
-    assert (planned.lost, planned.offset_ranges) == ((), (Range(8, 100),))
 
 
 @pytest.mark.parametrize(("committed", "expected"), [(None, 60), (20, 60), (80, 60)])

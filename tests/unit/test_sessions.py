@@ -1,6 +1,5 @@
 """Sessions of tests side by side: what a dead one left goes once, and nothing of one that lives."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -30,9 +29,3 @@ def test_several_sessions_that_begin_at_once_remove_what_the_dead_left_and_no_mo
     sweep(sessions)
     assert [(other.communicate(timeout=60)[1], other.returncode) for other in others] == [(b"", 0)] * 2
     assert list(sessions.iterdir()) == [mine]
-
-
-def test_no_two_sessions_share_a_directory_even_if_a_process_has_the_number_of_a_dead_one() -> None:
-    first, second = (directory_of_this(Path("test")) for _ in range(2))
-    assert first != second
-    assert first.name.startswith(f"{os.getpid()}-")

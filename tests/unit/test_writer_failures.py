@@ -229,20 +229,6 @@ def test_there_is_no_room_on_disk(tmp_path: Path) -> None:
         write(chunk_of(0, 1), cut(ROWS[:1], 1), limits=Limits(spill_directory=tmp_path / "missing"))
 
 
-@pytest.mark.parametrize("open_objects", [2, 9], ids=["records wait", "parts spill"])
-def test_the_disk_fills_up(tmp_path: Path, open_objects: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    # The device that is always full stands in for every temporary file.
-    monkeypatch.setattr("tempfile.TemporaryFile", lambda **_: Path("/dev/full").open("w+b"))  # noqa: SIM115
-    monkeypatch.setattr("pyarrow.OSFile", lambda _, mode, file=pa.OSFile: file("/dev/full", mode))
-    store = Faulty()
-    limits = Limits(memory_bytes=100_000, open_objects=open_objects, spill_directory=tmp_path)
-    rows = [row._replace(value=b"x" * 2000) for row in ROWS]
-    with pytest.raises(TransientError, match="No space left on device"):
-        write(chunk_of(0, 400), cut(rows, 50), store, limits, codec="none", part_bytes=100_000)
-    assert not list(store.list_uploads(""))
-    assert not list(tmp_path.iterdir())
-
-
 FULL = """
 import resource, sys
 from pathlib import Path

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -64,18 +65,25 @@ def peak(format_: str, codec: str, content: str, hours: int, rows: int) -> int:
     """The bytes that writing needs more than what was there after the first records."""
     options = {"format": format_, "codec": codec, "content": content, "part_bytes": PART}
     write(chunk_of(0, 1000), batches(1000, 2), new_store(), LIMITS, **options)
-    status = Path("/proc/self/status")
+    with growth() as grown:
+        result = write(chunk_of(0, rows), batches(rows, hours), Discard(), LIMITS, **options)
+    assert len(result.objects) == hours
+    return grown[0]
+
+
+@contextmanager
+def growth() -> Iterator[list[int]]:
+    """Adds the bytes by which the peak grows while the block runs."""
     # Sets the peak back to what is used now.
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-    before = _kib(status, "VmHWM")
-    result = write(chunk_of(0, rows), batches(rows, hours), Discard(), LIMITS, **options)
-    assert len(result.objects) == hours
-    return (_kib(status, "VmHWM") - before) << 10
+    grown, before = list[int](), _peak()
+    yield grown
+    grown.append(_peak() - before)
 
 
-def _kib(status: Path, name: str) -> int:
-    [line] = [x for x in status.read_text(encoding="ascii").splitlines() if x.startswith(name)]
-    return int(line.split()[1])
+def _peak() -> int:
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return int(next(x for x in lines if x.startswith("VmHWM")).split()[1]) << 10
 
 
 @pytest.mark.parametrize(

@@ -198,14 +198,16 @@ class Cluster:
             ),
             lambda name: f"read the offsets of group {name}",
         )
-        for partition in answer.topic_partitions:
-            if partition.error:
-                what = f"read the offset of group {group} at {partition.topic}[{partition.partition}]"
-                raise translate(partition.error, what, self.brokers)
+        self._require_places(answer, f"read the offset of group {group} at")
         return {
             TopicPartition(p.topic, p.partition): Position(p.offset, p.metadata or "") if p.offset >= 0 else None
             for p in answer.topic_partitions
         }
+
+    def _require_places(self, answer: Any, what: str) -> None:
+        for place in answer.topic_partitions:
+            if place.error:
+                raise translate(place.error, f"{what} {place.topic}[{place.partition}]", self.brokers)
 
     def members(self, group: str) -> list[str]:
         """The group's live members, as client@host; empty for a group that does not exist."""
@@ -239,10 +241,7 @@ class Cluster:
             ),
             lambda name: f"commit offsets of group {name}",
         )
-        for partition in answer.topic_partitions:
-            if partition.error:
-                what = f"commit {partition.topic}[{partition.partition}] of group {group}"
-                raise translate(partition.error, what, self.brokers)
+        self._require_places(answer, f"commit the offset of group {group} at")
         after = self.committed(group, offsets)
         if wrong := [n for n, offset in offsets.items() if after[n] != offset]:
             raise PermanentError(
