@@ -67,5 +67,5 @@ def test_what_it_had_not_written_is_read_as_far_as_it_is_there(lake: Lake) -> No
 def test_what_is_not_what_the_killed_attempt_wrote_is_not_kept(lake: Lake) -> None:
     [first, *_] = lake.stored()
     lake.store.put(first, bytes(len(lake.store.get(first) or b"")))
-    with pytest.raises(IntegrityError, match=r"was written by an earlier attempt .* again would lose them"):
+    with pytest.raises(IntegrityError, match=r"was written by an earlier attempt .* again would lose records"):
         lake.run(3)
