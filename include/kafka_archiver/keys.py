@@ -1,6 +1,7 @@
 """Names of objects and documents. Pure; no two things share a key.
 
-Data:   <topic>/<path of the layout>/<topic>+<partition>+<chunk start, 20 digits>[+g<generation>][+r<revision>].<ext>
+Data:   <topic>/<path of the layout>/<name>.<ext>; the name is
+        <topic>+<partition>+<chunk start, 20 digits>[+g<generation>][+r<revision>][+k<schema id>][+s<schema id>]
         _dead_letter/<topic>/… for the records that the archive's format cannot hold
 Ledger: _ledger/_topics/<topic>.json, which archive has a topic here
         _ledger/<archive>/schemas/<fingerprint>.json, the schemas that plans name
@@ -19,7 +20,8 @@ from kafka_archiver.intervals import hour_start, parse_run_id, to_hour
 LEDGER = "_ledger"
 DEAD_LETTER = "_dead_letter"
 _OBJECT = re.compile(
-    r"(?P<topic>[^+]+)\+(?P<partition>\d+)\+(?P<start>\d{20})(\+g(?P<generation>\d+))?(\+r(?P<revision>\d+))?\..+"
+    r"(?P<topic>[^+]+)\+(?P<partition>\d+)\+(?P<start>\d{20})(\+g(?P<generation>\d+))?(\+r(?P<revision>\d+))?"
+    r"(\+k\d+)?(\+s\d+)?\..+"
 )
 _RUN = re.compile(r"(?P<start>[^+]+)(\+r(?P<revision>[1-9]\d*))?")
 # Names of the archiver's own folders; no topic's folder has them.
@@ -53,15 +55,16 @@ def decode(segment: str) -> str:
     return unquote(segment)
 
 
-def object_key(place: Place, path: str, extension: str, dead_letter: bool = False) -> str:
+def object_key(place: Place, path: str, extension: str, dead_letter: bool = False, schemas: str = "") -> str:
     """The key of the object with those records of one chunk that are filed under `path`.
 
     :param extension: with its dot, for example `.jsonl.gz`.
     :param dead_letter: for records that the archive's format cannot hold.
+    :param schemas: of records filed by schema, `+k` and the id of the keys' schema, `+s` and that of the values'.
     """
     name = encode(place.topic)
     suffix = f"+g{place.generation}" * bool(place.generation) + f"+r{place.revision}" * bool(place.revision)
-    file = f"{name}+{place.partition}+{place.start:020d}{suffix}{extension}"
+    file = f"{name}+{place.partition}+{place.start:020d}{suffix}{schemas}{extension}"
     return f"{topic_prefix(place.topic, dead_letter)}{path}/{file}"
 
 

@@ -84,12 +84,16 @@ class Writer(Value):
 
 
 class TopicSchemas(Value):
-    """The schemas of the keys or values of one topic. `framed`: the bytes begin with the schema's id."""
+    """The schemas of the keys or values of one topic. `framed`: the bytes begin with the schema's id.
+
+    `main`: only if records are filed by schema, the schema of the objects whose names have no schema's id.
+    """
 
     topic: str
     column: Literal["key", "value"]
     framed: bool
     writers: Annotated[tuple[Writer, ...], Field(min_length=1)]
+    main: str | None = Field(default=None, exclude_if=lambda main: main is None)
 
     @property
     def written(self) -> tuple[str, ...]:

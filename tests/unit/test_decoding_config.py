@@ -49,7 +49,8 @@ def folder(tmp_path: Path) -> Path:
         ("registry: r, value: {decode: avro, subject: record, subjects: [a, a]}", "", "each name only once in `subje"),
         ("value: {decode: avro, schema: o.avsc, subject: record, subjects: [a]}", "", "`registry` for `value.subj"),
         ("key: {decode: string}", "content: value", "expected `store.content: record` or both, or the key in `store.m"),
-        ("registry: r, value: {decode: avro, subject: record, subjects: [a, b]}", "content: both", "one of `source.va"),
+        ("registry: r, value: {decode: avro, schema: o.avsc, subject: record, subjects: [a, b]}", "content: both",
+         "one of `source.va"),
     ],
 )  # fmt: skip
 def test_what_does_not_go_together_is_named(folder: Path, source: str, store: str, message: str) -> None:

@@ -7,7 +7,7 @@ import pytest
 from kafka_archiver.documents import Document
 from kafka_archiver.keys import schema_document, split_schema_document
 from kafka_archiver.plan import Evolution, Plan, Settings, TopicSchemas
-from kafka_archiver.planning.schemas import alone, merged, writers
+from kafka_archiver.planning.schemas import alone, chosen, merged, writers
 from kafka_archiver.schemas import Reference, Schema, SchemaDocument, Version
 from tests.support.plans import partition, plan
 
@@ -25,7 +25,6 @@ def versions(*deleted: int) -> list[Version]:
     [
         ("BACKWARD", (), V3),
         ("FULL", (), V3),
-        ("NONE", (), V3),
         ("FORWARD", (), V1),
         ("BACKWARD", (3,), V2),
         ("FORWARD", (1,), V2),
@@ -35,7 +34,7 @@ def versions(*deleted: int) -> list[Version]:
 def test_a_run_writes_the_latest_version_or_the_oldest(
     evolution: Evolution, deleted: tuple[int, ...], target: Schema
 ) -> None:
-    found = writers(versions(*deleted), evolution, None, checks=False)
+    found = writers(versions(*deleted), chosen(versions(*deleted), evolution))
     assert [(w.id, w.version, w.fingerprint) for w in found] == [
         (10 + n, n, schema.fingerprint) for n, schema in enumerate((V1, V2, V3), 1)
     ]
@@ -43,23 +42,21 @@ def test_a_run_writes_the_latest_version_or_the_oldest(
 
 
 def test_what_is_only_checked_is_written_as_it_is_and_a_given_schema_counts() -> None:
-    checked = writers(versions(), "BACKWARD", None, checks=True)
+    checked = writers(versions(), None)
     assert TopicSchemas(topic="o", column="value", framed=True, writers=checked).written == tuple(
         s.fingerprint for s in (V1, V2, V3)
     )
-    for checks in (True, False):
-        given = writers(versions(), "FORWARD", V2, checks=checks)
-        assert {w.written_as for w in given} == {V2.fingerprint}
+    assert chosen(versions(), "FORWARD", V2) == V2
 
 
 def test_an_id_is_there_once_and_those_of_the_first_plan_stay() -> None:
     # Registered again after it was deleted.
     again = [*versions(1), Version("o-value", 4, 11, V1)]
-    assert [w.id for w in writers(again, "BACKWARD", None, checks=False)] == [11, 12, 13]
-    before = writers(versions(), "FORWARD", None, checks=False)
-    now = writers(versions()[2:], "BACKWARD", None, checks=False)
-    assert [(w.id, w.written_as) for w in merged(now, before)] == [(n, V3.fingerprint) for n in (13, 11, 12)]
-    assert merged((), before) == before
+    assert [w.id for w in writers(again, V1)] == [11, 12, 13]
+    before, now = writers(versions(), V1), writers(versions()[2:], V3)
+    assert [(w.id, w.written_as) for w in merged(now, before, True)] == [(n, V3.fingerprint) for n in (13, 11, 12)]
+    assert merged((), before, True) == before
+    assert merged(now, before, False)[1:] == writers(versions(), None)[:2]
 
 
 def test_fingerprints_differ_by_anything_that_decodes_differently() -> None:
@@ -108,7 +105,7 @@ def test_a_plan_has_its_schemas_and_without_any_the_bytes_of_earlier_releases() 
     made = plan(1, partition(0, 1))
     text = made.to_json().decode()
     assert not any(f'"{key}"' in text for key in ("schemas", "key_decode", "schema_evolution"))
-    found = writers(versions()[:1], "BACKWARD", V2, checks=False)
+    found = writers(versions()[:1], V2)
     decoded = (
         TopicSchemas(topic="orders", column="value", framed=True, writers=found),
         TopicSchemas(topic="orders", column="key", framed=False, writers=alone(V1)),

@@ -52,10 +52,11 @@ class Archive(Section):
                 "have no keys"
             )
         for column, decoding in self.source.decoded.items():
-            if content != "record" and len(decoding.subjects) > 1:
+            one = self.schema_evolution != "NONE" or decoding.given
+            if content != "record" and one and len(decoding.subjects) > 1:
                 raise ValueError(
-                    f"`store.content: record`, or only one of `source.{column}.subjects`: `{content}` stores the "
-                    "columns of one schema"
+                    f"`schema_evolution: NONE` without a schema in the YAML, `store.content: record`, or only one of "
+                    f"`source.{column}.subjects`: `{content}` stores the columns of one schema"
                 )
         return self
 

@@ -5,7 +5,7 @@ import pyarrow as pa
 
 from kafka_archiver.columns import Int64s
 from kafka_archiver.decode.base import Decoded, Read
-from kafka_archiver.decode.slices import bounds, indices, slices
+from kafka_archiver.decode.slices import Bytes, bounds, indices, slices
 
 SIZE = 5
 NO_FRAME = "the bytes do not start with the registry's frame: byte 0, then a schema id in four bytes"
@@ -69,14 +69,24 @@ class Plain:
         return Decoded(decoded.column.take(indices(places)), reasons)
 
 
-def _split(data: pa.Array, ids: pa.Array | None) -> tuple[Int64s, pa.Array]:
-    """The schema id of each row, -1 without a frame, and the bytes after the frame."""
-    whole, starts, ends = bounds(data)
-    found = np.full(len(data), _NONE, np.int64)
+def schema_ids(data: pa.Array) -> Int64s:
+    """The schema id of each row; -1 without a frame."""
+    return _ids(*bounds(data))
+
+
+def _ids(whole: Bytes, starts: Int64s, ends: Int64s) -> Int64s:
+    found = np.full(len(starts), _NONE, np.int64)
     rows = np.flatnonzero(ends - starts >= SIZE)
     frame = whole[starts[rows, None] + np.arange(SIZE)]
     numbers = np.ascontiguousarray(frame[:, 1:]).view(">u4").ravel().astype(np.int64)
     found[rows] = np.where(frame[:, 0] == 0, numbers, _NONE)
+    return found
+
+
+def _split(data: pa.Array, ids: pa.Array | None) -> tuple[Int64s, pa.Array]:
+    """The schema id of each row, -1 without a frame, and the bytes after the frame."""
+    whole, starts, ends = bounds(data)
+    found = _ids(whole, starts, ends)
     body = np.minimum(starts + SIZE, ends)
     if ids is not None:
         beside = ids.is_valid().to_numpy(zero_copy_only=False)

@@ -7,22 +7,23 @@ from kafka_archiver.plan import Evolution, Writer
 from kafka_archiver.schemas import Schema, Version
 
 
-def writers(
-    versions: Sequence[Version], evolution: Evolution, given: Schema | None, checks: bool
-) -> tuple[Writer, ...]:
-    """The schemas of one subject's versions, one for each id.
-
-    The run writes all of them as one schema: the given one; else, as Confluent's sink connectors, the oldest version
-    for FORWARD, and the latest for BACKWARD and FULL. NONE is like BACKWARD in this release. Deleted versions are
-    written as another one, unless all are deleted.
+def chosen(versions: Sequence[Version], evolution: Evolution, given: Schema | None = None) -> Schema:
+    """The schema that a run writes: the given one; else, as Confluent's sink connectors, the oldest version for
+    FORWARD, and the latest for the others. No deleted version, unless all are deleted.
 
     :param versions: at least one, oldest first.
     :param given: the schema of the YAML.
-    :param checks: the bytes are stored as they are, so each schema is written as itself.
     """
     there = [version for version in versions if not version.deleted] or versions
-    chosen = given or (there[0] if evolution == "FORWARD" else there[-1]).schema
-    target = chosen.fingerprint
+    return given or (there[0] if evolution == "FORWARD" else there[-1]).schema
+
+
+def writers(versions: Sequence[Version], target: Schema | None) -> tuple[Writer, ...]:
+    """The schemas of one subject's versions, one for each id.
+
+    :param versions: oldest first.
+    :param target: the schema that the run writes all of them as; None: each one as itself.
+    """
     by_id = {version.id: version for version in versions}
     return tuple(
         Writer(
@@ -30,7 +31,7 @@ def writers(
             subject=version.subject,
             version=version.number,
             fingerprint=(own := version.schema.fingerprint),
-            written_as=own if checks and not given else target,
+            written_as=target.fingerprint if target else own,
         )
         for version in by_id.values()
     )
@@ -41,18 +42,20 @@ def alone(given: Schema) -> tuple[Writer, ...]:
     return (Writer(fingerprint=given.fingerprint, written_as=given.fingerprint),)
 
 
-def merged(found: Sequence[Writer], before: Sequence[Writer]) -> tuple[Writer, ...]:
+def merged(found: Sequence[Writer], before: Sequence[Writer], projected: bool) -> tuple[Writer, ...]:
     """The schemas of a further plan of the same records: also those that the registry has lost since the first plan.
 
     :param found: those that the registry has now. :param before: those of the first plan.
+    :param projected: the run writes all schemas of a subject as one; else each one as itself.
     """
     known = {writer.id for writer in found}
     target = {writer.subject: writer.written_as for writer in found}
+
+    def written(lost: Writer) -> str:
+        return target.get(lost.subject, lost.written_as) if projected else lost.fingerprint
+
     lost = [writer for writer in before if writer.id not in known]
-    return (
-        *found,
-        *(w.model_copy(update={"written_as": target.get(w.subject, w.written_as)}) for w in lost),
-    )
+    return (*found, *(writer.model_copy(update={"written_as": written(writer)}) for writer in lost))
 
 
 def no_subject(subject: str, topic: str, column: str, url: str) -> PermanentError:

@@ -6,10 +6,11 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from kafka_archiver.formats import dead_letter
-from kafka_archiver.formats.base import SCHEMAS, Buffer, Encoder, Target
+from kafka_archiver.formats.base import SCHEMAS, Buffer, Encoder, Target, is_typed
 from kafka_archiver.formats.registry import extension_of, get_format
 from kafka_archiver.formats.shared.columns import shaped
 from kafka_archiver.keys import Place, object_key
+from kafka_archiver.pipeline.variants import Variants
 from kafka_archiver.plan import Chunk
 from kafka_archiver.writer.result import WriteJob
 
@@ -21,8 +22,8 @@ class Opened(NamedTuple):
     encoder: Encoder
 
 
-# Opens the object of a path.
-Open = Callable[[str], Opened]
+# Opens the object of a path and a variant.
+Open = Callable[[str, int], Opened]
 
 
 class Shaping:
@@ -42,17 +43,16 @@ class Shaping:
         return self._encoder.write(shaped(batch, self._schema))
 
 
-def archived(chunk: Chunk, job: WriteJob, typed: pa.Schema | None = None) -> Open:
-    """The objects of archived records, in the archive's format.
-
-    :param typed: the columns of decoded records, as `schema_of` gives them.
-    """
+def archived(chunk: Chunk, job: WriteJob, variants: Variants) -> Open:
+    """The objects of archived records, in the archive's format."""
     settings = job.settings
-    chosen, schema = get_format(settings.format), typed or SCHEMAS[settings.content]
-    extension = extension_of(settings)
+    chosen, extension = get_format(settings.format), extension_of(settings)
 
-    def open_(path: str) -> Opened:
-        key = object_key(_place(chunk, job), path, extension)
+    def open_(path: str, variant: int) -> Opened:
+        columns = variants.columns(variant)
+        typed = columns if is_typed(columns) else None
+        schema = typed or SCHEMAS[settings.content]
+        key = object_key(_place(chunk, job), path, extension, schemas=variants.suffix(variant))
         target = Target(topic=chunk.topic, partition=chunk.partition, key=key, settings=settings, schema=schema)
         encoder = chosen.encoder(target)
         return Opened(key, Shaping(encoder, typed) if typed else encoder)
@@ -63,7 +63,7 @@ def archived(chunk: Chunk, job: WriteJob, typed: pa.Schema | None = None) -> Ope
 def dead_letters(chunk: Chunk, job: WriteJob) -> Open:
     """The objects of dead letters: the same format in all archives."""
 
-    def open_(path: str) -> Opened:
+    def open_(path: str, variant: int) -> Opened:  # noqa: ARG001 - dead letters have one schema
         key = object_key(_place(chunk, job), path, dead_letter.EXTENSION, dead_letter=True)
         return Opened(key, dead_letter.encoder(chunk.topic, chunk.partition, key))
 

@@ -1,14 +1,14 @@
 """The schemas of a plan: asked from the registry, or given by the YAML, and stored before the plan names them."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from kafka_archiver.config import Archive
 from kafka_archiver.config.decoding import Decoding
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.plan import PartitionPlan, Settings, TopicSchemas, Writer
-from kafka_archiver.planning.schemas import alone, merged, no_subject, writers
+from kafka_archiver.planning.schemas import alone, chosen, merged, no_subject, writers
 from kafka_archiver.schemas import Schema
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.plan.sample import sample
@@ -54,14 +54,14 @@ def freeze(
     if not read:
         return Frozen()
     # Imported late, because it loads Arrow, which Airflow need not load to parse a DAG.
-    from kafka_archiver.pipeline.decode import columns_of, decodings
+    from kafka_archiver.pipeline.variants import Variants
 
     topics = sorted({partition.topic for partition in read})
     sources = _Sources(context, settings, read, {(s.topic, s.column): s for s in before}, infers)
     found = tuple(sources.of(topic, c, decoding) for topic in topics for c, decoding in decoded.items())
     for topic in topics:
         # Before the plan is made: a plan that cannot be carried out would stay.
-        columns_of(settings, decodings(settings, topic, found, sources.texts))
+        Variants(settings, topic, found, sources.texts)
     return Frozen(found, sources.texts)
 
 
@@ -113,16 +113,13 @@ class _Sources:
 
     def of(self, topic: str, column: Literal["key", "value"], decoding: Decoding) -> TopicSchemas:
         """The schemas of a topic's keys or values."""
-        framed = decoding.is_framed(self._context.archive.source.registry is not None)
-        if given := self._given(topic, column, decoding):
+        given = self._given(topic, column, decoding)
+        if given:
             self._keep(given)
-        if framed:
-            before = self._before.get((topic, column))
-            found = list(self._registered(topic, column, decoding, before.writers if before else ()))
-        else:
-            assert given, "the YAML was checked"
-            found = list(alone(given))
-        return TopicSchemas(topic=topic, column=column, framed=framed, writers=tuple(found))
+        if decoding.is_framed(self._context.archive.source.registry is not None):
+            return self._registered(topic, column, decoding, given)
+        assert given, "the YAML was checked"
+        return TopicSchemas(topic=topic, column=column, framed=False, writers=alone(given))
 
     def _given(self, topic: str, column: str, decoding: Decoding) -> Schema | None:
         """The schema that the YAML gives, or that the topic's records have."""
@@ -134,27 +131,39 @@ class _Sources:
             return infer(sample(self._context, self._settings, own, column))
         return decoding.given and complete(decoding.given)
 
-    def _registered(self, topic: str, column: str, decoding: Decoding, before: tuple[Writer, ...]) -> Iterator[Writer]:
+    def _registered(
+        self, topic: str, column: Literal["key", "value"], decoding: Decoding, given: Schema | None
+    ) -> TopicSchemas:
+        """The schemas of bytes that begin with a schema's id."""
         if self._registry is None:
             assert self._context.registry, "the YAML was checked"
             self._registry = self._context.registry()
-        checks = self._settings.content == "record"
+        evolution = self._settings.schema_evolution
+        before = self._before.get((topic, column))
+        first = before.writers if before else ()
+        # Bytes that are stored as they are are only checked, each with its own schema.
+        projected = bool(given) or (self._settings.content != "record" and evolution != "NONE")
         known: dict[int | None, Writer] = {}
+        main = None
         for subject in decoding.subjects_of(topic, column):
             versions = self._registry.versions(subject)
-            if not versions and not any(writer.subject == subject for writer in before):
+            if not versions and not any(writer.subject == subject for writer in first):
                 raise no_subject(subject, topic, column, self._registry.url)
             for version in versions:
                 self._keep(version.schema)
             if versions:
-                given = decoding.given and complete(decoding.given)
-                of_subject = writers(versions, self._settings.schema_evolution, given, checks)
-                known = {**{writer.id: writer for writer in of_subject}, **known}
-        for writer in merged(tuple(known.values()), before):
-            for fingerprint in (writer.fingerprint, writer.written_as):
-                if fingerprint not in self.texts:
-                    self.texts |= self._context.ledger.schemas([fingerprint])
-            yield writer
+                target = chosen(versions, evolution, given)
+                main = main or target.fingerprint
+                known = {**{w.id: w for w in writers(versions, target if projected else None)}, **known}
+        found = TopicSchemas(
+            topic=topic, column=column, framed=True, writers=merged(tuple(known.values()), first, projected)
+        )
+        for fingerprint in {print_ for w in found.writers for print_ in (w.fingerprint, w.written_as)}:
+            if fingerprint not in self.texts:
+                self.texts |= self._context.ledger.schemas([fingerprint])
+        if projected or self._settings.content == "record" or len(found.written) == 1:
+            return found
+        return found.model_copy(update={"main": main or (before and before.main) or found.written[-1]})
 
     def _keep(self, schema: Schema) -> None:
         self.texts[schema.fingerprint] = schema
