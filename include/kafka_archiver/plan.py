@@ -30,11 +30,19 @@ BadRecord = Literal["fail", "dead_letter", "skip"]
 Choices = Annotated[dict[str, str], AfterValidator(lambda policies: dict(sorted(policies.items())))]
 
 
+class Header(Value):
+    """A header whose value is decoded. `name`: its key."""
+
+    name: str
+    decode: Decode
+
+
 class Settings(Value):
     """The settings that decide the keys and bytes of a run's objects.
 
     From the YAML, `codec` may be empty and `options` incomplete: `formats.resolve` adds the format's defaults.
     `options`: the format's own options; not written if the format declares none.
+    `headers`: those that are decoded, in the order of their columns; not written if there are none.
     `metadata`: columns of Kafka beside decoded ones; `metadata_prefix` precedes the names of all columns of Kafka. Not
     written if empty.
     """
@@ -50,6 +58,7 @@ class Settings(Value):
     value_decode: Decode = "bytes"
     # Not written if it is the default, like the next ones: such a plan keeps its earlier bytes.
     key_decode: Decode = Field(default="bytes", exclude_if=lambda decode: decode == "bytes")
+    headers: tuple[Header, ...] = Field(default=(), exclude_if=lambda headers: not headers)
     schema_evolution: Evolution = Field(default="NONE", exclude_if=lambda evolution: evolution == "NONE")
     null_value: NullValue = "archive"
     # Not written if there is no limit: such a plan keeps its earlier bytes, and an older release can read it.
@@ -61,12 +70,12 @@ class Settings(Value):
     @property
     def has_columns(self) -> bool:
         """Whether keys or values are decoded to columns, whatever schemas there are."""
-        return not {self.key_decode, self.value_decode} <= {"bytes", "json"}
+        return bool(self.headers) or not {self.key_decode, self.value_decode} <= {"bytes", "json"}
 
     @property
     def whole_records(self) -> bool:
         """Whether objects need more of a record than its offset, timestamp and value."""
-        return self.content != "value" or bool(self.metadata) or self.key_decode != "bytes"
+        return self.content != "value" or bool(self.metadata or self.headers) or self.key_decode != "bytes"
 
 
 class Writer(Value):
@@ -84,13 +93,14 @@ class Writer(Value):
 
 
 class TopicSchemas(Value):
-    """The schemas of the keys or values of one topic. `framed`: the bytes begin with the schema's id.
+    """The schemas of the keys, the values or a header (`headers.<name>`) of one topic.
 
+    `framed`: the bytes begin with the schema's id.
     `main`: only if records are filed by schema, the schema of the objects whose names have no schema's id.
     """
 
     topic: str
-    column: Literal["key", "value"]
+    column: Annotated[str, Field(pattern=r"^(key|value|headers\.(?s:.*))$")]
     framed: bool
     writers: Annotated[tuple[Writer, ...], Field(min_length=1)]
     main: str | None = Field(default=None, exclude_if=lambda main: main is None)

@@ -64,7 +64,7 @@ def test_a_decoded_key_takes_the_place_of_its_bytes_beside_the_value() -> None:
             "set a prefix for Kafka's columns that makes the names differ, for example `metadata_prefix: _kafka_`",
         ),
         ({"content": "both", "value": pa.field("v", pa.struct([("key_base64", pa.int8())]))}, "a column 'key_base64'"),
-        ({"content": "both"}, "neither key nor value is decoded; set `source.value.decode`, or choose"),
+        ({"content": "both"}, "no key, value or header is decoded; set `source.value.decode`, or choose"),
         ({"content": "value", "metadata": ["key"]}, "found a value of bytes; remove it, or set `source.value.decode`"),
         ({"content": "value", "value": pa.field("v", pa.struct([("e", pa.struct([]))]))}, "type struct<>, the type of"),
         (

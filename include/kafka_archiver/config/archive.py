@@ -14,7 +14,7 @@ from kafka_archiver.config.times import Schedule, Timestamp, Timezone
 from kafka_archiver.config.unknown import unknown
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.explain import explain
-from kafka_archiver.plan import Evolution, Settings
+from kafka_archiver.plan import Evolution, Header, Settings
 from kafka_archiver.properties import ConnectionId
 
 
@@ -51,6 +51,12 @@ class Archive(Section):
                 "`store.content: record` or both, or the key in `store.metadata`, for `source.key.decode`: the objects "
                 "have no keys"
             )
+        columns = self.source.value.decode == "string" or self.source.value.has_schema()
+        if content == "value" and self.source.headers and not columns:
+            raise ValueError(
+                "`store.content: record` or both, or a value that is decoded to columns, for `source.headers`: the "
+                "objects have no columns"
+            )
         for column, decoding in self.source.decoded.items():
             one = self.schema_evolution != "NONE" or decoding.given
             if content != "record" and one and len(decoding.subjects) > 1:
@@ -80,7 +86,7 @@ class Archive(Section):
     @property
     def has_columns(self) -> bool:
         """Whether keys or values are decoded to columns."""
-        return self.settings.has_columns or any(d.has_schema() for d in self.source.decoded.values())
+        return self.settings.has_columns or bool(self.source.with_schemas)
 
     @property
     def settings(self) -> Settings:
@@ -92,6 +98,7 @@ class Archive(Section):
             isolation=self.source.isolation,
             value_decode=self.source.value.decode,
             key_decode=self.source.key.decode,
+            headers=tuple(Header(name=name, decode=found.decode) for name, found in self.source.headers.items()),
             schema_evolution=self.schema_evolution,
             null_value=self.policies.null_value,
             max_value_bytes=self.source.max_value_bytes,

@@ -1,4 +1,4 @@
-"""`source.key` and `source.value`: how bytes are decoded, and with which schemas."""
+"""`source.key`, `source.value` and `source.headers`: how bytes are decoded, and with which schemas."""
 
 from typing import Annotated, Any, Literal, Self
 
@@ -22,19 +22,13 @@ def _schema(given: Any, info: ValidationInfo) -> Any:
     return read_schema(given, kind, (info.context or {}).get("folder"))
 
 
-class Decoding(Section):
-    """How keys or values are decoded. `json` without a schema checks that they are JSON documents, and keeps the bytes.
-
-    `subject`: the registry's subject is named after the topic, after the record, or after both. A topic's records may
-    have other names than the registry's subjects, so `subjects` lists the records' names for these strategies.
-    """
+class Given(Section):
+    """A decoder and its schema."""
 
     model_config = ConfigDict(serialize_by_alias=True)
 
     decode: Decode = "bytes"
     schema_: Annotated[Schema | Literal["infer"] | None, BeforeValidator(_schema), Field(alias="schema")] = None
-    subject: Literal["topic", "record", "topic_record"] = "topic"
-    subjects: tuple[Subject, ...] = ()
 
     @property
     def given(self) -> Schema | None:
@@ -49,6 +43,37 @@ class Decoding(Section):
     def has_schema(self) -> bool:
         """Whether plans have schemas for it."""
         return self.decode in KINDS or self.schema_ is not None
+
+    @model_validator(mode="after")
+    def _takes_the_schema(self) -> Self:
+        if self.schema_ is not None and self.decode in ("bytes", "string"):
+            raise ValueError(f"no `schema` with `decode: {self.decode}`; remove it, or choose a decoder that has one")
+        if self.infers and self.decode != "json":
+            raise ValueError(
+                f"`schema: infer` with `decode: json` only; `decode: {self.decode}` needs the schema itself"
+            )
+        return self
+
+
+class HeaderDecoding(Given):
+    """How the values of a header are decoded. They have no registry's frame."""
+
+    @model_validator(mode="after")
+    def _has_its_schema(self) -> Self:
+        if self.infers or (self.decode in KINDS and self.given is None):
+            raise ValueError(f"`schema` (a file beside the YAML) for `decode: {self.decode}` of a header")
+        return self
+
+
+class Decoding(Given):
+    """How keys or values are decoded. `json` without a schema checks that they are JSON documents, and keeps the bytes.
+
+    `subject`: the registry's subject is named after the topic, after the record, or after both. A topic's records may
+    have other names than the registry's subjects, so `subjects` lists the records' names for these strategies.
+    """
+
+    subject: Literal["topic", "record", "topic_record"] = "topic"
+    subjects: tuple[Subject, ...] = ()
 
     def is_framed(self, registry: bool) -> bool:
         """Whether the bytes begin with a schema's id.
@@ -65,12 +90,6 @@ class Decoding(Section):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        if self.schema_ is not None and self.decode in ("bytes", "string"):
-            raise ValueError(f"no `schema` with `decode: {self.decode}`; remove it, or choose a decoder that has one")
-        if self.infers and self.decode != "json":
-            raise ValueError(
-                f"`schema: infer` with `decode: json` only; `decode: {self.decode}` needs the schema itself"
-            )
         if self.decode not in KINDS and (self.subject != "topic" or self.subjects):
             raise ValueError(
                 f"`subject` and `subjects` with {', '.join(KINDS)} only; `decode: {self.decode}` asks no registry"

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from kafka_archiver.config.decoding import KINDS, Decoding
+from kafka_archiver.config.decoding import KINDS, Decoding, Given, HeaderDecoding
 from kafka_archiver.config.section import Section
 from kafka_archiver.documents import UtcTime
 from kafka_archiver.plan import Isolation
@@ -28,6 +28,7 @@ class Source(Section):
     max_value_bytes: Annotated[int, Field(gt=0)] | None = None
     key: Decoding = Decoding()
     value: Decoding = Decoding()
+    headers: dict[str, HeaderDecoding] = Field(default={})
     registry: Annotated[
         ConnectionOrProperties | None, BeforeValidator(without_credentials("url", "https://registry:8081"))
     ] = None
@@ -41,6 +42,13 @@ class Source(Section):
     def decoded(self) -> dict[Literal["key", "value"], Decoding]:
         """How keys and values are decoded."""
         return {"key": self.key, "value": self.value}
+
+    @property
+    def with_schemas(self) -> dict[str, Given]:
+        """What is decoded with schemas: the key, the value and `headers.<name>`."""
+        every: dict[str, Given] = {"key": self.key, "value": self.value}
+        every |= {f"headers.{name}": decoding for name, decoding in self.headers.items()}
+        return {column: found for column, found in every.items() if found.has_schema()}
 
     @model_validator(mode="after")
     def _schemas_are_somewhere(self) -> Self:

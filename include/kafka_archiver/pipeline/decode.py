@@ -1,4 +1,4 @@
-"""`source.key.decode` and `source.value.decode`: bytes become typed columns, or are only checked."""
+"""`decode` of `source.key`, `source.value` and `source.headers`: bytes become typed columns, or are only checked."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
@@ -9,8 +9,9 @@ import pyarrow as pa
 from kafka_archiver.decode.base import Decoded, Decoder
 from kafka_archiver.decode.decoders import decoder
 from kafka_archiver.decode.wire import schema_id
-from kafka_archiver.formats.shared.columns import schema_of
+from kafka_archiver.formats.shared.columns import HEADER, schema_of
 from kafka_archiver.pipeline.base import Marks
+from kafka_archiver.pipeline.headers import last_header
 from kafka_archiver.pipeline.json_values import RequireJson
 from kafka_archiver.plan import Decode as Name
 from kafka_archiver.plan import Settings, TopicSchemas
@@ -18,7 +19,10 @@ from kafka_archiver.schemas import Schema
 
 
 class Decoding(NamedTuple):
-    """How the keys or values of a topic are decoded. `by_id`: which decoder a schema id needs, if there are several."""
+    """How the keys, the values or a header (`headers.<name>`) of a topic are decoded.
+
+    `by_id`: which decoder a schema id needs, if there are several.
+    """
 
     column: str
     name: Name
@@ -35,11 +39,12 @@ def decodings(
     :raises ConfigError: this release has no such decoder, or the decoder cannot read a schema.
     """
     names: dict[str, Name] = {"key": settings.key_decode, "value": settings.value_decode}
+    names |= {HEADER + header.name: header.decode for header in settings.headers}
     own: dict[str, TopicSchemas] = {of_topic.column: of_topic for of_topic in decoded if of_topic.topic == topic}
     return [
         _decoding(column, name, own.get(column), schemas)
         for column, name in names.items()
-        if name not in ("bytes", "json") or column in own
+        if name not in ("bytes", "json") or column in own or column.startswith(HEADER)
     ]
 
 
@@ -62,29 +67,33 @@ def columns_of(settings: Settings, found: Sequence[Decoding]) -> pa.Schema:
     :raises ConfigError: two columns have one name, or nothing is decoded where it must be.
     """
     fields = {one.column: one.decoders[0].field for one in found}
-    key, value = fields.get("key"), fields.get("value")
-    return schema_of(settings.content, settings.metadata, settings.metadata_prefix, key, value)
+    key, value = fields.pop("key", None), fields.pop("value", None)
+    return schema_of(settings.content, settings.metadata, settings.metadata_prefix, key, value, fields)
 
 
 class Decode:
-    """Decodes keys or values, and rejects records whose bytes cannot be decoded. Nulls pass.
+    """Decodes keys, values or a header, and rejects records whose bytes cannot be decoded. Nulls pass.
 
-    :param keep: add what was decoded as a column `key_decoded` or `value_decoded`; else the bytes are only checked.
+    :param kept: the columns that objects need. What was decoded is added if it is one of them: as `key_decoded`,
+        `value_decoded` or `headers.<name>`; else the bytes are only checked.
     """
 
-    def __init__(self, decoding: Decoding, keep: bool) -> None:
+    def __init__(self, decoding: Decoding, kept: Collection[str]) -> None:
         self._column, self._name, self._decoders, self._by_id = decoding
-        self._keep = keep
+        self._header = self._column.removeprefix(HEADER) if self._column.startswith(HEADER) else None
+        self._added = self._column if self._header is not None else f"{self._column}_decoded"
+        self._keep = self._added in kept
 
     def __call__(self, batch: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:
         """Decode every record."""
-        data = batch.column(self._column)
+        data = batch.column(self._column) if self._header is None else last_header(batch, self._header)
         decoded = self._decoders[0].decode(data) if len(self._decoders) == 1 else self._by_schema(data)
         if decoded.reasons:
             offsets = batch.column("offset")
-            said = f"`source.{self._column}.decode` is {self._name}, but the {self._column} cannot be decoded: "
+            what = self._column if self._header is None else f"header {self._header}"
+            said = f"`source.{self._column}.decode` is {self._name}, but the {what} cannot be decoded: "
             marks.reject({offsets[row].as_py(): said + reason for row, reason in decoded.reasons.items()})
-        return batch.append_column(f"{self._column}_decoded", decoded.column) if self._keep else batch
+        return batch.append_column(self._added, decoded.column) if self._keep else batch
 
     def _by_schema(self, data: pa.Array) -> Decoded:
         """Check the rows of each schema with its own decoder. The column is null: there is no common type."""
@@ -103,8 +112,8 @@ class Decode:
 
 
 def decode_stages(settings: Settings, found: Sequence[Decoding], kept: Collection[str]) -> list[Decode | RequireJson]:
-    """The stages that decode or check keys and values. `kept`: the columns that objects need."""
+    """The stages that decode or check keys, values and headers. `kept`: the columns that objects need."""
     typed = {one.column for one in found}
     names = {"key": settings.key_decode, "value": settings.value_decode}
     checks = [RequireJson(column) for column, name in names.items() if name == "json" and column not in typed]
-    return [*checks, *(Decode(one, keep=f"{one.column}_decoded" in kept) for one in found)]
+    return [*checks, *(Decode(one, kept) for one in found)]

@@ -23,7 +23,8 @@ def stages_of(settings: Settings, decoded: Sequence[Decoding] = ()) -> list[Stag
     schema = columns_of(settings, decoded)
     kept = needed(schema)
     # What is decoded is needed until then.
-    columns = [n for n in COLUMNS if n in kept or n == "value" or (n == "key" and settings.key_decode != "bytes")]
+    wanted = {"value": True, "key": settings.key_decode != "bytes", "headers": bool(settings.headers)}
+    columns = [name for name in COLUMNS if name in kept or wanted.get(name)]
     found: list[Stage] = []
     if settings.null_value == "skip":
         found.append(skip_null_values)

@@ -3,8 +3,10 @@
 Each field's metadata says which column of a batch it is made of (`SOURCE`), so that a value may have a field `offset`.
 """
 
+import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
 
 import pyarrow as pa
 
@@ -17,6 +19,9 @@ from kafka_archiver.plan import Content
 SOURCE = b"kafka_archiver.source"
 # The columns that the stage `decode` adds: what the decoders give.
 KEY, VALUE_DECODED = "key_decoded", "value_decoded"
+# Before the name of a decoded header, in the name of its column.
+HEADER = "headers."
+_OTHER = re.compile(r"[^A-Za-z0-9_]")
 # A field of the struct `value_decoded`.
 _FIELD = VALUE_DECODED + ".*"
 
@@ -27,16 +32,19 @@ def schema_of(
     prefix: str = "",
     key: pa.Field | None = None,
     value: pa.Field | None = None,
+    headers: Mapping[str, pa.Field] = MappingProxyType({}),
 ) -> pa.Schema:
-    """The columns of an object, in order: Kafka's, then the decoded key, then the decoded value.
+    """The columns of an object, in order: Kafka's, then the decoded key, the decoded headers, and the decoded value.
 
     A value that is a struct gives a column for each of its fields; any other value is the column `value`, or
     `value_decoded` beside Kafka's. A decoded key is the column `key` of `metadata`; with `content: both` it is
-    `key_decoded`. All decoded columns are nullable: they are null for a record whose value is null.
+    `key_decoded`. A decoded header is `header_` and its name, with _ for other characters than letters, digits and _.
+    All decoded columns are nullable: they are null for a record whose value is null.
 
     :param metadata: the columns of Kafka with `content: value`; the other contents have them all.
-    :param prefix: precedes the names of Kafka's columns, and of `key_decoded`.
+    :param prefix: precedes the names of Kafka's columns, of `key_decoded` and of headers.
     :param key: the decoder's field; None if the key is not decoded. `value` likewise.
+    :param headers: the decoders' fields by the columns of a batch, `headers.<name>`.
     :raises ConfigError: two columns have one name; nothing is decoded for what only decoded records can have; or no
         format has a column of this type.
     """
@@ -48,9 +56,9 @@ def schema_of(
                 + "; remove it, or set `source.value.decode` and `store.content: value`"
             )
         return RECORD if content == "record" else VALUE
-    if key is None and value is None:
+    if key is None and value is None and not headers:
         raise ConfigError(
-            "store.content: both stores decoded columns beside Kafka's, but neither key nor value is decoded; "
+            "store.content: both stores decoded columns beside Kafka's, but no key, value or header is decoded; "
             "set `source.value.decode`, or choose `store.content: record`"
         )
     both = content == "both"
@@ -61,6 +69,8 @@ def schema_of(
         kafkas.append(_decoded(KEY, key, prefix + KEY))
     elif key is not None:
         kafkas = [_decoded(KEY, key, f.name) if f.name == prefix + "key" else f for f in kafkas]
+    for name, field in headers.items():
+        kafkas.append(_decoded(name, field, f"{prefix}header_{_OTHER.sub('_', name.removeprefix(HEADER))}"))
     decoded: list[pa.Field] = []
     if value is not None and pa.types.is_struct(value.type):
         decoded = [_decoded(_FIELD, field, field.name) for field in value.type]
@@ -84,8 +94,10 @@ def made_of(name: str, field: pa.Field) -> pa.Field:
 
 def needed(schema: pa.Schema) -> list[str]:
     """The columns that a batch needs for the objects of a schema, in the order of `RECORD`, the decoded ones last."""
-    wanted = {(source(field) or field.name).removesuffix(".*") for field in schema} | {"offset", "timestamp"}
-    return [name for name in (*RECORD.names[2:], KEY, VALUE_DECODED) if name in wanted]
+    found = [source(field) or field.name for field in schema]
+    wanted = {*(VALUE_DECODED if name == _FIELD else name for name in found), "offset", "timestamp"}
+    headers = [name for name in found if name.startswith(HEADER)]
+    return [*(name for name in (*RECORD.names[2:], KEY, VALUE_DECODED) if name in wanted), *headers]
 
 
 def shaped(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -111,6 +123,8 @@ def _decoded(name: str, field: pa.Field, called: str) -> pa.Field:
 
 def _require_distinct(kafkas: list[pa.Field], decoded: list[pa.Field], prefix: str) -> None:
     # Spark and DuckDB do not distinguish cases. JSON lines has bytes that are not UTF-8 under the longer names.
+    if twice := [name for name, count in Counter(f.name.lower() for f in kafkas).items() if count > 1]:
+        raise ConfigError(f"source.headers: two headers have the column {twice[0]!r}; decode only one of them")
     reserved = {f.name.lower() for f in kafkas}
     reserved |= {f.name.lower() + "_base64" for f in kafkas if pa.types.is_binary(f.type)}
     for field in decoded:

@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kafka_archiver.config import Archive
-from kafka_archiver.config.decoding import Decoding
+from kafka_archiver.config.decoding import Decoding, Given
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.plan import PartitionPlan, Settings, TopicSchemas, Writer
 from kafka_archiver.planning.schemas import alone, chosen, merged, no_subject, writers
@@ -49,8 +49,8 @@ def freeze(
     :raises PermanentError: the registry does not have the schemas.
     :raises ConfigError: a schema cannot be decoded.
     """
-    decoded = {c: decoding for c, decoding in context.archive.source.decoded.items() if decoding.has_schema()}
-    read = [partition for partition in partitions if partition.ranges] if decoded else []
+    decoded = context.archive.source.with_schemas
+    read = [partition for partition in partitions if partition.ranges] if context.archive.has_columns else []
     if not read:
         return Frozen()
     # Imported late, because it loads Arrow, which Airflow need not load to parse a DAG.
@@ -90,7 +90,7 @@ def require_readable(archive: Archive) -> None:
     """
     from kafka_archiver.decode.decoders import decoder
 
-    for column, decoding in archive.source.decoded.items():
+    for column, decoding in archive.source.with_schemas.items():
         if given := decoding.given:
             decoder(decoding.decode, schema=complete(given), writers={}, framed=False, column=column)
 
@@ -111,17 +111,18 @@ class _Sources:
         self._registry: Registry | None = None
         self.texts: dict[str, Schema] = {}
 
-    def of(self, topic: str, column: Literal["key", "value"], decoding: Decoding) -> TopicSchemas:
-        """The schemas of a topic's keys or values."""
+    def of(self, topic: str, column: str, decoding: Given) -> TopicSchemas:
+        """The schemas of a topic's keys, values or header."""
         given = self._given(topic, column, decoding)
         if given:
             self._keep(given)
-        if decoding.is_framed(self._context.archive.source.registry is not None):
+        registry = self._context.archive.source.registry is not None
+        if isinstance(decoding, Decoding) and decoding.is_framed(registry):
             return self._registered(topic, column, decoding, given)
         assert given, "the YAML was checked"
         return TopicSchemas(topic=topic, column=column, framed=False, writers=alone(given))
 
-    def _given(self, topic: str, column: str, decoding: Decoding) -> Schema | None:
+    def _given(self, topic: str, column: str, decoding: Given) -> Schema | None:
         """The schema that the YAML gives, or that the topic's records have."""
         if decoding.infers:
             before = self._before.get((topic, column))
@@ -131,9 +132,7 @@ class _Sources:
             return infer(sample(self._context, self._settings, own, column))
         return decoding.given and complete(decoding.given)
 
-    def _registered(
-        self, topic: str, column: Literal["key", "value"], decoding: Decoding, given: Schema | None
-    ) -> TopicSchemas:
+    def _registered(self, topic: str, column: str, decoding: Decoding, given: Schema | None) -> TopicSchemas:
         """The schemas of bytes that begin with a schema's id."""
         if self._registry is None:
             assert self._context.registry, "the YAML was checked"
