@@ -43,6 +43,7 @@ class Settings(Value):
     From the YAML, `codec` may be empty and `options` incomplete: `formats.resolve` adds the format's defaults.
     `options`: the format's own options; not written if the format declares none.
     `headers`: those that are decoded, in the order of their columns; not written if there are none.
+    `schema_id_headers`: what may have its schema's id in a header.
     `metadata`: columns of Kafka beside decoded ones; `metadata_prefix` precedes the names of all columns of Kafka. Not
     written if empty.
     """
@@ -59,6 +60,7 @@ class Settings(Value):
     # Not written if it is the default, like the next ones: such a plan keeps its earlier bytes.
     key_decode: Decode = Field(default="bytes", exclude_if=lambda decode: decode == "bytes")
     headers: tuple[Header, ...] = Field(default=(), exclude_if=lambda headers: not headers)
+    schema_id_headers: tuple[Literal["key", "value"], ...] = Field(default=(), exclude_if=lambda columns: not columns)
     schema_evolution: Evolution = Field(default="NONE", exclude_if=lambda evolution: evolution == "NONE")
     null_value: NullValue = "archive"
     # Not written if there is no limit: such a plan keeps its earlier bytes, and an older release can read it.
@@ -75,19 +77,26 @@ class Settings(Value):
     @property
     def whole_records(self) -> bool:
         """Whether objects need more of a record than its offset, timestamp and value."""
-        return self.content != "value" or bool(self.metadata or self.headers) or self.key_decode != "bytes"
+        return self.content != "value" or bool(self.metadata) or self.key_decode != "bytes" or self.needs_headers
+
+    @property
+    def needs_headers(self) -> bool:
+        """Whether the decoders need headers."""
+        return bool(self.headers or self.schema_id_headers)
 
 
 class Writer(Value):
     """A schema that records may be written with, and the schema that the run writes these records with.
 
-    `id`, `subject` and `version` are the registry's; null for a schema that is not from a registry. The schemas are
-    given by their fingerprints; the ledger has their texts.
+    `id`, `subject` and `version` are the registry's; null for a schema that is not from a registry. `guid`: the
+    registry's, only if records have it in a header. The schemas are given by their fingerprints; the ledger has their
+    texts.
     """
 
     id: int | None = None
     subject: str | None = None
     version: int | None = None
+    guid: str | None = Field(default=None, exclude_if=lambda guid: guid is None)
     fingerprint: str
     written_as: str
 
@@ -95,7 +104,8 @@ class Writer(Value):
 class TopicSchemas(Value):
     """The schemas of the keys, the values or a header (`headers.<name>`) of one topic.
 
-    `framed`: the bytes begin with the schema's id.
+    `framed`: the bytes begin with the schema's id, or it is in a header. `message`: of a Protobuf schema; the first one
+    if empty.
     `main`: only if records are filed by schema, the schema of the objects whose names have no schema's id.
     """
 
@@ -104,6 +114,7 @@ class TopicSchemas(Value):
     framed: bool
     writers: Annotated[tuple[Writer, ...], Field(min_length=1)]
     main: str | None = Field(default=None, exclude_if=lambda main: main is None)
+    message: str = Field(default="", exclude_if=lambda message: not message)
 
     @property
     def written(self) -> tuple[str, ...]:

@@ -33,13 +33,17 @@ class Reference(Value):
 
 
 class Version(NamedTuple):
-    """A version of a registry's subject. `number`: from 1. `deleted`: softly; records may have its id."""
+    """A version of a registry's subject. `number`: from 1. `deleted`: softly; records may have its id.
+
+    `guid`: the schema's id in headers; None if the registry has none.
+    """
 
     subject: str
     number: int
     id: int
     schema: Schema
     deleted: bool = False
+    guid: str | None = None
 
 
 class SchemaDocument(Document):

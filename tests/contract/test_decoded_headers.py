@@ -37,6 +37,7 @@ def test_the_last_header_of_a_name_counts(headers: list[list[tuple[str, bytes | 
 
 
 def archive_of(folder: Path, headers: str, content: str, prefix: str = "") -> Archive:
+    (folder / "sizes.proto").write_text('syntax = "proto3"; message Other {} message Size { int32 x = 1; }')
     (folder / "meta.avsc").write_bytes(orjson.dumps(META))
     return parse_archive(
         f"""
@@ -60,11 +61,12 @@ def lake_of(archive: Archive, *headers: tuple[tuple[str, bytes | None], ...]) ->
 
 @pytest.mark.parametrize(("content", "prefix"), [("value", ""), ("both", "_")])
 def test_headers_become_columns_and_bad_ones_dead_letters(tmp_path: Path, content: str, prefix: str) -> None:
-    decoders = "{trace-id: {decode: string}, meta: {decode: avro, schema: meta.avsc}, more: {decode: json}}"
+    decoders = """{trace-id: {decode: string}, meta: {decode: avro, schema: meta.avsc}, more: {decode: json},
+                   size: {decode: protobuf, schema: sizes.proto, message: Size}}"""
     meta = framed(0, META, {"n": 7})[5:]
     lake = lake_of(
         archive_of(tmp_path, decoders, content, prefix),
-        (("trace-id", b"x"), ("meta", meta), ("trace-id", "ü".encode()), ("more", b'{"a": 1}')),
+        (("trace-id", b"x"), ("meta", meta), ("trace-id", "ü".encode()), ("more", b'{"a": 1}'), ("size", b"\x08\x05")),
         (("Trace-Id", b"x"), ("meta", None)),
         (("meta", meta), ("meta", b"")),
         (("trace-id", b"\xff"), ("trace-id", b"ok"), ("more", b"{")),
@@ -73,8 +75,8 @@ def test_headers_become_columns_and_bad_ones_dead_letters(tmp_path: Path, conten
     assert [lake.manifest(run).account[fate] for fate in ("archived", "dead_lettered")] == [2, 2]
     letters, key = lake.stored()
     rows = pq.read_table(io.BytesIO(lake.store.get(key) or b"")).to_pylist()
-    names = [f"{prefix}header_{name}" for name in ("trace_id", "meta", "more")]
-    assert [[row[name] for name in names] for row in rows] == [["ü", {"n": 7}, '{"a": 1}'], [None, None, None]]
+    names = [f"{prefix}header_{name}" for name in ("trace_id", "meta", "more", "size")]
+    assert [[row[name] for name in names] for row in rows] == [["ü", {"n": 7}, '{"a": 1}', {"x": 5}], [None] * 4]
     assert [row["n"] for row in rows] == [0, 1]
     assert not lake.audit(deep=True).findings
     [why, _] = [orjson.loads(line)["error"] for line in _lines(lake.store.get(letters))]

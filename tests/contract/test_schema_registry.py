@@ -147,6 +147,8 @@ def test_versions_imports_and_what_was_deleted(registry: RegistryServer) -> None
     assert imported.name == "x.Money"
     assert "newer" not in imported.imported.text
     assert client.schema(ids[0]) == first.schema
+    # Apicurio 3.0 has none: tests of ids in headers have a registry of their own.
+    assert first.guid is None
     assert client.versions("nothing/of that name") == []
     registry.delete("bills")
     assert client.schema(ids[1]) == second.schema

@@ -20,6 +20,7 @@ from kafka_archiver.decode.registry import Registry
 from kafka_archiver.decode.wire import schema_id
 from kafka_archiver.schemas import Schema
 
+EMPTY: Mapping[str, Any] = {}
 # Logical types, nested ones and one of each kind of column.
 ORDER = {
     "type": "record",
@@ -74,7 +75,9 @@ def framed(number: int, schema: Mapping[str, Any], datum: Mapping[str, Any]) -> 
 class SmallAvro:
     """A decoder of framed Avro records without imports: a column of JSON texts."""
 
-    def __init__(self, name: str, schema: Schema, writers: Mapping[int, Schema], framed: bool, column: str) -> None:
+    def __init__(
+        self, name: str, *, schema: Schema, writers: Mapping[int, Schema], framed: bool, column: str, **_: str
+    ) -> None:
         assert (name, framed) == ("avro", True)
         self.field = pa.field(column, pa.string())
         self._reader = json.loads(schema.text)
@@ -101,6 +104,7 @@ class LocalRegistry:
 
     def __init__(self) -> None:
         self.subjects: dict[str, list[tuple[int, Mapping[str, Any]]]] = {}
+        self.more: dict[int, Mapping[str, Any]] = {}
         self.deleted: set[tuple[str, int]] = set()
         self.down = False
         self.asked = 0
@@ -109,10 +113,11 @@ class LocalRegistry:
         """A client."""
         return Registry(Server("http://registry", httpx.Client(transport=httpx.MockTransport(self._answer))))
 
-    def register(self, subject: str, schema: Mapping[str, Any]) -> int:
-        """Register a version. Returns its id."""
+    def register(self, subject: str, schema: Mapping[str, Any], more: Mapping[str, Any] = EMPTY) -> int:
+        """Register a version. Returns its id. `more`: what the answers have besides."""
         number = 100 + sum(map(len, self.subjects.values()))
         self.subjects.setdefault(subject, []).append((number, schema))
+        self.more[number] = more
         return number
 
     def _answer(self, request: httpx.Request) -> httpx.Response:
@@ -130,4 +135,5 @@ class LocalRegistry:
         if path[2] is None:
             return httpx.Response(200, json=there) if there else httpx.Response(404, json={"error_code": 40401})
         number, schema = self.subjects[subject][int(path[2]) - 1]
-        return httpx.Response(200, json={"id": number, "version": int(path[2]), "schema": json.dumps(schema)})
+        answer = {"id": number, "version": int(path[2]), "schema": json.dumps(schema), **self.more.get(number, {})}
+        return httpx.Response(200, json=answer)

@@ -99,6 +99,7 @@ class Archive(Section):
             value_decode=self.source.value.decode,
             key_decode=self.source.key.decode,
             headers=tuple(Header(name=name, decode=found.decode) for name, found in self.source.headers.items()),
+            schema_id_headers=tuple(c for c, found in self.source.decoded.items() if found.schema_id == "header"),
             schema_evolution=self.schema_evolution,
             null_value=self.policies.null_value,
             max_value_bytes=self.source.max_value_bytes,

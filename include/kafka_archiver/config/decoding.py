@@ -23,12 +23,13 @@ def _schema(given: Any, info: ValidationInfo) -> Any:
 
 
 class Given(Section):
-    """A decoder and its schema."""
+    """A decoder and its schema. `message`: of a Protobuf schema with several messages; else it is the first one."""
 
     model_config = ConfigDict(serialize_by_alias=True)
 
     decode: Decode = "bytes"
     schema_: Annotated[Schema | Literal["infer"] | None, BeforeValidator(_schema), Field(alias="schema")] = None
+    message: Annotated[str, Field(min_length=1)] | None = None
 
     @property
     def given(self) -> Schema | None:
@@ -52,6 +53,8 @@ class Given(Section):
             raise ValueError(
                 f"`schema: infer` with `decode: json` only; `decode: {self.decode}` needs the schema itself"
             )
+        if self.message and self.decode != "protobuf":
+            raise ValueError(f"`message` with `decode: protobuf` only; `decode: {self.decode}` has none")
         return self
 
 
@@ -70,10 +73,12 @@ class Decoding(Given):
 
     `subject`: the registry's subject is named after the topic, after the record, or after both. A topic's records may
     have other names than the registry's subjects, so `subjects` lists the records' names for these strategies.
+    `schema_id`: where the schema's id is. With `header` it is in a header; a record without it has a frame.
     """
 
     subject: Literal["topic", "record", "topic_record"] = "topic"
     subjects: tuple[Subject, ...] = ()
+    schema_id: Literal["frame", "header"] = "frame"
 
     def is_framed(self, registry: bool) -> bool:
         """Whether the bytes begin with a schema's id.
@@ -90,6 +95,8 @@ class Decoding(Given):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
+        if self.decode not in KINDS and self.schema_id == "header":
+            raise ValueError(f"`schema_id: header` with {', '.join(KINDS)} only; `decode: {self.decode}` has no ids")
         if self.decode not in KINDS and (self.subject != "topic" or self.subjects):
             raise ValueError(
                 f"`subject` and `subjects` with {', '.join(KINDS)} only; `decode: {self.decode}` asks no registry"

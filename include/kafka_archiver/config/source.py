@@ -61,6 +61,8 @@ class Source(Section):
                     )
                 if decoding.subjects:
                     raise ValueError(f"`registry` for `{column}.subjects`")
+                if decoding.schema_id == "header":
+                    raise ValueError(f"`registry` for `{column}.schema_id: header`")
         return self
 
     @model_validator(mode="after")

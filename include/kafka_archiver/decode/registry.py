@@ -34,6 +34,8 @@ class _Text(BaseModel):
 
 class _Version(_Text):
     id: int
+    # Of Confluent's registry, since 8.0.
+    guid: str | None = None
 
 
 class Registry:
@@ -86,7 +88,9 @@ class Registry:
         found = ((number, self._version(subject, number)) for number in sorted(every))
         # Apicurio lists the versions of a deleted subject, but does not have them.
         return [
-            Version(subject, n, one.id, self._complete(one, f"version {n} of subject {subject}"), n not in alive)
+            Version(
+                subject, n, one.id, self._complete(one, f"version {n} of subject {subject}"), n not in alive, one.guid
+            )
             for n, one in found
             if one
         ]

@@ -11,7 +11,7 @@ from kafka_archiver.decode.decoders import decoder
 from kafka_archiver.decode.wire import schema_id
 from kafka_archiver.formats.shared.columns import HEADER, schema_of
 from kafka_archiver.pipeline.base import Marks
-from kafka_archiver.pipeline.headers import last_header
+from kafka_archiver.pipeline.headers import SchemaIds, last_header
 from kafka_archiver.pipeline.json_values import RequireJson
 from kafka_archiver.plan import Decode as Name
 from kafka_archiver.plan import Settings, TopicSchemas
@@ -21,13 +21,14 @@ from kafka_archiver.schemas import Schema
 class Decoding(NamedTuple):
     """How the keys, the values or a header (`headers.<name>`) of a topic are decoded.
 
-    `by_id`: which decoder a schema id needs, if there are several.
+    `by_id`: which decoder a schema id needs, if there are several. `ids`: if a header may have the schema's id.
     """
 
     column: str
     name: Name
     decoders: Sequence[Decoder]
     by_id: Mapping[int, int]
+    ids: SchemaIds | None = None
 
 
 def decodings(
@@ -55,9 +56,12 @@ def _decoding(column: str, name: Name, own: TopicSchemas | None, schemas: Mappin
     by_id: dict[int, int] = {}
     for number, target in enumerate(own.written):
         writers = {w.id: schemas[w.fingerprint] for w in own.writers if w.written_as == target and w.id is not None}
-        decoders.append(decoder(name, schema=schemas[target], writers=writers, framed=own.framed, column=column))
+        written = schemas[target]
+        decoders.append(
+            decoder(name, schema=written, writers=writers, framed=own.framed, column=column, message=own.message)
+        )
         by_id.update(dict.fromkeys(writers, number))
-    return Decoding(column, name, decoders, by_id)
+    return Decoding(column, name, decoders, by_id, SchemaIds.of(own))
 
 
 def columns_of(settings: Settings, found: Sequence[Decoding]) -> pa.Schema:
@@ -79,21 +83,27 @@ class Decode:
     """
 
     def __init__(self, decoding: Decoding, kept: Collection[str]) -> None:
-        self._column, self._name, self._decoders, self._by_id = decoding
+        self._column, self._name, self._decoders, self._by_id, self._ids = decoding
         self._header = self._column.removeprefix(HEADER) if self._column.startswith(HEADER) else None
         self._added = self._column if self._header is not None else f"{self._column}_decoded"
         self._keep = self._added in kept
 
     def __call__(self, batch: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:
         """Decode every record."""
-        data = batch.column(self._column) if self._header is None else last_header(batch, self._header)
+        data, unknown = self._bytes(batch)
         decoded = self._decoders[0].decode(data) if len(self._decoders) == 1 else self._by_schema(data)
-        if decoded.reasons:
+        if reasons := {**decoded.reasons, **unknown}:
             offsets = batch.column("offset")
             what = self._column if self._header is None else f"header {self._header}"
             said = f"`source.{self._column}.decode` is {self._name}, but the {what} cannot be decoded: "
-            marks.reject({offsets[row].as_py(): said + reason for row, reason in decoded.reasons.items()})
+            marks.reject({offsets[row].as_py(): said + reason for row, reason in reasons.items()})
         return batch.append_column(self._added, decoded.column) if self._keep else batch
+
+    def _bytes(self, batch: pa.RecordBatch) -> tuple[pa.Array, Mapping[int, str]]:
+        """What is decoded; why, by row, for what cannot be."""
+        if self._header is not None:
+            return last_header(batch, self._header), {}
+        return self._ids.framed(batch) if self._ids else (batch.column(self._column), {})
 
     def _by_schema(self, data: pa.Array) -> Decoded:
         """Check the rows of each schema with its own decoder. The column is null: there is no common type."""

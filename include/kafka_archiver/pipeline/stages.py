@@ -23,7 +23,7 @@ def stages_of(settings: Settings, decoded: Sequence[Decoding] = ()) -> list[Stag
     schema = columns_of(settings, decoded)
     kept = needed(schema)
     # What is decoded is needed until then.
-    wanted = {"value": True, "key": settings.key_decode != "bytes", "headers": bool(settings.headers)}
+    wanted = {"value": True, "key": settings.key_decode != "bytes", "headers": settings.needs_headers}
     columns = [name for name in COLUMNS if name in kept or wanted.get(name)]
     found: list[Stage] = []
     if settings.null_value == "skip":

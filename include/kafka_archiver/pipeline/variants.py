@@ -14,6 +14,7 @@ from kafka_archiver.decode.frames import schema_ids
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.pipeline.base import Marks
 from kafka_archiver.pipeline.decode import columns_of, decodings
+from kafka_archiver.pipeline.headers import SchemaIds
 from kafka_archiver.pipeline.rows import rows_where
 from kafka_archiver.pipeline.runner import Runner
 from kafka_archiver.pipeline.stages import stages_of
@@ -132,11 +133,13 @@ class _Filing:
         self._decoded = decoded
         self.schemas = sorted(decoded.written, key=lambda fingerprint: fingerprint != decoded.main)
         places = {fingerprint: place for place, fingerprint in enumerate(self.schemas)}
+        self._ids = SchemaIds.of(decoded)
         self._by_id = {writer.id: places[writer.written_as] for writer in decoded.writers}
 
     def places(self, batch: pa.RecordBatch) -> Int64s:
         """The place of each record's schema in `schemas`; 0 if the plan does not name it."""
-        ids, rows = np.unique(schema_ids(batch.column(self._decoded.column)), return_inverse=True)
+        data = self._ids.framed(batch)[0] if self._ids else batch.column(self._decoded.column)
+        ids, rows = np.unique(schema_ids(data), return_inverse=True)
         return np.array([self._by_id.get(number, 0) for number in ids.tolist()], np.int64)[rows]
 
     def suffix(self, place: int) -> str:

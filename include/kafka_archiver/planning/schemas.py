@@ -18,11 +18,12 @@ def chosen(versions: Sequence[Version], evolution: Evolution, given: Schema | No
     return given or (there[0] if evolution == "FORWARD" else there[-1]).schema
 
 
-def writers(versions: Sequence[Version], target: Schema | None) -> tuple[Writer, ...]:
+def writers(versions: Sequence[Version], target: Schema | None, guids: bool = False) -> tuple[Writer, ...]:
     """The schemas of one subject's versions, one for each id.
 
     :param versions: oldest first.
     :param target: the schema that the run writes all of them as; None: each one as itself.
+    :param guids: records have the schema's GUID in a header.
     """
     by_id = {version.id: version for version in versions}
     return tuple(
@@ -30,6 +31,7 @@ def writers(versions: Sequence[Version], target: Schema | None) -> tuple[Writer,
             id=version.id,
             subject=version.subject,
             version=version.number,
+            guid=version.guid if guids else None,
             fingerprint=(own := version.schema.fingerprint),
             written_as=target.fingerprint if target else own,
         )
@@ -64,4 +66,13 @@ def no_subject(subject: str, topic: str, column: str, url: str) -> PermanentErro
         f"the schema registry at {url} has no subject {subject}, which has the schemas of the {column}s of topic "
         f"{topic} by `source.{column}.subject`: nothing was planned. Register the schema, or name the right strategy, "
         "`subjects` or registry"
+    )
+
+
+def no_guid(version: Version, column: str, url: str) -> PermanentError:
+    """The error for a registry that does not know the ids that headers have."""
+    return PermanentError(
+        f"the schema registry at {url} gives no GUID for version {version.number} of subject {version.subject}, and "
+        f"`source.{column}.schema_id` is header: nothing was planned. GUIDs need Confluent's registry 8.0 or later; "
+        "with another one, let producers put the id before the data, and set `schema_id: frame`"
     )

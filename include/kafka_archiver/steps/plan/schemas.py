@@ -8,7 +8,7 @@ from kafka_archiver.config import Archive
 from kafka_archiver.config.decoding import Decoding, Given
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.plan import PartitionPlan, Settings, TopicSchemas, Writer
-from kafka_archiver.planning.schemas import alone, chosen, merged, no_subject, writers
+from kafka_archiver.planning.schemas import alone, chosen, merged, no_guid, no_subject, writers
 from kafka_archiver.schemas import Schema
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.plan.sample import sample
@@ -92,7 +92,8 @@ def require_readable(archive: Archive) -> None:
 
     for column, decoding in archive.source.with_schemas.items():
         if given := decoding.given:
-            decoder(decoding.decode, schema=complete(given), writers={}, framed=False, column=column)
+            message = decoding.message or ""
+            decoder(decoding.decode, schema=complete(given), writers={}, framed=False, column=column, message=message)
 
 
 class _Sources:
@@ -120,7 +121,9 @@ class _Sources:
         if isinstance(decoding, Decoding) and decoding.is_framed(registry):
             return self._registered(topic, column, decoding, given)
         assert given, "the YAML was checked"
-        return TopicSchemas(topic=topic, column=column, framed=False, writers=alone(given))
+        return TopicSchemas(
+            topic=topic, column=column, framed=False, writers=alone(given), message=decoding.message or ""
+        )
 
     def _given(self, topic: str, column: str, decoding: Given) -> Schema | None:
         """The schema that the YAML gives, or that the topic's records have."""
@@ -142,6 +145,7 @@ class _Sources:
         first = before.writers if before else ()
         # Bytes that are stored as they are are only checked, each with its own schema.
         projected = bool(given) or (self._settings.content != "record" and evolution != "NONE")
+        in_header = decoding.schema_id == "header"
         known: dict[int | None, Writer] = {}
         main = None
         for subject in decoding.subjects_of(topic, column):
@@ -149,13 +153,19 @@ class _Sources:
             if not versions and not any(writer.subject == subject for writer in first):
                 raise no_subject(subject, topic, column, self._registry.url)
             for version in versions:
+                if in_header and version.guid is None:
+                    raise no_guid(version, column, self._registry.url)
                 self._keep(version.schema)
             if versions:
                 target = chosen(versions, evolution, given)
                 main = main or target.fingerprint
-                known = {**{w.id: w for w in writers(versions, target if projected else None)}, **known}
+                known = {**{w.id: w for w in writers(versions, target if projected else None, in_header)}, **known}
         found = TopicSchemas(
-            topic=topic, column=column, framed=True, writers=merged(tuple(known.values()), first, projected)
+            topic=topic,
+            column=column,
+            framed=True,
+            writers=merged(tuple(known.values()), first, projected),
+            message=decoding.message or "",
         )
         for fingerprint in {print_ for w in found.writers for print_ in (w.fingerprint, w.written_as)}:
             if fingerprint not in self.texts:
