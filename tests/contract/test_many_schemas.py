@@ -106,6 +106,30 @@ def test_a_lost_object_of_one_schema_is_found_and_written_again() -> None:
     assert not lake.audit(deep=True).findings
 
 
+def test_records_of_several_subjects_have_objects_of_their_own_and_those_without_columns_are_bad() -> None:
+    lake, registry = lake_of("NONE"), LocalRegistry()
+    child = {"name": "child", "type": ["null", "B"], "default": None}
+    tree = {"type": "record", "name": "B", "fields": [{"name": "n", "type": "int"}, child]}
+    schemas = {"A": record("A", "n"), "tree": tree, "B": record("B", "n", "m")}
+    ids = {name: registry.register(name[0].replace("t", "B"), schema) for name, schema in schemas.items()}
+    for offset in range(COUNT):
+        name = ("A", "tree", "B")[offset % 3]
+        datum = {field["name"]: offset for field in schemas[name]["fields"]} | (
+            {"child": None} if name == "tree" else {}
+        )
+        lake.odd[P0, offset]["value"] = framed(ids[name], schemas[name], datum)
+    value = {"decode": "avro", "subject": "record", "subjects": ["A", "B"]}
+    source = {"topics": ["orders"], "settle": 0, "registry": "r", "value": value}
+    lake.configure(Archive.model_validate({**lake.archive.model_dump(), "source": source}))
+    lake.context = replace(lake.context, registry=registry.open)
+    run = lake.run(1)
+    assert [lake.manifest(run).account[fate] for fate in ("archived", "filtered")] == [27, 13]
+    assert {key.rpartition("0")[2]: rows_of(lake.store.get(key)) for key in lake.stored()} == {
+        "2.parquet": [{"offset": n, "n": n, "m": n} for n in range(2, COUNT, 3)],
+        ".parquet": [{"offset": n, "n": n} for n in range(0, COUNT, 3)],
+    }
+
+
 VERSIONS = [Version("s", k, 100 + k, Schema(kind="AVRO", text=json.dumps(s))) for k, s in enumerate(SCHEMAS)]
 LAST = VERSIONS[-1].schema.fingerprint
 DECODED = {
