@@ -9,6 +9,9 @@ import pyarrow as pa
 from kafka_archiver.decode.base import Decoded, Decoder
 from kafka_archiver.decode.decoders import decoder
 from kafka_archiver.decode.wire import schema_id
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.formats import get_format
+from kafka_archiver.formats.base import Target
 from kafka_archiver.formats.shared.columns import schema_of
 from kafka_archiver.pipeline.base import Marks
 from kafka_archiver.pipeline.json_values import RequireJson
@@ -37,10 +40,17 @@ def decodings(
     names: dict[str, Name] = {"key": settings.key_decode, "value": settings.value_decode}
     own: dict[str, TopicSchemas] = {of_topic.column: of_topic for of_topic in decoded if of_topic.topic == topic}
     return [
-        _decoding(column, name, own.get(column), schemas)
+        _named(column, name, own.get(column), schemas)
         for column, name in names.items()
         if name not in ("bytes", "json") or column in own
     ]
+
+
+def _named(column: str, name: Name, own: TopicSchemas | None, schemas: Mapping[str, Schema]) -> Decoding:
+    try:
+        return _decoding(column, name, own, schemas)
+    except ConfigError as error:
+        raise ConfigError(f"source.{column}: {error}") from None
 
 
 def _decoding(column: str, name: Name, own: TopicSchemas | None, schemas: Mapping[str, Schema]) -> Decoding:
@@ -64,6 +74,16 @@ def columns_of(settings: Settings, found: Sequence[Decoding]) -> pa.Schema:
     fields = {one.column: one.decoders[0].field for one in found}
     key, value = fields.get("key"), fields.get("value")
     return schema_of(settings.content, settings.metadata, settings.metadata_prefix, key, value)
+
+
+def require_storable(settings: Settings, topic: str, found: Sequence[Decoding]) -> None:
+    """Check that the plan's format can store the columns of a topic's objects.
+
+    :param settings: complete, as a plan has them.
+    :raises ConfigError: two columns have one name, or the format or an option does not fit the columns.
+    """
+    target = Target(topic=topic, partition=0, key="", settings=settings, schema=columns_of(settings, found))
+    get_format(settings.format).encoder(target)
 
 
 class Decode:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from kafka_archiver.config import Archive
 from kafka_archiver.config.decoding import Decoding
+from kafka_archiver.errors import ConfigError
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.plan import PartitionPlan, Settings, TopicSchemas, Writer
 from kafka_archiver.planning.schemas import alone, merged, no_subject, writers
@@ -54,14 +55,14 @@ def freeze(
     if not read:
         return Frozen()
     # Imported late, because it loads Arrow, which Airflow need not load to parse a DAG.
-    from kafka_archiver.pipeline.decode import columns_of, decodings
+    from kafka_archiver.pipeline.decode import decodings, require_storable
 
     topics = sorted({partition.topic for partition in read})
     sources = _Sources(context, settings, read, {(s.topic, s.column): s for s in before}, infers)
     found = tuple(sources.of(topic, c, decoding) for topic in topics for c, decoding in decoded.items())
     for topic in topics:
         # Before the plan is made: a plan that cannot be carried out would stay.
-        columns_of(settings, decodings(settings, topic, found, sources.texts))
+        require_storable(settings, topic, decodings(settings, topic, found, sources.texts))
     return Frozen(found, sources.texts)
 
 
@@ -83,16 +84,31 @@ def complete(given: Schema) -> Schema:
     return from_columns(columns) if isinstance(columns, list) else given
 
 
-def require_readable(archive: Archive) -> None:
-    """Check that the decoders can read the schemas that the YAML gives.
+def require_readable(archive: Archive, settings: Settings) -> None:
+    """Check the schemas that the YAML gives: that the decoders can read them, and the format store their columns.
 
-    :raises ConfigError: a decoder cannot.
+    :param settings: complete, as a plan has them.
+    :raises ConfigError: they cannot.
     """
-    from kafka_archiver.decode.decoders import decoder
+    from kafka_archiver.pipeline.decode import decodings, require_storable
 
+    given: dict[Literal["key", "value"], Schema] = {}
+    names = settings.model_dump(include={"key_decode", "value_decode"})
     for column, decoding in archive.source.decoded.items():
-        if given := decoding.given:
-            decoder(decoding.decode, schema=complete(given), writers={}, framed=False, column=column)
+        if decoding.given:
+            try:
+                given[column] = complete(decoding.given)
+            except ConfigError as error:
+                raise ConfigError(f"source.{column}.schema: {error}") from None
+        elif decoding.has_schema():
+            # Planning reads the schema from the registry, or infers it.
+            names[f"{column}_decode"] = "bytes"
+    texts = {schema.fingerprint: schema for schema in given.values()}
+    own = [TopicSchemas(topic="", column=c, framed=False, writers=alone(schema)) for c, schema in given.items()]
+    known = settings.model_copy(update=names)
+    found = decodings(known, "", own, texts)
+    if given and known == settings:
+        require_storable(settings, "", found)
 
 
 class _Sources:
