@@ -171,3 +171,14 @@ def test_a_format_without_columns_is_refused_before_anything_is_planned(format_:
     with pytest.raises(ConfigError, match=r"store\.content: format mak has record, found 'value'"):
         plan(mak.context, hour(1), "scheduled")
     assert lake.ledger.planned(1) is None
+
+
+def test_an_option_that_does_not_fit_the_columns_is_refused_before_anything_is_planned() -> None:
+    lake = lake_of("value", "parquet")
+    store = lake.archive.store.model_copy(update={"options": {"bloom_filters": ["nobody"]}})
+    lake.configure(lake.archive.model_copy(update={"store": store}))
+    with pytest.raises(
+        ConfigError, match=r"store\.options\.bloom_filters: found 'nobody', expected columns of .*price"
+    ):
+        lake.run(1)
+    assert lake.ledger.planned(1) is None

@@ -63,7 +63,8 @@ def test_validate_finds_every_problem(call: Call, orders: Path) -> None:
     assert found["a.yaml"]["archive"] is None
     assert len(found["a.yaml"]["problems"]) == 3
     assert found["b.yaml"]["problems"] == [
-        "store.content: format avro has record, found 'value'; set `source.value.decode` to store columns"
+        "store.content: format avro has record, found 'value'; to store columns, set `source.value.decode` "
+        "(json needs `schema`, too)"
     ]
     assert "is taken by" in found["copy.yaml"]["problems"][0]
     assert found["orders.yaml"]["problems"] == []

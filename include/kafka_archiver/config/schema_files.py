@@ -43,7 +43,10 @@ def _text(name: str, folder: Path) -> str:
     except UnicodeDecodeError:
         raise ValueError(f"expected UTF-8 in the file {folder / name}") from None
     except (OSError, ValueError) as error:
-        raise ValueError(f"expected a file beside the YAML; {folder / name} cannot be read ({error})") from None
+        raise ValueError(
+            f"expected a file beside the YAML; {folder / name} cannot be read "
+            f"({getattr(error, 'strerror', None) or error})"
+        ) from None
 
 
 def _imports(name: str, text: str, folder: Path, above: tuple[str, ...]) -> tuple[Reference, ...]:

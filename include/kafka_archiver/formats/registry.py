@@ -97,7 +97,9 @@ def _no_content(found: Format, content: str, contents: Iterable[str]) -> str:
             f"store.format: {found.name} stores values as they are, found values that are decoded to columns; choose "
             f"{others}, or `source.value.decode: bytes`, or json without a schema"
         )
-    advice = "; set `source.value.decode` to store columns" if content in found.typed else ""
+    advice = (
+        "; to store columns, set `source.value.decode` (json needs `schema`, too)" if content in found.typed else ""
+    )
     return f"store.content: format {found.name} has {_one_of(contents)}, found {content!r}{advice}"
 
 

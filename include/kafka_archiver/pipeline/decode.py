@@ -9,6 +9,9 @@ import pyarrow as pa
 from kafka_archiver.decode.base import Decoded, Decoder
 from kafka_archiver.decode.decoders import decoder
 from kafka_archiver.decode.wire import schema_id
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.formats import get_format
+from kafka_archiver.formats.base import Target
 from kafka_archiver.formats.shared.columns import HEADER, schema_of
 from kafka_archiver.pipeline.base import Marks
 from kafka_archiver.pipeline.headers import SchemaIds, last_header
@@ -43,10 +46,17 @@ def decodings(
     names |= {HEADER + header.name: header.decode for header in settings.headers}
     own: dict[str, TopicSchemas] = {of_topic.column: of_topic for of_topic in decoded if of_topic.topic == topic}
     return [
-        _decoding(column, name, own.get(column), schemas)
+        _named(column, name, own.get(column), schemas)
         for column, name in names.items()
         if name not in ("bytes", "json") or column in own or column.startswith(HEADER)
     ]
+
+
+def _named(column: str, name: Name, own: TopicSchemas | None, schemas: Mapping[str, Schema]) -> Decoding:
+    try:
+        return _decoding(column, name, own, schemas)
+    except ConfigError as error:
+        raise ConfigError(f"source.{column}: {error}") from None
 
 
 def _decoding(column: str, name: Name, own: TopicSchemas | None, schemas: Mapping[str, Schema]) -> Decoding:
@@ -73,6 +83,17 @@ def columns_of(settings: Settings, found: Sequence[Decoding]) -> pa.Schema:
     fields = {one.column: one.decoders[0].field for one in found}
     key, value = fields.pop("key", None), fields.pop("value", None)
     return schema_of(settings.content, settings.metadata, settings.metadata_prefix, key, value, fields)
+
+
+def storable(settings: Settings, topic: str, found: Sequence[Decoding]) -> pa.Schema:
+    """`columns_of`, checked by an encoder of the plan's format.
+
+    :param settings: complete, as a plan has them.
+    :raises ConfigError: also if the format or an option does not fit the columns.
+    """
+    columns = columns_of(settings, found)
+    get_format(settings.format).encoder(Target(topic=topic, partition=0, key="", settings=settings, schema=columns))
+    return columns
 
 
 class Decode:

@@ -13,7 +13,7 @@ from kafka_archiver.columns import Int64s, column
 from kafka_archiver.decode.frames import schema_ids
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.pipeline.base import Marks
-from kafka_archiver.pipeline.decode import columns_of, decodings
+from kafka_archiver.pipeline.decode import decodings, storable
 from kafka_archiver.pipeline.headers import SchemaIds
 from kafka_archiver.pipeline.rows import rows_where
 from kafka_archiver.pipeline.runner import Runner
@@ -37,7 +37,7 @@ class Variants:
     """Divides the records of a topic by their schemas, runs the stages, and counts the results like `Runner`.
 
     :param decoded: the plan's schemas. :param schemas: their texts by fingerprint.
-    :raises ConfigError: as `decodings` and `columns_of`, of the main variant.
+    :raises ConfigError: as `decodings` and `storable`, of the main variant.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class Variants:
         places = self._places(variant)
         own = [places[s.column][0].alone(places[s.column][1]) if s.column in places else s for s in self._decoded]
         found = decodings(self._settings, self._topic, own, self._schemas)
-        self._columns[variant] = columns_of(self._settings, found)
+        self._columns[variant] = storable(self._settings, self._topic, found)
         self._runners[variant] = Runner(stages_of(self._settings, found))
 
 

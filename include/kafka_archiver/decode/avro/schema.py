@@ -106,7 +106,7 @@ def _typed(found: Any, names: Mapping[str, Any], around: tuple[str, ...]) -> Typ
         name = found["name"]
         if name in around:
             raise ConfigError(
-                f"Avro type {name} contains itself, so it has no columns; set `decode: bytes` or `content: record`"
+                f"Avro type {name} contains itself, so it has no columns; set `decode: bytes` and `content: record`"
             )
         return Type("record", found, tuple(_typed(field["type"], names, (*around, name)) for field in found["fields"]))
     if kind == "array":

@@ -84,7 +84,7 @@ class _Documents:
         where = f"{document}#{pointer}"
         if where in around:
             raise ConfigError(
-                f"JSON Schema: {reference} contains itself, so it has no columns; set `decode: bytes` or "
+                f"JSON Schema: {reference} contains itself, so it has no columns; set `decode: bytes` and "
                 "`content: record`"
             )
         if document not in self._texts:

@@ -34,7 +34,7 @@ def require_finite(message: Descriptor, around: tuple[str, ...] = ()) -> None:
     """
     if message.full_name in around:
         raise ConfigError(
-            f"the Protobuf message {message.full_name} contains itself, so it has no columns; set `decode: bytes` or "
+            f"the Protobuf message {message.full_name} contains itself, so it has no columns; set `decode: bytes` and "
             "`content: record`"
         )
     for member in message.fields:

@@ -62,11 +62,7 @@ def _check(file: Path) -> Checked:
         return Checked(file, None, _lines(file, error))
     problems: list[str] = []
     try:
-        resolve(archive.settings, archive.has_columns)
-    except ConfigError as error:
-        problems.append(str(error))
-    try:
-        require_readable(archive)
+        require_readable(archive, resolve(archive.settings, archive.has_columns))
     except ConfigError as error:
         problems.append(str(error))
     try:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kafka_archiver.config import Archive
 from kafka_archiver.config.decoding import Decoding, Given
+from kafka_archiver.errors import ConfigError
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.plan import PartitionPlan, Settings, TopicSchemas, Writer
 from kafka_archiver.planning.schemas import alone, chosen, merged, no_guid, no_subject, writers
@@ -83,17 +84,33 @@ def complete(given: Schema) -> Schema:
     return from_columns(columns) if isinstance(columns, list) else given
 
 
-def require_readable(archive: Archive) -> None:
-    """Check that the decoders can read the schemas that the YAML gives.
+def require_readable(archive: Archive, settings: Settings) -> None:
+    """Check the schemas that the YAML gives: that the decoders can read them, and the format store their columns.
 
-    :raises ConfigError: a decoder cannot.
+    :param settings: complete, as a plan has them.
+    :raises ConfigError: they cannot.
     """
-    from kafka_archiver.decode.decoders import decoder
+    from kafka_archiver.pipeline.decode import decodings, storable
 
+    own: list[TopicSchemas] = []
+    texts: dict[str, Schema] = {}
+    names = settings.model_dump(include={"key_decode", "value_decode"})
     for column, decoding in archive.source.with_schemas.items():
-        if given := decoding.given:
+        if decoding.given:
+            try:
+                schema = complete(decoding.given)
+            except ConfigError as error:
+                raise ConfigError(f"source.{column}.schema: {error}") from None
+            texts[schema.fingerprint] = schema
             message = decoding.message or ""
-            decoder(decoding.decode, schema=complete(given), writers={}, framed=False, column=column, message=message)
+            own.append(TopicSchemas(topic="", column=column, framed=False, writers=alone(schema), message=message))
+        else:
+            # Planning reads the schema from the registry, or infers it.
+            names[f"{column}_decode"] = "bytes"
+    known = settings.model_copy(update=names)
+    found = decodings(known, "", own, texts)
+    if own and known == settings:
+        storable(settings, "", found)
 
 
 class _Sources:
