@@ -55,7 +55,7 @@ def _found(kind: str, value: Any) -> str:
     if kind == "value_error" and isinstance(value, dict):
         # The message names the keys that do not go together.
         return ""
-    if isinstance(value, bool | int | float | str) and kind not in (SECRET, "model_type"):
+    if isinstance(value, bool | int | float | str) and kind not in (SECRET, "model_type", "dict_type"):
         return f"; found {value!r}"
     return f"; found {kind_of(value)}"
 

@@ -276,7 +276,7 @@ def test_the_writer_files_decoded_records_by_kafkas_time(name: str, monkeypatch:
         return item.select(needed(schema))
 
     monkeypatch.setattr(variants, "stages_of", lambda *_: [decode])
-    monkeypatch.setattr(variants, "columns_of", lambda *_: schema)
+    monkeypatch.setattr(variants, "storable", lambda *_: schema)
     records = [Row(n, n % 2 * HOUR, key=b"%d" % n, value=b"%d" % n if n % 3 else None) for n in range(100)]
     target = target_of(name, schema, content="value", metadata=("offset", "key"), metadata_prefix="kafka_")
     store = new_store()

@@ -6,6 +6,7 @@ import struct
 from decimal import Decimal
 from typing import Any
 from unittest import mock
+from uuid import UUID
 
 import fastavro
 import pyarrow as pa
@@ -36,7 +37,7 @@ LEAVES: list[tuple[Any, st.SearchStrategy[Any], Any]] = [
     ({"type": "long", "logicalType": "local-timestamp-nanos"}, LONG, None),
     ({"type": "int", "logicalType": "date"}, INT, None),
     ({"type": "long", "logicalType": "time-micros"}, st.integers(0, 86_400_000_000 - 1), None),
-    ({"type": "string", "logicalType": "uuid"}, st.uuids().map(str), None),
+    ({"type": "string", "logicalType": "uuid"}, st.uuids().map(str), lambda text: UUID(text).bytes),
     *[
         (
             {"type": "bytes", "logicalType": "decimal", "precision": digits, "scale": scale},
@@ -188,11 +189,13 @@ def test_bytes_that_are_no_record_are_never_a_wrong_row(
     if kind == "more":
         assert "follow the record" in reasons[1] or "block" in reasons[1] or reasons
     if not reasons:
-        # It is a record: fastavro reads the same, to the last byte, and writes the shortest form of it.
+        # It is a record: fastavro reads the same, to the last byte, and writes the shortest form of it. Without logical
+        # types, for Python has no dates before the year 1 and after 9999.
+        bare = json.loads(json.dumps(schema).replace('"logicalType"', '"meaning"'))
         source = io.BytesIO(other)
-        again = fastavro.schemaless_reader(source, fastavro.parse_schema(schema), None, return_record_name=True)
+        again = fastavro.schemaless_reader(source, fastavro.parse_schema(bare), None, return_record_name=True)
         assert source.read() == b""
-        again = encode(schema, again)
+        again = encode(bare, again)
         column, reasons = decoded(schema, [other, again])
         assert reasons == {}
         assert repr(physical(column)[0]) == repr(physical(column)[1])

@@ -21,7 +21,7 @@ SMALLEST: dict[str, Any] = {"archive": "orders", "source": {"topics": ["t"]}, "s
 URL = f"https://{MARK}:{MARK}@host/path?token={MARK}#{MARK}"
 CONTAINERS = [[MARK], [[MARK]], {MARK.lower(): MARK}, {"a": [MARK]}, {"a": {"b": MARK}}, [{"a": MARK}]]
 # A text of its own is what these are for.
-PLAIN = [p for p in places() if not p.kinds & {"mapping", "section"}]
+PLAIN = [p for p in places() if not p.kinds & {"mapping", "section", "sections"}]
 FULL = f"""\
 archive: orders
 source:
@@ -53,7 +53,7 @@ def said(text: str) -> str:
 
 @pytest.mark.parametrize("place", places(), ids=lambda place: place.key)
 def test_nothing_given_in_a_wrong_shape_is_repeated(place: Place) -> None:
-    for wrong in CONTAINERS:
+    for wrong in CONTAINERS[1:] if "list" in place.kinds else CONTAINERS:
         text = json.dumps(with_value(SMALLEST, place.path, wrong))
         assert MARK not in said(text), text
 

@@ -5,9 +5,14 @@ import re
 from pathlib import Path
 from typing import Any
 
+from pydantic_core import PydanticCustomError
+
 from kafka_archiver.schemas import Kind, Reference, Schema
+from kafka_archiver.secrets import SECRET
 
 _IMPORT = re.compile(r'^\s*import\s+(?:public\s+|weak\s+)?"([^"]+)"\s*;', re.MULTILINE)
+# Other text may be an address with a password.
+_FILE = re.compile(r"[\w./ -]+\.\w+")
 # Every Protobuf library has these.
 _WELL_KNOWN = "google/protobuf/"
 
@@ -17,6 +22,7 @@ def read_schema(given: Any, kind: Kind, folder: Path | None) -> Schema:
 
     :param given: a file's name relative to `folder`; or a list of columns, or a JSON Schema.
     :raises ValueError: there is no such file, or it is not JSON where it must be.
+    :raises PydanticCustomError: it is neither a file's name nor a schema; no error shows it.
     """
     if isinstance(given, dict) and given.keys() == Schema.model_fields.keys():
         # An archive as JSON, for another process.
@@ -25,8 +31,8 @@ def read_schema(given: Any, kind: Kind, folder: Path | None) -> Schema:
         if kind != "JSON":
             raise ValueError("expected the name of a file beside the YAML; only json and json_schema take it in place")
         return Schema(kind=kind, text=json.dumps(given))
-    if not isinstance(given, str):
-        raise ValueError("expected the name of a file beside the YAML, columns, or `infer`")
+    if not (isinstance(given, str) and _FILE.fullmatch(given)):
+        raise PydanticCustomError(SECRET, "the name of a file beside the YAML (orders.avsc), columns, or `infer`")
     text = _text(given, folder or Path())
     if kind == "PROTOBUF":
         return Schema(kind=kind, text=text, references=_imports(given, text, folder or Path(), ()))

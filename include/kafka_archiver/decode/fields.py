@@ -14,7 +14,7 @@ def field(name: str, kind: pa.DataType, *, doc: str = "", symbols: Sequence[str]
     - `doc`: the documentation
     - `avro.name`: the full name of a record, an enum or a fixed
     - `avro.symbols`: a JSON list of an enum's symbols; the column has strings
-    - `avro.logicalType`: uuid or duration, of a string or a fixed, which Arrow keeps as it is
+    - `avro.logicalType`: uuid or duration, of bytes or text that Arrow has no type for
     - `json`: `number`, a string of a number's digits as they were written; `any`, a string of JSON text
 
     :param more: other metadata, with _ for the dot.

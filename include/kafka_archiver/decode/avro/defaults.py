@@ -7,10 +7,14 @@ import pyarrow as pa
 
 from kafka_archiver.decode.avro import types
 from kafka_archiver.decode.avro.schema import Type
+from kafka_archiver.decode.avro.uuids import parse
 
 
 def default(avro: Type, value: Any) -> Any:
-    """The value of a JSON default. Of a union, the first branch that has such a value."""
+    """The value of a JSON default. Of a union, the first branch that has such a value.
+
+    :raises BadDatumError: the default of a UUID is none.
+    """
     if avro.kind == "union":
         branch = next(branch for branch in avro.parts if _has(branch, value))
         found = default(branch, value)
@@ -24,6 +28,8 @@ def default(avro: Type, value: Any) -> Any:
         if not pa.types.is_decimal(types.arrow(avro)):
             return data
         return Decimal(f"{int.from_bytes(data, signed=True)}e-{avro.definition.get('scale', 0)}")
+    if avro.kind == "string" and avro.logical == "uuid":
+        return parse(value.encode())
     if avro.kind == "array":
         return [default(avro.parts[0], item) for item in value]
     if avro.kind == "map":

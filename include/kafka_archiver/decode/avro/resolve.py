@@ -9,10 +9,12 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_archiver.decode.avro import types
+from kafka_archiver.decode.avro.cursor import BadDatumError
 from kafka_archiver.decode.avro.defaults import default
 from kafka_archiver.decode.avro.nested import Array, Branch, Map, Record, Union
 from kafka_archiver.decode.avro.nodes import Boolean, Decimals, Enum, Fixed, Integer, Node, Null, Real, Refused, Text
 from kafka_archiver.decode.avro.schema import Type
+from kafka_archiver.decode.avro.uuids import Uuids
 
 _INT, _LONG = (-(1 << 31), (1 << 31) - 1), (-(1 << 63), (1 << 63) - 1)
 _BOUNDS = {"time-millis": (0, 86_400_000 - 1), "time-micros": (0, 86_400_000_000 - 1)}
@@ -65,7 +67,7 @@ def _plain(writer: Type, reader: Type) -> Node:
     if writer.kind in ("float", "double"):
         return Real(kind, 4 if writer.kind == "float" else 8)
     if writer.kind in ("bytes", "string"):
-        return Text(kind)
+        return Uuids() if reader.logical == "uuid" else Text(kind)
     return (
         Fixed(writer.definition["size"])
         if writer.kind == "fixed"
@@ -122,7 +124,10 @@ def _record(writer: Type, reader: Type) -> Node:
         if place not in taken:
             if "default" not in field:
                 raise MismatchError(f"field {field['name']} is missing and has no default")
-            defaults[place] = default(avro, field["default"])
+            try:
+                defaults[place] = default(avro, field["default"])
+            except BadDatumError as error:
+                raise MismatchError(f"the default of field {field['name']}: {error}") from None
     return Record(kind, parts, defaults)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from kafka_archiver.decode.avro.schema import Type
+from kafka_archiver.decode.avro.uuids import Uuids
 from kafka_archiver.decode.fields import field
 
 _ARROW = {
@@ -63,6 +64,8 @@ def arrow(avro: Type) -> pa.DataType:
             return pa.decimal256(precision, scale)
     if avro.kind == "fixed":
         return pa.binary(avro.definition["size"])
+    if avro.logical == "uuid":
+        return Uuids.kind
     if avro.kind == "record":
         return pa.struct([arrow_field(f["name"], part, f.get("doc", "")) for f, part in avro.fields])
     if avro.kind == "array":
