@@ -25,7 +25,7 @@ from kafka_archiver.formats.registry import get_format
 from kafka_archiver.formats.shared.columns import needed, schema_of, shaped
 from kafka_archiver.pipeline.base import Marks
 from kafka_archiver.ranges import Range
-from kafka_archiver.writer import chunk, openers
+from kafka_archiver.writer import chunk
 from kafka_archiver.writer.commit import complete
 from kafka_archiver.writer.result import Limits
 from tests.support.chunks import HOUR, Row, chunk_of, new_store, write
@@ -275,8 +275,8 @@ def test_the_writer_files_decoded_records_by_kafkas_time(name: str, monkeypatch:
         item = batch.append_column("value_decoded", column_of(field, values).column(0))
         return item.select(needed(schema))
 
-    monkeypatch.setattr(chunk, "stages_of", lambda _: [decode])
-    monkeypatch.setattr(chunk, "archived", lambda some, job: openers.archived(some, job, schema))
+    monkeypatch.setattr(chunk, "stages_of", lambda *_: [decode])
+    monkeypatch.setattr(chunk, "columns_of", lambda *_: schema)
     records = [Row(n, n % 2 * HOUR, key=b"%d" % n, value=b"%d" % n if n % 3 else None) for n in range(100)]
     target = target_of(name, schema, content="value", metadata=("offset", "key"), metadata_prefix="kafka_")
     store = new_store()
