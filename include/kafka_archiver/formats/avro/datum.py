@@ -41,6 +41,8 @@ def long(value: int) -> bytes:
 def longs(values: Int64s) -> pa.LargeBinaryArray:
     """Each number as `long` encodes it."""
     zigzag = (values.astype(np.uint64) << np.uint64(1)) ^ (values >> np.int64(63)).astype(np.uint64)
+    if zigzag.max(initial=0) <= 0x7F:
+        return fixed(zigzag.astype(np.uint8))
     lengths = np.searchsorted(_LONGER, zigzag, side="right") + 1
     places = np.arange(lengths.max(initial=1))
     digits = (zigzag[:, None] >> (places * _BITS).astype(np.uint64)).astype(np.uint8) & 0x7F

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 from uuid import UUID
 
-import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,7 +14,7 @@ from kafka_archiver.formats.jsonl.records import bytes_of
 from kafka_archiver.formats.jsonl.typed_reader import value_of
 from kafka_archiver.formats.shared import texts
 from kafka_archiver.formats.shared.plain_types import bare
-from kafka_archiver.formats.shared.utf8 import is_binary, not_utf8
+from kafka_archiver.formats.shared.utf8 import is_binary
 
 
 class Cells(NamedTuple):
@@ -58,18 +57,6 @@ def _decoded(values: pa.Array, field: pa.Field) -> pa.Array:
     return pa.array(found, field.type)
 
 
-def _where_utf8(values: pa.Array, is_utf8: bool) -> pa.Array:
-    """The values that are UTF-8, or the others; null in the places of the rest."""
-    values = values.cast(pa.large_binary())
-    mask = np.ones(len(values), bool)
-    mask[not_utf8(values)] = False
-    return pc.if_else(pa.array(mask == is_utf8), values, pa.nulls(len(values), pa.large_binary()))
-
-
-def _other(values: pa.Array, _: pa.Field) -> pa.Array:
-    return texts.in_base64(_where_utf8(values, False))
-
-
 def _headers_back(values: pa.Array, field: pa.Field) -> pa.Array:
     rows = map(orjson.loads, values.to_pylist())
     found = [[{"key": header["key"], "value": bytes_of(header, "value")} for header in headers] for headers in rows]
@@ -95,11 +82,9 @@ def _bare(field: pa.Field) -> pa.DataType:
 
 BARE = Cells(_plain, _cast, False)
 MOMENT = Cells(_plain, _moment, False)
-QUOTED = Cells(_plain, _cast, True)
+QUOTED = Cells(lambda values, _: values.cast(pa.large_binary()), _cast, True)
 BASE64 = Cells(lambda values, _: texts.in_base64(values), _decoded, True)
 IDS = Cells(lambda values, _: texts.uuids(values), _uuid_back, True)
-IF_UTF8 = Cells(lambda values, _: _where_utf8(values, True), _cast, True)
-OTHER_BASE64 = Cells(_other, _decoded, True)
 HEADERS = Cells(lambda values, _: header_text(values), _headers_back, True)
 JSON = Cells(json_text, _json_back, True)
 

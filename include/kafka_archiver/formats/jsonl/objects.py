@@ -7,7 +7,6 @@ that a decoder has kept as JSON text (`JSON` in a field's metadata) are that JSO
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import orjson
@@ -18,8 +17,8 @@ from kafka_archiver.columns import Int64s
 from kafka_archiver.formats.base import PLACE, Buffer, Target
 from kafka_archiver.formats.jsonl.unique import last_of_each
 from kafka_archiver.formats.shared import texts
-from kafka_archiver.formats.shared.records import held, kafkas, normalised
-from kafka_archiver.formats.shared.utf8 import is_binary, not_utf8
+from kafka_archiver.formats.shared.records import held, kafkas, normalised, some_rows
+from kafka_archiver.formats.shared.utf8 import is_binary, utf8_and_others
 from kafka_archiver.formats.vectors import (
     Piece,
     grouped,
@@ -33,8 +32,6 @@ from kafka_archiver.formats.vectors import (
 
 # In a field's metadata: `number` or `any`, a string that is JSON itself.
 JSON = b"json"
-# Values at a time, and bytes of Arrow columns: their text is a multiple of these.
-_CELLS, _BYTES = 100_000, 1 << 20
 _QUOTE, _NULL = b'"', b"null"
 _NOTHING = large_binary(b"")
 # A line break in JSON can only be white space between tokens.
@@ -44,7 +41,7 @@ _ONE_LINE = bytes.maketrans(b"\r\n", b"  ")
 def object_lines(batch: pa.RecordBatch, target: Target) -> Iterator[Buffer]:
     """One line a record, some records at a time: of decoded records, `content: record` and dead letters."""
     place = dict(zip(PLACE, (target.topic, target.partition), strict=True))
-    for some in _some(normalised(batch, held(target.schema))):
+    for some in some_rows(normalised(batch, held(target.schema))):
         pieces: list[Piece] = []
         for field in target.schema:
             pieces.append(b"," if pieces else b"{")
@@ -58,7 +55,7 @@ def object_lines(batch: pa.RecordBatch, target: Target) -> Iterator[Buffer]:
             else:
                 pieces += [_name(field.name), *_column(some.column(field.name), field)]
         text, _ = text_of(joined(some.num_rows, [*pieces, b"}\n"]))
-        yield text.data
+        yield text.tobytes()
 
 
 def json_text(values: pa.Array, field: pa.Field) -> pa.LargeBinaryArray:
@@ -77,33 +74,18 @@ def header_text(values: pa.Array) -> pa.LargeBinaryArray:
     return joined(len(values), _headers(values))
 
 
-def _some(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    rows = max(1, min(_CELLS // max(1, _leaves(batch.schema)), batch.num_rows * _BYTES // max(1, batch.nbytes)))
-    for start in range(0, batch.num_rows, rows):
-        yield batch.slice(start, rows)
-
-
-def _leaves(fields: Any) -> int:
-    return sum(_leaves(f.type) if pa.types.is_struct(f.type) else 1 for f in fields)
-
-
 def _name(name: str) -> bytes:
     return orjson.dumps(name) + b":"
 
 
 def _bytes(name: str, values: pa.Array) -> list[Piece]:
     """The name and the value of bytes: UTF-8 is text; other bytes are base64, under the longer name."""
-    values = values.cast(pa.large_binary())
     short, long = _name(name), _name(f"{name}_base64")
-    bad = not_utf8(values)
-    if not len(bad):
-        return [short, *_quoted(texts.escaped(values))]
-    mask = np.zeros(len(values), bool)
-    mask[bad] = True
-    is_bad = pa.array(mask)
-    encoded = texts.in_base64(pc.if_else(is_bad, values, None))
-    text = pc.if_else(is_bad, encoded, texts.escaped(pc.if_else(is_bad, None, values)))
-    return [pc.if_else(is_bad, large_binary(long), large_binary(short)), *_quoted(text)]
+    text, others = utf8_and_others(values)
+    if others.null_count == len(others):
+        return [short, *_quoted(texts.escaped(text))]
+    either = pc.coalesce(texts.in_base64(others), texts.escaped(text))
+    return [pc.if_else(others.is_valid(), large_binary(long), large_binary(short)), *_quoted(either)]
 
 
 def _headers(values: pa.Array) -> list[Piece]:
@@ -180,7 +162,7 @@ def _floats(values: pa.Array) -> pa.Array:
 
 
 def _bare(text: pa.Array) -> list[Piece]:
-    return [text.fill_null(large_binary(_NULL))]
+    return [text.fill_null(large_binary(_NULL)) if text.null_count else text]
 
 
 def _quoted(text: pa.Array) -> list[Piece]:

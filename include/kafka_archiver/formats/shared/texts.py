@@ -8,16 +8,18 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_archiver.formats.vectors import joined, large_binaries, large_binary, lengths, raw, text_of, valid
+from kafka_archiver.formats.vectors import joined, large_binaries, large_binary, lengths, raw, spread, text_of, valid
 
 _PER_SECOND = {"s": 1, "ms": 1000, "us": 1000**2, "ns": 1000**3}
 # The first second of the year 1, and of the year 10000.
 _YEARS = (-62_135_596_800, 253_402_300_800)
 _DAY = 86_400
-# What JSON escapes, each as orjson writes it. The backslash first: the others bring more of them.
-_ESCAPES = {byte: orjson.dumps(chr(byte))[1:-1] for byte in (*b'\\"', *range(32))}
-_LONGER = np.zeros(256, np.int64)
-_LONGER[list(_ESCAPES)] = [len(escape) - 1 for escape in _ESCAPES.values()]
+# JSON escapes a character by a backslash, except most control characters: these by four bytes more.
+_LONG = np.zeros(256, bool)
+_LONG[list({*range(32)} - {*b"\b\t\n\f\r"})] = True
+_MORE = 4
+# Up to this scale, Arrow never writes a decimal with an exponent.
+_NO_EXPONENT = 6
 _HEX = np.array([list(b"%02x" % byte) for byte in range(256)], np.uint8)
 
 
@@ -29,18 +31,22 @@ def spelt(values: pa.Array) -> pa.Array:
 def escaped(text: pa.Array) -> pa.Array:
     """Text as JSON strings have it between their quotes."""
     data, ends = text_of(text)
-    places = np.flatnonzero((data < 32) | (data == ord('"')) | (data == ord("\\")))
+    low = data < ord(" ")
+    places = np.flatnonzero(low | (data == ord('"')) | (data == ord("\\")))
     if not len(places):
         return text
-    there = np.bincount(data[places], minlength=256)
-    longer = np.concatenate([[0], np.cumsum(_LONGER[data[places]])])
     ends = ends - ends[0]
-    ends = ends + longer[np.searchsorted(places, ends)]
-    changed = data.tobytes()
-    for byte, escape in _ESCAPES.items():
-        if there[byte]:
-            changed = changed.replace(bytes([byte]), escape)
-    return large_binaries(ends, pa.py_buffer(changed), valid(text))
+    longer = np.searchsorted(places, ends)
+    if low.any():
+        longer += _MORE * np.searchsorted(places[_LONG[data[places]]], ends)
+    try:
+        whole = orjson.dumps(str(data.data, "utf-8"))[1:-1]
+    except UnicodeDecodeError:
+        # Arrow may hold any bytes in the place of a null.
+        if (present := valid(text)) is None:
+            raise
+        return spread(escaped(text.drop_null()), present)
+    return large_binaries(ends + longer, pa.py_buffer(whole), valid(text))
 
 
 def in_base64(values: pa.Array) -> pa.Array:
@@ -72,11 +78,11 @@ def floats(values: pa.Array) -> pa.Array:
 def decimals(values: pa.Array) -> pa.Array:
     """Decimals with all digits of their scale, never with an exponent."""
     kind = values.type
+    if kind.scale <= _NO_EXPONENT:
+        return spelt(values)
     whole = pa.decimal256 if pa.types.is_decimal256(kind) else pa.decimal128
     number = pa.Array.from_buffers(whole(kind.precision, 0), len(values), values.buffers(), offset=values.offset)
     text = number.cast(pa.string())
-    if not kind.scale:
-        return text.cast(pa.large_binary())
     minus = pc.if_else(pc.starts_with(text, "-"), large_binary(b"-"), large_binary(b""))
     digits = pc.ascii_lpad(pc.ascii_ltrim(text, "-"), kind.scale + 1, "0").cast(pa.large_binary())
     before, after = pc.binary_slice(digits, 0, -kind.scale), pc.binary_slice(digits, -kind.scale)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kafka_archiver.columns import Int64s
 
@@ -16,12 +17,25 @@ def not_utf8(values: pa.Array) -> Int64s:
     try:
         values.cast(pa.large_string())
     except pa.ArrowInvalid:
-        return np.array([place for place, value in enumerate(values.to_pylist()) if not _is_utf8(value)], np.int64)
-    return np.empty(0, np.int64)
+        pass
+    else:
+        return np.empty(0, np.int64)
+    found = []
+    for place, value in enumerate(values.to_pylist()):
+        try:
+            if value is not None:
+                value.decode()
+        except UnicodeDecodeError:
+            found.append(place)
+    return np.array(found, np.int64)
 
 
-def _is_utf8(value: bytes | None) -> bool:
-    try:
-        return value is None or value.decode() is not None
-    except UnicodeDecodeError:
-        return False
+def utf8_and_others(values: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """The values that are UTF-8, and the others, as large_binary; null in the places of the rest."""
+    values = values.cast(pa.large_binary())
+    bad = not_utf8(values)
+    if not len(bad):
+        return values, pa.nulls(len(values), pa.large_binary())
+    mask = np.zeros(len(values), bool)
+    mask[bad] = True
+    return pc.if_else(pa.array(mask), None, values), pc.if_else(pa.array(mask), values, None)
