@@ -21,7 +21,7 @@ COLUMNS = pa.schema(
     + [pa.field("headers", HEADERS, nullable=False)]
 )
 # Values at a time, and bytes of columns.
-_CELLS, _BYTES = 50_000, 1 << 19
+_CELLS, _BYTES = 50_000, 1 << 20
 
 
 def kafkas(field: pa.Field) -> str | None:
