@@ -28,6 +28,7 @@ test: install ## Run all tests, on real services of their own, in three processe
 
 bench: install ## Measure records per second, CPU and memory; compare with a bare program
 	@$(VENV)/python -m bench
+	@$(VENV)/python -m bench.formats
 
 lint: install ## Check style, types and the import contract
 	@$(VENV)/ruff check .

@@ -9,9 +9,10 @@ from typing import BinaryIO
 import orjson
 import pyarrow as pa
 
-from kafka_archiver.formats.base import SCHEMAS, UNREAD, Buffer, Target
+from kafka_archiver.formats.base import RECORD, UNREAD, Target
+from kafka_archiver.formats.jsonl.objects import object_lines
 from kafka_archiver.formats.jsonl.reader import whole_lines
-from kafka_archiver.formats.jsonl.records import record_lines, records_of
+from kafka_archiver.formats.jsonl.records import records_of
 from kafka_archiver.formats.shared.decompress import decompressed
 from kafka_archiver.formats.shared.stream import StreamEncoder
 from kafka_archiver.formats.unread import UNREADABLE, unread_column
@@ -21,18 +22,13 @@ SETTINGS = Settings(format="jsonl", codec="gzip", content="record")
 EXTENSION = ".jsonl.gz"
 # An additional column of the batches.
 ERROR = pa.field("error", pa.string(), nullable=False)
+_SCHEMA = pa.schema([*RECORD, ERROR])
 
 
 def encoder(topic: str, partition: int, key: str) -> StreamEncoder:
     """A new encoder, for batches with a column `error`."""
-    schema = SCHEMAS[SETTINGS.content]
-    return StreamEncoder(Target(topic=topic, partition=partition, key=key, settings=SETTINGS, schema=schema), _lines)
-
-
-def _lines(batch: pa.RecordBatch, target: Target) -> Iterator[Buffer]:
-    errors = iter(batch.column("error").to_pylist())
-    for lines in record_lines(batch, target):
-        yield b"".join([b'%s,"error":%s}\n' % (line[:-2], orjson.dumps(next(errors))) for line in lines])
+    target = Target(topic=topic, partition=partition, key=key, settings=SETTINGS, schema=_SCHEMA)
+    return StreamEncoder(target, object_lines)
 
 
 def read(source: BinaryIO, key: str) -> Iterator[pa.RecordBatch]:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from kafka_archiver.columns import Int64s
 
 Bytes = npt.NDArray[np.uint8]
+Mask = npt.NDArray[np.bool_]
 # Type `binary` has 32-bit offsets.
 MOST = 2**31 - 1
 # An array has the bytes of each row, `bytes` are the same for all rows. Joining leaves nulls out.
@@ -64,10 +65,34 @@ def large_binary(value: bytes) -> pa.Scalar:
     return pa.Array.from_buffers(pa.large_binary(), 1, [None, pa.py_buffer(positions), pa.py_buffer(value)])[0]
 
 
-def large_binaries(positions: Int64s, data: pa.Buffer | npt.NDArray[np.uint8]) -> pa.LargeBinaryArray:
-    """An array of type `large_binary`: the bytes of `data` between each two positions."""
-    buffers = [None, pa.py_buffer(positions.astype(np.int64)), pa.py_buffer(data)]
+def large_binaries(
+    positions: Int64s, data: pa.Buffer | npt.NDArray[np.uint8], present: Mask | None = None
+) -> pa.LargeBinaryArray:
+    """An array of type `large_binary`: the bytes of `data` between each two positions.
+
+    :param present: which values are not null; None: all.
+    """
+    nulls = None if present is None else pa.py_buffer(np.packbits(present, bitorder="little"))
+    buffers = [nulls, pa.py_buffer(positions.astype(np.int64)), pa.py_buffer(data)]
     return pa.Array.from_buffers(pa.large_binary(), len(positions) - 1, buffers)
+
+
+def valid(values: pa.Array) -> Mask | None:
+    """Which values are not null; None: no value is null."""
+    return values.is_valid().to_numpy(zero_copy_only=False) if values.null_count else None
+
+
+def spread(values: pa.LargeBinaryArray, present: Mask) -> pa.LargeBinaryArray:
+    """The values in the places that are true; null in the others."""
+    text, ends = text_of(values)
+    return large_binaries((ends - ends[0])[np.concatenate([[0], np.cumsum(present)])], text, present)
+
+
+def raw(values: pa.Array) -> Bytes:
+    """The bytes of values of fixed width, one row each."""
+    width = values.type.byte_width
+    data = np.frombuffer(values.buffers()[1], np.uint8) if len(values) else np.zeros(0, np.uint8)
+    return data[values.offset * width : (values.offset + len(values)) * width].reshape(len(values), width)
 
 
 def fixed(values: npt.NDArray[Any]) -> pa.LargeBinaryArray:

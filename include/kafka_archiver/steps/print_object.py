@@ -9,7 +9,7 @@ from kafka_archiver.audit.content import Pieces
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.formats import extension_of, get_format, names, resolve
 from kafka_archiver.formats.base import SCHEMAS, Target
-from kafka_archiver.formats.jsonl.records import record_lines
+from kafka_archiver.formats.jsonl.objects import object_lines
 from kafka_archiver.plan import Content, Settings
 from kafka_archiver.store import Store
 
@@ -76,4 +76,5 @@ def lines(name: str, source: BinaryIO, content: Content) -> Iterator[bytes]:
         elif batch.num_rows:
             place = {field: batch.column(field)[0].as_py() for field in ("topic", "partition")}
             own = Target(**place, key=name, settings=settings, schema=target.schema)
-            yield from (line for some in record_lines(batch, own) for line in some)
+            for some in object_lines(batch, own):
+                yield from bytes(some).splitlines(keepends=True)

@@ -4,7 +4,6 @@ Byte tables: https://avro.apache.org/docs/1.12.0/specification/#binary-encoding
 """
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -12,12 +11,22 @@ from kafka_archiver.columns import Int64s
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.formats.avro.schema import entries, symbols
 from kafka_archiver.formats.shared.records import is_place, kafkas
-from kafka_archiver.formats.vectors import Piece, fixed, grouped, joined, large_binaries, large_binary, lengths
+from kafka_archiver.formats.shared.texts import uuids
+from kafka_archiver.formats.vectors import (
+    Piece,
+    fixed,
+    grouped,
+    joined,
+    large_binaries,
+    large_binary,
+    lengths,
+    raw,
+    spread,
+)
 
 _BITS = 7
 # The smallest number of two bytes, of three bytes, and so on.
 _LONGER = np.array([1 << bits for bits in range(_BITS, 64, _BITS)], np.uint64)
-_HEX = np.array([list(b"%02x" % byte) for byte in range(256)], np.uint8)
 _END_OF_ARRAY = b"\x00"
 # Branches 0 and 1 of a union [null, value], encoded as a long.
 _NULL, _VALUE = b"\x00", b"\x02"
@@ -32,6 +41,8 @@ def long(value: int) -> bytes:
 def longs(values: Int64s) -> pa.LargeBinaryArray:
     """Each number as `long` encodes it."""
     zigzag = (values.astype(np.uint64) << np.uint64(1)) ^ (values >> np.int64(63)).astype(np.uint64)
+    if zigzag.max(initial=0) <= 0x7F:
+        return fixed(zigzag.astype(np.uint8))
     lengths = np.searchsorted(_LONGER, zigzag, side="right") + 1
     places = np.arange(lengths.max(initial=1))
     digits = (zigzag[:, None] >> (places * _BITS).astype(np.uint64)).astype(np.uint8) & 0x7F
@@ -68,9 +79,8 @@ def _column(values: pa.Array, field: pa.Field) -> list[Piece]:
     branch = pc.if_else(valid, large_binary(_VALUE), large_binary(_NULL))
     if pa.types.is_nested(values.type):
         # Filtered: Arrow may hold anything in the place of a null.
-        places = np.cumsum(valid.to_numpy(zero_copy_only=False)) - 1
         whole = joined(len(values) - values.null_count, _values(values.filter(valid), field))
-        return [branch, whole.take(pc.if_else(valid, pa.array(places), pa.scalar(None, pa.int64())))]
+        return [branch, spread(whole, valid.to_numpy(zero_copy_only=False))]
     absent = pa.scalar(None, pa.large_binary())
     pieces: list[Piece] = [branch]
     for piece in _values(values, field):
@@ -108,7 +118,7 @@ def _values(values: pa.Array, field: pa.Field) -> list[Piece]:
     if pa.types.is_decimal(kind):
         return _decimal(values, field.name)
     if kind == pa.uuid():
-        return [long(36), fixed(_hexadecimal(raw(values)))]
+        return [long(36), uuids(values)]
     if pa.types.is_fixed_size_binary(kind):
         return [fixed(raw(values))]
     if pa.types.is_temporal(kind):
@@ -140,19 +150,6 @@ def _decimal(values: pa.Array, column: str) -> list[Piece]:
             raise IntegrityError(f"the records do not fit the object's schema: {column} exceeds {values.type}")
         digits = digits[:, dropped:]
     return [long(digits.shape[1]), fixed(digits)]
-
-
-def raw(values: pa.Array) -> npt.NDArray[np.uint8]:
-    """The bytes of values of fixed width, one row each."""
-    width = values.type.byte_width
-    data = np.frombuffer(values.buffers()[1], np.uint8) if len(values) else np.zeros(0, np.uint8)
-    return data[values.offset * width : (values.offset + len(values)) * width].reshape(len(values), width)
-
-
-def _hexadecimal(ids: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """UUIDs as text."""
-    digits = _HEX[ids].reshape(-1, 32)
-    return np.insert(digits, (8, 12, 16, 20), ord("-"), axis=1)
 
 
 def _numbers(numbers: pa.Array) -> pa.LargeBinaryArray:

@@ -1,21 +1,20 @@
 """The text of a column's values, and the way back."""
 
-from base64 import b64decode, b64encode
+from base64 import b64decode
 from collections.abc import Callable
 from typing import NamedTuple
 from uuid import UUID
 
-import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_archiver.formats.csv.values import is_binary, not_utf8
-from kafka_archiver.formats.jsonl.records import bytes_of, header_fields
-from kafka_archiver.formats.jsonl.typed import in_iso_years, json_values, units
+from kafka_archiver.formats.jsonl.objects import header_text, json_text
+from kafka_archiver.formats.jsonl.records import bytes_of
 from kafka_archiver.formats.jsonl.typed_reader import value_of
+from kafka_archiver.formats.shared import texts
 from kafka_archiver.formats.shared.plain_types import bare
-from kafka_archiver.formats.vectors import binaries, large_binary
+from kafka_archiver.formats.shared.utf8 import is_binary
 
 
 class Cells(NamedTuple):
@@ -32,26 +31,10 @@ class Cells(NamedTuple):
 
 
 def _plain(values: pa.Array, _: pa.Field) -> pa.Array:
-    return _spelt(values).cast(pa.large_binary())
-
-
-def _spelt(values: pa.Array) -> pa.Array:
     kind = values.type
-    if pa.types.is_timestamp(kind) and kind.tz:
-        # Without the zone, Arrow has text for every year. The number is that of UTC.
-        instants = values.cast(pa.timestamp(kind.unit)).cast(pa.large_string()).cast(pa.large_binary())
-        text = pc.binary_join_element_wise(instants, large_binary(b"Z"), large_binary(b""))
-    elif pa.types.is_decimal(kind):
-        text = values.cast(pa.large_string())
-        if pc.any(pc.match_substring(text, "E")).as_py():
-            # Never with an exponent.
-            numbers = values.to_pylist()
-            text = pa.array([None if n is None else format(n, "f") for n in numbers], pa.large_string())
-    else:
-        text = values.cast(pa.large_string())
-    if is_moment(kind) and not (inside := in_iso_years(values)).all():
-        return pc.if_else(pa.array(inside), text.cast(pa.large_string()), units(values).cast(pa.large_string()))
-    return text
+    if is_moment(kind):
+        return texts.moments(values, b" ")
+    return texts.decimals(values) if pa.types.is_decimal(kind) else texts.spelt(values)
 
 
 def is_moment(kind: pa.DataType) -> bool:
@@ -65,36 +48,13 @@ def _moment(text: pa.Array, field: pa.Field) -> pa.Array:
         return text.cast(field.type)
     except pa.ArrowInvalid:
         is_number = pc.fill_null(pc.match_substring_regex(text, "^-?[0-9]+$"), False)
-        rest = units(pc.if_else(is_number, None, text).cast(field.type))
+        rest = texts.units(pc.if_else(is_number, None, text).cast(field.type))
         return pc.if_else(is_number, pc.if_else(is_number, text, None).cast(rest.type), rest).view(field.type)
-
-
-def _encoded(values: pa.Array, _: pa.Field) -> pa.Array:
-    return binaries([None if value is None else b64encode(value) for value in values.to_pylist()])
 
 
 def _decoded(values: pa.Array, field: pa.Field) -> pa.Array:
     found = [None if text is None else b64decode(text, validate=True) for text in values.to_pylist()]
     return pa.array(found, field.type)
-
-
-def _where_utf8(values: pa.Array, is_utf8: bool) -> pa.Array:
-    """The values that are UTF-8, or the others; null in the places of the rest."""
-    values = values.cast(pa.large_binary())
-    mask = np.ones(len(values), bool)
-    mask[not_utf8(values)] = False
-    return pc.if_else(pa.array(mask == is_utf8), values, pa.nulls(len(values), pa.large_binary()))
-
-
-def _other(values: pa.Array, field: pa.Field) -> pa.Array:
-    others = _where_utf8(values, False)
-    return others if others.null_count == len(others) else _encoded(others, field)
-
-
-def _headers(values: pa.Array, _: pa.Field) -> pa.Array:
-    if not len(values.flatten()):
-        return binaries([b"[]"] * len(values))
-    return binaries([orjson.dumps(header_fields(headers or [])) for headers in values.to_pylist()])
 
 
 def _headers_back(values: pa.Array, field: pa.Field) -> pa.Array:
@@ -103,17 +63,9 @@ def _headers_back(values: pa.Array, field: pa.Field) -> pa.Array:
     return pa.array(found, field.type)
 
 
-def _json(values: pa.Array, field: pa.Field) -> pa.Array:
-    return binaries([None if value is None else orjson.dumps(value) for value in json_values(values, field)])
-
-
 def _json_back(values: pa.Array, field: pa.Field) -> pa.Array:
     value = value_of(field)
     return pa.array([None if text is None else value(text) for text in values.to_pylist()], _bare(field))
-
-
-def _uuid(values: pa.Array, field: pa.Field) -> pa.Array:
-    return binaries([None if text is None else text.encode() for text in json_values(values, field)])
 
 
 def _uuid_back(values: pa.Array, field: pa.Field) -> pa.Array:
@@ -130,13 +82,11 @@ def _bare(field: pa.Field) -> pa.DataType:
 
 BARE = Cells(_plain, _cast, False)
 MOMENT = Cells(_plain, _moment, False)
-QUOTED = Cells(_plain, _cast, True)
-BASE64 = Cells(_encoded, _decoded, True)
-IDS = Cells(_uuid, _uuid_back, True)
-IF_UTF8 = Cells(lambda values, _: _where_utf8(values, True), _cast, True)
-OTHER_BASE64 = Cells(_other, _decoded, True)
-HEADERS = Cells(_headers, _headers_back, True)
-JSON = Cells(_json, _json_back, True)
+QUOTED = Cells(lambda values, _: values.cast(pa.large_binary()), _cast, True)
+BASE64 = Cells(lambda values, _: texts.in_base64(values), _decoded, True)
+IDS = Cells(lambda values, _: texts.uuids(values), _uuid_back, True)
+HEADERS = Cells(lambda values, _: header_text(values), _headers_back, True)
+JSON = Cells(json_text, _json_back, True)
 
 
 def cells_of(kind: pa.DataType) -> Cells:

@@ -23,9 +23,9 @@ def columns_of(schema: pa.Schema) -> list[Column]:
         return [Column("value", VALUE.field("value"), cells.QUOTED)]
     found = [Column(field.name, field, _cells(field)) for field in schema]
     raw = [field for field in schema if kafkas(field) in ("key", "value")]
-    return found + [Column(f"{field.name}_base64", field, cells.OTHER_BASE64) for field in raw]
+    return found + [Column(f"{field.name}_base64", field, cells.BASE64) for field in raw]
 
 
 def _cells(field: pa.Field) -> cells.Cells:
-    kafka = {"key": cells.IF_UTF8, "value": cells.IF_UTF8, "headers": cells.HEADERS}
+    kafka = {"key": cells.QUOTED, "value": cells.QUOTED, "headers": cells.HEADERS}
     return kafka.get(kafkas(field) or "") or cells.cells_of(field.type)

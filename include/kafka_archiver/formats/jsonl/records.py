@@ -1,4 +1,4 @@
-"""Lines of `content: record`: one JSON object a record, which restores the record exactly.
+"""Reads lines of `content: record`: one JSON object a record, which restores the record exactly.
 
 Keys in this order: topic, partition, offset, timestamp (milliseconds since 1970, -1 for none), timestamp_type,
 `key` or `key_base64`, `value` or `value_base64`, headers. Valid UTF-8 is a string under the short name; other bytes are
@@ -6,68 +6,16 @@ base64 under the long name; null is null under the short name. Headers are a lis
 in Kafka's order, repeats kept; the list is empty for a record without headers.
 """
 
-from base64 import b64decode, b64encode
-from collections.abc import Iterator
+from base64 import b64decode
 from typing import Any
 
 import orjson
 import pyarrow as pa
 
 from kafka_archiver.errors import IntegrityError
-from kafka_archiver.formats.base import RECORD, Target
-from kafka_archiver.formats.shared.records import COLUMNS, normalised, some_objects
+from kafka_archiver.formats.base import RECORD
 
-_TEXT = pa.schema(
-    [COLUMNS.field(name) for name in ("offset", "timestamp", "timestamp_type")]
-    + [pa.field("key", pa.large_string()), pa.field("value", pa.large_string())]
-    + [
-        pa.field(
-            "headers",
-            pa.list_(
-                pa.struct([pa.field("key", pa.large_string(), nullable=False), pa.field("value", pa.large_string())])
-            ),
-            nullable=False,
-        )
-    ]
-)
 _Row = dict[str, Any]
-
-
-def record_lines(batch: pa.RecordBatch, target: Target) -> Iterator[list[bytes]]:
-    """One line a record, a few thousand at a time: Python objects take a hundred times the memory of Arrow columns."""
-    head = {"topic": target.topic, "partition": target.partition}
-    for some in some_objects(normalised(batch)):
-        try:
-            # The cast checks UTF-8 as a vector. Schema and struct fields are in the order of the JSON keys.
-            rows = some.cast(_TEXT).to_pylist()
-        except pa.ArrowInvalid:
-            rows = [_readable(row) for row in some.to_pylist()]
-        yield [orjson.dumps({**head, **row}, option=orjson.OPT_APPEND_NEWLINE) for row in rows]
-
-
-def _readable(row: _Row) -> _Row:
-    headers = header_fields(row.pop("headers"))
-    return {
-        **{name: value for name, value in row.items() if name not in ("key", "value")},
-        **bytes_field("key", row["key"]),
-        **bytes_field("value", row["value"]),
-        "headers": headers,
-    }
-
-
-def header_fields(headers: list[_Row]) -> list[_Row]:
-    """Headers as JSON values."""
-    return [{"key": header["key"], **bytes_field("value", header["value"])} for header in headers]
-
-
-def bytes_field(name: str, value: bytes | None) -> _Row:
-    """Bytes as a string under their name, or as base64 under the longer name."""
-    if value is None:
-        return {name: None}
-    try:
-        return {name: value.decode()}
-    except UnicodeDecodeError:
-        return {f"{name}_base64": b64encode(value).decode()}
 
 
 def records_of(lines: bytes) -> pa.RecordBatch:
@@ -90,7 +38,7 @@ def records_of(lines: bytes) -> pa.RecordBatch:
 
 
 def bytes_of(fields: _Row, name: str) -> bytes | None:
-    """The bytes that `bytes_field` wrote.
+    """The bytes that a line has under the short or the longer name.
 
     :raises KeyError: there are none. ValueError: they are not base64.
     """

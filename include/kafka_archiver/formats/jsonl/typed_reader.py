@@ -1,4 +1,4 @@
-"""Reads the lines that `typed` writes."""
+"""Reads the lines of decoded records that `objects` writes."""
 
 from base64 import b64decode
 from collections.abc import Callable
@@ -13,8 +13,8 @@ import orjson
 import pyarrow as pa
 
 from kafka_archiver.errors import IntegrityError
+from kafka_archiver.formats.jsonl.objects import JSON
 from kafka_archiver.formats.jsonl.records import bytes_of
-from kafka_archiver.formats.jsonl.typed import JSON
 from kafka_archiver.formats.shared.back import Back, back
 from kafka_archiver.formats.shared.plain_types import bare, seen_as
 from kafka_archiver.formats.shared.records import kafkas

@@ -1,8 +1,7 @@
 """Batches as Avro and Parquet hold them, for any variant of the types that a reader gives."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -21,8 +20,8 @@ COLUMNS = pa.schema(
     + [pa.field("key", pa.large_binary()), pa.field("value", pa.large_binary())]
     + [pa.field("headers", HEADERS, nullable=False)]
 )
-# Python objects at a time, each about 2 KB of memory.
-_OBJECTS = 2000
+# Values at a time, and bytes of columns.
+_CELLS, _BYTES = 50_000, 1 << 20
 
 
 def kafkas(field: pa.Field) -> str | None:
@@ -73,16 +72,12 @@ def normalised(batch: pa.RecordBatch, columns: pa.Schema = COLUMNS) -> pa.Record
     return pa.RecordBatch.from_arrays(arrays, schema=columns)
 
 
-def some_objects(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The batch in slices of at most `_OBJECTS` Python objects. Each record and each header is one object."""
-    counts = np.ones(batch.num_rows, np.int64)
-    for values in batch.columns:
-        if pa.types.is_list(values.type):
-            counts += values.value_lengths().fill_null(0).to_numpy()
-    objects = np.cumsum(counts)
-    start = 0
-    while start < batch.num_rows:
-        before = objects[start - 1] if start else 0
-        end = max(start + 1, int(np.searchsorted(objects, before + _OBJECTS, side="right")))
-        yield batch.slice(start, end - start)
-        start = end
+def some_rows(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The batch in slices whose text fits memory: it is a multiple of the columns."""
+    rows = max(1, min(_CELLS // max(1, _leaves(batch.schema)), batch.num_rows * _BYTES // max(1, batch.nbytes)))
+    for start in range(0, batch.num_rows, rows):
+        yield batch.slice(start, rows)
+
+
+def _leaves(fields: Iterable[pa.Field]) -> int:
+    return sum(_leaves(f.type) if pa.types.is_struct(f.type) else 1 for f in fields)
