@@ -116,6 +116,8 @@ def in_iso_years(values: pa.Array) -> npt.NDArray[np.bool_]:
     """Which dates or timestamps are in the years 1 to 9999, which ISO 8601 has."""
     per_second, seconds = (1, _DAY) if pa.types.is_date(values.type) else (_PER_SECOND[values.type.unit], 1)
     first, end = (second * per_second // seconds for second in _YEARS)
+    # Nanoseconds begin within a second, of which Arrow reads no text.
+    first = max(first, -(2**63 // per_second) * per_second)
     numbers = units(values).fill_null(0).to_numpy()
     found: npt.NDArray[np.bool_] = (numbers >= first) & (numbers < end)
     return found
