@@ -266,7 +266,7 @@ def test_the_writer_stores_what_a_stage_makes_of_records(case: Case, monkeypatch
         )
 
     monkeypatch.setattr(variants, "stages_of", lambda *_: [rates])
-    monkeypatch.setattr(variants, "columns_of", lambda *_: schema)
+    monkeypatch.setattr(variants, "storable", lambda *_: schema)
     records = [Record(n, n % 2 * HOUR, value=b"%d.5" % n) for n in range(100)]
     store = new_store()
     limits = Limits(open_objects=1, memory_bytes=4000)
