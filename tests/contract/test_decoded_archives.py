@@ -175,6 +175,19 @@ def test_a_format_without_columns_is_refused_before_anything_is_planned(format_:
     assert lake.ledger.planned(1) is None
 
 
+def test_parquet_has_columns_with_dots_in_their_names() -> None:
+    lake = lake_of("value", "parquet")
+    for offset in range(5):
+        lake.odd[P0, offset]["value"] = b'{"a.b": {"c.d": %d}}' % offset
+    inner = {"name": "a.b", "type": "struct", "columns": [{"name": "c.d", "type": "int64"}]}
+    source = {"topics": ["orders"], "settle": 0, "value": {"decode": "json", "schema": [inner]}}
+    lake.configure(Archive.model_validate({**lake.archive.model_dump(), "source": source}))
+    lake.run(1)
+    [key] = lake.stored()
+    assert [row["a.b"] for row in parquet(lake.store.get(key) or b"")] == [{"c.d": n} for n in range(5)]
+    assert not lake.audit(deep=True).findings
+
+
 def test_an_option_that_does_not_fit_the_columns_is_refused_before_anything_is_planned() -> None:
     lake = lake_of("value", "parquet")
     store = lake.archive.store.model_copy(update={"options": {"bloom_filters": ["nobody"]}})

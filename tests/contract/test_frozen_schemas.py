@@ -131,6 +131,22 @@ def test_a_rebuild_still_has_the_schemas_that_the_registry_has_lost() -> None:
     lake.rebuild(run)
 
 
+@pytest.mark.parametrize("evolution", ["NONE", "BACKWARD"])
+def test_an_id_that_the_registry_gives_to_another_schema_stays_what_it_was(evolution: str) -> None:
+    """A registry that was set up anew. The other schema reads the same bytes as something else."""
+    registry = LocalRegistry()
+    lake = lake_of(registry)
+    lake.configure(lake.archive.model_copy(update={"schema_evolution": evolution}))
+    run = lake.run(1)
+    [before] = lake.planned(run).schemas[0].writers
+    registry.subjects["orders-value"] = [(100, record("Order", "other")), (101, TWO)]
+    rebuilt = lake.planned(lake.rebuild(run))
+    [decoded] = rebuilt.schemas
+    assert {w.id: w.fingerprint for w in decoded.writers}[100] == before.fingerprint
+    assert decoded.main is None or decoded.main in decoded.written
+    assert lake.manifest(rebuilt.run).account["archived"] == 2
+
+
 @pytest.mark.parametrize("damage", [b"{}", None])
 @pytest.mark.parametrize("repaired", [True, False])
 def test_a_damaged_schema_is_found_and_a_repair_or_the_next_plan_restores_it(

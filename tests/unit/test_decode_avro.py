@@ -228,6 +228,11 @@ VALUE = {"a": 7, "b": "text", "c": 1.5, "e": "y"}
         (record(("n", {"type": "map", "values": "bytes"}, {"default": {"k": "\u00ff"}})), {"n": [("k", b"\xff")]}),
         (record(("n", record(("q", "int", {"default": 3}), name="Q"), {"default": {}})), {"n": {"q": 3}}),
         (record(("renamed", "int", {"aliases": ["a"]})), {"renamed": 7}),
+        (record(("b", "string", {"aliases": ["c"]}), ("a", "int", {"aliases": ["b"]})), {"b": "text", "a": 7}),
+        (record(("e", OLD["fields"][3]["type"]), ("a", "int", {"aliases": ["e"]})), {"e": "y", "a": 7}),
+        (record(("n", "int", {"default": 1 << 40})), "the default of field n: Value 1099511627776 too large"),
+        (record(("n", {"type": "fixed", "name": "F", "size": 3}, {"default": "ab"})), "the default of field n: "),
+        (record(("n", {"type": "enum", "name": "G", "symbols": ["A"]}, {"default": "B"})), "an enum has no symbol B"),
         (record(("a", ["null", "long", "string"])), {"a": {"long": 7, "string": None}}),
         (record(("c", "float")), {"c": 1.5}),
         (record(("e", {"type": "enum", "name": "E", "symbols": ["y"]})), {"e": "y"}),
@@ -253,6 +258,25 @@ def test_a_record_is_read_as_the_schema_that_the_run_writes(new: Any, expected: 
     theirs = fastavro.schemaless_reader(io.BytesIO(encode(OLD, VALUE)), OLD, new) if "aliases" not in str(new) else None
     if theirs and set(theirs) == {"a"} and theirs["a"] == 7:
         assert column[0].as_py()["a"] is not None
+
+
+def test_a_field_that_has_another_ones_alias_as_its_name_is_not_replaced() -> None:
+    """A writer that has both the old and the new name."""
+    for names in (("old", "new"), ("new", "old")):
+        writer = record(*((name, "int") for name in names))
+        column, _ = decoded(
+            record(("new", "int", {"aliases": ["old"]})), [encode(writer, {"old": 1, "new": 2})], writer
+        )
+        assert column.to_pylist() == [{"new": 2}]
+
+
+def test_the_time_to_plan_how_to_read_grows_with_the_size_of_the_schema_only() -> None:
+    """Twenty levels of optional records: three times the calls for each level would take years."""
+    schema: Any = "int"
+    for level in range(20):
+        schema = record(("n", ["null", schema]), name=f"N{level}")
+    column, reasons = decoded(schema, [b"\0"], schema)
+    assert (column.to_pylist(), reasons) == ([{"n": None}], {})
 
 
 def test_types_and_what_arrow_cannot_say() -> None:

@@ -76,6 +76,11 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
         ("timestamp[ms]", '"2026-11-21T12:00:00.0001Z"', "expected ISO 8601"),
         ({"type": "timestamp[s]", "format": "%d.%m.%Y %H:%M"}, '"21.11.2026 12:00"', NOON),
         ({"type": "timestamp[s]", "format": "%d.%m.%Y"}, '"2026-11-21"', "expected %d.%m.%Y"),
+        ({"type": "date", "format": "%d.%m.%Y"}, '"31.02.2026"', "expected %d.%m.%Y"),
+        ({"type": "timestamp[ms]", "format": "%Y%m%d%H%M%z"}, '"202611211400+0200"', NOON),
+        ({"type": "timestamp[ms]", "format": "%S.%f"}, '"59.0001"', "expected %S.%f"),
+        ("timestamp[s]", str(LARGE), "does not fit timestamp"),
+        ("float32", "1e39", "does not fit float"),
         ({"type": "list", "items": "int64"}, "[1, null]", [1, None]),
         ({"type": "map", "items": "number"}, '{"a": 1.0}', [("a", "1.0")]),
         ({"type": "struct", "columns": [{"name": "b", "type": "bool"}]}, '{"b": true, "c": 1}', {"b": True}),
@@ -155,6 +160,11 @@ def test_infer() -> None:
         "c": {"type": "string"},
     }
     assert infer([]) == schema({"type": "object"})
+    # One odd record does not keep the others from being archived.
+    deep = b'{"a":' + b"[" * 800 + b"]" * 800 + b"}"
+    for odd in (b'{"\\ud800": 1}', deep, deep.replace(b"[", b'{"b":[').replace(b"]", b"]}")):
+        column, reasons = decoded(infer([odd, b'{"a": 1}']), [b'{"a": 1}'])
+        assert (len(column), reasons) == (1, {})
 
 
 @settings(max_examples=300)

@@ -193,6 +193,23 @@ def test_times_out_of_range_and_deep_groups_are_refused() -> None:
     assert "do not fit their Protobuf message" in reasons[3]
 
 
+@pytest.mark.parametrize(
+    "row",
+    [
+        # x and y, y and x; an entry of by_name without anything, and with a key only.
+        bytes.fromhex("b80105 c201020802"),
+        bytes.fromhex("c201020802 b80105"),
+        bytes.fromhex("920100"),
+        bytes.fromhex("9201030a0161"),
+    ],
+)
+def test_the_last_member_of_a_oneof_counts_and_a_value_that_a_map_leaves_out_is_its_default(row: bytes) -> None:
+    usual = message({"i": 1}).SerializeToString()
+    found, reasons = decoded(DECODER, [usual, row, usual])
+    assert not reasons
+    assert comparable(found[1]) == plain(CLASS.FromString(row))
+
+
 def frame(number: int, indexes: bytes, value: bytes) -> bytes:
     return b"\0" + number.to_bytes(4) + indexes + value
 
@@ -277,6 +294,7 @@ def test_a_compiled_file_as_base64() -> None:
             "contains itself",
         ),
         (proto(HEAD), "has no message"),
+        (proto('syntax = "proto2"; message A { optional group G = 1 { optional int32 a = 1; } }'), "A.g is a group"),
         (proto(HEAD + 'import "no.proto"; message A { int32 a = 1; }'), "no.proto: File not found"),
         (proto(MAIN, Reference(name="../x.proto", imported=proto(DEP))), r"imports \.\./x.proto; expected a path"),
     ],

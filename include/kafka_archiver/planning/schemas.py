@@ -46,18 +46,21 @@ def alone(given: Schema) -> tuple[Writer, ...]:
 
 def merged(found: Sequence[Writer], before: Sequence[Writer], projected: bool) -> tuple[Writer, ...]:
     """The schemas of a further plan of the same records: also those that the registry has lost since the first plan.
+    An id that the registry gives to another schema by now stays with the schema of the first plan.
 
     :param found: those that the registry has now. :param before: those of the first plan.
     :param projected: the run writes all schemas of a subject as one; else each one as itself.
     """
-    known = {writer.id for writer in found}
+    first = {writer.id: writer.fingerprint for writer in before}
+    same = [writer for writer in found if first.get(writer.id, writer.fingerprint) == writer.fingerprint]
+    known = {writer.id for writer in same}
     target = {writer.subject: writer.written_as for writer in found}
 
     def written(lost: Writer) -> str:
         return target.get(lost.subject, lost.written_as) if projected else lost.fingerprint
 
     lost = [writer for writer in before if writer.id not in known]
-    return (*found, *(writer.model_copy(update={"written_as": written(writer)}) for writer in lost))
+    return (*same, *(writer.model_copy(update={"written_as": written(writer)}) for writer in lost))
 
 
 def no_subject(subject: str, topic: str, column: str, url: str) -> PermanentError:

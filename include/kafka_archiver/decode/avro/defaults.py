@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_archiver.decode.avro import types
+from kafka_archiver.decode.avro.cursor import BadDatumError
 from kafka_archiver.decode.avro.schema import Type
 from kafka_archiver.decode.avro.uuids import parse
 
@@ -13,7 +14,7 @@ from kafka_archiver.decode.avro.uuids import parse
 def default(avro: Type, value: Any) -> Any:
     """The value of a JSON default. Of a union, the first branch that has such a value.
 
-    :raises BadDatumError: the default of a UUID is none.
+    :raises BadDatumError: the default of a UUID or an enum is none.
     """
     if avro.kind == "union":
         branch = next(branch for branch in avro.parts if _has(branch, value))
@@ -30,6 +31,8 @@ def default(avro: Type, value: Any) -> Any:
         return Decimal(f"{int.from_bytes(data, signed=True)}e-{avro.definition.get('scale', 0)}")
     if avro.kind == "string" and avro.logical == "uuid":
         return parse(value.encode())
+    if avro.kind == "enum" and value not in avro.definition["symbols"]:
+        raise BadDatumError(f"an enum has no symbol {value}")
     if avro.kind == "array":
         return [default(avro.parts[0], item) for item in value]
     if avro.kind == "map":

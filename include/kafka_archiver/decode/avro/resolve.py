@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_archiver.decode.avro import types
-from kafka_archiver.decode.avro.cursor import BadDatumError
 from kafka_archiver.decode.avro.defaults import default
 from kafka_archiver.decode.avro.nested import Array, Branch, Map, Record, Union
 from kafka_archiver.decode.avro.nodes import Boolean, Decimals, Enum, Fixed, Integer, Node, Null, Real, Refused, Text
@@ -104,8 +103,11 @@ def _record(writer: Type, reader: Type) -> Node:
     if not _same_name(writer, reader):
         raise MismatchError(f"found record {writer}, expected {reader}")
     kind = types.arrow(reader)
-    places = {alias: place for place, (field, _) in enumerate(reader.fields) for alias in field.get("aliases", ())}
-    places |= {field["name"]: place for place, (field, _) in enumerate(reader.fields)}
+    own = {field["name"]: place for place, (field, _) in enumerate(reader.fields)}
+    aliases = {alias: place for place, (field, _) in enumerate(reader.fields) for alias in field.get("aliases", ())}
+    # A field that the writer has by its name is not also another one by its alias.
+    named = {own[field["name"]] for field, _ in writer.fields if field["name"] in own}
+    places = {alias: place for alias, place in aliases.items() if place not in named} | own
     parts: list[tuple[str, Node, int | None]] = []
     taken: set[int] = set()
     for field, avro in writer.fields:
@@ -126,7 +128,8 @@ def _record(writer: Type, reader: Type) -> Node:
                 raise MismatchError(f"field {field['name']} is missing and has no default")
             try:
                 defaults[place] = default(avro, field["default"])
-            except BadDatumError as error:
+                pa.array([defaults[place]], kind[place].type)
+            except (ValueError, LookupError, TypeError, OverflowError) as error:
                 raise MismatchError(f"the default of field {field['name']}: {error}") from None
     return Record(kind, parts, defaults)
 
@@ -140,8 +143,7 @@ def _union(writer: Type, reader: Type) -> Node:
         place: int | None = 0
         try:
             if reader.kind == "union":
-                place = _place(branch, reader)
-                node = resolve(branch, _target(branch, reader))
+                place, node = _target(branch, reader)
             else:
                 node = resolve(branch, reader)
         except MismatchError as error:
@@ -155,10 +157,9 @@ def _union(writer: Type, reader: Type) -> Node:
 
 
 def _branch(writer: Type, reader: Type) -> Node:
-    kind, place = types.arrow(reader), _place(writer, reader)
+    kind, (place, node) = types.arrow(reader), _target(writer, reader)
     if place is None:
         return Null(kind)
-    node = resolve(writer, _target(writer, reader))
     return Branch(kind, node, place) if _is_struct(reader) else node
 
 
@@ -166,24 +167,24 @@ def _is_struct(reader: Type) -> bool:
     return types.without_null(reader).kind == "union"
 
 
-def _target(writer: Type, reader: Type) -> Type:
-    """The reader's branch for this type: the first of the same type, else the first that it fits."""
-    fitting = []
+def _target(writer: Type, reader: Type) -> tuple[int | None, Node]:
+    """The reader's branch for this type: the first of the same type, else the first that it fits.
+
+    :return: the branch's place in the struct of the branches, None for null; and what reads the type as this branch.
+    """
+    fitting: list[tuple[Type, int | None, Node]] = []
+    others = 0
     for branch in reader.parts:
+        place = None if branch.kind == "null" else others
+        others += branch.kind != "null"
         try:
-            resolve(writer, branch)
+            node = resolve(writer, branch)
         except MismatchError:
             continue
         if branch.kind == writer.kind and branch.name == writer.name:
-            return branch
-        fitting.append(branch)
+            return place, node
+        fitting.append((branch, place, node))
     if not fitting:
         raise MismatchError(f"found {writer}, expected one of {', '.join(map(str, reader.parts))}")
-    return next((branch for branch in fitting if branch.kind == writer.kind), fitting[0])
-
-
-def _place(writer: Type, reader: Type) -> int | None:
-    """The place of the writer's type in the struct of the reader's branches; None for null."""
-    target = _target(writer, reader)
-    others = [branch for branch in reader.parts if branch.kind != "null"]
-    return None if target.kind == "null" else next(i for i, branch in enumerate(others) if branch is target)
+    _, place, node = next((found for found in fitting if found[0].kind == writer.kind), fitting[0])
+    return place, node

@@ -8,6 +8,8 @@ from kafka_archiver.schemas import Schema
 
 # Objects with more names than this have names for data: their columns would be as many.
 _MOST_NAMES = 2000
+# What is nested deeper stays text.
+_DEEPEST = 50
 _LONG = 1 << 63
 
 
@@ -23,18 +25,20 @@ class _Seen:
         self.names: dict[str, _Seen] = {}
         self.items: _Seen | None = None
 
-    def see(self, value: Any) -> None:
+    def see(self, value: Any, depth: int = 0) -> None:
         if value is None:
             return
-        if isinstance(value, dict):
+        if depth > _DEEPEST:
+            self.kinds |= {"object", "array"}
+        elif isinstance(value, dict):
             self.kinds.add("object")
             for name, part in value.items():
-                self.names.setdefault(name, _Seen()).see(part)
+                self.names.setdefault(name, _Seen()).see(part, depth + 1)
         elif isinstance(value, list):
             self.kinds.add("array")
             self.items = self.items or _Seen()
             for item in value:
-                self.items.see(item)
+                self.items.see(item, depth + 1)
         else:
             self.kinds.add(_kind(value))
 
@@ -46,7 +50,7 @@ class _Seen:
         if kind == "array":
             return {"type": kind, "items": self.items.schema() if self.items else {}}
         if kind == "object":
-            strange = any(ch in '\\"' or ch < " " for name in self.names for ch in name)
+            strange = any(ch in '\\"' or ch < " " or "\ud800" <= ch <= "\udfff" for name in self.names for ch in name)
             if strange or not 0 < len(self.names) <= _MOST_NAMES:
                 return {}
             return {"type": kind, "properties": {name: seen.schema() for name, seen in self.names.items()}}

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from decimal import Decimal
 from operator import attrgetter
 from typing import Any, Optional, Protocol
@@ -41,6 +42,13 @@ def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
         raise ValueError(f"a value does not fit {kind}: {error}") from None
 
 
+def _cast(found: pa.Array, kind: pa.DataType) -> pa.Array:
+    try:
+        return found.cast(kind)
+    except pa.ArrowInvalid as error:
+        raise ValueError(f"a value does not fit {kind}: {error}") from None
+
+
 class Plain:
     """What msgspec and Arrow take as it is."""
 
@@ -48,7 +56,11 @@ class Plain:
         self.kind, self.python = kind, Optional[python]  # noqa: UP045 (`python` is a value)
 
     def array(self, values: Sequence[Any]) -> pa.Array:
-        return _array(values, self.kind)
+        found = _array(values, self.kind)
+        if pa.types.is_floating(self.kind) and pc.any(pc.is_inf(found)).as_py():
+            # JSON has no infinity.
+            raise ValueError(f"a value does not fit {self.kind}")
+        return found
 
 
 class Text:
@@ -100,7 +112,8 @@ class Decimals:
 class Times:
     """A date or a time: text, or the number of its units since 1970.
 
-    Text is ISO 8601, in UTC if it has no zone; or as `form` says, a format of strptime.
+    Text is ISO 8601, in UTC if it has no zone; or as `form` says, a format of strptime. Python's, because Arrow's
+    takes February 31 for March 2, and leaves out zones.
     """
 
     def __init__(self, kind: pa.DataType, form: str = "") -> None:
@@ -109,28 +122,35 @@ class Times:
 
     def array(self, values: Sequence[Any]) -> pa.Array:
         if any(isinstance(value, int) for value in values):
-            numbers = [value if isinstance(value, int) else None for value in values]
-            texts = self._texts([None if isinstance(value, int) else value for value in values])
-            return pc.coalesce(_array(numbers, self.kind), texts)
+            numbers = _array([value if isinstance(value, int) else None for value in values], self.kind)
+            if self.kind.unit == "s":
+                # Formats have no seconds.
+                _cast(numbers, pa.timestamp("ms", "UTC"))
+            return pc.coalesce(numbers, self._texts([None if isinstance(value, int) else value for value in values]))
         return self._texts(values)
 
     def _texts(self, values: Sequence[str | None]) -> pa.Array:
-        texts = pa.array(values, pa.string())
         try:
-            return self._cast(texts)
-        except pa.ArrowInvalid:
+            return self._formed(values) if self._form else self._cast(pa.array(values, pa.string()))
+        except (ValueError, OverflowError):
             found = next((value for value in values if value is not None), "")
             raise ValueError(f"found {_short(found)!r}, expected {self._form or 'ISO 8601'} as {self.kind}") from None
 
     def _cast(self, texts: pa.Array) -> pa.Array:
-        if self._form:
-            found = pc.strptime(texts, format=self._form, unit=getattr(self.kind, "unit", "s"))
-            return found.cast(self.kind) if not pa.types.is_timestamp(self.kind) else pc.assume_timezone(found, "UTC")
         if pa.types.is_timestamp(self.kind):
             texts = pc.if_else(
                 pc.match_substring_regex(texts, _ZONE), texts, pc.binary_join_element_wise(texts, "Z", "")
             )
         return texts.cast(self.kind)
+
+    def _formed(self, values: Sequence[str | None]) -> pa.Array:
+        read = datetime.strptime
+        found = [None if value is None else read(value, self._form) for value in values]
+        if not pa.types.is_timestamp(self.kind):
+            return pa.array([None if one is None else one.date() for one in found], self.kind)
+        # By way of microseconds, which Python has: no digit is cut off without a word.
+        times = [one if one is None or one.tzinfo else one.replace(tzinfo=UTC) for one in found]
+        return pa.array(times, pa.timestamp("us", "UTC")).cast(self.kind)
 
 
 class List:

@@ -16,7 +16,7 @@ from kafka_archiver.decode.halves import decode_in_halves
 from kafka_archiver.decode.protobuf.files import compiled
 from kafka_archiver.decode.protobuf.fits import misfit
 from kafka_archiver.decode.protobuf.frames import indexes, without_indexes
-from kafka_archiver.decode.protobuf.types import as_kind, message_field, require_finite
+from kafka_archiver.decode.protobuf.types import as_kind, is_unusual, message_field, require_finite
 from kafka_archiver.decode.slices import indices
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.schemas import Schema
@@ -67,6 +67,7 @@ class _Whole:
 
     def __init__(self, message: Descriptor) -> None:
         # Kept: it keeps the descriptors alive.
+        self._message = message
         self._pool = HandlerPool([message.file], _CONFIG)
         self._handler = self._pool.get_for_message(message)
         self._parse = GetMessageClass(message).FromString
@@ -81,7 +82,13 @@ class _Whole:
         try:
             for row in pc.indices_nonzero(pc.greater(pc.binary_length(data), _SHORT)).to_pylist():
                 self._parse(data[row].as_py())
-            batch = self._handler.array_to_record_batch(data)
+            found = self._handler.array_to_record_batch(data).to_struct_array()
+            if is_unusual(found, self._message):
+                if len(data) > 1:
+                    raise ValueError("one by one")
+                # As Protobuf's own library writes it.
+                again = self._parse(data[0].as_py()).SerializePartialToString(deterministic=True)
+                found = self._handler.array_to_record_batch(pa.array([again], pa.binary())).to_struct_array()
         except (ValueError, DecodeError) as error:
             raise ValueError(f"the bytes do not fit their Protobuf message: {error}") from None
         except BaseException as error:
@@ -89,7 +96,7 @@ class _Whole:
             if type(error).__name__ != "PanicException":
                 raise
             raise ValueError(f"the bytes do not fit their Protobuf message: {error}") from None
-        return as_kind(batch.to_struct_array(), self.kind)
+        return as_kind(found, self.kind)
 
 
 class _Indexed:

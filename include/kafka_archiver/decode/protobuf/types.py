@@ -28,7 +28,7 @@ def message_field(name: str, message: Descriptor, theirs: pa.StructType, docs: M
 
 
 def require_finite(message: Descriptor, around: tuple[str, ...] = ()) -> None:
-    """Refuse a message that contains itself.
+    """Refuse a message that contains itself or a group, which ptars leaves out.
 
     :raises ConfigError: it does.
     """
@@ -38,6 +38,11 @@ def require_finite(message: Descriptor, around: tuple[str, ...] = ()) -> None:
             "`content: record`"
         )
     for member in message.fields:
+        if member.type == FieldDescriptor.TYPE_GROUP:
+            raise ConfigError(
+                f"the Protobuf field {member.full_name} is a group, which has no columns; set `decode: bytes` and "
+                "`content: record`"
+            )
         if member.message_type:
             require_finite(member.message_type, (*around, message.full_name))
 
@@ -74,6 +79,30 @@ def _single(member: FieldDescriptor, theirs: pa.DataType, docs: Mapping[str, str
     if inner is None or inner.full_name in _WRAPPERS:
         return theirs
     return pa.timestamp("us", "UTC") if inner.full_name == TIMESTAMP else _struct(inner, theirs, docs)
+
+
+def is_unusual(found: pa.Array, message: Descriptor) -> bool:
+    """Whether a message has several members of a oneof, or an entry of a map without a value: ptars takes all of the
+    members, but the last one counts, and a value that is not there has its default.
+
+    :param found: ptars's column of the message.
+    """
+    for oneof in message.oneofs:
+        places = [member.index for member in oneof.fields]
+        members = sum(found.field(place).is_valid().cast(pa.int8()).to_numpy(zero_copy_only=False) for place in places)
+        if (members > 1).any():
+            return True
+    for member, part in zip(message.fields, _children(found), strict=True):
+        inner = member.message_type
+        if is_map(member):
+            part, inner = part.items, inner.fields_by_name["value"].message_type
+            if part.null_count:
+                return True
+        elif member.is_repeated:
+            part = part.values
+        if inner is not None and pa.types.is_struct(part.type) and is_unusual(part, inner):
+            return True
+    return False
 
 
 def as_kind(found: pa.Array, kind: pa.DataType) -> pa.Array:

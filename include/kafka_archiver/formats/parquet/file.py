@@ -57,7 +57,8 @@ def _options(schema: pa.Schema, bloom_filters: tuple[str, ...]) -> dict[str, Any
     columns = [leaves.column(number) for number in range(len(leaves))]
 
     def without(left: frozenset[str]) -> list[str]:
-        return [c.path for c in columns if names[c.path.partition(".")[0]] not in left]
+        # A name may have dots, too.
+        return [c.path for c in columns if names.get(c.path, names.get(c.path.partition(".")[0])) not in left]
 
     found: dict[str, Any] = {
         "use_dictionary": without(_VARIED),

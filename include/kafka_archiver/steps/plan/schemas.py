@@ -189,7 +189,8 @@ class _Sources:
                 self.texts |= self._context.ledger.schemas([fingerprint])
         if projected or self._settings.content == "record" or len(found.written) == 1:
             return found
-        return found.model_copy(update={"main": main or (before and before.main) or found.written[-1]})
+        mains = (main, before and before.main, found.written[-1])
+        return found.model_copy(update={"main": next(one for one in mains if one in found.written)})
 
     def _keep(self, schema: Schema) -> None:
         self.texts[schema.fingerprint] = schema
