@@ -60,6 +60,10 @@ def params(archive: Archive) -> dict[str, Param]:
     }
 
 
+# The parameters of a run that archives nothing new.
+_INSTEAD = ("rebuild", "dead_letters", "repair")
+
+
 def with_params(archive: Archive, params: Mapping[str, Any]) -> Archive:
     """The archive with the parameters of this DAG run.
 
@@ -70,8 +74,9 @@ def with_params(archive: Archive, params: Mapping[str, Any]) -> Archive:
 
 
 def takes_new(conf: Mapping[str, Any] | None) -> bool:
-    """Whether a DAG run with this conf archives its interval; the others work on earlier runs."""
-    return not any((conf or {}).get(name) for name in ("rebuild", "dead_letters", "repair"))
+    """Whether a DAG run with this conf archives its interval; others work on earlier runs, or are refused for a key."""
+    given = conf or {}
+    return set(given) <= {"max_records", "policies", *_INSTEAD} and not any(map(given.get, _INSTEAD))
 
 
 def checked_run(run: str, param: str = "repair") -> str:
