@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafka_archiver.errors import TransientError
+from kafka_archiver.intervals import to_ms
 from scripts.stack.ports import HOST
 from tests.support import producers
 from tests.support.archiver import Archiver, Services, hour
@@ -125,13 +126,13 @@ def test_orders_are_a_table_for_others(
         return
     with duckdb.connect() as database:
         database.execute("set timezone = 'UTC'")
-        columns = 'id::text, price::decimal(10, 2), "at"::timestamptz::text, day::text, state, note, kafka_offset'
+        columns = 'id::text, price::decimal(10, 2), epoch_ms("at"::timestamptz), day::text, state, note, kafka_offset'
         rows = database.sql(f"select {columns} from '{path}' order by kafka_offset").fetchall()
         table = database.sql(f"from '{path}'")
         types = dict(zip(table.columns, map(str, table.types), strict=True))
     orders = [order(n) for n in range(3)]
     assert rows == [
-        (str(o["id"]), o["price"], f"{o['at']:%Y-%m-%d %H:%M:%S}+00", str(o["day"]), o["state"], o["note"], n)
+        (str(o["id"]), o["price"], to_ms(o["at"]), str(o["day"]), o["state"], o["note"], n)
         for n, o in enumerate(orders)
     ]
     if format_ == "parquet":
