@@ -11,7 +11,7 @@ help: ## List the targets
 install: ## Make .venv and fetch the jars (other targets run it if needed; needs Python 3.11 and Java 17)
 	@$(PYTHON) -m scripts.stack.install
 
-up: install ## Start Kafka, an S3 server and Airflow, wait until they answer, write .local/env.sh
+up: install ## Start Kafka, S3, a schema registry and Airflow, wait until they answer, write .local/env.sh
 	@$(VENV)/python -m scripts.stack up
 
 down: ## Stop everything that `make up` started; the data stays in .local
@@ -28,6 +28,7 @@ test: install ## Run all tests, on real services of their own, in three processe
 
 bench: install ## Measure records per second, CPU and memory; compare with a bare program
 	@$(VENV)/python -m bench
+	@$(VENV)/python -m bench.formats
 
 lint: install ## Check style, types and the import contract
 	@$(VENV)/ruff check .

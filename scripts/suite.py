@@ -26,7 +26,10 @@ def _integration(*names: str) -> list[str]:
 # In the order of execution. Tests that start Airflow or a cluster come last: these run to the end of the process.
 SHARES: Mapping[str, Sequence[str]] = {
     "airflow": ["tests/dags", *_integration("commands", "killed_tasks", "scheduler", "secrets")],
-    "spark": ["tests/spark", *_integration("temporary_files", "yarn", "timezones", "cluster")],
+    "spark": [
+        "tests/spark",
+        *_integration("temporary_files", "yarn", "timezones", "cluster", "decoded", "dead_letters"),
+    ],
 }
 REST = "rest"
 # pytest's last line: ===== 1 failed, 20 passed, 2 skipped in 75.20s (0:01:15) =====

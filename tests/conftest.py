@@ -17,9 +17,10 @@ import pytest
 from scripts.stack.kafka import Kafka, KafkaPorts
 from scripts.stack.paths import LOCAL, SPARK_JARS
 from scripts.stack.ports import free_ports
+from scripts.stack.registry import RegistryPorts
 from scripts.stack.s3 import S3, S3Ports
 from tests.support.proxy import S3Proxy
-from tests.support.registry import RegistryPorts, RegistryServer
+from tests.support.registry import RegistryServer
 from tests.support.sessions import directory_of_this, discard, sweep
 
 if TYPE_CHECKING:

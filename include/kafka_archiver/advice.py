@@ -60,6 +60,11 @@ def plan_anew(archive: str, run: str) -> str:
     return f"`airflow archive rebuild {archive} --run {run}`"
 
 
+def replay_again(archive: str) -> str:
+    """The command that archives dead letters again, with today's settings."""
+    return f"`airflow archive replay-dead-letters {archive}`"
+
+
 def run_now(archive: str) -> str:
     """The command that starts a run."""
     return f"`airflow dags trigger {dag_id(archive)}`"

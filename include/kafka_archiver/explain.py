@@ -1,5 +1,6 @@
 """Explains what is wrong with a YAML, by its keys. Pure."""
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -24,10 +25,12 @@ def explain(error: ValidationError, unknown: Callable[[str], str], under: tuple[
         elif fault["type"] == "missing":
             yield f"`{where}` is required"
         else:
-            expected.setdefault(where or "archive", []).append(_expectation(fault["type"], fault["msg"]))
-            found[where or "archive"] = _found(fault["type"], fault["input"])
+            expected.setdefault(where, []).append(_expectation(fault["type"], fault["msg"]))
+            found[where] = _found(fault["type"], fault["input"])
     for where, expectations in expected.items():
-        yield f"`{where}`: expected {' or '.join(dict.fromkeys(expectations))}{found[where]}"
+        # A fault of the whole YAML names its keys itself.
+        key = f"`{where}`: " if where else ""
+        yield f"{key}expected {' or '.join(dict.fromkeys(expectations))}{found[where]}"
 
 
 _PLAIN = {
@@ -43,12 +46,16 @@ _PLAIN = {
 }
 
 
+# How pydantic begins what it expects.
+_OPENING = re.compile(r"^(Value error, (expected )?|Input should be |(String|Tuple|List) should have )")
+
+
 def _found(kind: str, value: Any) -> str:
     """The end of an error: the value that was found, or only its kind if it may be a secret."""
     if kind == "value_error" and isinstance(value, dict):
         # The message names the keys that do not go together.
         return ""
-    if isinstance(value, bool | int | float | str) and kind not in (SECRET, "model_type"):
+    if isinstance(value, bool | int | float | str) and kind not in (SECRET, "model_type", "dict_type"):
         return f"; found {value!r}"
     return f"; found {kind_of(value)}"
 
@@ -70,8 +77,8 @@ _KINDS = {
 
 
 def _expectation(kind: str, message: str) -> str:
-    message = message.removeprefix("Value error, ").removeprefix("expected ")
-    return _PLAIN.get(kind) or message.removeprefix("Input should be ").removeprefix("String should ")
+    message = _OPENING.sub("", message).replace("String should match", "text that matches", 1)
+    return _PLAIN.get(kind) or message
 
 
 def _is_branch(part: str) -> bool:

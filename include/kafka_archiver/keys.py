@@ -1,8 +1,10 @@
 """Names of objects and documents. Pure; no two things share a key.
 
-Data:   <topic>/<path of the layout>/<topic>+<partition>+<chunk start, 20 digits>[+g<generation>][+r<revision>].<ext>
+Data:   <topic>/<path of the layout>/<name>.<ext>; the name is
+        <topic>+<partition>+<chunk start, 20 digits>[+g<generation>][+r<revision>][+k<schema id>][+s<schema id>]
         _dead_letter/<topic>/… for the records that the archive's format cannot hold
 Ledger: _ledger/_topics/<topic>.json, which archive has a topic here
+        _ledger/<archive>/schemas/<fingerprint>.json, the schemas that plans name
         _ledger/<archive>/line/<number, 12 digits>.json, the plans in their order
         _ledger/<archive>/runs/<run>/{plan,intent,manifest,commit,settled}.json, …/hours/2026-11-21/05[+<page>].json
 A run is named after the start of its interval. A rebuild adds its revision: 20261121T050000Z+r1.
@@ -18,7 +20,8 @@ from kafka_archiver.intervals import hour_start, parse_run_id, to_hour
 LEDGER = "_ledger"
 DEAD_LETTER = "_dead_letter"
 _OBJECT = re.compile(
-    r"(?P<topic>[^+]+)\+(?P<partition>\d+)\+(?P<start>\d{20})(\+g(?P<generation>\d+))?(\+r(?P<revision>\d+))?\..+"
+    r"(?P<topic>[^+]+)\+(?P<partition>\d+)\+(?P<start>\d{20})(\+g(?P<generation>\d+))?(\+r(?P<revision>\d+))?"
+    r"(\+k\d+)?(\+s\d+)?\..+"
 )
 _RUN = re.compile(r"(?P<start>[^+]+)(\+r(?P<revision>[1-9]\d*))?")
 # Names of the archiver's own folders; no topic's folder has them.
@@ -52,15 +55,16 @@ def decode(segment: str) -> str:
     return unquote(segment)
 
 
-def object_key(place: Place, path: str, extension: str, dead_letter: bool = False) -> str:
+def object_key(place: Place, path: str, extension: str, dead_letter: bool = False, schemas: str = "") -> str:
     """The key of the object with those records of one chunk that are filed under `path`.
 
     :param extension: with its dot, for example `.jsonl.gz`.
     :param dead_letter: for records that the archive's format cannot hold.
+    :param schemas: of records filed by schema, `+k` and the id of the keys' schema, `+s` and that of the values'.
     """
     name = encode(place.topic)
     suffix = f"+g{place.generation}" * bool(place.generation) + f"+r{place.revision}" * bool(place.revision)
-    file = f"{name}+{place.partition}+{place.start:020d}{suffix}{extension}"
+    file = f"{name}+{place.partition}+{place.start:020d}{suffix}{schemas}{extension}"
     return f"{topic_prefix(place.topic, dead_letter)}{path}/{file}"
 
 
@@ -162,6 +166,18 @@ def split_hour_document(archive: str, key: str) -> tuple[int | None, int | None]
         return None
     hour = None if moment is None else to_hour(moment)
     return (hour, page) if key == hour_document(archive, hour, page) else None
+
+
+def schema_document(archive: str, fingerprint: str) -> str:
+    """The key of a schema; the fingerprint has 32 hexadecimal digits."""
+    return f"{ledger_prefix(archive)}schemas/{fingerprint}.json"
+
+
+def split_schema_document(archive: str, key: str) -> str | None:
+    """The inverse of `schema_document`; None for any other key."""
+    fingerprint = key.removeprefix(f"{ledger_prefix(archive)}schemas/").removesuffix(".json")
+    right = re.fullmatch(r"[0-9a-f]{32}", fingerprint) and key == schema_document(archive, fingerprint)
+    return fingerprint if right else None
 
 
 def claim_document(topic: str) -> str:

@@ -4,7 +4,7 @@ The plans stand in one line; each is created only where no document is. Ends of 
 Intents, proofs and the progress replace only the version that was read.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, NoReturn, TypeVar
 
@@ -20,8 +20,10 @@ from kafka_archiver.keys import (
     run_document,
     run_name,
     run_prefix,
+    schema_document,
     split_hour_document,
     split_line_document,
+    split_object_key,
     split_run,
     split_run_document,
 )
@@ -29,9 +31,12 @@ from kafka_archiver.manifest import Claim, Commit, Intent, Manifest, Settled
 from kafka_archiver.plan import Plan
 from kafka_archiver.progress import Progress
 from kafka_archiver.proof import Contribution, HourPage, HourProof, counting
+from kafka_archiver.schemas import Schema, SchemaDocument
 from kafka_archiver.store import Store
 
-AnyDocument = TypeVar("AnyDocument", Plan, Intent, Manifest, Commit, Settled, HourProof, HourPage, Progress)
+AnyDocument = TypeVar(
+    "AnyDocument", Plan, Intent, Manifest, Commit, Settled, HourProof, HourPage, Progress, SchemaDocument
+)
 
 
 class Stored(NamedTuple, Generic[AnyDocument]):
@@ -192,10 +197,18 @@ class Ledger:
         return self.plan(self.last_committed(interval) or interval)
 
     def written_as(self, plan: Plan) -> Plan:
-        """The plan that a run's objects were written by: for a repair, the plan of the repaired run."""
+        """The plan whose objects a run's attempts write: for a repair, the plan of the repaired run."""
         while plan.origin == "repair":
             plan = self.plan(plan.supersedes or "") or self._gone(self._run_key(plan.supersedes or "", "plan"))
         return plan
+
+    def writer_of(self, plan: Plan, key: str) -> Plan:
+        """The plan that wrote an object of a run's manifest: the revision that the object's name has."""
+        place = split_object_key(key)
+        if place is None or place.revision == plan.revision:
+            return plan
+        run = run_name(plan.interval.id, place.revision)
+        return self.plan(run) or self._gone(self._run_key(run, "plan"))
 
     def superseded_by(self, run: str) -> str | None:
         """The revision that is committed in place of a run; None when the run itself counts."""
@@ -212,6 +225,42 @@ class Ledger:
             if place := split_run_document(self.archive, stat.key):
                 found.setdefault(place[0], set()).add(place[1])
         return {run: frozenset(found[run]) for run in sorted(found, key=split_run)}
+
+    # Schemas.
+
+    def schema(self, fingerprint: str) -> Schema | None:
+        """A schema that a plan names."""
+        key = schema_document(self.archive, fingerprint)
+        found = self._read(SchemaDocument, key)
+        if found and (has := found.content.fingerprint) != fingerprint:
+            raise self._foreign(key, "fingerprint", has, fingerprint)
+        return found.content if found else None
+
+    def schemas(self, fingerprints: Iterable[str]) -> dict[str, Schema]:
+        """The schemas that a plan names, by fingerprint.
+
+        :raises IntegrityError: one is gone.
+        """
+        return {fingerprint: self.schema(fingerprint) or self._lost(fingerprint) for fingerprint in fingerprints}
+
+    def keep_schema(self, schema: Schema) -> None:
+        """Store a schema, unless it is stored already. A damaged document is replaced by what it was."""
+        key, data = (
+            schema_document(self.archive, schema.fingerprint),
+            self._bytes(SchemaDocument.of(self.archive, schema)),
+        )
+        try:
+            if self.schema(schema.fingerprint) is None:
+                self.store.create(key, data)
+        except DocumentError:
+            if damaged := self.store.version(key):
+                self.store.replace(key, data, damaged.etag)
+
+    def _lost(self, fingerprint: str) -> NoReturn:
+        raise IntegrityError(
+            f"{self._name(schema_document(self.archive, fingerprint))} is gone: the run needs this schema. Restore it "
+            f"with {repair(self.archive)}, if the registry still has it, or from a version or copy of the store"
+        )
 
     # Topics.
 

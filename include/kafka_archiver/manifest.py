@@ -1,6 +1,6 @@
 """The manifest: what a run wrote, and the account of every offset of its plan. Pure."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
@@ -22,6 +22,8 @@ class ObjectEntry(Value):
     `checksum` is `crc32:` and the CRC-32 of its bytes in eight hexadecimal digits, computed before they were sent;
     `etag` is the store's. Timestamps are the smallest and largest of its records, in milliseconds since 1970.
     `records`: the number of records, if some have become several rows; null if each record is one row.
+    `sidecar_of`: of a sidecar, the key of the object beside which it is; a sidecar has no rows of its own, and the
+    offsets and timestamps of its object.
     """
 
     key: str
@@ -30,7 +32,7 @@ class ObjectEntry(Value):
     generation: int
     chunk_start: int
     path: str
-    rows: Annotated[int, Field(gt=0)]
+    rows: Count
     bytes: Annotated[int, Field(gt=0)]
     checksum: str
     etag: str
@@ -40,6 +42,13 @@ class ObjectEntry(Value):
     max_timestamp: int
     # Not written if each record is one row: such an entry keeps its earlier bytes.
     records: Annotated[int, Field(gt=0)] | None = Field(default=None, exclude_if=lambda records: records is None)
+    sidecar_of: str | None = Field(default=None, exclude_if=lambda key: key is None)
+
+    @model_validator(mode="after")
+    def _has_rows_or_an_object(self) -> Self:
+        if bool(self.rows) == bool(self.sidecar_of):
+            raise ValueError(f"{self.key}: expected rows, or no rows and `sidecar_of`; found {self.rows} rows")
+        return self
 
     @property
     def offsets(self) -> int:
@@ -181,7 +190,8 @@ def _complete(account: dict[str, int]) -> dict[str, int]:
 class Manifest(Document):
     """What one run wrote. The same plan and records give the same manifest, byte for byte.
 
-    `dead_letters`: the objects of records that the archive's format cannot hold. `policies`: those that decided while
+    `dead_letters`: the objects of records that the archive's format cannot hold. `sidecars`: objects beside objects,
+    for formats that write them; they have no rows. `policies`: those that decided while
     the run was read; they may differ from the plan's. `lost_objects`: objects that were written and cannot be
     recovered; their rows count as lost.
     """
@@ -196,6 +206,8 @@ class Manifest(Document):
     account: Annotated[dict[str, Count], AfterValidator(_complete)]
     objects: tuple[ObjectEntry, ...]
     dead_letters: tuple[ObjectEntry, ...] = ()
+    # Not written if there are none: such a manifest keeps its earlier bytes.
+    sidecars: tuple[ObjectEntry, ...] = Field(default=(), exclude_if=lambda sidecars: not sidecars)
     lost_objects: tuple[ObjectEntry, ...] = ()
     chunks: tuple[ChunkAccount, ...]
 
@@ -209,9 +221,10 @@ class Manifest(Document):
     ) -> Self:
         """The manifest of a plan and the accounts of its chunks, in an order that does not depend on the tasks' order.
 
-        :param objects: with the dead-lettered ones.
+        :param objects: with the dead-lettered ones and the sidecars.
         """
         written = sorted(objects, key=lambda o: o.key)
+        own = [o for o in written if o.sidecar_of is None]
         lost = map(ChunkAccount.all_lost, plan.lost_chunks())
         chunks = tuple(sorted([*accounts, *lost], key=lambda a: (a.topic, a.partition, a.start)))
         return cls(
@@ -221,15 +234,16 @@ class Manifest(Document):
             plan_digest=plan.digest,
             policies=dict(policies or {}),
             account=totals(chunks),
-            objects=tuple(o for o in written if not is_dead_letter(o.key)),
-            dead_letters=tuple(o for o in written if is_dead_letter(o.key)),
+            objects=tuple(o for o in own if not is_dead_letter(o.key)),
+            dead_letters=tuple(o for o in own if is_dead_letter(o.key)),
+            sidecars=tuple(o for o in written if o.sidecar_of is not None),
             chunks=chunks,
         )
 
     @property
     def stored(self) -> tuple[ObjectEntry, ...]:
-        """Every object it promises, dead-lettered ones included."""
-        return self.objects + self.dead_letters
+        """Every object it promises: with dead-lettered ones and sidecars."""
+        return self.objects + self.dead_letters + self.sidecars
 
     @property
     def rows(self) -> int:
@@ -261,12 +275,23 @@ def discrepancies(plan: Plan, manifest: Manifest) -> list[str]:
                 offsets = f"{getattr(account, fate)} offsets {fate}{rows_of}"
                 found.append(f"{account.chunk}: {offsets}, its objects hold {held} rows")
         found += [f"objects of {topic}[{n}] {start}, a chunk without account" for topic, n, start in held_rows]
+    found += _sidecars(manifest)
     lost = by_chunk((o, o.offsets) for o in manifest.lost_objects)
     for account in manifest.chunks:
         listed = count(unpack(account.start, account.end, account.lost_ranges)) if account.lost_ranges else 0
         if account.lost != listed + lost.get(_place(account), 0):
             found.append(f"{account.chunk}: {account.lost} offsets lost, but not in its ranges and lost objects")
     return found
+
+
+def _sidecars(manifest: Manifest) -> Iterator[str]:
+    """If an object has a sidecar, every object has one, except where it is lost."""
+    if manifest.sidecars:
+        having = {o.sidecar_of for o in manifest.sidecars}
+        keys = {o.key for o in manifest.objects}
+        lost = {o.sidecar_of for o in manifest.lost_objects}
+        yield from (f"{key} has no sidecar" for key in sorted(keys - having - lost))
+        yield from (f"a sidecar of {key}, which is not an object" for key in sorted(filter(None, having - keys)))
 
 
 def by_chunk(counts: Iterable[tuple[ObjectEntry, int]]) -> dict[tuple[str, int, int], int]:

@@ -1,14 +1,14 @@
 """The plan: which offsets one run archives, with every setting that affects a key or a byte. Pure."""
 
 from collections.abc import Iterator
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, JsonValue
 
 from kafka_archiver.documents import Document, UtcTime, Value
 from kafka_archiver.gaps import OffsetRange
 from kafka_archiver.intervals import Interval
-from kafka_archiver.keys import Place, run_name
+from kafka_archiver.keys import Place, run_name, split_object_key
 from kafka_archiver.ranges import Range, TopicPartition, overlaps
 
 Offset = Annotated[int, Field(ge=0)]
@@ -16,8 +16,13 @@ Offset = Annotated[int, Field(ge=0)]
 ENCODING = 3
 # The choices of settings, for both the YAML and the plan.
 Isolation = Literal["read_committed", "read_uncommitted"]
-Content = Literal["value", "record"]
-Decode = Literal["bytes", "json"]
+Content = Literal["value", "record", "both"]
+# Columns of Kafka that `content: value` can have beside the decoded ones, in the order of the objects' columns.
+Metadata = Literal["topic", "partition", "offset", "timestamp", "timestamp_type", "key", "headers"]
+METADATA: tuple[Metadata, ...] = get_args(Metadata)
+Decode = Literal["bytes", "string", "json", "avro", "protobuf", "json_schema"]
+# How the schema that a run writes is chosen among the versions of a subject.
+Evolution = Literal["NONE", "BACKWARD", "FORWARD", "FULL"]
 NullValue = Literal["archive", "skip"]
 # For a record that the archive's format cannot hold, or whose value is too large or not what `value.decode` says.
 BadRecord = Literal["fail", "dead_letter", "skip"]
@@ -25,26 +30,96 @@ BadRecord = Literal["fail", "dead_letter", "skip"]
 Choices = Annotated[dict[str, str], AfterValidator(lambda policies: dict(sorted(policies.items())))]
 
 
+class Header(Value):
+    """A header whose value is decoded. `name`: its key."""
+
+    name: str
+    decode: Decode
+
+
 class Settings(Value):
     """The settings that decide the keys and bytes of a run's objects.
 
     From the YAML, `codec` may be empty and `options` incomplete: `formats.resolve` adds the format's defaults.
     `options`: the format's own options; not written if the format declares none.
+    `headers`: those that are decoded, in the order of their columns; not written if there are none.
+    `schema_id_headers`: what may have its schema's id in a header.
+    `metadata`: columns of Kafka beside decoded ones; `metadata_prefix` precedes the names of all columns of Kafka. Not
+    written if empty.
     """
 
     isolation: Isolation = "read_committed"
     layout: str = "hourly"
     format: str = "jsonl"
     content: Content = "value"
+    metadata: tuple[Metadata, ...] = Field(default=(), exclude_if=lambda metadata: not metadata)
+    metadata_prefix: str = Field(default="", exclude_if=lambda prefix: not prefix)
     codec: str = "gzip"
     options: dict[str, JsonValue] = Field(default={}, exclude_if=lambda options: not options)
     value_decode: Decode = "bytes"
+    # Not written if it is the default, like the next ones: such a plan keeps its earlier bytes.
+    key_decode: Decode = Field(default="bytes", exclude_if=lambda decode: decode == "bytes")
+    headers: tuple[Header, ...] = Field(default=(), exclude_if=lambda headers: not headers)
+    schema_id_headers: tuple[Literal["key", "value"], ...] = Field(default=(), exclude_if=lambda columns: not columns)
+    schema_evolution: Evolution = Field(default="NONE", exclude_if=lambda evolution: evolution == "NONE")
     null_value: NullValue = "archive"
     # Not written if there is no limit: such a plan keeps its earlier bytes, and an older release can read it.
     max_value_bytes: Annotated[int, Field(gt=0)] | None = Field(default=None, exclude_if=lambda limit: limit is None)
     chunk_records: Annotated[int, Field(gt=0)] = 1_000_000
     part_bytes: Annotated[int, Field(ge=5 << 20)] = 8 << 20
     encoding: int = ENCODING
+
+    @property
+    def has_columns(self) -> bool:
+        """Whether keys or values are decoded to columns, whatever schemas there are."""
+        return bool(self.headers) or not {self.key_decode, self.value_decode} <= {"bytes", "json"}
+
+    @property
+    def whole_records(self) -> bool:
+        """Whether objects need more of a record than its offset, timestamp and value."""
+        return self.content != "value" or bool(self.metadata) or self.key_decode != "bytes" or self.needs_headers
+
+    @property
+    def needs_headers(self) -> bool:
+        """Whether the decoders need headers."""
+        return bool(self.headers or self.schema_id_headers)
+
+
+class Writer(Value):
+    """A schema that records may be written with, and the schema that the run writes these records with.
+
+    `id`, `subject` and `version` are the registry's; null for a schema that is not from a registry. `guid`: the
+    registry's, only if records have it in a header. The schemas are given by their fingerprints; the ledger has their
+    texts.
+    """
+
+    id: int | None = None
+    subject: str | None = None
+    version: int | None = None
+    guid: str | None = Field(default=None, exclude_if=lambda guid: guid is None)
+    fingerprint: str
+    written_as: str
+
+
+class TopicSchemas(Value):
+    """The schemas of the keys, the values or a header (`headers.<name>`) of one topic.
+
+    `framed`: the bytes begin with the schema's id, or it is in a header. `message`: of a Protobuf schema; the first one
+    if empty.
+    `main`: only if records are filed by schema, the schema of the objects whose names have no schema's id.
+    """
+
+    topic: str
+    column: Annotated[str, Field(pattern=r"^(key|value|headers\.(?s:.*))$")]
+    framed: bool
+    writers: Annotated[tuple[Writer, ...], Field(min_length=1)]
+    main: str | None = Field(default=None, exclude_if=lambda main: main is None)
+    message: str = Field(default="", exclude_if=lambda message: not message)
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The fingerprints of the schemas that the run writes, each once, in the order of the writers."""
+        return tuple(dict.fromkeys(writer.written_as for writer in self.writers))
 
 
 class Chunk(Value):
@@ -126,6 +201,15 @@ class PartitionPlan(Value):
         return sum(r.size for r in self.offset_ranges)
 
 
+class DeadLetters(Value):
+    """One object of dead letters, as a manifest has it."""
+
+    key: str
+    rows: Annotated[int, Field(gt=0)]
+    bytes: Annotated[int, Field(gt=0)]
+    checksum: str
+
+
 def _resolved(settings: Settings) -> Settings:
     if not settings.codec:
         raise ValueError("expected a codec; formats.resolve adds it")
@@ -151,8 +235,11 @@ class Plan(Document):
     A rebuild is a further revision of a run: the same offsets under new keys, with settings of its own. Once committed
     it `supersedes` the run, whose objects are then removed, or kept (`keep_superseded`). If that run was not final yet,
     the rebuild `takes_over`: no other run has its offsets. A repair is a revision that reads nothing: it keeps the
-    objects of the run that it supersedes, except `lost_objects`, which cannot be recovered.
+    objects of the run that it supersedes, except `lost_objects`, which cannot be recovered. A replay of dead letters
+    (origin `dead_letters`) keeps them too, except `letters`: it reads these objects instead of Kafka, and archives
+    their records with settings of its own.
     `max_disorder_ms`: what a backfill assumes about the order of times, to prove its hours alone.
+    `schemas`: those of each topic that is read, if its keys or values are decoded with a schema.
     """
 
     document: Literal["kafka-archiver/plan"] = "kafka-archiver/plan"
@@ -165,7 +252,9 @@ class Plan(Document):
     keep_superseded: bool = False
     takes_over: bool = False
     lost_objects: tuple[str, ...] = ()
-    origin: Literal["scheduled", "backfill", "rebuild", "repair"]
+    # Only of a replay of dead letters.
+    letters: tuple[DeadLetters, ...] = Field(default=(), exclude_if=lambda letters: not letters)
+    origin: Literal["scheduled", "backfill", "rebuild", "repair", "dead_letters"]
     max_disorder_ms: Annotated[int, Field(gt=0)] | None = None
     planned_at: UtcTime
     at_latest: UtcTime | None = None
@@ -173,6 +262,7 @@ class Plan(Document):
     group: str
     settings: Annotated[Settings, AfterValidator(_resolved)]
     policies: Choices
+    schemas: tuple[TopicSchemas, ...] = Field(default=(), exclude_if=lambda schemas: not schemas)
     partitions: Annotated[tuple[PartitionPlan, ...], AfterValidator(_disjoint)]
 
     @property
@@ -186,9 +276,25 @@ class Plan(Document):
         return sum(p.count for p in self.partitions)
 
     @property
+    def keeps(self) -> bool:
+        """Whether its manifest has objects of the run that it supersedes."""
+        return self.origin in ("repair", "dead_letters")
+
+    @property
     def moves_group(self) -> bool:
-        """Whether its commit moves the consumer group (never for a backfill, a rebuild or a repair)."""
+        """Whether its commit moves the consumer group (only that of a scheduled run does)."""
         return self.origin == "scheduled"
+
+    @property
+    def has_columns(self) -> bool:
+        """Whether keys or values are decoded to columns."""
+        return self.settings.has_columns or bool(self.schemas)
+
+    @property
+    def fingerprints(self) -> tuple[str, ...]:
+        """The fingerprints of all schemas that it needs, sorted."""
+        writers = [writer for of_topic in self.schemas for writer in of_topic.writers]
+        return tuple(sorted({writer.fingerprint for writer in writers} | {writer.written_as for writer in writers}))
 
     def chunks(self) -> Iterator[Chunk]:
         """Its chunks, in partition and offset order; together exactly its offsets."""
@@ -209,6 +315,15 @@ class Plan(Document):
                         return _chunk(partition, Range(start, min(start + length, whole.end)))
         return None
 
+    def letters_of(self, chunk: Chunk) -> tuple[DeadLetters, ...]:
+        """The objects with the dead letters of a chunk."""
+        return tuple(item for item in self.letters if _start(item.key) == (chunk.name, chunk.start))
+
+    def chunks_of_letters(self) -> list[Chunk]:
+        """The chunks that have dead letters to read, in partition and offset order."""
+        starts = {_start(item.key) for item in self.letters}
+        return [chunk for chunk in self.chunks() if (chunk.name, chunk.start) in starts]
+
     def places(self) -> frozenset[Place]:
         """The places in the names of its objects, including dead-lettered ones."""
         return frozenset(Place(c.topic, c.partition, c.start, c.generation, self.revision) for c in self.chunks())
@@ -218,6 +333,12 @@ class Plan(Document):
         for partition in self.partitions:
             for gone in partition.lost:
                 yield _chunk(partition, Range(*gone))
+
+
+def _start(key: str) -> tuple[TopicPartition, int] | None:
+    """The partition and the first offset of the chunk in an object's name."""
+    place = split_object_key(key)
+    return (TopicPartition(place.topic, place.partition), place.start) if place else None
 
 
 def _chunk(partition: PartitionPlan, part: Range) -> Chunk:

@@ -47,6 +47,14 @@ def _property(value: Any) -> Any:
     return value
 
 
+def _option(value: Any) -> Any:
+    if not isinstance(value, str | int | float) and not (
+        isinstance(value, list) and all(isinstance(item, str) for item in value)
+    ):
+        raise _fault("text, a number, true, false, or a list of texts")
+    return value
+
+
 def without_credentials(key: str, example: str) -> Callable[[Any], Any]:
     """A check of the address under `key` of a mapping.
 
@@ -104,6 +112,14 @@ Properties = Annotated[
     dict[
         Annotated[str, BeforeValidator(_name)],
         Annotated[str | int | float | bool, BeforeValidator(_property)],
+    ],
+    BeforeValidator(_mapping),
+]
+# Like properties, but a value may also be a list of texts.
+Options = Annotated[
+    dict[
+        Annotated[str, BeforeValidator(_name)],
+        Annotated[str | int | float | bool | list[str], BeforeValidator(_option)],
     ],
     BeforeValidator(_mapping),
 ]

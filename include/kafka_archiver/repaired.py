@@ -6,12 +6,13 @@ from kafka_archiver.plan import Plan
 
 
 def without_lost(plan: Plan, before: Manifest) -> Manifest:
-    """The manifest of a repair.
+    """The manifest of a repair. A lost object's sidecar goes with it.
 
     :param plan: the repair's.
     :param before: the manifest of the run that it supersedes.
     """
-    gone = [o for o in before.stored if o.key in plan.lost_objects]
+    lost = set(plan.lost_objects)
+    gone = [o for o in before.stored if o.key in lost]
     archived = [o for o in gone if not is_dead_letter(o.key)]
     fewer, fewer_rows = by_chunk((o, o.offsets) for o in archived), by_chunk((o, o.rows) for o in archived)
     fewer_letters = by_chunk((o, o.rows) for o in gone if is_dead_letter(o.key))
@@ -38,6 +39,7 @@ def without_lost(plan: Plan, before: Manifest) -> Manifest:
             "account": totals(chunks),
             "objects": tuple(o for o in before.objects if o not in gone),
             "dead_letters": tuple(o for o in before.dead_letters if o not in gone),
+            "sidecars": tuple(o for o in before.sidecars if not {o.key, o.sidecar_of} & lost),
             "lost_objects": tuple(sorted((*before.lost_objects, *gone), key=lambda o: o.key)),
             "chunks": chunks,
         }

@@ -1,9 +1,9 @@
 """Schemas as values: their text with everything it refers to, and a fingerprint that identifies them. Pure."""
 
 import hashlib
-from typing import Literal
+from typing import Literal, NamedTuple, Self
 
-from kafka_archiver.documents import Value
+from kafka_archiver.documents import Document, Value
 
 # As Confluent's API names them.
 Kind = Literal["AVRO", "JSON", "PROTOBUF"]
@@ -30,3 +30,45 @@ class Reference(Value):
 
     name: str
     imported: Schema
+
+
+class Version(NamedTuple):
+    """A version of a registry's subject. `number`: from 1. `deleted`: softly; records may have its id.
+
+    `guid`: the schema's id in headers; None if the registry has none.
+    """
+
+    subject: str
+    number: int
+    id: int
+    schema: Schema
+    deleted: bool = False
+    guid: str | None = None
+
+
+class SchemaDocument(Document):
+    """A schema that runs of an archive use, stored once beside the data: complete."""
+
+    document: Literal["kafka-archiver/schema"] = "kafka-archiver/schema"
+    version: Literal[1] = 1
+    archive: str
+    fingerprint: str
+    kind: Kind
+    text: str
+    references: tuple[Reference, ...] = ()
+
+    @classmethod
+    def of(cls, archive: str, schema: Schema) -> Self:
+        """The document of a schema."""
+        return cls(
+            archive=archive,
+            fingerprint=schema.fingerprint,
+            kind=schema.kind,
+            text=schema.text,
+            references=schema.references,
+        )
+
+    @property
+    def content(self) -> Schema:
+        """The schema."""
+        return Schema(kind=self.kind, text=self.text, references=self.references)

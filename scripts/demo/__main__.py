@@ -13,7 +13,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from confluent_kafka import KafkaException
 
 from kafka_archiver.errors import ConfigError
-from scripts.demo.orders import HOUR, PER_HOUR, Stream, expected, faults
+from scripts.demo.avro import as_avro, totals
+from scripts.demo.orders import HOUR, PER_HOUR, Batch, Event, Stream, expected, faults
 from scripts.demo.tell import moment, run, say, so_far, stage, until
 from scripts.demo.world import World
 from scripts.stack.errors import StackError
@@ -27,20 +28,22 @@ LINES = (
 )
 
 
-def start_stack() -> World:
+def start_stack() -> tuple[World, World]:
     say("Airflow takes half a minute …")
     if subprocess.run([sys.executable, "-m", "scripts.stack", "up"], cwd=ROOT).returncode:
         raise StackError("the stack did not start; see above")
-    world = World()
-    world.new_dag()
-    world.clear()
-    world.new_topic()
-    return world
+    worlds = World("orders"), World("orders_avro")
+    for world in worlds:
+        world.forget_dag()
+    for world in worlds:
+        world.wait_for_dag()
+        world.clear()
+        world.new_topic()
+    return worlds
 
 
-def produce(world: World, first_hour: int) -> dict[str, int]:
+def produce(world: World, batches: list[Batch], first_hour: int) -> dict[str, int]:
     """Produce a stream with late, disordered and aborted records. Returns what must be archived."""
-    batches = list(Stream(first_hour).batches())
     say(f"Order events from {moment(first_hour)} on, in the order of their arrival …")
     world.fill(batches)
     times = [event.timestamp for batch in batches for event in batch.events]
@@ -58,34 +61,22 @@ def produce(world: World, first_hour: int) -> dict[str, int]:
 
 def scheduled_run_killed_once(world: World) -> str:
     """Unpause the DAG; kill its running Spark job; wait for Airflow's retry. Returns the run's id."""
-    world.ask("PATCH", body={"is_paused": False})
     say(f"DAG {world.dag} is unpaused: its timetable starts a run for the last complete hour. The run archives")
     say("all records from the group's offsets to the end of the log, of any hour.")
-
-    def scheduled() -> tuple[str | None, str]:
-        runs = [r["dag_run_id"] for r in world.ask("GET", "dagRuns")["dag_runs"] if r["run_type"] == "scheduled"]
-        return (runs[0] if runs else None), "waiting for the scheduler"
-
-    def how_far() -> str:
-        return " · ".join(f"{task} {state} ({attempt})" for task, (state, attempt) in world.tasks(name).items())
+    name = world.unpause()
 
     def writing() -> tuple[bool | None, str]:
         if len(world.tasks(name)) > 2:
-            raise StackError(f"the Spark job ended before it could be killed; the run is at: {how_far()}")
-        return (True if world.uploads() else None), how_far()
+            raise StackError(f"the Spark job ended before it could be killed; the run is at: {world.how_far(name)}")
+        return (True if world.uploads() else None), world.how_far(name)
 
-    def ended() -> tuple[str | None, str]:
-        state = world.ask("GET", "dagRuns", name)["state"]
-        return (state if state in ("success", "failed") else None), how_far()
-
-    name = until(scheduled, 120)
     until(writing, 300, every=0.1)
     killed, plans = world.kill_job(), world.plans()
     if not killed:
         raise StackError("the Spark job was gone before it could be killed")
     say(f"SIGKILL for spark-submit and its Python: {killed} processes. In the bucket: {len(world.uploads())} uploads")
     say("that are not completed, so invisible, and the plan, frozen before the first byte was read.")
-    state = until(ended, 360)
+    state = world.wait_for(name)
     _, attempt = world.tasks(name)["archive"]
     if state != "success" or attempt < 2 or world.plans() != plans:
         raise StackError(f"run {name}: {state}, attempt {attempt} of its job; see {world.airflow.url}/dags/{world.dag}")
@@ -136,6 +127,34 @@ def ask_duckdb(world: World, hour: str) -> None:
     say("(Here DuckDB reads copies: for s3:// it would download its extension httpfs.)")
 
 
+def produce_avro(world: World, events: list[Event]) -> str:
+    """Produce orders as Avro, and unpause their DAG. Returns the id of its run."""
+    world.fill([Batch(as_avro(events, world.topic, world.registry))])
+    say(f"The {len(events):,} orders of the first hour, written by Confluent's AvroSerializer to topic {world.topic}.")
+    say("Each record has the id of its schema; the schema is in the registry.")
+    say(f"DAG {world.dag} is unpaused; its run works while the demo goes on.")
+    return world.unpause()
+
+
+def columns_by_name(world: World, run: str, events: list[Event]) -> None:
+    """Query the columns of the archived orders, and compare the answer with the produced orders."""
+    if (state := world.wait_for(run)) != "success":
+        raise StackError(f"run {run}: {state}; see {world.airflow.url}/dags/{world.dag}")
+    world.download(COPIES)
+    files = f"{COPIES / world.prefix / world.topic}/**/*.parquet"
+    pieces = "sum(list_sum([item.quantity for item in items])) AS pieces"
+    query = (
+        f"SELECT country, count(*) AS orders, {pieces}, sum(amount) AS euros\n"
+        f"  FROM '{files}' GROUP BY country ORDER BY euros DESC"
+    )
+    say(query)
+    print(duckdb.sql(query))
+    found, wanted = duckdb.execute(query).fetchall(), totals(events)
+    if found != wanted:
+        raise StackError(f"the columns do not match the produced orders: found {found}, expected {wanted}")
+    say(f"These are the {len(events):,} produced orders, to the cent: ✓")
+
+
 def where_to_look(world: World, killed: str) -> None:
     """Show addresses for the browser, and commands for the shell."""
     url = f"{world.airflow.url}/dags/{world.dag}"
@@ -150,13 +169,16 @@ def where_to_look(world: World, killed: str) -> None:
 
 
 def story() -> None:
-    stage("The stack: Kafka, an S3 server, Airflow")
-    world = start_stack()
+    stage("The stack: Kafka, an S3 server, a schema registry, Airflow")
+    world, columns = start_stack()
     stage("A stream of orders")
     first_hour = int(datetime.now(UTC).timestamp() * 1000) // HOUR * HOUR - len(PER_HOUR) * HOUR
-    produced = produce(world, first_hour)
+    batches = list(Stream(first_hour).batches())
+    produced = produce(world, batches, first_hour)
     stage("Airflow archives it; its Spark job is killed in the middle")
     killed = scheduled_run_killed_once(world)
+    stage("The same orders as Avro")
+    run_of_columns = produce_avro(columns, batches[0].events)
     stage("The hour before the archive's start: airflow dags backfill")
     backfill_first_hour(world, moment(first_hour))
     stage("Every record in the objects")
@@ -165,6 +187,8 @@ def story() -> None:
     audited(world)
     stage("One question to one hour, by DuckDB")
     ask_duckdb(world, moment(first_hour))
+    stage("One more archive: Avro with a registry becomes Parquet; DuckDB queries its columns by name")
+    columns_by_name(columns, run_of_columns, batches[0].events)
     stage("Where to look")
     where_to_look(world, killed)
     print(f"\nAll as promised, in {so_far()}.", flush=True)

@@ -1,4 +1,4 @@
-"""The demo's environment: the archive `orders` on this checkout's stack, its topic, its objects and its DAG."""
+"""The demo's environment: an archive on this checkout's stack, its topic, its objects and its DAG."""
 
 from __future__ import annotations
 
@@ -33,14 +33,15 @@ NOT_YET = (
 
 
 class World:
-    """:raises ConfigError: the stack has another archives directory, without `orders`."""
+    """:raises ConfigError: the stack has another archives directory, without this archive."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
         choices = Choices.remembered()
         stack = Stack.of(choices)
-        archive = load_archive(Path(choices.archives) / "orders.yaml")
+        archive = load_archive(Path(choices.archives) / f"{name}.yaml")
         self.archive, self.group = archive.archive, archive.group
-        [self.topic] = archive.source.topics or ["orders"]
+        [self.topic] = archive.source.topics or [name]
+        self.registry = stack.registry.url
         self.url = archive.store.url
         self._bucket, _, self.prefix = self.url.removeprefix("s3://").partition("/")
         self._s3 = stack.s3.client()
@@ -160,8 +161,8 @@ class World:
         found = self.ask("GET", "dagRuns", run, "taskInstances", order_by="start_date")["task_instances"]
         return {t["task_id"]: (t["state"], t["try_number"]) for t in found if t["state"]}
 
-    def new_dag(self) -> None:
-        """Delete the DAG from Airflow, and wait until Airflow has parsed it again: paused, and without runs."""
+    def forget_dag(self) -> None:
+        """Delete the DAG, with its runs, from Airflow, which parses it again."""
 
         def forgotten() -> tuple[bool | None, str]:
             try:
@@ -170,17 +171,44 @@ class World:
                 return None, f"tasks of an earlier demo are at work: {error}"
             return True, ""
 
-        def there() -> tuple[bool | None, str]:
-            found = self.ask("GET") is not None
-            return found or None, f"DAG {self.dag} is {'there' if found else 'being parsed'}"
-
-        until(there, 120)
+        self.wait_for_dag()
         self.ask("PATCH", body={"is_paused": True})
         self.kill_job()
         until(forgotten, 120)
         # Airflow keeps the logs of deleted runs, and would append the logs of new runs with the same name.
         shutil.rmtree(self.airflow.directory / "logs" / f"dag_id={self.dag}", ignore_errors=True)
+
+    def wait_for_dag(self) -> None:
+        """Wait until Airflow has parsed the DAG. A new one is paused."""
+
+        def there() -> tuple[bool | None, str]:
+            found = self.ask("GET") is not None
+            return found or None, f"DAG {self.dag} is {'there' if found else 'being parsed'}"
+
         until(there, 120)
+
+    def unpause(self) -> str:
+        """Unpause the DAG; wait until its timetable has started a run for the last complete hour. Returns its id."""
+
+        def scheduled() -> tuple[str | None, str]:
+            runs = [r["dag_run_id"] for r in self.ask("GET", "dagRuns")["dag_runs"] if r["run_type"] == "scheduled"]
+            return (runs[0] if runs else None), "waiting for the scheduler"
+
+        self.ask("PATCH", body={"is_paused": False})
+        return until(scheduled, 120)
+
+    def how_far(self, run: str) -> str:
+        """The tasks of a run that have started, as text."""
+        return " · ".join(f"{task} {state} ({attempt})" for task, (state, attempt) in self.tasks(run).items())
+
+    def wait_for(self, run: str) -> str:
+        """Wait until a run has ended. Returns its state."""
+
+        def ended() -> tuple[str | None, str]:
+            state = self.ask("GET", "dagRuns", run)["state"]
+            return (state if state in ("success", "failed") else None), self.how_far(run)
+
+        return until(ended, 360)
 
     def kill_job(self) -> int:
         """SIGKILL for spark-submit's JVM and its Python processes, like the kernel's OOM killer. The Airflow task above
@@ -189,7 +217,7 @@ class World:
         for process in list(marked(self.airflow.directory)):
             with suppress(psutil.NoSuchProcess):
                 command = process.cmdline()
-                if "org.apache.spark.deploy.SparkSubmit" in command and f"archive_{self.archive}" in command:
+                if "org.apache.spark.deploy.SparkSubmit" in command and self.dag in command:
                     for one in [process, *process.children(recursive=True)]:
                         one.kill()
                         killed += 1

@@ -39,6 +39,7 @@ def up() -> None:
         took = f"ready after {time.monotonic() - begun:.0f} s" if service in missing else "was running, kept"
         _line(service.title, service.address, took)
     clients = client_settings(stack.kafka.bootstrap_servers, stack.s3)
+    clients["SCHEMA_REGISTRY_URL"] = stack.registry.url
     # For a spark-submit by hand: without it, the JVM writes below /tmp.
     spark = {**spark_settings(java), "SPARK_SUBMIT_OPTS": f'"-Djava.io.tmpdir={TEMPORARY}"'}
     script = env_sh({**clients, **stack.airflow.settings(), **spark}, BIN)

@@ -22,6 +22,7 @@ from scripts.stack.errors import StackError
 from scripts.stack.jars import fetch_jars
 from scripts.stack.java import find_java
 from scripts.stack.paths import BIN, LOCAL, ROOT, TEMPORARY, VENV
+from scripts.stack.registry_program import fetch_registry
 
 REQUIREMENTS = ROOT / "requirements.txt"
 
@@ -42,6 +43,7 @@ def install() -> None:
             _step("Python packages", lambda: _packages(python, log))
             stamp.write_text(wanted)
         _step("Jars of Kafka and Spark", lambda: fetch_jars(java, log))
+        _step("The schema registry", lambda: fetch_registry(java, log))
         _step("Class data of Spark", lambda: make_class_data(java, log))
 
 
@@ -51,7 +53,7 @@ def _fingerprint() -> str:
     return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
 
-def _step(title: str, work: Callable[[], None]) -> None:
+def _step(title: str, work: Callable[[], object]) -> None:
     begun = time.monotonic()
     work()
     seconds = time.monotonic() - begun

@@ -70,6 +70,10 @@ class TestClean:
                 {"format": "avro", "content": "record", "codec": "gzip"},
                 {"format": "avro", "content": "record", "codec": "zstd"},
                 {"format": "parquet", "content": "record"},
+                {"format": "block_gzip", "content": "value"},
+                {"format": "block_gzip", "content": "record"},
+                {"format": "mak", "content": "record"},
+                {"format": "mak", "content": "record", "codec": "zstd", "options": {"version": 2}},
             ]
         ):
             topic = TopicPartition(f"t{number}", 0)

@@ -33,15 +33,15 @@ TIME = 1_763_700_000_000 // HOUR * HOUR
 @cache
 def stored(case: Case) -> tuple[ObjectEntry, Plan, bytes]:
     """An object of ordinary records: its entry in the manifest, its plan and its bytes."""
-    options: dict[str, Any] = {"format": case.format, "codec": case.codec, "content": case.content}
+    options = dict(case.settings)
     rows = [Row(i, TIME + i, 0, b"k%d" % i, b'{"n":%d}' % i, (("h", b"v"),)) for i in range(COUNT)]
     store = new_store()
-    [entry] = complete([write(chunk_of(0, COUNT), cut(rows, 100), store, **options)], store)
+    entry, *_ = complete([write(chunk_of(0, COUNT), cut(rows, 100), store, **options)], store)
     partition = PartitionPlan(
         topic=entry.topic, topic_id="id", partition=entry.partition, start=0, end=COUNT, log_start=0, log_end=COUNT,
         ranges=(Range(0, COUNT),),
     )  # fmt: skip
-    return entry, plan(partition, settings=Settings(**options)), store.get(entry.key) or b""
+    return entry, plan(partition, settings=case.settings), store.get(entry.key) or b""
 
 
 def problems(case: Case, data: bytes) -> list[str]:

@@ -12,7 +12,7 @@ from kafka_archiver.intervals import from_ms, to_hour
 from kafka_archiver.kafka.first import LogEnd
 from kafka_archiver.kafka.identity import NO_ID
 from kafka_archiver.ledger import Ledger
-from kafka_archiver.plan import BadRecord, Chunk, Plan
+from kafka_archiver.plan import Chunk, Plan
 from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.steps.archive.policies import ReadPolicies
 from kafka_archiver.steps.archive.step import ArchiveStep
@@ -94,9 +94,9 @@ class Logged:
     def run(self, number: int) -> None:
         self.finish(self.plan(number))
 
-    def write(self, plan: Plan, chunks: Sequence[Chunk], bad_record: BadRecord) -> list[ChunkResult]:
+    def write(self, plan: Plan, chunks: Sequence[Chunk], job: WriteJob) -> list[ChunkResult]:
         """The engine."""
-        job, written = WriteJob.of(plan, bad_record), []
+        written = []
         for chunk in chunks:
             whole = plan.chunk_of(chunk.name, chunk.start)
             assert whole

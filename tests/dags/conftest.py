@@ -112,7 +112,10 @@ def context_of(archive: tuple[str, ...] = (RUN,)) -> Any:
     """What Airflow hands to it, after a `plan` that found these runs to archive."""
     work = Work(runs=archive or (RUN,), archive=archive).to_dict()
     ti = SimpleNamespace(xcom_pull=lambda task_ids: work if task_ids == "plan" else None)
-    return {"ti": ti, "params": {"max_records": 1_000, "policies": {}, "rebuild": None, "repair": None}}
+    return {
+        "ti": ti,
+        "params": {"max_records": 1_000, "policies": {}, "rebuild": None, "dead_letters": None, "repair": None},
+    }
 
 
 def logged(capfd: pytest.CaptureFixture[str]) -> str:
@@ -202,7 +205,7 @@ STARTED = """
 from airflow.sdk import DAG, CronDataIntervalTimetable, Param
 from airflow.providers.standard.operators.empty import EmptyOperator
 hourly = CronDataIntervalTimetable("0 * * * *", timezone="UTC")
-params = {"rebuild": Param(None, type=["null", "object"]), "repair": Param(None, type=["null", "array"])}
+params = {name: Param(None, type=["null", "object", "array"]) for name in ("rebuild", "dead_letters", "repair")}
 with DAG("archive_orders", schedule=hourly, params=params):
     EmptyOperator(task_id="plan") >> EmptyOperator(task_id="archive") >> EmptyOperator(task_id="verify")
 """

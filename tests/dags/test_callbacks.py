@@ -306,7 +306,10 @@ def test_an_audit_s_alert_is_about_no_interval(told: Any, connection: AddConnect
     assert document["text"].startswith("Archive orders: task audit failed\nIntegrityError: 1 error\nAttempt")
 
 
-@pytest.mark.parametrize("conf", [{"rebuild": {"run": "20261120T050000Z"}}, {"repair": ["20261120T050000Z"]}])
+@pytest.mark.parametrize(
+    "conf",
+    [{"rebuild": {"run": "20261120T050000Z"}}, {"repair": ["20261120T050000Z"]}, {"dead_letters": {"all": True}}],
+)
 def test_a_rebuild_that_cannot_be_planned_is_about_no_interval_of_the_schedule(
     told: Any, connection: AddConnection, webhook: Webhook, conf: dict[str, Any]
 ) -> None:

@@ -62,7 +62,10 @@ def test_validate_finds_every_problem(call: Call, orders: Path) -> None:
     assert list(found) == ["a.yaml", "b.yaml", "copy.yaml", "orders.yaml"]
     assert found["a.yaml"]["archive"] is None
     assert len(found["a.yaml"]["problems"]) == 3
-    assert found["b.yaml"]["problems"] == ["store.content: format avro has record, found 'value'"]
+    assert found["b.yaml"]["problems"] == [
+        "store.content: format avro has record, found 'value'; to store columns, set `source.value.decode` "
+        "(json needs `schema`, too)"
+    ]
     assert "is taken by" in found["copy.yaml"]["problems"][0]
     assert found["orders.yaml"]["problems"] == []
     assert shown.err == "Files with problems: 3 of 4.\n"

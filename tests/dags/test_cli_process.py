@@ -61,7 +61,10 @@ def test_every_airflow_command_loads_next_to_nothing_of_ours(tmp_path: Path) -> 
     assert found["heavy"] == []
     assert {"list", "trigger", "unpause"} < set(found["dags"])
     assert found["dags"].count("backfill") == 1
-    assert " ".join(found["archive"]) == "list validate status plan runs show audit doctor clean rebuild repair"
+    assert (
+        " ".join(found["archive"])
+        == "list validate status plan runs show print audit doctor clean rebuild repair replay-dead-letters"
+    )
 
 
 def test_only_the_result_goes_to_stdout(archives: Path, tmp_path: Path) -> None:

@@ -89,7 +89,9 @@ def test_a_key_that_a_run_is_given_and_nobody_reads_is_refused_by_name(
     archive: MakeArchive, conf: dict[str, Any], told: str
 ) -> None:
     known = params(archive())
-    with pytest.raises(ConfigError, match=r"of this DAG run's conf; expected max_records, policies, rebuild") as found:
+    with pytest.raises(
+        ConfigError, match=r"of this DAG run's conf; expected dead_letters, max_records, policies, rebuild"
+    ) as found:
         require_known(conf, known)
     assert told in str(found.value)
 
@@ -131,7 +133,7 @@ def test_the_command_of_a_policy_s_error_is_valid_also_when_the_last_interval_ha
     given = {
         "dag_run": run,
         "ti": None,
-        "params": {"max_records": 100, "policies": loss, "rebuild": None, "repair": None},
+        "params": {"max_records": 100, "policies": loss, "rebuild": None, "dead_letters": None, "repair": None},
     }
     monkeypatch.setattr(tasks, "get_current_context", lambda: given)
     plan: Any = dag_of(lake.archive).get_task("plan")

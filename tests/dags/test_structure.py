@@ -8,9 +8,11 @@ from airflow.sdk import CronDataIntervalTimetable, ExceptionRetryPolicy, RetryAc
 from airflow.sdk.exceptions import AirflowException
 from airflow.serialization.serialized_objects import DagSerialization
 
+from kafka_archiver.config.decoding import Decoding
 from kafka_archiver.errors import ConfigError, IntegrityError, PermanentError, PolicyError, TransientError
 from kafka_archiver.orchestration.alerts.callbacks import FailureAlert
 from kafka_archiver.orchestration.alerts.cause import leave_cause
+from kafka_archiver.schemas import Schema
 from tests.dags.conftest import MakeArchive, dag_of
 
 pytestmark = pytest.mark.dags
@@ -71,6 +73,11 @@ def test_the_documentation_lists_every_setting(archive: MakeArchive) -> None:
     assert "| `owner` | `x∣y` |" in text
     assert "`s3://bucket/lake/_ledger/orders/`" in text
     assert "`archive_orders_hours`" in text
+    text = '{"type": "object",\n"properties": {}}'
+    value = Decoding.model_validate({"decode": "json", "schema": Schema(kind="JSON", text=text)})
+    made = archive()
+    dag = dag_of(made.model_copy(update={"source": made.source.model_copy(update={"value": value})}))
+    assert '| `source.value.schema` | `{"type": "object", "properties": {}}` |' in (dag.doc_md or "")
 
 
 def test_the_scheduler_reads_back_what_the_dag_says(archive: MakeArchive) -> None:

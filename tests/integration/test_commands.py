@@ -185,6 +185,28 @@ def test_rebuild_repair_audit_and_a_choice_for_one_run(airflow: Airflow, kafka: 
     assert "7 offsets lost for ever" in airflow.log(audit, clean, "audit")
 
 
+def test_dead_letters_come_back_once_the_yaml_is_mended(airflow: Airflow, kafka: Kafka, by_hand: str) -> None:
+    dag = f"archive_{by_hand}"
+    yaml = airflow.archives / f"{by_hand}.yaml"
+    mended = yaml.read_text()
+    yaml.write_text(mended + "policies: {bad_record: dead_letter}\n")
+    produce(kafka.bootstrap_servers, f"t-{by_hand}", [Record(0, to_ms(HOUR_AGO), b"no\nline")])
+    airflow.trigger(dag)
+    assert list(airflow.wait_for_runs(dag, 1).values()) == ["success"]
+    delete_records(kafka.bootstrap_servers, f"t-{by_hand}", 11)
+    yaml.write_text(mended.replace("store: {", "store: {content: record, "))
+    code, output = run_command(airflow, "replay-dead-letters", by_hand, "--all", "--yes")
+    assert (code, f"Dead letters of {by_hand}: done" in output) == (0, True), output
+    shown = ask(airflow, "show", by_hand, "last")
+    assert (shown["state"], shown["plan"]["origin"], shown["manifest"]["account"]["archived"]) == (
+        "settled",
+        "dead_letters",
+        11,
+    )
+    code, output = run_command(airflow, "audit", by_hand, "--deep", "--live")
+    assert code == 0, output
+
+
 def test_a_deleted_object_is_written_again_when_its_task_is_cleared_as_the_docs_say(
     airflow: Airflow, kafka: Kafka, s3: S3, name: str
 ) -> None:

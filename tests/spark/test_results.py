@@ -9,6 +9,7 @@ from kafka_archiver.errors import IntegrityError, PermanentError
 from kafka_archiver.plan import Chunk, Plan
 from kafka_archiver.spark import native, source
 from kafka_archiver.steps.archive.step import ArchiveStep
+from kafka_archiver.writer.result import WriteJob
 from tests.support.archiver import Archiver, Services, hour
 from tests.support.topics import DAY, Record
 
@@ -29,7 +30,7 @@ def planned(services: Services, reader: str) -> tuple[Archiver, ArchiveStep, Pla
 @engines
 def test_also_a_chunk_without_a_record_has_a_result(services: Services, reader: str) -> None:
     archiver, job, plan = planned(services, reader)
-    results = job.engine.write(plan, list(plan.chunks()), "fail")
+    results = job.engine.write(plan, list(plan.chunks()), WriteJob.of(plan, "fail", {}))
     assert sorted(map(str, plan.chunks())) == sorted(str(result.chunk) for result in results)
     found = {(r.chunk.partition, r.chunk.start): (r.account.archived, r.account.absent) for r in results}
     assert found == {
@@ -81,5 +82,5 @@ def test_a_spark_that_does_not_say_what_a_task_read_is_not_trusted(
     archiver, job, plan = planned(services, "spark")
     monkeypatch.setattr(source, "_RANGE", "of another version")
     with pytest.raises(PermanentError, match=r"does not say which offsets .*source\.reader: native"):
-        job.engine.write(plan, list(plan.chunks()), "fail")
+        job.engine.write(plan, list(plan.chunks()), WriteJob.of(plan, "fail", {}))
     assert archiver.uploads() == []

@@ -11,7 +11,7 @@ from kafka_archiver.kafka import complaints
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.kafka.reader import read_chunk
 from kafka_archiver.spark.engine import SparkEngine
-from kafka_archiver.writer.result import Limits
+from kafka_archiver.writer.result import Limits, WriteJob
 from scripts.stack.ports import HOST
 from scripts.stack.s3 import S3
 from tests.support.archiver import Archiver, hour
@@ -74,7 +74,9 @@ def test_a_wrong_secret_is_one_clear_line_and_nobody_tries_again(
 
     def spark() -> object:
         store = dict(archiver._outside().store)
-        return SparkEngine(archiver.archive.store.url, store, client, Limits(), "spark").write(plan, [chunk], "fail")
+        return SparkEngine(archiver.archive.store.url, store, client, Limits(), "spark").write(
+            plan, [chunk], WriteJob.of(plan, "fail", {})
+        )
 
     refused: list[Callable[[], object]] = [
         lambda: Cluster(client).size(),

@@ -27,8 +27,8 @@ def with_a_stage_more() -> type[Sink]:
             import pyarrow as pa
 
             from kafka_archiver.columns import column
+            from kafka_archiver.pipeline import variants
             from kafka_archiver.pipeline.stages import stages_of
-            from kafka_archiver.writer import chunk as writer
 
             def double(batch: Any, marks: Any) -> Any:
                 offsets = column(batch, "offset")
@@ -37,12 +37,12 @@ def with_a_stage_more() -> type[Sink]:
                 marks.reject(dict.fromkeys(bad.tolist(), "nobody likes it"))
                 return batch.take(pa.array(np.repeat(np.arange(len(offsets)), 1 + (offsets % 5 == 2))))
 
-            writer.stages_of = lambda settings: [*stages_of(settings), double]
+            variants.stages_of = lambda *given: [*stages_of(*given), double]
             try:
                 return super().write(chunk, batches)
             finally:
                 # Spark's workers go on to other tests.
-                writer.stages_of = stages_of
+                variants.stages_of = stages_of
 
     return More
 

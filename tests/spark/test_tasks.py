@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from kafka_archiver.errors import IntegrityError, PermanentError
 from kafka_archiver.plan import Chunk
 from kafka_archiver.spark.native import LARGEST_TASK, SMALLEST_TASK, _cost, share
+from kafka_archiver.writer.result import WriteJob
 from tests.support.archiver import Services, hour
 from tests.support.topics import DAY, Record
 
@@ -58,7 +59,7 @@ def test_a_task_that_fails_at_its_second_chunk_leaves_nothing_of_its_first(servi
     unplanned = chunk.model_copy(update={"start": chunk.end, "end": chunk.end + 1})
     assert share([chunk, unplanned], 2) == [[chunk, unplanned]]
     with pytest.raises(IntegrityError, match="is not in plan"):
-        archiver.job().engine.write(plan, [chunk, unplanned], "fail")
+        archiver.job().engine.write(plan, [chunk, unplanned], WriteJob.of(plan, "fail", {}))
     assert archiver.uploads() == []
 
 

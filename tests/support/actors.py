@@ -12,10 +12,11 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from kafka_archiver.errors import ArchiverError
-from kafka_archiver.plan import BadRecord, Chunk, Plan, Settings
+from kafka_archiver.plan import Chunk, Plan, Settings
 from kafka_archiver.store import Store
 from kafka_archiver.writer.chunk import write_chunk
 from kafka_archiver.writer.commit import abort
+from kafka_archiver.writer.letters import read_letters
 from kafka_archiver.writer.result import ChunkResult, Limits, WriteJob
 
 Answer = TypeVar("Answer")
@@ -112,15 +113,16 @@ class WatchedEngine:
     limits: Limits
     actor: Actor
 
-    def write(self, plan: Plan, chunks: Sequence[Chunk], bad_record: BadRecord) -> list[ChunkResult]:
-        job = WriteJob.of(plan, bad_record)
-        settings = plan.settings.model_copy(update={"content": "record"} if bad_record == "dead_letter" else {})
+    def write(self, plan: Plan, chunks: Sequence[Chunk], job: WriteJob) -> list[ChunkResult]:
+        settings = plan.settings.model_copy(update={"content": "record"} if job.bad_record == "dead_letter" else {})
         results: list[ChunkResult] = []
         try:
             for chunk in chunks:
                 whole = plan.chunk_of(chunk.name, chunk.start)
                 assert whole is not None
-                results.append(write_chunk(whole, self._batches(chunk, settings), job, self.store, self.limits))
+                letters = plan.letters_of(chunk)
+                batches = read_letters(self.store, chunk, letters) if letters else self._batches(chunk, settings)
+                results.append(write_chunk(whole, batches, job, self.store, self.limits))
         except Exception:
             abort(results, self.store)
             raise

@@ -83,6 +83,10 @@ class Archiver:
     policies: dict[str, str] = field(default_factory=dict)
     source: dict[str, Any] = field(default_factory=dict)
     spark_conf: dict[str, str] = field(default_factory=dict)
+    # Further keys of the YAML.
+    more: dict[str, Any] = field(default_factory=dict)
+    # The URL of the schema registry.
+    registry: str | None = None
     proxy: S3Proxy | None = None
     brokers: str | None = None
     # Further client properties; they override ours.
@@ -97,15 +101,17 @@ class Archiver:
         self.archive = Archive.model_validate(
             {
                 "archive": name,
-                "source": {"topics": self.topics, **self.source},
+                "source": {"topics": self.topics, **self.source, **({"registry": "r"} if self.registry else {})},
                 "store": {"url": f"s3://{self.s3.bucket}/{name}", **self.settings},
                 "policies": self.policies,
+                **self.more,
             }
         )
         self.context = self._open(self._endpoints(self.s3.endpoint_url))
 
     def _open(self, endpoints: Endpoints) -> Context:
-        context, now = Context.open(self.archive, endpoints), self.now
+        registry = (lambda: {"url": self.registry or ""}) if self.registry else None
+        context, now = Context.open(self.archive, endpoints, registry), self.now
         store: Any = Clocked(context.store, lambda: to_ms(now[0]))
         return replace(context, clock=lambda: now[0], store=store)
 

@@ -30,6 +30,11 @@ FORMATS = st.sampled_from(
         {"format": "parquet", "codec": "none", "content": "record"},
     ]
 )
+# What can hold every value.
+MENDED = [
+    {"format": "jsonl", "codec": "none", "content": "record"},
+    {"format": "parquet", "codec": "none", "content": "record", "chunk_records": 4},
+]
 STORE = st.builds(lambda f, n: {**f, "chunk_records": n}, FORMATS, st.sampled_from([3, 1, 2, 5, 100]))
 SOURCE = st.fixed_dictionaries(
     {

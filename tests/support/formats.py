@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pytest
@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from kafka_archiver.formats.avro import encoder as avro
 from kafka_archiver.formats.base import SCHEMAS, Encoder, Target
+from kafka_archiver.formats.block_gzip import encoder as block_gzip
 from kafka_archiver.formats.parquet import encoder as parquet
-from kafka_archiver.formats.registry import get_format, names, resolve
+from kafka_archiver.formats.registry import extension_of, get_format, names, resolve
 from kafka_archiver.formats.shared import compress
 from kafka_archiver.formats.shared.records import COLUMNS
 from kafka_archiver.pipeline.base import Marks
@@ -22,20 +23,24 @@ from tests.support.chunks import LAST_MS, Row, batch
 
 
 class Case(NamedTuple):
-    """One way to write an object."""
+    """One way to write an object. `options`: those that are not the format's defaults."""
 
     format: str
     codec: str
     content: Content
+    options: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def name(self) -> str:
+        return "-".join([*self[:3], *(f"{name}={value}" for name, value in self.options)])
 
     @property
     def settings(self) -> Settings:
-        return resolve(Settings.model_validate(self._asdict()))
+        return resolve(Settings.model_validate({**self._asdict(), "options": dict(self.options)}))
 
     @property
     def target(self) -> Target:
-        extension = get_format(self.format).extensions[self.codec]
-        key = f"Ömlaut/date=2026-11-21/hour=05/%C3%96mlaut+3+00000000000000000000{extension}"
+        key = f"Ömlaut/date=2026-11-21/hour=05/%C3%96mlaut+3+00000000000000000000{extension_of(self.settings)}"
         return Target(topic="Ömlaut", partition=3, key=key, settings=self.settings, schema=SCHEMAS[self.content])
 
     def encoder(self) -> Encoder:
@@ -55,15 +60,27 @@ class Case(NamedTuple):
         return b"".join([*pieces, *map(bytes, encoder.finish())])
 
 
-CASES = [
-    Case(name, codec, content)
+# Options besides the defaults that are tested as much.
+OPTIONS: dict[str, list[tuple[tuple[str, Any], ...]]] = {
+    "block_gzip": [(("block_bytes", 65536),)],
+    "mak": [(("version", 2),)],
+}
+ALL_CASES = [
+    Case(name, codec, content, options)
     for name in names()
     for codec in get_format(name).extensions
     for content in sorted(get_format(name).contents)
+    for options in ((), *OPTIONS.get(name, ()))
 ]
-every_case = pytest.mark.parametrize("case", CASES, ids="-".join)
+# Formats of text share their codecs: one of them stands for all.
+CASES = [
+    case
+    for case in ALL_CASES
+    if case.format in ("avro", "parquet") or case[:3:2] == ("jsonl", "value") or case.codec in ("none", "gzip", "zstd")
+]
+every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 RECORD_CASES = [case for case in CASES if case.content == "record"]
-every_record_case = pytest.mark.parametrize("case", RECORD_CASES, ids="-".join)
+every_record_case = pytest.mark.parametrize("case", RECORD_CASES, ids=lambda case: case.name)
 
 TEXT = 'ü€😀 \u2028\u2029\x85 "quoted" \\ \b\t\x1f </script>'.encode()
 NOT_UTF8 = (b"\xff\xfe", b"\xed\xa0\x80", b"\xc0\xaf", b"\xf4\x90\x80\x80", b"ok\x80")
@@ -84,17 +101,44 @@ ODD = [
     Row(2**62, 1763700000000, 0, b'{"json":"key"}', b"[1,2]", tuple((f"h{i}", b"v") for i in range(300))),
 ]
 
+# A sample of https://github.com/minimaxir/big-list-of-naughty-strings, what CSV may trip over, and ten megabytes.
+NAUGHTY = [
+    "undefined", "NULL", "(null)", "\\N", "NaN", "-0", "1E+02", "0x0", "true", "1,5", "1;5", "a|b", "a\tb",
+    ",", ",,", ";", '"', '""', '"""', "'", "''", '"\'"\'', 'a"b', '"a"', "'a'", "\\", '\\"', "\\\\", "#",
+    "# x", "=1+1", "@SUM(1)", "-1", " ", " a ", "\t", "\n", "\r", "\r\n", "\n\n", '"\n', '\n"', "a\nb,c\n",
+    "\x00", "\x01", "\x1f", "\x7f", "\x85", "\ufeff", "\ufffe", "\u2028", "田中さん",
+    "\U0001f469\u200d\U0001f469\u200d\U0001f467", "ﷺ", "<script>alert(1)</script>", "../../etc/passwd",
+    "%s%n", "$HOME", "x" * 10_000_000,
+]  # fmt: skip
+
 
 def fit_for(case: Case, rows: Sequence[Row]) -> list[Row]:
-    """The rows that the case can hold: with `content: value`, those that become one line."""
-    return [r for r in rows if case.content == "record" or r.offset == 40 or not {10, 13} & set(r.value or b"")]
+    """The rows that the case can hold: JSON lines have values of one line, text no newline, CSV values of UTF-8."""
+
+    def fits(row: Row) -> bool:
+        value = row.value or b""
+        if case.content == "record" or case.format == "bytes":
+            return True
+        if case.format == "csv":
+            return value.decode(errors="replace").encode() == value
+        return b"\n" not in value if case.format == "text" else row.offset == 40 or not {10, 13} & set(value)
+
+    return [row for row in rows if fits(row)]
 
 
 def expected(case: Case, rows: Sequence[Row]) -> list[Row] | list[bytes | None]:
     """The expected result of reading."""
+    if case[0] == "mak" and not case.options:
+        return [Row(r.offset, -1, 0, r.key or b"", r.value or b"") for r in rows]
     if case.content == "record":
         return list(rows)
-    one_line = {40: b'{"a":     "b\\n"} ', 5: None}
+    values = [row.value for row in rows]
+    if case.format == "bytes":
+        whole = b"".join(value or b"" for value in values)
+        return [whole] if whole else []
+    if case.format == "text":
+        return [value or b"" for value in values]
+    one_line = {40: b'{"a":     "b\\n"} ', 5: None} if case.format in ("jsonl", "block_gzip") else {}
     return [one_line.get(r.offset, r.value) for r in rows]
 
 
@@ -133,6 +177,7 @@ def small_limits() -> Iterator[None]:
         patch.setattr(compress, "SLICE", 50)
         patch.setattr(avro, "_BLOCK", 200)
         patch.setattr(parquet, "_ROW_GROUP", 500)
+        patch.setattr(block_gzip, "block_bytes", lambda _: 120)
         yield
 
 
@@ -150,9 +195,13 @@ def _some_bytes() -> st.SearchStrategy[bytes]:
     return st.binary(max_size=80) | st.text(max_size=30).map(str.encode)
 
 
-def rows_strategy(content: Content) -> st.SearchStrategy[list[Row]]:
-    """Records with increasing offsets; values of `content: value` without line breaks."""
-    values = _some_bytes() if content == "record" else _some_bytes().map(lambda v: v.translate(None, b"\r\n"))
+def rows_strategy(case: Case) -> st.SearchStrategy[list[Row]]:
+    """Records with increasing offsets, which the case can hold."""
+    values = _some_bytes()
+    if case.content == "value":
+        values = values.map(lambda value: value.translate(None, b"\r\n"))
+    if case[:3:2] == ("csv", "value"):
+        values = st.text(max_size=40).map(str.encode)
     row = st.builds(
         Row,
         offset=st.just(0),

@@ -15,7 +15,7 @@ from kafka_archiver.formats.base import COLUMNS, VALUE
 from kafka_archiver.intervals import Interval, to_ms
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import Commit, Manifest
-from kafka_archiver.plan import BadRecord, Chunk, Plan
+from kafka_archiver.plan import Chunk, Plan
 from kafka_archiver.progress import Progress
 from kafka_archiver.proof import HourProof
 from kafka_archiver.ranges import Range, TopicPartition
@@ -27,11 +27,13 @@ from kafka_archiver.steps.backlog import archive_runs
 from kafka_archiver.steps.close_hours import close_hours
 from kafka_archiver.steps.commit import commit
 from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.dead_letters import Hours, replay_letters
 from kafka_archiver.steps.plan import Origin, Work, plan
 from kafka_archiver.steps.rebuild import rebuild_run
 from kafka_archiver.steps.verify import verify
 from kafka_archiver.store import Store
 from kafka_archiver.writer.chunk import write_chunk
+from kafka_archiver.writer.letters import read_letters
 from kafka_archiver.writer.result import ChunkResult, Limits, WriteJob
 from tests.support.brokers import Brokers
 from tests.support.chunks import Row, batch
@@ -95,6 +97,13 @@ class Lake:
         self.finish(work, until)
         return work.runs[-1]
 
+    def replay(self, wanted: list[str] | Hours | None = None, until: str = "settled") -> str:
+        """Replay dead letters, up to a state. Returns the revision's name."""
+        self._later(FIRST)
+        work = replay_letters(self.context, wanted)
+        self.finish(work, until)
+        return work.runs[-1]
+
     def _later(self, moment: datetime) -> None:
         """Set the time to that moment, or a later one: time does not go back."""
         self.now = max(moment, self.now + timedelta(minutes=5))
@@ -116,13 +125,15 @@ class Lake:
         choice = ReadPolicies(self.archive.policies.lost_offsets, self.archive.policies.bad_record)
         return ArchiveStep(self.brokers, self.store, self.ledger, self, choice)  # type: ignore[arg-type]
 
-    def write(self, plan: Plan, chunks: Sequence[Chunk], bad_record: BadRecord) -> list[ChunkResult]:
+    def write(self, plan: Plan, chunks: Sequence[Chunk], job: WriteJob) -> list[ChunkResult]:
         """Write the chunks: this object is the job's engine."""
-        settings = plan.settings
-        job = WriteJob.of(plan, bad_record)
-        columns = VALUE.names if settings.content == "value" and bad_record != "dead_letter" else COLUMNS
+        columns = COLUMNS if plan.settings.whole_records or job.bad_record == "dead_letter" else VALUE.names
         found = []
         for chunk in chunks:
+            if plan.letters:
+                records = read_letters(self.store, chunk, plan.letters_of(chunk))
+                found.append(write_chunk(chunk, records, job, self.store, Limits()))
+                continue
             there = [n for n in range(chunk.start, chunk.end) if (chunk.name, n) not in self.absent]
             rows = [self._row(chunk.name, offset) for offset in there]
             whole = whole_chunk(plan, chunk.name, chunk.start)

@@ -27,13 +27,25 @@ from kafka_archiver.steps.backlog import archive_runs
 from kafka_archiver.steps.close_hours import close_hours
 from kafka_archiver.steps.commit import commit
 from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.dead_letters import replay_letters
 from kafka_archiver.steps.plan import Origin, Work, plan
 from kafka_archiver.steps.rebuild import rebuild_hour, rebuild_run
 from kafka_archiver.steps.repair import derive, find, lose, restore, write_again
 from kafka_archiver.steps.verify import verify
 from kafka_archiver.writer.result import Limits
 from tests.support.actors import Actor, Watched, WatchedEngine
-from tests.support.draws import ALL_GOES, FATES, POLICIES, POLICY_NAMES, RECORDS, SKEWS, SOURCE, STORE, TIMES_OF_DAY
+from tests.support.draws import (
+    ALL_GOES,
+    FATES,
+    MENDED,
+    POLICIES,
+    POLICY_NAMES,
+    RECORDS,
+    SKEWS,
+    SOURCE,
+    STORE,
+    TIMES_OF_DAY,
+)
 from tests.support.oracle import Oracle
 from tests.support.topics import HOUR, Record
 from tests.support.worlds import TwinWorld, World
@@ -59,6 +71,8 @@ EXCUSES = (
     (r"is missing or not what the manifest says|is not what its manifest says|has no manifest", "destroyed"),
     (r"is neither missing nor damaged", "destroyed"),
     (r"was given up by .*, and has replaced nothing", "always"),
+    (r"is not final yet, and only a final run|has no final run|was changed by others meanwhile", "always"),
+    (r"is gone: another attempt has finished the replay|another attempt has ended run", "always"),
     (r"has no records of hour|run \S+ of archive \S+ does not exist", "always"),
 )
 
@@ -78,6 +92,7 @@ class Statistics:
     complete: int = 0
     written_again: int = 0
     lost: int = 0
+    replayed: int = 0
 
 
 def step(**draws: Any) -> Callable[[Callable[..., None]], Any]:
@@ -334,6 +349,36 @@ class Model(RuleBasedStateMachine):
 
         self._go(interval, "scheduled", policies, fates, again, 0, planned)
 
+    @precondition(lambda self: self.intervals and "bad" in self.strange)
+    @step(
+        which=st.integers(-3, 9),
+        mend=st.sampled_from([*MENDED, None]),
+        policies=POLICIES,
+        fates=FATES,
+        again=st.booleans(),
+        give_up=st.booleans(),
+    )
+    def replay(
+        self,
+        which: int,
+        mend: dict[str, Any] | None,
+        policies: str,
+        fates: list[Any],
+        again: bool,
+        give_up: bool = False,
+    ) -> None:
+        """Mend the cause, and archive the dead letters of a run, or of all."""
+        if mend:
+            self.store_settings, self.source = {**self.store_settings, **mend}, {**self.source, "value": {}}
+        interval = self.intervals[which % len(self.intervals)]
+
+        def planned(context: Context) -> Work:
+            work = replay_letters(context, None if which < 0 else [interval.id])
+            self.statistics.replayed += len(work.archive)
+            return work
+
+        self._go(interval, "scheduled", policies, fates, again, 0, planned, give_up)
+
     @step(
         which=st.integers(0, 20),
         count=st.integers(0, 2),
@@ -344,7 +389,13 @@ class Model(RuleBasedStateMachine):
         """Remove objects, or a derived document, and repair the archive."""
         self.tick()
         keys = [s.key for s in self.store.list("")]
-        objects = [key for key in keys if not key.startswith("_ledger/")]
+        # What an unfinished rebuild or replay has written is no final run's yet, and no repair looks for it.
+        begun = {
+            run: p
+            for run, p in self.oracle.plans().items()
+            if p.supersedes and not p.takes_over and not self._ended(run)
+        }
+        objects = [k for k in keys if not k.startswith("_ledger/") and not self.oracle.of_pending(k, begun, ())]
         for n in range(min(count, len(objects))):
             key = objects[(which + 7 * n) % len(objects)]
             self.destroyed.add(key)
@@ -355,6 +406,9 @@ class Model(RuleBasedStateMachine):
             self.store.delete(documents[which % len(documents)])
         if documents or (count and objects):
             self._repair(fates)
+
+    def _ended(self, run: str) -> bool:
+        return self.ledger.commit(run) is not None
 
     # Frozen attempts.
 

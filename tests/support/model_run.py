@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from kafka_archiver.steps import close_hours, verify
-from kafka_archiver.steps.archive import finish, replay
+from kafka_archiver.steps.archive import letters, missing, publish, replay
 from kafka_archiver.steps.plan import survey
 from kafka_archiver.writer.commit import complete
 from scripts.stack.kafka import Kafka, KafkaPorts
@@ -35,7 +35,9 @@ def one_thread() -> Iterator[None]:
     """No thread pools, so that a sequence is reproducible; and a guard that is shorter than the logs."""
     with (
         patch.object(survey, "GUARD", 2),
-        patch.object(finish, "complete", functools.partial(complete, threads=1)),
+        patch.object(letters, "THREADS", 1),
+        patch.object(missing, "THREADS", 1),
+        patch.object(publish, "complete", functools.partial(complete, threads=1)),
         patch.object(replay, "complete", functools.partial(complete, threads=1)),
         patch.object(verify, "THREADS", 1),
         patch.object(close_hours, "THREADS", 1),

@@ -3,9 +3,10 @@
 It reads objects with other libraries, and builds keys by docs/FORMAT.md, not with the code.
 """
 
+import re
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import accumulate
@@ -49,9 +50,9 @@ class Oracle:
 
     def unfinished(self) -> set[str]:
         """Runs that are planned and not settled."""
-        return self._plans().keys() - self._settled()
+        return self.plans().keys() - self._settled()
 
-    def _plans(self) -> dict[str, Plan]:
+    def plans(self) -> dict[str, Plan]:
         """Every plan of the line, in order."""
         plans = {plan.run: plan for plan in self.ledger.following(0)}
         assert [p.number for p in plans.values()] == [*range(1, len(plans) + 1)], "two plans of one run in the line"
@@ -59,13 +60,13 @@ class Oracle:
 
     def _settled(self) -> set[str]:
         progress = self.ledger.progress()
-        return {run for run, plan in self._plans().items() if progress and plan.number <= progress.settled}
+        return {run for run, plan in self.plans().items() if progress and plan.number <= progress.settled}
 
     def check(self) -> None:
         """Check the invariants; they hold at any time."""
         runs = self.ledger.runs()
         settled, stored = self._settled(), {s.key: s for s in self.store.list("") if not s.key.startswith("_ledger/")}
-        plans = self._plans()
+        plans = self.plans()
         if plans and self._before is None:
             gone = {topic for topic, logs in self.twin.logs.items() if all(log.deleted for log in logs)}
             self._before = gone - {p.topic_id for plan in plans.values() for p in plan.partitions}
@@ -92,7 +93,7 @@ class Oracle:
                 continue
             explained |= {o.key for o in manifest.stored}
             if not superseded:
-                self._check_run(self._written_as(plan, plans), plan, manifest, stored)
+                self._check_run(self._writers(plan, manifest, plans, manifests), plan, manifest, stored)
                 fates |= _fates(plan, manifest)
             if plan.supersedes in committed and plan.origin != "repair":
                 now = _fates(plan, manifest)
@@ -103,7 +104,7 @@ class Oracle:
         # Unfinished runs, and rebuilds that were given up, may have objects.
         pending = {(p.interval.id, p.revision) for run, p in plans.items() if run not in committed}
         for key in stored.keys() - explained:
-            assert self._of_pending(key, plans, committed), f"{key}: no run explains it (unfinished: {pending})"
+            assert self.of_pending(key, plans, committed), f"{key}: no run explains it (unfinished: {pending})"
         # An unfinished run counts with its plan. An unfinished rebuild counts only if it takes over: then no other run
         # has these offsets.
         first = {run for run, end in ends.items() if end.outcome == "replaced"}
@@ -132,7 +133,7 @@ class Oracle:
         return any(plans[r].supersedes == run and not plans[r].keep_superseded for r in settled)
 
     @staticmethod
-    def _of_pending(key: str, plans: Mapping[str, Plan], committed: Iterable[str]) -> bool:
+    def of_pending(key: str, plans: Mapping[str, Plan], committed: Iterable[str]) -> bool:
         name = key.rsplit("/", 1)[1]
         for run, plan in plans.items():
             if run not in committed and any(name.startswith(name_of(c, plan) + ".") for c in plan.chunks()):
@@ -140,15 +141,25 @@ class Oracle:
         return False
 
     @staticmethod
-    def _written_as(plan: Plan, plans: Mapping[str, Plan]) -> Plan:
-        """The plan that wrote its objects: for a repair, the plan of the repaired run."""
-        while plan.origin == "repair":
+    def _writers(
+        plan: Plan, manifest: Manifest, plans: Mapping[str, Plan], manifests: Mapping[str, Manifest]
+    ) -> list[tuple[Plan, Manifest]]:
+        """The plans that wrote its objects, first the one that read Kafka, then replays of dead letters; and what they
+        wrote. A repair has written nothing; its manifest stands for that of the run that it repairs."""
+        found: list[tuple[Plan, Manifest]] = []
+        while True:
+            if plan.origin != "repair":
+                found.insert(0, (plan, manifest))
+                if not plan.letters:
+                    return found
+                manifest = manifests[plan.supersedes or ""]
             plan = plans[plan.supersedes or ""]
-        return plan
 
     # One run: every offset has one fate, which is true, and the objects have exactly the archived records.
 
-    def _check_run(self, by: Plan, plan: Plan, manifest: Manifest, stored: Mapping[str, Any]) -> None:
+    def _check_run(
+        self, writers: Sequence[tuple[Plan, Manifest]], plan: Plan, manifest: Manifest, stored: Mapping[str, Any]
+    ) -> None:
         partitions = {(p.topic, p.partition): p for p in plan.partitions}
         expected: dict[str, list[tuple[int, Entry]]] = {}
         planned = Counter(
@@ -158,7 +169,7 @@ class Oracle:
         assert accounted == planned, f"{plan.run}: the account does not have the plan's offsets"
         for account in manifest.chunks:
             partition = partitions[account.topic, account.partition]
-            expected |= self._expected(by, plan, manifest, partition, account)
+            expected |= self._expected(writers, plan, manifest, partition, account)
         gone = {o.key for o in manifest.lost_objects}
         assert gone == set(plan.lost_objects) <= expected.keys() | self.given_up
         assert gone <= self.given_up, f"{plan.run}: {gone - self.given_up} was not given up"
@@ -172,20 +183,31 @@ class Oracle:
         for key, entry in entries.items():
             assert key in stored, f"{plan.run}: {key} is not in the store"
             assert stored[key].size == entry.bytes, f"{key} does not have the size in the manifest"
+            revision = re.search(r"\+r(\d+)\.", key)
+            [by] = [w for w, _ in writers if w.revision == int(revision[1] if revision else 0)]
             self._check_object(by, entry, expected[key], stored[key].etag)
 
     def _expected(
-        self, by: Plan, plan: Plan, manifest: Manifest, partition: PartitionPlan, account: ChunkAccount
+        self,
+        writers: Sequence[tuple[Plan, Manifest]],
+        plan: Plan,
+        manifest: Manifest,
+        partition: PartitionPlan,
+        account: ChunkAccount,
     ) -> dict[str, list[tuple[int, Entry]]]:
         """The expected objects of one chunk, by key. Also checks the chunk's account."""
-        settings, bad_record = plan.settings, manifest.policies.get("bad_record", "fail")
+        settings = writers[0][0].settings
         log = self.twin.logs[partition.topic_id][partition.partition]
         place = (account.topic, account.partition, account.start)
         destroyed = [o for o in manifest.lost_objects if (o.topic, o.partition, o.chunk_start) == place]
-        dead = account.dead_lettered + sum(o.rows for o in destroyed if o.key.startswith("_dead_letter/"))
-        if log.gone(account.start) and bad_record != "fail":
+        policies = [m.policies.get("bad_record", "fail") for _, m in writers]
+        if log.gone(account.start) and policies[0] != "fail":
             # Kafka has lost records, so the run may have kept an earlier attempt's result under another policy.
-            bad_record = "dead_letter" if dead else "skip"
+            first = writers[0][1]
+            of = [
+                o for o in (*first.dead_letters, *first.lost_objects) if (o.topic, o.partition, o.chunk_start) == place
+            ]
+            policies[0] = "dead_letter" if any(o.key.startswith("_dead_letter/") for o in of) else "skip"
         lost = {o for r in account.lost_ranges for o in range(*r)}
         absent = {o for r in account.absent_ranges for o in range(*r)}
         found: dict[str, list[tuple[int, Entry]]] = {}
@@ -205,15 +227,20 @@ class Oracle:
             if value is None and settings.null_value == "skip":
                 counts["filtered"] += 1
                 continue
-            bad = value is not None and is_bad(value, settings)
-            if bad and bad_record == "skip":
-                counts["filtered"] += 1
-                continue
-            assert not bad or bad_record == "dead_letter", f"{where} is bad, but was archived"
-            counts["dead_lettered" if bad else "archived"] += 1
-            extension = ".jsonl.gz" if bad else EXTENSIONS[settings.format][settings.codec]
-            key = f"{'_dead_letter/' * bad}{quote(account.topic, safe='')}/{hour_path(entry.timestamp)}/"
-            found.setdefault(key + name_of(account, by) + extension, []).append((offset, entry))
+            key = ""
+            for (by, _), policy in zip(writers, policies, strict=True):
+                if by.letters and key not in {item.key for item in by.letters}:
+                    # It was no dead letter any more, or was destroyed before the replay.
+                    break
+                bad = value is not None and is_bad(value, by.settings)
+                fate = "filtered" if bad and policy == "skip" else "dead_lettered" if bad else "archived"
+                assert not bad or policy != "fail", f"{where} is bad, but was archived"
+                extension = ".jsonl.gz" if bad else EXTENSIONS[by.settings.format][by.settings.codec]
+                key = f"{'_dead_letter/' * bad}{quote(account.topic, safe='')}/{hour_path(entry.timestamp)}/"
+                key += name_of(account, by) + extension
+            counts[fate] += 1
+            if fate != "filtered":
+                found.setdefault(key, []).append((offset, entry))
         counts["lost"] += sum(o.rows for o in destroyed)
         for o in destroyed:
             counts["dead_lettered" if o.key.startswith("_dead_letter/") else "archived"] -= o.rows

@@ -7,7 +7,7 @@ from kafka_archiver.config import Archive
 
 
 class Place(NamedTuple):
-    """A key with its sections. `kinds`: the values that it takes: section, mapping, list, text, plain."""
+    """A key with its sections. `kinds`: the values that it takes: section, sections, mapping, list, text, plain."""
 
     path: tuple[str, ...]
     kinds: frozenset[str]
@@ -56,6 +56,8 @@ def _choices(field: Mapping[str, Any], defs: Mapping[str, Any]) -> Iterator[Mapp
 
 def _kind(choice: Mapping[str, Any]) -> str:
     if choice.get("type") == "object":
+        if isinstance(below := choice.get("additionalProperties"), dict) and "$ref" in below:
+            return "sections"
         return "section" if "properties" in choice else "mapping"
     if choice.get("type") == "array":
         return "list"

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 from kafka_archiver.driver.archive import main
 from kafka_archiver.kafka.reader import read_chunks
-from kafka_archiver.plan import BadRecord, Chunk, Plan
+from kafka_archiver.plan import Chunk, Plan
 from kafka_archiver.spark.reading import read_settings, whole_chunk
 from kafka_archiver.store import Store, open_store
 from kafka_archiver.writer.chunk import write_chunk
 from kafka_archiver.writer.commit import abort
+from kafka_archiver.writer.letters import read_letters
 from kafka_archiver.writer.result import ChunkResult, Limits, WriteJob
 
 
@@ -26,11 +27,14 @@ class PlainEngine:
     store: Store
     limits: Limits
 
-    def write(self, plan: Plan, chunks: Sequence[Chunk], bad_record: BadRecord) -> list[ChunkResult]:
-        job, settings = WriteJob.of(plan, bad_record), read_settings(plan.settings, bad_record)
+    def write(self, plan: Plan, chunks: Sequence[Chunk], job: WriteJob) -> list[ChunkResult]:
+        settings = read_settings(plan.settings, job.bad_record)
         results: list[ChunkResult] = []
         try:
-            with closing(read_chunks(self.kafka, plan.group, chunks, settings)) as reads:
+            for chunk in chunks if plan.letters else ():
+                batches = read_letters(self.store, chunk, plan.letters_of(chunk))
+                results.append(write_chunk(chunk, batches, job, self.store, self.limits))
+            with closing(read_chunks(self.kafka, plan.group, () if plan.letters else chunks, settings)) as reads:
                 for chunk, batches in reads:
                     whole = whole_chunk(plan, chunk.name, chunk.start)
                     results.append(write_chunk(whole, batches, job, self.store, self.limits))

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from kafka_archiver.intervals import Interval
-from kafka_archiver.keys import Place, object_key
+from kafka_archiver.keys import Place, is_dead_letter, object_key
 from kafka_archiver.layouts.hourly import hour_path
 from kafka_archiver.manifest import ChunkAccount, Manifest, ObjectEntry
 from kafka_archiver.plan import Chunk, PartitionPlan, Plan, Settings
@@ -101,6 +101,10 @@ def _objects(chunk: Chunk, records: int, dead: bool = False, each: int = 1) -> I
         )
 
 
+def _sidecar(item: ObjectEntry) -> ObjectEntry:
+    return item.model_copy(update={"key": f"{item.key}.index.json", "rows": 0, "records": None, "sidecar_of": item.key})
+
+
 @st.composite
 def accounts(draw: st.DrawFn, chunk: Chunk, least: int = 0) -> ChunkAccount:
     """At least `least` archived offsets, with one or three rows each; others filtered, dead-lettered or absent."""
@@ -117,7 +121,7 @@ def accounts(draw: st.DrawFn, chunk: Chunk, least: int = 0) -> ChunkAccount:
 
 
 @st.composite
-def runs(draw: st.DrawFn, least: int = 0) -> tuple[Plan, Manifest]:
+def runs(draw: st.DrawFn, least: int = 0, sidecars: bool = False) -> tuple[Plan, Manifest]:
     """A plan and its correct manifest, made from chunks in any order; with at least `least` of everything."""
     drawn = draw(plans(least))
     found = [draw(accounts(chunk, least)) for chunk in drawn.chunks()]
@@ -127,4 +131,6 @@ def runs(draw: st.DrawFn, least: int = 0) -> tuple[Plan, Manifest]:
         for dead, records in ((False, account.archived), (True, account.dead_lettered))
         for item in _objects(account.chunk, records, dead, 3 if account.rows and not dead else 1)
     ]
+    if sidecars:
+        objects += [_sidecar(item) for item in objects if not is_dead_letter(item.key)]
     return drawn, Manifest.of(drawn, draw(st.permutations(objects)), draw(st.permutations(found)))

@@ -1,5 +1,6 @@
 """Reading an object through: each kind of fault is found and named, and the checksum is that of its bytes."""
 
+import bz2
 import gzip
 import io
 import tracemalloc
@@ -7,6 +8,8 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
+import brotli
+import cramjam
 import pytest
 import zstandard
 from hypothesis import given
@@ -114,6 +117,11 @@ CODECS: dict[str, Callable[[bytes], bytes]] = {
     "none": bytes,
     "gzip": gzip.compress,
     "zstd": zstandard.ZstdCompressor(write_checksum=True).compress,
+    "snappy": lambda data: bytes(cramjam.snappy.compress(data)),
+    "lz4": lambda data: bytes(cramjam.lz4.compress(data)),
+    "brotli": lambda data: brotli.compress(data, quality=1),
+    "bzip2": bz2.compress,
+    "deflate": zlib.compress,
 }
 
 

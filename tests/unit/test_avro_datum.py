@@ -14,7 +14,7 @@ from kafka_archiver.formats.avro.schema import schema_of, stored
 from kafka_archiver.formats.base import RECORD
 from kafka_archiver.formats.shared.records import normalised
 from tests.support.chunks import Row, batch
-from tests.support.formats import ODD, rows_strategy
+from tests.support.formats import ODD, Case, rows_strategy
 
 pytestmark = pytest.mark.unit
 
@@ -44,7 +44,7 @@ def test_numbers_at_the_edges_of_a_byte(bits: int) -> None:
 
 
 @settings(deadline=None)
-@given(rows=rows_strategy("record"), skipped=st.integers(0, 3))
+@given(rows=rows_strategy(Case("avro", "none", "record")), skipped=st.integers(0, 3))
 def test_records_are_as_fastavro_writes_them(rows: list[Row], skipped: int) -> None:
     schema = fastavro.parse_schema(schema_of(STORED))
     encoded = datums(normalised(batch(rows)).slice(skipped), STORED, "Ömlaut", 3)

@@ -8,13 +8,16 @@ from typing import Any
 
 import pytest
 
+from bench import formats
 from bench.compare import changes
 from bench.figures import Bare, Result
 from bench.job import JobRun
+from bench.orders import kinds
 from bench.records import MS_PER_HOUR, START, records, values
 from bench.scenarios import SCENARIOS
 from bench.table import table
 from bench.usage import Usage
+from kafka_archiver.formats import names
 
 pytestmark = pytest.mark.unit
 
@@ -138,3 +141,13 @@ def test_nine_of_ten_skewed_records_are_of_one_partition() -> None:
 def test_scenarios_with_the_same_records_share_a_topic_and_no_others_do() -> None:
     made = {(s.size, s.hours, s.partitions, s.skewed) for s in SCENARIOS.values()}
     assert len({s.topic(1000) for s in SCENARIOS.values()}) == len(made)
+
+
+def test_every_format_and_decoder_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(formats, "POOL", 40)
+    found = [*kinds(40)]
+    lines = [*formats.decoders(found, 1), *formats.encoders(found[0], found[2], 1)]
+    assert {line.split()[0] for line in lines} == {*formats.WANTED, *names()}
+    # A decoder that refuses orders is not measured.
+    with pytest.raises(RuntimeError, match="40 of 40 records are not decoded"):
+        [*formats.decoders([found[0]._replace(values=[b"?"] * 40, confluent=len)], 1)]

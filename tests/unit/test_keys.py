@@ -35,6 +35,7 @@ class Place(NamedTuple):
     generation: int
     revision: int = 0
     dead_letter: bool = False
+    schemas: str = ""
 
     @property
     def name(self) -> keys.Place:
@@ -42,7 +43,7 @@ class Place(NamedTuple):
 
     @property
     def key(self) -> str:
-        return object_key(self.name, hour_path(self.hour), ".jsonl.gz", self.dead_letter)
+        return object_key(self.name, hour_path(self.hour), ".jsonl.gz", self.dead_letter, self.schemas)
 
 
 few = st.integers(0, 2)
@@ -55,6 +56,7 @@ places = st.builds(
     few,
     few,
     st.booleans(),
+    st.sampled_from(["", "+k1", "+s1", "+s11", "+k1+s1"]),
 )
 
 
@@ -120,6 +122,7 @@ def test_an_object_s_key_is_as_documented() -> None:
     assert place.key == "orders/date=2026-11-21/hour=05/orders+7+00000000000001000000.jsonl.gz"
     assert place._replace(generation=2).key.endswith("/orders+7+00000000000001000000+g2.jsonl.gz")
     assert place._replace(generation=2, revision=1).key.endswith("/orders+7+00000000000001000000+g2+r1.jsonl.gz")
+    assert place._replace(revision=1, schemas="+k3+s7").key.endswith("/orders+7+00000000000001000000+r1+k3+s7.jsonl.gz")
     assert place._replace(dead_letter=True).key == f"_dead_letter/{place.key}"
 
 

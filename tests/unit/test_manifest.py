@@ -207,3 +207,24 @@ def test_a_run_has_one_end(wrong: dict[str, Any]) -> None:
         assert Commit.model_validate({**end, **wrong, "by": "the next run"})
     with pytest.raises(ValidationError, match="expected a manifest digest of a committed run, else the run"):
         Commit.model_validate({**end, **wrong})
+
+
+@few
+@given(runs(least=1, sidecars=True), st.data())
+def test_a_sidecar_that_is_missing_or_too_many_is_told(run: tuple[Plan, Manifest], data: st.DataObject) -> None:
+    plan, manifest = run
+    assert discrepancies(plan, manifest) == []
+    chosen = data.draw(st.sampled_from(manifest.sidecars))
+    rest = tuple(o for o in manifest.sidecars if o != chosen)
+    assume(rest)
+    assert discrepancies(plan, changed(manifest, sidecars=rest)) == [f"{chosen.sidecar_of} has no sidecar"]
+    other = chosen.model_copy(update={"sidecar_of": "another"})
+    more = changed(manifest, sidecars=(*manifest.sidecars, other))
+    assert discrepancies(plan, more) == ["a sidecar of another, which is not an object"]
+
+
+@few
+@given(runs(least=1), st.sampled_from([{"rows": 0}, {"sidecar_of": "another"}]))
+def test_only_a_sidecar_has_no_rows(run: tuple[Plan, Manifest], change: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError, match="expected rows, or no rows and `sidecar_of`"):
+        ObjectEntry.model_validate({**dict(run[1].objects[0]), **change})

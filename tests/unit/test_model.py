@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.support.draws import MENDED
 from tests.support.kafka_twin import KafkaTwin
 from tests.support.model import ALL_GOES, Model
 from tests.support.model_run import one_thread, run
@@ -82,6 +83,41 @@ def test_so_may_a_rebuild(how: str) -> None:
         state = archive()
         go(state)
         state.rebuild(0, False, False, ALL_GOES, [(how, at)], at % 2 == 0)
+        state.teardown()
+
+
+def lettered() -> Model:
+    """A settled run with two dead letters, in two hours of one chunk."""
+    state = Model()
+    state.begin({**STORE, "content": "value", "chunk_records": 3}, SOURCE, [1], "archive")
+    state.produce(0, [(0, 0, b"a", "bad"), (0, 0, None, "good"), (0, HOUR, b"a", "bad"), (0, 0, None, "bad")], None)
+    go(state)
+    return state
+
+
+@pytest.mark.parametrize("how", ["kill", "freeze", "recreate"])
+def test_so_may_a_replay_of_dead_letters(how: str) -> None:
+    for at in CALLS:
+        state = lettered()
+        state.replay(0, MENDED[at % 2], ALL_GOES, [(how, at)], at % 3 == 0)
+        state.teardown()
+
+
+@pytest.mark.parametrize("other", ["replay", "rebuild", "destroy", "scheduled"])
+def test_a_replay_of_dead_letters_may_sleep_while_others_go_on(other: str) -> None:
+    for at in CALLS:
+        state = lettered()
+        state.replay(0, MENDED[0], ALL_GOES, [("freeze", at)], True, True)
+        if other == "replay":
+            state.replay(0, MENDED[1], ALL_GOES, [], True)
+        elif other == "rebuild":
+            state.rebuild(0, False, at % 2 == 0, ALL_GOES, [], True)
+        elif other == "destroy":
+            state.destroy(at, 1, "", [])
+        else:
+            go(state)
+        state.wake(0, 1 << 30) if state.frozen else None
+        go(state)
         state.teardown()
 
 

@@ -37,13 +37,13 @@ def point(name: str, value: str) -> EntryPoint:
 
 @pytest.mark.usefixtures("installed")
 def test_the_packages_own_formats_need_no_entry_point() -> None:
-    assert registry.names() == ("avro", "jsonl", "parquet")
-    assert [registry.get_format(name).name for name in registry.names()] == ["avro", "jsonl", "parquet"]
+    assert registry.names() == ("avro", "block_gzip", "bytes", "csv", "jsonl", "mak", "parquet", "text")
+    assert [registry.get_format(name).name for name in registry.names()] == list(registry.names())
 
 
 def test_a_distribution_adds_a_format(installed: list[EntryPoint]) -> None:
     installed.append(point("lines", f"{__name__}:LINES"))
-    assert registry.names() == ("avro", "jsonl", "lines", "parquet")
+    assert registry.names() == ("avro", "block_gzip", "bytes", "csv", "jsonl", "lines", "mak", "parquet", "text")
     assert registry.get_format("lines") is LINES
 
 
@@ -69,7 +69,7 @@ def test_a_format_that_cannot_be_loaded_is_an_error_of_the_configuration(
 
 def test_an_unknown_name_lists_the_known_ones(installed: list[EntryPoint]) -> None:
     installed.append(point("lines", f"{__name__}:LINES"))
-    with pytest.raises(ConfigError, match=r"store.format: expected avro \| jsonl \| lines \| parquet, found 'xml'"):
+    with pytest.raises(ConfigError, match=r"store.format: expected avro \| .* \| lines \| .*, found 'xml'"):
         resolve(Settings(format="xml"))
 
 
@@ -82,8 +82,8 @@ def test_a_format_has_a_codec_for_who_names_none(name: str, codec: str) -> None:
 
 
 def test_an_unknown_codec_lists_what_the_format_has() -> None:
-    with pytest.raises(ConfigError, match=r"store.codec: format jsonl has gzip \| none \| zstd, found 'snappy'"):
-        resolve(Settings(format="jsonl", codec="snappy"))
+    with pytest.raises(ConfigError, match=r"store.codec: format avro has bzip2 \| .* \| zstd, found 'lz4'"):
+        resolve(Settings(format="avro", codec="lz4", content="record"))
 
 
 def test_an_impossible_content_lists_what_the_format_has() -> None:

@@ -30,7 +30,7 @@ def offsets(objects: tuple[ObjectEntry, ...]) -> int:
 
 
 @few
-@given(runs(), st.data())
+@given(runs() | runs(sidecars=True), st.data())
 def test_the_account_still_adds_up(run: tuple[Plan, Manifest], data: st.DataObject) -> None:
     old, before = run
     plan = repair(old, before, some(data, before))
@@ -47,7 +47,7 @@ def test_the_account_still_adds_up(run: tuple[Plan, Manifest], data: st.DataObje
 
 
 @few
-@given(runs(), st.data())
+@given(runs() | runs(sidecars=True), st.data())
 def test_each_object_is_kept_as_it_was_or_lost_by_name(run: tuple[Plan, Manifest], data: st.DataObject) -> None:
     old, before = run
     lost = some(data, before)
@@ -55,13 +55,15 @@ def test_each_object_is_kept_as_it_was_or_lost_by_name(run: tuple[Plan, Manifest
     assert {o.key for o in after.lost_objects} == lost
     assert after.objects == tuple(o for o in before.objects if o.key not in lost)
     assert after.dead_letters == tuple(o for o in before.dead_letters if o.key not in lost)
+    assert after.sidecars == tuple(o for o in before.sidecars if not {o.key, o.sidecar_of} & lost)
+    gone = {o.key for o in before.sidecars if o.sidecar_of in lost} - lost
     assert sorted((*after.stored, *after.lost_objects), key=lambda o: o.key) == sorted(
-        before.stored, key=lambda o: o.key
+        (o for o in before.stored if o.key not in gone), key=lambda o: o.key
     )
 
 
 @few
-@given(runs(), st.data())
+@given(runs() | runs(sidecars=True), st.data())
 def test_a_repair_of_a_repair_is_the_repair_of_both(run: tuple[Plan, Manifest], data: st.DataObject) -> None:
     old, before = run
     first = repair(old, before, some(data, before))

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_archiver.orchestration.dag_run.params import takes_new
 from kafka_archiver.plan import Plan
 from kafka_archiver.progress import Progress
 from kafka_archiver.steps.line import Line, Waiting
@@ -149,6 +150,15 @@ def test_a_permanent_failure_says_the_cause_and_the_way_out() -> None:
     )
     row = (failed(20, permanent=True, cause="new"), failed(80, permanent=True, cause="old"), run("success", DUE))
     assert only(sound(*row)).found.startswith("the last 2 runs failed, scheduled__09:00 last, in task plan: new")
+
+
+def test_a_run_that_failed_for_its_own_parameters_is_not_every_run() -> None:
+    mistyped = failed(permanent=True, cause="`polices` is not a key").model_copy(update={"forward": False})
+    assert only(sound(mistyped)).found.endswith("Another run with these parameters fails the same way")
+    repair = run("success", ago(minutes=5), forward=False)
+    assert troubles(sound(mistyped, repair, run("success", DUE))) == []
+    assert takes_new({"policies": {}, "max_records": 5})
+    assert not any(map(takes_new, ({"polices": {}}, {"repair": ["20261121T050000Z"]})))
 
 
 def test_a_failure_that_may_pass() -> None:

@@ -3,8 +3,11 @@
 import httpx
 import pytest
 
-from kafka_archiver.decode.registry import Registry, Schema, schema_id
+from kafka_archiver.decode.asking import Server
+from kafka_archiver.decode.registry import Registry
+from kafka_archiver.decode.wire import schema_id
 from kafka_archiver.errors import ArchiverError, ConfigError, PermanentError, TransientError
+from kafka_archiver.schemas import Reference, Schema, Version
 
 pytestmark = pytest.mark.unit
 
@@ -21,7 +24,7 @@ def answering(*answers: httpx.Response | Exception) -> Registry:
             raise found
         return found
 
-    return Registry(URL, httpx.Client(transport=httpx.MockTransport(answer)))
+    return Registry(Server(URL, httpx.Client(transport=httpx.MockTransport(answer))))
 
 
 @pytest.mark.parametrize(
@@ -73,7 +76,11 @@ def test_what_it_answers() -> None:
         httpx.Response(404, json={"error_code": 40403, "message": "Schema 7 not found"}),
     )
     assert registry.compatibility() == "FULL"
-    assert [registry.schema(n) for n in (1, 2, 7)] == [Schema("AVRO", '"int"'), Schema("JSON", "{}"), None]
+    assert [registry.schema(n) for n in (1, 2, 7)] == [
+        Schema(kind="AVRO", text='"int"'),
+        Schema(kind="JSON", text="{}"),
+        None,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -101,3 +108,37 @@ def test_what_is_wrong_is_said_and_whether_it_may_pass(
         answering(answer).schema(1)
     assert type(caught.value) is kind
     assert "\n" not in str(caught.value)
+
+
+def version(number: int, **more: object) -> httpx.Response:
+    return httpx.Response(200, json={"id": 10 + number, "version": number, "schema": f"v{number}", **more})
+
+
+def importing(subject: str) -> dict[str, object]:
+    return {"references": [{"name": "x.Money", "subject": subject, "version": 1}]}
+
+
+def test_versions_are_complete_and_those_that_were_deleted_are_marked() -> None:
+    answers = [httpx.Response(200, json=[1, 2]), httpx.Response(200, json=[2])]
+    # Both versions import the same one, which is asked for once.
+    found = answering(*answers, version(1, **importing("m")), version(1), version(2, **importing("m"))).versions("o")
+    money = Reference(name="x.Money", imported=Schema(kind="AVRO", text="v1"))
+    assert found == [
+        Version("o", 1, 11, Schema(kind="AVRO", text="v1", references=(money,)), deleted=True),
+        Version("o", 2, 12, Schema(kind="AVRO", text="v2", references=(money,)), deleted=False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answers", "message"),
+    [
+        ([version(1), httpx.Response(404, json={"error_code": 40402})], "schema 7 .* imports x.Money from version 1"),
+        ([version(1), *[version(1, **importing("m"))] * 2], "version 1 of subject m .* imports itself, by way"),
+        ([version(1), *[version(1, **importing(f"m{n}")) for n in range(40)]], "imported more than 30 deep"),
+        ([version(1), httpx.Response(200, json={"id": "x", "schema": "s"})], "`id` of its answer: Input should be a"),
+    ],
+)  # fmt: skip
+def test_an_import_that_cannot_be_read_is_an_error(answers: list[httpx.Response], message: str) -> None:
+    first = httpx.Response(200, json={"schema": "s", **importing("m")})
+    with pytest.raises(PermanentError, match=message):
+        answering(first, *answers[1:]).schema(7)

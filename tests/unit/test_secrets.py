@@ -21,7 +21,7 @@ SMALLEST: dict[str, Any] = {"archive": "orders", "source": {"topics": ["t"]}, "s
 URL = f"https://{MARK}:{MARK}@host/path?token={MARK}#{MARK}"
 CONTAINERS = [[MARK], [[MARK]], {MARK.lower(): MARK}, {"a": [MARK]}, {"a": {"b": MARK}}, [{"a": MARK}]]
 # A text of its own is what these are for.
-PLAIN = [p for p in places() if not p.kinds & {"mapping", "section"}]
+PLAIN = [p for p in places() if not p.kinds & {"mapping", "section", "sections"}]
 FULL = f"""\
 archive: orders
 source:
@@ -53,7 +53,7 @@ def said(text: str) -> str:
 
 @pytest.mark.parametrize("place", places(), ids=lambda place: place.key)
 def test_nothing_given_in_a_wrong_shape_is_repeated(place: Place) -> None:
-    for wrong in CONTAINERS:
+    for wrong in CONTAINERS[1:] if "list" in place.kinds else CONTAINERS:
         text = json.dumps(with_value(SMALLEST, place.path, wrong))
         assert MARK not in said(text), text
 
@@ -106,7 +106,8 @@ def test_an_address_among_properties_is_refused_when_it_has_more_than_an_address
     assert MARK not in message
 
 
-@pytest.mark.parametrize("key", mappings())
+# The formats check the types of `store.options`.
+@pytest.mark.parametrize("key", sorted(set(mappings()) - {"store.options"}))
 @pytest.mark.parametrize(("value", "kind"), [([MARK], "a list"), ({"a": MARK}, "a mapping"), (None, "nothing")])
 def test_a_property_of_a_wrong_type_is_named_with_the_type_that_is_expected(key: str, value: Any, kind: str) -> None:
     message = said(json.dumps(with_value(SMALLEST, tuple(key.split(".")), {"some.password": value})))

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from kafka_archiver.errors import ArchiverError, BadRecordError, Failure, IntegrityError, PermanentError, TransientError
+from kafka_archiver.plan import Settings
 from kafka_archiver.spark import sink as module
 from kafka_archiver.spark.engine import tries
 from kafka_archiver.spark.sink import Sink, failed, unpacked
-from kafka_archiver.writer.result import Limits
+from kafka_archiver.writer.result import Limits, WriteJob
 from tests.support.values import plan
 
 pytestmark = pytest.mark.unit
@@ -37,7 +38,9 @@ def test_what_a_task_tells_instead_of_raising_it(
     monkeypatch.setattr(module, "TaskContext", SimpleNamespace(get=lambda: running))
     told: list[bytes] = []
     collected: Any = SimpleNamespace(add=told.extend)
-    found = Sink(plan(), "memory://x", {}, Limits(), "fail", collected, 4).failure(error)
+    found = Sink(plan(), "memory://x", {}, Limits(), WriteJob(archive="a", settings=Settings()), collected, 4).failure(
+        error
+    )
     if kind is None:
         assert (found, told) == (None, [])
     else:

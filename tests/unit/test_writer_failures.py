@@ -204,7 +204,9 @@ def test_a_part_on_its_way_arrives_before_the_abort() -> None:
 
 def test_records_that_the_writer_loses_are_no_filtered_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     encode = ChunkObjects._encode
-    monkeypatch.setattr(ChunkObjects, "_encode", lambda self, hour, batch: encode(self, hour, batch.slice(1)))
+    monkeypatch.setattr(
+        ChunkObjects, "_encode", lambda self, *slot_batch: encode(self, *slot_batch[:2], slot_batch[2].slice(1))
+    )
     store = Faulty()
     with pytest.raises(IntegrityError, match="expected 400 archived rows, found 395 in its objects"):
         write(chunk_of(0, 400), cut(ROWS, 100), store)

@@ -16,6 +16,7 @@ from kafka_archiver.store.base import Body, Part, PendingUpload, pieces
 from kafka_archiver.writer import part
 from kafka_archiver.writer.open_object import OpenObject
 from kafka_archiver.writer.part import DOUBLE_AFTER, PartBuffer
+from kafka_archiver.writer.part_stream import PartStream
 from kafka_archiver.writer.result import Limits
 from tests.support.chunks import HOUR, chunk_of, new_store, write
 
@@ -124,13 +125,13 @@ class Given:
 def test_what_waits_for_the_next_part_does_not_keep_what_was_sent(tmp_path: Path) -> None:
     large = bytearray(range(250))
     given: Any = Given(large)
-    output = OpenObject("p", given, given, 100, tmp_path)
+    output = OpenObject("p", given, PartStream(given, 100, tmp_path))
     output.write(pa.RecordBatch.from_pydict({"offset": [0], "timestamp": [0]}))
     assert given.sent == [bytes(range(100)), bytes(range(100, 200))]
     assert output.held == 50
     # It can not as long as anybody has a view of it.
     large.clear()
-    assert output.buffer.take() == bytes(range(200, 250))
+    assert output.parts.buffer.take() == bytes(range(200, 250))
 
 
 if __name__ == "__main__":

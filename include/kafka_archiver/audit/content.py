@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
 from kafka_archiver.audit.readers import READERS
-from kafka_archiver.audit.readers.base import Reader, Seen
+from kafka_archiver.audit.readers.base import Beside, Fetch, Reader, Seen
 from kafka_archiver.checksum import spelt
 from kafka_archiver.errors import ArchiverError
 from kafka_archiver.intervals import hour_of
@@ -15,8 +15,6 @@ from kafka_archiver.manifest import ObjectEntry
 from kafka_archiver.plan import Plan, Settings
 from kafka_archiver.ranges import Range, TopicPartition
 
-# Reads bytes of an object from the store: (start, length).
-Fetch = Callable[[int, int], bytes]
 PIECE = 8 << 20
 # Characters of a library's error message to keep: some messages quote all damaged bytes.
 _LONGEST = 300
@@ -33,7 +31,12 @@ def settings_of(plan: Plan, entry: ObjectEntry) -> Settings:
 def is_readable(settings: Settings) -> bool:
     """Whether the audit can read the records of objects with these settings, not only their bytes."""
     reader = READERS.get(settings.format, Reader())
-    return (reader.values if settings.content == "value" else reader.records) is not None
+    return (reader.records if _has_offsets(settings) else reader.values) is not None
+
+
+def _has_offsets(settings: Settings) -> bool:
+    """Whether the objects have the offsets of their records."""
+    return settings.content != "value" or "offset" in settings.metadata
 
 
 class Pieces(io.RawIOBase):
@@ -86,24 +89,29 @@ class Pieces(io.RawIOBase):
         return spelt(self._crc)
 
 
-def read_through(entry: ObjectEntry, plan: Plan, fetch: Fetch) -> list[str]:
+def read_through(entry: ObjectEntry, plan: Plan, fetch: Fetch, beside: Beside | None = None) -> list[str]:
     """The faults of an object whose size is right. Reads it once, completely.
 
     If the object is not readable, only its checksum is compared.
 
+    :param beside: for a sidecar, its object; None: do not compare them.
     :raises ArchiverError: `fetch` raised it: the store failed. Any other error is a fault of the object.
     """
     failures: list[ArchiverError] = []
 
-    def asked(start: int, length: int) -> bytes:
-        try:
-            return fetch(start, length)
-        except ArchiverError as failure:
-            failures.append(failure)
-            raise
+    def noting(fetch: Fetch) -> Fetch:
+        def asked(start: int, length: int) -> bytes:
+            try:
+                return fetch(start, length)
+            except ArchiverError as failure:
+                failures.append(failure)
+                raise
 
-    pieces = Pieces(entry.bytes, asked)
-    found = _or_damage(lambda: list(_check(entry, plan, io.BufferedReader(pieces, 1 << 20))))
+        return asked
+
+    pieces = Pieces(entry.bytes, noting(fetch))
+    other = beside and Beside(beside.entry, noting(beside.fetch))
+    found = _or_damage(lambda: list(_check(entry, plan, io.BufferedReader(pieces, 1 << 20), other)))
     wrong = _or_damage(lambda: _other_checksum(pieces, entry))
     # A reader may have turned the store's error into another one.
     if failures:
@@ -127,13 +135,16 @@ def _other_checksum(pieces: Pieces, entry: ObjectEntry) -> list[str]:
     return [] if checksum == entry.checksum else [f"its bytes have the checksum {checksum}"]
 
 
-def _check(entry: ObjectEntry, plan: Plan, file: BinaryIO) -> Iterator[str]:
+def _check(entry: ObjectEntry, plan: Plan, file: BinaryIO, beside: Beside | None) -> Iterator[str]:
     settings = settings_of(plan, entry)
     reader = READERS.get(settings.format, Reader())
-    if settings.content == "value" and reader.values:
-        if (rows := reader.values(file, settings)) != entry.rows:
+    if entry.sidecar_of is not None:
+        if beside and reader.sidecar:
+            yield from reader.sidecar(file, settings, beside)
+    elif not _has_offsets(settings) and reader.values:
+        if (rows := reader.values(file, settings)) not in (None, entry.rows):
             yield f"it has {rows} rows"
-    elif settings.content == "record" and reader.records:
+    elif _has_offsets(settings) and reader.records:
         chunk = plan.chunk_of(TopicPartition(entry.topic, entry.partition), entry.chunk_start)
         yield from check_records(entry, chunk.range if chunk else Range(0, 0), reader.records(file, settings))
 
@@ -142,6 +153,7 @@ def check_records(entry: ObjectEntry, chunk: Range, found: Iterator[Seen]) -> It
     """The faults of an object's records: each kind once, with the first offset.
 
     :param chunk: the offsets of the object's chunk.
+    :param found: what they do not have is not checked.
     """
     faults: dict[str, str] = {}
     first = last = low = high = None
@@ -156,14 +168,15 @@ def check_records(entry: ObjectEntry, chunk: Range, found: Iterator[Seen]) -> It
             faults.setdefault("order", f"{place} follows {last}")
         if record.offset not in chunk:
             faults.setdefault("chunk", f"{place} is outside its chunk {chunk}")
-        if (record.topic, record.partition) != (entry.topic, entry.partition):
+        if record.topic not in (None, entry.topic) or record.partition not in (None, entry.partition):
             faults.setdefault("partition", f"{place} is of {record.topic}[{record.partition}]")
-        if hour_of(record.timestamp) not in hours:
-            faults.setdefault("hour", f"{place} has the timestamp {record.timestamp}, which is of another hour")
         first = record.offset if first is None else first
         last = record.offset
-        low = record.timestamp if low is None else min(low, record.timestamp)
-        high = record.timestamp if high is None else max(high, record.timestamp)
+        if (time := record.timestamp) is not None:
+            if hour_of(time) not in hours:
+                faults.setdefault("hour", f"{place} has the timestamp {time}, which is of another hour")
+            low = time if low is None else min(low, time)
+            high = time if high is None else max(high, time)
     yield from faults.values()
     if entry.records is not None and rows - repeated != entry.records:
         yield f"its rows are of {rows - repeated} records"
@@ -174,5 +187,6 @@ def check_records(entry: ObjectEntry, chunk: Range, found: Iterator[Seen]) -> It
         expected,
         strict=True,
     ):
-        if is_ != should:
+        # With rows only a timestamp can be None: the object has none.
+        if is_ != should and not (rows and is_ is None):
             yield f"it has {is_} {what}"

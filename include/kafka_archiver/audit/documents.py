@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kafka_archiver.advice import repair
+from kafka_archiver.audit.objects import may_have_written
 from kafka_archiver.audit.report import Finding, error
 from kafka_archiver.keys import (
     audit_document,
@@ -12,9 +13,11 @@ from kafka_archiver.keys import (
     progress_document,
     run_document,
     run_prefix,
+    schema_document,
     split_hour_document,
     split_line_document,
     split_run_document,
+    split_schema_document,
 )
 from kafka_archiver.manifest import Commit, Intent, Manifest, Settled, discrepancies
 from kafka_archiver.plan import Plan
@@ -47,8 +50,8 @@ class Run:
 
     @property
     def visible(self) -> set[str]:
-        """The keys of the objects that its attempts say they may have made visible; a repair's are another run's."""
-        written = self.manifest.stored if self.manifest and self.plan.origin != "repair" else ()
+        """The keys of the objects that its attempts say they may have made visible, without kept ones."""
+        written = self.manifest.stored if self.manifest and not self.plan.keeps else ()
         return {*(self.intent.keys if self.intent else ()), *(o.key for o in written)}
 
 
@@ -94,7 +97,7 @@ def check_documents(archive: str, run: Run, unreadable: set[str]) -> Iterator[Fi
         yield from _account(archive, run.plan, run.manifest)
     # The intent of a repair names no objects: other runs wrote them.
     if run.intent and run.manifest and run.committed and run.plan.origin != "repair":
-        yield from _intent(archive, run.intent, run.manifest)
+        yield from _intent(archive, run.intent, run.plan, run.manifest)
 
 
 def _account(archive: str, plan: Plan, manifest: Manifest) -> Iterator[Finding]:
@@ -103,9 +106,10 @@ def _account(archive: str, plan: Plan, manifest: Manifest) -> Iterator[Finding]:
         yield error("account-wrong", key, sentence, "an account of every offset of the plan, once", RESTORE)
 
 
-def _intent(archive: str, intent: Intent, manifest: Manifest) -> Iterator[Finding]:
-    """Check that the intent of a final run names all its objects; else its next replay would stop."""
-    lacking = sorted({o.key for o in manifest.stored} - set(intent.keys))
+def _intent(archive: str, intent: Intent, plan: Plan, manifest: Manifest) -> Iterator[Finding]:
+    """Check that the intent of a final run names all objects that it wrote; else its next replay would stop."""
+    wrote = {o.key for o in manifest.stored if not plan.keeps or may_have_written(plan, o.key)}
+    lacking = sorted(wrote - set(intent.keys))
     if not intent.closed and lacking and manifest.chunks:
         key = run_document(archive, manifest.run, "intent")
         found = f"an intent that does not name {len(lacking)} objects, {lacking[0]} among them"
@@ -119,6 +123,18 @@ def _changed(archive: str, run: str, name: str, found: str, expected: str, by: s
         f"SHA-256 {found}",
         f"{expected}, as {by} says",
         f"{repair(archive)} restores it if the other documents have its content. Else: {RESTORE}",
+        run,
+    )
+
+
+def schema_missing(archive: str, fingerprint: str, run: str) -> Finding:
+    """The finding for a schema that is gone. `run`: the first run that names it."""
+    return error(
+        "schema-missing",
+        schema_document(archive, fingerprint),
+        "nothing",
+        "a schema that the run's plan names",
+        f"{repair(archive)} restores it from the registry; the next run of its topic writes it again. Else: {RESTORE}",
         run,
     )
 
@@ -156,6 +172,7 @@ def is_known(archive: str, key: str) -> bool:
         (place and place[1] in RUN_DOCUMENTS)
         or split_hour_document(archive, key)
         or split_line_document(archive, key) is not None
+        or split_schema_document(archive, key)
         or key in (progress_document(archive), audit_document(archive))
         # Test objects of `airflow archive doctor`, running or killed.
         or key.startswith(probe_prefix(archive))

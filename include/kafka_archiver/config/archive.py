@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from kafka_archiver.config.policies import Policies
 from kafka_archiver.config.section import Section
@@ -14,7 +14,7 @@ from kafka_archiver.config.times import Schedule, Timestamp, Timezone
 from kafka_archiver.config.unknown import unknown
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.explain import explain
-from kafka_archiver.plan import Settings
+from kafka_archiver.plan import Evolution, Header, Settings
 from kafka_archiver.properties import ConnectionId
 
 
@@ -38,9 +38,33 @@ class Archive(Section):
     source: Source
     timestamp: Timestamp = Timestamp()
     store: StoreSection
+    schema_evolution: Evolution = "NONE"
     policies: Policies = Policies()
     alerts: Alerts = Alerts()
     spark: Spark = Spark()
+
+    @model_validator(mode="after")
+    def _stores_what_it_decodes(self) -> Self:
+        content, metadata = self.store.content, self.store.metadata
+        if content == "value" and self.source.key.decode != "bytes" and "key" not in metadata:
+            raise ValueError(
+                "`store.content: record` or both, or the key in `store.metadata`, for `source.key.decode`: the objects "
+                "have no keys"
+            )
+        columns = self.source.value.decode == "string" or self.source.value.has_schema()
+        if content == "value" and self.source.headers and not columns:
+            raise ValueError(
+                "`store.content: record` or both, or a value that is decoded to columns, for `source.headers`: the "
+                "objects have no columns"
+            )
+        for column, decoding in self.source.decoded.items():
+            one = self.schema_evolution != "NONE" or decoding.given
+            if content != "record" and one and len(decoding.subjects) > 1:
+                raise ValueError(
+                    f"`schema_evolution: NONE` without a schema in the YAML, `store.content: record`, or only one of "
+                    f"`source.{column}.subjects`: `{content}` stores the columns of one schema"
+                )
+        return self
 
     def choosing(self, policies: Mapping[str, Any]) -> Self:
         """The archive with the policies of one DAG run.
@@ -60,6 +84,11 @@ class Archive(Section):
         return self.source.group or f"archiver-{self.archive}"
 
     @property
+    def has_columns(self) -> bool:
+        """Whether keys or values are decoded to columns."""
+        return self.settings.has_columns or bool(self.source.with_schemas)
+
+    @property
     def settings(self) -> Settings:
         """The settings that a plan freezes, before `formats.resolve` checks and completes them."""
         # Keys of the section `store` that are also settings.
@@ -68,6 +97,10 @@ class Archive(Section):
             **{"codec": "", **store},
             isolation=self.source.isolation,
             value_decode=self.source.value.decode,
+            key_decode=self.source.key.decode,
+            headers=tuple(Header(name=name, decode=found.decode) for name, found in self.source.headers.items()),
+            schema_id_headers=tuple(c for c, found in self.source.decoded.items() if found.schema_id == "header"),
+            schema_evolution=self.schema_evolution,
             null_value=self.policies.null_value,
             max_value_bytes=self.source.max_value_bytes,
         )

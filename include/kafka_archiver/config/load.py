@@ -40,7 +40,7 @@ _OF_YAML = re.compile(r"<[a-z ]+>|[][{},:?-]")
 def parse_archive(text: str, file: str) -> Archive:
     """An archive from YAML text.
 
-    :param file: the name of the text in messages.
+    :param file: the name of the text in messages; schemas in files are beside it.
     :raises ConfigError: the text is not YAML, or not an archive.
     """
     try:
@@ -53,7 +53,7 @@ def parse_archive(text: str, file: str) -> Archive:
         found = kind_of(content)
         raise ConfigError(f"{file}: expected a mapping with the keys archive, source and store; found {found}")
     try:
-        return Archive.model_validate(without_the_only_choices(content))
+        return Archive.model_validate(without_the_only_choices(content), context={"folder": Path(file).parent})
     except ValidationError as error:
         raise ConfigError("\n".join(f"{file}: {line}" for line in dict.fromkeys(explain(error, unknown)))) from None
 

@@ -5,16 +5,11 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from kafka_archiver.config.decoding import KINDS, Decoding, Given, HeaderDecoding
 from kafka_archiver.config.section import Section
 from kafka_archiver.documents import UtcTime
-from kafka_archiver.plan import Decode, Isolation
+from kafka_archiver.plan import Isolation
 from kafka_archiver.properties import ConnectionOrProperties, without_credentials
-
-
-class ValueDecode(Section):
-    """How the bytes of a value are read; `json` makes a value that is not one JSON document a bad record."""
-
-    decode: Decode = "bytes"
 
 
 class Source(Section):
@@ -31,7 +26,9 @@ class Source(Section):
     settle: Annotated[float, Field(ge=0, le=3600)] = 30
     max_records_per_run: Annotated[int, Field(gt=0)] = 50_000_000
     max_value_bytes: Annotated[int, Field(gt=0)] | None = None
-    value: ValueDecode = ValueDecode()
+    key: Decoding = Decoding()
+    value: Decoding = Decoding()
+    headers: dict[str, HeaderDecoding] = Field(default={})
     registry: Annotated[
         ConnectionOrProperties | None, BeforeValidator(without_credentials("url", "https://registry:8081"))
     ] = None
@@ -40,6 +37,33 @@ class Source(Section):
     def wanted(self) -> tuple[str, ...] | re.Pattern[str]:
         """The topics' names, or the pattern that whole names have to match."""
         return re.compile(self.pattern) if self.pattern is not None else self.topics or ()
+
+    @property
+    def decoded(self) -> dict[Literal["key", "value"], Decoding]:
+        """How keys and values are decoded."""
+        return {"key": self.key, "value": self.value}
+
+    @property
+    def with_schemas(self) -> dict[str, Given]:
+        """What is decoded with schemas: the key, the value and `headers.<name>`."""
+        every: dict[str, Given] = {"key": self.key, "value": self.value}
+        every |= {f"headers.{name}": decoding for name, decoding in self.headers.items()}
+        return {column: found for column, found in every.items() if found.has_schema()}
+
+    @model_validator(mode="after")
+    def _schemas_are_somewhere(self) -> Self:
+        for column, decoding in self.decoded.items():
+            if decoding.decode in KINDS and self.registry is None:
+                if decoding.given is None:
+                    raise ValueError(
+                        f"`registry`, or `{column}.schema` (a file beside the YAML), for `{column}.decode: "
+                        f"{decoding.decode}`"
+                    )
+                if decoding.subjects:
+                    raise ValueError(f"`registry` for `{column}.subjects`")
+                if decoding.schema_id == "header":
+                    raise ValueError(f"`registry` for `{column}.schema_id: header`")
+        return self
 
     @model_validator(mode="after")
     def _one_way_to_name_topics(self) -> Self:

@@ -5,17 +5,16 @@ from typing import Any
 
 # They get an error of their own, which is clearer than "not a key".
 PLANNED = {
-    "transform", "schema_evolution", "alerts.max_age", "alerts.max_lag_records",
+    "transform", "alerts.max_age", "alerts.max_lag_records",
 }  # fmt: skip
 # Keys with only one choice in this version. The YAML may give that choice.
-ONLY: dict[str, Any] = {"source.key": {"decode": "bytes"}, "timestamp.from": "record", "store.encryption": "none"}
+ONLY: dict[str, Any] = {"timestamp.from": "record", "store.encryption": "none"}
 
 
 def unknown(where: str) -> str:
     """The error for a key that no section has."""
     if where in ONLY:
-        only = str(ONLY[where]).replace("'", "")
-        return f"`{where}` can only be {only} in this version of the design; leave it out"
+        return f"`{where}` can only be {ONLY[where]} in this version of the design; leave it out"
     if where in PLANNED:
         return f"`{where}` is part of the design but not of this version; remove it"
     return f"`{where}` is not a key of an archive; see docs/OPERATING.md for all keys"

@@ -1,6 +1,6 @@
 """The interface of a decoder: bytes in, one typed column out."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol
 
 import pyarrow as pa
@@ -22,13 +22,20 @@ class Decoder(Protocol):
 
     A row's result depends on that row's bytes alone: each attempt cuts the batches differently.
 
-    Fields carry what Arrow cannot say in their metadata, for the encoders: `doc` (documentation), `avro.name` (the full
-    name of a record, an enum or a fixed) and `avro.symbols` (a JSON list of an enum's symbols).
+    Fields carry what Arrow cannot say in their metadata, for the encoders: `fields.field` has the keys.
     """
 
     @property
     def field(self) -> pa.Field:
         """Name, type and metadata of the result. A struct type: its fields become columns. It is always nullable."""
 
-    def decode(self, data: pa.Array) -> Decoded:
-        """Decode binary or large_binary bytes."""
+    def decode(self, data: pa.Array, ids: pa.Array | None = None) -> Decoded:
+        """Decode binary or large_binary bytes.
+
+        :param ids: the id of each row's schema (integers), where it came beside the bytes, in a header: these bytes
+            have no frame. Null: the bytes have the frame themselves.
+        """
+
+
+# What decodes the bytes of one writer's schema, without frames and without nulls.
+Read = Callable[[pa.Array], Decoded]

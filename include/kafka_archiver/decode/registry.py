@@ -1,49 +1,50 @@
-"""Asks a schema registry with Confluent's API for its configuration and its schemas.
+"""A schema registry with Confluent's API: its configuration, and its schemas with all that they import."""
 
-Only this module imports the HTTP client.
-"""
-
-import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import quote
 
-import httpx
+from pydantic import BaseModel, Field
 
-from kafka_archiver.errors import ArchiverError, ConfigError, PermanentError, TransientError
+from kafka_archiver.decode.asking import TIMEOUT_SECONDS, Server
+from kafka_archiver.errors import PermanentError
+from kafka_archiver.schemas import Kind, Reference, Schema, Version
 
-TIMEOUT_SECONDS = 10.0
-# Confluent's frame before the encoded data: byte 0, then the schema's id in four bytes.
-_MAGIC, _FRAME = b"\0", 5
-_PROPERTIES = (
-    "url", "basic.auth.user.info", "ssl.ca.location", "ssl.certificate.location", "ssl.key.location",
-    "ssl.key.password",
-)  # fmt: skip
-_NO_SCHEMA = 40403
+_NO_SUBJECT, _NO_VERSION, _NO_SCHEMA = 40401, 40402, 40403
+# How deep schemas may import each other: far above what a producer could use.
+_DEEPEST = 30
 
 
-class Schema(NamedTuple):
-    """A schema of the registry. `kind`: AVRO, JSON or PROTOBUF."""
-
-    kind: str
-    text: str
+class _Level(BaseModel):
+    compatibilityLevel: str  # noqa: N815 - the registry's name
 
 
-def schema_id(data: bytes) -> int | None:
-    """The schema id of framed bytes; None if the bytes do not look framed."""
-    return int.from_bytes(data[1:_FRAME]) if data[:1] == _MAGIC and len(data) >= _FRAME else None
+class _Import(BaseModel):
+    name: str
+    subject: str
+    version: int
 
 
-@dataclass(frozen=True, slots=True)
+class _Text(BaseModel):
+    """Confluent's registry leaves out the type of Avro schemas, and references if there are none."""
+
+    text: str = Field(alias="schema")
+    kind: Kind = Field("AVRO", alias="schemaType")
+    references: list[_Import] | None = None
+
+
+class _Version(_Text):
+    id: int
+    # Of Confluent's registry, since 8.0.
+    guid: str | None = None
+
+
 class Registry:
-    """One schema registry. Every request has a timeout.
+    """One schema registry. Every request has a timeout."""
 
-    :param url: the base URL of its API, without credentials.
-    """
-
-    url: str
-    _client: httpx.Client
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        # The imported versions that were read. A version never changes.
+        self._imported: dict[tuple[str, int], Schema] = {}
 
     @classmethod
     def of(cls, properties: Mapping[str, str], timeout: float = TIMEOUT_SECONDS) -> "Registry":
@@ -51,15 +52,12 @@ class Registry:
 
         :raises ConfigError: a property is missing, wrong or unknown.
         """
-        if unknown := sorted(set(properties) - set(_PROPERTIES)):
-            raise ConfigError(f"source.registry: expected {', '.join(_PROPERTIES)}; found {', '.join(unknown)}")
-        url = properties.get("url", "").rstrip("/")
-        _require_plain(url)
-        user, colon, password = properties.get("basic.auth.user.info", "").partition(":")
-        if user and not colon:
-            raise ConfigError("source.registry: `basic.auth.user.info` has no colon; expected user:password")
-        auth = httpx.BasicAuth(user, password) if colon else None
-        return cls(url, httpx.Client(auth=auth, timeout=timeout, verify=_trust(properties)))
+        return cls(Server.of(properties, timeout))
+
+    @property
+    def url(self) -> str:
+        """The base URL of its API, without credentials."""
+        return self._server.url
 
     def compatibility(self) -> str:
         """The registry's compatibility level for new versions of schemas: NONE, BACKWARD, FULL, …
@@ -67,106 +65,61 @@ class Registry:
         :raises TransientError: the registry does not answer, or is not available now.
         :raises PermanentError: the registry refuses the credentials, or the server is no schema registry.
         """
-        _, answer = self._get("config")
-        return str(self._field(answer, "compatibilityLevel"))
+        found = self._server.get("config", _Level)
+        assert found, "no code for a missing resource was given"
+        return found.compatibilityLevel
 
     def schema(self, number: int) -> Schema | None:
-        """The schema with this id; None if it does not exist. Raises like `compatibility`."""
-        found, answer = self._get(f"schemas/ids/{number}", missing=_NO_SCHEMA)
-        return Schema(answer.get("schemaType", "AVRO"), self._field(answer, "schema")) if found else None
+        """The schema with this id, also of a softly deleted version; None if it does not exist.
 
-    def _get(self, path: str, missing: int | None = None) -> tuple[bool, dict[str, Any]]:
-        """Whether the resource exists, and the answer.
-
-        :param missing: the registry's error code for a missing resource.
+        Raises like `compatibility`; also a PermanentError if the registry lacks a schema that this one imports.
         """
-        try:
-            response = self._client.get(f"{self.url}/{path}", headers={"Accept": "application/json"})
-        except httpx.TransportError as error:
-            raise self._unanswered(error) from error
-        except (httpx.InvalidURL, UnicodeError) as error:
-            raise ConfigError(f"source.registry: {self.url} is not a valid URL: {error}") from error
-        try:
-            answer = response.json()
-        except ValueError:
-            answer = None
-        if response.is_success and isinstance(answer, dict):
-            return True, answer
-        if missing and response.status_code == 404 and isinstance(answer, dict) and answer.get("error_code") == missing:
-            return False, answer
-        raise self._refused(response.status_code)
+        found = self._server.get(f"schemas/ids/{number}", _Text, _NO_SCHEMA)
+        return self._complete(found, f"schema {number}") if found else None
 
-    def _field(self, answer: Mapping[str, Any], name: str) -> Any:
-        if name not in answer:
-            raise self._strange(f"its answer has no `{name}`")
-        return answer[name]
+    def versions(self, subject: str) -> list[Version]:
+        """The versions of a subject, oldest first, with those that were softly deleted; none if it does not exist.
 
-    def _refused(self, status: int) -> ArchiverError:
-        if status in (401, 403):
-            return PermanentError(
-                f"the schema registry at {self.url} refused the credentials (HTTP {status}); correct login and "
-                "password of the connection, or `basic.auth.user.info`, in source.registry"
-                if self._client.auth
-                else f"the schema registry at {self.url} needs credentials (HTTP {status}); set login and password of "
-                "the connection, or `basic.auth.user.info`, in source.registry"
+        Raises like `schema`.
+        """
+        path = f"subjects/{quote(subject, safe='')}/versions"
+        every = self._server.get(f"{path}?deleted=true", list[int], _NO_SUBJECT) or []
+        alive = (self._server.get(path, list[int], _NO_SUBJECT) or []) if every else []
+        found = ((number, self._version(subject, number)) for number in sorted(every))
+        # Apicurio lists the versions of a deleted subject, but does not have them.
+        return [
+            Version(
+                subject, n, one.id, self._complete(one, f"version {n} of subject {subject}"), n not in alive, one.guid
             )
-        if status == 429 or status >= 500:
-            return TransientError(f"the schema registry at {self.url} is not available at the moment (HTTP {status})")
-        return self._strange(f"HTTP {status}")
+            for n, one in found
+            if one
+        ]
 
-    def _strange(self, found: str) -> PermanentError:
-        return PermanentError(
-            f"the server at {self.url} is no schema registry ({found}); expected the base URL of Confluent's API, for "
-            "example https://registry:8081 or https://apicurio/apis/ccompat/v7"
-        )
+    def _version(self, subject: str, number: int) -> _Version | None:
+        path = f"subjects/{quote(subject, safe='')}/versions/{number}?deleted=true"
+        return self._server.get(path, _Version, _NO_SUBJECT, _NO_VERSION)
 
-    def _unanswered(self, error: httpx.TransportError) -> ArchiverError:
-        if tls := _tls_error(error):
-            return PermanentError(
-                f"TLS with the schema registry at {self.url} failed ({tls.reason or tls}); set its certificate "
-                "authority in `ssl.ca.location`, or correct the URL in source.registry"
-            )
-        if isinstance(error, httpx.RemoteProtocolError | httpx.UnsupportedProtocol):
-            return self._strange("the answer is not HTTP, or it is HTTPS and the URL has http")
-        late = f" within {self._client.timeout.read:.0f} s" if isinstance(error, httpx.TimeoutException) else ""
-        return TransientError(
-            f"no answer from the schema registry at {self.url}{late}; check that it runs and that this machine "
-            f"reaches it ({type(error).__name__}: {error})"
-        )
+    def _complete(self, found: _Text, name: str, above: tuple[tuple[str, int], ...] = ()) -> Schema:
+        """The schema with everything that it imports.
 
+        :param above: the versions that import it, the outermost first.
+        """
+        if len(above) > _DEEPEST:
+            raise PermanentError(f"{name} of the schema registry at {self.url} is imported more than {_DEEPEST} deep")
+        references = [Reference(name=r.name, imported=self._import(r, name, above)) for r in found.references or ()]
+        return Schema(kind=found.kind, text=found.text, references=tuple(references))
 
-def _require_plain(url: str) -> None:
-    try:
-        parts = urlsplit(url)
-        right = parts.scheme in ("http", "https") and parts.hostname and not parts.query and parts.port != 0
-    except ValueError:
-        right = False
-    # The messages do not show the URL: it may have a password.
-    if not right or "," in url:
-        raise ConfigError("source.registry: `url` is missing or not valid; expected one like https://registry:8081")
-    if "@" in parts.netloc:
-        raise ConfigError("source.registry: the `url` has credentials; put them in `basic.auth.user.info`")
-
-
-def _trust(properties: Mapping[str, str]) -> ssl.SSLContext | bool:
-    authority, certificate = properties.get("ssl.ca.location"), properties.get("ssl.certificate.location")
-    if not authority and not certificate:
-        return True
-    try:
-        context = ssl.create_default_context(cafile=authority)
-        if certificate:
-            key, password = properties.get("ssl.key.location"), properties.get("ssl.key.password", "")
-            # With a password argument, ssl never prompts for it on a terminal.
-            context.load_cert_chain(certificate, key, password)
-    except OSError as error:
-        raise ConfigError(
-            "source.registry: `ssl.ca.location`, `ssl.certificate.location` or `ssl.key.location` cannot be read as "
-            f"PEM: {error}"
-        ) from error
-    return context
-
-
-def _tls_error(error: BaseException | None) -> ssl.SSLError | None:
-    while error is not None and not isinstance(error, ssl.SSLError):
-        error = error.__cause__ or error.__context__
-    return error
+    def _import(self, reference: _Import, by: str, above: tuple[tuple[str, int], ...]) -> Schema:
+        place = reference.subject, reference.version
+        name = f"version {reference.version} of subject {reference.subject}"
+        if place in above:
+            raise PermanentError(f"{name} of the schema registry at {self.url} imports itself, by way of {by}")
+        if place not in self._imported:
+            found = self._version(*place)
+            if found is None:
+                raise PermanentError(
+                    f"{by} of the schema registry at {self.url} imports {reference.name} from {name}, which the "
+                    "registry does not have; register it again"
+                )
+            self._imported[place] = self._complete(found, name, (*above, place))
+        return self._imported[place]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -33,7 +33,7 @@ RECORD = pa.schema(
 UNREAD = pa.field("unread", pa.struct([pa.field("column", pa.string()), pa.field("reason", pa.string())]))
 # The columns that an encoder of `content: value` needs.
 VALUE = pa.schema([RECORD.field("offset"), RECORD.field("timestamp"), RECORD.field("value")])
-# The schema of each content.
+# The schema of each content, if nothing is decoded. `shared.columns.schema_of` has those of decoded records.
 SCHEMAS: Mapping[Content, pa.Schema] = {"value": VALUE, "record": RECORD}
 # Columns with one value per object: the target has them, batches do not.
 PLACE = ("topic", "partition")
@@ -41,13 +41,19 @@ PLACE = ("topic", "partition")
 COLUMNS = [name for name in RECORD.names if name not in PLACE]
 
 
+def is_typed(schema: pa.Schema) -> bool:
+    """Whether the columns are those of decoded records."""
+    return not (schema.equals(VALUE) or schema.equals(RECORD))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
     """The object that an encoder writes: everything besides the records that may influence its bytes.
 
     `settings`: the plan's settings; `settings.options` are complete.
-    `schema`: the object's columns in their order, `RECORD` or typed ones. The first batch cannot define it: an object
-    may have no records, and batches may have variants of its types (for example large_binary).
+    `schema`: the object's columns in their order: `VALUE`, `RECORD`, or what `shared.columns.schema_of` gives. The
+    first batch cannot define it: an object may have no records, and batches may have variants of its types (for example
+    large_binary).
     """
 
     topic: str
@@ -99,6 +105,21 @@ class Encoder(Protocol):
         """Return the rest of the object. No `write` may follow."""
 
 
+@runtime_checkable
+class HasSidecar(Protocol):
+    """An encoder whose object has a sidecar: a second object beside it, without records of its own.
+
+    The writer uploads the sidecar with its object, and the manifest names both.
+    """
+
+    @property
+    def sidecar_extension(self) -> str:
+        """Appended to the object's key, for example `.index.json`."""
+
+    def sidecar(self) -> bytes:
+        """The sidecar's bytes, after `finish`. Like the object's bytes, they depend on the records alone."""
+
+
 class Format(Protocol):
     """One file format. Instances are stateless."""
 
@@ -108,7 +129,10 @@ class Format(Protocol):
 
     @property
     def extensions(self) -> Mapping[str, str]:
-        """The file extension of each codec, for example {"gzip": ".jsonl.gz"}."""
+        """The file extension of each codec, for example {"gzip": ".jsonl.gz"}.
+
+        If the format's options have `extension`, it stands before these: {"none": "", "gzip": ".gz"}.
+        """
 
     @property
     def default_codec(self) -> str:
@@ -116,7 +140,11 @@ class Format(Protocol):
 
     @property
     def contents(self) -> frozenset[Content]:
-        """The contents it can store."""
+        """The contents that it can store if nothing is decoded."""
+
+    @property
+    def typed(self) -> frozenset[Content]:
+        """The contents that it can store as columns, if the key or the value is decoded."""
 
     @property
     def options(self) -> type[Value]:
@@ -127,7 +155,8 @@ class Format(Protocol):
 
     @property
     def known(self) -> Mapping[str, str]:
-        """The MD5 of the objects that `known_bytes` encodes, by codec and content, for example "gzip-record".
+        """The MD5 of the objects that `known_bytes` encodes, by codec and content, for example "gzip-record", or
+        "gzip-both" for all contents that need decoded values.
 
         They belong to the current `ENCODING`. Empty: `known_bytes` does not check this format.
         """
@@ -143,7 +172,7 @@ class Format(Protocol):
         """A new encoder."""
 
     def read(self, source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
-        """Read the records: batches of the target's schema or, for `content: value`, of the column `value` alone.
+        """Read the records: batches of the target's schema or, of `VALUE`, of the column `value` alone.
 
         :param source: seekable, for formats that need it (Parquet).
         :raises IntegrityError: `source` is not a complete object of this format.

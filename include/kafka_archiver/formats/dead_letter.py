@@ -1,31 +1,46 @@
-"""Dead letters: rejected records as JSON lines, with everything that Kafka had and the reason.
+"""Dead letters: rejected records as JSON lines, with everything that Kafka had and the reason; and their reader.
 
 A line is that of `format: jsonl`, `content: record`, with `error` as an additional last key. The same reader reads it.
 """
 
 from collections.abc import Iterator
+from typing import BinaryIO
 
 import orjson
 import pyarrow as pa
 
-from kafka_archiver.formats.base import SCHEMAS, Buffer, Target
-from kafka_archiver.formats.jsonl.encoder import LineEncoder
-from kafka_archiver.formats.jsonl.records import record_lines
+from kafka_archiver.formats.base import RECORD, UNREAD, Target
+from kafka_archiver.formats.jsonl.objects import object_lines
+from kafka_archiver.formats.jsonl.reader import whole_lines
+from kafka_archiver.formats.jsonl.records import records_of
+from kafka_archiver.formats.shared.decompress import decompressed
+from kafka_archiver.formats.shared.stream import StreamEncoder
+from kafka_archiver.formats.unread import UNREADABLE, unread_column
 from kafka_archiver.plan import Settings
 
 SETTINGS = Settings(format="jsonl", codec="gzip", content="record")
 EXTENSION = ".jsonl.gz"
 # An additional column of the batches.
 ERROR = pa.field("error", pa.string(), nullable=False)
+_SCHEMA = pa.schema([*RECORD, ERROR])
 
 
-def encoder(topic: str, partition: int, key: str) -> LineEncoder:
+def encoder(topic: str, partition: int, key: str) -> StreamEncoder:
     """A new encoder, for batches with a column `error`."""
-    schema = SCHEMAS[SETTINGS.content]
-    return LineEncoder(Target(topic=topic, partition=partition, key=key, settings=SETTINGS, schema=schema), _lines)
+    target = Target(topic=topic, partition=partition, key=key, settings=SETTINGS, schema=_SCHEMA)
+    return StreamEncoder(target, object_lines)
 
 
-def _lines(batch: pa.RecordBatch, target: Target) -> Iterator[Buffer]:
-    errors = iter(batch.column("error").to_pylist())
-    for lines in record_lines(batch, target):
-        yield b"".join([b'%s,"error":%s}\n' % (line[:-2], orjson.dumps(next(errors))) for line in lines])
+def read(source: BinaryIO, key: str) -> Iterator[pa.RecordBatch]:
+    """The records of an object of dead letters: batches of `RECORD`, and `UNREAD` for what a letter lacks.
+
+    :param source: decides the size of a batch: a batch has the lines of one `read()`.
+    :raises IntegrityError: `source` is not a complete object of dead letters.
+    """
+    for lines in whole_lines(decompressed(SETTINGS.codec, source), key):
+        batch = records_of(lines)
+        marks: list[dict[str, str] | None] = [None] * batch.num_rows
+        if any(words.encode() in lines for words in UNREADABLE):
+            errors = (orjson.loads(line)["error"] for line in lines.split(b"\n")[:-1])
+            marks = [unread_column(error) for error in errors]
+        yield batch.append_column(UNREAD, pa.array(marks, UNREAD.type))

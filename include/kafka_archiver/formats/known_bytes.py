@@ -17,6 +17,7 @@ from kafka_archiver.errors import PermanentError
 from kafka_archiver.formats import dead_letter
 from kafka_archiver.formats.base import RECORD, SCHEMAS, Target
 from kafka_archiver.formats.registry import get_format, resolve
+from kafka_archiver.formats.shared.columns import VALUE_DECODED, schema_of, shaped
 from kafka_archiver.formats.vectors import binaries, vector
 from kafka_archiver.plan import Content, Settings
 
@@ -25,6 +26,8 @@ _RIGHT = {
     "zstandard": ("0.24.0", "0.25.0"),
     "isal": ("1.7.2", "1.8.0", "1.9.0", "1.9.1"),
     "pyarrow": ("22.0.0", "23.0.0", "24.0.0", "25.0.0", "26.0.1"),
+    "brotli": ("1.1.0", "1.2.0", "1.2.1"),
+    "cramjam": ("2.14.0",),
     "orjson": ("3.10.0", "3.11.0", "3.13.0"),
 }
 _ROWS = 2000
@@ -43,10 +46,10 @@ def require_known_bytes(settings: Settings, dead_letters: bool = False) -> None:
 @cache
 def _require(format_name: str, codec: str, content: Content) -> None:
     chosen = get_format(format_name)
-    known = chosen.known.get(f"{codec}-{content}")
+    known = chosen.known.get(f"{codec}-{content if content in chosen.contents else 'both'}")
     if known is None or known == hashlib.md5(_object(format_name, codec, content), usedforsecurity=False).hexdigest():
         return
-    found = {name: import_module(name).__version__ for name in chosen.makers[codec]}
+    found = {name: _version(name) for name in chosen.makers[codec]}
     strange = [
         f"found {name} {version}, expected one of {', '.join(_RIGHT[name])}"
         for name, version in found.items()
@@ -63,13 +66,40 @@ def _require(format_name: str, codec: str, content: Content) -> None:
     )
 
 
+def _version(library: str) -> str:
+    """Modules of the standard library have the version of Python."""
+    return getattr(import_module(library), "__version__", platform.python_version())
+
+
 def _object(format_name: str, codec: str, content: Content) -> bytes:
-    """An object of fixed records, enough for two slices of text."""
-    settings = resolve(Settings(format=format_name, codec=codec, content=content))
-    target = Target(topic="vectors", partition=1, key="vectors", settings=settings, schema=SCHEMAS[content])
+    """An object of fixed records, enough for two slices of text. A content that needs decoded values has typed ones."""
+    plain = content in get_format(format_name).contents
+    settings = resolve(Settings(format=format_name, codec=codec, content=content), decoded=not plain)
+    if plain:
+        schema, records = SCHEMAS[content], _records(content)
+    else:
+        value = _decoded(_records("record"))
+        schema = schema_of("value", value=value.schema.field(VALUE_DECODED))
+        records = shaped(value, schema)
+    target = Target(topic="vectors", partition=1, key="vectors", settings=settings, schema=schema)
     encoder = get_format(format_name).encoder(target)
-    pieces = [*encoder.write(_records(content)), *encoder.finish()]
+    pieces = [*encoder.write(records), *encoder.finish()]
     return b"".join(map(bytes, pieces))
+
+
+def _decoded(records: pa.RecordBatch) -> pa.RecordBatch:
+    """Columns of several types, as if the records' values were decoded."""
+    offsets, times = records.column("offset"), records.column("timestamp")
+    columns = {
+        "id": offsets,
+        "rate": offsets.cast(pa.float64()),
+        "price": offsets.cast(pa.decimal128(19, 0)),
+        "at": times.cast(pa.timestamp("ms", "UTC")),
+        "name": records.column("key").cast(pa.string()),
+        "items": records.column("headers"),
+    }
+    value = pa.StructArray.from_arrays(list(columns.values()), list(columns))
+    return pa.record_batch([value], [VALUE_DECODED])
 
 
 def _records(content: Content) -> pa.RecordBatch:

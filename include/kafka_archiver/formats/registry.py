@@ -18,8 +18,13 @@ from pydantic import JsonValue, ValidationError
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.explain import explain
 from kafka_archiver.formats.avro import Avro
+from kafka_archiver.formats.block_gzip import BlockGzip
+from kafka_archiver.formats.csv import Csv
 from kafka_archiver.formats.jsonl import JsonLines
+from kafka_archiver.formats.mak import Mak
 from kafka_archiver.formats.parquet import Parquet
+from kafka_archiver.formats.raw import Bytes
+from kafka_archiver.formats.text import Text
 from kafka_archiver.plan import Settings
 
 if TYPE_CHECKING:
@@ -27,7 +32,9 @@ if TYPE_CHECKING:
 
 GROUP = "kafka_archiver.formats"
 # Not entry points: an executor may have this package as a zip, without its metadata.
-_OWN: dict[str, Format] = {f.name: f for f in (JsonLines(), Avro(), Parquet())}
+_OWN: dict[str, Format] = {
+    f.name: f for f in (JsonLines(), Csv(), Text(), Bytes(), Avro(), Parquet(), BlockGzip(), Mak())
+}
 
 
 def names() -> tuple[str, ...]:
@@ -55,9 +62,10 @@ def get_format(name: str) -> Format:
     return loaded
 
 
-def resolve(settings: Settings) -> Settings:
+def resolve(settings: Settings, decoded: bool = False) -> Settings:
     """The settings as a plan freezes them: complete, with the format's defaults.
 
+    :param decoded: the key or the value is decoded to columns.
     :raises ConfigError: the format does not exist, or does not have the codec, the content or an option. The message
         lists the choices.
     """
@@ -65,9 +73,34 @@ def resolve(settings: Settings) -> Settings:
     codec = settings.codec or found.default_codec
     if codec not in found.extensions:
         raise ConfigError(f"store.codec: format {name} has {_one_of(found.extensions)}, found {codec!r}")
-    if settings.content not in found.contents:
-        raise ConfigError(f"store.content: format {name} has {_one_of(found.contents)}, found {settings.content!r}")
+    # Bytes that are stored as they are may be decoded too: that checks them.
+    contents = found.typed | (found.contents - {"value"}) if decoded else found.contents
+    if settings.content not in contents:
+        raise ConfigError(_no_content(found, settings.content, contents))
+    if settings.metadata and not (decoded and settings.content == "value"):
+        raise ConfigError(
+            "store.metadata: it adds columns to a decoded value; set `source.value.decode` and `store.content: value`, "
+            "or remove it: `store.content: record` has all of Kafka's columns"
+        )
     return settings.model_copy(update={"codec": codec, "options": _options(found, settings)})
+
+
+def extension_of(settings: Settings) -> str:
+    """The file extension of a plan's objects: the format's option `extension`, if it has one, then the codec's."""
+    return f"{settings.options.get('extension', '')}{get_format(settings.format).extensions[settings.codec]}"
+
+
+def _no_content(found: Format, content: str, contents: Iterable[str]) -> str:
+    if content in found.contents:
+        others = _one_of(other for other in names() if content in get_format(other).typed)
+        return (
+            f"store.format: {found.name} stores values as they are, found values that are decoded to columns; choose "
+            f"{others}, or `source.value.decode: bytes`, or json without a schema"
+        )
+    advice = (
+        "; to store columns, set `source.value.decode` (json needs `schema`, too)" if content in found.typed else ""
+    )
+    return f"store.content: format {found.name} has {_one_of(contents)}, found {content!r}{advice}"
 
 
 def _options(found: Format, settings: Settings) -> dict[str, JsonValue]:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from kafka_archiver.columns import Int64s
 from kafka_archiver.formats.base import RECORD, UNREAD, VALUE
+from kafka_archiver.formats.unread import HEADER_KEY
 from kafka_archiver.formats.vectors import binaries, int64s, vector
 
 # The stubs of confluent_kafka have no type for a consumed message.
@@ -84,7 +85,7 @@ def _why(time: int) -> dict[str, str]:
     other = "; `source.reader: spark` stores it, with U+FFFD for the invalid bytes" if first <= time <= last else ""
     return {
         "column": "headers",
-        "reason": f"a header has a key that is not UTF-8, which the native reader cannot read{other}",
+        "reason": f"{HEADER_KEY}{other}",
     }
 
 

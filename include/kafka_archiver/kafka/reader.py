@@ -61,7 +61,7 @@ def read_chunks(
         records arrive damaged.
     """
     complaints = Complaints(properties["bootstrap.servers"])
-    to_batch = record_batch if settings.content == "record" else value_batch
+    to_batch = record_batch if settings.whole_records else value_batch
     # A consumer per topic: librdkafka takes a second to notice an assignment to a new topic.
     for _, of_topic in groupby(chunks, key=lambda chunk: chunk.topic):
         some = list(of_topic)

@@ -1,24 +1,34 @@
-"""`source.value.decode: json`: every value is one JSON document."""
+"""`decode: json` without a schema: every key or value is one JSON document, whose bytes are kept."""
 
 import pyarrow as pa
 
 from kafka_archiver.formats.json_text import others
 from kafka_archiver.pipeline.base import Marks
 
-_NOT_JSON = (
-    "`source.value.decode` is json, but the value is not one JSON document; "
-    "set `decode: bytes`, or correct the producer"
-)
 
+class RequireJson:
+    """Rejects keys or values that are not one JSON document. Nulls pass.
 
-def require_json(batch: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:
-    """Reject values that are not one JSON document. Null values pass."""
-    values = batch.column("value")
-    wrong = others(values.to_pylist(), _is_utf8(values))
-    if wrong:
-        offsets = batch.column("offset")
-        marks.reject({offsets[row].as_py(): _NOT_JSON for row in wrong})
-    return batch
+    :param column: `key` or `value`.
+    """
+
+    def __init__(self, column: str) -> None:
+        self._column = column
+
+    def __call__(self, batch: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:
+        """Check every record."""
+        values = batch.column(self._column)
+        wrong = others(values.to_pylist(), _is_utf8(values))
+        if wrong:
+            offsets = batch.column("offset")
+            marks.reject(dict.fromkeys((offsets[row].as_py() for row in wrong), self._reason()))
+        return batch
+
+    def _reason(self) -> str:
+        return (
+            f"`source.{self._column}.decode` is json, but the {self._column} is not one JSON document; "
+            "set `decode: bytes`, or correct the producer"
+        )
 
 
 def _is_utf8(values: pa.Array) -> bool:

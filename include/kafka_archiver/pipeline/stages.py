@@ -1,22 +1,30 @@
 """The list of stages that a plan's settings need, in order."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import pyarrow as pa
 
-from kafka_archiver.formats.base import PLACE, SCHEMAS
+from kafka_archiver.formats.base import COLUMNS, is_typed
 from kafka_archiver.formats.registry import get_format
+from kafka_archiver.formats.shared.columns import needed
 from kafka_archiver.pipeline.base import Marks, Stage
-from kafka_archiver.pipeline.json_values import require_json
+from kafka_archiver.pipeline.decode import Decoding, columns_of, decode_stages
 from kafka_archiver.pipeline.null_values import skip_null_values
 from kafka_archiver.pipeline.too_large import TooLarge
 from kafka_archiver.pipeline.unread import Unread
 from kafka_archiver.plan import Settings
 
 
-def stages_of(settings: Settings) -> list[Stage]:
-    """The stages between the reader and the encoders."""
-    columns = [name for name in SCHEMAS[settings.content].names if name not in PLACE]
+def stages_of(settings: Settings, decoded: Sequence[Decoding] = ()) -> list[Stage]:
+    """The stages between the reader and the encoders.
+
+    :param decoded: how the topic's records are decoded.
+    """
+    schema = columns_of(settings, decoded)
+    kept = needed(schema)
+    # What is decoded is needed until then.
+    wanted = {"value": True, "key": settings.key_decode != "bytes", "headers": settings.needs_headers}
+    columns = [name for name in COLUMNS if name in kept or wanted.get(name)]
     found: list[Stage] = []
     if settings.null_value == "skip":
         found.append(skip_null_values)
@@ -24,9 +32,9 @@ def stages_of(settings: Settings) -> list[Stage]:
     found.append(Select(columns))
     if settings.max_value_bytes is not None:
         found.append(TooLarge(settings.max_value_bytes))
-    if settings.value_decode == "json":
-        found.append(require_json)
-    fitting = get_format(settings.format).stage(settings)
+    found += decode_stages(settings, decoded, kept)
+    found.append(Select(kept))
+    fitting = None if is_typed(schema) else get_format(settings.format).stage(settings)
     return [*found, fitting] if fitting else found
 
 

@@ -1,4 +1,4 @@
-"""The engine: writes the chunks of a plan in Spark tasks, with the native reader or Spark's Kafka source."""
+"""The engine: writes the chunks of a plan in Spark tasks. Three readers: native, Spark's Kafka source, dead letters."""
 
 import logging
 import os
@@ -10,16 +10,16 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from kafka_archiver.job import Reader
-from kafka_archiver.plan import BadRecord, Chunk, Plan
+from kafka_archiver.plan import Chunk, Plan
 from kafka_archiver.spark.failures import understand
 from kafka_archiver.spark.local_dirs import local_dirs
-from kafka_archiver.spark.native import write_natively
+from kafka_archiver.spark.native import write_letters, write_natively
 from kafka_archiver.spark.reading import describe, nothing_there, read_settings, whole_chunk
 from kafka_archiver.spark.sink import Collected, Outcome, Sink, failed, results, unpacked
 from kafka_archiver.spark.source import chunks_frame, range_read
 from kafka_archiver.store import open_store
 from kafka_archiver.writer.commit import abort
-from kafka_archiver.writer.result import ChunkResult, Limits
+from kafka_archiver.writer.result import ChunkResult, Limits, WriteJob
 
 log = logging.getLogger(__name__)
 SESSION = {
@@ -43,13 +43,14 @@ class SparkEngine:
     ) -> None:
         self._url, self._options, self._kafka, self._limits, self._reader = url, options, kafka, limits, reader
 
-    def write(self, plan: Plan, chunks: Sequence[Chunk], bad_record: BadRecord) -> list[ChunkResult]:
+    def write(self, plan: Plan, chunks: Sequence[Chunk], job: WriteJob) -> list[ChunkResult]:
         """Write the chunks' objects, which are invisible until their uploads are completed.
 
         :param chunks: the plan's chunks, without offsets that the log has lost.
         :raises ArchiverError: the job failed; all its uploads are aborted.
         """
-        context = session(plan.archive).sparkContext if self._reader == "spark" else spark_context(plan.archive)
+        by_frame = self._reader == "spark" and not plan.letters
+        context = session(plan.archive).sparkContext if by_frame else spark_context(plan.archive)
         done = count(1)
 
         def report(outcome: Outcome, seconds: float) -> None:
@@ -60,10 +61,12 @@ class SparkEngine:
                 context.cancelAllJobs()
 
         collected = context.accumulator([], Collected(report))
-        sink = Sink(plan, self._url, self._options, self._limits, bad_record, collected, tries(context))
+        sink = Sink(plan, self._url, self._options, self._limits, job, collected, tries(context))
         try:
-            if self._reader == "spark":
+            if by_frame:
                 outcomes = self._by_frame(plan, chunks, sink)
+            elif plan.letters:
+                outcomes = unpacked(write_letters(context, chunks, sink))
             else:
                 outcomes = unpacked(write_natively(context, chunks, self._kafka, sink))
             if failure := failed(outcomes):
@@ -76,7 +79,7 @@ class SparkEngine:
 
     def _by_frame(self, plan: Plan, chunks: Sequence[Chunk], sink: Sink) -> list[Outcome]:
         """Write the chunks with Spark's Kafka source."""
-        settings = read_settings(plan.settings, sink.bad_record)
+        settings = read_settings(plan.settings, sink.job.bad_record)
         frame = chunks_frame(session(plan.archive), chunks, settings, self._kafka)
         written = frame.mapInArrow(sink.write_frame, "task int, result binary")
         rows = written.collect()

@@ -1,8 +1,12 @@
-"""The native reader as a Spark job: a task has one large or several small chunks; records never cross the JVM."""
+"""The native reader, and that of dead letters, as a Spark job: a task has one large or several small chunks.
 
-from collections.abc import Iterable, Mapping, Sequence
+Records never cross the JVM.
+"""
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 
+import pyarrow as pa
 from pyspark import SparkContext
 
 from kafka_archiver.kafka.reader import read_chunks
@@ -11,6 +15,9 @@ from kafka_archiver.spark.reading import read_settings, whole_chunk
 from kafka_archiver.spark.sink import Sink, results, unpacked
 from kafka_archiver.store import open_store
 from kafka_archiver.writer.commit import abort
+from kafka_archiver.writer.letters import read_letters
+
+Reads = Generator[tuple[Chunk, Iterator[pa.RecordBatch]], None, None]
 
 # The fixed cost of a chunk, counted in offsets: the requests for its objects.
 CHUNK_COST = 2_000
@@ -28,14 +35,35 @@ def write_natively(
     :param chunks: without offsets that the log has lost.
     :param properties: librdkafka's client properties.
     """
-    settings = read_settings(sink.plan.settings, sink.bad_record)
+    settings, group = read_settings(sink.plan.settings, sink.job.bad_record), sink.plan.group
+    return write_in_tasks(context, chunks, lambda some: read_chunks(properties, group, some, settings), sink)
+
+
+def write_letters(context: SparkContext, chunks: Sequence[Chunk], sink: Sink) -> list[bytes]:
+    """Read the dead letters of the sink's plan from the store, and write them. Returns as `write_natively`.
+
+    :param chunks: those of the plan that have dead letters.
+    """
+
+    def read(some: Sequence[Chunk]) -> Reads:
+        store = open_store(sink.url, sink.options)
+        for chunk in some:
+            yield chunk, read_letters(store, chunk, sink.plan.letters_of(chunk))
+
+    return write_in_tasks(context, chunks, read, sink)
+
+
+def write_in_tasks(
+    context: SparkContext, chunks: Sequence[Chunk], read: Callable[[Sequence[Chunk]], Reads], sink: Sink
+) -> list[bytes]:
+    """Read and write chunks in Spark tasks. `read` gives each chunk with its records."""
 
     def write(task: Iterable[list[Chunk]]) -> list[bytes]:
         [some] = task
         written: list[bytes] = []
         try:
             sink.begin()
-            with closing(read_chunks(properties, sink.plan.group, some, settings)) as reads:
+            with closing(read(some)) as reads:
                 for chunk, records in reads:
                     whole = whole_chunk(sink.plan, chunk.name, chunk.start)
                     written.append(sink.write(whole, records))

@@ -20,8 +20,9 @@ from kafka_archiver.columns import column
 from kafka_archiver.errors import ArchiverError, Failure, IntegrityError, TransientError
 from kafka_archiver.formats.base import UNREAD
 from kafka_archiver.formats.known_bytes import require_known_bytes
+from kafka_archiver.formats.unread import OLD_TIME
 from kafka_archiver.kafka.messages import SPARK_TIMES
-from kafka_archiver.plan import BadRecord, Chunk, Plan
+from kafka_archiver.plan import Chunk, Plan
 from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.spark.reading import whole_chunk
 from kafka_archiver.store import open_store
@@ -91,7 +92,7 @@ class Sink:
     url: str
     options: Mapping[str, str]
     limits: Limits
-    bad_record: BadRecord
+    job: WriteJob
     collected: "Accumulator[list[bytes]]"
     tries: int
 
@@ -100,13 +101,12 @@ class Sink:
 
         :raises PermanentError: the libraries of this process would write other bytes.
         """
-        require_known_bytes(self.plan.settings, self.bad_record == "dead_letter")
+        require_known_bytes(self.plan.settings, self.job.bad_record == "dead_letter")
 
     def write(self, chunk: Chunk, batches: Iterable[pa.RecordBatch]) -> bytes:
         """Write one chunk. Returns the pickled ChunkResult, with the seconds it took."""
         started = time.monotonic()
-        job = WriteJob.of(self.plan, self.bad_record)
-        result = write_chunk(chunk, batches, job, open_store(self.url, self.options), self.limits)
+        result = write_chunk(chunk, batches, self.job, open_store(self.url, self.options), self.limits)
         return self._tell(result, time.monotonic() - started)
 
     def failure(self, error: BaseException) -> bytes | None:
@@ -182,6 +182,5 @@ def _why(batch: pa.RecordBatch, row: int) -> dict[str, str]:
     readable = not any("\ufffd" in header["key"] for header in headers or ())
     return {
         "column": "timestamp",
-        "reason": "its time is before 1901, which Spark's Kafka source does not give exactly"
-        + "; `source.reader: native` stores it as it is" * readable,
+        "reason": OLD_TIME + "; `source.reader: native` stores it as it is" * readable,
     }

@@ -26,8 +26,8 @@ def chunks_frame(
 ) -> DataFrame:
     """The records of the chunks, one Spark partition per chunk, with the columns that the writer needs.
 
-    Columns: `topic`, `partition`, `offset`, `timestamp` (ms), `value` and, for
-    `content: record`, `timestamp_type`, `key`, `headers`.
+    Columns: `topic`, `partition`, `offset`, `timestamp` (ms), `value` and, for whole
+    records, `timestamp_type`, `key`, `headers`.
 
     :param properties: librdkafka's client properties.
     """
@@ -38,9 +38,9 @@ def chunks_frame(
         col("offset"),
         # Milliseconds do not depend on the session's time zone; a Spark timestamp does.
         unix_millis("timestamp").alias("timestamp"),
-        *([col("timestampType").alias("timestamp_type"), col("key")] if settings.content == "record" else []),
+        *([col("timestampType").alias("timestamp_type"), col("key")] if settings.whole_records else []),
         col("value"),
-        *([col("headers")] if settings.content == "record" else []),
+        *([col("headers")] if settings.whole_records else []),
     ]
     return reduce(DataFrame.unionAll, frames).select(*columns)
 
@@ -97,6 +97,6 @@ def _read(spark: SparkSession, chunks: list[Chunk], settings: Settings, properti
         .option("kafka.max.poll.records", "5000")
         .option("kafka.max.partition.fetch.bytes", str(2 << 20))
         .option("groupIdPrefix", "kafka-archiver")
-        .option("includeHeaders", str(settings.content == "record").lower())
+        .option("includeHeaders", str(settings.whole_records).lower())
     )
     return reader.load()

@@ -12,6 +12,7 @@ from kafka_archiver.store import Store, open_store
 
 if TYPE_CHECKING:
     # Not at runtime: it loads Kafka's client, and Airflow parses modules that import this one all day.
+    from kafka_archiver.decode.registry import Registry
     from kafka_archiver.kafka.cluster import Cluster
 
 
@@ -22,22 +23,41 @@ def connect(properties: Mapping[str, str]) -> "Cluster":
     return Cluster(properties)
 
 
+def ask(properties: Mapping[str, str]) -> "Registry":
+    """The schema registry, without any request."""
+    from kafka_archiver.decode.registry import Registry
+
+    return Registry.of(properties)
+
+
 def _now() -> datetime:
     return datetime.now(UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """One archive with its brokers, its store and its ledger. `clock`: this machine's time, UTC."""
+    """One archive with its brokers, its store and its ledger.
+
+    `clock`: this machine's time, UTC. `registry` opens the schema registry, which only planning needs; None: the
+    archive names none.
+    """
 
     archive: Archive
     cluster: "Cluster"
     store: Store
     ledger: Ledger
     clock: Callable[[], datetime] = _now
+    registry: "Callable[[], Registry] | None" = None
 
     @classmethod
-    def open(cls, archive: Archive, endpoints: Endpoints) -> Self:
-        """The context of an archive, without any request to the brokers or the store."""
+    def open(
+        cls, archive: Archive, endpoints: Endpoints, registry: Callable[[], Mapping[str, str]] | None = None
+    ) -> Self:
+        """The context of an archive, without any request to the brokers or the store.
+
+        :param registry: gives the properties of the archive's registry, if it names one.
+        """
         store = open_store(archive.store.url, endpoints.store)
-        return cls(archive, connect(endpoints.kafka), store, Ledger(store, archive.archive))
+        asked = None if registry is None else lambda: ask(registry())
+        ledger = Ledger(store, archive.archive)
+        return cls(archive, connect(endpoints.kafka), store, ledger, registry=asked)

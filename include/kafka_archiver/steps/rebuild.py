@@ -8,17 +8,17 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from kafka_archiver.documents import isoformat
-from kafka_archiver.errors import ConfigError, PolicyError, TransientError
+from kafka_archiver.errors import ConfigError, PolicyError
 from kafka_archiver.formats import resolve
 from kafka_archiver.intervals import hour_of, to_ms
-from kafka_archiver.keys import run_name
 from kafka_archiver.plan import PartitionPlan, Plan, Settings
 from kafka_archiver.progress import Progress
 from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.steps.clocks import moment
 from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.line import Line, append, read_line, tidy
-from kafka_archiver.steps.plan.survey import TRIES
+from kafka_archiver.steps.line import Line, read_line
+from kafka_archiver.steps.plan.schemas import freeze
+from kafka_archiver.steps.revision import counting, new_revision, next_revision
 from kafka_archiver.steps.work import Work, work
 
 log = logging.getLogger(__name__)
@@ -72,41 +72,16 @@ def _all(context: Context, runs: Sequence[str], keep: bool) -> Work:
     return work(context, [*(p for p in line.unfinished if p not in ours), *ours[:-1]], ours[-1])
 
 
-def counting(context: Context, line: Line, run: str) -> tuple[Plan, bool]:
-    """The revision that counts, or that has to be finished; and whether it is final.
-
-    :raises ConfigError: there is no such run.
-    :raises IntegrityError: another run has its place in the line.
-    """
-    interval = run.partition("+")[0]
-    waiting = [w for w in line.waiting if w.plan.interval.id == interval and w.outcome in (None, "committed")]
-    counts = [w for w in waiting if w.plan.supersedes is None or w.plan.takes_over or w.outcome == "committed"]
-    if counts:
-        return counts[-1].plan, counts[-1].outcome == "committed"
-    old = context.ledger.current(interval)
-    if old is None:
-        raise ConfigError(
-            f"run {run} of archive {context.archive.archive} does not exist "
-            f"(`airflow archive runs {context.archive.archive}` lists the runs and their states)"
-        )
-    context.ledger.require_in_line(old)
-    # A replaced run is not final. If its replacement is gone, no run has its offsets.
-    return old, context.ledger.is_final(old.run)
-
-
 def _plan(context: Context, run: str, keep: bool, own: Sequence[str]) -> Plan:
     """A new plan at the end of the line, or the plan of a rebuild that was begun already."""
-    settings = resolve(context.archive.settings)
-    for _ in range(TRIES):
-        line = read_line(context)
-        begun = _begun(line, run, settings, keep)
-        line = tidy(context, line, [*own, *([begun.run] if begun else [])])
-        if begun and line.outcome_of(begun.run) is None:
-            log.info("run %s was begun at %s: going on with it", begun.run, isoformat(begun.planned_at))
-            return begun
-        old, final = counting(context, line, run)
+    settings = resolve(context.archive.settings, context.archive.has_columns)
+
+    def make(line: Line, old: Plan, final: bool) -> Plan:
         now = moment(context)
-        made = Plan(
+        partitions = _as_they_are(context, line.expected(context.ledger), old, final)
+        frozen = freeze(context, settings, partitions, old.schemas)
+        frozen.store(context.ledger)
+        return Plan(
             archive=old.archive,
             number=line.last + 1,
             interval=old.interval,
@@ -122,15 +97,11 @@ def _plan(context: Context, run: str, keep: bool, own: Sequence[str]) -> Plan:
             group=old.group,
             settings=settings,
             policies=context.archive.policies.model_dump(),
-            partitions=_as_they_are(context, line.expected(context.ledger), old, final),
+            schemas=frozen.schemas,
+            partitions=partitions,
         )
-        if append(context, line, made):
-            # Any process that reads the line does the same. A rebuild cannot take over a run that became final first.
-            if tidy(context, read_line(context), [*own, made.run]).outcome_of(made.run) is not None:
-                continue
-            log.info("planned run %s: %s offsets again, in place of run %s", made.run, f"{made.count:,}", old.run)
-            return made
-    raise TransientError(f"other planners of archive {context.archive.archive} were faster {TRIES} times; try again")
+
+    return new_revision(context, run, own, lambda line: _begun(line, run, settings, keep), make)
 
 
 def _begun(line: Line, run: str, settings: Settings, keep: bool) -> Plan | None:
@@ -139,16 +110,6 @@ def _begun(line: Line, run: str, settings: Settings, keep: bool) -> Plan | None:
     rebuilds = [w.plan for w in line.waiting if w.plan.interval.id == interval and w.plan.origin == "rebuild"]
     begun = [p for p in rebuilds if line.outcome_of(p.run) is None]
     return next((p for p in reversed(begun) if (p.settings, p.keep_superseded) == (settings, keep)), None)
-
-
-def next_revision(context: Context, line: Line, old: Plan) -> int:
-    """The next free revision of this interval."""
-    waiting = [w.plan.revision for w in line.waiting if w.plan.interval.id == old.interval.id]
-    revision = max([old.revision, *waiting]) + 1
-    # Given-up rebuilds have used revisions, too, whatever is left of them.
-    while context.ledger.plan(run := run_name(old.interval.id, revision)) or context.ledger.commit(run):
-        revision += 1
-    return revision
 
 
 def _as_they_are(context: Context, expected: Progress, old: Plan, final: bool) -> tuple[PartitionPlan, ...]:

@@ -13,6 +13,7 @@ from kafka_archiver.formats import dead_letter
 from kafka_archiver.formats.base import COLUMNS
 from kafka_archiver.pipeline.rows import rows_where
 from kafka_archiver.pipeline.unread import unread
+from kafka_archiver.pipeline.variants import MAIN
 from kafka_archiver.plan import Chunk
 from kafka_archiver.writer.chunk_objects import ChunkObjects
 from kafka_archiver.writer.disk import disk
@@ -53,7 +54,7 @@ class BadRecords:
             for offset in rows.column("offset").to_pylist()
         ]
         letters = rows.select(COLUMNS).append_column(dead_letter.ERROR, pa.array(errors, pa.string()))
-        self._letters.write(None, letters)
+        self._letters.write(MAIN, None, letters)
 
     def finish(self) -> tuple[WrittenObject, ...]:
         """The objects of dead letters. All their parts have been sent."""

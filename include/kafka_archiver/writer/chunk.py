@@ -3,7 +3,7 @@
 import logging
 import time
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 
 import pyarrow as pa
@@ -13,8 +13,7 @@ from kafka_archiver.errors import IntegrityError
 from kafka_archiver.gaps import count, pack
 from kafka_archiver.layouts.registry import layout_of
 from kafka_archiver.manifest import ChunkAccount, Witness
-from kafka_archiver.pipeline.runner import Runner
-from kafka_archiver.pipeline.stages import stages_of
+from kafka_archiver.pipeline.variants import Variants
 from kafka_archiver.plan import Chunk
 from kafka_archiver.store.base import Store
 from kafka_archiver.writer.bad_records import BadRecords
@@ -23,7 +22,7 @@ from kafka_archiver.writer.disk import working_directory
 from kafka_archiver.writer.offsets import OffsetTally
 from kafka_archiver.writer.openers import archived
 from kafka_archiver.writer.result import ChunkResult, Limits, WriteJob, WrittenObject
-from kafka_archiver.writer.split import blocks
+from kafka_archiver.writer.split import blocks, gathered
 from kafka_archiver.writer.upload import Sender
 
 log = logging.getLogger(__name__)
@@ -43,34 +42,36 @@ def write_chunk(
     """
     started = time.monotonic()
     tally = OffsetTally(chunk)
-    runner = Runner(stages_of(job.settings))
+    variants = Variants(job.settings, chunk.topic, job.decoded, job.schemas)
+    opener = archived(chunk, job, variants)
     last: pa.RecordBatch | None = None
     with (
         working_directory(limits.spill_directory) as directory,
         Sender(store, limits.upload_threads) as sender,
-        closing(ChunkObjects(chunk, job.settings, limits, sender, directory, archived(chunk, job))) as filed,
+        closing(ChunkObjects(chunk, job.settings, limits, sender, directory, opener)) as filed,
         closing(BadRecords(chunk, job, limits, sender, directory)) as bad_records,
     ):
 
-        def kept() -> Iterator[pa.RecordBatch]:
+        def kept() -> Iterator[Sequence[tuple[int, pa.RecordBatch]]]:
             nonlocal last
             for batch in batches:
                 if not batch.num_rows:
                     continue
                 tally.see(column(batch, "offset"), column(batch, "timestamp"))
                 last = batch.slice(batch.num_rows - 1)
-                passed = runner.run(batch)
+                passed = variants.run(batch)
                 if passed.rejected:
                     bad_records.take(batch, passed.rejected)
-                if passed.kept.num_rows:
+                if passed.kept:
                     yield passed.kept
 
-        for part, batch in blocks(kept(), limits.block_bytes, layout_of(job.settings)):
-            filed.write(part, batch)
+        files = gathered(kept(), limits.block_bytes)
+        for variant, part, batch in blocks(files, limits.block_bytes, layout_of(job.settings)):
+            filed.write(variant, part, batch)
         objects = filed.finish()
         letters = bad_records.finish()
-        account = _account(chunk, tally, runner, job.bad_record == "dead_letter", _witness(last))
-        _require_rows(chunk, "archived", objects, runner.rows)
+        account = _account(chunk, tally, variants, job.bad_record == "dead_letter", _witness(last))
+        _require_rows(chunk, "archived", objects, variants.rows)
         _require_rows(chunk, "dead-lettered", letters, account.dead_lettered)
         objects += letters
     seconds = max(time.monotonic() - started, 1e-6)
@@ -101,7 +102,7 @@ def _require_rows(chunk: Chunk, what: str, objects: Iterable[WrittenObject], exp
 
 
 def _account(
-    chunk: Chunk, tally: OffsetTally, runner: Runner, dead_letters: bool, last: Witness | None
+    chunk: Chunk, tally: OffsetTally, runner: Variants, dead_letters: bool, last: Witness | None
 ) -> ChunkAccount:
     gaps = tally.gaps()
     absent = count(gaps)

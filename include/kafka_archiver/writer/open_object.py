@@ -1,33 +1,29 @@
 """One object that is being written: takes records, sends full parts."""
 
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
 
 from kafka_archiver.columns import column
-from kafka_archiver.errors import IntegrityError
-from kafka_archiver.formats.base import Buffer, Encoder
+from kafka_archiver.formats.base import Encoder, HasSidecar
 from kafka_archiver.intervals import LAST_MS
 from kafka_archiver.plan import Chunk
-from kafka_archiver.writer.part import PartBuffer, part_size
+from kafka_archiver.writer.part_stream import PartStream
 from kafka_archiver.writer.result import WrittenObject
-from kafka_archiver.writer.upload import Upload
 
 
 class OpenObject:
-    """Encodes records of one path, in offset order, and sends every part as soon as it is full."""
+    """Encodes records of one path, in offset order.
 
-    def __init__(self, path: str, encoder: Encoder, upload: Upload, part_bytes: int, directory: Path) -> None:
+    :param sidecar: for the sidecar, if the encoder has one.
+    """
+
+    def __init__(self, path: str, encoder: Encoder, parts: PartStream, sidecar: PartStream | None = None) -> None:
         self.encoder = encoder
-        self.buffer = PartBuffer(directory, part_bytes)
-        self._number = 1
+        self.parts = parts
+        self._sidecar = sidecar
         self._path = path
-        self._upload = upload
-        self._part_bytes = part_bytes
-        self._directory = directory
-        self._bytes = 0
         self.rows = self._records = 0
         self._offsets = (-1, -1)
         self._times = (LAST_MS, -1)
@@ -35,7 +31,7 @@ class OpenObject:
     @property
     def held(self) -> int:
         """The bytes of memory that this object takes."""
-        return self.encoder.pending + self.buffer.held
+        return self.encoder.pending + self.parts.buffer.held
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Take records."""
@@ -46,40 +42,21 @@ class OpenObject:
         self._times = (min(low, self._times[0]), max(high, self._times[1])) if self.rows else (low, high)
         self._offsets = (first, int(offsets[-1]))
         self.rows += len(offsets)
-        self._put(self.encoder.write(batch))
+        self.parts.put(self.encoder.write(batch))
 
     def finish(self) -> None:
-        """Send the last part."""
-        self._put(self.encoder.finish())
-        if self.buffer.size or not self._bytes:
-            self._send()
+        """Send the last part, and the sidecar."""
+        self.parts.put(self.encoder.finish())
+        self.parts.finish()
+        if self._sidecar and isinstance(self.encoder, HasSidecar):
+            self._sidecar.put([self.encoder.sidecar()])
+            self._sidecar.finish()
         # An encoder's state is hundreds of kilobytes, and thousands of finished objects may wait for the last one.
         del self.encoder
 
-    def _send(self) -> None:
-        self._upload.send(self.buffer)
-        self.buffer = PartBuffer(self._directory, self._part_bytes)
-        self._number += 1
-
-    def _put(self, buffers: Iterable[Buffer]) -> None:
-        for buffer in buffers:
-            data = memoryview(buffer).cast("B")
-            whole = len(data)
-            self._bytes += whole
-            # Cut at fixed positions, so that every attempt sends the same parts and gets the same ETag.
-            while len(data) >= (room := part_size(self._number, self._part_bytes) - self.buffer.size):
-                self.buffer.add(data[:room])
-                data = data[room:]
-                self._send()
-            # Copy the remainder: a slice would keep the bytes that were sent in memory.
-            self.buffer.add(data if len(data) == whole else memoryview(bytes(data)))
-
-    def written(self, chunk: Chunk) -> WrittenObject:
-        """The object. Waits until all its parts are stored."""
-        upload = self._upload.pending()
-        if upload.size != self._bytes:
-            raise IntegrityError(f"{upload.key}: {self._bytes} bytes were encoded, but {upload.size} bytes were sent")
-        return WrittenObject(
+    def written(self, chunk: Chunk) -> Iterator[WrittenObject]:
+        """The object, and its sidecar. Waits until all parts are stored."""
+        whole = WrittenObject(
             chunk=chunk,
             path=self._path,
             rows=self.rows,
@@ -88,5 +65,14 @@ class OpenObject:
             min_timestamp=self._times[0],
             max_timestamp=self._times[1],
             records=self._records,
-            upload=upload,
+            upload=self.parts.uploaded(),
         )
+        yield whole
+        if self._sidecar:
+            yield whole.sidecar(self._sidecar.uploaded())
+
+    def close(self) -> None:
+        """Close the temporary files, also after an error."""
+        for parts in (self.parts, self._sidecar):
+            if parts:
+                parts.buffer.close()

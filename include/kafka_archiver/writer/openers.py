@@ -1,12 +1,16 @@
 """The key and the encoder of a new object: for archived records, or for dead letters."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+import pyarrow as pa
+
 from kafka_archiver.formats import dead_letter
-from kafka_archiver.formats.base import SCHEMAS, Encoder, Target
-from kafka_archiver.formats.registry import get_format
+from kafka_archiver.formats.base import SCHEMAS, Buffer, Encoder, Target, is_typed
+from kafka_archiver.formats.registry import extension_of, get_format
+from kafka_archiver.formats.shared.columns import shaped
 from kafka_archiver.keys import Place, object_key
+from kafka_archiver.pipeline.variants import Variants
 from kafka_archiver.plan import Chunk
 from kafka_archiver.writer.result import WriteJob
 
@@ -18,19 +22,40 @@ class Opened(NamedTuple):
     encoder: Encoder
 
 
-# Opens the object of a path.
-Open = Callable[[str], Opened]
+# Opens the object of a path and a variant.
+Open = Callable[[str, int], Opened]
 
 
-def archived(chunk: Chunk, job: WriteJob) -> Open:
+class Shaping:
+    """An encoder for batches as the stages leave them: it gives the columns of the object's schema to another one."""
+
+    def __init__(self, encoder: Encoder, schema: pa.Schema) -> None:
+        self._encoder, self._schema = encoder, schema
+        self.spill, self.finish = encoder.spill, encoder.finish
+
+    @property
+    def pending(self) -> int:
+        """See `Encoder.pending`."""
+        return self._encoder.pending
+
+    def write(self, batch: pa.RecordBatch) -> Iterable[Buffer]:
+        """See `Encoder.write`."""
+        return self._encoder.write(shaped(batch, self._schema))
+
+
+def archived(chunk: Chunk, job: WriteJob, variants: Variants) -> Open:
     """The objects of archived records, in the archive's format."""
     settings = job.settings
-    chosen, schema = get_format(settings.format), SCHEMAS[settings.content]
+    chosen, extension = get_format(settings.format), extension_of(settings)
 
-    def open_(path: str) -> Opened:
-        key = object_key(_place(chunk, job), path, chosen.extensions[settings.codec])
+    def open_(path: str, variant: int) -> Opened:
+        columns = variants.columns(variant)
+        typed = columns if is_typed(columns) else None
+        schema = typed or SCHEMAS[settings.content]
+        key = object_key(_place(chunk, job), path, extension, schemas=variants.suffix(variant))
         target = Target(topic=chunk.topic, partition=chunk.partition, key=key, settings=settings, schema=schema)
-        return Opened(key, chosen.encoder(target))
+        encoder = chosen.encoder(target)
+        return Opened(key, Shaping(encoder, typed) if typed else encoder)
 
     return open_
 
@@ -38,7 +63,7 @@ def archived(chunk: Chunk, job: WriteJob) -> Open:
 def dead_letters(chunk: Chunk, job: WriteJob) -> Open:
     """The objects of dead letters: the same format in all archives."""
 
-    def open_(path: str) -> Opened:
+    def open_(path: str, variant: int) -> Opened:  # noqa: ARG001 - dead letters have one schema
         key = object_key(_place(chunk, job), path, dead_letter.EXTENSION, dead_letter=True)
         return Opened(key, dead_letter.encoder(chunk.topic, chunk.partition, key))
 

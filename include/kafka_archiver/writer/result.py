@@ -1,27 +1,41 @@
 """The writer's input besides records, and its result for the driver. All classes can be pickled."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
 from kafka_archiver.manifest import ChunkAccount, ObjectEntry
-from kafka_archiver.plan import BadRecord, Chunk, Plan, Settings
+from kafka_archiver.plan import BadRecord, Chunk, Plan, Settings, TopicSchemas
+from kafka_archiver.schemas import Schema
 from kafka_archiver.store.base import PendingUpload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteJob:
-    """What the chunks of one run have in common. `bad_record`: the policy for rejected records."""
+    """What the chunks of one run have in common. `bad_record`: the policy for rejected records.
+
+    `decoded`: the plan's schemas; `schemas`: their texts by fingerprint.
+    """
 
     archive: str
     settings: Settings
     revision: int = 0
     bad_record: BadRecord = "fail"
+    decoded: tuple[TopicSchemas, ...] = ()
+    schemas: Mapping[str, Schema] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, plan: Plan, bad_record: BadRecord) -> Self:
-        """What the chunks of a plan have in common."""
-        return cls(archive=plan.archive, settings=plan.settings, revision=plan.revision, bad_record=bad_record)
+    def of(cls, plan: Plan, bad_record: BadRecord, schemas: Mapping[str, Schema]) -> Self:
+        """What the chunks of a plan have in common. `schemas`: all that it names, by fingerprint."""
+        return cls(
+            archive=plan.archive,
+            settings=plan.settings,
+            revision=plan.revision,
+            bad_record=bad_record,
+            decoded=plan.schemas,
+            schemas=schemas,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +69,7 @@ class WrittenObject:
     """An object whose bytes are all sent. It is invisible until its upload is completed.
 
     :ivar rows, records: the numbers of rows and of their records; a record may have several rows.
+    :ivar sidecar_of: the key of the object whose sidecar this is; a sidecar has no rows.
     """
 
     chunk: Chunk
@@ -66,6 +81,11 @@ class WrittenObject:
     max_timestamp: int
     records: int
     upload: PendingUpload
+    sidecar_of: str | None = None
+
+    def sidecar(self, upload: PendingUpload) -> Self:
+        """The sidecar of this object."""
+        return replace(self, rows=0, records=0, upload=upload, sidecar_of=self.upload.key)
 
     def entry(self, etag: str) -> ObjectEntry:
         """The manifest's entry, with the ETag from the store."""
@@ -85,6 +105,7 @@ class WrittenObject:
             min_timestamp=self.min_timestamp,
             max_timestamp=self.max_timestamp,
             records=None if self.records == self.rows else self.records,
+            sidecar_of=self.sidecar_of,
         )
 
 

@@ -1,6 +1,6 @@
 """Splits records by part, as vectors: no Python code per record, no copy if all records have one part."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 import numpy as np
@@ -48,18 +48,54 @@ def joined(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.RecordBa
         yield pa.concat_batches(held)
 
 
-def blocks(batches: Iterable[pa.RecordBatch], size: int, layout: Layout) -> Iterator[tuple[int | None, pa.RecordBatch]]:
-    """Batches with their part (None: several). Consecutive batches of several parts are joined up to `size` bytes.
+# The variant of records, the part (None: several), and the records.
+Block = tuple[int, int | None, pa.RecordBatch]
 
-    A batch of 500 rows over 48 hours becomes 48 slices of ten rows, with one call each; joined batches give fewer and
-    larger slices. Small batches of one part are joined too: that saves a fifth of the CPU at 140 bytes a record. Large
-    batches of one part are not: the copy would cost more than it saves.
+
+def gathered(
+    divided: Iterable[Sequence[tuple[int, pa.RecordBatch]]], size: int
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Variants with their records, in batches that are `size` bytes together.
+
+    Of a stream whose schemas alternate, each variant has a few rows of each batch. A uniform stream passes as it is.
+
+    :param divided: the records of each batch, by variant.
+    """
+    held: dict[int, list[pa.RecordBatch]] = {}
+    held_bytes = 0
+    for pieces in divided:
+        if not held and len(pieces) == 1:
+            yield pieces[0]
+            continue
+        more = sum(batch.nbytes for _, batch in pieces)
+        if held and held_bytes + more >= 2 * size:
+            # Joined, they might not fit one array.
+            yield from ((variant, pa.concat_batches(batches)) for variant, batches in held.items())
+            held, held_bytes = {}, 0
+        for variant, batch in pieces:
+            held.setdefault(variant, []).append(batch)
+        held_bytes += more
+        if held_bytes >= size:
+            yield from ((variant, pa.concat_batches(batches)) for variant, batches in held.items())
+            held, held_bytes = {}, 0
+    yield from ((variant, pa.concat_batches(batches)) for variant, batches in held.items())
+
+
+def blocks(batches: Iterable[tuple[int, pa.RecordBatch]], size: int, layout: Layout) -> Iterator[Block]:
+    """Batches of a variant with their part (None: several).
+
+    Consecutive batches of several parts are joined up to `size` bytes. A batch of 500 rows over 48 hours becomes 48
+    slices of ten rows, with one call each; joined batches give fewer and larger slices. Small batches of one part are
+    joined too: that saves a fifth of the CPU at 140 bytes a record. Large batches of one part are not: the copy would
+    cost more than it saves.
     """
 
-    def kind(batch: pa.RecordBatch) -> tuple[int | None, bool]:
+    def kind(item: tuple[int, pa.RecordBatch]) -> tuple[int, int | None, bool]:
+        variant, batch = item
         part = one_part(batch, layout)
-        return part, part is not None and batch.nbytes >= _LARGE
+        return variant, part, part is not None and batch.nbytes >= _LARGE
 
-    for (part, large), group in groupby(batches, key=kind):
-        for batch in group if large else joined(group, size if part is None else min(size, _JOINED)):
-            yield part, batch
+    for (variant, part, large), group in groupby(batches, key=kind):
+        own = (batch for _, batch in group)
+        for batch in own if large else joined(own, size if part is None else min(size, _JOINED)):
+            yield variant, part, batch

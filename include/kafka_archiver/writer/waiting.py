@@ -26,30 +26,29 @@ class _Run(NamedTuple):
 
 
 class Waiting:
-    """Takes records in offset order and returns them by ranges of parts."""
+    """Takes records of one variant in offset order and returns them by ranges of parts."""
 
-    def __init__(self, directory: Path, run_bytes: int, layout: Layout) -> None:
+    def __init__(self, directory: Path, run_bytes: int, layout: Layout, variant: int = 0) -> None:
         self._layout = layout
-        self._directory = directory
+        self._directory, self._variant = directory, variant
         self._run_bytes = run_bytes
         self._held: list[pa.RecordBatch] = []
-        self._held_bytes = 0
+        self.held_bytes = 0
         self._runs: list[_Run] = []
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Take records."""
         if self._held and batch.nbytes >= self._run_bytes:
             # Joined with the large batch they might not fit one array.
-            self._store()
+            self.store()
         self._held.append(batch)
-        self._held_bytes += batch.nbytes
-        if self._held_bytes >= self._run_bytes:
-            self._store()
+        self.held_bytes += batch.nbytes
+        if self.held_bytes >= self._run_bytes:
+            self.store()
 
     def parts(self) -> list[int]:
         """All parts with waiting records, ascending."""
-        if self._held:
-            self._store()
+        self.store()
         return sorted({part for run in self._runs for part in run.parts.tolist()})
 
     def read(self, first: int, last: int) -> Iterator[pa.RecordBatch]:
@@ -62,10 +61,13 @@ class Waiting:
                     records = pa.concat_batches([pa.ipc.open_file(file).get_batch(0).slice(low, high - low)])
                 yield records
 
-    def _store(self) -> None:
+    def store(self) -> None:
+        """Move what is in memory to disk."""
+        if not self._held:
+            return
         records, parts, starts = by_part(pa.concat_batches(self._held), self._layout)
-        self._held, self._held_bytes = [], 0
-        path = self._directory / f"waiting-{len(self._runs)}.arrow"
+        self._held, self.held_bytes = [], 0
+        path = self._directory / f"waiting-{self._variant}-{len(self._runs)}.arrow"
         with disk(path), pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, records.schema) as writer:
             writer.write_batch(records)
         self._runs.append(_Run(path, parts, starts))

@@ -7,20 +7,32 @@ from typing import Any, BinaryIO
 
 import fastavro
 
-from kafka_archiver.audit.readers.base import Seen
+from kafka_archiver.audit.readers.base import Seen, seen, seen_columns
 from kafka_archiver.plan import Settings
 
 
-def records(file: BinaryIO, settings: Settings) -> Iterator[Seen]:  # noqa: ARG001 - the file names its codec
+def records(file: BinaryIO, settings: Settings) -> Iterator[Seen]:
     """The records of an object."""
+    columns = seen_columns(settings)
+    for record in _records(file):
+        yield seen(record, columns)
+
+
+def values(file: BinaryIO, settings: Settings) -> int:  # noqa: ARG001 - the file names its codec
+    """The number of records of an object."""
+    return sum(1 for _ in _records(file))
+
+
+def _records(file: BinaryIO) -> Iterator[Any]:
     blocks: Any = fastavro.block_reader(file)
     # Without logical types: a Kafka timestamp may be after year 9999, the last of Python's datetime.
     schema = fastavro.parse_schema(json.loads(blocks.metadata["avro.schema"], object_hook=_plain))
     for block in blocks:
         data = io.BytesIO(block.bytes_.getvalue())
         for _ in range(block.num_records):
-            record: Any = fastavro.schemaless_reader(data, schema, None)
-            yield Seen(record["topic"], record["partition"], record["offset"], record["timestamp"])
+            yield fastavro.schemaless_reader(data, schema, None)
+        if data.read(1):
+            raise ValueError("a block has bytes after its last record")
 
 
 def _plain(schema: dict[str, Any]) -> dict[str, Any]:

@@ -1,19 +1,45 @@
 """The interface of the audit's readers."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
+from kafka_archiver.manifest import ObjectEntry
 from kafka_archiver.plan import Settings
+
+# Reads bytes of an object from the store: (start, length).
+Fetch = Callable[[int, int], bytes]
 
 
 class Seen(NamedTuple):
-    """The topic, partition, offset and timestamp in an archived record."""
+    """The topic, partition, offset and timestamp in an archived record; None for what the object does not have."""
 
-    topic: str
-    partition: int
+    topic: str | None
+    partition: int | None
     offset: int
-    timestamp: int
+    timestamp: int | None
+
+
+class Beside(NamedTuple):
+    """The object to which a sidecar belongs: its entry in the manifest, and what reads its bytes."""
+
+    entry: ObjectEntry
+    fetch: Fetch
+
+
+def seen_columns(settings: Settings) -> list[str | None]:
+    """The columns of an object with the fields of `Seen`; None for those that it does not have."""
+    all_ = settings.content != "value"
+    return [settings.metadata_prefix + name if all_ or name in settings.metadata else None for name in Seen._fields]
+
+
+def seen(record: Mapping[str, Any], columns: Sequence[str | None]) -> Seen:
+    """What a record has, as a mapping.
+
+    :param columns: as `seen_columns` gives them.
+    """
+    values: Any = [name and record[name] for name in columns]
+    return Seen(*values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +48,11 @@ class Reader:
 
     Files are seekable. At most a record, a block or a row group is in memory. Damaged bytes may raise any exception.
 
-    :param records: the records of an object with `content: record`, in order.
-    :param values: the number of records of an object with `content: value`.
+    :param records: the records of an object that has their offsets, in order.
+    :param values: the number of records of an object that has no offsets; None if the object does not tell.
+    :param sidecar: the faults of a sidecar, compared with its object.
     """
 
     records: Callable[[BinaryIO, Settings], Iterator[Seen]] | None = None
-    values: Callable[[BinaryIO, Settings], int] | None = None
+    values: Callable[[BinaryIO, Settings], int | None] | None = None
+    sidecar: Callable[[BinaryIO, Settings, Beside], Iterator[str]] | None = None

@@ -6,7 +6,7 @@ from typing import Any, BinaryIO
 
 import orjson
 
-from kafka_archiver.audit.readers.base import Seen
+from kafka_archiver.audit.readers.base import Seen, seen, seen_columns
 from kafka_archiver.audit.readers.streams import READ, plain
 from kafka_archiver.plan import Settings
 
@@ -26,8 +26,9 @@ def lines(file: BinaryIO, settings: Settings) -> int:
 
 
 def records(file: BinaryIO, settings: Settings) -> Iterator[Seen]:
-    """The records of an object with `content: record`."""
+    """The records of an object."""
     stream: Any = plain(file, settings.codec)
+    columns = seen_columns(settings)
     for line in io.BufferedReader(stream, READ):
         record = orjson.loads(line)
-        yield Seen(record["topic"], record["partition"], record["offset"], record["timestamp"])
+        yield seen(record, columns)

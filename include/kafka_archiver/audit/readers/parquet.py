@@ -6,15 +6,27 @@ from typing import BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kafka_archiver.audit.readers.base import Seen
+from kafka_archiver.audit.readers.base import Seen, seen_columns
 from kafka_archiver.plan import Settings
 
 
-def records(file: BinaryIO, settings: Settings) -> Iterator[Seen]:  # noqa: ARG001 - the file names its codecs
+def records(file: BinaryIO, settings: Settings) -> Iterator[Seen]:
     """The records of an object."""
+    names = seen_columns(settings)
+    for table in _row_groups(file):
+        columns = [table.column(name) if name else pa.nulls(len(table)) for name in names]
+        if names[3]:
+            columns[3] = columns[3].cast(pa.timestamp("ms")).cast(pa.int64())
+        yield from map(Seen, *(column.to_pylist() for column in columns))
+
+
+def values(file: BinaryIO, settings: Settings) -> int:  # noqa: ARG001 - the file names its codecs
+    """The number of records of an object."""
+    return sum(map(len, _row_groups(file)))
+
+
+def _row_groups(file: BinaryIO) -> Iterator[pa.Table]:
+    """All columns of each row group: reading them checks their pages."""
     reader = pq.ParquetFile(file, pre_buffer=False, page_checksum_verification=True)
     for group in range(reader.num_row_groups):
-        table = reader.read_row_group(group)
-        columns = [table.column(name) for name in Seen._fields]
-        columns[3] = columns[3].cast(pa.timestamp("ms")).cast(pa.int64())
-        yield from map(Seen, *(column.to_pylist() for column in columns))
+        yield reader.read_row_group(group)

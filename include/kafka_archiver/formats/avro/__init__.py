@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
 from kafka_archiver.documents import Value
-from kafka_archiver.formats.shared.makers import MAKERS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -14,19 +13,41 @@ if TYPE_CHECKING:
     from kafka_archiver.formats.base import Encoder, Target
     from kafka_archiver.plan import Content, Settings
 
+# By codec: the libraries that compress. deflate is gzip under Avro's name.
+_MAKERS: Mapping[str, tuple[str, ...]] = {
+    "none": (),
+    "gzip": ("isal",),
+    "deflate": ("isal",),
+    "zstd": ("zstandard",),
+    "snappy": (),
+    "bzip2": ("bz2",),
+}
+
 
 class Avro:
     """The format `avro`."""
 
     name = "avro"
-    extensions: ClassVar[Mapping[str, str]] = dict.fromkeys(("none", "gzip", "zstd"), ".avro")
+    extensions: ClassVar[Mapping[str, str]] = dict.fromkeys(_MAKERS, ".avro")
     default_codec = "zstd"
     contents: ClassVar[frozenset[Content]] = frozenset({"record"})
+    typed: ClassVar[frozenset[Content]] = frozenset({"value", "both"})
     options = Value
-    makers: ClassVar[Mapping[str, tuple[str, ...]]] = MAKERS
+    makers: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        codec: (*compressor, "orjson", "pyarrow") for codec, compressor in _MAKERS.items()
+    }
     known: ClassVar[Mapping[str, str]] = {
+        "bzip2-both": "2b38dbd7afc7517899e15b48b61d39ba",
+        "bzip2-record": "a1104544d42a53c9d9c74b722cc347ce",
+        "deflate-both": "fd6d4e0bdaa1d1e74017bf641f8bae2c",
+        "deflate-record": "07bf776095b5b815d4604ba1f99ae4e6",
+        "gzip-both": "fd6d4e0bdaa1d1e74017bf641f8bae2c",
         "gzip-record": "07bf776095b5b815d4604ba1f99ae4e6",
+        "none-both": "0de68d8b50e5b520ac183c8e41f688b0",
         "none-record": "4e12be970b5111fab805cc885dfc872d",
+        "snappy-both": "305192d8ce8d8a2ca560c761f9aa00e2",
+        "snappy-record": "263bb034be9709f699f272d7ec79ce2a",
+        "zstd-both": "253ff7b687a9160ae09f2717577bc705",
         "zstd-record": "0d7c2b1274288e9862e28299d99bbb65",
     }
 

@@ -3,6 +3,7 @@
 The bytes of its records decide where a block ends. `write` returns blocks as they end.
 """
 
+import bz2
 import hashlib
 import zlib
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from kafka_archiver.formats.base import Buffer, Target
 from kafka_archiver.formats.shared.compress import GZIP_LEVEL, ZSTD
 from kafka_archiver.formats.shared.cuts import cuts
 from kafka_archiver.formats.shared.records import held, normalised
+from kafka_archiver.formats.vectors import text_of
 
 _MAGIC = b"Obj\x01"
 # Bytes before compression. Larger blocks do not compress better.
@@ -32,11 +34,20 @@ def _deflate(block: Buffer) -> bytes:
     return deflated
 
 
+def _snappy(block: Buffer) -> bytes:
+    """Snappy's raw format, then the CRC-32 of the block."""
+    compressed: bytes = pa.compress(pa.py_buffer(block), "snappy", asbytes=True)
+    return compressed + zlib.crc32(block).to_bytes(4, "big")
+
+
 # By codec: its name in Avro, and the function that compresses a block.
 _CODECS: dict[str, tuple[bytes, Callable[[Buffer], bytes]]] = {
     "none": (b"null", bytes),
     "gzip": (b"deflate", _deflate),
+    "deflate": (b"deflate", _deflate),
     "zstd": (b"zstandard", lambda block: zstandard.ZstdCompressor(compression_params=ZSTD).compress(block)),
+    "snappy": (b"snappy", _snappy),
+    "bzip2": (b"bzip2", bz2.compress),
 }
 
 
@@ -68,10 +79,8 @@ class AvroEncoder:
         if batch.num_rows:
             target = self._target
             records = datums(normalised(batch, self._columns), self._stored, target.topic, target.partition)
-            _, positions, data = records.buffers()
-            ends = np.frombuffer(positions, np.int64)[records.offset : records.offset + len(records) + 1]
-            encoded = memoryview(data)
-            start = 0
+            text, ends = text_of(records)
+            encoded, ends, start = text.data, ends - ends[0], 0
             for end in cuts(np.diff(ends), len(self._block), _BLOCK):
                 self._take(encoded[ends[start] : ends[end]], end - start)
                 self._close_block()

@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
 import fastavro
@@ -10,7 +10,10 @@ import pyarrow as pa
 
 from kafka_archiver.errors import ArchiverError, IntegrityError
 from kafka_archiver.formats.avro.schema import schema_of, stored
+from kafka_archiver.formats.avro.values import leaf
 from kafka_archiver.formats.base import Target
+from kafka_archiver.formats.shared.back import record
+from kafka_archiver.formats.shared.plain_types import bare, seen_as
 
 
 def read_records(source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
@@ -20,23 +23,30 @@ def read_records(source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
     """
     # Without logical types: fastavro makes datetimes of them, and a Kafka timestamp may be after year 9999.
     datum = fastavro.parse_schema(json.loads(json.dumps(schema_of(stored(target.schema))), object_hook=_plain))
+    change = record(list(target.schema), leaf, leaf)
     try:
         for block in fastavro.block_reader(source):
-            yield _batch(block, datum, target.schema)
-    except (ArchiverError, OSError):
+            yield seen_as(_batch(block, datum, change, bare(target.schema)), target.schema)
+    except ArchiverError:
         # The store failed: the file is not to blame.
         raise
     except Exception as error:
+        # So it is if the system failed. bz2 raises an OSError without a number for damaged bytes.
+        if isinstance(error, OSError) and (type(error) is not OSError or error.errno is not None):
+            raise
+        # So it is if the system failed. bz2 raises an OSError without a number for damaged bytes.
+        if isinstance(error, OSError) and (type(error) is not OSError or error.errno is not None):
+            raise
         # Each codec's library raises its own error for damaged bytes.
         raise IntegrityError(f"{target.key} is not a complete Avro file of records: {error!r}") from error
 
 
-def _batch(block: Any, datum: Any, schema: pa.Schema) -> pa.RecordBatch:
+def _batch(block: Any, datum: Any, change: Callable[[Any], Any] | None, schema: pa.Schema) -> pa.RecordBatch:
     data = io.BytesIO(block.bytes_.getvalue())
     rows: list[Any] = [fastavro.schemaless_reader(data, datum, None) for _ in range(block.num_records)]
     if data.read(1):
         raise ValueError("a block has bytes after its last record")
-    return pa.RecordBatch.from_pylist(rows, schema=schema)
+    return pa.RecordBatch.from_pylist([*map(change, rows)] if change else rows, schema=schema)
 
 
 def _plain(schema: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""JSON lines: one record a line, plain, gzip or zstd."""
+"""JSON lines: one record a line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
 from kafka_archiver.documents import Value
-from kafka_archiver.formats.shared.makers import MAKERS
+from kafka_archiver.formats.shared.makers import extensions, makers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,28 +19,48 @@ class JsonLines:
     """The format `jsonl`."""
 
     name = "jsonl"
-    extensions: ClassVar[Mapping[str, str]] = {"none": ".jsonl", "gzip": ".jsonl.gz", "zstd": ".jsonl.zst"}
+    extensions: ClassVar[Mapping[str, str]] = extensions(".jsonl")
     default_codec = "gzip"
     contents: ClassVar[frozenset[Content]] = frozenset({"value", "record"})
+    typed: ClassVar[frozenset[Content]] = frozenset({"value", "both"})
     options = Value
-    makers: ClassVar[Mapping[str, tuple[str, ...]]] = MAKERS
+    makers: ClassVar[Mapping[str, tuple[str, ...]]] = makers("orjson", "pyarrow")
     known: ClassVar[Mapping[str, str]] = {
+        "brotli-both": "f192a62a3e3bd688bd53e55aeb5577b1",
+        "brotli-record": "8e3179b734dd3d8e51ce47d6af5b02fc",
+        "brotli-value": "fed254b640174a472f9762d981252403",
+        "bzip2-both": "760f1bebc13122b04f95bc01971a3ae4",
+        "bzip2-record": "c6da4f4af3ab85548f77d1e9e1ce6de4",
+        "bzip2-value": "080edd5a180897d8d4ebe9c69d8d72b1",
+        "deflate-both": "63868ede1f6224abb14f8eb9a06fe440",
+        "deflate-record": "d2d480c768da94f670b911af3a44b785",
+        "deflate-value": "353a51984951149f69339e05a0f28521",
+        "gzip-both": "cba650ddbd7a04f1d123eac37b016a39",
         "gzip-record": "08d1592b87216bd9e0c06f3c26d69a20",
         "gzip-value": "245475733a3efef2f7674a24d5e0ee24",
+        "lz4-both": "fdab6ff878cb97f74169f24df033fb3c",
+        "lz4-record": "9f50a65e34e2b34bad11d0f0684dc6d9",
+        "lz4-value": "fc1708648deb9e5a08039c6f49c27bfd",
+        "none-both": "ed45f17d1144de412d1f755982835ce3",
         "none-record": "a0ad13b444a43a7eda0118297e673a61",
         "none-value": "df7257d995756f2713d5e1173e14ff61",
+        "snappy-both": "e5bc31d7767ccad730f515536358a5f5",
+        "snappy-record": "dd5f074cf6c32f2d589782c37f9aedfe",
+        "snappy-value": "7a67892b24bee703dde93ed37d2d51c2",
+        "zstd-both": "6b5742a20663e9670e737af099e941ad",
         "zstd-record": "64caa9a46a467a3b94314ec5ea6a8c8c",
         "zstd-value": "30c56b3531de5a732f7a28b43f2b904a",
     }
 
     def encoder(self, target: Target) -> Encoder:
         """A new encoder."""
-        from kafka_archiver.formats.jsonl.encoder import WRITERS, LineEncoder
+        from kafka_archiver.formats.jsonl.encoder import lines_of
+        from kafka_archiver.formats.shared.stream import StreamEncoder
 
-        return LineEncoder(target, WRITERS[target.settings.content])
+        return StreamEncoder(target, lines_of(target))
 
     def stage(self, settings: Settings) -> Fitting | None:
-        """With `content: value`, every value becomes one line."""
+        """With `content: value`, every value becomes one line. Decoded values need no such stage."""
         if settings.content != "value":
             return None
         from kafka_archiver.formats.jsonl.values import one_line_each

@@ -6,25 +6,28 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from kafka_archiver.errors import IntegrityError
-from kafka_archiver.formats.base import Target
+from kafka_archiver.formats.base import Target, is_typed
 from kafka_archiver.formats.jsonl.records import records_of
+from kafka_archiver.formats.jsonl.typed_reader import typed_of
 from kafka_archiver.formats.jsonl.values import values_of
-from kafka_archiver.formats.shared.compress import decompressed
+from kafka_archiver.formats.shared.decompress import decompressed
 from kafka_archiver.plan import Content
 
 _READERS: dict[Content, Callable[[bytes], pa.RecordBatch]] = {"value": values_of, "record": records_of}
 
 
-def read_records(source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
-    """Batches of `RECORD` or of the column `value`, each from about 1 MiB of compressed data.
+def read_records(source: BinaryIO, target: Target, several: bool = False) -> Iterator[pa.RecordBatch]:
+    """Batches of the target's schema, or of the column `value`, each from about 1 MiB of compressed data.
 
+    :param several: a gzip stream may have several members.
     :raises IntegrityError: `source` is not made of complete lines of such records.
     """
-    for lines in _whole_lines(decompressed(target.settings.codec, source), target.key):
-        yield _READERS[target.settings.content](lines)
+    typed = is_typed(target.schema)
+    for lines in whole_lines(decompressed(target.settings.codec, source, several), target.key):
+        yield typed_of(lines, target.schema) if typed else _READERS[target.settings.content](lines)
 
 
-def _whole_lines(pieces: Iterator[bytes], name: str) -> Iterator[bytes]:
+def whole_lines(pieces: Iterator[bytes], name: str) -> Iterator[bytes]:
     """The same bytes in pieces that end with a newline."""
     held: list[bytes] = []
     for piece in pieces:

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from kafka_archiver.columns import Int64s
 from kafka_archiver.formats.base import Buffer, Rejections
 from kafka_archiver.formats.json_text import is_json
-from kafka_archiver.formats.vectors import large_binary
+from kafka_archiver.formats.vectors import Bytes, large_binary, text_of
 
 _NEWLINE, _RETURN, _SPACE = b"\n\r "
 # Pieces that fit the CPU's cache make the search twice as fast.
@@ -19,7 +19,6 @@ _TWO_LINES = (
 )
 _NOTHING, _LINE_END, _NULL = map(large_binary, (b"", b"\n", b"null"))
 
-Bytes = npt.NDArray[np.uint8]
 Mask = npt.NDArray[np.bool_]
 
 
@@ -28,7 +27,7 @@ def value_lines(batch: pa.RecordBatch) -> Buffer:
     # large_binary: the joined lines may exceed 32-bit offsets.
     values = batch.column("value").cast(pa.large_binary())
     lines = pc.binary_join_element_wise(values, _NOTHING, _LINE_END, null_handling="replace", null_replacement=b"null")
-    text, _ = _text(lines)
+    text, _ = text_of(lines)
     return text.data
 
 
@@ -39,7 +38,7 @@ def one_line_each(batch: pa.RecordBatch, marks: Rejections) -> pa.RecordBatch:
     tokens, so it becomes a space. A value that has one and is not JSON is rejected.
     """
     values = batch.column("value")
-    text, ends = _text(values)
+    text, ends = text_of(values)
     # Five times as fast as the search for line breaks.
     if text.min(initial=255) > max(_NEWLINE, _RETURN):
         return batch
@@ -59,17 +58,6 @@ def one_line_each(batch: pa.RecordBatch, marks: Rejections) -> pa.RecordBatch:
     marks.reject({offsets[row].as_py(): _TWO_LINES for row in bad})
     column = batch.schema.get_field_index("value")
     return batch.set_column(column, batch.schema.field(column), _with_text(values, text, ends))
-
-
-def _text(values: pa.Array) -> tuple[Bytes, Int64s]:
-    """The bytes of all values, and their offsets in the whole buffer: one more than values."""
-    _, positions, data = values.buffers()
-    ends = np.frombuffer(positions, "i8" if values.type == pa.large_binary() else "i4")[
-        values.offset : values.offset + len(values) + 1
-    ]
-    if not len(values) or data is None:
-        return np.empty(0, np.uint8), np.zeros(len(values) + 1, np.int64)
-    return np.frombuffer(data, np.uint8)[ends[0] : ends[-1]], ends
 
 
 def _with_text(values: pa.Array, text: Bytes, ends: Int64s) -> pa.Array:

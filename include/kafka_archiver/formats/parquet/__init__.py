@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, BinaryIO, ClassVar
+from typing import TYPE_CHECKING, Annotated, BinaryIO, ClassVar
+
+from pydantic import Field
 
 from kafka_archiver.documents import Value
 
@@ -14,19 +16,41 @@ if TYPE_CHECKING:
     from kafka_archiver.plan import Content, Settings
 
 
+class ParquetOptions(Value):
+    """How a file is laid out. What is at its default is not written in plans.
+
+    `row_group_rows`: a row group ends at so many rows, or earlier at 32 MiB in memory.
+    `bloom_filters`: columns; one inside lists and structs is named like `items.price`.
+    """
+
+    row_group_rows: Annotated[int, Field(gt=0)] | None = Field(default=None, exclude_if=lambda rows: rows is None)
+    bloom_filters: tuple[str, ...] = Field(default=(), exclude_if=lambda columns: not columns)
+
+
 class Parquet:
     """The format `parquet`."""
 
     name = "parquet"
-    extensions: ClassVar[Mapping[str, str]] = dict.fromkeys(("none", "snappy", "gzip", "zstd"), ".parquet")
+    extensions: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("none", "snappy", "gzip", "zstd", "lz4", "brotli"), ".parquet"
+    )
     default_codec = "zstd"
     contents: ClassVar[frozenset[Content]] = frozenset({"record"})
-    options = Value
+    typed: ClassVar[frozenset[Content]] = frozenset({"value", "both"})
+    options = ParquetOptions
     makers: ClassVar[Mapping[str, tuple[str, ...]]] = dict.fromkeys(extensions, ("pyarrow",))
     known: ClassVar[Mapping[str, str]] = {
+        "brotli-both": "fe6865909ddf857de2d2837121ae9e29",
+        "brotli-record": "baba3d4a616c0c3674ee1e5cb219c57b",
+        "gzip-both": "0b93dfc838706bb5a15c27cecfd7ca74",
         "gzip-record": "adf4ca419e85e2731b85110db8920a04",
+        "lz4-both": "fc13fdad160e554b476e2daf4c0443a7",
+        "lz4-record": "082c1a254d49163d3291546d4d938311",
+        "none-both": "be98aec3f183f604c64bb4d1cb5522b0",
         "none-record": "4a1d777778c1492233310806fe185163",
+        "snappy-both": "3b44f327323612c27fd1845c1af0c7f5",
         "snappy-record": "856619394d874dd204d8641f65298f72",
+        "zstd-both": "839d9a88bac8be04dca83b9fe153681a",
         "zstd-record": "c47f3cce9012d408002cc5f472e68803",
     }
 

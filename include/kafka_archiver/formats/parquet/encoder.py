@@ -4,6 +4,7 @@ The bytes of its records decide where a row group ends. Memory holds the rows of
 disk. A record without a timestamp is stored with -1, as in Kafka; a timestamp after the year 9999 is stored unchanged.
 """
 
+import sys
 from functools import reduce
 from pathlib import Path
 
@@ -13,10 +14,12 @@ import pyarrow as pa
 from kafka_archiver.columns import Int64s
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.formats.base import Buffer, Target
+from kafka_archiver.formats.parquet import ParquetOptions
 from kafka_archiver.formats.parquet.file import RowGroups, stored
 from kafka_archiver.formats.shared.cuts import cuts
 from kafka_archiver.formats.shared.held import HeldRows
-from kafka_archiver.formats.shared.records import held, is_kafkas, normalised
+from kafka_archiver.formats.shared.plain_types import bare, seen_as
+from kafka_archiver.formats.shared.records import held, kafkas, normalised
 from kafka_archiver.formats.vectors import lengths
 
 # Bytes in memory: 27,000 records of 1.2 KB, or 160,000 of 140 B. Encoding takes about the same memory again.
@@ -32,10 +35,12 @@ class ParquetEncoder:
     def __init__(self, target: Target) -> None:
         self._target = target
         self._columns, self._stored = held(target.schema), stored(target.schema)
-        self._counted = [f for f in self._columns if not (is_kafkas(f) and pa.types.is_integer(f.type))]
-        self._file = RowGroups(target.schema, target.settings.codec)
+        self._counted = [f for f in self._columns if not (kafkas(f) and pa.types.is_integer(f.type))]
+        options = ParquetOptions.model_validate(target.settings.options)
+        self._most_rows = options.row_group_rows or sys.maxsize
+        self._file = RowGroups(target.schema, target.settings.codec, options)
         self._rows = HeldRows(self._columns)
-        self._size = 0
+        self._size = self._count = 0
 
     @property
     def pending(self) -> int:
@@ -48,12 +53,13 @@ class ParquetEncoder:
         sizes = _sizes(batch, self._counted)
         ready: list[Buffer] = []
         start = 0
-        for end in cuts(sizes, self._size, _ROW_GROUP):
+        for end in cuts(sizes, self._size, _ROW_GROUP, self._count, self._most_rows):
             self._rows.add(batch.slice(start, end - start))
             ready += self._close_row_group()
             start = end
         self._rows.add(batch.slice(start))
         self._size += int(sizes[start:].sum())
+        self._count += len(sizes) - start
         return ready
 
     def spill(self, directory: Path) -> int:
@@ -67,17 +73,21 @@ class ParquetEncoder:
 
     def _close_row_group(self) -> list[Buffer]:
         rows = self._rows.take()
-        self._size = 0
-        count = len(rows)
-        columns = dict(zip(rows.column_names, rows.columns, strict=True))
-        # A batch may have typed columns of these names instead of Kafka's.
-        columns.setdefault("topic", pa.DictionaryArray.from_arrays(np.zeros(count, np.int8), [self._target.topic]))
-        columns.setdefault("partition", pa.repeat(pa.scalar(self._target.partition, pa.int32()), count))
-        if (times := self._stored.get_field_index("timestamp")) >= 0:
-            # From milliseconds to a timestamp type, without a copy.
-            columns["timestamp"] = columns["timestamp"].cast(self._stored.field(times).type)
-        arrays = [columns[name] for name in self._stored.names]
-        return self._file.add(pa.Table.from_arrays(arrays, schema=self._stored))
+        self._size = self._count = 0
+        columns = [self._column(field, rows) for field in self._stored]
+        table = pa.Table.from_arrays(columns, schema=bare(self._stored))
+        if not table.schema.equals(self._stored):
+            table = pa.Table.from_batches([seen_as(batch, self._stored) for batch in table.to_batches()])
+        return self._file.add(table)
+
+    def _column(self, field: pa.Field, rows: pa.Table) -> pa.Array | pa.ChunkedArray:
+        name = kafkas(field)
+        if name == "topic":
+            return pa.DictionaryArray.from_arrays(np.zeros(len(rows), np.int8), [self._target.topic])
+        if name == "partition":
+            return pa.repeat(pa.scalar(self._target.partition, pa.int32()), len(rows))
+        # From milliseconds to a timestamp type, without a copy.
+        return rows.column(field.name).cast(field.type) if name == "timestamp" else rows.column(field.name)
 
 
 def _sizes(batch: pa.RecordBatch, fields: list[pa.Field]) -> Int64s:
@@ -96,6 +106,8 @@ def _sizes_of(values: pa.Array) -> Int64s:
     kind = values.type
     if pa.types.is_struct(kind):
         return reduce(np.add, map(_sizes_of, values.flatten()))
+    if pa.types.is_map(kind):
+        return _sizes_of(values.cast(pa.list_(pa.struct([kind.key_field, kind.item_field]))))
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         ends = np.concatenate([[0], np.cumsum(_sizes_of(values.flatten()))])
         last = np.cumsum(values.value_lengths().fill_null(0).to_numpy())
@@ -103,4 +115,6 @@ def _sizes_of(values: pa.Array) -> Int64s:
         return sizes
     if pa.types.is_primitive(kind) or pa.types.is_decimal(kind):
         return np.full(len(values), max(1, kind.bit_width // 8), np.int64)
+    if pa.types.is_fixed_size_binary(kind):
+        return np.full(len(values), kind.byte_width, np.int64)
     return lengths(values)

@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.formats.base import Target
+from kafka_archiver.formats.shared.plain_types import bare, seen_as
 
 
 def read_records(source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
@@ -16,11 +17,12 @@ def read_records(source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
     :param source: seekable.
     :raises IntegrityError: `source` is not a complete Parquet file of records.
     """
+    schema = bare(target.schema)
     try:
         file = pq.ParquetFile(source, page_checksum_verification=True)
         for batch in file.iter_batches(use_threads=False):
-            yield pa.RecordBatch.from_arrays(
-                [batch.column(field.name).cast(field.type) for field in target.schema], schema=target.schema
-            )
+            found = seen_as(batch, bare(batch.schema))
+            columns = [found.column(field.name).cast(field.type) for field in schema]
+            yield seen_as(pa.RecordBatch.from_arrays(columns, schema=schema), target.schema)
     except (pa.ArrowException, OSError, LookupError, ValueError) as error:
         raise IntegrityError(f"{target.key} is not a complete Parquet file of records: {error}") from error

@@ -4,14 +4,16 @@ The output of a compressor may depend on how its input is sliced (isal's does). 
 of a fixed size, counted from its beginning. The output then depends on the stream alone.
 """
 
+import bz2
 import zlib
-from collections.abc import Callable, Iterator
-from typing import BinaryIO, Protocol
+from collections.abc import Callable
+from typing import Any, Protocol
 
+import brotli
+import cramjam
 import zstandard
 from isal import isal_zlib
 
-from kafka_archiver.errors import IntegrityError
 from kafka_archiver.formats.base import Buffer
 
 # 48 open objects hold 12 MiB; larger slices make the compressors neither faster nor their output smaller.
@@ -22,12 +24,17 @@ GZIP_LEVEL = 2
 ZSTD = zstandard.ZstdCompressionParameters.from_level(3, window_log=20, write_checksum=True)
 # Slices a zstd frame: frames of 8 MiB can be read in parallel, and the first one alone.
 FRAME = 32
+# A window of 1 MiB and 3 MB of state. Quality 5 takes twice the CPU, for files 14 % smaller.
+BROTLI = {"quality": 4, "lgwin": 20}
+# Level, checksum of the content, linked blocks. Level 4, the default, takes four times the CPU.
+LZ4 = (1, True, True)
+# The beginning of every stream in Snappy's framing format.
+SNAPPY_START = b"\xff\x06\x00\x00sNaPpY"
 _GZIP_FORMAT = 16 + zlib.MAX_WBITS
-_READ = 1 << 20
 
 
 class _Compressor(Protocol):
-    def compress(self, data: Buffer) -> bytes: ...
+    def compress(self, data: Buffer, /) -> bytes: ...
     def flush(self) -> bytes: ...
 
 
@@ -52,9 +59,41 @@ class _ZstdFrames:
         return self._frame.flush()
 
 
+class _Flushed:
+    """A compressor of cramjam, emptied after each slice: it would hold all of its output."""
+
+    def __init__(self, compressor: Any, start: bytes = b"") -> None:
+        self._compressor, self._ready = compressor, start
+
+    def compress(self, data: Buffer) -> bytes:
+        """Take a slice of the stream; return its bytes."""
+        self._compressor.compress(bytes(data))
+        ready, self._ready = bytes(self._compressor.flush()), b""
+        return ready
+
+    def flush(self) -> bytes:
+        """Return the rest of the bytes: of an empty stream, its start."""
+        return self._ready + bytes(self._compressor.finish())
+
+
+class _Brotli:
+    """A Brotli stream."""
+
+    def __init__(self) -> None:
+        made = brotli.Compressor(**BROTLI)
+        self.compress: Callable[[Buffer], bytes] = made.process
+        self.flush: Callable[[], bytes] = made.finish
+
+
 _COMPRESSORS: dict[str, Callable[[], _Compressor]] = {
     "gzip": lambda: isal_zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, _GZIP_FORMAT),
     "zstd": _ZstdFrames,
+    "snappy": lambda: _Flushed(cramjam.snappy.Compressor(), SNAPPY_START),
+    "lz4": lambda: _Flushed(cramjam.lz4.Compressor(*LZ4)),
+    "brotli": _Brotli,
+    "bzip2": bz2.BZ2Compressor,
+    # With zlib's header and checksum, as HTTP and Hadoop mean the word.
+    "deflate": lambda: isal_zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, zlib.MAX_WBITS),
 }
 
 
@@ -73,7 +112,7 @@ class Plain:
 
 
 class Compressed:
-    """A stream as one gzip member, or as zstd frames."""
+    """A stream as one gzip member, as zstd frames, or as one stream of another codec."""
 
     def __init__(self, codec: str) -> None:
         self._compressor = _COMPRESSORS[codec]()
@@ -107,43 +146,5 @@ class Compressed:
 
 
 def compressed(codec: str) -> Plain | Compressed:
-    """A new stream of the codec none, gzip or zstd."""
+    """A new stream of a codec of `makers.SUFFIXES`."""
     return Plain() if codec == "none" else Compressed(codec)
-
-
-def decompressed(codec: str, source: BinaryIO) -> Iterator[bytes]:
-    """The decompressed stream, piece by piece. zlib, not isal, reads gzip: isal would hide its own faults.
-
-    :raises IntegrityError: `source` is not exactly one complete stream of the codec.
-    """
-    if codec == "zstd":
-        yield from _frames(source)
-        return
-    if codec == "none":
-        yield from iter(lambda: source.read(_READ), b"")
-        return
-    decompressor = zlib.decompressobj(_GZIP_FORMAT)
-    try:
-        while not decompressor.eof and (piece := source.read(_READ)):
-            yield decompressor.decompress(piece)
-    except zlib.error as error:
-        raise IntegrityError(f"damaged gzip data: {error}") from error
-    if not decompressor.eof:
-        raise IntegrityError("the gzip data is truncated")
-    if decompressor.unused_data or source.read(1):
-        raise IntegrityError("the gzip data has additional bytes after its end")
-
-
-def _frames(source: BinaryIO) -> Iterator[bytes]:
-    maker = zstandard.ZstdDecompressor()
-    frame, data = maker.decompressobj(), b""
-    try:
-        while data := data or source.read(_READ):
-            if frame.eof:
-                frame = maker.decompressobj()
-            yield frame.decompress(data)
-            data = frame.unused_data
-    except zstandard.ZstdError as error:
-        raise IntegrityError(f"damaged zstd data: {error}") from error
-    if not frame.eof:
-        raise IntegrityError("the zstd data is truncated")

@@ -1,9 +1,35 @@
-"""The libraries that make the bytes of `compress`, by codec; without Arrow, as formats are named."""
+"""The codecs of text formats, without importing Arrow or a compressor: their file extensions and their libraries."""
 
 from collections.abc import Mapping
 
-MAKERS: Mapping[str, tuple[str, ...]] = {
-    "none": ("orjson", "pyarrow"),
-    "gzip": ("isal", "orjson", "pyarrow"),
-    "zstd": ("zstandard", "orjson", "pyarrow"),
+# The extension of each codec of `compress`. Snappy's framing format is .sz; .snappy is Hadoop's own format.
+SUFFIXES: Mapping[str, str] = {
+    "none": "",
+    "gzip": ".gz",
+    "zstd": ".zst",
+    "snappy": ".sz",
+    "lz4": ".lz4",
+    "brotli": ".br",
+    "bzip2": ".bz2",
+    "deflate": ".deflate",
 }
+_COMPRESSORS: Mapping[str, tuple[str, ...]] = {
+    "none": (),
+    "gzip": ("isal",),
+    "zstd": ("zstandard",),
+    "snappy": ("cramjam",),
+    "lz4": ("cramjam",),
+    "brotli": ("brotli",),
+    "bzip2": ("bz2",),
+    "deflate": ("isal",),
+}
+
+
+def extensions(own: str) -> dict[str, str]:
+    """The extension of each codec for a format, for example `.csv.gz` for `.csv`."""
+    return {codec: own + suffix for codec, suffix in SUFFIXES.items()}
+
+
+def makers(*libraries: str) -> dict[str, tuple[str, ...]]:
+    """The libraries that make the bytes, by codec: the compressor, then those of the format."""
+    return {codec: (*compressor, *libraries) for codec, compressor in _COMPRESSORS.items()}

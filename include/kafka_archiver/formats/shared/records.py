@@ -1,10 +1,14 @@
 """Batches as Avro and Parquet hold them, for any variant of the types that a reader gives."""
 
+from collections.abc import Iterable, Iterator, Mapping
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.formats.base import PLACE, RECORD
+from kafka_archiver.formats.shared.columns import made_of, source
+from kafka_archiver.formats.shared.plain_types import bare, seen_as
 
 # Large variants: a row group may exceed 32-bit offsets.
 HEADERS = pa.list_(
@@ -16,22 +20,38 @@ COLUMNS = pa.schema(
     + [pa.field("key", pa.large_binary()), pa.field("value", pa.large_binary())]
     + [pa.field("headers", HEADERS, nullable=False)]
 )
+# Values at a time, and bytes of columns.
+_CELLS, _BYTES = 50_000, 1 << 20
 
 
-def is_kafkas(field: pa.Field) -> bool:
-    """Whether the field is a column of `RECORD`, by name and type. A format stores such a column in the same way in
-    every schema."""
-    return field.name in RECORD.names and RECORD.field(field.name).equals(field)
+def kafkas(field: pa.Field) -> str | None:
+    """The column of `RECORD` that the field is, whatever its name; None for any other. A format stores such a column
+    in the same way in every schema. A field without a source is one of `RECORD` if its name and type are."""
+    name = source(field)
+    if name is None:
+        return field.name if field.name in RECORD.names and RECORD.field(field.name).equals(field) else None
+    return name if name in RECORD.names else None
 
 
 def is_place(field: pa.Field) -> bool:
     """Whether the field is Kafka's topic or partition, which the target has."""
-    return field.name in PLACE and is_kafkas(field)
+    return kafkas(field) in PLACE
+
+
+def kafkas_as(schema: pa.Schema, stored: Mapping[str, pa.Field]) -> pa.Schema:
+    """The schema with Kafka's columns as a format stores them; their names stay, and their source is said."""
+
+    def changed(field: pa.Field) -> pa.Field:
+        name = kafkas(field)
+        return field if name is None else made_of(name, stored[name].with_name(field.name))
+
+    return pa.schema(list(map(changed, schema)), metadata=schema.metadata)
 
 
 def held(schema: pa.Schema) -> pa.Schema:
     """The columns of a schema that batches have, with the types in which encoders hold them."""
-    return pa.schema([COLUMNS.field(f.name) if is_kafkas(f) else f for f in schema if not is_place(f)])
+    brought = [field for field in schema if not is_place(field)]
+    return bare(kafkas_as(pa.schema(brought), {field.name: field for field in COLUMNS}))
 
 
 def normalised(batch: pa.RecordBatch, columns: pa.Schema = COLUMNS) -> pa.RecordBatch:
@@ -40,12 +60,24 @@ def normalised(batch: pa.RecordBatch, columns: pa.Schema = COLUMNS) -> pa.Record
     :param columns: as `held` gives them.
     :raises IntegrityError: the batch has no such column, or its values do not fit.
     """
+    batch = seen_as(batch, bare(batch.schema))
     try:
         # A cast to the same type has a purpose: it finds nulls in nested fields that are not nullable.
         arrays = [batch.column(field.name).cast(field.type) for field in columns]
     except (KeyError, pa.ArrowException) as error:
         raise IntegrityError(f"the records do not fit the object's schema: {error}") from error
-    at = columns.get_field_index("headers")
-    if at >= 0 and columns.field(at).equals(COLUMNS.field("headers")) and arrays[at].null_count:
-        arrays[at] = pc.coalesce(arrays[at], pa.scalar([], HEADERS))
+    for at, field in enumerate(columns):
+        if arrays[at].null_count and field.type.equals(HEADERS) and not field.nullable:
+            arrays[at] = pc.coalesce(arrays[at], pa.scalar([], HEADERS))
     return pa.RecordBatch.from_arrays(arrays, schema=columns)
+
+
+def some_rows(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The batch in slices whose text fits memory: it is a multiple of the columns."""
+    rows = max(1, min(_CELLS // max(1, _leaves(batch.schema)), batch.num_rows * _BYTES // max(1, batch.nbytes)))
+    for start in range(0, batch.num_rows, rows):
+        yield batch.slice(start, rows)
+
+
+def _leaves(fields: Iterable[pa.Field]) -> int:
+    return sum(_leaves(f.type) if pa.types.is_struct(f.type) else 1 for f in fields)

@@ -15,7 +15,7 @@ from kafka_archiver.orchestration.terminal.consent import agreed, can_ask
 from kafka_archiver.orchestration.terminal.output import Answer, Cell, Table, answering
 from kafka_archiver.steps.auditing import audit
 from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.repair import Repairs, derive, find, lose, restore
+from kafka_archiver.steps.repair import Repairs, derive, find, lose, restore, write_sidecars
 
 SHOWN = 200
 
@@ -37,9 +37,11 @@ def repair(args: Namespace) -> Answer:
     if not args.yes and not agreed(f"{lost}Repair archive {archive.archive}: {_counts(repairs)}?"):
         return _answer(archive.archive, rows, False, failures)
     for key in repairs.restored:
-        restore(context.ledger, key)
+        restore(context.ledger, key, context.registry)
     if repairs.derived:
         derive(context.ledger)
+    for run, entries in repairs.sidecars.items():
+        write_sidecars(context, run, [entry.key for entry in entries])
     for run, entries in repairs.lost.items():
         made = lose(context, run, [entry.key for entry in entries], args.lost or ())
         print(f"Run {made.run}: {count(len(entries), 'object')} of run {run} recorded as lost.")
@@ -79,7 +81,7 @@ def _run(name: str, conf: dict[str, Any]) -> None:
 
 
 def _rows(repairs: Repairs) -> Iterator[dict[str, Any]]:
-    for action, objects in (("write again", repairs.again), ("lost", repairs.lost)):
+    for action, objects in (("write again", repairs.again), ("restore", repairs.sidecars), ("lost", repairs.lost)):
         for run, entries in objects.items():
             for entry in entries:
                 yield {"action": action, "run": run, "what": entry.key, "rows": entry.rows, "reason": None}

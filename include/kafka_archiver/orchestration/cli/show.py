@@ -1,10 +1,10 @@
 """`airflow archive show`: one run with its plan, its account and its objects."""
 
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kafka_archiver.documents import isoformat
-from kafka_archiver.manifest import FATES, Manifest
+from kafka_archiver.manifest import FATES, Manifest, ObjectEntry
 from kafka_archiver.orchestration.cli.find import find_archive
 from kafka_archiver.orchestration.cli.run_name import run_name_of
 from kafka_archiver.orchestration.connections import open_archive
@@ -43,8 +43,14 @@ def _written(run: RunInFull, manifest: Manifest) -> Iterator[Table]:
     rows.append(("all", None, *everything, sum(everything)))
     fates = [fate.replace("_", "-") for fate in FATES]
     yield Table(("topic", "partition", *fates, "offsets"), rows, "Account")
-    yield Table(
+    for title, objects in (("Objects", manifest.objects), ("Dead letters", manifest.dead_letters)):
+        if objects or title == "Objects":
+            yield _objects(title, objects)
+
+
+def _objects(title: str, objects: Sequence[ObjectEntry]) -> Table:
+    return Table(
         ("object", "rows", "bytes", "first offset", "last offset", "checksum"),
-        [(o.key, o.rows, o.bytes, o.first_offset, o.last_offset, o.checksum) for o in manifest.objects],
-        f"Objects: {len(manifest.objects):,} with {manifest.rows:,} rows",
+        [(o.key, o.rows, o.bytes, o.first_offset, o.last_offset, o.checksum) for o in objects],
+        f"{title}: {len(objects):,} with {sum(o.rows for o in objects):,} rows",
     )

@@ -13,6 +13,7 @@ from kafka_archiver.formats import resolve
 from kafka_archiver.orchestration.dags.archive import archive_dag
 from kafka_archiver.orchestration.terminal.output import Answer, Table, answering
 from kafka_archiver.steps.archives import config_folder, read_archives
+from kafka_archiver.steps.plan.schemas import require_readable
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ def _check(file: Path) -> Checked:
         return Checked(file, None, _lines(file, error))
     problems: list[str] = []
     try:
-        resolve(archive.settings)
+        require_readable(archive, resolve(archive.settings, archive.has_columns))
     except ConfigError as error:
         problems.append(str(error))
     try:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from kafka_archiver.config import Archive
 from kafka_archiver.job import Endpoints
 from kafka_archiver.orchestration.connections.kafka import kafka_endpoint
+from kafka_archiver.orchestration.connections.registry import registry_endpoint
 from kafka_archiver.orchestration.connections.store import store_endpoint
 
 if TYPE_CHECKING:
@@ -29,7 +30,9 @@ def open_archive(archive: Archive) -> "Context":
     """
     from kafka_archiver.steps.context import Context
 
-    return Context.open(archive, endpoints(archive))
+    # Not looked up now: only planning needs the registry.
+    registry = None if archive.source.registry is None else lambda: registry_endpoint(archive) or {}
+    return Context.open(archive, endpoints(archive), registry)
 
 
 def open_store(archive: Archive) -> "Store":

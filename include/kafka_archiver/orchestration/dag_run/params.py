@@ -1,6 +1,7 @@
 """The parameters of a single DAG run: in the trigger form, or with `airflow dags trigger --conf`."""
 
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -40,6 +41,14 @@ def params(archive: Archive) -> dict[str, Param]:
             '{"hour": "2026-11-21T05:00:00Z"} or {"run": "20261121T050000Z"}; with "keep": true the replaced '
             "objects stay in the store.",
         ),
+        "dead_letters": Param(
+            None,
+            type=["null", "object"],
+            title="Replay dead letters",
+            description="Instead of archiving, archive dead letters with the present settings: "
+            '{"runs": ["20261121T050000Z"]}, {"hours": ["2026-11-21T05:00:00Z", "2026-11-21T07:00:00Z"]} (both '
+            'included) or {"all": true}. `airflow archive replay-dead-letters` sets this.',
+        ),
         "repair": Param(
             None,
             type=["null", "array"],
@@ -49,6 +58,10 @@ def params(archive: Archive) -> dict[str, Param]:
             '["20261121T050000Z"]. `airflow archive repair` sets this.',
         ),
     }
+
+
+# The parameters of a run that archives nothing new.
+_INSTEAD = ("rebuild", "dead_letters", "repair")
 
 
 def with_params(archive: Archive, params: Mapping[str, Any]) -> Archive:
@@ -61,13 +74,15 @@ def with_params(archive: Archive, params: Mapping[str, Any]) -> Archive:
 
 
 def takes_new(conf: Mapping[str, Any] | None) -> bool:
-    """Whether a DAG run with this conf archives its interval: rebuilds and repairs work on earlier runs."""
-    return not any((conf or {}).get(name) for name in ("rebuild", "repair"))
+    """Whether a DAG run with this conf archives its interval; others work on earlier runs, or are refused for a key."""
+    given = conf or {}
+    return set(given) <= {"max_records", "policies", *_INSTEAD} and not any(map(given.get, _INSTEAD))
 
 
-def checked_run(run: str) -> str:
+def checked_run(run: str, param: str = "repair") -> str:
     """The name of a run, as the ledger has it.
 
+    :param param: the DAG's parameter that names it.
     :raises ConfigError: it is not a run's name.
     """
     try:
@@ -75,7 +90,7 @@ def checked_run(run: str) -> str:
         return run_name(run_id(start), revision)
     except ValueError:
         raise ConfigError(
-            f"in the run's `repair`: expected names of runs as `airflow archive runs` shows them, such as "
+            f"in the run's `{param}`: expected names of runs as `airflow archive runs` shows them, such as "
             f"20261121T050000Z, found {run!r}"
         ) from None
 
@@ -121,12 +136,37 @@ class Rebuild:
             if "run" in wanted:
                 start, revision = split_run(str(wanted["run"]))
                 return cls(None, run_name(run_id(start), revision), wanted.get("keep", False))
-            hour = datetime.fromisoformat(str(wanted["hour"]))
-            return cls(
-                (hour if hour.tzinfo else hour.replace(tzinfo=UTC)).astimezone(UTC), "", wanted.get("keep", False)
-            )
+            return cls(utc(str(wanted["hour"])), "", wanted.get("keep", False))
         except (ValueError, OverflowError) as error:
             raise ConfigError(
                 'in the run\'s `rebuild`: expected {"hour": "2026-11-21T05:00:00Z"} or {"run": "20261121T050000Z"}, '
                 f"found {dict(wanted)} ({error})"
             ) from None
+
+
+def wanted_letters(wanted: Mapping[str, Any]) -> list[str] | tuple[datetime, datetime] | None:
+    """What the parameter `dead_letters` asks for: runs, the first and the last hour, or None for all.
+
+    :raises ConfigError: it names none of these, or several.
+    """
+    match dict(wanted):
+        case {"all": True, **others} if not others:
+            return None
+        case {"runs": [*runs], **others} if runs and not others:
+            return [checked_run(run, "dead_letters") for run in runs]
+        case {"hours": [first, last], **others} if not others:
+            with suppress(ValueError, OverflowError):
+                return utc(str(first)), utc(str(last))
+    raise ConfigError(
+        'in the run\'s `dead_letters`: expected {"runs": ["20261121T050000Z"]}, {"hours": ["2026-11-21T05:00:00Z", '
+        f'"2026-11-21T07:00:00Z"]}} or {{"all": true}}, found {dict(wanted)}'
+    )
+
+
+def utc(text: str) -> datetime:
+    """A time; without a zone it is UTC.
+
+    :raises ValueError: it is not a time of RFC 3339.
+    """
+    found = datetime.fromisoformat(text)
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)

@@ -1,6 +1,7 @@
 """The documentation of an archive's DAG in Airflow's UI."""
 
 from collections.abc import Iterator, Mapping
+from textwrap import shorten
 from typing import Any
 
 from pydantic import BaseModel
@@ -8,6 +9,7 @@ from pydantic import BaseModel
 from kafka_archiver.config import Archive
 from kafka_archiver.keys import ledger_prefix
 from kafka_archiver.orchestration.dags.assets import hours_name
+from kafka_archiver.schemas import Schema
 from kafka_archiver.secrets import shown
 
 
@@ -28,9 +30,12 @@ def doc_md(archive: Archive, text: str) -> str:
 
 
 def _settings(section: BaseModel, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for name in type(section).model_fields:
-        key, value = prefix + name, getattr(section, name)
-        if isinstance(value, BaseModel):
+    for name, field in type(section).model_fields.items():
+        key, value = prefix + (field.alias or name), getattr(section, name)
+        if isinstance(value, Schema):
+            # On one line: a line break ends the table.
+            yield key, shorten(value.text, 200, placeholder=" …")
+        elif isinstance(value, BaseModel):
             yield from _settings(value, key + ".")
         elif isinstance(value, Mapping) and value:
             yield from ((f"{key}.{name}", shown(f"{key}.{name}", found)) for name, found in value.items())

@@ -12,7 +12,14 @@ from airflow.sdk.exceptions import DownstreamTasksSkipped
 from kafka_archiver.config import Archive
 from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.dag_run.gate import PLAN, runs_in_the_middle
-from kafka_archiver.orchestration.dag_run.params import Rebuild, checked_run, params, require_known, with_params
+from kafka_archiver.orchestration.dag_run.params import (
+    Rebuild,
+    checked_run,
+    params,
+    require_known,
+    wanted_letters,
+    with_params,
+)
 from kafka_archiver.orchestration.dag_run.schedule import by_hand, interval_of, origin_of, second_before
 from kafka_archiver.orchestration.dag_run.work import work_of
 from kafka_archiver.orchestration.dags.assets import announce, hours_alias
@@ -49,6 +56,8 @@ def archive_tasks(archive: Archive, job: Path) -> list[Any]:
             return PokeReturnValue(is_done=False)
         if wanted := now["params"]["rebuild"]:
             return PokeReturnValue(is_done=True, xcom_value=_rebuild(archive_now, wanted).to_dict())
+        if wanted := now["params"]["dead_letters"]:
+            return PokeReturnValue(is_done=True, xcom_value=_replay_letters(archive_now, wanted).to_dict())
         if wanted := now["params"]["repair"]:
             return PokeReturnValue(is_done=True, xcom_value=_repair(archive_now, wanted).to_dict())
         origin, context = origin_of(now["dag_run"]), open_archive(archive_now)
@@ -127,6 +136,13 @@ def _repair(archive: Archive, wanted: Sequence[str]) -> Any:
     from kafka_archiver.steps import repair as step
 
     return step.write_again(open_archive(archive), [checked_run(run) for run in wanted])
+
+
+def _replay_letters(archive: Archive, wanted: Mapping[str, Any]) -> Any:
+    from kafka_archiver.steps import dead_letters as step
+
+    found = wanted_letters(wanted)
+    return step.replay_letters(open_archive(archive), step.Hours(*found) if isinstance(found, tuple) else found)
 
 
 def _rebuild(archive: Archive, wanted: Mapping[str, Any]) -> Any:

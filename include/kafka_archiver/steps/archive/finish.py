@@ -1,14 +1,7 @@
-"""Finish: the driver's part once every chunk is written: make the objects visible, then write the manifest.
-
-Write order: intent.json (whose uploads count, and which keys may appear), the objects, intent.json again (all are
-visible), manifest.json. A crash between any two leaves keys that the intent names, and the next attempt writes the same
-keys again. If Kafka compacts in between, two attempts at once may have different bytes. So an attempt first takes the
-intent from the attempt before, and aborts the uploads which that one has not completed; only then it completes its own.
-"""
+"""Finish: the driver's part once every chunk is written: make the objects visible, then write the manifest."""
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from kafka_archiver.advice import choose, go_on
@@ -19,11 +12,13 @@ from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import ChunkAccount, Intent, Manifest, ObjectEntry
 from kafka_archiver.plan import Plan
 from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.archive.intents import refuse_closed, take
+from kafka_archiver.replayed import manifest_of
+from kafka_archiver.steps.archive.intents import refuse_closed
 from kafka_archiver.steps.archive.policies import ReadPolicies
+from kafka_archiver.steps.archive.publish import publish
 from kafka_archiver.steps.archive.replay import replay, stored_as
 from kafka_archiver.store import Store
-from kafka_archiver.writer.commit import abort, complete, throw_away
+from kafka_archiver.writer.commit import abort
 from kafka_archiver.writer.result import ChunkResult
 
 if TYPE_CHECKING:
@@ -70,27 +65,7 @@ def finish(
     abort([r for r in results if r.chunk in adopted], store)
     results = [r for r in results if r.chunk not in adopted]
     entries = [entry for _, some in adopted.values() for entry in some]
-    written = {o.upload.key for result in results for o in result.objects} | {entry.key for entry in entries}
-    stale = set(before.keys) - written
-    ours = Intent(
-        archive=plan.archive,
-        run=plan.run,
-        attempt=before.attempt + 1 if intent.document else 1,
-        policies=asdict(policies),
-        keys=tuple(sorted(written | stale)),
-        objects=(*entries, *(o.entry("") for result in results for o in result.objects)),
-        chunks=tuple(accounts),
-    )
-    taken = take(ledger, ours, intent)
-    if intent.document:
-        # From now on the attempt before cannot complete anything, whenever it wakes up.
-        throw_away(store, plan, {o.upload.upload_id for result in results for o in result.objects})
-    entries += complete(results, store)
-    for key in sorted(stale):
-        log.info("removed %s: an earlier attempt wrote it; its records have been compacted since", key)
-        store.delete(key)
-    done = ours.model_copy(update={"done": True, "objects": tuple(sorted(entries, key=lambda o: o.key))})
-    take(ledger, done, taken)
+    done = publish(plan, results, accounts, policies, intent, store, ledger, entries)
     return ledger.create_manifest(done.manifest(plan))
 
 
@@ -99,7 +74,8 @@ def as_intended(plan: Plan, intent: Intent | None, ledger: Ledger) -> Manifest |
     if intent is None or not intent.done or plan.origin == "repair":
         return None
     log.info("run %s: attempt %d wrote all objects but no manifest: writing it now", plan.run, intent.attempt)
-    return ledger.create_manifest(intent.manifest(plan))
+    before = ledger.sound_manifest(plan.supersedes or "") if plan.letters else None
+    return ledger.create_manifest(manifest_of(plan, before, intent) if before else intent.manifest(plan))
 
 
 def _whole(account: ChunkAccount, before: Intent, store: Store) -> tuple[ChunkAccount, tuple[ObjectEntry, ...]] | None:

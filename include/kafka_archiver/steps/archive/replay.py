@@ -41,7 +41,7 @@ def replay(plan: Plan, stored: Manifest, results: Sequence[ChunkResult], store: 
     again = _only(results, lambda item: as_promised(item) and item.upload.key not in there)
     abort(_only(results, lambda item: not as_promised(item) or item.upload.key in there), store)
     if again:
-        _take_again(ledger, plan, stored)
+        take_again(ledger, plan, stored)
     rewritten = {e.key for e in complete(again, store)}
     read = sum(as_promised(item) for result in results for item in result.objects)
     other = {item.upload.key for result in results for item in result.objects} - rewritten
@@ -74,7 +74,7 @@ def replay(plan: Plan, stored: Manifest, results: Sequence[ChunkResult], store: 
     return stored
 
 
-def _take_again(ledger: Ledger, plan: Plan, stored: Manifest) -> None:
+def take_again(ledger: Ledger, plan: Plan, stored: Manifest) -> None:
     """Take the intent, because a run that replaces this one closes it before it removes objects."""
     before = ledger.intent(plan.run)
     refuse_closed(before.document)

@@ -5,20 +5,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from kafka_archiver.advice import choose, go_on, plan_anew
-from kafka_archiver.errors import ArchiverError, PermanentError, PolicyError, TransientError
+from kafka_archiver.advice import go_on, plan_anew, replay_again
+from kafka_archiver.errors import ArchiverError, PermanentError, TransientError
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import Manifest
-from kafka_archiver.plan import ENCODING, BadRecord, Chunk, Plan
-from kafka_archiver.ranges import Range
+from kafka_archiver.plan import Chunk, Plan
 from kafka_archiver.steps.archive.finish import as_intended, finish
+from kafka_archiver.steps.archive.letters import archive_letters
 from kafka_archiver.steps.archive.logs import Logs, read_logs
+from kafka_archiver.steps.archive.missing import require_encoding, write_missing
 from kafka_archiver.steps.archive.policies import ReadPolicies
+from kafka_archiver.steps.archive.readable import readable
 from kafka_archiver.steps.archive.results import require_all
 from kafka_archiver.store import Store
 from kafka_archiver.writer.commit import abort
-from kafka_archiver.writer.result import ChunkResult
+from kafka_archiver.writer.result import ChunkResult, WriteJob
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +28,7 @@ log = logging.getLogger(__name__)
 class Engine(Protocol):
     """Writes chunks, somewhere; see :class:`kafka_archiver.spark.engine.SparkEngine`."""
 
-    def write(self, plan: Plan, chunks: Sequence[Chunk], bad_record: BadRecord) -> list[ChunkResult]:
+    def write(self, plan: Plan, chunks: Sequence[Chunk], job: WriteJob) -> list[ChunkResult]:
         """Write the chunks' objects. They stay invisible until their uploads are completed."""
 
 
@@ -51,22 +53,24 @@ class ArchiveStep:
             return None
         self.ledger.require_in_line(plan)
         source = self.ledger.written_as(plan)
-        if source.settings.encoding != ENCODING:
-            raise PermanentError(
-                f"run {run} was planned for encoding {source.settings.encoding}, this code writes {ENCODING}: its "
-                f"bytes would differ. To plan the run anew: {plan_anew(plan.archive, run)}"
-            )
         stored = self.ledger.manifest(run)
+        if not (stored and source.keeps):
+            require_encoding(source)
         if stored and (other := self.ledger.superseded_by(run)):
             log.warning("run %s is left alone: %s has taken its place", run, other)
             return stored
         if stored is None and (written := as_intended(plan, self.ledger.intent(run).document, self.ledger)):
             return written
         policies = self.policies.for_run(plan, stored)
+        if stored and source.keeps:
+            return write_missing(plan, stored, self.engine, self.cluster, self.store, self.ledger)
+        if source.letters:
+            return archive_letters(plan, self, policies, self.store, self.ledger)
         logs = self._logs(source, stored)
-        chunks = _readable(source, policies, logs, stored is not None)
+        chunks = readable(source, policies, logs, stored is not None)
         log.info("archiving run %s: %s offsets in %d chunks", run, f"{plan.count:,}", len(chunks))
-        results = self._write(source, chunks, policies) if chunks else []
+        job = WriteJob.of(source, policies.bad_record, self.ledger.schemas(source.fingerprints))
+        results = self.write(source, chunks, job) if chunks else []
         try:
             require_all(source, chunks, results)
             now = self._logs(plan, stored)
@@ -95,54 +99,18 @@ class ArchiveStep:
             return plan
         raise PermanentError(f"run {run} of archive {self.ledger.archive} has no plan; run the task `plan` first")
 
-    def _write(self, plan: Plan, chunks: Sequence[Chunk], policies: ReadPolicies) -> list[ChunkResult]:
+    def write(self, plan: Plan, chunks: Sequence[Chunk], job: WriteJob) -> list[ChunkResult]:
+        """Write chunks with the engine; to a permanent error, add how to go on."""
         try:
-            return self.engine.write(plan, chunks, policies.bad_record)
+            return self.engine.write(plan, chunks, job)
         except PermanentError as error:
+            if plan.letters:
+                raise PermanentError(
+                    f"{error}. Nothing has changed; once that is fixed, {replay_again(plan.archive)}"
+                ) from error
             # Two ways on: the same plan, or, because a plan never changes its settings, a new one.
             then = f"{go_on(plan.archive, plan.run)}; with other settings: {plan_anew(plan.archive, plan.run)}"
             raise PermanentError(f"{error}. Once that is fixed, {then}") from error
 
     def _logs(self, plan: Plan, stored: Manifest | None) -> Logs:
         return read_logs(self.cluster, plan, self.ledger.progress(), stored is not None)
-
-
-def _readable(plan: Plan, policies: ReadPolicies, logs: Logs, replayed: bool) -> list[Chunk]:
-    """The chunks, each as far as the log still has it. `finish` accounts for the rest of a shortened chunk."""
-    planned = {p.name: p.topic_id for p in plan.partitions}
-    readable = []
-    for chunk in plan.chunks():
-        there = logs.there[chunk.name]
-        left = Range(max(chunk.start, there.start), min(chunk.end, there.end))
-        if left != chunk.range and not replayed and policies.lost_offsets != "record_loss":
-            raise PolicyError(_gone(plan, chunk, logs, planned[chunk.name]))
-        if left.size:
-            readable.append(chunk.model_copy(update={"start": left.start, "end": left.end}))
-    return readable
-
-
-def _gone(plan: Plan, chunk: Chunk, logs: Logs, planned_id: str) -> str:
-    there, topic_id = logs.there[chunk.name], logs.ids[chunk.topic]
-    if plan.supersedes and not plan.takes_over:
-        return (
-            f"Kafka has only {there} of {chunk.name}, and not all of {chunk} any more, so run {plan.supersedes} cannot "
-            f"be rebuilt; its stored objects stay as they are. `airflow archive clean {plan.archive}` removes the "
-            "attempt"
-        )
-    if chunk.name in logs.found and chunk.end - 1 not in there:
-        found = logs.found[chunk.name]
-    elif topic_id == planned_id:
-        found = (
-            f"retention removed the records of {chunk} before {there.start} since the plan was made."
-            if there.start > chunk.start
-            else f"the log of {chunk.name} ends at {there.end} now, before the end of {chunk}: it was truncated."
-        )
-    else:
-        found = (
-            f"topic {chunk.topic} was deleted{' and made again' if topic_id else ''} since run {plan.run} was planned, "
-            f"before {chunk} was archived: it was {planned_id} and is {topic_id or 'gone'}."
-        )
-    return (
-        f"{found} To go on and record them as lost for ever: {choose(plan.archive, 'lost_offsets', 'record_loss')} "
-        "(policies.lost_offsets: fail)"
-    )

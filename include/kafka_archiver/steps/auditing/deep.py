@@ -4,14 +4,15 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import repeat
 
 from kafka_archiver.advice import plan_anew
 from kafka_archiver.audit.content import is_readable, read_through, settings_of
 from kafka_archiver.audit.objects import again
 from kafka_archiver.audit.readers import READERS
+from kafka_archiver.audit.readers.base import Beside, Fetch
 from kafka_archiver.audit.report import Finding, error, warning
 from kafka_archiver.errors import DocumentError
+from kafka_archiver.keys import run_name, split_object_key
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import Manifest, ObjectEntry
 from kafka_archiver.plan import Plan
@@ -31,6 +32,7 @@ class Reading:
         self._bytes, self._told = 0, time.monotonic()
         self.count = 0
         self.same: set[str] = set()
+        self._writers: dict[str, Plan | None] = {}
 
     def read(self, last: int, skip: set[str]) -> Iterator[Finding]:
         """The faults in the objects of runs that count, and the objects in a format without a reader.
@@ -44,13 +46,15 @@ class Reading:
             for plan in filter(None, map(self._counting, range(1, last + 1))):
                 manifest = self._manifest(plan.run)
                 entries = [o for o in manifest.stored if o.key not in skip] if manifest else []
-                looks = pool.map(self._look, entries, repeat(plan))
-                for entry, problems in zip(entries, looks, strict=True):
+                objects = {o.key: o for o in entries}
+                plans = [self._writer(plan, entry) for entry in entries]
+                looks = pool.map(self._look, entries, plans, [objects.get(o.sidecar_of or "") for o in entries])
+                for entry, by, problems in zip(entries, plans, looks, strict=True):
                     self._advance(entry)
                     if problems and self._counting(plan.number) is None:
                         # A rebuild has replaced the run since the audit began.
                         break
-                    settings = settings_of(plan, entry)
+                    settings = settings_of(by, entry)
                     if not is_readable(settings):
                         first.setdefault((settings.format, settings.content), (entry.key, plan.run))
                         unread[settings.format, settings.content] += 1
@@ -71,21 +75,43 @@ class Reading:
         except DocumentError:
             return None
 
+    def _writer(self, plan: Plan, entry: ObjectEntry) -> Plan:
+        """The plan that wrote an object. If its plan cannot be read, which is a finding, the plan of the manifest."""
+        place = split_object_key(entry.key)
+        run = run_name(plan.interval.id, place.revision) if place else plan.run
+        if run not in self._writers:
+            # Runs come one after the other: only the last interval's plans are needed.
+            self._writers = {r: p for r, p in self._writers.items() if p and p.interval == plan.interval}
+            try:
+                self._writers[run] = plan if run == plan.run else self._ledger.plan(run)
+            except DocumentError:
+                self._writers[run] = None
+        return self._writers[run] or plan
+
     def _manifest(self, run: str) -> Manifest | None:
         try:
             return self._ledger.manifest(run)
         except DocumentError:
             return None
 
-    def _look(self, entry: ObjectEntry, plan: Plan) -> list[str]:
+    def _look(self, entry: ObjectEntry, plan: Plan, object_: ObjectEntry | None) -> list[str]:
+        """The faults of an object.
+
+        :param object_: for a sidecar, its object, if that is there.
+        """
+        beside = Beside(object_, self._fetch(object_)) if object_ else None
+        fetch = self._fetch(entry)
+        # Read twice before reporting: the first read may have been damaged in transit.
+        return read_through(entry, plan, fetch, beside) and read_through(entry, plan, fetch, beside)
+
+    def _fetch(self, entry: ObjectEntry) -> Fetch:
         def fetch(start: int, length: int) -> bytes:
             data = self._store.read(entry.key, start, length)
             if data is None:
                 raise FileNotFoundError("the object is gone")
             return data
 
-        # Read twice before reporting: the first read may have been damaged in transit.
-        return read_through(entry, plan, fetch) and read_through(entry, plan, fetch)
+        return fetch
 
     def _advance(self, entry: ObjectEntry) -> None:
         self.count += 1

@@ -1,17 +1,18 @@
 """One look at an archive: compare its documents and objects with each other."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from kafka_archiver.audit.derived import Proved, check_hour, check_progress, derived, settled_runs
-from kafka_archiver.audit.documents import Run, check_line, displaced, is_known
+from kafka_archiver.audit.documents import Run, check_line, displaced, is_known, schema_missing
 from kafka_archiver.audit.objects import UNEXPLAINED
 from kafka_archiver.audit.report import Counts, Finding, count, error, warning
 from kafka_archiver.keys import (
     claim_document,
     ledger_prefix,
     progress_document,
+    schema_document,
     split_hour_document,
     split_line_document,
     split_run,
@@ -100,6 +101,7 @@ def look(store: Store, archive: str, topics: Iterable[str], tell: Tell) -> Look:
         findings += promises.gaps()
         findings += _check_derived(reader, archive, keys.hours, progress, promises, books)
         known = {*promises.topics, *topics, *((p.topic for p in progress.partitions) if progress else ())}
+        findings += _check_schemas(reader, archive, promises.schemas)
         findings += _check_claims(reader, archive, promises.topics)
         tell(f"{archive}: listing the objects of {count(len(known), 'topic')}")
         findings += check_listing(store, archive, known, books, promises.unfinished, pool, tell)
@@ -147,6 +149,13 @@ def _replaced_by(reader: Reader, keys: _Keys, run: Run | None, settled: int) -> 
         if made and made.outcome == "committed" and not (plan and reader.in_place_of(plan)):
             return Replaced(name, plan is not None and plan.number <= settled and not plan.keep_superseded)
     return None
+
+
+def _check_schemas(reader: Reader, archive: str, named: Mapping[str, str]) -> Iterator[Finding]:
+    """Check that the schemas that plans name are there. `named`: a run for each fingerprint."""
+    for fingerprint, schema in reader.schemas(named):
+        if schema is None and schema_document(archive, fingerprint) not in reader.unreadable:
+            yield schema_missing(archive, fingerprint, named[fingerprint])
 
 
 def _check_claims(reader: Reader, archive: str, topics: Iterable[str]) -> Iterator[Finding]:

@@ -27,7 +27,8 @@ class Promises:
     """All promises of the runs, in the books. Runs are added one at a time, and not kept in memory.
 
     `replay`: the progress; `broken`: runs whose documents are not those that were committed, without which the right
-    proofs and progress are unknown; `unfinished`: plans whose objects may exist or not; `runs`, `rows`, `lost`: of the
+    proofs and progress are unknown; `unfinished`: plans whose objects may exist or not;
+    `schemas`: by fingerprint, the first run that names the schema; `runs`, `rows`, `lost`: of the
     runs that count.
     """
 
@@ -39,6 +40,7 @@ class Promises:
         self.unfinished: list[Plan] = []
         self.unsettled: list[Run] = []
         self.topics: set[str] = set()
+        self.schemas: dict[str, str] = {}
         self.runs = self.rows = self.lost = 0
         self._ahead = False
 
@@ -53,6 +55,7 @@ class Promises:
             return
         plan, outcome = run.plan, run.commit.outcome if run.commit else None
         self.topics |= {p.topic for p in plan.partitions}
+        self.schemas = {**dict.fromkeys(plan.fingerprints, run.name), **self.schemas}
         yield from self._tiling.take(plan, outcome)
         wrong = list(check_documents(self._archive, run, self._reader.unreadable))
         yield from wrong

@@ -9,11 +9,19 @@ from kafka_archiver.audit.derived import Proved
 from kafka_archiver.audit.documents import Run
 from kafka_archiver.audit.report import Finding, error
 from kafka_archiver.errors import DocumentError, IntegrityError
-from kafka_archiver.keys import claim_document, hour_document, line_document, progress_document, run_document
+from kafka_archiver.keys import (
+    claim_document,
+    hour_document,
+    line_document,
+    progress_document,
+    run_document,
+    schema_document,
+)
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import Commit, Intent, Manifest
 from kafka_archiver.plan import Plan
 from kafka_archiver.progress import Progress
+from kafka_archiver.schemas import Schema
 
 # How many documents are read ahead.
 AHEAD = 32
@@ -97,6 +105,15 @@ class Reader:
     def _proved(self, hour: int | None) -> Proved | None:
         proof = self._ledger.hour(hour)
         return (proof, self._ledger.contributions(proof)) if proof else None
+
+    def schemas(self, fingerprints: Iterable[str]) -> Iterator[tuple[str, Schema | None]]:
+        """Each schema that plans name."""
+
+        def read(fingerprint: str) -> Schema | None:
+            key = schema_document(self._ledger.archive, fingerprint)
+            return self._read(key, lambda: self._ledger.schema(fingerprint))
+
+        return self._ahead(read, sorted(fingerprints))
 
     def claims(self, topics: Iterable[str]) -> Iterator[tuple[str, str | None]]:
         """The archive that has claimed each topic."""

@@ -58,7 +58,7 @@ def _with_only(context: Context, topics: list[str]) -> Context:
 
 def check_format(archive: Archive) -> Iterator[Check]:
     """Check that objects can be written as the YAML says."""
-    settings = resolve(archive.settings)
+    settings = resolve(archive.settings, archive.has_columns)
     yield ok("format", f"{settings.format}, content {settings.content}, codec {settings.codec}")
 
 

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from kafka_archiver.config import Archive
-from kafka_archiver.decode.registry import Registry, schema_id
+from kafka_archiver.decode.registry import Registry
+from kafka_archiver.decode.wire import schema_id
 from kafka_archiver.errors import ArchiverError, TransientError
 from kafka_archiver.kafka.cluster import Cluster, Topic
 from kafka_archiver.kafka.reader import read_chunk
@@ -28,7 +29,12 @@ def check_registry(archive: Archive, cluster: Cluster | None, registry: Registry
     try:
         level = registry.compatibility()
     except ArchiverError as error:
-        means = "runs do not need it, but values that were encoded with its schemas cannot be decoded without them"
+        needed = any(decoding.is_framed(True) for decoding in archive.source.decoded.values())
+        means = (
+            "no run of topics with new records gets a plan; runs that are planned already go on"
+            if needed
+            else "runs do not need it, but values that were encoded with its schemas cannot be decoded without them"
+        )
         yield problem(REGISTRY, str(error), means)
         return
     yield ok(REGISTRY, f"{registry.url} answers; compatibility level {level}")

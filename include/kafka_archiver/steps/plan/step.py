@@ -18,6 +18,7 @@ from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.line import Line, append, read_line, tidy
 from kafka_archiver.steps.plan.claims import claim_topics, require_own
 from kafka_archiver.steps.plan.older import older
+from kafka_archiver.steps.plan.schemas import Frozen, freeze
 from kafka_archiver.steps.plan.survey import TRIES, OvertakenError, Survey, interval_offsets, survey
 from kafka_archiver.steps.work import Work, describe, work
 
@@ -34,6 +35,7 @@ def plan(context: Context, interval: Interval, origin: Origin) -> Work:
 
     :raises PolicyError: the brokers' state needs a person's decision.
     :raises ConfigError: the archive's settings name a format or codec that does not exist.
+    :raises TransientError: the brokers, the store or the schema registry do not answer.
     """
     now = context.clock()
     if interval.end > now + CLOCK_SKEW:
@@ -49,11 +51,12 @@ def plan(context: Context, interval: Interval, origin: Origin) -> Work:
             log.info("interval %s was planned at %s: replaying it", interval, f"{own.planned_at:%Y-%m-%d %H:%M}")
             return work(context, line.unfinished, own)
         try:
-            proposed = _propose(context, interval, origin, line)
+            proposed, frozen = _propose(context, interval, origin, line)
         except OvertakenError as error:
             overtaken = str(error)
             continue
         claim_topics(context, line, {partition.topic for partition in proposed.partitions})
+        frozen.store(context.ledger)
         if append(context, line, proposed):
             context.ledger.file_plan(proposed)
             log.info("planned interval %s: %s", interval, describe(proposed))
@@ -93,15 +96,16 @@ def propose(context: Context, interval: Interval, origin: Origin) -> Plan:
     :raises PolicyError: the brokers' state needs a person's decision.
     """
     line = read_line(context)
-    proposed = _propose(context, interval, origin, line)
+    proposed, _ = _propose(context, interval, origin, line)
     require_own(context, line, {partition.topic for partition in proposed.partitions})
     return proposed
 
 
-def _propose(context: Context, interval: Interval, origin: Origin, line: Line) -> Plan:
+def _propose(context: Context, interval: Interval, origin: Origin, line: Line) -> tuple[Plan, Frozen]:
+    """The plan that would be made now, and its schemas. Writes nothing."""
     archive = context.archive
     # First, so that a format that cannot be written fails before anything is planned.
-    settings = resolve(archive.settings)
+    settings = resolve(archive.settings, archive.has_columns)
     if members := context.cluster.members(archive.group):
         raise PolicyError(live_members(archive.group, members))
     expected = line.expected(context.ledger)
@@ -113,7 +117,9 @@ def _propose(context: Context, interval: Interval, origin: Origin, line: Line) -
     missing = left_out(partitions, known, asked, origin == "scheduled")
     starts = {state.name: state.log_start for state in found.seen}
     evidence = older(context.cluster, missing, starts, expected.asked(), found.at.latest or found.at.earliest)
-    return Plan(
+    # After the high watermarks.
+    frozen = freeze(context, settings, partitions)
+    plan = Plan(
         archive=archive.archive,
         number=line.last + 1,
         interval=interval,
@@ -125,8 +131,10 @@ def _propose(context: Context, interval: Interval, origin: Origin, line: Line) -
         group=archive.group,
         settings=settings,
         policies=archive.policies.model_dump(),
+        schemas=frozen.schemas,
         partitions=with_older(partitions, evidence),
     )
+    return plan, frozen
 
 
 def _assumes(archive: Archive, origin: Origin) -> int | None:

@@ -15,6 +15,7 @@ from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.line import Line, read_line
 from kafka_archiver.steps.repair.restore import Others
+from kafka_archiver.steps.repair.sidecars import from_object
 from kafka_archiver.store.compare import is_there
 from kafka_archiver.writer.threads import each
 
@@ -31,7 +32,8 @@ class Repairs:
     `again`: by run, the objects to write again from Kafka. `lost`: by run, the objects that Kafka no longer has, to
     record as lost. `anew`: runs that cannot be finished as planned, each with the reason, to plan again. `derived`:
     keys of documents to compute again. `restored`: keys of documents to restore from a run's other documents. `left`:
-    findings that cannot be repaired.
+    findings that cannot be repaired. `sidecars`: by run, the sidecars to write again from their objects, because Kafka
+    no longer has the records.
     """
 
     again: Objects
@@ -40,6 +42,7 @@ class Repairs:
     derived: tuple[str, ...]
     restored: tuple[str, ...]
     left: tuple[Finding, ...]
+    sidecars: Objects
 
     @property
     def lost_rows(self) -> int:
@@ -47,7 +50,7 @@ class Repairs:
         return sum(o.rows for entries in self.lost.values() for o in entries)
 
     def __bool__(self) -> bool:
-        return bool(self.again or self.lost or self.anew or self.derived or self.restored)
+        return bool(self.again or self.lost or self.anew or self.derived or self.restored or self.sidecars)
 
 
 def find(context: Context, report: Report, given_up: Collection[str] = ()) -> Repairs:
@@ -59,7 +62,7 @@ def find(context: Context, report: Report, given_up: Collection[str] = ()) -> Re
     """
     unreadable = [f.where for f in report.findings if f.kind == "unreadable" and _is_derived(f.where)]
     derived = (*(f.where for f in report.findings if f.kind in _DERIVED), *unreadable)
-    others = Others(context.ledger)
+    others = Others(context.ledger, context.registry)
     restored = tuple(key for key in dict.fromkeys(f.where for f in report.damage) if others.give(key) is not None)
     unsound = _unsound(report, unreadable)
     mended = {*derived, *restored}
@@ -74,12 +77,16 @@ def find(context: Context, report: Report, given_up: Collection[str] = ()) -> Re
     there = _in_kafka(context, {plan.run: plan for plan, _ in damaged}.values())
     again: dict[str, tuple[ObjectEntry, ...]] = {}
     lost: dict[str, tuple[ObjectEntry, ...]] = {}
+    sidecars: dict[str, tuple[ObjectEntry, ...]] = {}
     for plan, entry in damaged:
         found = there.get((plan.run, TopicPartition(entry.topic, entry.partition)), Range(0, 0))
-        has = entry.first_offset in found and entry.last_offset in found and entry.key not in given_up
-        kind = again if has else lost
+        has = entry.first_offset in found and entry.last_offset in found
+        if entry.key in given_up:
+            kind = lost
+        else:
+            kind = again if has else sidecars if _is_in_its_object(context, plan, entry) else lost
         kind[plan.run] = (*kind.get(plan.run, ()), entry)
-    return Repairs(again, lost, anew, derived, restored, left)
+    return Repairs(again, lost, anew, derived, restored, left, sidecars)
 
 
 def _unsound(report: Report, derived: Collection[str]) -> set[str]:
@@ -144,6 +151,16 @@ def _not_there(context: Context, manifest: Manifest | None) -> list[ObjectEntry]
     return [o for o in each(check_one, manifest.stored if manifest else (), THREADS) if o]
 
 
+def _is_in_its_object(context: Context, plan: Plan, entry: ObjectEntry) -> bool:
+    """Whether the entry is of a sidecar that its object gives."""
+    if entry.sidecar_of is None:
+        return False
+    manifest = context.ledger.manifest(plan.run)
+    if manifest is None:
+        return False
+    return from_object(context.store, context.ledger.writer_of(plan, entry.key), manifest, entry) is not None
+
+
 def _unfinishable(context: Context, line: Line) -> Iterable[tuple[str, str]]:
     """Runs that cannot be finished as planned, each with the reason."""
     for plan in line.unfinished:
@@ -154,7 +171,7 @@ def _unfinishable(context: Context, line: Line) -> Iterable[tuple[str, str]]:
             yield plan.run, f"planned for encoding {plan.settings.encoding}, this release writes {ENCODING}"
             continue
         try:
-            resolve(plan.settings)
+            resolve(plan.settings, plan.has_columns)
         except ConfigError as error:
             yield plan.run, str(error)
 

@@ -12,7 +12,7 @@ from kafka_archiver.steps.commit import commit
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.line import Line, append, read_line, tidy
 from kafka_archiver.steps.plan.survey import TRIES
-from kafka_archiver.steps.rebuild import counting, next_revision
+from kafka_archiver.steps.revision import counting, next_revision
 from kafka_archiver.steps.runs import write_repair
 from kafka_archiver.store.compare import is_there
 
@@ -73,6 +73,7 @@ def _plan(context: Context, line: Line, old: Plan, final: bool, before: Manifest
             "supersedes": old.run,
             "keep_superseded": False,
             "takes_over": not final,
+            "letters": (),
             "lost_objects": tuple(sorted({*lost, *(o.key for o in before.lost_objects)})),
             "origin": "repair",
             "planned_at": now.earliest,

@@ -23,7 +23,7 @@ class DagRun(Value):
     """One run of the archive's DAG.
 
     `date`: no task starts before it. `due`: the end of the run's interval, or the time of a manual trigger.
-    `forward`: it archives new offsets: not a backfill, a rebuild or a repair.
+    `forward`: it archives new offsets: not a backfill, a rebuild or a repair, nor a run with an unknown parameter.
     `task`, `task_state`: the first task that has not ended. `failure`: of the task that failed or is retried.
     """
 

@@ -109,10 +109,11 @@ def _failed(archive: str, facts: Facts, line: Line | None) -> Iterator[Trouble]:
         return
     where = f"{many}{' last,' if len(row) > 1 else ''} in task {failure.task}"
     if failure.permanent:
+        then = "Until this is corrected, every run" if run.forward else "Another run with these parameters"
         anew = [p.run for p in line.unfinished if p.supersedes is None][:1] if line else []
         yield problem(
             "failed for good",
-            f"{where}: {failure.cause}. Until this is corrected, every run fails the same way",
+            f"{where}: {failure.cause}. {then} fails the same way",
             f"correct the cause, then: {again}",
             *(f"airflow archive rebuild {archive} --run {name}" for name in anew),
         )
@@ -157,7 +158,13 @@ def _unfinished(archive: str, facts: Facts, line: Line, now: datetime) -> Iterat
                 f"airflow dags trigger archive_{archive}",
             )
         else:
-            how = f"repair {archive}" if plan.origin == "repair" else f"rebuild {archive} --run {plan.supersedes}"
+            how = f"rebuild {archive} --run {plan.supersedes}"
+            if plan.keeps:
+                how = (
+                    f"repair {archive}"
+                    if plan.origin == "repair"
+                    else f"replay-dead-letters {archive} {plan.supersedes}"
+                )
             yield warning(
                 "unfinished rebuild",
                 f"{plan.run} was begun at {isoformat(plan.planned_at)}, is not final, and no DAG run is at work on it; "

@@ -2,9 +2,9 @@
 
 from airflow.cli.cli_config import CLICommand, GroupCommand
 
-from kafka_archiver.orchestration.cli.definition.changing import CLEAN, REBUILD, REPAIR
+from kafka_archiver.orchestration.cli.definition.changing import CLEAN, REBUILD, REPAIR, REPLAY_DEAD_LETTERS
 from kafka_archiver.orchestration.cli.definition.declared import LIST, VALIDATE
-from kafka_archiver.orchestration.cli.definition.runs import PLAN, RUNS, SHOW
+from kafka_archiver.orchestration.cli.definition.runs import PLAN, PRINT, RUNS, SHOW
 from kafka_archiver.orchestration.cli.definition.state import AUDIT, DOCTOR, STATUS
 
 
@@ -14,7 +14,22 @@ def commands() -> list[CLICommand]:
         GroupCommand(
             name="archive",
             help="Archives of Kafka topics: their state, their plans, their runs",
-            description="Show and maintain archives of Kafka topics. Only clean, rebuild and repair change an archive.",
-            subcommands=(LIST, VALIDATE, STATUS, PLAN, RUNS, SHOW, AUDIT, DOCTOR, CLEAN, REBUILD, REPAIR),
+            description="Show and maintain archives of Kafka topics. Only clean, rebuild, repair and "
+            "replay-dead-letters change an archive.",
+            subcommands=(
+                LIST,
+                VALIDATE,
+                STATUS,
+                PLAN,
+                RUNS,
+                SHOW,
+                PRINT,
+                AUDIT,
+                DOCTOR,
+                CLEAN,
+                REBUILD,
+                REPAIR,
+                REPLAY_DEAD_LETTERS,
+            ),
         )
     ]

@@ -55,6 +55,43 @@ The exit code is 0 when the run has succeeded, else 1 with the reason. Ctrl-C en
     ),
 )
 
+REPLAY_DEAD_LETTERS = ActionCommand(
+    name="replay-dead-letters",
+    help="Archive dead letters, once their cause is mended",
+    description=f"""\
+Archive the records below _dead_letter/ (policy bad_record: dead_letter) where they belong, with the archive's present
+settings: after another store.content or store.format, another source.value.decode, or a higher source.max_value_bytes.
+Kafka is not asked: a dead letter has everything that Kafka had. Starts a run of the DAG archive_NAME, waits until it
+ends and reports each task. The run's other objects stay as they are; the dead letters stay until the new objects are
+final. A record that still fails goes by policies.bad_record: it is a dead letter again, or is left out, or the run
+fails and changes nothing.
+
+json and yaml: {{archive, replayed (whether anything was done), runs: a list of {{run, letters (before), archived,
+filtered, rejected (dead letters now), reasons (why, with --dry-run), revision (the run that counts now)}}}}.
+{ANSWER}""",
+    func=lazy_load_command(f"{HERE}.replay_dead_letters.replay"),
+    args=(
+        ARCHIVE,
+        option(
+            "run",
+            nargs="*",
+            metavar="RUN",
+            help="Runs, as `airflow archive runs` names them, or the starts of their intervals",
+        ),
+        option(
+            "--hours",
+            nargs=2,
+            type=moment,
+            metavar=("FIRST", "LAST"),
+            help="Every run with dead letters in these hours, both included",
+        ),
+        option("--all", action="store_true", help="Every run with dead letters"),
+        option("-n", "--dry-run", action="store_true", help="Only read them, and say what would become of them"),
+        YES,
+        OUTPUT,
+    ),
+)
+
 REPAIR = ActionCommand(
     name="repair",
     help="Correct what the audit finds wrong, or record it as lost",

@@ -82,3 +82,25 @@ commit (null until it is committed)}}; the last three are the documents of the l
         OUTPUT,
     ),
 )
+
+PRINT = ActionCommand(
+    name="print",
+    help="The records of one object as JSON lines",
+    description="""\
+Print the records of an object in any format of the archiver, each as a line of JSON: topic, partition, offset,
+timestamp, timestamp_type, key, value, headers, as `format: jsonl` writes them; what a format does not keep is -1, empty
+or null. With --content value each value alone. The format is known by the extension. The credentials for an s3:// URL
+are those of the archive whose store.url it is below.
+
+The exit code is 0, or 1 with the reason on stderr: after damage, some records may have been printed.""",
+    func=lazy_load_command(f"{HERE}.print_object.print_object"),
+    args=(
+        option("object", metavar="FILE|URL", help="A local file, or s3://bucket/key"),
+        option(
+            "--content",
+            choices=("record", "value"),
+            default="record",
+            help="As store.content of the archive that wrote the object (default: record)",
+        ),
+    ),
+)

@@ -1,0 +1,37 @@
+"""CSV, read by the standard library."""
+
+import csv
+import io
+import sys
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from kafka_archiver.audit.readers.base import Seen, seen, seen_columns
+from kafka_archiver.audit.readers.streams import plain
+from kafka_archiver.plan import Settings
+
+
+def rows(file: BinaryIO, settings: Settings) -> int:
+    """The number of rows of an object, without the header."""
+    return sum(1 for _ in _rows(file, settings))
+
+
+def records(file: BinaryIO, settings: Settings) -> Iterator[Seen]:
+    """The records of an object."""
+    columns = seen_columns(settings)
+    # These come first.
+    present = [column for column in columns if column]
+    for row in _rows(file, settings):
+        topic, partition, offset, timestamp = seen(dict(zip(present, row, strict=False)), columns)
+        yield Seen(topic, partition and int(partition), int(offset), timestamp and int(timestamp))
+
+
+def _rows(file: BinaryIO, settings: Settings) -> Iterator[list[str]]:
+    # The default of 128 KiB a field is for everybody in this process; so is this.
+    csv.field_size_limit(sys.maxsize)
+    options = settings.options
+    text = io.TextIOWrapper(plain(file, settings.codec), "utf-8", newline="")
+    found = csv.reader(text, delimiter=str(options["delimiter"]), quotechar=str(options["quote"]), strict=True)
+    if options["header"] and next(found, None) is None:
+        raise ValueError("the header is missing")
+    return found

@@ -1,0 +1,111 @@
+"""`source.key`, `source.value` and `source.headers`: how bytes are decoded, and with which schemas."""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
+
+from kafka_archiver.config.schema_files import read_schema
+from kafka_archiver.config.section import Section
+from kafka_archiver.plan import Decode
+from kafka_archiver.schemas import Kind, Schema
+
+# The decoders whose schemas may come from a registry; their bytes have the registry's frame then.
+KINDS: dict[Decode, Kind] = {"avro": "AVRO", "protobuf": "PROTOBUF", "json_schema": "JSON"}
+Subject = Annotated[str, Field(min_length=1)]
+
+
+def _schema(given: Any, info: ValidationInfo) -> Any:
+    """The schema that the YAML gives: `infer`, a file beside the YAML, or columns or a JSON Schema in the YAML."""
+    if given is None or given == "infer" or isinstance(given, Schema):
+        return given
+    kind = KINDS.get(info.data.get("decode", "json"), "JSON")
+    return read_schema(given, kind, (info.context or {}).get("folder"))
+
+
+class Given(Section):
+    """A decoder and its schema. `message`: of a Protobuf schema with several messages; else it is the first one."""
+
+    model_config = ConfigDict(serialize_by_alias=True)
+
+    decode: Decode = "bytes"
+    schema_: Annotated[Schema | Literal["infer"] | None, BeforeValidator(_schema), Field(alias="schema")] = None
+    message: Annotated[str, Field(min_length=1)] | None = None
+
+    @property
+    def given(self) -> Schema | None:
+        """The schema in the YAML, or in the file beside it."""
+        return self.schema_ if isinstance(self.schema_, Schema) else None
+
+    @property
+    def infers(self) -> bool:
+        """Whether the schema is inferred from records at planning."""
+        return self.schema_ == "infer"
+
+    def has_schema(self) -> bool:
+        """Whether plans have schemas for it."""
+        return self.decode in KINDS or self.schema_ is not None
+
+    @model_validator(mode="after")
+    def _takes_the_schema(self) -> Self:
+        if self.schema_ is not None and self.decode in ("bytes", "string"):
+            raise ValueError(f"no `schema` with `decode: {self.decode}`; remove it, or choose a decoder that has one")
+        if self.infers and self.decode != "json":
+            raise ValueError(
+                f"`schema: infer` with `decode: json` only; `decode: {self.decode}` needs the schema itself"
+            )
+        if self.message and self.decode != "protobuf":
+            raise ValueError(f"`message` with `decode: protobuf` only; `decode: {self.decode}` has none")
+        return self
+
+
+class HeaderDecoding(Given):
+    """How the values of a header are decoded. They have no registry's frame."""
+
+    @model_validator(mode="after")
+    def _has_its_schema(self) -> Self:
+        if self.infers or (self.decode in KINDS and self.given is None):
+            raise ValueError(f"`schema` (a file beside the YAML) for `decode: {self.decode}` of a header")
+        return self
+
+
+class Decoding(Given):
+    """How keys or values are decoded. `json` without a schema checks that they are JSON documents, and keeps the bytes.
+
+    `subject`: the registry's subject is named after the topic, after the record, or after both. A topic's records may
+    have other names than the registry's subjects, so `subjects` lists the records' names for these strategies.
+    `schema_id`: where the schema's id is. With `header` it is in a header; a record without it has a frame.
+    """
+
+    subject: Literal["topic", "record", "topic_record"] = "topic"
+    subjects: tuple[Subject, ...] = ()
+    schema_id: Literal["frame", "header"] = "frame"
+
+    def is_framed(self, registry: bool) -> bool:
+        """Whether the bytes begin with a schema's id.
+
+        :param registry: whether the archive names a registry.
+        """
+        return self.decode in KINDS and registry
+
+    def subjects_of(self, topic: str, column: str) -> tuple[str, ...]:
+        """The registry's subjects for the keys or values of a topic."""
+        if self.subject == "topic":
+            return (f"{topic}-{column}",)
+        return tuple(f"{topic}-{name}" if self.subject == "topic_record" else name for name in self.subjects)
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.decode not in KINDS and self.schema_id == "header":
+            raise ValueError(f"`schema_id: header` with {', '.join(KINDS)} only; `decode: {self.decode}` has no ids")
+        if self.decode not in KINDS and (self.subject != "topic" or self.subjects):
+            raise ValueError(
+                f"`subject` and `subjects` with {', '.join(KINDS)} only; `decode: {self.decode}` asks no registry"
+            )
+        if (self.subject == "topic") == bool(self.subjects):
+            raise ValueError(
+                "`subjects`, the names of the records, exactly if `subject` is `record` or `topic_record`; with "
+                "`subject: topic`, the default, the subjects are <topic>-key and <topic>-value"
+            )
+        if len(set(self.subjects)) != len(self.subjects):
+            raise ValueError("each name only once in `subjects`")
+        return self

@@ -1,0 +1,118 @@
+"""Parses Avro schemas.
+
+https://avro.apache.org/docs/1.12.0/specification/
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from fastavro.schema import SchemaParseException, UnknownType, parse_schema
+
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.schemas import Schema
+
+PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
+# The types that each logical type may annotate; on others it means nothing.
+_LOGICAL = {
+    "decimal": ("bytes", "fixed"),
+    "uuid": ("string", "fixed"),
+    "duration": ("fixed",),
+    "date": ("int",),
+    "time-millis": ("int",),
+    **dict.fromkeys(("time-micros", "timestamp-millis", "timestamp-micros", "timestamp-nanos"), ("long",)),
+    **dict.fromkeys(("local-timestamp-millis", "local-timestamp-micros", "local-timestamp-nanos"), ("long",)),
+}
+_SIZES = {"uuid": 16, "duration": 12}
+
+
+@dataclass(frozen=True)
+class Type:
+    """An Avro type. `definition`: its attributes as JSON; `parts`: the types of items, values, branches or fields."""
+
+    kind: str
+    definition: Mapping[str, Any]
+    parts: tuple["Type", ...] = ()
+
+    @cached_property
+    def name(self) -> str:
+        """The full name of a record, an enum or a fixed; empty for others."""
+        return str(self.definition.get("name", ""))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The full names under which a writer may know this type: its own and its aliases."""
+        space = self.name.rpartition(".")[0]
+        aliases = self.definition.get("aliases", ())
+        return (self.name, *(a if "." in a or not space else f"{space}.{a}" for a in aliases))
+
+    @cached_property
+    def logical(self) -> str:
+        """The logical type; empty if there is none that is valid."""
+        found = str(self.definition.get("logicalType", ""))
+        fits = self.kind in _LOGICAL.get(found, ()) and self.definition.get("size") in (None, _SIZES.get(found))
+        return found if fits or (found == "decimal" and self.kind == "fixed") else ""
+
+    @cached_property
+    def doc(self) -> str:
+        """The documentation."""
+        return str(self.definition.get("doc", ""))
+
+    @cached_property
+    def fields(self) -> tuple[tuple[Mapping[str, Any], "Type"], ...]:
+        """The fields of a record: attributes and type."""
+        return tuple(zip(self.definition["fields"], self.parts, strict=True))
+
+    def __str__(self) -> str:
+        return self.name or self.logical or self.kind
+
+
+def parse(schema: Schema) -> Type:
+    """Parse a schema with everything it refers to.
+
+    :raises ConfigError: it is not an Avro schema, or a type contains itself.
+    """
+    names: dict[str, Any] = {}
+    try:
+        _define(schema, names, set())
+        return _typed(parse_schema(json.loads(schema.text), names), names, ())
+    except (SchemaParseException, UnknownType, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ConfigError(
+            f"schema {schema.fingerprint} is not an Avro schema: {type(error).__name__}: {error}"
+        ) from None
+
+
+def _define(schema: Schema, names: dict[str, Any], done: set[str]) -> None:
+    """Define the types that a schema imports, each once."""
+    for reference in schema.references:
+        _define(reference.imported, names, done)
+        if reference.imported.fingerprint not in done:
+            done.add(reference.imported.fingerprint)
+            parse_schema(json.loads(reference.imported.text), names)
+
+
+def _typed(found: Any, names: Mapping[str, Any], around: tuple[str, ...]) -> Type:
+    """:param around: the names of the types that contain this one."""
+    if isinstance(found, list):
+        return Type("union", {}, tuple(_typed(branch, names, around) for branch in found))
+    if isinstance(found, str):
+        found = {"type": found} if found in PRIMITIVES else names[found]
+    kind = found["type"]
+    if isinstance(kind, list | dict):
+        return _typed(kind, names, around)
+    if kind in ("record", "error"):
+        name = found["name"]
+        if name in around:
+            raise ConfigError(
+                f"Avro type {name} contains itself, so it has no columns; set `decode: bytes` and `content: record`"
+            )
+        return Type("record", found, tuple(_typed(field["type"], names, (*around, name)) for field in found["fields"]))
+    if kind == "array":
+        return Type(kind, found, (_typed(found["items"], names, around),))
+    if kind == "map":
+        return Type(kind, found, (_typed(found["values"], names, around),))
+    if kind in PRIMITIVES or kind == "enum" or (kind == "fixed" and found["size"] >= 0):
+        return Type(kind, found)
+    return _typed({**names[kind], **{k: v for k, v in found.items() if k == "doc"}}, names, around)

@@ -1,0 +1,119 @@
+"""The decoders of JSON."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from kafka_archiver.decode.base import Decoded, Decoder, Read
+from kafka_archiver.decode.frames import Framed, Plain
+from kafka_archiver.decode.halves import decode_in_halves
+from kafka_archiver.decode.json_text.nodes import Node
+from kafka_archiver.decode.json_text.schema import columns_of
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.schemas import Schema
+
+# Raises ValueError if a document is not valid.
+Check = Callable[[bytes], None]
+ANY = Schema(kind="JSON", text="{}")
+
+
+def json_decoder(schema: Schema | None, writers: Mapping[int, Schema], framed: bool, column: str) -> Decoder:
+    """A decoder of JSON documents: what a document has for the columns of the schema. No schema: the text, checked.
+
+    :raises ConfigError: the schema is not valid, or contains itself.
+    """
+    field, node = columns_of(schema or ANY, column)
+    if not framed:
+        return Plain(field, _Reading(node))
+    return Framed(field, dict.fromkeys(writers, _Reading(node)))
+
+
+def json_schema_decoder(schema: Schema, writers: Mapping[int, Schema], framed: bool, column: str) -> Decoder:
+    """Like `json_decoder`; and each document is valid by the schema that it was written with.
+
+    :raises ConfigError: like `json_decoder`.
+    """
+    field, node = columns_of(schema, column)
+    if not framed:
+        return Plain(field, _Reading(node, _check(schema)))
+    reads: dict[int, Read | str] = {}
+    for number, writer in writers.items():
+        try:
+            reads[number] = _Reading(node, _check(writer))
+        except ConfigError as error:
+            reads[number] = f"schema id {number} cannot be used: {error}"
+    return Framed(field, reads)
+
+
+class _Reading:
+    def __init__(self, node: Node, check: Check | None = None) -> None:
+        self._node, self._check = node, check
+        self._decode = msgspec.json.Decoder(node.python).decode
+
+    def __call__(self, data: pa.Array) -> Decoded:
+        values = data.to_pylist()
+        reasons: dict[int, str] = {}
+        try:
+            data.cast(pa.large_string())
+            if self._check:
+                for value in values:
+                    self._check(value)
+            found = list(map(self._decode, values))
+        except (ValueError, RecursionError):
+            # In msgspec, all errors are ValueErrors.
+            found = [self._one(row, value, reasons) for row, value in enumerate(values)]
+        decoded = decode_in_halves(found, self._array, self._node.kind)
+        return Decoded(decoded.column, {**decoded.reasons, **reasons})
+
+    def _one(self, row: int, value: bytes, reasons: dict[int, str]) -> Any:
+        try:
+            value.decode()
+            if self._check:
+                self._check(value)
+            return self._decode(value)
+        except UnicodeDecodeError:
+            reasons[row] = "the bytes are not UTF-8"
+        except msgspec.ValidationError as error:
+            reasons[row] = f"the document does not fit the columns: {error}"
+        except ValueError as error:
+            reasons[row] = f"{error}"
+        except RecursionError:
+            reasons[row] = "the document is nested too deep"
+        return None
+
+    def _array(self, values: Sequence[Any]) -> pa.Array:
+        try:
+            return self._node.array(values)
+        except ValueError as error:
+            raise ValueError(f"the document does not fit the columns: {error}") from None
+
+
+def _check(schema: Schema) -> Check:
+    """The check of documents by a JSON Schema with its references."""
+    import jsonschema_rs
+    import orjson
+
+    try:
+        resources = list(_resources(schema))
+        registry = jsonschema_rs.Registry(resources) if resources else None
+        validator = jsonschema_rs.validator_for(json.loads(schema.text), registry=registry)
+    except (ValueError, jsonschema_rs.ReferencingError) as error:
+        raise ConfigError(f"schema {schema.fingerprint} is not a JSON Schema: {error}") from None
+
+    def check(value: bytes) -> None:
+        found = orjson.loads(value)
+        if not validator.is_valid(found):
+            error = next(validator.iter_errors(found))
+            where = "/".join(map(str, error.instance_path)) or "the document"
+            raise ValueError(f"the document is not valid by its JSON Schema: {where}: {error.message}")
+
+    return check
+
+
+def _resources(schema: Schema) -> Any:
+    for reference in schema.references:
+        yield reference.name, json.loads(reference.imported.text)
+        yield from _resources(reference.imported)

@@ -1,0 +1,223 @@
+"""What a part of a JSON document becomes: what msgspec takes for it, and how these values become a column."""
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from operator import attrgetter
+from typing import Any, Optional, Protocol
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_NULL = b"null"
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_ZONE = r"(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)$"
+_NUMBER_STARTS = frozenset(b"-0123456789")
+
+
+class Node(Protocol):
+    """One type of column."""
+
+    @property
+    def kind(self) -> pa.DataType:
+        """The Arrow type."""
+
+    @property
+    def python(self) -> Any:
+        """The type that msgspec reads: it refuses what is of another type."""
+
+    def array(self, values: Sequence[Any]) -> pa.Array:
+        """The column. None is null.
+
+        :raises ValueError: a value does not fit the column.
+        """
+
+
+def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    try:
+        return pa.array(values, kind)
+    except (OverflowError, pa.ArrowInvalid) as error:
+        raise ValueError(f"a value does not fit {kind}: {error}") from None
+
+
+def _cast(found: pa.Array, kind: pa.DataType) -> pa.Array:
+    try:
+        return found.cast(kind)
+    except pa.ArrowInvalid as error:
+        raise ValueError(f"a value does not fit {kind}: {error}") from None
+
+
+class Plain:
+    """What msgspec and Arrow take as it is."""
+
+    def __init__(self, kind: pa.DataType, python: Any) -> None:
+        self.kind, self.python = kind, Optional[python]  # noqa: UP045 (`python` is a value)
+
+    def array(self, values: Sequence[Any]) -> pa.Array:
+        found = _array(values, self.kind)
+        if pa.types.is_floating(self.kind) and pc.any(pc.is_inf(found)).as_py():
+            # JSON has no infinity.
+            raise ValueError(f"a value does not fit {self.kind}")
+        return found
+
+
+class Text:
+    """Any JSON, as it is written."""
+
+    kind, python = pa.string(), msgspec.Raw
+
+    def array(self, values: Sequence[Any]) -> pa.Array:
+        texts = [None if value is None or (text := bytes(value)) == _NULL else text for value in values]
+        return _array(texts, pa.binary()).cast(pa.string())
+
+
+class Digits:
+    """A number, as its digits are written."""
+
+    kind, python = pa.string(), msgspec.Raw
+
+    def array(self, values: Sequence[Any]) -> pa.Array:
+        found = Text().array(values)
+        for value in values:
+            if value is not None and (text := bytes(value))[0] not in _NUMBER_STARTS and text != _NULL:
+                raise ValueError(f"found {_short(text.decode())}, expected a number")
+        return found
+
+
+class Decimals:
+    """A number, or a string of one, that a decimal holds exactly."""
+
+    python = msgspec.Raw
+
+    def __init__(self, kind: pa.DataType) -> None:
+        self.kind = kind
+
+    def array(self, values: Sequence[Any]) -> pa.Array:
+        texts = Text().array(values).to_pylist()
+        return _array([None if text is None else self._decimal(text) for text in texts], self.kind)
+
+    def _decimal(self, text: str) -> Any:
+        digits = text[1:-1] if text.startswith('"') else text
+        if not _NUMBER.fullmatch(digits):
+            raise ValueError(f"found {_short(text)}, expected a number")
+        found = Decimal(digits)
+        # Arrow refuses what loses digits, but after it has made room for all zeros of the exponent.
+        if found and not -self.kind.precision <= found.adjusted() <= self.kind.precision:
+            raise ValueError(f"found {_short(text)}, expected a number that fits {self.kind}")
+        return found
+
+
+class Times:
+    """A date or a time: text, or the number of its units since 1970.
+
+    Text is ISO 8601, in UTC if it has no zone; or as `form` says, a format of strptime. Python's, because Arrow's
+    takes February 31 for March 2, and leaves out zones.
+    """
+
+    def __init__(self, kind: pa.DataType, form: str = "") -> None:
+        self.kind, self._form = kind, form
+        self.python = str | int | None if pa.types.is_timestamp(kind) else str | None
+
+    def array(self, values: Sequence[Any]) -> pa.Array:
+        if any(isinstance(value, int) for value in values):
+            numbers = _array([value if isinstance(value, int) else None for value in values], self.kind)
+            if self.kind.unit == "s":
+                # Formats have no seconds.
+                _cast(numbers, pa.timestamp("ms", "UTC"))
+            return pc.coalesce(numbers, self._texts([None if isinstance(value, int) else value for value in values]))
+        return self._texts(values)
+
+    def _texts(self, values: Sequence[str | None]) -> pa.Array:
+        try:
+            return self._formed(values) if self._form else self._cast(pa.array(values, pa.string()))
+        except (ValueError, OverflowError):
+            found = next((value for value in values if value is not None), "")
+            raise ValueError(f"found {_short(found)!r}, expected {self._form or 'ISO 8601'} as {self.kind}") from None
+
+    def _cast(self, texts: pa.Array) -> pa.Array:
+        if pa.types.is_timestamp(self.kind):
+            texts = pc.if_else(
+                pc.match_substring_regex(texts, _ZONE), texts, pc.binary_join_element_wise(texts, "Z", "")
+            )
+        return texts.cast(self.kind)
+
+    def _formed(self, values: Sequence[str | None]) -> pa.Array:
+        read = datetime.strptime
+        found = [None if value is None else read(value, self._form) for value in values]
+        if not pa.types.is_timestamp(self.kind):
+            return pa.array([None if one is None else one.date() for one in found], self.kind)
+        # By way of microseconds, which Python has: no digit is cut off without a word.
+        times = [one if one is None or one.tzinfo else one.replace(tzinfo=UTC) for one in found]
+        return pa.array(times, pa.timestamp("us", "UTC")).cast(self.kind)
+
+
+class List:
+    """An array."""
+
+    def __init__(self, item: Node, field: pa.Field) -> None:
+        self.kind, self._item = pa.list_(field), item
+        self.python = Optional[list[item.python]]  # type: ignore[name-defined]  # noqa: UP045
+
+    def array(self, values: Sequence[Any]) -> pa.Array:
+        items = self._item.array([item for value in values if value is not None for item in value])
+        return pa.ListArray.from_arrays(_offsets(values), items, self.kind, mask=_mask(values))
+
+
+class Map:
+    """An object with any names."""
+
+    def __init__(self, value: Node, field: pa.Field) -> None:
+        self.kind, self._value = pa.map_(pa.string(), field), value
+        self.python = Optional[dict[str, value.python]]  # type: ignore[name-defined]  # noqa: UP045
+
+    def array(self, values: Sequence[Any]) -> pa.Array:
+        names = pa.array([name for value in values if value is not None for name in value], pa.string())
+        found = self._value.array([part for value in values if value is not None for part in value.values()])
+        return pa.MapArray.from_arrays(_offsets(values), names, found, self.kind, mask=_mask(values))
+
+
+class Struct:
+    """An object whose names are columns. Other names are left out; of a name that is there twice, the last one counts.
+
+    :raises ValueError: msgspec cannot have a name.
+    """
+
+    def __init__(self, parts: Sequence[tuple[pa.Field, Node]]) -> None:
+        self.kind, self._parts = pa.struct([field for field, _ in parts]), parts
+        members = [
+            (f"f{place}", node.python, msgspec.field(name=field.name, default=None))
+            for place, (field, node) in enumerate(parts)
+        ]
+        made = msgspec.defstruct("Object", members, gc=False, eq=False)
+        self.python, self._empty = made | None, made()
+
+    def array(self, values: Sequence[Any]) -> pa.Array:
+        mask = _mask(values)
+        if mask is not None:
+            values = [self._empty if value is None else value for value in values]
+        columns = []
+        for place, (field, node) in enumerate(self._parts):
+            try:
+                columns.append(node.array(list(map(attrgetter(f"f{place}"), values))))
+            except ValueError as error:
+                raise ValueError(f"{field.name}: {error}") from None
+        return pa.StructArray.from_arrays(columns, fields=list(self.kind), mask=mask)
+
+
+def _mask(values: Sequence[Any]) -> pa.Array | None:
+    nulls = [value is None for value in values]
+    return pa.array(nulls, pa.bool_()) if True in nulls else None
+
+
+def _offsets(values: Sequence[Any]) -> pa.Array:
+    ends, end = [0], 0
+    for value in values:
+        end += len(value) if value is not None else 0
+        ends.append(end)
+    return pa.array(ends, pa.int32())
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 40 else f"{text[:40]}…"

@@ -1,0 +1,114 @@
+"""The decoder of Protobuf."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from google.protobuf.descriptor import Descriptor
+from google.protobuf.message import DecodeError
+from google.protobuf.message_factory import GetMessageClass
+from ptars import HandlerPool, PtarsConfig
+
+from kafka_archiver.decode.base import Decoded, Decoder, Read
+from kafka_archiver.decode.frames import Framed, Plain
+from kafka_archiver.decode.halves import decode_in_halves
+from kafka_archiver.decode.protobuf.files import compiled
+from kafka_archiver.decode.protobuf.fits import misfit
+from kafka_archiver.decode.protobuf.frames import indexes, without_indexes
+from kafka_archiver.decode.protobuf.types import as_kind, is_unusual, message_field, require_finite
+from kafka_archiver.decode.slices import indices
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.schemas import Schema
+
+_CONFIG = PtarsConfig(enum_repr="string", list_value_nullable=True, map_value_nullable=True)
+# ptars follows groups, which nest in a byte each, until the stack ends and the process with it. This many it can bear;
+# longer messages are parsed by Protobuf's own library first, which refuses deep ones.
+_SHORT = 4096
+
+
+def protobuf_decoder(
+    schema: Schema, writers: Mapping[int, Schema], framed: bool, column: str, message: str = ""
+) -> Decoder:
+    """A decoder of Protobuf.
+
+    :param message: the message's name; the first one of the schema if empty.
+    :raises ConfigError: the schema is not valid, has no such message, or the message contains itself.
+    """
+    file = compiled(schema)
+    found = file.message(message)
+    require_finite(found)
+    whole = _Whole(found)
+    field = message_field(column, found, whole.theirs, file.docs)
+    whole.kind = field.type
+    if not framed:
+        return Plain(field, whole.read)
+    reads: dict[int, Read | str] = {}
+    for number, writer in writers.items():
+        try:
+            theirs = compiled(writer).message(found.full_name)
+            require_finite(theirs)
+            why = misfit(theirs, found)
+        except ConfigError as error:
+            why = str(error)
+        reads[number] = (
+            f"schema id {number} ({writer.fingerprint}) cannot be read as the schema that the run writes "
+            f"({schema.fingerprint}): {why}"
+            if why
+            else _Indexed(whole, indexes(theirs))
+        )
+    return Framed(field, reads)
+
+
+class _Whole:
+    """Reads messages without frames."""
+
+    kind: pa.DataType
+
+    def __init__(self, message: Descriptor) -> None:
+        # Kept: it keeps the descriptors alive.
+        self._message = message
+        self._pool = HandlerPool([message.file], _CONFIG)
+        self._handler = self._pool.get_for_message(message)
+        self._parse = GetMessageClass(message).FromString
+        self.theirs = pa.struct(
+            list(self._handler.schema()) if callable(self._handler.schema) else list(self._handler.schema)
+        )
+
+    def read(self, data: pa.Array) -> Decoded:
+        return decode_in_halves(data.cast(pa.binary()), self._whole, self.kind)
+
+    def _whole(self, data: pa.Array) -> pa.Array:
+        try:
+            for row in pc.indices_nonzero(pc.greater(pc.binary_length(data), _SHORT)).to_pylist():
+                self._parse(data[row].as_py())
+            found = self._handler.array_to_record_batch(data).to_struct_array()
+            if is_unusual(found, self._message):
+                if len(data) > 1:
+                    raise ValueError("one by one")
+                # As Protobuf's own library writes it.
+                again = self._parse(data[0].as_py()).SerializePartialToString(deterministic=True)
+                found = self._handler.array_to_record_batch(pa.array([again], pa.binary())).to_struct_array()
+        except (ValueError, DecodeError) as error:
+            raise ValueError(f"the bytes do not fit their Protobuf message: {error}") from None
+        except BaseException as error:
+            # Rust's panics are not Exceptions.
+            if type(error).__name__ != "PanicException":
+                raise
+            raise ValueError(f"the bytes do not fit their Protobuf message: {error}") from None
+        return as_kind(found, self.kind)
+
+
+class _Indexed:
+    """Reads messages after their indexes."""
+
+    def __init__(self, whole: _Whole, path: tuple[int, ...]) -> None:
+        self._whole, self._path = whole, path
+
+    def __call__(self, data: pa.Array) -> Decoded:
+        messages, reasons = without_indexes(data, self._path)
+        decoded = self._whole.read(messages)
+        if not reasons:
+            return decoded
+        places = np.array([-1 if row in reasons else row for row in range(len(data))], np.int64)
+        return Decoded(decoded.column.take(indices(places)), {**decoded.reasons, **reasons})

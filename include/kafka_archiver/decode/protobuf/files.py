@@ -1,0 +1,201 @@
+"""Compiles Protobuf schemas: .proto text with protoc, or base64 of a FileDescriptorProto, with their imports."""
+
+import base64
+import binascii
+import importlib
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from importlib.resources import files as resources
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from google.protobuf.descriptor import Descriptor, FileDescriptor
+from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto, FileDescriptorSet
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message import DecodeError
+
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.schemas import Schema
+
+# The types that ptars converts by their name. It clamps what is out of range: here they are ordinary messages.
+PLAIN = "kafka_archiver.plain"
+_SPECIAL = (
+    "google.protobuf.Timestamp", "google.protobuf.Duration", "google.type.Date", "google.type.TimeOfDay",
+)  # fmt: skip
+_PLAIN_FILE = "kafka_archiver/plain.proto"
+
+
+class Compiled(NamedTuple):
+    """A schema's file. `docs`: the comment of each message and field, by full name."""
+
+    file: FileDescriptor
+    docs: Mapping[str, str]
+
+    def message(self, name: str) -> Descriptor:
+        """The message of that name, with or without the package; the first one for no name.
+
+        :raises ConfigError: the file has no such message.
+        """
+        found = {
+            message.full_name: message for top in self.file.message_types_by_name.values() for message in _all(top)
+        }
+        if not found:
+            raise ConfigError(f"the Protobuf schema {self.file.name} has no message")
+        package = f"{self.file.package}." if self.file.package else ""
+        if not name:
+            return next(iter(found.values()))
+        if name in found or f"{package}{name}" in found:
+            return found.get(name) or found[f"{package}{name}"]
+        raise ConfigError(f"the Protobuf schema has no message {name}; it has {', '.join(found)}")
+
+
+def compiled(schema: Schema) -> Compiled:
+    """Compile a schema with everything it imports.
+
+    :raises ConfigError: it is not valid, or an import is missing.
+    """
+    texts: dict[str, str] = {}
+    made: dict[str, FileDescriptorProto] = {}
+    main = _collect(f"{schema.fingerprint}.proto", schema, texts, made)
+    if texts:
+        made.update({file.name: file for file in _protoc(texts, made, schema.fingerprint)})
+    ordered = list({file.name: file for file in _in_order(main, made, ())}.values())
+    docs = {name: doc for file in ordered for name, doc in _docs(file)}
+    pool = DescriptorPool()
+    try:
+        for file in [_plain_file(), *map(_plainly, ordered)]:
+            pool.AddSerializedFile(file.SerializeToString())
+        return Compiled(pool.FindFileByName(main), docs)
+    except (TypeError, KeyError) as error:
+        raise ConfigError(f"schema {schema.fingerprint} is not a valid Protobuf schema: {error}") from None
+
+
+def _all(message: Descriptor) -> Iterator[Descriptor]:
+    yield message
+    for inner in message.nested_types:
+        yield from _all(inner)
+
+
+def _collect(name: str, schema: Schema, texts: dict[str, str], made: dict[str, FileDescriptorProto]) -> str:
+    """Sort files by what they are: text or compiled. Returns the file's name."""
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts:
+        raise ConfigError(f"a Protobuf schema imports {name}; expected a path without a leading / and without ..")
+    for reference in schema.references:
+        _collect(reference.name, reference.imported, texts, made)
+    try:
+        file = FileDescriptorProto.FromString(base64.b64decode(schema.text, validate=True))
+    except (binascii.Error, ValueError, DecodeError):
+        texts[name] = schema.text
+        return name
+    # The name that others import it by.
+    file.name = name
+    made[name] = file
+    return name
+
+
+def _protoc(texts: Mapping[str, str], made: Mapping[str, FileDescriptorProto], which: str) -> list[FileDescriptorProto]:
+    from grpc_tools import protoc
+
+    with tempfile.TemporaryDirectory() as folder:
+        sources, out, known = Path(folder, "sources"), Path(folder, "out"), Path(folder, "known")
+        for name, text in texts.items():
+            path = sources / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        arguments = [
+            f"-I{sources}",
+            f"-I{resources('grpc_tools') / '_proto'}",
+            f"-I{resources('google').joinpath('..')}",
+        ]
+        if made:
+            # Complete: protoc does not look for the imports of these in the folders.
+            every = {f.name: f for file in list(made) for f in _in_order(file, made, (), tuple(texts))}
+            known.write_bytes(FileDescriptorSet(file=every.values()).SerializeToString())
+            arguments.append(f"--descriptor_set_in={known}")
+        arguments += ["--include_imports", "--include_source_info", f"--descriptor_set_out={out}", *texts]
+        if protoc.main(["protoc", *arguments]):
+            # It has written why to this process's standard error.
+            command = [sys.executable, "-m", "grpc_tools.protoc", *arguments]
+            why = subprocess.run(command, capture_output=True, text=True, check=False).stderr
+            why = why.replace(f"{sources}/", "").replace(f"{which}.proto", "schema")
+            lines = "; ".join(line.strip() for line in why.splitlines())
+            raise ConfigError(f"schema {which} is not a valid Protobuf schema: {lines}")
+        return list(FileDescriptorSet.FromString(out.read_bytes()).file)
+
+
+def _in_order(
+    name: str, files: Mapping[str, FileDescriptorProto], around: tuple[str, ...], without: tuple[str, ...] = ()
+) -> Iterator[FileDescriptorProto]:
+    """A file after everything that it imports."""
+    if name in around:
+        raise ConfigError(f"the Protobuf file {name} imports itself")
+    file = files.get(name) or _builtin(name)
+    if file is None:
+        if name in without:
+            return
+        raise ConfigError(f"a Protobuf schema imports {name}, which is not one of its references")
+    for dependency in file.dependency:
+        yield from _in_order(dependency, files, (*around, name), without)
+    yield file
+
+
+def _builtin(name: str) -> FileDescriptorProto | None:
+    """A file that comes with Protobuf, or one of Google's common types."""
+    if not name.startswith(("google/protobuf/", "google/type/")) or not name.endswith(".proto"):
+        return None
+    try:
+        module = importlib.import_module(f"{name.removesuffix('.proto').replace('/', '.')}_pb2")
+    except ImportError:
+        return None
+    return FileDescriptorProto.FromString(module.DESCRIPTOR.serialized_pb)
+
+
+def _plain_file() -> FileDescriptorProto:
+    found = FileDescriptorProto(name=_PLAIN_FILE, package=PLAIN, syntax="proto3")
+    for name in _SPECIAL:
+        package, _, short = name.rpartition(".")
+        original = _builtin(f"{package.replace('.', '/')}/{short.lower()}.proto")
+        assert original is not None
+        found.message_type.append(next(message for message in original.message_type if message.name == short))
+    return found
+
+
+def _plainly(file: FileDescriptorProto) -> FileDescriptorProto:
+    """The same file with ordinary messages for the special types."""
+    found = FileDescriptorProto.FromString(file.SerializeToString())
+    found.ClearField("source_code_info")
+    names = {f".{name}": f".{PLAIN}.{name.rpartition('.')[2]}" for name in _SPECIAL}
+
+    def change(messages: Iterable[DescriptorProto]) -> None:
+        for message in messages:
+            for field in message.field:
+                if field.type_name in names:
+                    field.type_name = names[field.type_name]
+            change(message.nested_type)
+
+    change(found.message_type)
+    found.dependency.append(_PLAIN_FILE)
+    return found
+
+
+def _docs(file: FileDescriptorProto) -> Iterator[tuple[str, str]]:
+    comments = {
+        tuple(location.path): (location.leading_comments or location.trailing_comments).strip()
+        for location in file.source_code_info.location
+    }
+
+    def of(message: DescriptorProto, path: tuple[int, ...], scope: str) -> Iterator[tuple[str, str]]:
+        name = f"{scope}.{message.name}".lstrip(".")
+        yield name, comments.get(path, "")
+        for number, field in enumerate(message.field):
+            yield f"{name}.{field.name}", comments.get((*path, 2, number), "")
+        for number, inner in enumerate(message.nested_type):
+            yield from of(inner, (*path, 3, number), name)
+
+    for number, message in enumerate(file.message_type):
+        for name, doc in of(message, (4, number), file.package):
+            if doc:
+                yield name, doc

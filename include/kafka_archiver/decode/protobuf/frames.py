@@ -1,0 +1,71 @@
+"""Confluent's message indexes, between the schema id and the message.
+
+They say which message of the file this is: how many indexes, then the indexes of the message, of the message inside it,
+and so on, as zigzag varints. The single byte 0 stands for the file's first message.
+"""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from google.protobuf.descriptor import Descriptor
+
+from kafka_archiver.decode.slices import bounds, slices
+
+_DEEPEST = 64
+
+
+def indexes(message: Descriptor) -> tuple[int, ...]:
+    """The indexes of a message in its file."""
+    outer = message.containing_type
+    if outer:
+        return (*indexes(outer), [inner.name for inner in outer.nested_types].index(message.name))
+    return (list(message.file.message_types_by_name).index(message.name),)
+
+
+def prefixes(path: tuple[int, ...]) -> list[bytes]:
+    """The bytes that say these indexes, the usual ones first."""
+    long = b"".join(_varint(number * 2) for number in (len(path), *path))
+    return [b"\0", long] if path == (0,) else [long]
+
+
+def without_indexes(data: pa.Array, path: tuple[int, ...]) -> tuple[pa.Array, dict[int, str]]:
+    """The messages without their indexes; why, by row, for those that are another message or have none."""
+    whole, starts, ends = bounds(data)
+    sizes, missing = np.zeros(len(data), np.int64), np.ones(len(data), np.bool_)
+    for prefix in prefixes(path):
+        found = missing & pc.starts_with(data, pattern=prefix).to_numpy(zero_copy_only=False)
+        sizes[found], missing = len(prefix), missing & ~found
+    reasons = {}
+    for row in np.flatnonzero(missing).tolist():
+        other = _read(data[row].as_py())
+        reasons[row] = (
+            f"the message has the indexes {list(other)}, expected {list(path)}"
+            if other
+            else "the bytes have no message indexes after the schema id"
+        )
+    return slices(whole, np.where(missing, ends, starts + sizes), ends), reasons
+
+
+def _varint(number: int) -> bytes:
+    found = bytearray()
+    while number > 0x7F:
+        found.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*found, number])
+
+
+def _read(value: bytes) -> tuple[int, ...]:
+    """The indexes at the start of these bytes; empty if there are none."""
+    numbers, number, shift = [], 0, 0
+    for byte in value[: 10 * _DEEPEST]:
+        number |= (byte & 0x7F) << shift
+        shift += 7
+        if byte > 0x7F:
+            continue
+        numbers.append((number >> 1) ^ -(number & 1))
+        number = shift = 0
+        if numbers[0] == 0:
+            return (0,)
+        if len(numbers) > numbers[0]:
+            return tuple(numbers[1:])
+    return ()

@@ -1,0 +1,145 @@
+"""The columns of a Protobuf message, and ptars's columns as these."""
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+
+from kafka_archiver.decode.fields import field
+from kafka_archiver.decode.protobuf.files import PLAIN
+from kafka_archiver.errors import ConfigError
+
+TIMESTAMP = f"{PLAIN}.Timestamp"
+_WRAPPERS = frozenset(
+    f"google.protobuf.{name}Value"
+    for name in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
+)
+# The first and the last second of the years 1 to 9999.
+_FIRST, _LAST = -62_135_596_800, 253_402_300_799
+
+
+def message_field(name: str, message: Descriptor, theirs: pa.StructType, docs: Mapping[str, str]) -> pa.Field:
+    """The field of a message.
+
+    :param theirs: the type that ptars has for it.
+    """
+    return field(name, _struct(message, theirs, docs), doc=docs.get(message.full_name, ""), avro_name=message.full_name)
+
+
+def require_finite(message: Descriptor, around: tuple[str, ...] = ()) -> None:
+    """Refuse a message that contains itself or a group, which ptars leaves out.
+
+    :raises ConfigError: it does.
+    """
+    if message.full_name in around:
+        raise ConfigError(
+            f"the Protobuf message {message.full_name} contains itself, so it has no columns; set `decode: bytes` and "
+            "`content: record`"
+        )
+    for member in message.fields:
+        if member.type == FieldDescriptor.TYPE_GROUP:
+            raise ConfigError(
+                f"the Protobuf field {member.full_name} is a group, which has no columns; set `decode: bytes` and "
+                "`content: record`"
+            )
+        if member.message_type:
+            require_finite(member.message_type, (*around, message.full_name))
+
+
+def _struct(message: Descriptor, theirs: pa.StructType, docs: Mapping[str, str]) -> pa.DataType:
+    fields = []
+    for member, their in zip(message.fields, theirs, strict=True):
+        doc = docs.get(member.full_name, "")
+        fields.append(field(member.name, _kind(member, their.type, docs), doc=doc, avro_name=_name(member)))
+    return pa.struct(fields)
+
+
+def is_map(member: FieldDescriptor) -> bool:
+    """Whether a field is a map."""
+    return bool(member.message_type and member.message_type.GetOptions().map_entry)
+
+
+def _name(member: FieldDescriptor) -> str:
+    inner = member.message_type
+    return "" if inner is None or is_map(member) or inner.full_name in {TIMESTAMP, *_WRAPPERS} else inner.full_name
+
+
+def _kind(member: FieldDescriptor, theirs: pa.DataType, docs: Mapping[str, str]) -> pa.DataType:
+    if is_map(member):
+        key, value = member.message_type.fields_by_number[1], member.message_type.fields_by_number[2]
+        return pa.map_(_kind(key, theirs.key_type, docs), field("value", _kind(value, theirs.item_type, docs)))
+    if member.is_repeated:
+        return pa.list_(field("item", _single(member, theirs.value_type, docs), avro_name=_name(member)))
+    return _single(member, theirs, docs)
+
+
+def _single(member: FieldDescriptor, theirs: pa.DataType, docs: Mapping[str, str]) -> pa.DataType:
+    inner = member.message_type
+    if inner is None or inner.full_name in _WRAPPERS:
+        return theirs
+    return pa.timestamp("us", "UTC") if inner.full_name == TIMESTAMP else _struct(inner, theirs, docs)
+
+
+def is_unusual(found: pa.Array, message: Descriptor) -> bool:
+    """Whether a message has several members of a oneof, or an entry of a map without a value: ptars takes all of the
+    members, but the last one counts, and a value that is not there has its default.
+
+    :param found: ptars's column of the message.
+    """
+    for oneof in message.oneofs:
+        places = [member.index for member in oneof.fields]
+        members = sum(found.field(place).is_valid().cast(pa.int8()).to_numpy(zero_copy_only=False) for place in places)
+        if (members > 1).any():
+            return True
+    for member, part in zip(message.fields, _children(found), strict=True):
+        inner = member.message_type
+        if is_map(member):
+            part, inner = part.items, inner.fields_by_name["value"].message_type
+            if part.null_count:
+                return True
+        elif member.is_repeated:
+            part = part.values
+        if inner is not None and pa.types.is_struct(part.type) and is_unusual(part, inner):
+            return True
+    return False
+
+
+def as_kind(found: pa.Array, kind: pa.DataType) -> pa.Array:
+    """ptars's column as ours.
+
+    :raises ValueError: a value is out of range, or an entry of a map has no value.
+    """
+    if pa.types.is_timestamp(kind):
+        return _timestamps(found, kind)
+    mask = found.is_null() if found.null_count else None
+    if pa.types.is_struct(kind):
+        parts = [as_kind(part, member.type) for part, member in zip(_children(found), kind, strict=True)]
+        if not parts:
+            return pa.array([None if null else {} for null in found.is_null().to_pylist()], kind)
+        return pa.StructArray.from_arrays(parts, fields=list(kind), mask=mask)
+    if pa.types.is_map(kind):
+        if found.items.null_count:
+            raise ValueError("an entry of a map has no value")
+        values = as_kind(found.items, kind.item_type)
+        return pa.MapArray.from_arrays(found.offsets, found.keys, values, kind, mask=mask)
+    if pa.types.is_list(kind):
+        return pa.ListArray.from_arrays(found.offsets, as_kind(found.values, kind.value_type), kind, mask=mask)
+    return found
+
+
+def _children(found: pa.StructArray) -> list[pa.Array]:
+    return [found.field(place) for place in range(found.type.num_fields)]
+
+
+def _timestamps(found: pa.StructArray, kind: pa.DataType) -> pa.Array:
+    """Whole microseconds: a nanosecond is cut off, towards the past."""
+    seconds, nanos = (pc.if_else(found.is_valid(), part.cast(pa.int64()), None) for part in _children(found))
+    outside = pc.or_(_outside(seconds, _FIRST, _LAST), _outside(nanos, 0, 999_999_999))
+    if pc.any(outside).as_py():
+        raise ValueError("a google.protobuf.Timestamp is not in the years 1 to 9999, or has too many nanoseconds")
+    return pc.add(pc.multiply(seconds, 1_000_000), pc.divide(nanos, 1000)).cast(kind)
+
+
+def _outside(numbers: pa.Array, low: int, high: int) -> pa.Array:
+    return pc.or_(pc.less(numbers, low), pc.greater(numbers, high))

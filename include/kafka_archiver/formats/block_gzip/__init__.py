@@ -1,0 +1,61 @@
+"""Block gzip, as DeviantArt's kafka-connect-s3 writes it: lines in gzip members of limited size, and an index.
+
+The object is a plain gzip file to everybody else. Beside it is `<key>.index.json`, with which one range request gives
+the record at any offset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, BinaryIO, ClassVar
+
+from pydantic import Field
+
+from kafka_archiver.documents import Value
+from kafka_archiver.formats.jsonl import JsonLines
+from kafka_archiver.formats.shared.makers import makers
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafka_archiver.formats.base import Encoder, Fitting, Target
+    from kafka_archiver.plan import Content, Settings
+
+
+class Options(Value):
+    """`block_bytes`: the most bytes of a member before compression; a larger record has a member of its own."""
+
+    block_bytes: Annotated[int, Field(ge=64 << 10, le=1 << 30)] = 64 << 20
+
+
+class BlockGzip:
+    """The format `block_gzip`."""
+
+    name = "block_gzip"
+    extensions: ClassVar[Mapping[str, str]] = {"gzip": ".gz"}
+    default_codec = "gzip"
+    contents: ClassVar[frozenset[Content]] = frozenset({"value", "record"})
+    typed: ClassVar[frozenset[Content]] = frozenset()
+    options = Options
+    makers: ClassVar[Mapping[str, tuple[str, ...]]] = makers("orjson", "pyarrow")
+    # Of one member: those of `jsonl`.
+    known: ClassVar[Mapping[str, str]] = {
+        "gzip-record": "08d1592b87216bd9e0c06f3c26d69a20",
+        "gzip-value": "245475733a3efef2f7674a24d5e0ee24",
+    }
+
+    def encoder(self, target: Target) -> Encoder:
+        """A new encoder."""
+        from kafka_archiver.formats.block_gzip.encoder import BlockEncoder
+
+        return BlockEncoder(target)
+
+    def stage(self, settings: Settings) -> Fitting | None:
+        """As of `jsonl`: the lines are the same."""
+        return JsonLines().stage(settings)
+
+    def read(self, source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
+        """Read the records; the index is not needed."""
+        from kafka_archiver.formats.jsonl.reader import read_records
+
+        return read_records(source, target, several=True)

@@ -1,0 +1,172 @@
+"""Lines of JSON objects: one object a record, a key a column, made column by column.
+
+Kafka's columns are those of `content: record`. In decoded columns numbers keep their digits, text is text, and what
+JSON has no type for is a string: decimals, NaN and Infinity, bytes (base64), UUIDs, dates, times and timestamps (ISO
+8601, with Z for an instant). A date or timestamp outside the years 1 to 9999 is its number. A map is an object. Columns
+that a decoder has kept as JSON text (`JSON` in a field's metadata) are that JSON.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka_archiver.columns import Int64s
+from kafka_archiver.formats.base import PLACE, Buffer, Target
+from kafka_archiver.formats.jsonl.unique import last_of_each
+from kafka_archiver.formats.shared import texts
+from kafka_archiver.formats.shared.records import held, kafkas, normalised, some_rows
+from kafka_archiver.formats.shared.utf8 import is_binary, utf8_and_others
+from kafka_archiver.formats.vectors import (
+    Piece,
+    grouped,
+    joined,
+    large_binaries,
+    large_binary,
+    spread,
+    text_of,
+    valid,
+)
+
+# In a field's metadata: `number` or `any`, a string that is JSON itself.
+JSON = b"json"
+_QUOTE, _NULL = b'"', b"null"
+_NOTHING = large_binary(b"")
+# A line break in JSON can only be white space between tokens.
+_ONE_LINE = bytes.maketrans(b"\r\n", b"  ")
+
+
+def object_lines(batch: pa.RecordBatch, target: Target) -> Iterator[Buffer]:
+    """One line a record, some records at a time: of decoded records, `content: record` and dead letters."""
+    place = dict(zip(PLACE, (target.topic, target.partition), strict=True))
+    for some in some_rows(normalised(batch, held(target.schema))):
+        pieces: list[Piece] = []
+        for field in target.schema:
+            pieces.append(b"," if pieces else b"{")
+            kafka = kafkas(field)
+            if kafka in PLACE:
+                pieces += [_name(field.name), orjson.dumps(place[kafka])]
+            elif kafka in ("key", "value"):
+                pieces += _bytes(field.name, some.column(field.name))
+            elif kafka == "headers":
+                pieces += [_name(field.name), *_headers(some.column(field.name))]
+            else:
+                pieces += [_name(field.name), *_column(some.column(field.name), field)]
+        text, _ = text_of(joined(some.num_rows, [*pieces, b"}\n"]))
+        yield text.tobytes()
+
+
+def json_text(values: pa.Array, field: pa.Field) -> pa.LargeBinaryArray:
+    """Each value as JSON; null for null.
+
+    :param field: by the schema; UUIDs are 16 bytes in `values`.
+    """
+    present = valid(values)
+    if present is not None:
+        return spread(json_text(values.drop_null(), field), present)
+    return joined(len(values), _column(values, field))
+
+
+def header_text(values: pa.Array) -> pa.LargeBinaryArray:
+    """Each list of headers as JSON."""
+    return joined(len(values), _headers(values))
+
+
+def _name(name: str) -> bytes:
+    return orjson.dumps(name) + b":"
+
+
+def _bytes(name: str, values: pa.Array) -> list[Piece]:
+    """The name and the value of bytes: UTF-8 is text; other bytes are base64, under the longer name."""
+    short, long = _name(name), _name(f"{name}_base64")
+    text, others = utf8_and_others(values)
+    if others.null_count == len(others):
+        return [short, *_quoted(texts.escaped(text))]
+    either = pc.coalesce(texts.in_base64(others), texts.escaped(text))
+    return [pc.if_else(others.is_valid(), large_binary(long), large_binary(short)), *_quoted(either)]
+
+
+def _headers(values: pa.Array) -> list[Piece]:
+    keys, items = values.flatten().flatten()
+    pairs = [b'{"key":', *_quoted(texts.escaped(keys.cast(pa.large_binary()))), b",", *_bytes("value", items), b"}"]
+    return _items(values.value_lengths().fill_null(0).to_numpy(), b"[", pairs, b"]")
+
+
+def _column(values: pa.Array, field: pa.Field) -> list[Piece]:
+    """The pieces of a column."""
+    if not pa.types.is_nested(field.type):
+        return _leaf(values, field)
+    present = valid(values)
+    if present is None:
+        return _nested(values, field.type)
+    # Without the nulls: Arrow may hold anything in the place of a null.
+    whole = joined(int(present.sum()), _nested(values.drop_null(), field.type))
+    return [spread(whole, present).fill_null(large_binary(_NULL))]
+
+
+def _nested(values: pa.Array, kind: pa.DataType) -> list[Piece]:
+    """The pieces of values of which none is null."""
+    if pa.types.is_struct(kind):
+        pieces: list[Piece] = []
+        for child, array in zip(kind, values.flatten(), strict=True):
+            pieces += [b"," if pieces else b"{", _name(child.name), *_column(array, child)]
+        return [*pieces, b"}"]
+    if pa.types.is_map(kind):
+        keys, items, counts = last_of_each(values)
+        pairs = [_QUOTE, texts.escaped(texts.spelt(keys)), b'":', *_column(items, kind.item_field)]
+        return _items(counts, b"{", pairs, b"}")
+    return _items(values.value_lengths().to_numpy(), b"[", _column(values.flatten(), kind.value_field), b"]")
+
+
+def _items(counts: Int64s, before: bytes, pieces: list[Piece], after: bytes) -> list[Piece]:
+    """The items of each record, with commas between them."""
+    ends = np.cumsum(counts, dtype=np.int64)
+    commas = np.ones(int(counts.sum()), bool)
+    commas[(ends - counts)[counts > 0]] = False
+    between = large_binaries(np.concatenate([[0], np.cumsum(commas)]), np.full(commas.sum(), ord(","), np.uint8))
+    return [before, grouped(joined(len(commas), [between, *pieces]), counts), after]
+
+
+def _leaf(values: pa.Array, field: pa.Field) -> list[Piece]:
+    kind = field.type
+    if JSON in (field.metadata or {}):
+        text, ends = text_of(values)
+        lines = text.tobytes().translate(_ONE_LINE)
+        return _bare(large_binaries(ends - ends[0], pa.py_buffer(lines), valid(values)))
+    if kind == pa.uuid():
+        return _quoted(texts.uuids(values))
+    if pa.types.is_timestamp(kind) or pa.types.is_date32(kind):
+        return _bare(texts.moments(values, b"T", _QUOTE))
+    if pa.types.is_decimal(kind):
+        return _quoted(texts.decimals(values))
+    if pa.types.is_floating(kind):
+        return _bare(_floats(values))
+    if is_binary(kind):
+        return _quoted(texts.in_base64(values))
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return _quoted(texts.escaped(values.cast(pa.large_binary())))
+    return _quoted(texts.spelt(values)) if pa.types.is_time(kind) else _bare(texts.spelt(values))
+
+
+def _floats(values: pa.Array) -> pa.Array:
+    found = texts.floats(values)
+    if pc.all(pc.is_finite(values)).as_py() in (True, None):
+        return found
+    names = {b'"NaN"': pc.is_nan(values)}
+    names |= {b'"Infinity"': pc.equal(values, float("inf")), b'"-Infinity"': pc.equal(values, -float("inf"))}
+    for name, where in names.items():
+        found = pc.if_else(where, large_binary(name), found)
+    return found
+
+
+def _bare(text: pa.Array) -> list[Piece]:
+    return [text.fill_null(large_binary(_NULL)) if text.null_count else text]
+
+
+def _quoted(text: pa.Array) -> list[Piece]:
+    if not text.null_count:
+        return [_QUOTE, text, _QUOTE]
+    present, quote = text.is_valid(), large_binary(_QUOTE)
+    return [pc.if_else(present, quote, large_binary(_NULL)), text, pc.if_else(present, quote, _NOTHING)]

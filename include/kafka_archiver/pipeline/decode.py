@@ -1,0 +1,150 @@
+"""`decode` of `source.key`, `source.value` and `source.headers`: bytes become typed columns, or are only checked."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_archiver.decode.base import Decoded, Decoder
+from kafka_archiver.decode.decoders import decoder
+from kafka_archiver.decode.wire import schema_id
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.formats import get_format
+from kafka_archiver.formats.base import Target
+from kafka_archiver.formats.shared.columns import HEADER, schema_of
+from kafka_archiver.pipeline.base import Marks
+from kafka_archiver.pipeline.headers import SchemaIds, last_header
+from kafka_archiver.pipeline.json_values import RequireJson
+from kafka_archiver.plan import Decode as Name
+from kafka_archiver.plan import Settings, TopicSchemas
+from kafka_archiver.schemas import Schema
+
+
+class Decoding(NamedTuple):
+    """How the keys, the values or a header (`headers.<name>`) of a topic are decoded.
+
+    `by_id`: which decoder a schema id needs, if there are several. `ids`: if a header may have the schema's id.
+    """
+
+    column: str
+    name: Name
+    decoders: Sequence[Decoder]
+    by_id: Mapping[int, int]
+    ids: SchemaIds | None = None
+
+
+def decodings(
+    settings: Settings, topic: str, decoded: Sequence[TopicSchemas], schemas: Mapping[str, Schema]
+) -> list[Decoding]:
+    """How the records of a topic are decoded, as a plan says.
+
+    :param decoded: the plan's schemas. :param schemas: their texts by fingerprint.
+    :raises ConfigError: this release has no such decoder, or the decoder cannot read a schema.
+    """
+    names: dict[str, Name] = {"key": settings.key_decode, "value": settings.value_decode}
+    names |= {HEADER + header.name: header.decode for header in settings.headers}
+    own: dict[str, TopicSchemas] = {of_topic.column: of_topic for of_topic in decoded if of_topic.topic == topic}
+    return [
+        _named(column, name, own.get(column), schemas)
+        for column, name in names.items()
+        if name not in ("bytes", "json") or column in own or column.startswith(HEADER)
+    ]
+
+
+def _named(column: str, name: Name, own: TopicSchemas | None, schemas: Mapping[str, Schema]) -> Decoding:
+    try:
+        return _decoding(column, name, own, schemas)
+    except ConfigError as error:
+        raise ConfigError(f"source.{column}: {error}") from None
+
+
+def _decoding(column: str, name: Name, own: TopicSchemas | None, schemas: Mapping[str, Schema]) -> Decoding:
+    if own is None:
+        return Decoding(column, name, [decoder(name, schema=None, writers={}, framed=False, column=column)], {})
+    decoders: list[Decoder] = []
+    by_id: dict[int, int] = {}
+    for number, target in enumerate(own.written):
+        writers = {w.id: schemas[w.fingerprint] for w in own.writers if w.written_as == target and w.id is not None}
+        written = schemas[target]
+        decoders.append(
+            decoder(name, schema=written, writers=writers, framed=own.framed, column=column, message=own.message)
+        )
+        by_id.update(dict.fromkeys(writers, number))
+    return Decoding(column, name, decoders, by_id, SchemaIds.of(own))
+
+
+def columns_of(settings: Settings, found: Sequence[Decoding]) -> pa.Schema:
+    """The columns of a run's objects of one topic.
+
+    :param found: how the topic's records are decoded.
+    :raises ConfigError: two columns have one name, or nothing is decoded where it must be.
+    """
+    fields = {one.column: one.decoders[0].field for one in found}
+    key, value = fields.pop("key", None), fields.pop("value", None)
+    return schema_of(settings.content, settings.metadata, settings.metadata_prefix, key, value, fields)
+
+
+def storable(settings: Settings, topic: str, found: Sequence[Decoding]) -> pa.Schema:
+    """`columns_of`, checked by an encoder of the plan's format.
+
+    :param settings: complete, as a plan has them.
+    :raises ConfigError: also if the format or an option does not fit the columns.
+    """
+    columns = columns_of(settings, found)
+    get_format(settings.format).encoder(Target(topic=topic, partition=0, key="", settings=settings, schema=columns))
+    return columns
+
+
+class Decode:
+    """Decodes keys, values or a header, and rejects records whose bytes cannot be decoded. Nulls pass.
+
+    :param kept: the columns that objects need. What was decoded is added if it is one of them: as `key_decoded`,
+        `value_decoded` or `headers.<name>`; else the bytes are only checked.
+    """
+
+    def __init__(self, decoding: Decoding, kept: Collection[str]) -> None:
+        self._column, self._name, self._decoders, self._by_id, self._ids = decoding
+        self._header = self._column.removeprefix(HEADER) if self._column.startswith(HEADER) else None
+        self._added = self._column if self._header is not None else f"{self._column}_decoded"
+        self._keep = self._added in kept
+
+    def __call__(self, batch: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:
+        """Decode every record."""
+        data, unknown = self._bytes(batch)
+        decoded = self._decoders[0].decode(data) if len(self._decoders) == 1 else self._by_schema(data)
+        if reasons := {**decoded.reasons, **unknown}:
+            offsets = batch.column("offset")
+            what = self._column if self._header is None else f"header {self._header}"
+            said = f"`source.{self._column}.decode` is {self._name}, but the {what} cannot be decoded: "
+            marks.reject({offsets[row].as_py(): said + reason for row, reason in reasons.items()})
+        return batch.append_column(self._added, decoded.column) if self._keep else batch
+
+    def _bytes(self, batch: pa.RecordBatch) -> tuple[pa.Array, Mapping[int, str]]:
+        """What is decoded; why, by row, for what cannot be."""
+        if self._header is not None:
+            return last_header(batch, self._header), {}
+        return self._ids.framed(batch) if self._ids else (batch.column(self._column), {})
+
+    def _by_schema(self, data: pa.Array) -> Decoded:
+        """Check the rows of each schema with its own decoder. The column is null: there is no common type."""
+        ids = [None if datum is None else schema_id(datum) for datum in data.to_pylist()]
+        known = ", ".join(map(str, self._by_id))
+        unknown = f"schema id {{}} is not one of the schemas of the plan ({known})".format
+        reasons = {n: unknown(i) for n, i in enumerate(ids) if i is not None and i not in self._by_id}
+        # The first decoder says what is wrong with a row that has no schema id.
+        which = np.array([self._by_id.get(-1 if i is None else i, 0) for i in ids])
+        which[list(reasons)] = -1
+        for number in np.unique(which[which >= 0]).tolist():
+            rows = np.flatnonzero(which == number)
+            found = self._decoders[number].decode(data.take(pa.array(rows.tolist(), pa.int64())))
+            reasons.update({int(rows[row]): reason for row, reason in found.reasons.items()})
+        return Decoded(pa.nulls(len(data)), reasons)
+
+
+def decode_stages(settings: Settings, found: Sequence[Decoding], kept: Collection[str]) -> list[Decode | RequireJson]:
+    """The stages that decode or check keys, values and headers. `kept`: the columns that objects need."""
+    typed = {one.column for one in found}
+    names = {"key": settings.key_decode, "value": settings.value_decode}
+    checks = [RequireJson(column) for column, name in names.items() if name == "json" and column not in typed]
+    return [*checks, *(Decode(one, kept) for one in found)]

@@ -1,0 +1,43 @@
+"""What a replay would do with the dead letters: reads them, and writes nothing."""
+
+from collections import Counter
+from typing import NamedTuple
+
+from kafka_archiver.pipeline.runner import Runner
+from kafka_archiver.pipeline.stages import stages_of
+from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.dead_letters.find import Lettered
+from kafka_archiver.steps.dead_letters.plan import as_letters, settings_for
+from kafka_archiver.writer.letters import read_letters
+
+# Different reasons to remember. Some name a length or a number.
+REASONS = 20
+
+
+class Outlook(NamedTuple):
+    """How many dead letters of a run today's settings would archive, filter, or still reject, and why."""
+
+    run: str
+    letters: int
+    archived: int
+    filtered: int
+    rejected: int
+    reasons: tuple[str, ...]
+
+
+def outlook(context: Context, one: Lettered) -> Outlook:
+    """Read a run's dead letters by today's settings.
+
+    :raises IntegrityError: a dead letter is damaged.
+    """
+    runner = Runner(stages_of(settings_for(context, one.plan)))
+    reasons: Counter[str] = Counter()
+    for chunk in one.plan.chunks():
+        place = (chunk.topic, chunk.partition, chunk.start)
+        mine = [as_letters(o) for o in one.letters if (o.topic, o.partition, o.chunk_start) == place]
+        for batch in read_letters(context.store, chunk, mine) if mine else ():
+            for reason in runner.run(batch).rejected.values():
+                if reason in reasons or len(reasons) < REASONS:
+                    reasons[reason] += 1
+    told = tuple(reason for reason, _ in reasons.most_common())
+    return Outlook(one.plan.run, one.rows, runner.archived, runner.filtered, runner.rejected, told)

@@ -1,0 +1,98 @@
+"""Plan a replay of dead letters: a revision of each run, which reads the letters and keeps the other objects."""
+
+import logging
+from collections.abc import Iterable, Sequence
+
+from kafka_archiver.errors import ConfigError, TransientError
+from kafka_archiver.formats import resolve
+from kafka_archiver.manifest import ObjectEntry
+from kafka_archiver.plan import DeadLetters, Plan, Settings
+from kafka_archiver.steps.clocks import moment
+from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.dead_letters.find import Hours, runs_with_letters
+from kafka_archiver.steps.line import Line, read_line
+from kafka_archiver.steps.plan.schemas import freeze
+from kafka_archiver.steps.revision import new_revision, next_revision
+from kafka_archiver.steps.work import Work, work
+
+log = logging.getLogger(__name__)
+
+
+def replay_letters(context: Context, wanted: Iterable[str] | Hours | None) -> Work:
+    """Plan the replay of the dead letters of some runs, with the archive's present settings.
+
+    If no run has dead letters (any more), the work is that of the last run, which has nothing to read.
+
+    :param wanted: as of `runs_with_letters`.
+    :raises ConfigError: there is no such run, or it is not final yet.
+    """
+    made: list[Plan] = []
+    for one in runs_with_letters(context, wanted):
+        made.append(_plan(context, one.plan.run, [plan.run for plan in made]))
+    line = read_line(context)
+    ours = {plan.run for plan in made}
+    if not made:
+        return _nothing(context, line)
+    return work(context, [*(p for p in line.unfinished if p.run not in ours), *made[:-1]], made[-1])
+
+
+def _nothing(context: Context, line: Line) -> Work:
+    final = [w.plan.run for w in line.waiting if w.outcome == "committed"]
+    settled = (context.ledger.planned(number) for number in range(line.settled.settled, 0, -1))
+    last = final[-1] if final else next((p.run for p in settled if p and context.ledger.is_final(p.run)), None)
+    if last is None:
+        raise ConfigError(f"archive {context.archive.archive} has no final run, so it has no dead letters to replay")
+    log.info("no run has such dead letters: nothing to replay")
+    return Work((last,), ())
+
+
+def _plan(context: Context, run: str, own: Sequence[str]) -> Plan:
+
+    def begun(line: Line) -> Plan | None:
+        interval = run.partition("+")[0]
+        for waiting in reversed(line.waiting):
+            plan = waiting.plan
+            if plan.letters and plan.interval.id == interval and waiting.outcome is None:
+                return plan if plan.settings == settings_for(context, plan) else None
+        return None
+
+    def make(line: Line, old: Plan, final: bool) -> Plan:
+        now = moment(context)
+        before = context.ledger.sound_manifest(old.run)
+        if not final or before is None or not before.dead_letters:
+            raise TransientError(f"run {old.run} was changed by others meanwhile; the next attempt looks again")
+        settings, partitions = settings_for(context, old), tuple(p.again() for p in old.partitions)
+        frozen = freeze(context, settings, partitions, old.schemas, infers=False)
+        frozen.store(context.ledger)
+        return Plan(
+            archive=old.archive,
+            number=line.last + 1,
+            interval=old.interval,
+            revision=next_revision(context, line, old),
+            supersedes=old.run,
+            lost_objects=tuple(sorted(o.key for o in before.lost_objects)),
+            letters=tuple(as_letters(o) for o in before.dead_letters),
+            origin="dead_letters",
+            max_disorder_ms=old.max_disorder_ms,
+            planned_at=now.earliest,
+            at_latest=now.latest,
+            cluster_id=old.cluster_id,
+            group=old.group,
+            settings=settings,
+            policies=context.archive.policies.model_dump(),
+            schemas=frozen.schemas,
+            partitions=partitions,
+        )
+
+    return new_revision(context, run, own, begun, make)
+
+
+def as_letters(entry: ObjectEntry) -> DeadLetters:
+    """An object of dead letters as a plan freezes it."""
+    return DeadLetters(key=entry.key, rows=entry.rows, bytes=entry.bytes, checksum=entry.checksum)
+
+
+def settings_for(context: Context, old: Plan) -> Settings:
+    """Today's settings for the letters of a run. Its chunks stay: the account is by chunk."""
+    kept = {"chunk_records": old.settings.chunk_records, "isolation": old.settings.isolation}
+    return resolve(context.archive.settings, context.archive.has_columns).model_copy(update=kept)

@@ -1,0 +1,196 @@
+"""The schemas of a plan: asked from the registry, or given by the YAML, and stored before the plan names them."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from kafka_archiver.config import Archive
+from kafka_archiver.config.decoding import Decoding, Given
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.ledger import Ledger
+from kafka_archiver.plan import PartitionPlan, Settings, TopicSchemas, Writer
+from kafka_archiver.planning.schemas import alone, chosen, merged, no_guid, no_subject, writers
+from kafka_archiver.schemas import Schema
+from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.plan.sample import sample
+
+if TYPE_CHECKING:
+    # Not at runtime: it loads the HTTP client.
+    from kafka_archiver.decode.registry import Registry
+
+
+class Frozen(NamedTuple):
+    """The schemas of a plan, and their texts by fingerprint."""
+
+    schemas: tuple[TopicSchemas, ...] = ()
+    texts: Mapping[str, Schema] = {}
+
+    def store(self, ledger: Ledger) -> None:
+        """Store the texts. Before the plan: what a plan names can be read by anybody."""
+        for schema in self.texts.values():
+            ledger.keep_schema(schema)
+
+
+def freeze(
+    context: Context,
+    settings: Settings,
+    partitions: Iterable[PartitionPlan],
+    before: Sequence[TopicSchemas] = (),
+    infers: bool = True,
+) -> Frozen:
+    """The schemas that the records of a plan may be written with.
+
+    Call it after the high watermarks were read: a producer registers a schema before its first record, so every record
+    of the plan has a schema that the registry knows now.
+
+    :param partitions: of the plan. Topics that are not read need no schemas.
+    :param before: the schemas of the plan that this one repeats.
+    :param infers: whether schemas are inferred again; else the inferred schemas of that plan stay.
+    :raises TransientError: the registry does not answer.
+    :raises PermanentError: the registry does not have the schemas.
+    :raises ConfigError: a schema cannot be decoded.
+    """
+    decoded = context.archive.source.with_schemas
+    read = [partition for partition in partitions if partition.ranges] if context.archive.has_columns else []
+    if not read:
+        return Frozen()
+    # Imported late, because it loads Arrow, which Airflow need not load to parse a DAG.
+    from kafka_archiver.pipeline.variants import Variants
+
+    topics = sorted({partition.topic for partition in read})
+    sources = _Sources(context, settings, read, {(s.topic, s.column): s for s in before}, infers)
+    found = tuple(sources.of(topic, c, decoding) for topic in topics for c, decoding in decoded.items())
+    for topic in topics:
+        # Before the plan is made: a plan that cannot be carried out would stay.
+        Variants(settings, topic, found, sources.texts)
+    return Frozen(found, sources.texts)
+
+
+def infer(values: Iterable[bytes]) -> Schema:
+    """The schema of JSON documents."""
+    from kafka_archiver.decode.json_text import infer
+
+    return infer.infer(values)
+
+
+def complete(given: Schema) -> Schema:
+    """The schema that the YAML gives, of a list of columns too.
+
+    :raises ConfigError: it is a list of other things.
+    """
+    from kafka_archiver.decode.json_text.columns import from_columns
+
+    columns = json.loads(given.text) if given.kind == "JSON" else None
+    return from_columns(columns) if isinstance(columns, list) else given
+
+
+def require_readable(archive: Archive, settings: Settings) -> None:
+    """Check the schemas that the YAML gives: that the decoders can read them, and the format store their columns.
+
+    :param settings: complete, as a plan has them.
+    :raises ConfigError: they cannot.
+    """
+    from kafka_archiver.pipeline.decode import decodings, storable
+
+    own: list[TopicSchemas] = []
+    texts: dict[str, Schema] = {}
+    names = settings.model_dump(include={"key_decode", "value_decode"})
+    for column, decoding in archive.source.with_schemas.items():
+        if decoding.given:
+            try:
+                schema = complete(decoding.given)
+            except ConfigError as error:
+                raise ConfigError(f"source.{column}.schema: {error}") from None
+            texts[schema.fingerprint] = schema
+            message = decoding.message or ""
+            own.append(TopicSchemas(topic="", column=column, framed=False, writers=alone(schema), message=message))
+        else:
+            # Planning reads the schema from the registry, or infers it.
+            names[f"{column}_decode"] = "bytes"
+    known = settings.model_copy(update=names)
+    found = decodings(known, "", own, texts)
+    if own and known == settings:
+        storable(settings, "", found)
+
+
+class _Sources:
+    """Where schemas come from. `texts`: those that were found, by fingerprint."""
+
+    def __init__(
+        self,
+        context: Context,
+        settings: Settings,
+        partitions: Sequence[PartitionPlan],
+        before: Mapping[tuple[str, str], TopicSchemas],
+        infers: bool,
+    ) -> None:
+        self._context, self._settings, self._partitions, self._before = context, settings, partitions, before
+        self._infers = infers
+        self._registry: Registry | None = None
+        self.texts: dict[str, Schema] = {}
+
+    def of(self, topic: str, column: str, decoding: Given) -> TopicSchemas:
+        """The schemas of a topic's keys, values or header."""
+        given = self._given(topic, column, decoding)
+        if given:
+            self._keep(given)
+        registry = self._context.archive.source.registry is not None
+        if isinstance(decoding, Decoding) and decoding.is_framed(registry):
+            return self._registered(topic, column, decoding, given)
+        assert given, "the YAML was checked"
+        return TopicSchemas(
+            topic=topic, column=column, framed=False, writers=alone(given), message=decoding.message or ""
+        )
+
+    def _given(self, topic: str, column: str, decoding: Given) -> Schema | None:
+        """The schema that the YAML gives, or that the topic's records have."""
+        if decoding.infers:
+            before = self._before.get((topic, column))
+            if before and not before.framed and not self._infers:
+                return self._context.ledger.schemas(before.written)[before.written[0]]
+            own = [partition for partition in self._partitions if partition.topic == topic]
+            return infer(sample(self._context, self._settings, own, column))
+        return decoding.given and complete(decoding.given)
+
+    def _registered(self, topic: str, column: str, decoding: Decoding, given: Schema | None) -> TopicSchemas:
+        """The schemas of bytes that begin with a schema's id."""
+        if self._registry is None:
+            assert self._context.registry, "the YAML was checked"
+            self._registry = self._context.registry()
+        evolution = self._settings.schema_evolution
+        before = self._before.get((topic, column))
+        first = before.writers if before else ()
+        # Bytes that are stored as they are are only checked, each with its own schema.
+        projected = bool(given) or (self._settings.content != "record" and evolution != "NONE")
+        in_header = decoding.schema_id == "header"
+        known: dict[int | None, Writer] = {}
+        main = None
+        for subject in decoding.subjects_of(topic, column):
+            versions = self._registry.versions(subject)
+            if not versions and not any(writer.subject == subject for writer in first):
+                raise no_subject(subject, topic, column, self._registry.url)
+            for version in versions:
+                if in_header and version.guid is None:
+                    raise no_guid(version, column, self._registry.url)
+                self._keep(version.schema)
+            if versions:
+                target = chosen(versions, evolution, given)
+                main = main or target.fingerprint
+                known = {**{w.id: w for w in writers(versions, target if projected else None, in_header)}, **known}
+        found = TopicSchemas(
+            topic=topic,
+            column=column,
+            framed=True,
+            writers=merged(tuple(known.values()), first, projected),
+            message=decoding.message or "",
+        )
+        for fingerprint in {print_ for w in found.writers for print_ in (w.fingerprint, w.written_as)}:
+            if fingerprint not in self.texts:
+                self.texts |= self._context.ledger.schemas([fingerprint])
+        if projected or self._settings.content == "record" or len(found.written) == 1:
+            return found
+        mains = (main, before and before.main, found.written[-1])
+        return found.model_copy(update={"main": next(one for one in mains if one in found.written)})
+
+    def _keep(self, schema: Schema) -> None:
+        self.texts[schema.fingerprint] = schema

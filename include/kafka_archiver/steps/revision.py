@@ -1,0 +1,78 @@
+"""A further revision of a run: which revision counts, and a new one at the end of the line."""
+
+import logging
+from collections.abc import Callable, Sequence
+
+from kafka_archiver.documents import isoformat
+from kafka_archiver.errors import ConfigError, TransientError
+from kafka_archiver.keys import run_name
+from kafka_archiver.plan import Plan
+from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.line import Line, append, read_line, tidy
+from kafka_archiver.steps.plan.survey import TRIES
+
+log = logging.getLogger(__name__)
+
+
+def counting(context: Context, line: Line, run: str) -> tuple[Plan, bool]:
+    """The revision that counts, or that has to be finished; and whether it is final.
+
+    :raises ConfigError: there is no such run.
+    :raises IntegrityError: another run has its place in the line.
+    """
+    interval = run.partition("+")[0]
+    waiting = [w for w in line.waiting if w.plan.interval.id == interval and w.outcome in (None, "committed")]
+    counts = [w for w in waiting if w.plan.supersedes is None or w.plan.takes_over or w.outcome == "committed"]
+    if counts:
+        return counts[-1].plan, counts[-1].outcome == "committed"
+    old = context.ledger.current(interval)
+    if old is None:
+        raise ConfigError(
+            f"run {run} of archive {context.archive.archive} does not exist "
+            f"(`airflow archive runs {context.archive.archive}` lists the runs and their states)"
+        )
+    context.ledger.require_in_line(old)
+    # A replaced run is not final. If its replacement is gone, no run has its offsets.
+    return old, context.ledger.is_final(old.run)
+
+
+def new_revision(
+    context: Context,
+    run: str,
+    own: Sequence[str],
+    begun: Callable[[Line], Plan | None],
+    make: Callable[[Line, Plan, bool], Plan],
+) -> Plan:
+    """Append a revision of a run to the line, or go on with one that was begun already.
+
+    Gives up other revisions of the line that are not final, except `own`.
+
+    :param begun: the unfinished revision in a line that is as wanted, if any.
+    :param make: a plan for the end of the line, in place of the revision that counts; whether that one is final.
+    :raises TransientError: other planners were faster at every try.
+    """
+    for _ in range(TRIES):
+        line = read_line(context)
+        known = begun(line)
+        line = tidy(context, line, [*own, *([known.run] if known else [])])
+        if known and line.outcome_of(known.run) is None:
+            log.info("run %s was begun at %s: going on with it", known.run, isoformat(known.planned_at))
+            return known
+        made = make(line, *counting(context, line, run))
+        # Any process that reads the line does the same. A takeover cannot replace a run that became final first.
+        if not append(context, line, made):
+            continue
+        if tidy(context, read_line(context), [*own, made.run]).outcome_of(made.run) is None:
+            log.info("planned run %s in place of run %s", made.run, made.supersedes)
+            return made
+    raise TransientError(f"other planners of archive {context.archive.archive} were faster {TRIES} times; try again")
+
+
+def next_revision(context: Context, line: Line, old: Plan) -> int:
+    """The next free revision of this interval."""
+    waiting = [w.plan.revision for w in line.waiting if w.plan.interval.id == old.interval.id]
+    revision = max([old.revision, *waiting]) + 1
+    # Given-up rebuilds have used revisions, too, whatever is left of them.
+    while context.ledger.plan(run := run_name(old.interval.id, revision)) or context.ledger.commit(run):
+        revision += 1
+    return revision

@@ -1,0 +1,251 @@
+"""Objects with an index beside them: it is written, found damaged, restored, replaced and removed with its object."""
+
+import gzip
+import hashlib
+import json
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kafka_archiver.errors import ArchiverError, IntegrityError, PermanentError
+from kafka_archiver.formats.block_gzip.encoder import BlockEncoder
+from kafka_archiver.intervals import to_ms
+from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.steps.clean_up import clean_up
+from kafka_archiver.steps.repair import find, lose, write_again, write_sidecars
+from kafka_archiver.steps.verify import verify
+from kafka_archiver.store.base import PendingUpload
+from kafka_archiver.store.memory import MemoryStore
+from tests.contract.test_clean_up import soon
+from tests.support.lake import FIRST, Lake, hour
+
+pytestmark = pytest.mark.contract
+P0 = TopicPartition("orders", 0)
+COUNT = 40
+ABSENT = {3, 4, 20, 38}
+RUN = hour(0).id
+
+
+def value(offset: int) -> bytes:
+    """About 20 kB that do not compress: three of them in a member."""
+    return b'{"n":%d,"noise":"%s"}' % (offset, hashlib.shake_256(b"%d" % offset).hexdigest(10_000).encode())
+
+
+def new_lake(content: str = "value") -> Lake:
+    """An archive whose runs have two objects of one hour each, if no record is late."""
+    options = {"format": "block_gzip", "content": content, "chunk_records": 20, "options": {"block_bytes": 65536}}
+    odd = {(P0, offset): {"timestamp": to_ms(FIRST), "value": value(offset)} for offset in range(COUNT)}
+    lake = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(0, COUNT)}, settings=options, odd=odd, name="a")
+    lake.absent = {(P0, offset) for offset in ABSENT}
+    return lake
+
+
+@pytest.fixture
+def lake() -> Lake:
+    made = new_lake()
+    made.run(0)
+    return made
+
+
+def kinds(lake: Lake, **options: Any) -> set[str]:
+    return {f.kind for f in lake.audit(**options).damage}
+
+
+def stored(lake: Lake) -> dict[str, bytes | None]:
+    return {key: lake.store.get(key) for key in lake.stored()}
+
+
+def repaired(lake: Lake) -> None:
+    """As `airflow archive repair --yes` does it."""
+    found = find(lake.context, lake.audit(deep=True))
+    for run, entries in found.sidecars.items():
+        write_sidecars(lake.context, run, [entry.key for entry in entries])
+    for run, entries in found.lost.items():
+        lose(lake.context, run, [entry.key for entry in entries])
+    if found.again:
+        lake.finish(write_again(lake.context, list(found.again)))
+
+
+@pytest.mark.parametrize("content", ["value", "record"])
+def test_one_range_request_gives_the_record_at_any_offset(content: str) -> None:
+    lake = new_lake(content)
+    lake.run(0)
+    objects = {entry.chunk_start: entry for entry in lake.manifest(RUN).objects}
+    for offset in set(range(COUNT)) - ABSENT:
+        key = objects[offset // 20 * 20].key
+        chunks = json.loads(lake.store.get(f"{key}.index.json") or b"")["chunks"]
+        assert len(chunks) > 3
+        assert all(chunk["byte_length_uncompressed"] <= 65536 for chunk in chunks)
+        chunk = [chunk for chunk in chunks if chunk["first_record_offset"] <= offset][-1]
+        data = lake.store.read(key, chunk["byte_offset"], chunk["byte_length"]) or b""
+        lines = [json.loads(line) for line in gzip.decompress(data).splitlines()]
+        assert len(lines) == chunk["num_records"]
+        values = lines if content == "value" else [json.loads(line["value"]) for line in lines]
+        assert offset in [found["n"] for found in values]
+
+
+def test_an_index_is_part_of_its_run_and_counts_no_row(lake: Lake) -> None:
+    manifest = lake.manifest(RUN)
+    assert [s.sidecar_of for s in manifest.sidecars] == [o.key for o in manifest.objects]
+    assert lake.stored() == sorted(o.key for o in manifest.stored)
+    assert manifest.rows == manifest.account["archived"] == COUNT - len(ABSENT)
+    [contribution] = lake.proof(0).runs
+    assert [o.key for o in contribution.objects] == [o.key for o in manifest.objects]
+    assert lake.proof(0).rows == manifest.rows
+    verify(lake.context, [RUN])
+    assert lake.audit(deep=True).findings == ()
+    assert clean_up(lake.ledger, soon()) == []
+
+
+def flipped(data: bytes) -> bytes:
+    return bytes([data[0] ^ 1]) + data[1:]
+
+
+@pytest.mark.parametrize("damage", [None, flipped, lambda data: data[:-1]], ids=["gone", "flipped", "cut"])
+def test_an_index_that_is_missing_or_damaged_is_found_and_restored(
+    lake: Lake, damage: Callable[[bytes], bytes] | None
+) -> None:
+    before = stored(lake)
+    key = lake.manifest(RUN).sidecars[0].key
+    if damage:
+        lake.store.put(key, damage(before[key] or b""))
+    else:
+        lake.store.delete(key)
+    with pytest.raises(IntegrityError, match=r"\.index\.json: expected \d+ bytes"):
+        verify(lake.context, [RUN])
+    assert kinds(lake) <= {"object-missing", "object-changed", "object-rewritten"}
+    assert {f.where for f in lake.audit().damage} == {key}
+    repaired(lake)
+    assert stored(lake) == before
+    assert lake.audit(deep=True).findings == ()
+
+
+@pytest.mark.parametrize("completed", [0, 1, 2, 3])
+def test_an_attempt_that_died_between_an_object_and_its_index_is_made_good(
+    completed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, lake = new_lake(), new_lake()
+    whole.run(0)
+    complete, left = MemoryStore.complete_upload, [completed]
+
+    def dying(store: MemoryStore, upload: PendingUpload) -> str:
+        left[0] -= 1
+        if left[0] < 0:
+            raise InterruptedError
+        return complete(store, upload)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MemoryStore, "complete_upload", dying)
+        with pytest.raises(InterruptedError):
+            lake.run(0)
+    lake.run(1)
+    assert stored(lake) == stored(whole), "an index has the same bytes in every attempt"
+    assert lake.audit(deep=True).findings == ()
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_a_rebuild_replaces_an_index_with_its_object(lake: Lake, keep: bool) -> None:
+    old = stored(lake)
+    run = lake.rebuild(RUN, keep)
+    new = {entry.key for entry in lake.manifest(run).stored}
+    assert set(lake.stored()) == (new | set(old) if keep else new)
+    assert len(new) == len(old)
+    assert lake.proof(0).rows == COUNT - len(ABSENT)
+    assert lake.audit(deep=True).findings == ()
+
+
+@pytest.mark.parametrize("content", ["value", "record"])
+def test_an_index_is_restored_from_its_object_if_kafka_does_not_have_the_records(content: str) -> None:
+    lake = new_lake(content)
+    lake.run(0)
+    before = {stat.key: stat.etag for stat in lake.store.list("orders/")}
+    for entry in lake.manifest(RUN).sidecars:
+        lake.store.delete(entry.key)
+    lake.logs[P0] = Range(COUNT, COUNT)
+    found = find(lake.context, lake.audit())
+    assert (len(found.sidecars[RUN]), found.again, found.lost) == (2, {}, {})
+    repaired(lake)
+    assert {stat.key: stat.etag for stat in lake.store.list("orders/")} == before
+    lake.run(1)
+    assert lake.audit(deep=True).findings == ()
+
+
+def test_a_run_that_was_replaced_meanwhile_gets_no_index_back(lake: Lake) -> None:
+    keys = [entry.key for entry in lake.manifest(RUN).sidecars]
+    lake.rebuild(RUN)
+    with pytest.raises(PermanentError, match="has been replaced by another run meanwhile"):
+        write_sidecars(lake.context, RUN, keys)
+    assert not set(keys) & set(lake.stored())
+
+
+@pytest.mark.parametrize("what", ["objects", "sidecars"])
+def test_what_nobody_has_any_more_is_lost_by_name(what: str) -> None:
+    """With an object goes its index; without its index an object stays."""
+    lake = new_lake()
+    # Two hours in turn: which value has which offset is unknown.
+    for offset in range(COUNT):
+        lake.odd[P0, offset]["timestamp"] += offset % 2 * 3_600_000
+    lake.run(0)
+    manifest = lake.manifest(RUN)
+    entry = getattr(manifest, what)[0]
+    lake.store.delete(entry.key)
+    lake.logs[P0] = Range(COUNT, COUNT)
+    repaired(lake)
+    after = lake.manifest(f"{RUN}+r1")
+    assert [o.key for o in after.lost_objects] == [entry.key]
+    assert after.account["lost"] == entry.rows
+    assert after.sidecars == manifest.sidecars[1:]
+    assert lake.stored() == sorted(o.key for o in after.stored)
+    lake.run(2)
+    assert [(f.kind, f.severity) for f in lake.audit(deep=True).findings] == [("lost", "warning")]
+
+
+def test_an_upload_that_fails_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    lake = new_lake()
+    send = MemoryStore.upload_part
+
+    def refusing(store: MemoryStore, upload: PendingUpload, *rest: Any) -> Any:
+        if upload.key.endswith(".index.json"):
+            raise IntegrityError("refused")
+        return send(store, upload, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MemoryStore, "upload_part", refusing)
+        with pytest.raises(ArchiverError, match="refused"):
+            lake.run(0)
+    assert (lake.stored(), list(lake.store.list_uploads(""))) == ([], [])
+
+
+@pytest.mark.parametrize("content", ["value", "record"])
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({"num_records": 2}, "chunk 1 has 60"),
+        ({"byte_length_uncompressed": 7}, "chunk 1 has 60"),
+        ({"byte_offset": 7}, "chunk 1 begins at byte 7"),
+        ({"byte_length": 7}, "chunk 1 is not a gzip member"),
+        ({"first_record_offset": 1}, "chunk 1 begins at byte"),
+        ({"more": 1}, "it is not an index of chunks"),
+    ],
+)
+def test_an_index_that_was_written_wrong_is_found_by_reading(
+    content: str, change: dict[str, int], fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a fault of the encoder would write it: the manifest has its checksum."""
+    write = BlockEncoder.sidecar
+
+    def wrong(encoder: BlockEncoder) -> bytes:
+        document = json.loads(write(encoder))
+        document["chunks"][1].update(change)
+        return json.dumps(document).encode()
+
+    lake = new_lake(content)
+    with monkeypatch.context() as patch:
+        patch.setattr(BlockEncoder, "sidecar", wrong)
+        lake.run(0)
+    assert kinds(lake) == set()
+    found = lake.audit(deep=True).damage
+    assert {f.where for f in found} == {s.key for s in lake.manifest(RUN).sidecars}
+    assert all(fault in f.found for f in found)

@@ -1,0 +1,47 @@
+"""Dead letters come back through the real job, when Kafka has none of their records any more."""
+
+from dataclasses import replace
+
+import pytest
+
+from kafka_archiver.steps.auditing import audit
+from kafka_archiver.steps.dead_letters import replay_letters
+from tests.support.archiver import Services, hour
+from tests.support.topics import DAY, HOUR, Record
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+
+
+@pytest.mark.parametrize("reader", ["native", "spark"])
+def test_the_job_archives_them_from_the_store(services: Services, reader: str) -> None:
+    values = [b'{"n": %d}' % n if n % 3 else b"7" * (1 + n) for n in range(300)]
+    headers = [("h", b"\xff"), ("h", None), ("", b"")]
+    records = [Record(0, DAY + n % 2 * HOUR, value, b"%d" % n, headers) for n, value in enumerate(values)]
+    archiver = services.archive(
+        records,
+        settings={"chunk_records": 100, "content": "record"},
+        policies={"bad_record": "dead_letter"},
+        source={"max_value_bytes": 20, "reader": reader},
+    )
+    archiver.run(hour(1), plain=True)
+    account = archiver.account(hour(1))
+    assert account == {"archived": 207, "dead_lettered": 93}
+    before = {key: etag for key, etag in archiver.etags().items() if not key.startswith("_dead_letter/")}
+    archiver.delete_records(300)
+    source = archiver.archive.source.model_copy(update={"max_value_bytes": None})
+    archiver.archive = archiver.archive.model_copy(update={"source": source})
+    archiver.context = replace(archiver.context, archive=archiver.archive)
+    work = replay_letters(archiver.context, None)
+    output = archiver.submit(work.archive)
+    assert "of 93 dead letters of run" in output
+    assert output.count("records/s") == 3, "a task's line for each chunk"
+    archiver.finish(work)
+    manifest = archiver.context.ledger.manifest(work.runs[-1])
+    assert manifest
+    assert {fate: count for fate, count in manifest.account.items() if count} == {"archived": 300}
+    assert before.items() <= archiver.etags().items()
+    found = sorted((line for lines in archiver.lines().values() for line in lines), key=lambda line: line["offset"])
+    assert [line["value"].encode() for line in found] == values
+    assert {str(line["headers"]) for line in found} == {str(found[1]["headers"])}
+    assert archiver.uploads() == []
+    assert audit(archiver.archive, archiver.context.store, archiver.now[0], deep=True).findings == ()

@@ -1,0 +1,259 @@
+"""JSON: documents as columns, which keep the digits of numbers and refuse what does not fit."""
+
+import json
+import math
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka_archiver.decode.json_text.columns import from_columns
+from kafka_archiver.decode.json_text.decoder import json_decoder, json_schema_decoder
+from kafka_archiver.decode.json_text.infer import infer
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.schemas import Reference, Schema
+
+pytestmark = pytest.mark.unit
+
+
+def schema(text: Any, *references: Reference) -> Schema:
+    return Schema(kind="JSON", text=json.dumps(text), references=references)
+
+
+def decoded(found: Schema | None, rows: list[bytes]) -> tuple[pa.Array, dict[int, str]]:
+    """The column and the reasons: of all rows at once, and the same of each row alone."""
+    decoder = json_decoder(found, {}, False, "value")
+    data = pa.array(rows, pa.binary())
+    column, reasons = decoder.decode(data)
+    assert column.type == decoder.field.type
+    column.validate(full=True)
+    alone = [decoder.decode(data[row : row + 1]) for row in range(len(rows))]
+    assert pa.concat_arrays([a.column for a in alone]).equals(column)
+    assert {row: a.reasons[0] for row, a in enumerate(alone) if a.reasons} == reasons
+    return column, dict(reasons)
+
+
+LARGE, SMALL = 2**63 - 1, -(2**63)
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("column", "text", "expected"),
+    [
+        ("int64", str(LARGE), LARGE),
+        ("int64", str(SMALL), SMALL),
+        ("int64", str(LARGE + 1), "does not fit int64"),
+        ("int64", "1.5", "Expected `int | null`, got `float`"),
+        ("int8", "128", "does not fit int8"),
+        ("uint32", "-1", "does not fit uint32"),
+        ("number", "12345678901234567890.1234567890", "12345678901234567890.1234567890"),
+        ("number", "1.10E+2", "1.10E+2"),
+        ("number", '"1"', 'found "1", expected a number'),
+        ("number", "null", None),
+        ("float64", "0.1", 0.1),
+        ("float64", "1e999", "out of range"),
+        ("decimal(10,2)", "19.990", Decimal("19.99")),
+        ("decimal(10,2)", '"-19.99"', Decimal("-19.99")),
+        ("decimal(10,2)", "19.991", "does not fit decimal128(10, 2)"),
+        ("decimal(10,2)", "1e9", "does not fit decimal128(10, 2)"),
+        ("decimal(10,2)", "1e999999999", "that fits decimal128(10, 2)"),
+        ("decimal(10,2)", '"NaN"', "expected a number"),
+        ("bool", "1", "Expected `bool | null`"),
+        ("string", '"\\u00e9"', "é"),
+        ("string", '"\\ud800"', "truncated"),
+        ("binary", '"AP8="', b"\0\xff"),
+        ("json", '{"a": [1.10, {}]}', '{"a": [1.10, {}]}'),
+        ("date", '"2026-11-21"', date(2026, 11, 21)),
+        ("date", '"2026-02-30"', "expected ISO 8601 as date32"),
+        ("timestamp[ms]", '"2026-11-21T12:00:00Z"', NOON),
+        ("timestamp[ms]", '"2026-11-21T14:00:00.000+02:00"', NOON),
+        ("timestamp[ms]", '"2026-11-21 12:00:00"', NOON),
+        ("timestamp[ms]", "1795262400000", NOON),
+        ("timestamp[ms]", '"2026-11-21T12:00:00.0001Z"', "expected ISO 8601"),
+        ({"type": "timestamp[s]", "format": "%d.%m.%Y %H:%M"}, '"21.11.2026 12:00"', NOON),
+        ({"type": "timestamp[s]", "format": "%d.%m.%Y"}, '"2026-11-21"', "expected %d.%m.%Y"),
+        ({"type": "date", "format": "%d.%m.%Y"}, '"31.02.2026"', "expected %d.%m.%Y"),
+        ({"type": "timestamp[ms]", "format": "%Y%m%d%H%M%z"}, '"202611211400+0200"', NOON),
+        ({"type": "timestamp[ms]", "format": "%S.%f"}, '"59.0001"', "expected %S.%f"),
+        ("timestamp[s]", str(LARGE), "does not fit timestamp"),
+        ("float32", "1e39", "does not fit float"),
+        ({"type": "list", "items": "int64"}, "[1, null]", [1, None]),
+        ({"type": "map", "items": "number"}, '{"a": 1.0}', [("a", "1.0")]),
+        ({"type": "struct", "columns": [{"name": "b", "type": "bool"}]}, '{"b": true, "c": 1}', {"b": True}),
+        ({"type": "struct", "columns": [{"name": "b", "type": "int8"}]}, '{"b": 999}', "b: a value does not fit"),
+    ],
+)
+def test_what_a_column_takes(column: Any, text: str, expected: Any) -> None:
+    column = column if isinstance(column, dict) else {"type": column}
+    found = from_columns([{"name": "before", "type": "string"}, {"name": "a", **column}])
+    good = b'{"before": "x"}'
+    values, reasons = decoded(found, [good, b'{"a": ' + text.encode() + b"}", good])
+    assert values[0].as_py() == values[2].as_py() == {"before": "x", "a": None}
+    if isinstance(expected, str) and reasons:
+        assert expected in reasons[1]
+        assert not values[1].is_valid
+    else:
+        assert reasons == {}
+        assert values[1].as_py()["a"] == expected
+
+
+NUMBERS = st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False)
+
+
+def test_what_is_not_utf8_is_refused_also_beside_the_columns() -> None:
+    found = from_columns([{"name": "a", "type": "string"}])
+    values, reasons = decoded(found, [b'{"a": "x"}', b'{"a": "x", "b": "\xff"}', b'{"a": "\xff"}'])
+    assert values.to_pylist() == [{"a": "x"}, None, None]
+    assert reasons == dict.fromkeys([1, 2], "the bytes are not UTF-8")
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | NUMBERS | st.text(),
+    lambda v: st.lists(v, max_size=4) | st.dictionaries(st.text(max_size=4), v, max_size=4),
+)  # fmt: skip
+DOCUMENTS = st.lists(
+    st.dictionaries(st.sampled_from(["a", "A", "b", "ä", ""]), VALUES, max_size=4), min_size=1, max_size=5
+)
+
+
+def plain(value: Any, field: pa.Field) -> Any:
+    """A column's value as JSON has it, without nulls."""
+    text = (field.metadata or {}).get(b"json")
+    if value is None or text:
+        return None if value is None else plain_json(json.loads(value))
+    if pa.types.is_struct(field.type):
+        return {f.name: found for f in field.type if (found := plain(value[f.name], f)) is not None}
+    if pa.types.is_list(field.type):
+        return [plain(item, field.type.value_field) for item in value]
+    return value
+
+
+def plain_json(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: found for name, part in value.items() if (found := plain_json(part)) is not None}
+    return [plain_json(item) for item in value] if isinstance(value, list) else value
+
+
+@settings(max_examples=300)
+@given(DOCUMENTS)
+def test_what_infer_finds_reads_all_documents(documents: list[dict[str, Any]]) -> None:
+    rows = [json.dumps(document).encode() for document in documents]
+    found = infer(rows)
+    column, reasons = decoded(found, rows)
+    assert reasons == {}
+    field = json_decoder(found, {}, False, "value").field
+    assert [plain(value, field) for value in column.to_pylist()] == plain_json(documents)
+
+
+def test_infer() -> None:
+    found = infer(
+        [b'{"b": 1, "a": {"x": [1, 2.50]}, "n": null}', b"no JSON", b'{"b": 18446744073709551616, "c": "2026-11-21"}']
+    )
+    assert json.loads(found.text)["properties"] == {
+        "b": {"type": "number"},
+        "a": {"type": "object", "properties": {"x": {"type": "array", "items": {"type": "number"}}}},
+        "n": {},
+        "c": {"type": "string"},
+    }
+    assert infer([]) == schema({"type": "object"})
+    # One odd record does not keep the others from being archived.
+    deep = b'{"a":' + b"[" * 800 + b"]" * 800 + b"}"
+    for odd in (b'{"\\ud800": 1}', deep, deep.replace(b"[", b'{"b":[').replace(b"]", b"]}")):
+        column, reasons = decoded(infer([odd, b'{"a": 1}']), [b'{"a": 1}'])
+        assert (len(column), reasons) == (1, {})
+
+
+@settings(max_examples=300)
+@given(DOCUMENTS, st.data())
+def test_bytes_that_are_no_document_are_never_a_wrong_row(documents: list[dict[str, Any]], data: st.DataObject) -> None:
+    rows = [json.dumps(document, ensure_ascii=False).encode() for document in documents]
+    row = data.draw(st.sampled_from(rows))
+    cut = data.draw(st.integers(0, len(row)))
+    other = data.draw(
+        st.sampled_from(
+            [row[:cut], row[cut:], row + row, row[:cut] + b"\n" + row[cut:], row[:cut] + b"\xff" + row[cut:]]
+        )
+        | st.binary(max_size=20)
+    )
+    found = infer(rows)
+    column, reasons = decoded(found, [*rows, other, *rows])
+    values = [value.as_py() for value in column]
+    assert values[: len(rows)] == values[len(rows) + 1 :]
+    assert set(reasons) <= {len(rows)}
+    if not reasons:
+        field = json_decoder(found, {}, False, "value").field
+        theirs = json.loads(other)
+        ours = plain(values[len(rows)], field)
+        assert ours == (plain_json(theirs) and {k: v for k, v in plain_json(theirs).items() if k in ours})
+        assert not any(isinstance(v, float) and math.isnan(v) for v in (theirs or {}).values())
+
+
+MONEY = schema({"definitions": {"m": {"$ref": "#/definitions/n"}, "n": {"type": "integer"}}})
+NODE = {"type": "object", "properties": {"next": {"$ref": "#/definitions/node"}}}
+
+
+@pytest.mark.parametrize(
+    ("text", "references", "expected"),
+    [
+        ({"properties": {"a": {"oneOf": [{"type": "null"}, {"type": "integer"}]}}}, (), "struct<a: int64>"),
+        ({"properties": {"a": {"type": ["string", "null"]}, "b": {"enum": ["x"]}}}, (), "struct<a: string, b: string>"),
+        ({"properties": {"a": {"type": "number", "multipleOf": 0.01}}}, (), "struct<a: decimal128(38, 2)>"),
+        ({"properties": {"a": {"type": "number", "format": "double"}}}, (), "struct<a: double>"),
+        ({"properties": {"a": {"type": "string", "format": "date-time"}}}, (), "struct<a: timestamp[us, tz=UTC]>"),
+        ({"properties": {"a": {"anyOf": [{"type": "string"}, {"type": "integer"}]}}}, (), "struct<a: string>"),
+        ({"type": "array", "items": {"type": "boolean"}}, (), "list<item: bool>"),
+        ({"$ref": "#/$defs/a", "$defs": {"a": {"properties": {"b": {"type": "integer"}}}}}, (), "struct<b: int64>"),
+        (
+            {"properties": {"a": {"$ref": "money.json#/definitions/m"}}},
+            (Reference(name="money.json", imported=MONEY),),
+            "struct<a: int64>",
+        ),
+        ({"$ref": "#/definitions/node", "definitions": {"node": NODE}}, (), "#/definitions/node contains itself"),
+        ({"$ref": "other.json"}, (), "other.json is not one of its references"),
+        ({"properties": {'a"b': {"type": "integer"}}}, (), "a name cannot be a column"),
+    ],
+)  # fmt: skip
+def test_columns_of_a_json_schema(text: Any, references: tuple[Reference, ...], expected: str) -> None:
+    found = schema(text, *references)
+    if "<" in expected:
+        assert str(json_decoder(found, {}, False, "value").field.type) == expected
+    else:
+        with pytest.raises(ConfigError, match=expected.replace("$", r"\$")):
+            json_decoder(found, {}, False, "value")
+
+
+def test_json_schema_checks_each_document_by_its_own_schema() -> None:
+    reader = schema({"properties": {"a": {"type": "integer"}}})
+    strict = {"type": "object", "properties": {"a": {"$ref": "positive"}}, "required": ["a"]}
+    writer = schema(strict, Reference(name="positive", imported=schema({"type": "integer", "minimum": 1})))
+    decoder = json_schema_decoder(reader, {1: writer, 2: schema({}), 3: schema({"type": 5})}, True, "value")
+    frame = [
+        b"\0\0\0\0" + bytes([n]) + text
+        for n, text in [(1, b'{"a":1}'), (1, b'{"a":0}'), (2, b'{"a":0}'), (1, b"{}"), (3, b"{}")]
+    ]
+    found = decoder.decode(pa.array(frame))
+    assert found.column.to_pylist() == [{"a": 1}, None, {"a": 0}, None, None]
+    assert "not valid by its JSON Schema: a: 0 is less than the minimum of 1" in found.reasons[1]
+    assert '"a" is a required property' in found.reasons[3]
+    assert "schema id 3 cannot be used" in found.reasons[4]
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ([], "expected a list of columns"),
+        ([{"type": "int64"}], "columns.0: expected a column with name and type"),
+        ([{"name": "a", "type": "int"}], "columns.a.type: expected one of string, bool"),
+        ([{"name": "a", "type": "decimal(5,6)"}], "columns.a.type: expected one of"),
+        ([{"name": "a", "type": "int64", "format": "%Y"}], r"a column of type int64 has doc, type; found \['format'\]"),
+        ([{"name": "a", "type": "int64"}, {"name": "a", "type": "bool"}], "the column 'a' is there twice"),
+        ([{"name": "a", "type": "list"}], r"columns.a.items: a column of type None"),
+    ],
+)
+def test_lists_of_columns_that_are_refused(columns: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        from_columns(columns)

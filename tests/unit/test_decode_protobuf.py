@@ -1,0 +1,304 @@
+"""Protobuf: what Protobuf's own library wrote, and what is no message, read with schemas that change."""
+
+import base64
+from datetime import UTC, datetime
+from operator import itemgetter
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka_archiver.decode.protobuf.decoder import protobuf_decoder
+from kafka_archiver.decode.protobuf.files import _protoc, compiled
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.schemas import Reference, Schema
+
+pytestmark = pytest.mark.unit
+
+HEAD = 'syntax = "proto3"; package x; '
+DEP = 'syntax = "proto2"; package dep; message Old { optional int32 a = 1 [default = 5]; required int32 r = 2; }'
+MAIN = """
+syntax = "proto3";
+package x;
+import "google/protobuf/timestamp.proto";
+import "google/protobuf/wrappers.proto";
+import "google/type/date.proto";
+import "dep/old.proto";
+// One of everything.
+message All {
+  enum Kind { NONE = 0; ONE = 1; MINUS = -1; }
+  message In { sint64 q = 1; Kind k = 2; }
+  int32 i = 1; // a number
+  int64 l = 2; uint32 u = 3; uint64 v = 4; sint32 s = 5; fixed32 f = 6; sfixed64 g = 7;
+  float r = 8; double d = 9; bool b = 10; string t = 11; bytes raw = 12;
+  optional string maybe = 13; Kind kind = 14; In in = 15; repeated In many = 16; repeated int32 nums = 17;
+  map<string, In> by_name = 18; map<int32, Kind> kinds = 19;
+  google.protobuf.Timestamp at = 20; google.protobuf.StringValue name = 21; google.type.Date day = 22;
+  oneof one { int32 x = 23; In y = 24; }
+  dep.Old old = 25; repeated google.protobuf.Timestamp times = 26;
+}
+message Second { message Third { int64 n = 1; } Third third = 1; }
+"""
+
+
+def proto(text: str, *references: Reference) -> Schema:
+    return Schema(kind="PROTOBUF", text=text, references=references)
+
+
+ALL = proto(MAIN, Reference(name="dep/old.proto", imported=proto(DEP)))
+DECODER = protobuf_decoder(ALL, {}, False, "value")
+CLASS = GetMessageClass(compiled(ALL).message("All"))
+
+
+def decoded(decoder: Any, rows: list[bytes | None]) -> tuple[list[Any], dict[int, str]]:
+    """The values and the reasons: of all rows at once, and the same of each row alone."""
+    data = pa.array(rows, pa.binary())
+    column, reasons = decoder.decode(data)
+    assert column.type == decoder.field.type
+    column.validate(full=True)
+    alone = [decoder.decode(data[row : row + 1]) for row in range(len(data))]
+    assert pa.concat_arrays([a.column for a in alone]).equals(column)
+    assert {row: a.reasons[0] for row, a in enumerate(alone) if a.reasons} == reasons
+    return column.to_pylist(), dict(reasons)
+
+
+def plain(message: Message) -> dict[str, Any]:
+    """A message as the column has it, by the descriptors of Protobuf's own library."""
+    found = {}
+    for field in message.DESCRIPTOR.fields:
+        value = getattr(message, field.name)
+        if field.message_type and field.message_type.GetOptions().map_entry:
+            inner = field.message_type.fields_by_name["value"]
+            found[field.name] = {key: one(inner, value[key]) for key in sorted(value)}
+        elif field.is_repeated:
+            found[field.name] = [one(field, item) for item in value]
+        else:
+            found[field.name] = None if field.has_presence and not message.HasField(field.name) else one(field, value)
+    return found
+
+
+def one(field: Any, value: Any) -> Any:
+    if field.enum_type:
+        known = field.enum_type.values_by_number.get(value)
+        return known.name if known else str(value)
+    if not field.message_type:
+        return value
+    if field.message_type.name == "Timestamp":
+        return value.seconds * 1_000_000 + value.nanos // 1000
+    return value.value if field.message_type.name == "StringValue" else plain(value)
+
+
+def comparable(value: Any) -> Any:
+    """What the decoder returns, as `plain` says it; the order of a map says nothing."""
+    if isinstance(value, dict):
+        maps = {k: dict(sorted(comparable(value[k]), key=itemgetter(0))) for k in ("by_name", "kinds") if k in value}
+        return {k: maps.get(k) if k in maps else comparable(v) for k, v in value.items()}
+    if isinstance(value, datetime):
+        return (value - datetime(1970, 1, 1, tzinfo=UTC)) // (datetime.resolution)
+    if isinstance(value, tuple):
+        return (value[0], comparable(value[1]))
+    return [comparable(item) for item in value] if isinstance(value, list) else value
+
+
+INS = st.builds(dict, q=st.integers(-(2**63), 2**63 - 1), k=st.sampled_from([0, 1, -1, 7]))
+TIMES = st.builds(dict, seconds=st.integers(-62_135_596_800, 253_402_300_799), nanos=st.integers(0, 999_999_999))
+INT = st.integers(-(2**31), 2**31 - 1)
+MESSAGES = st.fixed_dictionaries(
+    {},
+    optional={
+        "i": INT, "l": st.integers(-(2**63), 2**63 - 1), "u": st.integers(0, 2**32 - 1), "v": st.integers(0, 2**64 - 1),
+        "s": INT, "f": st.integers(0, 2**32 - 1), "g": st.integers(-(2**63), 2**63 - 1),
+        "r": st.floats(width=32, allow_nan=False), "d": st.floats(allow_nan=False), "b": st.booleans(), "t": st.text(),
+        "raw": st.binary(), "maybe": st.text(), "kind": st.sampled_from([0, 1, -1, 9]), "in": INS,
+        "many": st.lists(INS, max_size=3), "nums": st.lists(INT, max_size=4),
+        "by_name": st.dictionaries(st.text(), st.builds(lambda v: CLASS.In(**v), INS), max_size=3),
+        "kinds": st.dictionaries(INT, st.sampled_from([0, 1]), max_size=3), "at": TIMES,
+        "name": st.builds(dict, value=st.text()), "day": st.builds(dict, year=INT, month=INT), "x": INT, "y": INS,
+        "old": st.builds(dict, a=INT, r=INT), "times": st.lists(TIMES, max_size=2),
+    },
+)  # fmt: skip
+
+
+def message(values: dict[str, Any]) -> Message:
+    found = CLASS(**{key: value for key, value in values.items() if key != "by_name"})
+    for key, value in values.get("by_name", {}).items():
+        found.by_name[key].CopyFrom(value)
+    return found
+
+
+@settings(max_examples=100)
+@given(st.lists(MESSAGES, min_size=1, max_size=4))
+def test_what_protobuf_writes_is_read(drawn: list[dict[str, Any]]) -> None:
+    messages = [message(values) for values in drawn]
+    values, reasons = decoded(DECODER, [*(m.SerializeToString(deterministic=True) for m in messages), None])
+    assert reasons == {}
+    assert comparable(values) == [*map(plain, messages), None]
+
+
+@settings(max_examples=200)
+@given(MESSAGES, st.data())
+def test_bytes_that_are_no_message_are_never_a_wrong_row(drawn: dict[str, Any], data: st.DataObject) -> None:
+    row = message(drawn).SerializeToString(deterministic=True)
+    place = data.draw(st.integers(0, len(row)))
+    other = data.draw(
+        st.sampled_from([row[:place], row + b"\xff", row[place:]])
+        | st.binary(max_size=20)
+        | st.binary(min_size=1, max_size=2).map(lambda b: row[:place] + b + row[place + 1 :])
+    )
+    values, reasons = decoded(DECODER, [row, other, row])
+    assert comparable([values[0], values[2]]) == [plain(message(drawn))] * 2
+    assert set(reasons) <= {1}
+    if not reasons:
+        theirs = CLASS.FromString(other)
+        assert repr(comparable(values[1])) == repr(plain(theirs))
+    else:
+        assert values[1] is None
+
+
+def test_types_and_documentation() -> None:
+    parts = {part.name: part for part in DECODER.field.type}
+    assert DECODER.field.metadata == {b"doc": b"One of everything.", b"avro.name": b"x.All"}
+    assert parts["i"].metadata == {b"doc": b"a number"}
+    assert {name: str(parts[name].type) for name in ("v", "kind", "in", "by_name", "at", "name", "day", "times")} == {
+        "v": "uint64",
+        "kind": "string",
+        "in": "struct<q: int64, k: string>",
+        "by_name": "map<string, struct<q: int64, k: string>>",
+        "at": "timestamp[us, tz=UTC]",
+        "name": "string",
+        "day": "struct<year: int32, month: int32, day: int32>",
+        "times": "list<item: timestamp[us, tz=UTC]>",
+    }
+    assert DECODER.field.nullable
+
+
+def test_times_out_of_range_and_deep_groups_are_refused() -> None:
+    late, early = CLASS(at={"seconds": 253_402_300_800}), CLASS(times=[{"seconds": 0}, {"seconds": -(2**62)}])
+    deep = b"\xf3\x3f" * 1_000_000
+    rows = [
+        CLASS(i=1).SerializeToString(deterministic=True),
+        late.SerializeToString(deterministic=True),
+        early.SerializeToString(deterministic=True),
+        deep,
+        b"\xf3\x3f\xf4\x3f",
+    ]
+    values, reasons = decoded(DECODER, rows)
+    assert [value and value["i"] for value in values] == [1, None, None, None, 0]
+    assert "not in the years 1 to 9999" in reasons[1]
+    assert "not in the years 1 to 9999" in reasons[2]
+    assert "do not fit their Protobuf message" in reasons[3]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        # x and y, y and x; an entry of by_name without anything, and with a key only.
+        bytes.fromhex("b80105 c201020802"),
+        bytes.fromhex("c201020802 b80105"),
+        bytes.fromhex("920100"),
+        bytes.fromhex("9201030a0161"),
+    ],
+)
+def test_the_last_member_of_a_oneof_counts_and_a_value_that_a_map_leaves_out_is_its_default(row: bytes) -> None:
+    usual = message({"i": 1}).SerializeToString()
+    found, reasons = decoded(DECODER, [usual, row, usual])
+    assert not reasons
+    assert comparable(found[1]) == plain(CLASS.FromString(row))
+
+
+def frame(number: int, indexes: bytes, value: bytes) -> bytes:
+    return b"\0" + number.to_bytes(4) + indexes + value
+
+
+def test_frames_say_which_message_it_is() -> None:
+    value = b"\x08\x05"
+    first = protobuf_decoder(ALL, {7: ALL}, True, "value")
+    rows = [
+        frame(7, b"\0", value),
+        frame(7, b"\2\0", value),
+        frame(7, b"\2\2", value),
+        frame(7, b"", b""),
+        frame(7, b"\0", b"\x08"),
+    ]
+    values, reasons = decoded(first, [*rows, None])
+    assert [v and v["i"] for v in values] == [5, 5, None, None, None, None]
+    assert reasons[2] == "the message has the indexes [1], expected [0]"
+    assert reasons[3] == "the bytes have no message indexes after the schema id"
+    assert "unexpected EOF" in reasons[4]
+    nested = protobuf_decoder(ALL, {7: ALL}, True, "value", "Second.Third")
+    assert decoded(nested, [frame(7, b"\4\2\0", value)]) == ([{"n": 5}], {})
+
+
+@pytest.mark.parametrize(
+    ("writer", "reader", "expected"),
+    [
+        (
+            "message M { int32 a = 1; string gone = 2; }",
+            "message M { int64 b = 1; int32 new = 3; }",
+            {"b": 5, "new": 0},
+        ),
+        ("message M { int32 a = 1; }", "message M { optional int32 n = 2; }", {"n": None}),
+        ("message First { string s = 9; } message M { int32 a = 1; }", "message M { int32 a = 1; }", {"a": 5}),
+        ("message M { int32 a = 1; }", "message M { repeated int32 a = 1; }", {"a": [5]}),
+        ("message M { int64 a = 1; }", "message M { int32 a = 1; }", "field a (1): found type int64, expected int32"),
+        ("message M { int32 a = 1; }", "message M { string a = 1; }", "found type int32, expected string"),
+        ("message M { int32 a = 1; }", "message M { sint32 a = 1; }", "found type int32, expected sint32"),
+        ("message M { repeated int32 a = 1; }", "message M { int32 a = 1; }", "found a repeated field"),
+        ("message N { int32 a = 1; }", "message M { int32 a = 1; }", "has no message x.M; it has x.N"),
+        (
+            "enum E { A = 0; B = 5; } message M { E a = 1; }",
+            "enum E { A = 0; C = 5; } message M { E a = 1; }",
+            "found B for the enum's number 5, expected C",
+        ),
+    ],
+)
+def test_a_message_is_read_as_the_schema_that_the_run_writes(writer: str, reader: str, expected: Any) -> None:
+    theirs = proto(HEAD + writer)
+    decoder = protobuf_decoder(proto(HEAD + reader), {3: theirs}, True, "value")
+    indexes = b"\2\2" if "First" in writer else b"\0"
+    values, reasons = decoded(decoder, [frame(3, indexes, b"\x08\x05")])
+    if isinstance(expected, str):
+        assert expected in reasons[0]
+        assert f"schema id 3 ({theirs.fingerprint})" in reasons[0]
+    else:
+        assert (values, reasons) == ([expected], {})
+
+
+def test_a_compiled_file_as_base64() -> None:
+    """The form that confluent's Python client registers."""
+    [dep] = _protoc({"dep/old.proto": DEP}, {}, "")
+    old = Reference(
+        name="dep/old.proto", imported=proto(base64.b64encode(dep.SerializeToString(deterministic=True)).decode())
+    )
+    main = _protoc({"dep/old.proto": DEP, "main.proto": MAIN}, {}, "")[-1]
+    assert main.name == "main.proto"
+    for text in (MAIN, base64.b64encode(main.SerializeToString(deterministic=True)).decode()):
+        schema = proto(text, old)
+        decoder = protobuf_decoder(schema, {}, False, "value")
+        values, reasons = decoded(decoder, [CLASS(old={"a": 3, "r": 4}).SerializeToString(deterministic=True)])
+        assert reasons == {}
+        assert values[0]["old"] == {"a": 3, "r": 4}
+
+
+@pytest.mark.parametrize(
+    ("schema", "problem"),
+    [
+        (proto("message A { int32 a = ; }"), "schema:1:23: Expected field number"),
+        (proto(HEAD + "message A { A a = 1; }"), "message x.A contains itself"),
+        (
+            proto(HEAD + 'import "google/protobuf/struct.proto"; message A { google.protobuf.Struct s = 1; }'),
+            "contains itself",
+        ),
+        (proto(HEAD), "has no message"),
+        (proto('syntax = "proto2"; message A { optional group G = 1 { optional int32 a = 1; } }'), "A.g is a group"),
+        (proto(HEAD + 'import "no.proto"; message A { int32 a = 1; }'), "no.proto: File not found"),
+        (proto(MAIN, Reference(name="../x.proto", imported=proto(DEP))), r"imports \.\./x.proto; expected a path"),
+    ],
+)
+def test_schemas_that_are_refused(schema: Schema, problem: str) -> None:
+    with pytest.raises(ConfigError, match=problem):
+        protobuf_decoder(schema, {}, False, "value")

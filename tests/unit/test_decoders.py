@@ -1,0 +1,69 @@
+"""The decoders by name."""
+
+import subprocess
+import sys
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from kafka_archiver.decode.decoders import KINDS, decoder
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.schemas import Schema
+from scripts.stack.paths import ROOT
+
+pytestmark = pytest.mark.unit
+
+AVRO, JSON = Schema(kind="AVRO", text='"long"'), Schema(kind="JSON", text='{"type": "integer"}')
+PROTO = Schema(kind="PROTOBUF", text='syntax = "proto3"; message M { int64 a = 1; }')
+
+
+@pytest.mark.parametrize(
+    ("name", "schema", "good", "expected", "bad"),
+    [
+        ("bytes", None, b"\xff", b"\xff", None),
+        ("string", None, "é".encode(), "é", b"\xff"),
+        ("json", None, b'{"a": 1.10}', '{"a": 1.10}', b"{} {}"),
+        ("json", JSON, b"7", 7, b'"7"'),
+        ("json_schema", JSON, b"7", 7, b"7.5"),
+        ("avro", AVRO, b"\x0e", 7, b"\x0e\x0e"),
+        ("protobuf", PROTO, b"\x08\x07", {"a": 7}, b"\x08"),
+    ],
+)
+@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary()])
+def test_each_decodes_and_refuses(
+    name: str, schema: Schema | None, good: bytes, expected: Any, bad: bytes | None, kind: pa.DataType
+) -> None:
+    made = decoder(name, schema=schema, writers={}, framed=False, column="value")
+    assert made.field.name == "value"
+    assert made.field.nullable
+    data = pa.array([b"unseen", good, None, good if bad is None else bad, good], kind)[1:]
+    column, reasons = made.decode(data)
+    assert column.type == made.field.type
+    assert column.to_pylist() == [expected, None, expected if bad is None else None, expected]
+    assert list(reasons) == [] if bad is None else [2]
+    assert made.decode(data[:0]).column.equals(pa.array([], made.field.type))
+
+
+def test_what_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"expected bytes \| string"):
+        decoder("xml", schema=None, writers={}, framed=False, column="value")
+    with pytest.raises(ConfigError, match="avro needs a schema"):
+        decoder("avro", schema=None, writers={}, framed=False, column="value")
+    with pytest.raises(ConfigError, match="avro needs AVRO schema, found one of kind JSON"):
+        decoder("avro", schema=AVRO, writers={1: JSON}, framed=True, column="value")
+    with pytest.raises(ConfigError, match="string needs no schema, found one of kind JSON"):
+        decoder("string", schema=JSON, writers={}, framed=False, column="value")
+
+
+def test_planning_loads_no_decoder() -> None:
+    program = (
+        "import sys, kafka_archiver.decode.decoders, kafka_archiver.decode.json_text.columns, "
+        "kafka_archiver.decode.json_text.infer; print(*sys.modules)"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program],
+        env={"PYTHONPATH": str(ROOT / "include")}, check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    assert set(KINDS) == {"bytes", "string", "json", "avro", "protobuf", "json_schema"}
+    assert not set(run.stdout.split()) & {"pyarrow", "numpy", "fastavro", "msgspec", "ptars", "google.protobuf"}
