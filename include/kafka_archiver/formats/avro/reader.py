@@ -34,9 +34,6 @@ def read_records(source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
         # So it is if the system failed. bz2 raises an OSError without a number for damaged bytes.
         if isinstance(error, OSError) and (type(error) is not OSError or error.errno is not None):
             raise
-        # So it is if the system failed. bz2 raises an OSError without a number for damaged bytes.
-        if isinstance(error, OSError) and (type(error) is not OSError or error.errno is not None):
-            raise
         # Each codec's library raises its own error for damaged bytes.
         raise IntegrityError(f"{target.key} is not a complete Avro file of records: {error!r}") from error
 
