@@ -18,7 +18,7 @@ from kafka_archiver.steps.clocks import moment
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.line import Line, read_line
 from kafka_archiver.steps.plan.schemas import freeze
-from kafka_archiver.steps.revision import counting, new_revision, next_revision
+from kafka_archiver.steps.revision import counting, new_revision, revised, unfinished
 from kafka_archiver.steps.work import Work, work
 
 log = logging.getLogger(__name__)
@@ -81,20 +81,14 @@ def _plan(context: Context, run: str, keep: bool, own: Sequence[str]) -> Plan:
         partitions = _as_they_are(context, line.expected(context.ledger), old, final)
         frozen = freeze(context, settings, partitions, old.schemas)
         frozen.store(context.ledger)
-        return Plan(
-            archive=old.archive,
-            number=line.last + 1,
-            interval=old.interval,
-            revision=next_revision(context, line, old),
-            supersedes=old.run,
+        return revised(
+            context,
+            line,
+            old,
+            now,
             keep_superseded=keep,
             takes_over=not final,
             origin="rebuild",
-            max_disorder_ms=old.max_disorder_ms,
-            planned_at=now.earliest,
-            at_latest=now.latest,
-            cluster_id=old.cluster_id,
-            group=old.group,
             settings=settings,
             policies=context.archive.policies.model_dump(),
             schemas=frozen.schemas,
@@ -106,10 +100,8 @@ def _plan(context: Context, run: str, keep: bool, own: Sequence[str]) -> Plan:
 
 def _begun(line: Line, run: str, settings: Settings, keep: bool) -> Plan | None:
     """An unfinished rebuild of this run, if it has the requested settings."""
-    interval = run.partition("+")[0]
-    rebuilds = [w.plan for w in line.waiting if w.plan.interval.id == interval and w.plan.origin == "rebuild"]
-    begun = [p for p in rebuilds if line.outcome_of(p.run) is None]
-    return next((p for p in reversed(begun) if (p.settings, p.keep_superseded) == (settings, keep)), None)
+    rebuilds = unfinished(line, run, "rebuild")
+    return next((p for p in rebuilds if (p.settings, p.keep_superseded) == (settings, keep)), None)
 
 
 def _as_they_are(context: Context, expected: Progress, old: Plan, final: bool) -> tuple[PartitionPlan, ...]:

@@ -1,12 +1,14 @@
 """A further revision of a run: which revision counts, and a new one at the end of the line."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal
 
 from kafka_archiver.documents import isoformat
 from kafka_archiver.errors import ConfigError, TransientError
 from kafka_archiver.keys import run_name
 from kafka_archiver.plan import Plan
+from kafka_archiver.steps.clocks import Moment
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.line import Line, append, read_line, tidy
 from kafka_archiver.steps.plan.survey import TRIES
@@ -66,6 +68,34 @@ def new_revision(
             log.info("planned run %s in place of run %s", made.run, made.supersedes)
             return made
     raise TransientError(f"other planners of archive {context.archive.archive} were faster {TRIES} times; try again")
+
+
+def unfinished(line: Line, run: str, origin: Literal["rebuild", "dead_letters"]) -> Iterator[Plan]:
+    """The unfinished revisions of a run that have this origin, the last one first."""
+    interval = run.partition("+")[0]
+    for waiting in reversed(line.waiting):
+        if waiting.plan.interval.id == interval and waiting.plan.origin == origin and waiting.outcome is None:
+            yield waiting.plan
+
+
+def revised(context: Context, line: Line, old: Plan, now: Moment, **own: Any) -> Plan:
+    """A plan for the end of the line, in place of `old`. `now`: read before anything else that it has of the present.
+
+    :param own: what is not as in `old`; at least origin, settings, policies and partitions.
+    """
+    return Plan(
+        archive=old.archive,
+        number=line.last + 1,
+        interval=old.interval,
+        revision=next_revision(context, line, old),
+        supersedes=old.run,
+        max_disorder_ms=old.max_disorder_ms,
+        planned_at=now.earliest,
+        at_latest=now.latest,
+        cluster_id=old.cluster_id,
+        group=old.group,
+        **own,
+    )
 
 
 def next_revision(context: Context, line: Line, old: Plan) -> int:

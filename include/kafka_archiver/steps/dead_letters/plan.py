@@ -12,7 +12,7 @@ from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.dead_letters.find import Hours, runs_with_letters
 from kafka_archiver.steps.line import Line, read_line
 from kafka_archiver.steps.plan.schemas import freeze
-from kafka_archiver.steps.revision import new_revision, next_revision
+from kafka_archiver.steps.revision import new_revision, revised, unfinished
 from kafka_archiver.steps.work import Work, work
 
 log = logging.getLogger(__name__)
@@ -49,12 +49,8 @@ def _nothing(context: Context, line: Line) -> Work:
 def _plan(context: Context, run: str, own: Sequence[str]) -> Plan:
 
     def begun(line: Line) -> Plan | None:
-        interval = run.partition("+")[0]
-        for waiting in reversed(line.waiting):
-            plan = waiting.plan
-            if plan.letters and plan.interval.id == interval and waiting.outcome is None:
-                return plan if plan.settings == settings_for(context, plan) else None
-        return None
+        plan = next(unfinished(line, run, "dead_letters"), None)
+        return plan if plan and plan.settings == settings_for(context, plan) else None
 
     def make(line: Line, old: Plan, final: bool) -> Plan:
         now = moment(context)
@@ -64,20 +60,14 @@ def _plan(context: Context, run: str, own: Sequence[str]) -> Plan:
         settings, partitions = settings_for(context, old), tuple(p.again() for p in old.partitions)
         frozen = freeze(context, settings, partitions, old.schemas, infers=False)
         frozen.store(context.ledger)
-        return Plan(
-            archive=old.archive,
-            number=line.last + 1,
-            interval=old.interval,
-            revision=next_revision(context, line, old),
-            supersedes=old.run,
+        return revised(
+            context,
+            line,
+            old,
+            now,
             lost_objects=tuple(sorted(o.key for o in before.lost_objects)),
             letters=tuple(as_letters(o) for o in before.dead_letters),
             origin="dead_letters",
-            max_disorder_ms=old.max_disorder_ms,
-            planned_at=now.earliest,
-            at_latest=now.latest,
-            cluster_id=old.cluster_id,
-            group=old.group,
             settings=settings,
             policies=context.archive.policies.model_dump(),
             schemas=frozen.schemas,

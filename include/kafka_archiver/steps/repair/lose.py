@@ -12,7 +12,7 @@ from kafka_archiver.steps.commit import commit
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.line import Line, append, read_line, tidy
 from kafka_archiver.steps.plan.survey import TRIES
-from kafka_archiver.steps.revision import counting, next_revision
+from kafka_archiver.steps.revision import counting, revised
 from kafka_archiver.steps.runs import write_repair
 from kafka_archiver.store.compare import is_there
 
@@ -65,21 +65,18 @@ def _line(context: Context, run: str, own: str = "") -> Line:
 
 
 def _plan(context: Context, line: Line, old: Plan, final: bool, before: Manifest, lost: Collection[str]) -> Plan:
-    now = moment(context)
-    return old.model_copy(
-        update={
-            "number": line.last + 1,
-            "revision": next_revision(context, line, old),
-            "supersedes": old.run,
-            "keep_superseded": False,
-            "takes_over": not final,
-            "letters": (),
-            "lost_objects": tuple(sorted({*lost, *(o.key for o in before.lost_objects)})),
-            "origin": "repair",
-            "planned_at": now.earliest,
-            "at_latest": now.latest,
-            "partitions": tuple(p.again() for p in old.partitions),
-        }
+    return revised(
+        context,
+        line,
+        old,
+        moment(context),
+        takes_over=not final,
+        lost_objects=tuple(sorted({*lost, *(o.key for o in before.lost_objects)})),
+        origin="repair",
+        settings=old.settings,
+        policies=old.policies,
+        schemas=old.schemas,
+        partitions=tuple(p.again() for p in old.partitions),
     )
 
 
