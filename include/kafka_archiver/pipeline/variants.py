@@ -3,7 +3,7 @@
 A variant is a combination of a key's schema and a value's schema that the plan names. Most runs have one variant.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -55,12 +55,10 @@ class Variants:
 
         :raises IntegrityError: as `Runner.run`.
         """
-        variants = self._variants(batch)
         kept: list[tuple[int, pa.RecordBatch]] = []
         rejected: dict[int, str] = {}
-        for variant in np.unique(variants).tolist():
-            mask = variants == variant
-            passed = self._runner(variant).run(batch if mask.all() else rows_where(batch, mask))
+        for variant, rows in self._divide(batch):
+            passed = self._runner(variant).run(rows)
             rejected |= passed.rejected
             if passed.kept.num_rows:
                 kept.append((variant, passed.kept))
@@ -93,6 +91,16 @@ class Variants:
     def rows(self) -> int:
         """The number of rows of archived records."""
         return sum(runner.rows for runner in self._runners.values())
+
+    def _divide(self, batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """The records of each variant that the batch has."""
+        if not self._filing:
+            yield MAIN, batch
+            return
+        variants = self._variants(batch)
+        for variant in np.unique(variants).tolist():
+            mask = variants == variant
+            yield variant, batch if mask.all() else rows_where(batch, mask)
 
     def _variants(self, batch: pa.RecordBatch) -> Int64s:
         """The variant of each record."""
