@@ -14,6 +14,7 @@ from kafka_archiver.formats.csv import CsvOptions
 from kafka_archiver.formats.csv.columns import Column, columns_of
 from kafka_archiver.formats.csv.rows import Rows
 from kafka_archiver.formats.shared.decompress import decompressed
+from kafka_archiver.formats.shared.pieces import whole
 from kafka_archiver.formats.shared.plain_types import bare, seen_as
 
 _NEWLINE = ord("\n")
@@ -38,21 +39,17 @@ def read_records(source: BinaryIO, target: Target, options: CsvOptions) -> Itera
 
 def _whole_rows(pieces: Iterator[bytes], quote: int, name: str) -> Iterator[bytes]:
     """The same bytes in pieces that end where a row does: at a newline after an even number of quotes."""
-    held: list[bytes] = []
     inside = 0
-    for piece in pieces:
+
+    def end_of(piece: bytes) -> int:
+        nonlocal inside
         text = np.frombuffer(piece, np.uint8)
         open_ = np.bitwise_xor.accumulate((text == quote).astype(np.uint8)) ^ inside
         ends = np.flatnonzero((text == _NEWLINE) & (open_ == 0))
         inside = int(open_[-1]) if len(open_) else inside
-        end = int(ends[-1]) + 1 if len(ends) else 0
-        if end:
-            yield b"".join([*held, piece[:end]])
-            held = []
-        if end < len(piece):
-            held.append(piece[end:])
-    if held:
-        raise IntegrityError(f"{name} ends in the middle of a row")
+        return int(ends[-1]) + 1 if len(ends) else 0
+
+    return whole(pieces, end_of, "row", name)
 
 
 def _batch(rows: bytes, columns: list[Column], schema: pa.Schema, name: str, options: CsvOptions) -> pa.RecordBatch:

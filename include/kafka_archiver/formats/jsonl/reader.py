@@ -5,12 +5,12 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
-from kafka_archiver.errors import IntegrityError
 from kafka_archiver.formats.base import Target, is_typed
 from kafka_archiver.formats.jsonl.records import records_of
 from kafka_archiver.formats.jsonl.typed_reader import typed_of
 from kafka_archiver.formats.jsonl.values import values_of
 from kafka_archiver.formats.shared.decompress import decompressed
+from kafka_archiver.formats.shared.pieces import whole
 from kafka_archiver.plan import Content
 
 _READERS: dict[Content, Callable[[bytes], pa.RecordBatch]] = {"value": values_of, "record": records_of}
@@ -29,13 +29,4 @@ def read_records(source: BinaryIO, target: Target, several: bool = False) -> Ite
 
 def whole_lines(pieces: Iterator[bytes], name: str) -> Iterator[bytes]:
     """The same bytes in pieces that end with a newline."""
-    held: list[bytes] = []
-    for piece in pieces:
-        end = piece.rfind(b"\n") + 1
-        if end:
-            yield b"".join([*held, piece[:end]])
-            held = []
-        if end < len(piece):
-            held.append(piece[end:])
-    if held:
-        raise IntegrityError(f"{name} ends in the middle of a line")
+    return whole(pieces, lambda piece: piece.rfind(b"\n") + 1, "line", name)
