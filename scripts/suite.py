@@ -25,7 +25,11 @@ def _integration(*names: str) -> list[str]:
 
 # In the order of execution. Tests that start Airflow or a cluster come last: these run to the end of the process.
 SHARES: Mapping[str, Sequence[str]] = {
-    "airflow": ["tests/dags", *_integration("commands", "killed_tasks", "scheduler", "secrets")],
+    "airflow": [
+        "tests/dags",
+        "tests/unit/test_model.py",
+        *_integration("memory", "crashes", "commands", "killed_tasks", "scheduler", "secrets"),
+    ],
     "spark": [
         "tests/spark",
         *_integration("temporary_files", "yarn", "timezones", "cluster", "decoded", "dead_letters"),
