@@ -17,18 +17,23 @@ _TWO_LINES = (
     "the value contains a newline or a carriage return and is not JSON, so it cannot be one line; "
     "set `store.content: record`, or another `store.format`"
 )
-_NOTHING, _LINE_END, _NULL = map(large_binary, (b"", b"\n", b"null"))
+_LINE_END, _NULL = map(large_binary, (b"\n", b"null"))
 
 Mask = npt.NDArray[np.bool_]
 
 
-def value_lines(batch: pa.RecordBatch) -> Buffer:
+def value_lines(batch: pa.RecordBatch) -> list[Buffer]:
     """One line a record: the value, or `null` for a null value. `one_line_each` has removed line breaks in values."""
     # large_binary: the joined lines may exceed 32-bit offsets.
     values = batch.column("value").cast(pa.large_binary())
-    lines = pc.binary_join_element_wise(values, _NOTHING, _LINE_END, null_handling="replace", null_replacement=b"null")
-    text, _ = text_of(lines)
-    return text.data
+    if not len(values):
+        return []
+    if values.null_count:
+        values = pc.fill_null(values, _NULL)
+    # Joined as one list: a quarter of the CPU of joining each value with its line end.
+    ends = pa.Array.from_buffers(pa.int32(), 2, [None, pa.py_buffer(np.array([0, len(values)], np.int32))])
+    text, _ = text_of(pc.binary_join(pa.ListArray.from_arrays(ends, values), _LINE_END))
+    return [text.data, b"\n"]
 
 
 def one_line_each(batch: pa.RecordBatch, marks: Rejections) -> pa.RecordBatch:
