@@ -8,4 +8,4 @@ from kafka_archiver.formats.shared.stream import Pieces
 
 def lines_of(target: Target) -> Pieces:
     """The function that makes the lines of an object."""
-    return (lambda batch, _: value_lines(batch)) if target.schema.equals(VALUE) else object_lines
+    return (lambda batch, _: [value_lines(batch)]) if target.schema.equals(VALUE) else object_lines
