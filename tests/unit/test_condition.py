@@ -92,7 +92,10 @@ def test_a_moved_group() -> None:
     assert one.found.startswith("group archiver-orders stands at 1 in orders[1], but the ledger says it is archived up")
     follow = '{"policies": {"moved_group": "follow_ledger"}}'
     assert one.do[0] == f"airflow dags trigger archive_orders --conf '{follow}'"
-    assert one.do[1].endswith("--topic orders:1 --reset-offsets --to-offset 3 --execute")
+    assert one.do[1] == (
+        "kafka-consumer-groups --bootstrap-server broker:9092 --group archiver-orders --topic orders:1 "
+        "--reset-offsets --to-offset 3 --execute"
+    )
     assert '"new_generation"' in one.do[2]
     assert "new_generation: the log is archived anew, beside the old objects" in one.found
     assert "follow_ledger: archiving goes on where the ledger ends" in one.found
@@ -175,7 +178,11 @@ def test_a_transaction_that_nobody_ends() -> None:
     one = only(context)
     assert (one.name, one.severity) == ("open transaction", "problem")
     assert "open at 2026-11-20T04:05:00Z still holds back 3 offsets of orders[1] from 3 on" in one.found
-    assert one.do[1].endswith("abort --topic orders --partition 1 --start-offset 3")
+    asked = "kafka-transactions --bootstrap-server broker:9092"
+    assert one.do == (
+        f"{asked} describe-producers --topic orders --partition 1",
+        f"{asked} abort --topic orders --partition 1 --start-offset 3",
+    )
     # It has ended; what it held back is archived by the next run.
     plain = replace(context, cluster=Brokers(**vars(brokers_of(context))))
     assert now(plain).troubles == ()
@@ -189,6 +196,9 @@ def test_a_group_with_live_members() -> None:
     one = only(context)
     assert (one.name, one.severity) == ("group in use", "problem")
     assert "live members: nosy@10.0.0.1" in one.found
+    assert one.do == (
+        "kafka-consumer-groups --bootstrap-server broker:9092 --describe --group archiver-orders --members",
+    )
 
 
 def test_a_topic_that_a_pattern_does_not_see_any_more() -> None:
@@ -197,6 +207,7 @@ def test_a_topic_that_a_pattern_does_not_see_any_more() -> None:
     one = only(context)
     assert (one.name, one.severity) == ("topic gone", "problem")
     assert "topics orders match source.pattern and were archived before" in one.found
+    assert one.do == ("kafka-topics --bootstrap-server broker:9092 --list",)
 
 
 def test_other_brokers() -> None:
@@ -260,7 +271,8 @@ def test_a_run_that_goes_on_while_we_look_is_looked_at_again() -> None:
 def test_a_ledger_that_is_older_than_the_group_is_named() -> None:
     context = settled()
     brokers_of(context).move_group("archiver-orders", {P0: 3}, stamp("orders", 7))
-    with pytest.raises(OvertakenError, match="the ledger is older than the group"):
+    delete = "`kafka-consumer-groups --bootstrap-server broker:9092 --delete --group archiver-orders`"
+    with pytest.raises(OvertakenError, match=f"the ledger is older than the group: .* Then {delete}"):
         observe(context)
 
 

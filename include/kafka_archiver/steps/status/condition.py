@@ -113,12 +113,12 @@ def of_brokers(context: Context, observed: Observed) -> Iterator[Trouble]:
         yield problem(
             "group in use",
             live_members(archive.group, members),
-            f"kafka-consumer-groups --bootstrap-server BROKERS --describe --group {archive.group} --members",
+            context.cluster.tools.list_members(archive.group),
         )
     try:
         refuse_hidden_topics(context, observed.expected, seen)
     except PolicyError as error:
-        yield problem("topic gone", str(error), "kafka-topics --bootstrap-server BROKERS --list")
+        yield problem("topic gone", str(error), context.cluster.tools.list_topics())
     stops = troubles(archive, seen, known)
     choices = {stop.policy: stop.choice for stop in stops}
     for stop in stops:
