@@ -236,6 +236,6 @@ def test_what_the_format_does_not_have_is_found_before_a_run_meets_it() -> None:
     [found] = (c for c in examine(parse_archive(text, "a.yaml"), None, None, Facts(dag_id="d")) if c.name == "format")
     assert (found.state, found.found) == (
         "problem",
-        "store.content: format avro has record, found 'value'; to store columns, set `source.value.decode` "
+        "a.yaml: store.content: format avro has record, found 'value'; to store columns, set `source.value.decode` "
         "(json needs `schema`, too)",
     )
