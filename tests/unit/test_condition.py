@@ -16,11 +16,12 @@ from kafka_archiver.intervals import to_ms
 from kafka_archiver.kafka.first import LogEnd
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.steps.auditing import audit, publish
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.plan import propose
 from kafka_archiver.steps.plan.survey import OvertakenError
 from kafka_archiver.steps.stamp import stamp
-from kafka_archiver.steps.status import ArchiveStatus, status
+from kafka_archiver.steps.status import ArchiveStatus, damage, status
 from kafka_archiver.steps.status.condition import condition, observe
 from kafka_archiver.steps.status.facts import Facts
 from kafka_archiver.steps.status.held import of_transactions
@@ -221,6 +222,44 @@ def test_other_brokers() -> None:
     moved = Elsewhere(brokers.logs, brokers.first, brokers.group, brokers.stamps)
     one = only(replace(context, cluster=moved))  # type: ignore[arg-type]
     assert (one.name, one.severity, one.do) == ("other cluster", "warning", ("airflow connections get kafka_default",))
+
+
+def test_damage_that_the_last_audit_found_until_an_audit_finds_none() -> None:
+    context = settled()
+    # Nobody has written the objects of this run.
+    report = audit(context.archive, context.store, DAY)
+    publish(context.store, report)
+    one = only(context)
+    assert (one.name, one.severity) == ("damaged", "problem")
+    assert one.found == (
+        "the audit at 2026-11-20T00:00:00Z found the archive damaged: 2 × object-missing, the first "
+        f"{report.damage[0].where}"
+    )
+    assert one.do == ("airflow archive repair orders", "airflow dags trigger audit_orders")
+    publish(context.store, report.model_copy(update={"deep": True}))
+    assert only(context).do == (
+        "airflow archive repair orders --deep",
+        "airflow dags trigger audit_orders --conf '{\"deep\": true}'",
+    )
+    # The present state of the group is asked from the brokers.
+    moved = report.damage[0].model_copy(update={"kind": "group-moved"})
+    for later in {"findings": (moved,)}, {"findings": (), "verdict": "clean"}:
+        publish(context.store, report.model_copy(update=later))
+        assert now(context).troubles == ()
+
+
+def test_only_the_beginning_of_a_long_report_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    context = settled()
+    key = publish(context.store, audit(context.archive, context.store, DAY))
+    told = []
+    for length in range(1, len(context.store.get(key) or b"")):
+        monkeypatch.setattr(damage, "HEAD", length)
+        [one] = damage.of_audit(context.ledger)
+        told.append((one.name, one.severity))
+    unknown = told.count(("no report", "warning"))
+    assert unknown < 400, "the verdict comes first"
+    assert told[unknown:] == [("damaged", "problem")] * (len(told) - unknown)
+    assert "2 × object-missing or more, the first orders/o+0+0" in one.found
 
 
 @pytest.mark.parametrize(

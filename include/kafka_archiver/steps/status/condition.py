@@ -18,6 +18,7 @@ from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.line import Line, read_line
 from kafka_archiver.steps.plan.step import live_members
 from kafka_archiver.steps.plan.survey import TRIES, OvertakenError, look, planned, refuse_hidden_topics
+from kafka_archiver.steps.status.damage import of_audit
 from kafka_archiver.steps.status.facts import Facts
 from kafka_archiver.steps.status.held import of_transactions
 from kafka_archiver.steps.status.running import of_runs
@@ -70,7 +71,7 @@ def observe(context: Context) -> Observed:
 def condition(context: Context, observed: Observed, facts: Facts) -> tuple[Trouble, ...]:
     """All troubles, problems first."""
     runs = of_runs(context.archive.archive, facts, observed.line, lag_of(context, observed), context.clock())
-    found = [*of_brokers(context, observed), *runs]
+    found = [*of_brokers(context, observed), *of_audit(context.ledger), *runs]
     return tuple(sorted(found, key=lambda trouble: trouble.severity != "problem"))
 
 
