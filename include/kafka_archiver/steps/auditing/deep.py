@@ -22,6 +22,7 @@ from kafka_archiver.store import Store
 # Objects read at the same time; each holds one part in memory.
 THREADS = 4
 SECONDS = 5.0
+WRONG = "content-wrong"
 
 
 class Reading:
@@ -124,7 +125,7 @@ class Reading:
 
 def _damaged(archive: str, entry: ObjectEntry, run: str, problems: list[str]) -> Finding:
     return error(
-        "content-wrong",
+        WRONG,
         entry.key,
         "; ".join(problems),
         f"{entry.rows} rows, offsets {entry.first_offset} to {entry.last_offset}, "
