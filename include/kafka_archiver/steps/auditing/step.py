@@ -35,6 +35,9 @@ def audit(
 ) -> Report:
     """Compare an archive's objects, documents and derived documents with each other.
 
+    Without `deep`, it reads the objects that the last report calls wrong: a store may return damaged bytes with the
+    right size and ETag, so only reading shows whether they are mended.
+
     :param deep: also read every object.
     :param cluster: also compare with these brokers.
     :param tell: receives the progress, one line at a time.
@@ -42,10 +45,11 @@ def audit(
     """
     found = _settled_look(archive, store, tell)
     findings, counts = found.findings, found.counts
-    if deep:
+    again = None if deep else _called_wrong(archive, store)
+    if again is None or again:
         reading = Reading(store, Ledger(store, archive.archive), counts.objects, tell)
         skip = {f.where for f in findings if f.kind in ("object-missing", "object-changed")}
-        read = list(reading.read(found.last, skip))
+        read = list(reading.read(found.last, skip, again))
         findings = _joined(findings, read, reading.same)
         counts = counts.model_copy(update={"read": reading.count})
     if cluster:
@@ -74,6 +78,16 @@ def publish(store: Store, report: Report) -> str:
         if store.create(key, data) if before is None else store.replace(key, data, before.etag):
             break
     return key
+
+
+def _called_wrong(archive: Archive, store: Store) -> set[str]:
+    """The keys of the objects that were wrong when the last published audit read them."""
+    key = audit_document(archive.archive)
+    before = store.version(key)
+    try:
+        return {f.where for f in Report.from_json(before.data, key).findings if f.kind == WRONG} if before else set()
+    except DocumentError:
+        return set()
 
 
 def _is_earlier(data: bytes, report: Report, key: str) -> bool:
