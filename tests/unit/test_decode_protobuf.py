@@ -31,14 +31,14 @@ import "dep/old.proto";
 // One of everything.
 message All {
   enum Kind { NONE = 0; ONE = 1; MINUS = -1; }
-  message In { sint64 q = 1; Kind k = 2; }
+  message In { Kind k = 2; sint64 q = 1; }
   int32 i = 1; // a number
   int64 l = 2; uint32 u = 3; uint64 v = 4; sint32 s = 5; fixed32 f = 6; sfixed64 g = 7;
   float r = 8; double d = 9; bool b = 10; string t = 11; bytes raw = 12;
   optional string maybe = 13; Kind kind = 14; In in = 15; repeated In many = 16; repeated int32 nums = 17;
   map<string, In> by_name = 18; map<int32, Kind> kinds = 19;
   google.protobuf.Timestamp at = 20; google.protobuf.StringValue name = 21; google.type.Date day = 22;
-  oneof one { int32 x = 23; In y = 24; }
+  oneof one { In y = 24; int32 x = 23; }
   dep.Old old = 25; repeated google.protobuf.Timestamp times = 26;
 }
 message Second { message Third { int64 n = 1; } Third third = 1; }
@@ -166,8 +166,8 @@ def test_types_and_documentation() -> None:
     assert {name: str(parts[name].type) for name in ("v", "kind", "in", "by_name", "at", "name", "day", "times")} == {
         "v": "uint64",
         "kind": "string",
-        "in": "struct<q: int64, k: string>",
-        "by_name": "map<string, struct<q: int64, k: string>>",
+        "in": "struct<k: string, q: int64>",
+        "by_name": "map<string, struct<k: string, q: int64>>",
         "at": "timestamp[us, tz=UTC]",
         "name": "string",
         "day": "struct<year: int32, month: int32, day: int32>",
