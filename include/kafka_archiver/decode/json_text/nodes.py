@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from operator import attrgetter
+from types import SimpleNamespace
 from typing import Any, Optional, Protocol
 
 import msgspec
@@ -157,11 +158,11 @@ class List:
     """An array."""
 
     def __init__(self, item: Node, field: pa.Field) -> None:
-        self.kind, self._item = pa.list_(field), item
+        self.kind, self.item = pa.list_(field), item
         self.python = Optional[list[item.python]]  # type: ignore[name-defined]  # noqa: UP045
 
     def array(self, values: Sequence[Any]) -> pa.Array:
-        items = self._item.array([item for value in values if value is not None for item in value])
+        items = self.item.array([item for value in values if value is not None for item in value])
         return pa.ListArray.from_arrays(_offsets(values), items, self.kind, mask=_mask(values))
 
 
@@ -169,41 +170,48 @@ class Map:
     """An object with any names."""
 
     def __init__(self, value: Node, field: pa.Field) -> None:
-        self.kind, self._value = pa.map_(pa.string(), field), value
+        self.kind, self.value = pa.map_(pa.string(), field), value
         self.python = Optional[dict[str, value.python]]  # type: ignore[name-defined]  # noqa: UP045
 
     def array(self, values: Sequence[Any]) -> pa.Array:
         names = pa.array([name for value in values if value is not None for name in value], pa.string())
-        found = self._value.array([part for value in values if value is not None for part in value.values()])
+        found = self.value.array([part for value in values if value is not None for part in value.values()])
         return pa.MapArray.from_arrays(_offsets(values), names, found, self.kind, mask=_mask(values))
 
 
 class Struct:
     """An object whose names are columns. Other names are left out; of a name that is there twice, the last one counts.
 
+    :param required: if given, an object has these names, and no other names than the columns.
     :raises ValueError: msgspec cannot have a name.
     """
 
-    def __init__(self, parts: Sequence[tuple[pa.Field, Node]]) -> None:
-        self.kind, self._parts = pa.struct([field for field, _ in parts]), parts
+    def __init__(self, parts: Sequence[tuple[pa.Field, Node]], required: frozenset[str] | None = None) -> None:
+        self.kind, self.parts = pa.struct([field for field, _ in parts]), parts
         members = [
-            (f"f{place}", node.python, msgspec.field(name=field.name, default=None))
+            (f"f{place}", node.python, msgspec.field(name=field.name, default=_default(field.name, required)))
             for place, (field, node) in enumerate(parts)
         ]
-        made = msgspec.defstruct("Object", members, gc=False, eq=False)
-        self.python, self._empty = made | None, made()
+        made = msgspec.defstruct(
+            "Object", members, gc=False, eq=False, kw_only=True, forbid_unknown_fields=required is not None
+        )
+        self.python, self._empty = made | None, SimpleNamespace(**{f"f{place}": None for place in range(len(parts))})
 
     def array(self, values: Sequence[Any]) -> pa.Array:
         mask = _mask(values)
         if mask is not None:
             values = [self._empty if value is None else value for value in values]
         columns = []
-        for place, (field, node) in enumerate(self._parts):
+        for place, (field, node) in enumerate(self.parts):
             try:
                 columns.append(node.array(list(map(attrgetter(f"f{place}"), values))))
             except ValueError as error:
                 raise ValueError(f"{field.name}: {error}") from None
         return pa.StructArray.from_arrays(columns, fields=list(self.kind), mask=mask)
+
+
+def _default(name: str, required: frozenset[str] | None) -> Any:
+    return msgspec.NODEFAULT if required and name in required else None
 
 
 def _mask(values: Sequence[Any]) -> pa.Array | None:
