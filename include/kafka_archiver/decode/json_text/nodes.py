@@ -4,11 +4,13 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
+from itertools import chain
 from operator import attrgetter
 from types import SimpleNamespace
 from typing import Any, Optional, Protocol
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -122,7 +124,7 @@ class Times:
         self.python = str | int | None if pa.types.is_timestamp(kind) else str | None
 
     def array(self, values: Sequence[Any]) -> pa.Array:
-        if any(isinstance(value, int) for value in values):
+        if int in map(type, values):
             numbers = _array([value if isinstance(value, int) else None for value in values], self.kind)
             if self.kind.unit == "s":
                 # Formats have no seconds.
@@ -139,9 +141,9 @@ class Times:
 
     def _cast(self, texts: pa.Array) -> pa.Array:
         if pa.types.is_timestamp(self.kind):
-            texts = pc.if_else(
-                pc.match_substring_regex(texts, _ZONE), texts, pc.binary_join_element_wise(texts, "Z", "")
-            )
+            zoned = pc.match_substring_regex(texts, _ZONE)
+            if not pc.all(zoned).as_py():
+                texts = pc.if_else(zoned, texts, pc.binary_join_element_wise(texts, "Z", ""))
         return texts.cast(self.kind)
 
     def _formed(self, values: Sequence[str | None]) -> pa.Array:
@@ -162,8 +164,9 @@ class List:
         self.python = Optional[list[item.python]]  # type: ignore[name-defined]  # noqa: UP045
 
     def array(self, values: Sequence[Any]) -> pa.Array:
-        items = self.item.array([item for value in values if value is not None for item in value])
-        return pa.ListArray.from_arrays(_offsets(values), items, self.kind, mask=_mask(values))
+        present, mask = _present(values)
+        items = self.item.array(list(chain.from_iterable(present)))
+        return pa.ListArray.from_arrays(_offsets(present), items, self.kind, mask=mask)
 
 
 class Map:
@@ -174,9 +177,10 @@ class Map:
         self.python = Optional[dict[str, value.python]]  # type: ignore[name-defined]  # noqa: UP045
 
     def array(self, values: Sequence[Any]) -> pa.Array:
-        names = pa.array([name for value in values if value is not None for name in value], pa.string())
-        found = self.value.array([part for value in values if value is not None for part in value.values()])
-        return pa.MapArray.from_arrays(_offsets(values), names, found, self.kind, mask=_mask(values))
+        present, mask = _present(values)
+        names = pa.array(list(chain.from_iterable(present)), pa.string())
+        found = self.value.array(list(chain.from_iterable(map(dict.values, present))))
+        return pa.MapArray.from_arrays(_offsets(present), names, found, self.kind, mask=mask)
 
 
 class Struct:
@@ -219,12 +223,16 @@ def _mask(values: Sequence[Any]) -> pa.Array | None:
     return pa.array(nulls, pa.bool_()) if True in nulls else None
 
 
+def _present(values: Sequence[Any]) -> tuple[Sequence[Any], pa.Array | None]:
+    """The values with something empty for None, and which of them were None."""
+    mask = _mask(values)
+    return (values, None) if mask is None else ([{} if value is None else value for value in values], mask)
+
+
 def _offsets(values: Sequence[Any]) -> pa.Array:
-    ends, end = [0], 0
-    for value in values:
-        end += len(value) if value is not None else 0
-        ends.append(end)
-    return pa.array(ends, pa.int32())
+    ends = np.zeros(len(values) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, values), np.int64, len(values)), out=ends[1:])
+    return pa.array(ends).cast(pa.int32())
 
 
 def _short(text: str) -> str:
