@@ -1,6 +1,7 @@
 """Python values as Arrow arrays without `pa.array` and `pa.scalar`: these import pandas, half a CPU second."""
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import groupby
 from math import prod
 from typing import Any, TypeAlias
@@ -59,6 +60,7 @@ def _fit(size: int) -> None:
         raise OverflowError(f"{size:,} bytes do not fit one Arrow array")
 
 
+@lru_cache(1 << 12)
 def large_binary(value: bytes) -> pa.Scalar:
     """A scalar of type `large_binary`."""
     positions = np.array([0, len(value)], np.int64)
@@ -122,11 +124,27 @@ def text_of(values: pa.Array) -> tuple[Bytes, Int64s]:
     return np.frombuffer(data, np.uint8)[ends[0] : ends[-1]], ends
 
 
+def wrapped(values: pa.LargeBinaryArray, before: bytes, after: bytes, null: bytes) -> list[Piece]:
+    """Each value between two constants; a null is `null` without them."""
+    if not values.null_count:
+        return [before, values, after]
+    if values.null_count == len(values):
+        return [null]
+    if not before and not after:
+        return [values.fill_null(large_binary(null))]
+    present = values.is_valid()
+    return [
+        pc.if_else(present, large_binary(before), large_binary(null)),
+        values,
+        pc.if_else(present, large_binary(after), large_binary(b"")),
+    ]
+
+
 def joined(count: int, pieces: Sequence[Piece]) -> pa.LargeBinaryArray:
-    """The pieces of each of `count` rows joined."""
+    """The pieces of each of `count` rows joined, in memory of its own."""
     if all(isinstance(piece, bytes) for piece in pieces):
         constant = np.frombuffer(b"".join(pieces), np.uint8)
-        return fixed(np.broadcast_to(constant, (count, len(constant))))
+        return fixed(np.broadcast_to(constant, (count, len(constant))).copy())
     columns: list[pa.Array | pa.Scalar] = []
     # Adjacent constants become one piece: each piece costs one copy a row.
     for same, some in groupby(pieces, key=lambda piece: isinstance(piece, bytes)):

@@ -9,32 +9,49 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_archiver.formats.jsonl.objects import header_text, json_text
+from kafka_archiver.formats.csv.style import Style
+from kafka_archiver.formats.jsonl.objects import column, headers
 from kafka_archiver.formats.jsonl.records import bytes_of
 from kafka_archiver.formats.jsonl.typed_reader import value_of
 from kafka_archiver.formats.shared import texts
 from kafka_archiver.formats.shared.plain_types import bare
 from kafka_archiver.formats.shared.utf8 import is_binary
+from kafka_archiver.formats.vectors import Piece, joined, spread, valid
 
 
 class Cells(NamedTuple):
     """How a column is written. UUIDs are 16 bytes in arrays.
 
-    :param text: the text of each value of a column of the schema; null for null.
+    :param pieces: the text of each value of a column of the schema.
     :param back: the values of a column of the schema by their text.
-    :param is_text: whether it is quoted.
     """
 
-    text: Callable[[pa.Array, pa.Field], pa.Array]
+    pieces: Callable[[pa.Array, pa.Field, Style], list[Piece]]
     back: Callable[[pa.Array, pa.Field], pa.Array]
-    is_text: bool
 
 
-def _plain(values: pa.Array, _: pa.Field) -> pa.Array:
+def _plain(values: pa.Array, _: pa.Field, style: Style) -> list[Piece]:
     kind = values.type
     if is_moment(kind):
-        return texts.moments(values, b" ")
-    return texts.decimals(values) if pa.types.is_decimal(kind) else texts.spelt(values)
+        return texts.moments(values, b" ", b"", style.null)
+    return style.bare(texts.decimals(values) if pa.types.is_decimal(kind) else texts.spelt(values))
+
+
+def _quoted(values: pa.Array, _: pa.Field, style: Style) -> list[Piece]:
+    [found] = style.doubled([values.cast(pa.large_binary())])
+    return style.quoted(found)
+
+
+def _headers(values: pa.Array, _: pa.Field, style: Style) -> list[Piece]:
+    return [style.quote, *headers(values, style.doubled), style.quote]
+
+
+def _json(values: pa.Array, field: pa.Field, style: Style) -> list[Piece]:
+    present = valid(values)
+    if present is None:
+        return [style.quote, *column(values, field, style.doubled), style.quote]
+    whole = joined(int(present.sum()), column(values.drop_null(), field, style.doubled))
+    return style.quoted(spread(whole, present))
 
 
 def is_moment(kind: pa.DataType) -> bool:
@@ -80,13 +97,13 @@ def _bare(field: pa.Field) -> pa.DataType:
     return bare(pa.schema([field])).field(0).type
 
 
-BARE = Cells(_plain, _cast, False)
-MOMENT = Cells(_plain, _moment, False)
-QUOTED = Cells(lambda values, _: values.cast(pa.large_binary()), _cast, True)
-BASE64 = Cells(lambda values, _: texts.in_base64(values), _decoded, True)
-IDS = Cells(lambda values, _: texts.uuids(values), _uuid_back, True)
-HEADERS = Cells(lambda values, _: header_text(values), _headers_back, True)
-JSON = Cells(json_text, _json_back, True)
+BARE = Cells(_plain, _cast)
+MOMENT = Cells(_plain, _moment)
+QUOTED = Cells(_quoted, _cast)
+BASE64 = Cells(lambda values, _, style: style.quoted(texts.in_base64(values)), _decoded)
+IDS = Cells(lambda values, _, style: style.quoted(texts.uuids(values)), _uuid_back)
+HEADERS = Cells(_headers, _headers_back)
+JSON = Cells(_json, _json_back)
 
 
 def cells_of(kind: pa.DataType) -> Cells:

@@ -6,7 +6,7 @@ JSON has no type for is a string: decimals, NaN and Infinity, bytes (base64), UU
 that a decoder has kept as JSON text (`JSON` in a field's metadata) are that JSON.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import orjson
@@ -28,14 +28,16 @@ from kafka_archiver.formats.vectors import (
     spread,
     text_of,
     valid,
+    wrapped,
 )
 
 # In a field's metadata: `number` or `any`, a string that is JSON itself.
 JSON = b"json"
 _QUOTE, _NULL = b'"', b"null"
-_NOTHING = large_binary(b"")
 # A line break in JSON can only be white space between tokens.
 _ONE_LINE = bytes.maketrans(b"\r\n", b"  ")
+# Changes pieces.
+Within = Callable[[list[Piece]], list[Piece]]
 
 
 def object_lines(batch: pa.RecordBatch, target: Target) -> Iterator[Buffer]:
@@ -51,27 +53,11 @@ def object_lines(batch: pa.RecordBatch, target: Target) -> Iterator[Buffer]:
             elif kafka in ("key", "value"):
                 pieces += _bytes(field.name, some.column(field.name))
             elif kafka == "headers":
-                pieces += [_name(field.name), *_headers(some.column(field.name))]
+                pieces += [_name(field.name), *headers(some.column(field.name))]
             else:
-                pieces += [_name(field.name), *_column(some.column(field.name), field)]
+                pieces += [_name(field.name), *column(some.column(field.name), field)]
         text, _ = text_of(joined(some.num_rows, [*pieces, b"}\n"]))
-        yield text.tobytes()
-
-
-def json_text(values: pa.Array, field: pa.Field) -> pa.LargeBinaryArray:
-    """Each value as JSON; null for null.
-
-    :param field: by the schema; UUIDs are 16 bytes in `values`.
-    """
-    present = valid(values)
-    if present is not None:
-        return spread(json_text(values.drop_null(), field), present)
-    return joined(len(values), _column(values, field))
-
-
-def header_text(values: pa.Array) -> pa.LargeBinaryArray:
-    """Each list of headers as JSON."""
-    return joined(len(values), _headers(values))
+        yield text.data
 
 
 def _name(name: str) -> bytes:
@@ -84,49 +70,64 @@ def _bytes(name: str, values: pa.Array) -> list[Piece]:
     text, others = utf8_and_others(values)
     if others.null_count == len(others):
         return [short, *_quoted(texts.escaped(text))]
-    either = pc.coalesce(texts.in_base64(others), texts.escaped(text))
+    binary = texts.in_base64(others)
+    if text.null_count == len(text) and not others.null_count:
+        return [long, *_quoted(binary)]
+    either = pc.coalesce(binary, texts.escaped(text))
     return [pc.if_else(others.is_valid(), large_binary(long), large_binary(short)), *_quoted(either)]
 
 
-def _headers(values: pa.Array) -> list[Piece]:
+def headers(values: pa.Array, within: Within = list) -> list[Piece]:
+    """The pieces of lists of headers.
+
+    :param within: as of `column`.
+    """
     keys, items = values.flatten().flatten()
     pairs = [b'{"key":', *_quoted(texts.escaped(keys.cast(pa.large_binary()))), b",", *_bytes("value", items), b"}"]
-    return _items(values.value_lengths().fill_null(0).to_numpy(), b"[", pairs, b"]")
+    return _items(values.value_lengths().fill_null(0).to_numpy(), b"[", within(pairs), b"]")
 
 
-def _column(values: pa.Array, field: pa.Field) -> list[Piece]:
-    """The pieces of a column."""
+def column(values: pa.Array, field: pa.Field, within: Within = list) -> list[Piece]:
+    """The pieces of a column.
+
+    :param field: by the schema; UUIDs are 16 bytes in `values`.
+    :param within: changes pieces, for JSON within another format. It never gets the same bytes twice.
+    """
     if not pa.types.is_nested(field.type):
-        return _leaf(values, field)
+        return within(_leaf(values, field))
     present = valid(values)
     if present is None:
-        return _nested(values, field.type)
+        return _nested(values, field.type, within)
     # Without the nulls: Arrow may hold anything in the place of a null.
-    whole = joined(int(present.sum()), _nested(values.drop_null(), field.type))
+    whole = joined(int(present.sum()), _nested(values.drop_null(), field.type, within))
     return [spread(whole, present).fill_null(large_binary(_NULL))]
 
 
-def _nested(values: pa.Array, kind: pa.DataType) -> list[Piece]:
+def _nested(values: pa.Array, kind: pa.DataType, within: Within) -> list[Piece]:
     """The pieces of values of which none is null."""
     if pa.types.is_struct(kind):
         pieces: list[Piece] = []
         for child, array in zip(kind, values.flatten(), strict=True):
-            pieces += [b"," if pieces else b"{", _name(child.name), *_column(array, child)]
+            pieces += [b"," if pieces else b"{", *within([_name(child.name)]), *column(array, child, within)]
         return [*pieces, b"}"]
     if pa.types.is_map(kind):
         keys, items, counts = last_of_each(values)
-        pairs = [_QUOTE, texts.escaped(texts.spelt(keys)), b'":', *_column(items, kind.item_field)]
-        return _items(counts, b"{", pairs, b"}")
-    return _items(values.value_lengths().to_numpy(), b"[", _column(values.flatten(), kind.value_field), b"]")
+        names = within([_QUOTE, texts.escaped(texts.spelt(keys)), b'":'])
+        return _items(counts, b"{", [*names, *column(items, kind.item_field, within)], b"}")
+    return _items(values.value_lengths().to_numpy(), b"[", column(values.flatten(), kind.value_field, within), b"]")
 
 
 def _items(counts: Int64s, before: bytes, pieces: list[Piece], after: bytes) -> list[Piece]:
     """The items of each record, with commas between them."""
-    ends = np.cumsum(counts, dtype=np.int64)
-    commas = np.ones(int(counts.sum()), bool)
-    commas[(ends - counts)[counts > 0]] = False
-    between = large_binaries(np.concatenate([[0], np.cumsum(commas)]), np.full(commas.sum(), ord(","), np.uint8))
-    return [before, grouped(joined(len(commas), [between, *pieces]), counts), after]
+    # A comma before every item; the first one of a record becomes `before`, in memory that nobody else has yet.
+    items, empty = joined(int(counts.sum()), [b",", *pieces]), counts == 0
+    text, starts = text_of(items)
+    text[starts[(np.cumsum(counts) - counts)[~empty]]] = before[0]
+    found = [grouped(items, counts), after]
+    if not empty.any():
+        return found
+    ends = np.concatenate([[0], np.cumsum(empty)])
+    return [large_binaries(ends, np.full(ends[-1], before[0], np.uint8)), *found]
 
 
 def _leaf(values: pa.Array, field: pa.Field) -> list[Piece]:
@@ -138,7 +139,7 @@ def _leaf(values: pa.Array, field: pa.Field) -> list[Piece]:
     if kind == pa.uuid():
         return _quoted(texts.uuids(values))
     if pa.types.is_timestamp(kind) or pa.types.is_date32(kind):
-        return _bare(texts.moments(values, b"T", _QUOTE))
+        return texts.moments(values, b"T", _QUOTE, _NULL)
     if pa.types.is_decimal(kind):
         return _quoted(texts.decimals(values))
     if pa.types.is_floating(kind):
@@ -162,11 +163,8 @@ def _floats(values: pa.Array) -> pa.Array:
 
 
 def _bare(text: pa.Array) -> list[Piece]:
-    return [text.fill_null(large_binary(_NULL)) if text.null_count else text]
+    return wrapped(text, b"", b"", _NULL)
 
 
 def _quoted(text: pa.Array) -> list[Piece]:
-    if not text.null_count:
-        return [_QUOTE, text, _QUOTE]
-    present, quote = text.is_valid(), large_binary(_QUOTE)
-    return [pc.if_else(present, quote, large_binary(_NULL)), text, pc.if_else(present, quote, _NOTHING)]
+    return wrapped(text, _QUOTE, _QUOTE, _NULL)

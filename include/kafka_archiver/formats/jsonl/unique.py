@@ -18,9 +18,10 @@ def last_of_each(maps: pa.Array) -> tuple[pa.Array, pa.Array, Int64s]:
     rows = np.repeat(np.arange(len(maps)), counts)
     coded = keys.dictionary_encode()
     names = rows * max(1, len(coded.dictionary)) + coded.indices.to_numpy()
-    found, first = np.unique(names, return_index=True)
-    if len(found) == len(names):
+    ordered = np.sort(names)
+    if not (ordered[1:] == ordered[:-1]).any():
         return keys, items, counts
+    _, first = np.unique(names, return_index=True)
     _, from_end = np.unique(names[::-1], return_index=True)
     order = np.argsort(first)
     first, last = first[order], (len(names) - 1 - from_end)[order]

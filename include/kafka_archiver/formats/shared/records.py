@@ -21,7 +21,7 @@ COLUMNS = pa.schema(
     + [pa.field("headers", HEADERS, nullable=False)]
 )
 # Values at a time, and bytes of columns.
-_CELLS, _BYTES = 50_000, 1 << 20
+_CELLS, _BYTES = 100_000, 4 << 20
 
 
 def kafkas(field: pa.Field) -> str | None:
@@ -62,14 +62,18 @@ def normalised(batch: pa.RecordBatch, columns: pa.Schema = COLUMNS) -> pa.Record
     """
     batch = seen_as(batch, bare(batch.schema))
     try:
-        # A cast to the same type has a purpose: it finds nulls in nested fields that are not nullable.
-        arrays = [batch.column(field.name).cast(field.type) for field in columns]
+        arrays = [_as(batch.column(field.name), field.type) for field in columns]
     except (KeyError, pa.ArrowException) as error:
         raise IntegrityError(f"the records do not fit the object's schema: {error}") from error
     for at, field in enumerate(columns):
         if arrays[at].null_count and field.type.equals(HEADERS) and not field.nullable:
             arrays[at] = pc.coalesce(arrays[at], pa.scalar([], HEADERS))
     return pa.RecordBatch.from_arrays(arrays, schema=columns)
+
+
+def _as(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    # A cast to the same type has a purpose: it finds nulls in nested fields that are not nullable.
+    return values if values.type == kind and not pa.types.is_nested(kind) else values.cast(kind)
 
 
 def some_rows(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

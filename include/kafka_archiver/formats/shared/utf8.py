@@ -6,6 +6,13 @@ import pyarrow.compute as pc
 
 from kafka_archiver.columns import Int64s
 
+# Table 3-7 of the Unicode standard.
+_UTF8 = (
+    r"^(?:[\x00-\x7F]|[\xC2-\xDF][\x80-\xBF]|\xE0[\xA0-\xBF][\x80-\xBF]|[\xE1-\xEC\xEE\xEF][\x80-\xBF]{2}|"
+    r"\xED[\x80-\x9F][\x80-\xBF]|\xF0[\x90-\xBF][\x80-\xBF]{2}|[\xF1-\xF3][\x80-\xBF]{3}|"
+    r"\xF4[\x80-\x8F][\x80-\xBF]{2})*\z"
+)
+
 
 def is_binary(kind: pa.DataType) -> bool:
     """Whether values are bytes."""
@@ -13,29 +20,23 @@ def is_binary(kind: pa.DataType) -> bool:
 
 
 def not_utf8(values: pa.Array) -> Int64s:
-    """The places of the values that are not UTF-8. Only an array that has one becomes Python objects."""
+    """The places of the values that are not UTF-8."""
     try:
         values.cast(pa.large_string())
     except pa.ArrowInvalid:
-        pass
-    else:
-        return np.empty(0, np.int64)
-    found = []
-    for place, value in enumerate(values.to_pylist()):
-        try:
-            if value is not None:
-                value.decode()
-        except UnicodeDecodeError:
-            found.append(place)
-    return np.array(found, np.int64)
+        good = pc.match_substring_regex(values.cast(pa.large_binary()), _UTF8).fill_null(True)
+        return np.flatnonzero(~good.to_numpy(zero_copy_only=False))
+    return np.empty(0, np.int64)
 
 
 def utf8_and_others(values: pa.Array) -> tuple[pa.Array, pa.Array]:
     """The values that are UTF-8, and the others, as large_binary; null in the places of the rest."""
     values = values.cast(pa.large_binary())
-    bad = not_utf8(values)
+    bad, none = not_utf8(values), pa.nulls(len(values), pa.large_binary())
     if not len(bad):
-        return values, pa.nulls(len(values), pa.large_binary())
+        return values, none
+    if len(bad) == len(values) - values.null_count:
+        return none, values
     mask = np.zeros(len(values), bool)
     mask[bad] = True
     return pc.if_else(pa.array(mask), None, values), pc.if_else(pa.array(mask), values, None)

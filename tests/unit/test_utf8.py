@@ -1,0 +1,35 @@
+"""What is UTF-8: Python's verdict, for all short sequences of the bytes at which the ranges of Unicode end."""
+
+from itertools import product
+
+import pyarrow as pa
+import pytest
+
+from kafka_archiver.formats.shared.utf8 import not_utf8, utf8_and_others
+
+pytestmark = pytest.mark.unit
+
+EDGES = bytes.fromhex("00 7f 80 8f 90 9f a0 bf c0 c1 c2 df e0 e1 ec ed ee ef f0 f1 f3 f4 f5 ff")
+
+
+def is_utf8(value: bytes) -> bool:
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def test_it_is_what_python_decodes() -> None:
+    values = [bytes(some) for length in range(5) for some in product(EDGES, repeat=length)]
+    values += ["é".encode() * 10**6, "é".encode() * 10**6 + b"\xc3"]
+    found = not_utf8(pa.array([None, *values, None], pa.binary()).slice(1))
+    assert found.tolist() == [place for place, value in enumerate(values) if not is_utf8(value)]
+
+
+@pytest.mark.parametrize("values", [[b"a", None], [b"\xff", None, b"\xfe"], [b"\xff", None, b"a"], [None], []])
+def test_each_value_is_on_its_side(values: list[bytes | None]) -> None:
+    text, others = utf8_and_others(pa.array(values, pa.binary()))
+    good = [value is not None and is_utf8(value) for value in values]
+    assert text.to_pylist() == [value if ok else None for value, ok in zip(values, good, strict=True)]
+    assert others.to_pylist() == [None if ok else value for value, ok in zip(values, good, strict=True)]
