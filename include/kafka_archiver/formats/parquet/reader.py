@@ -29,5 +29,5 @@ def read_records(source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
             found = pa.RecordBatch.from_arrays(columns, schema=schema)
             is_same = file_schema.equals(target.schema)
             yield seen_as(found, target.schema) if is_same else as_before(found, target.schema)
-    except (pa.ArrowException, OSError, LookupError, ValueError) as error:
+    except (pa.ArrowException, OSError, LookupError, ValueError, ArithmeticError) as error:
         raise IntegrityError(f"{target.key} is not a complete Parquet file of records: {error}") from error
