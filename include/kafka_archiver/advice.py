@@ -55,6 +55,12 @@ def go_on(archive: str, run: str) -> str:
     return f"{run_now(archive)} goes on with run {run}"
 
 
+def audit_again(archive: str, deep: bool = False) -> str:
+    """The command that audits an archive and writes the report."""
+    conf = " --conf '{\"deep\": true}'" if deep else ""
+    return f"airflow dags trigger audit_{archive}{conf}"
+
+
 def plan_anew(archive: str, run: str) -> str:
     """The command that plans a run anew, with today's settings."""
     return f"`airflow archive rebuild {archive} --run {run}`"

@@ -239,14 +239,32 @@ class TestObjects:
         data[len(data) // 2] ^= 1
         lake.store.put(key, bytes(data))
         assert found(lake) == {"object-rewritten": [key]}
-        assert found(lake, deep=True) == {"object-rewritten": [key], "content-wrong": [key]}
+        stat = lake.store.head(key)
+        [one] = lake.audit(deep=True).findings
+        assert (one.kind, one.where) == ("content-wrong", key)
+        assert stat is not None
+        assert one.found.endswith(f"; another ETag: {stat.size} bytes with ETag {stat.etag}")
+
+    def test_what_a_deep_audit_called_wrong_is_read_until_it_is_right(self, lake: Lake) -> None:
+        key = lake.stored()[3]
+        data = lake.store.get(key) or b""
+        lake.store.put(key, data[:-1] + bytes([data[-1] ^ 1]))
+        publish(lake.store, lake.audit(deep=True))
+        report = lake.audit()
+        assert [(f.kind, f.where) for f in report.findings] == [("content-wrong", key)]
+        assert report.counts.read == 1
+        lake.store.put(key, data)
+        publish(lake.store, report)
+        assert found(lake) == {}
+        publish(lake.store, lake.audit())
+        assert lake.audit().counts.read == 0
 
     def test_a_flipped_bit_that_no_reader_stumbles_over(self, store: Store) -> None:
         lake = lake_of(store, settings={"codec": "none"})
         lake.run(2)
         [key, *_] = lake.stored()
         lake.store.put(key, (lake.store.get(key) or b"").replace(b"n", b"o"))
-        assert found(lake, deep=True) == {"object-rewritten": [key], "content-wrong": [key]}
+        assert found(lake, deep=True) == {"content-wrong": [key]}
 
     def test_the_same_bytes_under_another_etag_are_no_damage(self, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
         for key in lake.stored():

@@ -2,7 +2,9 @@
 
 import contextlib
 import json
+import re
 import uuid
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -256,6 +258,23 @@ def test_a_run_in_a_format_or_encoding_that_this_release_does_not_write_is_plann
     assert told in found.anew[run]
     lake.run(7)
     assert lake.audit(deep=True).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda lake: lake.brokers.ids.update(orders="another"), "topic orders was deleted since, perhaps made again"),
+        (lambda lake: lake.logs.update({P0: Range(0, 1)}), r"offsets up to 5, the log of orders\[0\] now ends at 1"),
+    ],
+)
+def test_why_the_records_of_an_object_are_lost(change: Callable[[Lake], None], why: str) -> None:
+    lake = lake_of_six()
+    *_, key = lake.stored()
+    lake.store.delete(key)
+    change(lake)
+    found = find(lake.context, lake.audit())
+    assert found.why_lost.keys() == {key}
+    assert re.search(why, found.why_lost[key])
 
 
 def test_a_run_that_said_what_it_wrote_and_lost_it_before_it_was_final_ends_with_the_loss_on_record() -> None:

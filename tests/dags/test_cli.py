@@ -319,6 +319,22 @@ def test_what_is_not_there(call: Call, context: Context, words: list[str], messa
     assert len(shown.err.splitlines()) == 1
 
 
+@pytest.mark.parametrize("words", [["plan", "orders"], ["runs", "orders"], ["show", "orders", "last"]])
+def test_a_wrong_yaml_is_named_by_every_command(call: Call, orders: Path, words: list[str]) -> None:
+    orders.write_text(orders.read_text() + "retries: many\n")
+    shown = call(*words, code=1)
+    assert shown.err.endswith(f"\n{orders}: `retries`: expected a whole number; found 'many'\n")
+
+
+def test_a_wrong_format_is_named_with_its_file(call: Call, context: Context, orders: Path) -> None:
+    orders.write_text(orders.read_text().replace("store: {", "store: {format: parqet, "))
+    assert call("plan", "orders", code=1).err.startswith(f"{orders}: store.format: expected ")
+    doctor = call("doctor", "orders", "-o", "json", code=1).json[0]["checks"]
+    assert [c["found"].startswith(f"{orders}: ") for c in doctor if c["name"] == "format"] == [True]
+    [said] = call("validate", "-o", "json", code=1).json
+    assert said["problems"][0].startswith("store.format: expected ")
+
+
 def test_what_others_print_is_not_the_result(call: Call, context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Brokers, "cluster_id", lambda _: print("noise") or "a-cluster")
     shown = call("plan", "orders", "-o", "yaml")

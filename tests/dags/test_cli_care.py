@@ -1,5 +1,6 @@
 """`airflow archive doctor`, `clean` and `status --hours`: what they answer, and with which exit code."""
 
+import io
 import os
 import sys
 from datetime import datetime, timedelta
@@ -17,7 +18,7 @@ from kafka_archiver.ledger import Stored
 from kafka_archiver.manifest import Intent
 from kafka_archiver.orchestration.cli.status import hours_table
 from kafka_archiver.orchestration.dags.audit import audit_dag
-from kafka_archiver.orchestration.terminal.output import render
+from kafka_archiver.orchestration.terminal.output import Table, render
 from kafka_archiver.progress import Progress
 from kafka_archiver.proof import Verdict
 from kafka_archiver.steps.context import Context
@@ -313,6 +314,12 @@ def test_a_rebuild_that_nobody_finishes_stops_nobody(call: Call, context: Contex
     assert states == {"20261120T020000Z": "settled", made: "given_up", "20261120T030000Z": "settled"}
     assert [(one["kind"], one["run"]) for one in call(*clean).json["leftovers"]] == [("rebuild", made)]
     assert context.store.head(written) is None
+
+
+def test_nothing_is_folded_where_a_program_reads() -> None:
+    key, title, pipe = "k" * 500, "t " * 300, io.StringIO()
+    render(Table(("where", "rows"), [(key, 1)], title), Console(file=pipe, width=80))
+    assert pipe.getvalue().splitlines()[::3] == [title, f"{key} |    1"]
 
 
 def test_what_is_wrong_is_red_on_a_terminal() -> None:

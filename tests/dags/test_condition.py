@@ -16,6 +16,7 @@ from kafka_archiver.orchestration.alerts.cause import CAUSE, leave_cause
 from kafka_archiver.orchestration.dag_run.schedule import last_interval
 from kafka_archiver.orchestration.metadata.facts import facts_of
 from kafka_archiver.ranges import Range
+from kafka_archiver.steps.auditing import audit, publish
 from kafka_archiver.steps.context import Context
 from tests.dags.conftest import DAGS as DAG_FILES
 from tests.dags.conftest import MINIMAL, AddConnection, Call, MakeArchive, Session, dag_of
@@ -112,6 +113,12 @@ def test_a_paused_dag_with_lag(problems: Ask, airflow_run: MADE, session: Sessio
     assert problems() == {}
     brokers.logs[P0] = Range(0, 5)
     assert problems()["paused"]["do"] == ["airflow dags unpause archive_orders"]
+
+
+def test_damage_that_the_last_audit_found(problems: Ask, airflow_run: MADE, settled: Context) -> None:
+    airflow_run()
+    publish(settled.store, audit(settled.archive, settled.store, datetime.now(UTC)))
+    assert list(problems()) == ["damaged"]
 
 
 def test_no_dag(problems: Ask, session: Session) -> None:

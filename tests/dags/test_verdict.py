@@ -40,10 +40,12 @@ def test_a_jvm_without_memory_is_not_tried_again() -> None:
 
 
 @pytest.mark.parametrize("code", [-9, 137])
-def test_a_killed_job_is_said_to_be_killed(code: int) -> None:
-    found = error(code)
+def test_a_killed_job_is_said_to_be_killed_once(code: int) -> None:
+    again = 'Exception in thread "main" org.apache.spark.SparkUserAppException: User application exited with 137'
+    found = error(code, again)
     assert type(found) is TransientError
-    assert "killed by signal 9" in str(found)
+    assert str(found) == "spark-submit was killed by signal 9 (out of memory, or by hand)"
+    assert str(error(code, "java.io.IOException: last", again)) == f"{found}: java.io.IOException: last"
 
 
 @pytest.mark.parametrize(
@@ -58,4 +60,6 @@ def test_in_cluster_mode_the_code_is_in_the_log(line: str) -> None:
 
 
 def test_silence_has_a_message_too() -> None:
-    assert str(error(1)) == "the Spark job ended with exit code 1: no cause was logged; see the lines above"
+    assert str(error(1)) == (
+        "the Spark job ended with exit code 1: the job logged no cause; see the end of the task's log"
+    )

@@ -7,6 +7,7 @@ from typing import Any
 
 from kafka_archiver.kafka.cluster import Position, Topic
 from kafka_archiver.kafka.first import FirstRecord, LogEnd
+from kafka_archiver.kafka_tools import KafkaTools
 from kafka_archiver.ranges import Range, TopicPartition
 
 
@@ -29,6 +30,10 @@ class Brokers:
     def __call__(self, _: Mapping[str, str]) -> "Brokers":
         """Replaces the class too: every client is this object."""
         return self
+
+    @property
+    def tools(self) -> KafkaTools:
+        return KafkaTools(self.brokers)
 
     def cluster_id(self) -> str:
         return "a-cluster"

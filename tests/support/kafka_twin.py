@@ -15,6 +15,7 @@ from kafka_archiver.errors import PermanentError, PolicyError, TransientError
 from kafka_archiver.formats.base import RECORD, VALUE
 from kafka_archiver.kafka.cluster import Position, Topic
 from kafka_archiver.kafka.first import FirstRecord, LogEnd, crc32
+from kafka_archiver.kafka_tools import KafkaTools
 from kafka_archiver.plan import Chunk, Settings
 from kafka_archiver.ranges import TopicPartition
 from tests.support.topics import Record
@@ -229,6 +230,10 @@ class KafkaTwin:
         return self.logs[self._ids[name.topic]][name.partition]
 
     # The interface of `Cluster`.
+
+    @property
+    def tools(self) -> KafkaTools:
+        return KafkaTools(self.brokers)
 
     def cluster_id(self) -> str:
         return "twin"

@@ -16,11 +16,12 @@ from kafka_archiver.intervals import to_ms
 from kafka_archiver.kafka.first import LogEnd
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.steps.auditing import audit, publish
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.plan import propose
 from kafka_archiver.steps.plan.survey import OvertakenError
 from kafka_archiver.steps.stamp import stamp
-from kafka_archiver.steps.status import ArchiveStatus, status
+from kafka_archiver.steps.status import ArchiveStatus, damage, status
 from kafka_archiver.steps.status.condition import condition, observe
 from kafka_archiver.steps.status.facts import Facts
 from kafka_archiver.steps.status.held import of_transactions
@@ -92,7 +93,10 @@ def test_a_moved_group() -> None:
     assert one.found.startswith("group archiver-orders stands at 1 in orders[1], but the ledger says it is archived up")
     follow = '{"policies": {"moved_group": "follow_ledger"}}'
     assert one.do[0] == f"airflow dags trigger archive_orders --conf '{follow}'"
-    assert one.do[1].endswith("--topic orders:1 --reset-offsets --to-offset 3 --execute")
+    assert one.do[1] == (
+        "kafka-consumer-groups --bootstrap-server broker:9092 --group archiver-orders --topic orders:1 "
+        "--reset-offsets --to-offset 3 --execute"
+    )
     assert '"new_generation"' in one.do[2]
     assert "new_generation: the log is archived anew, beside the old objects" in one.found
     assert "follow_ledger: archiving goes on where the ledger ends" in one.found
@@ -175,7 +179,11 @@ def test_a_transaction_that_nobody_ends() -> None:
     one = only(context)
     assert (one.name, one.severity) == ("open transaction", "problem")
     assert "open at 2026-11-20T04:05:00Z still holds back 3 offsets of orders[1] from 3 on" in one.found
-    assert one.do[1].endswith("abort --topic orders --partition 1 --start-offset 3")
+    asked = "kafka-transactions --bootstrap-server broker:9092"
+    assert one.do == (
+        f"{asked} describe-producers --topic orders --partition 1",
+        f"{asked} abort --topic orders --partition 1 --start-offset 3",
+    )
     # It has ended; what it held back is archived by the next run.
     plain = replace(context, cluster=Brokers(**vars(brokers_of(context))))
     assert now(plain).troubles == ()
@@ -189,6 +197,9 @@ def test_a_group_with_live_members() -> None:
     one = only(context)
     assert (one.name, one.severity) == ("group in use", "problem")
     assert "live members: nosy@10.0.0.1" in one.found
+    assert one.do == (
+        "kafka-consumer-groups --bootstrap-server broker:9092 --describe --group archiver-orders --members",
+    )
 
 
 def test_a_topic_that_a_pattern_does_not_see_any_more() -> None:
@@ -197,6 +208,7 @@ def test_a_topic_that_a_pattern_does_not_see_any_more() -> None:
     one = only(context)
     assert (one.name, one.severity) == ("topic gone", "problem")
     assert "topics orders match source.pattern and were archived before" in one.found
+    assert one.do == ("kafka-topics --bootstrap-server broker:9092 --list",)
 
 
 def test_other_brokers() -> None:
@@ -210,6 +222,44 @@ def test_other_brokers() -> None:
     moved = Elsewhere(brokers.logs, brokers.first, brokers.group, brokers.stamps)
     one = only(replace(context, cluster=moved))  # type: ignore[arg-type]
     assert (one.name, one.severity, one.do) == ("other cluster", "warning", ("airflow connections get kafka_default",))
+
+
+def test_damage_that_the_last_audit_found_until_an_audit_finds_none() -> None:
+    context = settled()
+    # Nobody has written the objects of this run.
+    report = audit(context.archive, context.store, DAY)
+    publish(context.store, report)
+    one = only(context)
+    assert (one.name, one.severity) == ("damaged", "problem")
+    assert one.found == (
+        "the audit at 2026-11-20T00:00:00Z found the archive damaged: 2 × object-missing, the first "
+        f"{report.damage[0].where}"
+    )
+    assert one.do == ("airflow archive repair orders", "airflow dags trigger audit_orders")
+    publish(context.store, report.model_copy(update={"deep": True}))
+    assert only(context).do == (
+        "airflow archive repair orders --deep",
+        "airflow dags trigger audit_orders --conf '{\"deep\": true}'",
+    )
+    # The present state of the group is asked from the brokers.
+    moved = report.damage[0].model_copy(update={"kind": "group-moved"})
+    for later in {"findings": (moved,)}, {"findings": (), "verdict": "clean"}:
+        publish(context.store, report.model_copy(update=later))
+        assert now(context).troubles == ()
+
+
+def test_only_the_beginning_of_a_long_report_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    context = settled()
+    key = publish(context.store, audit(context.archive, context.store, DAY))
+    told = []
+    for length in range(1, len(context.store.get(key) or b"")):
+        monkeypatch.setattr(damage, "HEAD", length)
+        [one] = damage.of_audit(context.ledger)
+        told.append((one.name, one.severity))
+    unknown = told.count(("no report", "warning"))
+    assert unknown < 400, "the verdict comes first"
+    assert told[unknown:] == [("damaged", "problem")] * (len(told) - unknown)
+    assert "2 × object-missing or more, the first orders/o+0+0" in one.found
 
 
 @pytest.mark.parametrize(
@@ -260,7 +310,8 @@ def test_a_run_that_goes_on_while_we_look_is_looked_at_again() -> None:
 def test_a_ledger_that_is_older_than_the_group_is_named() -> None:
     context = settled()
     brokers_of(context).move_group("archiver-orders", {P0: 3}, stamp("orders", 7))
-    with pytest.raises(OvertakenError, match="the ledger is older than the group"):
+    delete = "`kafka-consumer-groups --bootstrap-server broker:9092 --delete --group archiver-orders`"
+    with pytest.raises(OvertakenError, match=f"the ledger is older than the group: .* Then {delete}"):
         observe(context)
 
 

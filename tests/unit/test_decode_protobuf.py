@@ -31,15 +31,15 @@ import "dep/old.proto";
 // One of everything.
 message All {
   enum Kind { NONE = 0; ONE = 1; MINUS = -1; }
-  message In { sint64 q = 1; Kind k = 2; }
+  message In { Kind k = 2; sint64 q = 1; repeated fixed32 ids = 3; }
   int32 i = 1; // a number
   int64 l = 2; uint32 u = 3; uint64 v = 4; sint32 s = 5; fixed32 f = 6; sfixed64 g = 7;
   float r = 8; double d = 9; bool b = 10; string t = 11; bytes raw = 12;
   optional string maybe = 13; Kind kind = 14; In in = 15; repeated In many = 16; repeated int32 nums = 17;
   map<string, In> by_name = 18; map<int32, Kind> kinds = 19;
   google.protobuf.Timestamp at = 20; google.protobuf.StringValue name = 21; google.type.Date day = 22;
-  oneof one { int32 x = 23; In y = 24; }
-  dep.Old old = 25; repeated google.protobuf.Timestamp times = 26;
+  oneof one { In y = 24; int32 x = 23; }
+  dep.Old old = 25; repeated google.protobuf.Timestamp times = 26; repeated double gauges = 27;
 }
 message Second { message Third { int64 n = 1; } Third third = 1; }
 """
@@ -104,7 +104,8 @@ def comparable(value: Any) -> Any:
     return [comparable(item) for item in value] if isinstance(value, list) else value
 
 
-INS = st.builds(dict, q=st.integers(-(2**63), 2**63 - 1), k=st.sampled_from([0, 1, -1, 7]))
+WORDS = st.lists(st.integers(0, 2**32 - 1), max_size=3)
+INS = st.builds(dict, q=st.integers(-(2**63), 2**63 - 1), k=st.sampled_from([0, 1, -1, 7]), ids=WORDS)
 TIMES = st.builds(dict, seconds=st.integers(-62_135_596_800, 253_402_300_799), nanos=st.integers(0, 999_999_999))
 INT = st.integers(-(2**31), 2**31 - 1)
 MESSAGES = st.fixed_dictionaries(
@@ -119,6 +120,7 @@ MESSAGES = st.fixed_dictionaries(
         "kinds": st.dictionaries(INT, st.sampled_from([0, 1]), max_size=3), "at": TIMES,
         "name": st.builds(dict, value=st.text()), "day": st.builds(dict, year=INT, month=INT), "x": INT, "y": INS,
         "old": st.builds(dict, a=INT, r=INT), "times": st.lists(TIMES, max_size=2),
+        "gauges": st.lists(st.floats(allow_nan=False), max_size=3),
     },
 )  # fmt: skip
 
@@ -166,8 +168,8 @@ def test_types_and_documentation() -> None:
     assert {name: str(parts[name].type) for name in ("v", "kind", "in", "by_name", "at", "name", "day", "times")} == {
         "v": "uint64",
         "kind": "string",
-        "in": "struct<q: int64, k: string>",
-        "by_name": "map<string, struct<q: int64, k: string>>",
+        "in": "struct<k: string, q: int64, ids: list<item: uint32>>",
+        "by_name": "map<string, struct<k: string, q: int64, ids: list<item: uint32>>>",
         "at": "timestamp[us, tz=UTC]",
         "name": "string",
         "day": "struct<year: int32, month: int32, day: int32>",
@@ -208,6 +210,25 @@ def test_the_last_member_of_a_oneof_counts_and_a_value_that_a_map_leaves_out_is_
     found, reasons = decoded(DECODER, [usual, row, usual])
     assert not reasons
     assert comparable(found[1]) == plain(CLASS.FromString(row))
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        # gauges of two, seven and 129 bytes; with a tag of five bytes; ids of three bytes, in `in` and in a map.
+        bytes.fromhex("da01 02 0000"),
+        bytes.fromhex("da01 07") + bytes(7),
+        bytes.fromhex("da01 8101") + bytes(129),
+        bytes.fromhex("da81808000 02 0000"),
+        bytes.fromhex("7a05 1a03") + bytes(3),
+        bytes.fromhex("920107 1205 1a03") + bytes(3),
+    ],
+)
+def test_packed_numbers_of_a_wrong_length_are_refused(row: bytes) -> None:
+    usual = message({"gauges": [1.5], "in": {"ids": [1, 2]}})
+    values, reasons = decoded(DECODER, [usual.SerializeToString(), row, usual.SerializeToString()])
+    assert comparable([values[0], values[2]]) == [plain(usual)] * 2
+    assert "do not fit their Protobuf message" in reasons[1]
 
 
 def frame(number: int, indexes: bytes, value: bytes) -> bytes:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from kafka_archiver.config import Archive, parse_archive
+from kafka_archiver.kafka_tools import KafkaTools
 from kafka_archiver.keys import probe_prefix
 from kafka_archiver.steps.doctor.check import Check
 from kafka_archiver.steps.doctor.examine import check_neighbours, examine
@@ -23,6 +24,7 @@ from tests.unit.conftest import OpenFaulty
 pytestmark = pytest.mark.unit
 
 HOUR_MS = 3_600_000
+TOOLS = KafkaTools("b:9092")
 
 
 def states(checks: list[Check]) -> dict[str, str]:
@@ -51,7 +53,7 @@ def states(checks: list[Check]) -> dict[str, str]:
     ],
 )
 def test_retention_against_the_schedule(settings: dict[str, str], schedule: str | None, expected: list[str]) -> None:
-    found = list(check_retention("orders", settings, schedule))
+    found = list(check_retention("orders", settings, schedule, TOOLS))
     assert [check.state for check in found] == expected
     assert all(check.means and check.choices for check in found if check.state != "ok")
 
@@ -71,7 +73,7 @@ def test_the_longest_interval_of_a_schedule() -> None:
     ],
 )
 def test_times_far_ahead(settings: dict[str, str], state: str) -> None:
-    assert check_times("orders", settings).state == state
+    assert check_times("orders", settings, TOOLS).state == state
 
 
 def test_a_sound_store() -> None:
@@ -234,6 +236,6 @@ def test_what_the_format_does_not_have_is_found_before_a_run_meets_it() -> None:
     [found] = (c for c in examine(parse_archive(text, "a.yaml"), None, None, Facts(dag_id="d")) if c.name == "format")
     assert (found.state, found.found) == (
         "problem",
-        "store.content: format avro has record, found 'value'; to store columns, set `source.value.decode` "
+        "a.yaml: store.content: format avro has record, found 'value'; to store columns, set `source.value.decode` "
         "(json needs `schema`, too)",
     )

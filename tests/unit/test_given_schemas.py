@@ -45,6 +45,11 @@ def test_what_fits_is_taken(source: str, store: str, tmp_path: Path) -> None:
         ("value: {decode: protobuf, schema: bad.proto}", "", 'source.value: schema .* Expected ";"'),
         ("value: {decode: avro, schema: none.avsc}", "", r"none.avsc cannot be read \(No such file or directory\)"),
         (ID.replace("int64", "long"), "", "source.value.schema: columns.id.type: expected one of .*; found 'long'"),
+        (
+            ID.replace("int64", "date, format: '%d %Z'"),
+            "",
+            "source.value: .* column id has the format '%d %Z'.* use %z",
+        ),
         (ID.replace("id,", "offset,"), "content: both", "set a prefix .* for example `metadata_prefix: _kafka_`"),
         (
             ID,

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import PolicyError
+from kafka_archiver.kafka_tools import KafkaTools
 from kafka_archiver.plan import PartitionPlan
 from kafka_archiver.planning.beginnings import beginnings, troubles
 from kafka_archiver.planning.left_out import left_out
@@ -41,6 +42,7 @@ def seen(**changes: Any) -> PartitionState:
         "log_end": 100,
         "leader_epoch": 0,
         "begin": 0,
+        "tools": KafkaTools("b:9092"),
     } | changes
     return PartitionState(**{"high": state["log_end"], **state})
 
@@ -123,7 +125,11 @@ STRANGE = [
     ),
     (seen(committed=5, topic_id="new"), known(5), r"deleted and made again.*recreated_topic: new_generation`"),
     (seen(committed=101), {}, r"past the end of the log at 100"),
-    (seen(committed=50), known(60), r"stands at 50 .* up to 60.*`policies.moved_group: follow_ledger`.*--to-offset 60"),
+    (
+        seen(committed=50),
+        known(60),
+        r"stands at 50 .* up to 60.*`policies.moved_group: follow_ledger`.*r b:9092 .*--to-offset 60",
+    ),
     (seen(committed=70), known(60), r"stands at 70 .* up to 60"),
     (
         seen(committed=60, doubt="it is another log."),

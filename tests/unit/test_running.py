@@ -89,16 +89,28 @@ def test_no_scheduler() -> None:
     )
 
 
-def test_a_date_to_come() -> None:
+@pytest.mark.parametrize(
+    ("admins", "login"),
+    [
+        (True, "curl -fsS http://airflow/auth/token"),
+        (
+            False,
+            "curl -fsS -H 'Content-Type: application/json' "
+            """-d '{"username": "USER", "password": "PASSWORD"}' http://airflow/auth/token""",
+        ),
+    ],
+)
+def test_a_date_to_come(admins: bool, login: str) -> None:
     """Airflow calls it running; it is neither at work nor late."""
     to_come = run("running", ago(days=3), date=NOW + timedelta(days=400), run_id="manual__2027-12-27T00:00:00+00:00")
-    one = only(sound(run("success", DUE), to_come))
+    one = only(sound(run("success", DUE), to_come, needs_no_login=admins))
     assert (one.name, one.severity) == ("date to come", "problem")
     assert "has the date 2027-12-27T09:20:00Z, which is in the future: Airflow calls the run running" in one.found
     place = "http://airflow/api/v2/dags/archive_orders/dagRuns/manual__2027-12-27T00%3A00%3A00%2B00%3A00"
-    token = "-H 'Authorization: Bearer TOKEN'"
-    fail = f"""curl {token} -H 'Content-Type: application/json' -X PATCH -d '{{"state": "failed"}}' {place}"""
-    assert one.do == (f"{fail} && curl {token} -X DELETE {place}",)
+    token = f"""TOKEN=$({login} | python3 -c 'import json, sys; print(json.load(sys.stdin)["access_token"])')"""
+    curl = 'curl -fsS -H "Authorization: Bearer $TOKEN"'
+    fail = f"""{curl} -H 'Content-Type: application/json' -X PATCH -d '{{"state": "failed"}}' {place}"""
+    assert one.do == (f"{token} && {fail} && {curl} -X DELETE {place}",)
 
 
 def test_a_clock_that_is_a_little_behind_makes_no_date_to_come() -> None:

@@ -19,6 +19,8 @@ _KINDS = {
     "missing_group": "group-missing",
     "lost_offsets": "retention-passed",
 }
+# The kinds of errors about the present state of the brokers. They are no damage of what is stored.
+LIVE = frozenset(_KINDS.values())
 
 
 def check_live(

@@ -8,7 +8,7 @@ from kafka_archiver.keys import LEDGER, split_object_key
 from kafka_archiver.plan import Plan
 from kafka_archiver.ranges import TopicPartition
 
-UNEXPLAINED = "unexplained"
+UNEXPLAINED, REWRITTEN = "unexplained", "object-rewritten"
 
 
 def again(archive: str) -> str:
@@ -34,7 +34,7 @@ def changed(archive: str, key: str, found: str, promised: str, run: str | None) 
 def rewritten(archive: str, key: str, found: str, promised: str, run: str | None) -> Finding:
     """An object of the right size was written again."""
     return error(
-        "object-rewritten",
+        REWRITTEN,
         key,
         found,
         f"{promised} (run {run})",

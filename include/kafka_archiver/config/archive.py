@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
 from kafka_archiver.config.policies import Policies
 from kafka_archiver.config.section import Section
@@ -42,6 +42,24 @@ class Archive(Section):
     policies: Policies = Policies()
     alerts: Alerts = Alerts()
     spark: Spark = Spark()
+    _file: str = PrivateAttr("")
+
+    @property
+    def file(self) -> str:
+        """The file that declares it, for messages; empty if it is of no file."""
+        return self._file
+
+    def of_file(self, file: str) -> Self:
+        """The archive as a file declares it."""
+        self._file = file
+        return self
+
+    # The same archive, whatever file declares it.
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self.__dict__ == other.__dict__
+
+    def __hash__(self) -> int:
+        return hash(self.archive)
 
     @model_validator(mode="after")
     def _stores_what_it_decodes(self) -> Self:

@@ -53,9 +53,10 @@ def parse_archive(text: str, file: str) -> Archive:
         found = kind_of(content)
         raise ConfigError(f"{file}: expected a mapping with the keys archive, source and store; found {found}")
     try:
-        return Archive.model_validate(without_the_only_choices(content), context={"folder": Path(file).parent})
+        archive = Archive.model_validate(without_the_only_choices(content), context={"folder": Path(file).parent})
     except ValidationError as error:
         raise ConfigError("\n".join(f"{file}: {line}" for line in dict.fromkeys(explain(error, unknown)))) from None
+    return archive.of_file(file)
 
 
 def _problem(error: Exception) -> str:

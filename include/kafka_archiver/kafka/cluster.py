@@ -13,6 +13,7 @@ from kafka_archiver.kafka.asking import Asking, Name, Start
 from kafka_archiver.kafka.failures import translate
 from kafka_archiver.kafka.first import FirstRecord, LogEnd, first_records, known_epoch, truncated
 from kafka_archiver.kafka.java import native_properties
+from kafka_archiver.kafka_tools import KafkaTools
 from kafka_archiver.ranges import TopicPartition
 
 # Requests for watermarks if the connection breaks before the answer.
@@ -47,6 +48,7 @@ class Cluster:
             raise ConfigError("the Kafka connection has no `bootstrap.servers`; give at least one host:port")
         self.properties = native_properties(properties)
         self.brokers = properties["bootstrap.servers"]
+        self.tools = KafkaTools.of(properties)
         self.timeout = timeout
         self._asking = Asking(self.properties)
 

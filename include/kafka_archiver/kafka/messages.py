@@ -29,11 +29,12 @@ _RECORD = pa.schema([RECORD.field(name) for name in RECORD.names if name not in 
 def held_bytes(messages: list[Any], sample: int = 1) -> tuple[int, int]:
     """The bytes of values, and the bytes of keys and headers, whether or not a batch takes them.
 
-    :param sample: measure the headers of one message in so many, since Python objects for headers cost CPU.
+    :param sample: measure the keys and headers of one message in so many, since Python objects for them cost CPU.
     """
-    headers = chain.from_iterable(chain.from_iterable(filter(None, _all_headers(messages[::sample]))))
-    keys = sum(map(len, filter(None, map(Message.key, messages))))
-    return sum(map(len, messages)), keys + sample * sum(map(len, filter(None, headers)))
+    some = messages[::sample]
+    headers = chain.from_iterable(chain.from_iterable(filter(None, _all_headers(some))))
+    keys = sum(map(len, filter(None, map(Message.key, some))))
+    return sum(map(len, messages)), sample * (keys + sum(map(len, filter(None, headers))))
 
 
 def to_batches(messages: list[Any], to_batch: ToBatch) -> Iterator[pa.RecordBatch]:

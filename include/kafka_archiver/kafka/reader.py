@@ -25,7 +25,7 @@ from kafka_archiver.plan import Chunk, Settings
 BATCH = 2000
 BATCH_BYTES = 32 << 20
 ROUND = 250
-# Measure the headers of one message in so many, if batches have no headers.
+# Measure the keys and headers of one message in so many, if batches have neither.
 SAMPLE = 8
 # After so many seconds without a record or the log's end, check that the brokers answer at all …
 PATIENCE_SECONDS = 120.0

@@ -8,7 +8,6 @@ from kafka_archiver.config import Archive
 from kafka_archiver.errors import PolicyError
 from kafka_archiver.planning.state import Beginning, PartitionState
 from kafka_archiver.progress import PartitionProgress
-from kafka_archiver.ranges import TopicPartition
 
 
 def made_again(state: PartitionState, before: PartitionProgress) -> str:
@@ -49,7 +48,8 @@ def missing_group(archive: Archive, state: PartitionState, remembered: int) -> t
         f"group {archive.group} has no offset for {state.name}, but the ledger says it is archived up to {remembered}"
     )
     if archive.policies.missing_group == "fail":
-        means, reset = "the group's offsets expired or were deleted.", _reset(archive.group, state.name, remembered)
+        means = "the group's offsets expired or were deleted."
+        reset = state.tools.reset_group(archive.group, *state.name, remembered)
         raise PolicyError(
             f"{found}: {means}",
             "missing_group",
@@ -72,7 +72,7 @@ def moved_group(archive: Archive, state: PartitionState, start: int, remembered:
     policy = archive.policies.moved_group
     if policy == "fail":
         means = "somebody moved the group, or something else commits in it."
-        reset = _reset(archive.group, state.name, remembered)
+        reset = state.tools.reset_group(archive.group, *state.name, remembered)
         raise PolicyError(
             f"{found}: {means}",
             "moved_group",
@@ -90,13 +90,6 @@ def moved_group(archive: Archive, state: PartitionState, start: int, remembered:
             ),
         )
     return (remembered if policy == "follow_ledger" else start), (f"moved_group: {policy}: {found}",)
-
-
-def _reset(group: str, name: TopicPartition, offset: int) -> str:
-    return (
-        f"kafka-consumer-groups --bootstrap-server BROKERS --group {group} --topic {name.topic}:{name.partition} "
-        f"--reset-offsets --to-offset {offset} --execute"
-    )
 
 
 def lost_offsets(archive: Archive, state: PartitionState, start: int, gone: int) -> tuple[str, ...]:

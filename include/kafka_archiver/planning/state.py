@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from kafka_archiver.kafka_tools import KafkaTools
 from kafka_archiver.progress import PartitionProgress
 from kafka_archiver.ranges import TopicPartition
 
@@ -24,6 +25,7 @@ class PartitionState:
     :param begin: where `source.start` points, for an archive that starts now.
     :param doubt: why this cannot be the archived log; None if nothing says so.
     :param cut: the log lost offsets that an earlier planner saw and that no run has.
+    :param tools: the commands for its brokers, for messages.
     """
 
     name: TopicPartition
@@ -35,6 +37,7 @@ class PartitionState:
     high: int
     leader_epoch: int | None
     begin: int
+    tools: KafkaTools
     doubt: str | None = None
     cut: bool = False
 

@@ -9,7 +9,6 @@ from datetime import datetime
 
 from kafka_archiver.documents import isoformat
 from kafka_archiver.errors import ConfigError, PolicyError
-from kafka_archiver.formats import resolve
 from kafka_archiver.intervals import hour_of, to_ms
 from kafka_archiver.plan import PartitionPlan, Plan, Settings
 from kafka_archiver.progress import Progress
@@ -18,6 +17,7 @@ from kafka_archiver.steps.clocks import moment
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.line import Line, read_line
 from kafka_archiver.steps.plan.schemas import freeze
+from kafka_archiver.steps.plan.settings import settings_of
 from kafka_archiver.steps.revision import counting, new_revision, revised, unfinished
 from kafka_archiver.steps.work import Work, work
 
@@ -74,7 +74,7 @@ def _all(context: Context, runs: Sequence[str], keep: bool) -> Work:
 
 def _plan(context: Context, run: str, keep: bool, own: Sequence[str]) -> Plan:
     """A new plan at the end of the line, or the plan of a rebuild that was begun already."""
-    settings = resolve(context.archive.settings, context.archive.has_columns)
+    settings = settings_of(context.archive)
 
     def make(line: Line, old: Plan, final: bool) -> Plan:
         now = moment(context)

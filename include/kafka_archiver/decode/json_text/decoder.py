@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 
 from kafka_archiver.decode.base import Decoded, Decoder, Read
@@ -12,6 +13,8 @@ from kafka_archiver.decode.frames import Framed, Plain
 from kafka_archiver.decode.halves import decode_in_halves
 from kafka_archiver.decode.json_text.nodes import Node
 from kafka_archiver.decode.json_text.schema import columns_of
+from kafka_archiver.decode.json_text.valid import Valid, valid
+from kafka_archiver.decode.slices import indices
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.schemas import Schema
 
@@ -38,14 +41,41 @@ def json_schema_decoder(schema: Schema, writers: Mapping[int, Schema], framed: b
     """
     field, node = columns_of(schema, column)
     if not framed:
-        return Plain(field, _Reading(node, _check(schema)))
+        return Plain(field, _valid(node, schema))
     reads: dict[int, Read | str] = {}
     for number, writer in writers.items():
         try:
-            reads[number] = _Reading(node, _check(writer))
+            reads[number] = _valid(node, writer)
         except ConfigError as error:
             reads[number] = f"schema id {number} cannot be used: {error}"
     return Framed(field, reads)
+
+
+def _valid(node: Node, writer: Schema) -> Read:
+    slow = _Reading(node, _check(writer))
+    fast = None if writer.references else valid(json.loads(writer.text), node)
+    return _Sure(fast, slow) if fast else slow
+
+
+class _Sure:
+    """Reads documents that are certainly valid fast, and the others one by one."""
+
+    def __init__(self, fast: Valid, slow: Read) -> None:
+        self._fast, self._slow = fast, slow
+
+    def __call__(self, data: pa.Array) -> Decoded:
+        try:
+            column, odd = self._fast.read(data)
+        except (ValueError, RecursionError):
+            return self._slow(data)
+        if not odd:
+            return Decoded(column, {})
+        rows = np.array(odd)
+        others, reasons = self._slow(data.take(indices(rows)))
+        places = np.arange(len(data))
+        places[rows] = np.arange(len(data), len(data) + len(odd))
+        both = pa.concat_arrays([column, others]).take(indices(places))
+        return Decoded(both, {odd[row]: reason for row, reason in reasons.items()})
 
 
 class _Reading:

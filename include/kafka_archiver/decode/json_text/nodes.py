@@ -4,10 +4,13 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
+from itertools import chain
 from operator import attrgetter
+from types import SimpleNamespace
 from typing import Any, Optional, Protocol
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -121,7 +124,7 @@ class Times:
         self.python = str | int | None if pa.types.is_timestamp(kind) else str | None
 
     def array(self, values: Sequence[Any]) -> pa.Array:
-        if any(isinstance(value, int) for value in values):
+        if int in map(type, values):
             numbers = _array([value if isinstance(value, int) else None for value in values], self.kind)
             if self.kind.unit == "s":
                 # Formats have no seconds.
@@ -138,9 +141,9 @@ class Times:
 
     def _cast(self, texts: pa.Array) -> pa.Array:
         if pa.types.is_timestamp(self.kind):
-            texts = pc.if_else(
-                pc.match_substring_regex(texts, _ZONE), texts, pc.binary_join_element_wise(texts, "Z", "")
-            )
+            zoned = pc.match_substring_regex(texts, _ZONE)
+            if not pc.all(zoned).as_py():
+                texts = pc.if_else(zoned, texts, pc.binary_join_element_wise(texts, "Z", ""))
         return texts.cast(self.kind)
 
     def _formed(self, values: Sequence[str | None]) -> pa.Array:
@@ -157,48 +160,53 @@ class List:
     """An array."""
 
     def __init__(self, item: Node, field: pa.Field) -> None:
-        self.kind, self._item = pa.list_(field), item
+        self.kind, self.item = pa.list_(field), item
         self.python = Optional[list[item.python]]  # type: ignore[name-defined]  # noqa: UP045
 
     def array(self, values: Sequence[Any]) -> pa.Array:
-        items = self._item.array([item for value in values if value is not None for item in value])
-        return pa.ListArray.from_arrays(_offsets(values), items, self.kind, mask=_mask(values))
+        present, mask = _present(values)
+        items = self.item.array(list(chain.from_iterable(present)))
+        return pa.ListArray.from_arrays(_offsets(present), items, self.kind, mask=mask)
 
 
 class Map:
     """An object with any names."""
 
     def __init__(self, value: Node, field: pa.Field) -> None:
-        self.kind, self._value = pa.map_(pa.string(), field), value
+        self.kind, self.value = pa.map_(pa.string(), field), value
         self.python = Optional[dict[str, value.python]]  # type: ignore[name-defined]  # noqa: UP045
 
     def array(self, values: Sequence[Any]) -> pa.Array:
-        names = pa.array([name for value in values if value is not None for name in value], pa.string())
-        found = self._value.array([part for value in values if value is not None for part in value.values()])
-        return pa.MapArray.from_arrays(_offsets(values), names, found, self.kind, mask=_mask(values))
+        present, mask = _present(values)
+        names = pa.array(list(chain.from_iterable(present)), pa.string())
+        found = self.value.array(list(chain.from_iterable(map(dict.values, present))))
+        return pa.MapArray.from_arrays(_offsets(present), names, found, self.kind, mask=mask)
 
 
 class Struct:
     """An object whose names are columns. Other names are left out; of a name that is there twice, the last one counts.
 
+    :param required: if given, an object has these names, and no other names than the columns.
     :raises ValueError: msgspec cannot have a name.
     """
 
-    def __init__(self, parts: Sequence[tuple[pa.Field, Node]]) -> None:
-        self.kind, self._parts = pa.struct([field for field, _ in parts]), parts
+    def __init__(self, parts: Sequence[tuple[pa.Field, Node]], required: frozenset[str] | None = None) -> None:
+        self.kind, self.parts = pa.struct([field for field, _ in parts]), parts
         members = [
-            (f"f{place}", node.python, msgspec.field(name=field.name, default=None))
+            (f"f{place}", node.python, msgspec.field(name=field.name, default=_default(field.name, required)))
             for place, (field, node) in enumerate(parts)
         ]
-        made = msgspec.defstruct("Object", members, gc=False, eq=False)
-        self.python, self._empty = made | None, made()
+        made = msgspec.defstruct(
+            "Object", members, gc=False, eq=False, kw_only=True, forbid_unknown_fields=required is not None
+        )
+        self.python, self._empty = made | None, SimpleNamespace(**{f"f{place}": None for place in range(len(parts))})
 
     def array(self, values: Sequence[Any]) -> pa.Array:
         mask = _mask(values)
         if mask is not None:
             values = [self._empty if value is None else value for value in values]
         columns = []
-        for place, (field, node) in enumerate(self._parts):
+        for place, (field, node) in enumerate(self.parts):
             try:
                 columns.append(node.array(list(map(attrgetter(f"f{place}"), values))))
             except ValueError as error:
@@ -206,17 +214,25 @@ class Struct:
         return pa.StructArray.from_arrays(columns, fields=list(self.kind), mask=mask)
 
 
+def _default(name: str, required: frozenset[str] | None) -> Any:
+    return msgspec.NODEFAULT if required and name in required else None
+
+
 def _mask(values: Sequence[Any]) -> pa.Array | None:
     nulls = [value is None for value in values]
     return pa.array(nulls, pa.bool_()) if True in nulls else None
 
 
+def _present(values: Sequence[Any]) -> tuple[Sequence[Any], pa.Array | None]:
+    """The values with something empty for None, and which of them were None."""
+    mask = _mask(values)
+    return (values, None) if mask is None else ([{} if value is None else value for value in values], mask)
+
+
 def _offsets(values: Sequence[Any]) -> pa.Array:
-    ends, end = [0], 0
-    for value in values:
-        end += len(value) if value is not None else 0
-        ends.append(end)
-    return pa.array(ends, pa.int32())
+    ends = np.zeros(len(values) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, values), np.int64, len(values)), out=ends[1:])
+    return pa.array(ends).cast(pa.int32())
 
 
 def _short(text: str) -> str:

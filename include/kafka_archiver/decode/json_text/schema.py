@@ -89,11 +89,18 @@ class _Documents:
             )
         if document not in self._texts:
             raise ConfigError(f"JSON Schema: {reference} is not one of its references ({', '.join(self._texts)})")
-        found = self._texts[document]
-        for step in filter(None, unquote(pointer).split("/")):
-            step = step.replace("~1", "/").replace("~0", "~")
-            found = found[int(step)] if isinstance(found, list) else found[step]
-        return found, document, (*around, where)
+        return pointed(self._texts[document], pointer), document, (*around, where)
+
+
+def pointed(document: Any, pointer: str) -> Any:
+    """What a JSON Pointer, as the fragment of a URI, means in a document.
+
+    :raises LookupError: nothing.
+    """
+    for step in filter(None, unquote(pointer).split("/")):
+        step = step.replace("~1", "/").replace("~0", "~")
+        document = document[int(step)] if isinstance(document, list) else document[step]
+    return document
 
 
 def _single(part: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -160,6 +167,11 @@ def _plain(name: str, kind: str, form: str, doc: Mapping[str, str]) -> Found:
         node, more = Digits(), {"json": "number"}
     elif kind == "json":
         node, more = Text(), {"json": "any"}
+    elif "%Z" in form.replace("%%", ""):
+        raise ConfigError(
+            f"JSON Schema: the column {name} has the format {form!r}, and %Z reads only UTC, GMT and the names of the "
+            "machine's own zone; use %z, which reads offsets such as +0200, or leave the zone out: the time is UTC then"
+        )
     elif kind == "date" or kind in TYPES:
         node = Times(pa.date32() if kind == "date" else pa.timestamp(kind[10:-1], "UTC"), form)
     else:

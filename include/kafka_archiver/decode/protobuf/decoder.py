@@ -16,6 +16,7 @@ from kafka_archiver.decode.halves import decode_in_halves
 from kafka_archiver.decode.protobuf.files import compiled
 from kafka_archiver.decode.protobuf.fits import misfit
 from kafka_archiver.decode.protobuf.frames import indexes, without_indexes
+from kafka_archiver.decode.protobuf.packed import wrong_lengths
 from kafka_archiver.decode.protobuf.types import as_kind, is_unusual, message_field, require_finite
 from kafka_archiver.decode.slices import indices
 from kafka_archiver.errors import ConfigError
@@ -23,7 +24,7 @@ from kafka_archiver.schemas import Schema
 
 _CONFIG = PtarsConfig(enum_repr="string", list_value_nullable=True, map_value_nullable=True)
 # ptars follows groups, which nest in a byte each, until the stack ends and the process with it. This many it can bear;
-# longer messages are parsed by Protobuf's own library first, which refuses deep ones.
+# longer messages are parsed by Protobuf's own library first, which refuses deep ones. So are those of `wrong_lengths`.
 _SHORT = 4096
 
 
@@ -71,16 +72,23 @@ class _Whole:
         self._pool = HandlerPool([message.file], _CONFIG)
         self._handler = self._pool.get_for_message(message)
         self._parse = GetMessageClass(message).FromString
+        self._wrong = wrong_lengths(message)
         self.theirs = pa.struct(
             list(self._handler.schema()) if callable(self._handler.schema) else list(self._handler.schema)
         )
 
     def read(self, data: pa.Array) -> Decoded:
-        return decode_in_halves(data.cast(pa.binary()), self._whole, self.kind)
+        data = data.cast(pa.binary())
+        suspect = pc.greater(pc.binary_length(data), _SHORT)
+        if self._wrong:
+            suspect = pc.or_(suspect, pc.match_substring_regex(data, self._wrong))
+        rows = pa.StructArray.from_arrays([data, suspect], ["data", "suspect"])
+        return decode_in_halves(rows, self._whole, self.kind)
 
-    def _whole(self, data: pa.Array) -> pa.Array:
+    def _whole(self, rows: pa.StructArray) -> pa.Array:
+        data, suspect = rows.field("data"), rows.field("suspect")
         try:
-            for row in pc.indices_nonzero(pc.greater(pc.binary_length(data), _SHORT)).to_pylist():
+            for row in pc.indices_nonzero(suspect).to_pylist():
                 self._parse(data[row].as_py())
             found = self._handler.array_to_record_batch(data).to_struct_array()
             if is_unusual(found, self._message):

@@ -24,7 +24,7 @@ def indexes(message: Descriptor) -> tuple[int, ...]:
 
 def prefixes(path: tuple[int, ...]) -> list[bytes]:
     """The bytes that say these indexes, the usual ones first."""
-    long = b"".join(_varint(number * 2) for number in (len(path), *path))
+    long = b"".join(varint(number * 2) for number in (len(path), *path))
     return [b"\0", long] if path == (0,) else [long]
 
 
@@ -46,7 +46,8 @@ def without_indexes(data: pa.Array, path: tuple[int, ...]) -> tuple[pa.Array, di
     return slices(whole, np.where(missing, ends, starts + sizes), ends), reasons
 
 
-def _varint(number: int) -> bytes:
+def varint(number: int) -> bytes:
+    """A number of Protobuf's: seven bits a byte, the lowest ones first."""
     found = bytearray()
     while number > 0x7F:
         found.append(number & 0x7F | 0x80)

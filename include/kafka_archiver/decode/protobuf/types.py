@@ -49,9 +49,10 @@ def require_finite(message: Descriptor, around: tuple[str, ...] = ()) -> None:
 
 def _struct(message: Descriptor, theirs: pa.StructType, docs: Mapping[str, str]) -> pa.DataType:
     fields = []
-    for member, their in zip(message.fields, theirs, strict=True):
-        doc = docs.get(member.full_name, "")
-        fields.append(field(member.name, _kind(member, their.type, docs), doc=doc, avro_name=_name(member)))
+    # As they are declared; ptars has them by number.
+    for member in message.fields:
+        doc, their = docs.get(member.full_name, ""), theirs.field(member.name).type
+        fields.append(field(member.name, _kind(member, their, docs), doc=doc, avro_name=_name(member)))
     return pa.struct(fields)
 
 
@@ -88,12 +89,12 @@ def is_unusual(found: pa.Array, message: Descriptor) -> bool:
     :param found: ptars's column of the message.
     """
     for oneof in message.oneofs:
-        places = [member.index for member in oneof.fields]
-        members = sum(found.field(place).is_valid().cast(pa.int8()).to_numpy(zero_copy_only=False) for place in places)
+        parts = [found.field(member.name) for member in oneof.fields]
+        members = sum(part.is_valid().cast(pa.int8()).to_numpy(zero_copy_only=False) for part in parts)
         if (members > 1).any():
             return True
-    for member, part in zip(message.fields, _children(found), strict=True):
-        inner = member.message_type
+    for member in message.fields:
+        part, inner = found.field(member.name), member.message_type
         if is_map(member):
             part, inner = part.items, inner.fields_by_name["value"].message_type
             if part.null_count:
@@ -114,7 +115,7 @@ def as_kind(found: pa.Array, kind: pa.DataType) -> pa.Array:
         return _timestamps(found, kind)
     mask = found.is_null() if found.null_count else None
     if pa.types.is_struct(kind):
-        parts = [as_kind(part, member.type) for part, member in zip(_children(found), kind, strict=True)]
+        parts = [as_kind(found.field(member.name), member.type) for member in kind]
         if not parts:
             return pa.array([None if null else {} for null in found.is_null().to_pylist()], kind)
         return pa.StructArray.from_arrays(parts, fields=list(kind), mask=mask)
@@ -128,13 +129,10 @@ def as_kind(found: pa.Array, kind: pa.DataType) -> pa.Array:
     return found
 
 
-def _children(found: pa.StructArray) -> list[pa.Array]:
-    return [found.field(place) for place in range(found.type.num_fields)]
-
-
 def _timestamps(found: pa.StructArray, kind: pa.DataType) -> pa.Array:
     """Whole microseconds: a nanosecond is cut off, towards the past."""
-    seconds, nanos = (pc.if_else(found.is_valid(), part.cast(pa.int64()), None) for part in _children(found))
+    parts = (found.field(name).cast(pa.int64()) for name in ("seconds", "nanos"))
+    seconds, nanos = (pc.if_else(found.is_valid(), part, None) for part in parts)
     outside = pc.or_(_outside(seconds, _FIRST, _LAST), _outside(nanos, 0, 999_999_999))
     if pc.any(outside).as_py():
         raise ValueError("a google.protobuf.Timestamp is not in the years 1 to 9999, or has too many nanoseconds")

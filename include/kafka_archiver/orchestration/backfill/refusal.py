@@ -2,12 +2,12 @@
 
 from types import ModuleType
 
-from airflow.configuration import conf
 from airflow.utils.session import create_session
 from sqlalchemy import select
 
 from kafka_archiver.errors import ConfigError, PermanentError
 from kafka_archiver.orchestration.backfill.request import Request
+from kafka_archiver.orchestration.metadata.rest_api import api_url
 
 _HINTS = {
     "InvalidReprocessBehavior": " (with --reset-dagruns or --rerun-failed-tasks)",
@@ -30,8 +30,7 @@ def refusal(request: Request, error: Exception, airflow: ModuleType) -> Permanen
 
 def how_to_cancel(backfill_id: int) -> str:
     """Where to cancel a backfill; Airflow has no command for it."""
-    url = conf.get("api", "base_url", fallback="").rstrip("/")
     return (
         f"Cancel backfill {backfill_id} in Airflow's UI (Backfills of the DAG) "
-        f"or with PUT {url}/api/v2/backfills/{backfill_id}/cancel."
+        f"or with PUT {api_url()}/api/v2/backfills/{backfill_id}/cancel."
     )

@@ -11,12 +11,12 @@ Found = TypeVar("Found")
 
 
 def find_archive(name: str) -> Archive:
-    """The archive of that name. Raises ConfigError, which lists the names that exist."""
+    """The archive of that name. Raises ConfigError, which lists the names that exist and the errors of other files."""
     archives, _, errors = read_archives(config_folder())
     if name in archives:
         return archives[name]
-    hint = f" Files with problems: {len(errors)}; see `airflow archive validate`." if errors else ""
-    raise ConfigError(f"No archive {name!r} in {config_folder()}; found: {', '.join(archives) or 'none'}.{hint}")
+    missing = f"No archive {name!r} in {config_folder()}; found: {', '.join(archives) or 'none'}."
+    raise ConfigError("\n".join([missing, *map(str, errors)]))
 
 
 def ask_each(name: str | None, ask: Callable[[Archive], Found]) -> tuple[list[Found], list[str]]:

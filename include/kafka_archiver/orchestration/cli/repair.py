@@ -84,7 +84,8 @@ def _rows(repairs: Repairs) -> Iterator[dict[str, Any]]:
     for action, objects in (("write again", repairs.again), ("restore", repairs.sidecars), ("lost", repairs.lost)):
         for run, entries in objects.items():
             for entry in entries:
-                yield {"action": action, "run": run, "what": entry.key, "rows": entry.rows, "reason": None}
+                reason = repairs.why_lost.get(entry.key)
+                yield {"action": action, "run": run, "what": entry.key, "rows": entry.rows, "reason": reason}
     for run, reason in repairs.anew.items():
         yield {"action": "plan anew", "run": run, "what": run, "rows": None, "reason": reason}
     for key in repairs.restored:

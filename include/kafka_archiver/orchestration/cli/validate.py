@@ -9,11 +9,11 @@ from airflow.sdk.exceptions import AirflowException
 
 from kafka_archiver.config import archive_files, load_archive
 from kafka_archiver.errors import ConfigError
-from kafka_archiver.formats import resolve
 from kafka_archiver.orchestration.dags.archive import archive_dag
 from kafka_archiver.orchestration.terminal.output import Answer, Table, answering
 from kafka_archiver.steps.archives import config_folder, read_archives
 from kafka_archiver.steps.plan.schemas import require_readable
+from kafka_archiver.steps.plan.settings import settings_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +62,9 @@ def _check(file: Path) -> Checked:
         return Checked(file, None, _lines(file, error))
     problems: list[str] = []
     try:
-        require_readable(archive, resolve(archive.settings, archive.has_columns))
+        require_readable(archive, settings_of(archive))
     except ConfigError as error:
-        problems.append(str(error))
+        problems += _lines(file, error)
     try:
         archive_dag(archive, text="", job=Path())
     except (AirflowException, ValueError, TypeError) as error:

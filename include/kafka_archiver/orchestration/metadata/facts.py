@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from airflow.configuration import conf
 from airflow.jobs.job import most_recent_job
 from airflow.models import DagModel
 from airflow.models import DagRun as Row
@@ -17,6 +16,7 @@ from kafka_archiver.advice import dag_id
 from kafka_archiver.config import Archive
 from kafka_archiver.orchestration.dag_run.params import takes_new
 from kafka_archiver.orchestration.dag_run.schedule import last_interval
+from kafka_archiver.orchestration.metadata.rest_api import api_url, needs_no_login
 from kafka_archiver.orchestration.metadata.states import ENDED, UNFINISHED
 from kafka_archiver.orchestration.metadata.why import causes
 from kafka_archiver.steps.status.facts import DagRun, Facts, Failure
@@ -46,7 +46,8 @@ def _facts(archive: Archive, name: str, now: datetime, session: Session) -> Fact
         known=model is not None and not model.is_stale,
         paused=bool(model and model.is_paused),
         scheduler=scheduler is not None and scheduler.is_alive(),
-        api=conf.get("api", "base_url", fallback="").rstrip("/"),
+        api=api_url(),
+        needs_no_login=needs_no_login(),
         due=last.start if last else None,
         interval=last.end - last.start if last else None,
         next_due=model.next_dagrun_create_after if model else None,

@@ -10,6 +10,8 @@ from kafka_archiver.spark.failures import MARK, OUT_OF_MEMORY_EXIT, PERMANENT_EX
 
 # In cluster mode spark-submit always exits with 1. YARN and Kubernetes log the job's own exit code.
 _LOGGED_CODE = re.compile(r"exit(?:ed with status| ?code:) (\d+)", re.IGNORECASE)
+# It only repeats the exit code of the driver.
+_CODE_AGAIN = "org.apache.spark.SparkUserAppException"
 _EXCEPTION = re.compile(r"^(?:Exception in thread \"[^\"]*\" |Caused by: )?((?:[\w$]+\.)*\w*(?:Error|Exception)\b.*)")
 
 
@@ -31,7 +33,7 @@ class Verdict:
             text = line.strip()
             if text.startswith(MARK):
                 self._cause = text.removeprefix(MARK)
-            elif found := _EXCEPTION.match(text):
+            elif (found := _EXCEPTION.match(text)) and not found[1].startswith(_CODE_AGAIN):
                 self._exception = found[1]
             if code := _LOGGED_CODE.search(text):
                 self._codes.add(int(code[1]))
@@ -45,7 +47,8 @@ class Verdict:
         # The file is missing if the driver is on another machine or was killed, and cut off if the disk was full.
         with suppress(OSError, ValueError):
             return Failure.from_json(self.file.read_text(encoding="ascii")).error()
-        cause = self._cause or self._exception or "no cause was logged; see the lines above"
+        known = self._cause or self._exception
+        cause = known or "the job logged no cause; see the end of the task's log"
         codes = {code, *self._codes}
         if PERMANENT_EXIT in codes:
             return PermanentError(cause)
@@ -55,5 +58,6 @@ class Verdict:
             return full
         if code is not None and (code < 0 or code > 128):
             signal = -code if code < 0 else code - 128
-            return TransientError(f"spark-submit was killed by signal {signal} (out of memory, or by hand): {cause}")
+            killed = f"spark-submit was killed by signal {signal} (out of memory, or by hand)"
+            return TransientError(f"{killed}: {known}" if known else killed)
         return TransientError(f"the Spark job ended with exit code {code}: {cause}")

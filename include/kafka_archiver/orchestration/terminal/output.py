@@ -15,6 +15,8 @@ from kafka_archiver.documents import isoformat
 from kafka_archiver.orchestration.terminal.failures import plainly
 
 Cell: TypeAlias = str | int | datetime | None
+# Columns of a console that folds nothing.
+_UNFOLDED = 1_000_000
 
 
 class Red(str):
@@ -85,18 +87,20 @@ def show(output: str, document: Any, tables: Sequence[Table]) -> None:
 
         print(yaml.safe_dump(plain(document), sort_keys=False), end="")
     else:
+        from airflow.cli.simple_table import AirflowConsole
+
         for number, table in enumerate(tables):
             if number:
                 print()
-            from airflow.cli.simple_table import AirflowConsole
-
             render(table, AirflowConsole())
 
 
 def render(table: Table, console: Any) -> None:
-    """Print a table on a rich console."""
+    """Print a table on a rich console. Folds long cells on a terminal only: a program reads a row from one line."""
     from rich.text import Text
 
+    if not console.is_terminal:
+        console.width = _UNFOLDED
     if table.title:
         console.print(Text(table.title, style="bold"))
     if table.alarm:

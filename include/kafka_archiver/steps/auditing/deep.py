@@ -22,6 +22,7 @@ from kafka_archiver.store import Store
 # Objects read at the same time; each holds one part in memory.
 THREADS = 4
 SECONDS = 5.0
+WRONG = "content-wrong"
 
 
 class Reading:
@@ -34,11 +35,12 @@ class Reading:
         self.same: set[str] = set()
         self._writers: dict[str, Plan | None] = {}
 
-    def read(self, last: int, skip: set[str]) -> Iterator[Finding]:
+    def read(self, last: int, skip: set[str], only: set[str] | None = None) -> Iterator[Finding]:
         """The faults in the objects of runs that count, and the objects in a format without a reader.
 
         :param last: the length of the line.
         :param skip: keys of objects that are missing or have another size.
+        :param only: keys of objects to read; None: all.
         """
         unread: Counter[tuple[str, str]] = Counter()
         first: dict[tuple[str, str], tuple[str, str]] = {}
@@ -47,6 +49,7 @@ class Reading:
                 manifest = self._manifest(plan.run)
                 entries = [o for o in manifest.stored if o.key not in skip] if manifest else []
                 objects = {o.key: o for o in entries}
+                entries = [o for o in entries if only is None or o.key in only]
                 plans = [self._writer(plan, entry) for entry in entries]
                 looks = pool.map(self._look, entries, plans, [objects.get(o.sidecar_of or "") for o in entries])
                 for entry, by, problems in zip(entries, plans, looks, strict=True):
@@ -124,7 +127,7 @@ class Reading:
 
 def _damaged(archive: str, entry: ObjectEntry, run: str, problems: list[str]) -> Finding:
     return error(
-        "content-wrong",
+        WRONG,
         entry.key,
         "; ".join(problems),
         f"{entry.rows} rows, offsets {entry.first_offset} to {entry.last_offset}, "

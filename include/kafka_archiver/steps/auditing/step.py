@@ -4,15 +4,17 @@ Writes nothing except, on request, its report.
 """
 
 import logging
+from collections.abc import Mapping
 from datetime import datetime
 
+from kafka_archiver.audit.objects import REWRITTEN
 from kafka_archiver.audit.report import Finding, Report, verdict, warning
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import DocumentError
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.keys import audit_document, ledger_prefix
 from kafka_archiver.ledger import Ledger
-from kafka_archiver.steps.auditing.deep import Reading
+from kafka_archiver.steps.auditing.deep import WRONG, Reading
 from kafka_archiver.steps.auditing.live import ask_brokers
 from kafka_archiver.steps.auditing.look import Look, look
 from kafka_archiver.steps.auditing.reading import Tell
@@ -33,6 +35,9 @@ def audit(
 ) -> Report:
     """Compare an archive's objects, documents and derived documents with each other.
 
+    Without `deep`, it reads the objects that the last report calls wrong: a store may return damaged bytes with the
+    right size and ETag, so only reading shows whether they are mended.
+
     :param deep: also read every object.
     :param cluster: also compare with these brokers.
     :param tell: receives the progress, one line at a time.
@@ -40,11 +45,12 @@ def audit(
     """
     found = _settled_look(archive, store, tell)
     findings, counts = found.findings, found.counts
-    if deep:
+    again = None if deep else _called_wrong(archive, store)
+    if again is None or again:
         reading = Reading(store, Ledger(store, archive.archive), counts.objects, tell)
         skip = {f.where for f in findings if f.kind in ("object-missing", "object-changed")}
-        read = list(reading.read(found.last, skip))
-        findings = [_if_same(f, reading.same) for f in findings] + read
+        read = list(reading.read(found.last, skip, again))
+        findings = _joined(findings, read, reading.same)
         counts = counts.model_copy(update={"read": reading.count})
     if cluster:
         findings = [*findings, *ask_brokers(archive, cluster, store)]
@@ -74,6 +80,16 @@ def publish(store: Store, report: Report) -> str:
     return key
 
 
+def _called_wrong(archive: Archive, store: Store) -> set[str]:
+    """The keys of the objects that were wrong when the last published audit read them."""
+    key = audit_document(archive.archive)
+    before = store.version(key)
+    try:
+        return {f.where for f in Report.from_json(before.data, key).findings if f.kind == WRONG} if before else set()
+    except DocumentError:
+        return set()
+
+
 def _is_earlier(data: bytes, report: Report, key: str) -> bool:
     try:
         return Report.from_json(data, key).audited_at <= report.audited_at
@@ -97,9 +113,24 @@ def _fingerprint(archive: Archive, store: Store) -> int:
     return sum(hash((stat.key, stat.etag)) for stat in store.list(ledger_prefix(archive.archive)))
 
 
+def _joined(findings: list[Finding], read: list[Finding], same: set[str]) -> list[Finding]:
+    """The findings of a look and of reading. Of a rewritten object with wrong bytes, only that."""
+    etags = {f.where: f.found for f in findings if f.kind == REWRITTEN}
+    wrong = {f.where for f in read if f.kind == WRONG}
+    kept = [_if_same(f, same) for f in findings if f.kind != REWRITTEN or f.where not in wrong]
+    return kept + [_with_etag(f, etags) for f in read]
+
+
 def _if_same(finding: Finding, same: set[str]) -> Finding:
     """A rewritten object with the same bytes is not damage; after a copy of the store, all objects are such."""
-    if finding.kind != "object-rewritten" or finding.where not in same:
+    if finding.kind != REWRITTEN or finding.where not in same:
         return finding
     advice = "Nothing needs to be done: its bytes are those that were written"
     return warning(finding.kind, finding.where, finding.found, finding.expected, advice)
+
+
+def _with_etag(finding: Finding, etags: Mapping[str, str]) -> Finding:
+    """The finding with the fact that the object was written again, if it was."""
+    if finding.kind != WRONG or finding.where not in etags:
+        return finding
+    return finding.model_copy(update={"found": f"{finding.found}; another ETag: {etags[finding.where]}"})

@@ -4,7 +4,6 @@ import logging
 from collections.abc import Iterable, Sequence
 
 from kafka_archiver.errors import ConfigError, TransientError
-from kafka_archiver.formats import resolve
 from kafka_archiver.manifest import ObjectEntry
 from kafka_archiver.plan import DeadLetters, Plan, Settings
 from kafka_archiver.steps.clocks import moment
@@ -12,6 +11,7 @@ from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.dead_letters.find import Hours, runs_with_letters
 from kafka_archiver.steps.line import Line, read_line
 from kafka_archiver.steps.plan.schemas import freeze
+from kafka_archiver.steps.plan.settings import settings_of
 from kafka_archiver.steps.revision import new_revision, revised, unfinished
 from kafka_archiver.steps.work import Work, work
 
@@ -85,4 +85,4 @@ def as_letters(entry: ObjectEntry) -> DeadLetters:
 def settings_for(context: Context, old: Plan) -> Settings:
     """Today's settings for the letters of a run. Its chunks stay: the account is by chunk."""
     kept = {"chunk_records": old.settings.chunk_records, "isolation": old.settings.isolation}
-    return resolve(context.archive.settings, context.archive.has_columns).model_copy(update=kept)
+    return settings_of(context.archive).model_copy(update=kept)

@@ -63,5 +63,5 @@ def _settings(archive: Archive, cluster: Cluster, topic: str) -> Iterator[Check]
             "grant DescribeConfigs on the topic; runs do not need it",
         )
         return
-    yield from check_retention(topic, settings, archive.schedule)
-    yield check_times(topic, settings)
+    yield from check_retention(topic, settings, archive.schedule, cluster.tools)
+    yield check_times(topic, settings, cluster.tools)

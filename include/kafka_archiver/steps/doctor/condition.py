@@ -5,9 +5,10 @@ from datetime import datetime
 
 from kafka_archiver.errors import ArchiverError
 from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.doctor.check import Check, ok, problem, warning
+from kafka_archiver.steps.doctor.check import Check, ok, problem, tried, warning
 from kafka_archiver.steps.line import Line, read_line
 from kafka_archiver.steps.status.condition import Observed, lag_of, observe, of_brokers
+from kafka_archiver.steps.status.damage import of_audit
 from kafka_archiver.steps.status.facts import Facts
 from kafka_archiver.steps.status.running import of_runs
 from kafka_archiver.steps.status.trouble import Trouble
@@ -16,7 +17,7 @@ GROUP = "group"
 
 
 def check_condition(context: Context, facts: Facts, kafka: bool) -> Iterator[Check]:
-    """Check the brokers against the ledger, and the runs.
+    """Check the brokers against the ledger, the last audit, and the runs.
 
     :param kafka: whether the brokers answer and have a topic of the archive.
     """
@@ -30,6 +31,8 @@ def check_condition(context: Context, facts: Facts, kafka: bool) -> Iterator[Che
     except ArchiverError as error:
         means = "" if line else "the group cannot be compared with the ledger"
         yield problem(GROUP if line else "ledger", str(error), means)
+    if line:
+        yield from tried("audit", lambda: map(_check, of_audit(context.ledger)))
     yield from check_runs(context.archive.archive, facts, line, lag, context.clock())
 
 

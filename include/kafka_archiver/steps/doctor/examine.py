@@ -5,7 +5,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from kafka_archiver.config import Archive
-from kafka_archiver.formats import resolve
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.keys import topic_prefix
 from kafka_archiver.ledger import Ledger
@@ -16,6 +15,7 @@ from kafka_archiver.steps.doctor.condition import check_condition, check_runs
 from kafka_archiver.steps.doctor.store import check_store
 from kafka_archiver.steps.line import read_line
 from kafka_archiver.steps.plan.claims import in_the_way
+from kafka_archiver.steps.plan.settings import settings_of
 from kafka_archiver.steps.status.facts import Facts
 from kafka_archiver.store import Store
 
@@ -58,7 +58,7 @@ def _with_only(context: Context, topics: list[str]) -> Context:
 
 def check_format(archive: Archive) -> Iterator[Check]:
     """Check that objects can be written as the YAML says."""
-    settings = resolve(archive.settings, archive.has_columns)
+    settings = settings_of(archive)
     yield ok("format", f"{settings.format}, content {settings.content}, codec {settings.codec}")
 
 

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from croniter import croniter  # type: ignore[import-untyped]
 
+from kafka_archiver.kafka_tools import KafkaTools
 from kafka_archiver.steps.doctor.check import Check, ok, problem, warning
 
 # Records should survive an outage of one night.
@@ -23,13 +24,16 @@ def longest_interval(schedule: str) -> timedelta:
     return max(later - earlier for earlier, later in pairwise(times))
 
 
-def check_retention(topic: str, settings: Mapping[str, str], schedule: str | None) -> Iterator[Check]:
+def check_retention(
+    topic: str, settings: Mapping[str, str], schedule: str | None, tools: KafkaTools
+) -> Iterator[Check]:
     """Check a topic's settings against the archive's schedule (None: by hand only)."""
     name = f"retention of {topic}"
     policies = set(settings.get("cleanup.policy", "delete").split(","))
     kept = int(settings.get("retention.ms", "-1"))
     if "delete" in policies and kept >= 0:
-        yield _kept(name, topic, timedelta(milliseconds=min(kept, _FOREVER // timedelta(milliseconds=1))), schedule)
+        kept_for = timedelta(milliseconds=min(kept, _FOREVER // timedelta(milliseconds=1)))
+        yield _kept(name, topic, kept_for, schedule, tools)
     else:
         yield ok(name, "records are never removed by their age")
     size = int(settings.get("retention.bytes", "-1"))
@@ -38,7 +42,7 @@ def check_retention(topic: str, settings: Mapping[str, str], schedule: str | Non
             name,
             f"retention.bytes is {size:,}",
             "a burst can push records out of a partition before they are archived, whatever their age",
-            _alter(topic, "retention.bytes=-1"),
+            tools.alter_topic(topic, "retention.bytes=-1"),
             "keep it, if no partition gets so much in several intervals",
         )
     if "compact" in policies:
@@ -46,17 +50,18 @@ def check_retention(topic: str, settings: Mapping[str, str], schedule: str | Non
             f"compaction of {topic}",
             f"cleanup.policy is {settings['cleanup.policy']}",
             "older records of a key may be gone before they are archived; their offsets count as absent",
-            _alter(topic, f"min.compaction.lag.ms={7 * 86_400_000}"),
+            tools.alter_topic(topic, f"min.compaction.lag.ms={7 * 86_400_000}"),
             "keep it, if the last record of each key is enough",
         )
 
 
-def _kept(name: str, topic: str, kept: timedelta, schedule: str | None) -> Check:
+def _kept(name: str, topic: str, kept: timedelta, schedule: str | None, tools: KafkaTools) -> Check:
     if schedule is None:
         return ok(name, f"records are kept for {_spelt(kept)}; the archive runs by hand only: run it more often")
     interval = longest_interval(schedule)
     found = f"records are kept for {_spelt(kept)}, a run is due every {_spelt(interval)}"
-    longer = _alter(topic, f"retention.ms={max(interval * 24, timedelta(days=7)) // timedelta(milliseconds=1)}")
+    enough = max(interval * 24, timedelta(days=7)) // timedelta(milliseconds=1)
+    longer = tools.alter_topic(topic, f"retention.ms={enough}")
     if kept <= interval:
         return problem(
             name, found, "records are removed before they are archived", longer, "a more frequent `schedule`"
@@ -67,7 +72,7 @@ def _kept(name: str, topic: str, kept: timedelta, schedule: str | None) -> Check
     return ok(name, found)
 
 
-def check_times(topic: str, settings: Mapping[str, str]) -> Check:
+def check_times(topic: str, settings: Mapping[str, str], tools: KafkaTools) -> Check:
     """Check which clock gives the hour of a record, and how far it may be wrong."""
     name = f"timestamps of {topic}"
     if settings.get("message.timestamp.type", "CreateTime") != "CreateTime":
@@ -79,7 +84,7 @@ def check_times(topic: str, settings: Mapping[str, str]) -> Check:
             "CreateTime, and the brokers accept records with times far ahead (message.timestamp.after.max.ms)",
             "records of a producer with a wrong clock are filed in future hours, and hide the records behind them from "
             "Kafka's time index: backfills of such hours stay incomplete",
-            _alter(topic, f"message.timestamp.after.max.ms={_AHEAD // timedelta(milliseconds=1)}"),
+            tools.alter_topic(topic, f"message.timestamp.after.max.ms={_AHEAD // timedelta(milliseconds=1)}"),
             "keep it, if the producers' clocks can be trusted",
         )
     return ok(name, f"CreateTime: producers' clocks decide, at most {_spelt(timedelta(milliseconds=ahead))} ahead")
@@ -93,10 +98,3 @@ def _spelt(time: timedelta) -> str:
     )
     count = time / unit
     return f"{count:g} {name}{'s' * (count != 1)}"
-
-
-def _alter(topic: str, setting: str) -> str:
-    return (
-        f"kafka-configs --bootstrap-server BROKERS --entity-type topics --entity-name {topic} --alter "
-        f"--add-config {setting}"
-    )

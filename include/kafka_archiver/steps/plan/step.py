@@ -6,7 +6,6 @@ from typing import Literal
 
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import PolicyError, TransientError
-from kafka_archiver.formats import resolve
 from kafka_archiver.intervals import Interval
 from kafka_archiver.plan import PartitionPlan, Plan
 from kafka_archiver.planning.beginnings import beginnings
@@ -19,6 +18,7 @@ from kafka_archiver.steps.line import Line, append, read_line, tidy
 from kafka_archiver.steps.plan.claims import claim_topics, require_own
 from kafka_archiver.steps.plan.older import older
 from kafka_archiver.steps.plan.schemas import Frozen, freeze
+from kafka_archiver.steps.plan.settings import settings_of
 from kafka_archiver.steps.plan.survey import TRIES, OvertakenError, Survey, interval_offsets, survey
 from kafka_archiver.steps.work import Work, describe, work
 
@@ -105,7 +105,7 @@ def _propose(context: Context, interval: Interval, origin: Origin, line: Line) -
     """The plan that would be made now, and its schemas. Writes nothing."""
     archive = context.archive
     # First, so that a format that cannot be written fails before anything is planned.
-    settings = resolve(archive.settings, archive.has_columns)
+    settings = settings_of(archive)
     if members := context.cluster.members(archive.group):
         raise PolicyError(live_members(archive.group, members))
     expected = line.expected(context.ledger)

@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from kafka_archiver.advice import run_now
-from kafka_archiver.config import Archive
 from kafka_archiver.errors import PolicyError, TransientError
 from kafka_archiver.intervals import Interval, to_ms
 from kafka_archiver.kafka.cluster import Cluster, Position
@@ -89,6 +88,7 @@ def look(context: Context, line: Line, expected: Progress) -> Survey:
             high=max(highs[name].offset, starts[name]),
             leader_epoch=highs[name].leader_epoch,
             begin=begins[name],
+            tools=cluster.tools,
             doubt=doubted.get(name),
             cut=name in cut,
         )
@@ -101,7 +101,7 @@ class _Ours:
     """Whether the group stands where the archive left it, or at the start of a run that may not have moved it yet."""
 
     def __init__(self, context: Context, line: Line, expected: Progress) -> None:
-        self._archive, self._last = context.archive, line.last
+        self._archive, self._last, self._tools = context.archive, line.last, context.cluster.tools
         self._expected = {p.name: p for p in expected.partitions}
         self._settled = {p.name: p for p in line.settled.partitions}
         self._waiting = planned(line, forward=True)
@@ -113,7 +113,7 @@ class _Ours:
         """
         if place and (number := number_of(place.stamp, self._archive.archive)):
             if number > self._last:
-                raise OvertakenError(_unknown(self._archive, self._last, number, name, place))
+                raise OvertakenError(self._unknown(number, name, place))
             return True
         now, settled = self._expected.get(name), self._settled.get(name)
         waiting = [p for p in self._waiting.get(name, []) if now and p.generation == now.generation]
@@ -123,6 +123,16 @@ class _Ours:
         # No run has put it anywhere yet.
         begun = settled and now and settled.next is not None and settled.generation == now.generation
         return bool(waiting) and not begun
+
+    def _unknown(self, number: int, name: TopicPartition, place: Position) -> str:
+        archive, group = self._archive.archive, self._archive.group
+        return (
+            f"run {number} of archive {archive} has put group {group} to {place.offset} in {name}, and the ledger's "
+            f"line ended at {self._last} when it was read. Unless that run has just been made, the ledger is older "
+            f"than the group: was it restored from a backup? Then `{self._tools.delete_group(group)}` and "
+            f"{run_now(archive)} archive again what the ledger does not know; the audit names the objects that no "
+            "document explains any more"
+        )
 
 
 def planned(line: Line, forward: bool = False) -> dict[TopicPartition, list[PartitionPlan]]:
@@ -134,17 +144,6 @@ def planned(line: Line, forward: bool = False) -> dict[TopicPartition, list[Part
     for partition in (p for w in line.waiting if w.plan.moves_group or not forward for p in w.plan.partitions):
         found.setdefault(partition.name, []).append(partition)
     return found
-
-
-def _unknown(archive: Archive, last: int, number: int, name: TopicPartition, place: Position) -> str:
-    return (
-        f"run {number} of archive {archive.archive} has put group {archive.group} to {place.offset} in {name}, and the "
-        f"ledger's line ended at {last} when it was read. Unless that run has just been made, the ledger is "
-        "older than the group: was it restored from a backup? Then "
-        f"`kafka-consumer-groups --bootstrap-server BROKERS --delete --group {archive.group}` and "
-        f"{run_now(archive.archive)} archive again what the ledger does not know; the audit names the objects that "
-        "no document explains any more"
-    )
 
 
 def _stable_ends(context: Context, highs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:

@@ -31,14 +31,15 @@ class Repairs:
     """The actions of a repair.
 
     `again`: by run, the objects to write again from Kafka or from dead letters. `lost`: by run, the objects whose
-    records nobody has any more, to record as lost. `anew`: runs that cannot be finished as planned, each with the
-    reason, to plan again. `derived`: keys of documents to compute again. `restored`: keys of documents to restore from
-    a run's other documents. `left`: findings that cannot be repaired. `sidecars`: by run, the sidecars to write again
-    from their objects, because Kafka no longer has the records.
+    records nobody has any more, to record as lost; `why_lost`: the reason for each of their keys. `anew`: runs that
+    cannot be finished as planned, each with the reason, to plan again. `derived`: keys of documents to compute again.
+    `restored`: keys of documents to restore from a run's other documents. `left`: findings that cannot be repaired.
+    `sidecars`: by run, the sidecars to write again from their objects, because Kafka no longer has the records.
     """
 
     again: Objects
     lost: Objects
+    why_lost: Mapping[str, str]
     anew: Mapping[str, str]
     derived: tuple[str, ...]
     restored: tuple[str, ...]
@@ -79,16 +80,33 @@ def find(context: Context, report: Report, given_up: Collection[str] = ()) -> Re
     again: dict[str, tuple[ObjectEntry, ...]] = {}
     lost: dict[str, tuple[ObjectEntry, ...]] = {}
     sidecars: dict[str, tuple[ObjectEntry, ...]] = {}
+    why_lost: dict[str, str] = {}
     for plan, entry in damaged:
-        found = there.get((plan.run, TopicPartition(entry.topic, entry.partition)), Range(0, 0))
-        has = entry.first_offset in found and entry.last_offset in found
+        gone = _why_gone(entry, there.get((plan.run, TopicPartition(entry.topic, entry.partition))))
         if entry.key in given_up:
-            kind = lost
+            kind, gone = lost, "given up by --lost"
         else:
-            has = has or _is_in_letters(context, plan, entry)
+            has = not gone or _is_in_letters(context, plan, entry)
             kind = again if has else sidecars if _is_in_its_object(context, plan, entry) else lost
+        if kind is lost:
+            why_lost[entry.key] = gone
         kind[plan.run] = (*kind.get(plan.run, ()), entry)
-    return Repairs(again, lost, anew, derived, restored, left, sidecars)
+    return Repairs(again, lost, why_lost, anew, derived, restored, left, sidecars)
+
+
+def _why_gone(entry: ObjectEntry, there: Range | None) -> str:
+    """Why Kafka does not have an object's records any more; empty if it may have them.
+
+    :param there: the offsets of the same log that Kafka has; None if the topic is another one, or gone.
+    """
+    place = f"{entry.topic}[{entry.partition}]"
+    if there is None:
+        return f"topic {entry.topic} was deleted since, perhaps made again"
+    if entry.first_offset < there.start:
+        return f"the object has offsets from {entry.first_offset} on, the log of {place} now starts at {there.start}"
+    if entry.last_offset >= there.end:
+        return f"the object has offsets up to {entry.last_offset}, the log of {place} now ends at {there.end}"
+    return ""
 
 
 def _unsound(report: Report, derived: Collection[str]) -> set[str]:

@@ -18,6 +18,7 @@ from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.line import Line, read_line
 from kafka_archiver.steps.plan.step import live_members
 from kafka_archiver.steps.plan.survey import TRIES, OvertakenError, look, planned, refuse_hidden_topics
+from kafka_archiver.steps.status.damage import of_audit
 from kafka_archiver.steps.status.facts import Facts
 from kafka_archiver.steps.status.held import of_transactions
 from kafka_archiver.steps.status.running import of_runs
@@ -70,7 +71,7 @@ def observe(context: Context) -> Observed:
 def condition(context: Context, observed: Observed, facts: Facts) -> tuple[Trouble, ...]:
     """All troubles, problems first."""
     runs = of_runs(context.archive.archive, facts, observed.line, lag_of(context, observed), context.clock())
-    found = [*of_brokers(context, observed), *runs]
+    found = [*of_brokers(context, observed), *of_audit(context.ledger), *runs]
     return tuple(sorted(found, key=lambda trouble: trouble.severity != "problem"))
 
 
@@ -113,12 +114,12 @@ def of_brokers(context: Context, observed: Observed) -> Iterator[Trouble]:
         yield problem(
             "group in use",
             live_members(archive.group, members),
-            f"kafka-consumer-groups --bootstrap-server BROKERS --describe --group {archive.group} --members",
+            context.cluster.tools.list_members(archive.group),
         )
     try:
         refuse_hidden_topics(context, observed.expected, seen)
     except PolicyError as error:
-        yield problem("topic gone", str(error), "kafka-topics --bootstrap-server BROKERS --list")
+        yield problem("topic gone", str(error), context.cluster.tools.list_topics())
     stops = troubles(archive, seen, known)
     choices = {stop.policy: stop.choice for stop in stops}
     for stop in stops:

@@ -42,7 +42,8 @@ class DagRun(Value):
 class Facts(Value):
     """What Airflow knows. `silent`: why Airflow does not answer; then the other fields mean nothing.
 
-    `runs`: the last runs and all unfinished ones. `scheduler`: one is alive. `api`: the address of Airflow's API.
+    `runs`: the last runs and all unfinished ones. `scheduler`: one is alive. `api`: the address of Airflow's API;
+    `needs_no_login`: it gives a token to everybody.
     `due`: the end of the schedule's last complete interval but one, whose run has had one interval's time; None: by
     hand. `next_due`: when the scheduler will create the next run.
     """
@@ -53,6 +54,7 @@ class Facts(Value):
     paused: bool = False
     scheduler: bool = True
     api: str = ""
+    needs_no_login: bool = False
     due: UtcTime | None = None
     interval: timedelta | None = None
     next_due: UtcTime | None = None

@@ -30,12 +30,11 @@ def of_transactions(seen: Iterable[PartitionState], marks: Iterable[Mark], now: 
 
 def _held_back(state: PartitionState, since: datetime) -> Trouble:
     name = state.name
-    place = f"--bootstrap-server BROKERS {{}} --topic {name.topic} --partition {name.partition}"
     return problem(
         "open transaction",
         f"a transaction that was open at {isoformat(since)} still holds back {state.high - state.log_end:,} offsets of "
         f"{name} from {state.log_end} on: no run may read them, no hour closes, and retention may be faster. Brokers "
         "should end one after `transaction.timeout.ms`; one that has no producer any more hangs for ever",
-        f"kafka-transactions {place.format('describe-producers')}",
-        f"kafka-transactions {place.format('abort')} --start-offset {state.log_end}",
+        state.tools.describe_producers(*name),
+        state.tools.abort_transaction(*name, state.log_end),
     )

@@ -53,15 +53,22 @@ def _idle(facts: Facts, lag: int | None) -> Iterator[Trouble]:
 def _to_come(facts: Facts, now: datetime) -> Iterator[Trouble]:
     for run in facts.to_come(now + SKEW):
         place = f"{facts.api}/api/v2/dags/{facts.dag_id}/dagRuns/{quote(run.run_id, safe='')}"
-        curl = "curl -H 'Authorization: Bearer TOKEN'"
+        curl = 'curl -fsS -H "Authorization: Bearer $TOKEN"'
+        fail = f"""{curl} -H 'Content-Type: application/json' -X PATCH -d '{{"state": "failed"}}' {place}"""
         yield problem(
             "date to come",
             f"run {run.run_id} has the date {isoformat(run.date)}, which is in the future: Airflow calls the run "
             f"{run.state}, and starts none of its tasks until then",
             # Airflow does not delete a running run, so set it to failed first.
-            f"""{curl} -H 'Content-Type: application/json' -X PATCH -d '{{"state": "failed"}}' {place} && """
-            f"{curl} -X DELETE {place}",
+            f"TOKEN=$({_login(facts)}) && {fail} && {curl} -X DELETE {place}",
         )
+
+
+def _login(facts: Facts) -> str:
+    """The command that prints a token of Airflow's API."""
+    body = """-H 'Content-Type: application/json' -d '{"username": "USER", "password": "PASSWORD"}' """
+    token = """python3 -c 'import json, sys; print(json.load(sys.stdin)["access_token"])'"""
+    return f"curl -fsS {'' if facts.needs_no_login else body}{facts.api}/auth/token | {token}"
 
 
 def _slow(facts: Facts, now: datetime) -> Iterator[Trouble]:

@@ -32,7 +32,8 @@ committed offset, the offset up to which the ledger has it archived, the log's s
 wait (the lag) and the time of the first of their records. Then: the last commit, the time up to which all hours are
 complete, and the runs that are planned but not finished (the next run finishes them first).
 Below the table are the problems and warnings, each with the commands that help: what would stop the next run (a moved
-group, a recreated topic, lost offsets), and runs that failed, are late, are stuck or have a date in the future.
+group, a recreated topic, lost offsets), damage that the last audit by DAG audit_NAME found, and runs that failed, are
+late, are stuck or have a date in the future.
 With --hours also the last hours, one by one: open (more may come), complete (nothing is missing) or incomplete (past,
 and what is missing will not come by itself).
 
