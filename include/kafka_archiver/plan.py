@@ -26,8 +26,8 @@ Evolution = Literal["NONE", "BACKWARD", "FORWARD", "FULL"]
 NullValue = Literal["archive", "skip"]
 # For a record that the archive's format cannot hold, or whose value is too large or not what `value.decode` says.
 BadRecord = Literal["fail", "dead_letter", "skip"]
-# Policies and what they say, in one order, so that equal documents have equal bytes.
-Choices = Annotated[dict[str, str], AfterValidator(lambda policies: dict(sorted(policies.items())))]
+# Text by name, in one order, so that equal documents have equal bytes: policies and what they say, for example.
+Choices = Annotated[dict[str, str], AfterValidator(lambda names: dict(sorted(names.items())))]
 
 
 class Header(Value):
@@ -46,6 +46,7 @@ class Settings(Value):
     `schema_id_headers`: what may have its schema's id in a header.
     `metadata`: columns of Kafka beside decoded ones; `metadata_prefix` precedes the names of all columns of Kafka. Not
     written if empty.
+    `rename`: new names of columns of the decoded value, by their own names.
     """
 
     isolation: Isolation = "read_committed"
@@ -54,6 +55,7 @@ class Settings(Value):
     content: Content = "value"
     metadata: tuple[Metadata, ...] = Field(default=(), exclude_if=lambda metadata: not metadata)
     metadata_prefix: str = Field(default="", exclude_if=lambda prefix: not prefix)
+    rename: Choices = Field(default={}, exclude_if=lambda names: not names)
     codec: str = "gzip"
     options: dict[str, JsonValue] = Field(default={}, exclude_if=lambda options: not options)
     value_decode: Decode = "bytes"

@@ -10,7 +10,7 @@ from kafka_archiver.keys import is_dead_letter
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.steps.clean_up import clean_up
 from kafka_archiver.steps.dead_letters import Hours, outlook, replay_letters, runs_with_letters
-from kafka_archiver.steps.repair import derive, find, lose, restore
+from kafka_archiver.steps.repair import derive, find, lose, restore, write_again
 from kafka_archiver.store.memory import MemoryStore
 from tests.support.lake import Lake, hour
 
@@ -154,28 +154,43 @@ def test_two_replays_at_once_or_beside_a_rebuild_archive_each_record_once(until:
 
 
 def test_missing_objects_are_written_again_by_the_plan_that_wrote_each_or_given_up_by_name() -> None:
-    lake = lake_with({1: BAD})
+    """The limit of 20 bytes rejects three records, decoding two of them. The third replay takes what is left."""
+    lake = lake_with({1: BAD, 2: LARGE, 5: TEXT})
+    configure(lake, decode="json", max_value_bytes=100)
+    lake.replay()
+    configure(lake, decode="bytes")
+    lake.replay()
     configure(lake, content="record")
     run = lake.replay(until="committed")
-    old, new = lake.manifest(run).objects[0].key, next(o.key for o in lake.manifest(run).objects if "+r1." in o.key)
-    bytes_ = {key: lake.store.get(key) for key in (old, new)}
-    for key in bytes_:
-        lake.store.delete(key)
-    # The letters are there until the revision is settled.
-    lake.job().run(run)
-    assert {key: lake.store.get(key) for key in bytes_} == bytes_
-    lake.replay()
-    for key in bytes_:
-        lake.store.delete(key)
-    with pytest.raises(IntegrityError, match=rf"repair {lake.name} --lost {new.replace('+', '[+]')}"):
-        lake.job().run(run)
-    lose(lake.context, run, [new])
-    lake.job().run(f"{RUN}+r2")
-    assert lake.store.get(old) == bytes_[old]
-    assert lake.manifest(f"{RUN}+r2").account["lost"] == 1
-    assert lake.audit(deep=True).damage == ()
-    assert lake.rebuild(RUN) == f"{RUN}+r3", "Kafka has it"
+    assert run == f"{RUN}+r3"
+    bytes_ = {o.key: lake.store.get(o.key) for o in lake.manifest(run).objects}
+    assert len(bytes_) == 8
+    for until in ("committed", "settled"):
+        # From the dead letters until the revision is settled, then from Kafka.
+        there = lake.logs[P0]
+        if until == "committed":
+            lake.logs[P0] = Range(8, 8)
+        gone = [key for key in bytes_ if until == "settled" or "+r3." in key]
+        for key in gone:
+            lake.store.delete(key)
+        assert {e.key for e in find(lake.context, lake.audit()).again[run]} == set(gone)
+        lake.finish(write_again(lake.context, [run]))
+        assert {key: lake.store.get(key) for key in bytes_} == bytes_
+        lake.logs[P0] = there
     assert lake.audit(deep=True).findings == ()
+    last = next(key for key in bytes_ if "+r3." in key)
+    lake.store.delete(last)
+    lake.logs[P0] = Range(2, 8)
+    with pytest.raises(IntegrityError, match=rf"repair {lake.name} --lost {last.replace('+', '[+]')}"):
+        lake.job().run(run)
+    assert [e.key for e in find(lake.context, lake.audit()).lost[run]] == [last]
+    lose(lake.context, run, [last])
+    first = next(key for key in bytes_ if "+r1." in key)
+    lake.store.delete(first)
+    lake.job().run(f"{RUN}+r4")
+    assert lake.store.get(first) == bytes_[first]
+    assert lake.manifest(f"{RUN}+r4").account["lost"] == 1
+    assert lake.audit(deep=True).damage == ()
 
 
 def test_dead_letters_that_are_not_what_the_manifest_says_are_not_archived(lake: Lake) -> None:

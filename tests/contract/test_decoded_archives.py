@@ -7,6 +7,7 @@ import uuid
 from base64 import b64decode
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -15,6 +16,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow.dataset import dataset
 
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import ConfigError
@@ -185,6 +187,32 @@ def test_parquet_has_columns_with_dots_in_their_names() -> None:
     lake.run(1)
     [key] = lake.stored()
     assert [row["a.b"] for row in parquet(lake.store.get(key) or b"")] == [{"c.d": n} for n in range(5)]
+    assert not lake.audit(deep=True).findings
+
+
+def test_columns_that_readers_do_not_tell_apart_need_other_names(tmp_path: Path) -> None:
+    lake = lake_of("value", "parquet")
+    for offset in range(5):
+        lake.odd[P0, offset] = {"value": b'{"id": 1, "ID": 2, "date": "2001-01-01"}', "timestamp": to_ms(FIRST)}
+    columns = [{"name": n, "type": k} for n, k in (("id", "int64"), ("ID", "int64"), ("date", "date"))]
+    source = {"topics": ["orders"], "settle": 0, "value": {"decode": "json", "schema": columns}}
+    given = {**lake.archive.model_dump(), "source": source}
+    for rename, refused in (({}, "'id' and 'ID'"), ({"ID": "id_2"}, "a column 'date'"), ({"date": "on"}, "'ID'")):
+        lake.configure(Archive.model_validate({**given, "store": {**given["store"], "rename": rename}}))
+        with pytest.raises(ConfigError, match=refused):
+            lake.run(1)
+        assert lake.ledger.planned(1) is None
+    lake.configure(
+        Archive.model_validate({**given, "store": {**given["store"], "rename": {"date": "on", "ID": "old"}}})
+    )
+    lake.run(1)
+    [key] = lake.stored()
+    path = tmp_path / key
+    path.parent.mkdir(parents=True)
+    path.write_bytes(lake.store.get(key) or b"")
+    found = duckdb.sql(f"select distinct id, old, \"on\"::text, date::text from '{tmp_path}/**/*.parquet'").fetchall()
+    assert found == [(1, 2, "2001-01-01", f"{FIRST:%Y-%m-%d}")]
+    assert dataset(tmp_path / "orders", partitioning="hive").to_table().column("date")[0].as_py() == found[0][3]
     assert not lake.audit(deep=True).findings
 
 

@@ -1,17 +1,20 @@
 """The doctor on a real broker and a real S3 server."""
 
 import uuid
+from dataclasses import replace
 
 import pytest
 
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.doctor import Check, examine
+from kafka_archiver.steps.doctor.records import check_records
 from kafka_archiver.steps.doctor.store import check_store
 from kafka_archiver.steps.status.facts import Facts
 from kafka_archiver.store import open_store
 from scripts.stack.s3 import S3
 from tests.support.archiver import Archiver, Services
-from tests.support.topics import new_topic
+from tests.support.avro_records import LocalRegistry, framed, record
+from tests.support.topics import DAY, Record, new_topic
 
 pytestmark = pytest.mark.contract
 
@@ -74,3 +77,34 @@ def test_a_reader_is_told_what_it_may_not(s3: S3) -> None:
     wrong = {check.name: check.found for check in found if check.state == "problem"}
     assert {"create-only", "put, get, head, list, delete", "multipart"} <= set(wrong)
     assert "need s3:PutObject" in wrong["create-only"]
+
+
+def test_the_newest_records_are_decoded_as_a_run_would_do(services: Services) -> None:
+    registry, topic = LocalRegistry(), services.topic()
+    archiver = services.archive_of(topic, registry="http://nowhere", source={"value": {"decode": "avro"}})
+
+    def records() -> Check:
+        [check] = check_records(replace(archiver.context, registry=registry.open))
+        assert check.name == f"records of {topic}"
+        return check
+
+    assert records().found == "there are none"
+    schema = record("Order", "n")
+    good = Record(0, DAY, framed(100, schema, {"n": 1}))
+    # The first one is not among the newest.
+    archiver.produce([Record(0, DAY, b"old"), good, good, Record(0, DAY, None), good, good])
+    missing = records()
+    assert missing.state == "problem"
+    assert f"{topic}-value" in missing.found
+    registry.register(f"{topic}-value", schema)
+    assert (records().state, records().found) == ("ok", "the newest 5 can be archived as the YAML says")
+    archiver.produce([Record(0, DAY, good.value and good.value[:5])])
+    bad = records()
+    assert bad.state == "problem"
+    assert f"1 of the newest 5 cannot be archived as the YAML says, the first one: {topic}[0] offset 6: " in bad.found
+    assert "`source.value.decode` is avro, but the value cannot be decoded" in bad.found
+    assert "a run that reads such a record fails" in bad.means
+    archiver.choose(bad_record="dead_letter")
+    assert records().state == "warning"
+    assert list(check_records(services.archive_of(topic).context)) == []
+    assert list(archiver.context.store.list("")) == []

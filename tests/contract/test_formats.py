@@ -17,9 +17,12 @@ from tests.support.formats import (
     NAUGHTY,
     ODD,
     Case,
+    Read,
     every_case,
+    every_combination,
     every_record_case,
     expected,
+    few_typed_too,
     fit_for,
     recut,
     rows_of,
@@ -35,7 +38,7 @@ places = st.lists(st.integers(0, 25), max_size=8)
 many = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
-def read(case: Case, data: bytes) -> list[Row] | list[bytes | None]:
+def read(case: Case, data: bytes) -> Read:
     return rows_of(get_format(case.format).read(io.BytesIO(data), case.target), case)
 
 
@@ -44,20 +47,20 @@ def test_the_formats_of_the_first_version_are_there() -> None:
         assert len({case.codec for case in CASES if case.format == name}) >= codecs
 
 
-@every_case
+@every_combination
 def test_a_format_has_what_it_says(case: Case) -> None:
-    assert case.settings == resolve(case.settings), "it has a default for all that it needs"
+    assert case.settings == resolve(case.settings, decoded=case.typed), "it has a default for all that it needs"
     assert get_format(case.format).name == case.format
     assert extension_of(case.settings).startswith(".")
 
 
-@every_case
+@every_combination
 def test_every_record_comes_back(case: Case) -> None:
     rows = fit_for(case, ODD)
     assert read(case, case.encode([batch(rows)])) == expected(case, rows)
 
 
-@every_case
+@few_typed_too
 def test_naughty_strings_come_back(case: Case) -> None:
     rows = fit_for(case, [Row(n, n, 0, text.encode(), text.encode()) for n, text in enumerate(NAUGHTY, 100)])
     assert read(case, case.encode([batch(rows)])) == expected(case, rows)
@@ -73,7 +76,7 @@ def test_what_is_read_has_the_columns_of_a_record(case: Case) -> None:
     assert table.column("partition").unique().to_pylist() == [case.target.partition]
 
 
-@every_case
+@every_combination
 def test_an_object_without_records_can_be_read(case: Case) -> None:
     assert read(case, case.encode([])) == read(case, case.encode([batch([])])) == []
 
@@ -113,6 +116,15 @@ def test_bytes_do_not_depend_on_batches(case: Case, data: st.DataObject, first: 
         encoded = case.encode(recut(rows, first))
         assert encoded == case.encode(recut(rows, second))
         assert encoded == case.encode([batch(rows)])
+
+
+@every_combination
+def test_bytes_do_not_depend_on_batches_with_any_codec(case: Case, tmp_path: Path) -> None:
+    rows = fit_for(case, ODD[:12])
+    with small_limits():
+        whole = case.encode([batch(rows)])
+        assert case.encode(recut(rows, [1, 2, 7])) == whole
+        assert spilling(case.encoder(), map(case.fitting, recut(rows, [3, 5])), tmp_path, 2) == whole
 
 
 @every_case
@@ -189,7 +201,7 @@ def test_a_small_slice_does_not_pin_what_it_was_cut_from(case: Case) -> None:
     del kept
 
 
-@every_case
+@few_typed_too
 def test_damage_is_noticed_or_harmless(case: Case) -> None:
     rows = fit_for(case, ODD[:12]) * 20
     data = case.encode([batch(rows)])
@@ -207,7 +219,7 @@ def test_damage_is_noticed_or_harmless(case: Case) -> None:
             assert found == expected(case, rows), f"byte {at} of {len(data)}"
 
 
-@every_case
+@few_typed_too
 def test_a_cut_off_object_is_noticed_or_ends_behind_a_record(case: Case) -> None:
     rows = fit_for(case, ODD[:12]) * 20
     data = case.encode([batch(rows)])

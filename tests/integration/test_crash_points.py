@@ -9,15 +9,16 @@ by side: they wait more than they work. test_crashes.py kills jobs that spark-su
 import os
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from signal import SIGKILL
 from tempfile import mkdtemp
+from typing import Any
 
 import psutil
 import pytest
@@ -25,6 +26,7 @@ import pytest
 from kafka_archiver.proof import HourProof
 from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.steps.commit import commit
+from kafka_archiver.steps.dead_letters import replay_letters
 from kafka_archiver.steps.plan import Work
 from kafka_archiver.steps.rebuild import rebuild_run
 from scripts.stack.kafka import Kafka
@@ -56,7 +58,7 @@ def row_of(step: str, request: Request) -> str | None:
     :param request: its number says how often the same was written before.
     """
     name = request.key.rsplit("/", 1)[-1].removesuffix(".json")
-    step = "plan" if step == "rebuild" else step
+    step = "plan" if step in ("rebuild", "replay") else step
     if "_ledger/" not in request.key:
         return {
             ("archive", "start"): "4",
@@ -129,7 +131,7 @@ class Watched:
         return writes
 
 
-Watch = Callable[[], Watched]
+Watch = Callable[..., Watched]
 
 
 @pytest.fixture(scope="module")
@@ -145,9 +147,10 @@ def watched(kafka: Kafka, s3: S3, tmp_path: Path, topic: str) -> Iterator[Watch]
     now = hour(2).end + timedelta(minutes=1)
     with ExitStack() as proxies:
 
-        def watch() -> Watched:
+        def watch(topics: Sequence[str] = (topic,), **settings: Any) -> Watched:
             proxy = proxies.enter_context(S3Proxy(s3.endpoint_url).serving())
-            return Watched(Archiver(kafka, s3, Path(mkdtemp(dir=tmp_path)), [topic], proxy=proxy, now=[now]), proxy)
+            place = Path(mkdtemp(dir=tmp_path))
+            return Watched(Archiver(kafka, s3, place, [*topics], proxy=proxy, now=[now], **settings), proxy)
 
         yield watch
 
@@ -219,6 +222,7 @@ def test_a_kill_between_any_two_writes_of_a_run_changes_nothing(watched: Watch) 
 
 
 REBUILD = ("rebuild", *STEPS[1:])
+REPLAY = ("replay", *STEPS[1:])
 
 
 @pytest.mark.parametrize("final", [True, False], ids=["of a run that is final", "that takes over"])
@@ -265,3 +269,53 @@ def test_a_kill_between_any_two_writes_of_a_rebuild_changes_nothing(watched: Wat
 
     # How objects and the commit are written is the same.
     at_each(points if final else {name: points[name] for name in ("rebuild", "close_hours")}, check)
+
+
+def test_a_kill_between_any_two_writes_of_a_replay_of_dead_letters_changes_nothing(
+    watched: Watch, kafka: Kafka
+) -> None:
+    topic = new_topic(kafka.bootstrap_servers)
+    # Of each hour, two records are dead letters, and one of them will be again.
+    values = [b"1" if n % 3 else b"1111" if n % 2 else b"111111" for n in range(12)]
+    produce(kafka.bootstrap_servers, topic, [Record(0, DAY + n * HOUR // 6, value) for n, value in enumerate(values)])
+
+    def begun() -> Watched:
+        one = watched(topics=[topic], policies={"bad_record": "dead_letter"}, source={"max_value_bytes": 1})
+        one.archiver.run(hour(1), plain=True)
+        source = one.archiver.archive.source.model_copy(update={"max_value_bytes": 4})
+        one.archiver.archive = one.archiver.archive.model_copy(update={"source": source})
+        one.archiver.context = replace(one.archiver.context, archive=one.archiver.archive)
+        return one
+
+    undisturbed, run = begun(), f"{hour(1).id}+r1"
+    assert undisturbed.archiver.account(hour(1)) == {"archived": 8, "dead_lettered": 4}
+
+    def step(of: Watched, name: str, kill: Kill | None = None) -> list[Request]:
+        return of.step(name, hour(1).id if name == "replay" else run, kill=kill)
+
+    points = {name: step(undisturbed, name) for name in REPLAY}
+    met = {row_of(name, request) for name, requests in points.items() for request in requests}
+    assert met == set(rows()) - {"0", "3", "10"}, points
+    undisturbed.archiver.run(hour(2), plain=True)
+    expected = result(undisturbed.archiver)
+    lines = [line for lines in undisturbed.archiver.lines().values() for line in lines]
+    assert sorted(map(str, (line for line in lines if isinstance(line, int)))) == ["1"] * 8 + ["1111"] * 2
+    assert [line["offset"] for line in lines if isinstance(line, dict)] == [0, 6]
+
+    def check(name: str, kill: Kill) -> None:
+        killed = begun()
+        archiver, ledger = killed.archiver, killed.archiver.context.ledger
+        if name != "replay":
+            replay_letters(archiver.context, [hour(1).id])
+        if name in REPLAY[2:]:
+            archiver.job(plain=True).run(run)
+        if name == "close_hours":
+            commit(archiver.context, [run])
+        step(killed, name, kill)
+        if ledger.commit(run) is None:
+            archiver.work(replay_letters(archiver.context, [hour(1).id]), plain=True)
+        archiver.run(hour(2), plain=True)
+        assert result(archiver) == expected, (name, kill)
+
+    # How the commit is written is the same as of a run.
+    at_each({name: points[name] for name in REPLAY if name != "commit"}, check)

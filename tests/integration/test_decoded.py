@@ -1,7 +1,10 @@
 """Records of confluent_kafka's serializers become columns, by the schemas that were in the registry at planning."""
 
 import io
+import json
+import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,10 +17,11 @@ import pytest
 
 from kafka_archiver.errors import TransientError
 from kafka_archiver.intervals import to_ms
+from kafka_archiver.schemas import Schema
 from scripts.stack.ports import HOST
 from tests.support import producers
 from tests.support.archiver import Archiver, Services, hour
-from tests.support.avro_records import order
+from tests.support.avro_records import LocalRegistry, framed, order, record
 from tests.support.registry import RegistryServer
 from tests.support.topics import DAY, Record, new_topic
 
@@ -39,8 +43,11 @@ def archive(services: Services, registry: RegistryServer, topic: str, decode: st
 
 def rows(archiver: Archiver) -> list[dict[str, Any]]:
     """The rows of all Parquet objects."""
-    found = (archiver.context.store.get(key) for key in sorted(archiver.objects()) if key.endswith(".parquet"))
-    return [row for data in found for row in pq.read_table(io.BytesIO(data or b"")).to_pylist()]
+    return [row for key in sorted(archiver.objects()) if key.endswith(".parquet") for row in read(archiver, key)]
+
+
+def read(archiver: Archiver, key: str) -> list[dict[str, Any]]:
+    return pq.read_table(io.BytesIO(archiver.context.store.get(key) or b"")).to_pylist()
 
 
 def test_two_schemas_are_one_table_though_the_registry_forgets_them(
@@ -83,6 +90,53 @@ def test_the_decoded_value_stands_beside_its_bytes(
     [[letter], [line]] = archiver.lines().values()
     assert (line["n"], line["value"].encode()) == (5, producer.serialize(5))
     assert f"`source.value.decode` is {producer.decode}, but the value cannot be decoded" in letter["error"]
+
+
+@pytest.mark.parametrize("reader", ["native", "spark"])
+def test_each_record_is_filed_by_its_own_schema_beside_its_decoded_headers(services: Services, reader: str) -> None:
+    """Schemas alternate record by record; half of the records have the schema's GUID in a header."""
+    registry, topic = LocalRegistry(), services.topic()
+    schemas, guids = [record("Order", "n"), record("Order", "n", "m")], [uuid.uuid4() for _ in range(2)]
+    more = [{"guid": str(guid)} for guid in guids]
+    ids = [registry.register(f"{topic}-value", *of) for of in zip(schemas, more, strict=True)]
+    meta = record("Meta", "k")
+    headers = {
+        "trace": {"decode": "string"},
+        "meta": {"decode": "avro", "schema": Schema(kind="AVRO", text=json.dumps(meta))},
+    }
+    archiver = services.archive_of(
+        topic,
+        registry=NOWHERE,
+        settings={"format": "parquet", "metadata": ["offset"]},
+        source={"reader": reader, "value": {"decode": "avro", "schema_id": "header"}, "headers": headers},
+        policies={"bad_record": "dead_letter"},
+    )
+    archiver.context = replace(archiver.context, registry=registry.open)
+
+    def sent(n: int) -> Record:
+        value = framed(ids[n % 2], schemas[n % 2], {"n": n, "m": -n})
+        theirs = [("trace", b"another"), ("trace", b"t%d" % n), ("meta", framed(0, meta, {"k": n})[5:])]
+        if n % 4 < 2:
+            return Record(0, DAY, value, None, theirs)
+        return Record(0, DAY, value[5:], None, [*theirs, ("__value_schema_id", b"\1" + guids[n % 2].bytes)])
+
+    bad = [Record(0, DAY, sent(0).value, None, [("trace", b"\xff")]), Record(0, DAY, sent(2).value)]
+    archiver.produce([*map(sent, range(40)), Record(0, DAY, None), *bad])
+    work = archiver.plan(hour(0))
+    registry.down = True
+    archiver.submitted(work)
+    assert archiver.account(hour(0)) == {"archived": 41, "dead_lettered": 2}
+    [_, other, latest] = sorted(
+        archiver.objects(), key=lambda key: (not key.startswith("_dead_letter/"), "+s" not in key)
+    )
+    assert other.endswith(f"+s{ids[0]}.parquet")
+    assert read(archiver, other) == [
+        {"offset": n, "header_trace": f"t{n}", "header_meta": {"k": n}, "n": n} for n in range(0, 40, 2)
+    ]
+    assert read(archiver, latest) == [
+        *({"offset": n, "header_trace": f"t{n}", "header_meta": {"k": n}, "n": n, "m": -n} for n in range(1, 40, 2)),
+        dict.fromkeys(["header_trace", "header_meta", "n", "m"]) | {"offset": 40},
+    ]
 
 
 def test_a_schema_is_inferred_once(services: Services) -> None:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import PySparkException
 
 from kafka_archiver.formats.registry import extension_of
 from kafka_archiver.formats.shared.columns import schema_of
 from tests.support.chunks import Row
-from tests.support.typed import EMPTY, FULL, ORDER, decoded, encode, target_of
+from tests.support.typed import EMPTY, FULL, LEAVES, ORDER, decoded, encode, target_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 # Spark has no decimals of more than 38 digits. Of Parquet it knows neither times of milliseconds nor UUIDs, so it finds
-# no schema by itself; with one it reads UUIDs as bytes.
+# no schema by itself; with one it reads UUIDs as bytes. `readers: spark` is for that.
 VALUE = ORDER.with_type(pa.struct([field for field in ORDER.type if field.name not in ("huge", "clock")]))
 LABELS = "map<string, bigint>"
 ITEMS = "array<struct<price: struct<amount: decimal(38, 4), currency: string>>>"
@@ -61,6 +62,36 @@ def test_spark_reads_typed_columns(
     assert labels == dict(FULL["labels"])
     assert [item and item.price.amount for item in items] == [Decimal("0.0001"), None]
     assert set(empty) == {None}
+
+
+REFUSED = {name: pa.field(name, kind) for name, (kind, _) in LEAVES.items() if name in ("huge", "clock", "id")}
+REFUSED["nanos"] = pa.field("nanos", pa.timestamp("ns", "UTC"))
+REFUSED["ids"] = pa.field("ids", pa.list_(pa.struct([("id", pa.uuid())])))
+
+
+def test_spark_finds_the_schema_of_a_parquet_file_that_is_for_it(tmp_path: Path, spark: "SparkSession") -> None:
+    field = ORDER.with_type(pa.struct([*ORDER.type, REFUSED["nanos"], REFUSED["ids"]]))
+    more = {"nanos": -1, "ids": [{"id": FULL["id"]}, None]}
+    target = target_of("parquet", schema_of("both", value=field), options={"readers": "spark"})
+    path = tmp_path / "x.parquet"
+    path.write_bytes(encode(target, [decoded([Row(5, 0)], [FULL | more], field)]))
+    [row] = spark.read.parquet(str(path)).selectExpr("*", "unix_micros(at_us) as micros").collect()
+    said = {"id": str(FULL["id"]), "clock": "23:59:59.999", "precise": "01:02:03.000004", "huge": "0.0000000001"}
+    said |= {"nanos": "1969-12-31T23:59:59.999999999Z", "unsigned": 2**64 - 1, "day": FULL["day"], "micros": -1}
+    assert {name: row[name] for name in said} == said
+    assert [item and item.id for item in row.ids] == [said["id"], None]
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_spark_finds_no_schema_with_a_type_that_is_text_for_it(
+    name: str, tmp_path: Path, spark: "SparkSession"
+) -> None:
+    """If it does one day, `readers: spark` may keep the type."""
+    target = target_of("parquet", schema_of("value", value=pa.field("v", pa.struct([REFUSED[name]]))))
+    path = tmp_path / "x.parquet"
+    path.write_bytes(encode(target, []))
+    with pytest.raises(PySparkException, match=r"PARQUET|Parquet|precision"):
+        spark.read.parquet(str(path))
 
 
 def test_java_reads_typed_avro(tmp_path: Path, spark: "SparkSession") -> None:

@@ -127,7 +127,7 @@ class Lake:
 
     def write(self, plan: Plan, chunks: Sequence[Chunk], job: WriteJob) -> list[ChunkResult]:
         """Write the chunks: this object is the job's engine."""
-        columns = COLUMNS if plan.settings.whole_records or job.bad_record == "dead_letter" else VALUE.names
+        columns = COLUMNS if plan.settings.whole_records or job.needs_all_columns else VALUE.names
         found = []
         for chunk in chunks:
             if plan.letters:

@@ -28,7 +28,7 @@ class PlainEngine:
     limits: Limits
 
     def write(self, plan: Plan, chunks: Sequence[Chunk], job: WriteJob) -> list[ChunkResult]:
-        settings = read_settings(plan.settings, job.bad_record)
+        settings = read_settings(plan.settings, job)
         results: list[ChunkResult] = []
         try:
             for chunk in chunks if plan.letters else ():

@@ -21,6 +21,7 @@ from kafka_archiver.steps.archive.step import ArchiveStep
 from kafka_archiver.steps.close_hours import close_hours
 from kafka_archiver.steps.commit import commit
 from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.dead_letters import replay_letters
 from kafka_archiver.steps.plan import plan
 from kafka_archiver.steps.rebuild import rebuild_run
 from kafka_archiver.steps.verify import verify
@@ -64,9 +65,12 @@ def _carry_out(log: Path, name: str, archive: str, endpoints: str, now: datetime
         plan(context, Interval.model_validate_json(runs[0]), "scheduled")
     elif name == "rebuild":
         rebuild_run(context, runs[0])
+    elif name == "replay":
+        replay_letters(context, runs)
     elif name == "archive":
         engine = PlainEngine(to.kafka, context.store, Limits())
-        step = ArchiveStep(context.cluster, context.store, context.ledger, engine, ReadPolicies())
+        policies = ReadPolicies(context.archive.policies.lost_offsets, context.archive.policies.bad_record)
+        step = ArchiveStep(context.cluster, context.store, context.ledger, engine, policies)
         for run in runs:
             step.run(run)
     elif name == "verify":

@@ -3,7 +3,6 @@
 import io
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from itertools import pairwise
@@ -19,7 +18,6 @@ from kafka_archiver.formats.shared.columns import schema_of, shaped
 from kafka_archiver.formats.shared.plain_types import bare, rebuilt, seen_as
 from kafka_archiver.plan import Settings
 from tests.support.chunks import Row, batch
-from tests.support.formats import Case
 
 Cells = dict[str, Any]
 
@@ -126,10 +124,32 @@ def decoded(rows: Sequence[Row], values: Sequence[Any], field: pa.Field = ORDER)
     return both.slice(min(1, len(rows)), len(rows))
 
 
+NUMBERS = (float("nan"), float("-inf"), -0.0, 5e-324, 1e16, None)
+
+
+def as_if_decoded(item: pa.RecordBatch) -> pa.RecordBatch:
+    """Records with a decoded value, made of their bytes: full of text, or of nothing but the bytes; null for null."""
+
+    def cells(offset: int, value: bytes | None) -> Cells | None:
+        if value is None:
+            return None
+        try:
+            text = value.decode()
+        except UnicodeDecodeError:
+            return EMPTY | {"raw": value}
+        labels = [(text[:99], offset % 7), ("", None)]
+        return FULL | {"text": text, "raw": value, "labels": labels[: 1 + bool(text)], "rate": NUMBERS[offset % 6]}
+
+    places = zip(item.column("offset").to_pylist(), item.column("value").to_pylist(), strict=True)
+    values = column_of(ORDER.with_name("value_decoded"), [cells(*place) for place in places])
+    return item.append_column("value_decoded", values.column(0))
+
+
 def target_of(name: str, schema: pa.Schema = BOTH, codec: str = "", **settings: Any) -> Target:
     """An object of a format."""
     found = resolve(Settings(format=name, codec=codec, **{"content": "both", **settings}), decoded=True)
-    return replace(Case("jsonl", "gzip", "record").target, settings=found, schema=schema)
+    key = "Ömlaut/date=2026-11-21/hour=05/%C3%96mlaut+3+00000000000000000000.jsonl.gz"
+    return Target(topic="Ömlaut", partition=3, key=key, settings=found, schema=schema)
 
 
 def encode(target: Target, batches: Iterable[pa.RecordBatch]) -> bytes:

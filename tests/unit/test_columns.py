@@ -21,6 +21,7 @@ from tests.support.values import plan
 pytestmark = pytest.mark.unit
 
 TEXT = pa.field("value", pa.string())
+DATED = {"content": "value", "value": pa.field("v", pa.struct([("Date", TEXT.type)])), "of_paths": ("date", "hour")}
 ORDER = pa.field("value", pa.struct([("id", pa.int64()), ("Offset", pa.string())]), metadata={"doc": "An order"})
 
 
@@ -39,6 +40,9 @@ ORDER = pa.field("value", pa.struct([("id", pa.int64()), ("Offset", pa.string())
             {"content": "both", "prefix": "_", "key": TEXT, "value": ORDER},
             [*(f"_{name}" for name in (*RECORD.names, "key_decoded")), "id", "Offset"],
         ),
+        ({"content": "value", "value": ORDER, "rename": {"id": "Offset", "Offset": "id", "x": "y"}}, ["Offset", "id"]),
+        ({**DATED, "rename": {"Date": "on"}}, ["on"]),
+        ({**DATED, "rename": {"Date": "Date"}}, ["Date"]),
     ],
 )
 def test_an_object_has_kafkas_columns_then_the_decoded_ones(given: dict[str, Any], names: list[str]) -> None:
@@ -67,6 +71,20 @@ def test_a_decoded_key_takes_the_place_of_its_bytes_beside_the_value() -> None:
         ({"content": "both"}, "no key, value or header is decoded; set `source.value.decode`, or choose"),
         ({"content": "value", "metadata": ["key"]}, "found a value of bytes; remove it, or set `source.value.decode`"),
         ({"content": "value", "value": pa.field("v", pa.struct([("e", pa.struct([]))]))}, "type struct<>, the type of"),
+        (
+            {"content": "both", "value": pa.field("v", pa.struct([("id", pa.int8()), ("ID", pa.int8())]))},
+            "the decoded value has the columns 'id' and 'ID', which Spark and DuckDB do not distinguish; rename one of "
+            "them, for example `store.rename: {ID: ID_2}`",
+        ),
+        (
+            {"content": "both", "key": pa.field("k", pa.list_(pa.struct([("id", pa.int8()), ("Id", pa.int8())])))},
+            "the decoded column 'key_decoded' has within it the fields 'id' and 'Id', which Spark and DuckDB",
+        ),
+        (
+            {**DATED, "rename": {"Date": "hour"}},
+            "a column 'hour', and readers take a column of that name from the paths of the objects (date, hour); "
+            "rename the value's, for example `store.rename: {hour: value_hour}`, or keep it with `{hour: hour}`",
+        ),
         (
             {"content": "value", "value": pa.field("v", pa.map_(pa.float64(), pa.int8()))},
             "maps with keys of type double, as in v",
@@ -132,8 +150,11 @@ def test_the_yaml_says_which_columns_of_kafka_are_added() -> None:
         resolve(settings("metadata: [key], format: jsonl"))
     with pytest.raises(ConfigError, match=r"store\.content: format parquet has both \| record \| value, found"):
         resolve(settings("format: parquet, content: value").model_copy(update={"content": "other"}), decoded=True)
-    for wrong in ("metadata: [value]", "metadata: [key, key]", "metadata_prefix: a-b"):
-        with pytest.raises(ConfigError, match=r"store\.metadata"):
+    with pytest.raises(ConfigError, match=r"store\.rename: it renames columns of a decoded value"):
+        resolve(settings("rename: {a: b}, content: record"), decoded=True)
+    assert list(settings("rename: {b: a, a: B}").rename.items()) == [("a", "B"), ("b", "a")]
+    for wrong in ("metadata: [value]", "metadata: [key, key]", "metadata_prefix: a-b", "rename: {a: x, b: X}"):
+        with pytest.raises(ConfigError, match=r"store\.(metadata|rename)"):
             settings(wrong)
     assert resolve(settings("format: avro, content: both"), decoded=True).content == "both"
     assert tuple(name for name in RECORD.names if name != "value") == METADATA

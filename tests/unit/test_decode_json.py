@@ -160,6 +160,8 @@ def test_infer() -> None:
         "c": {"type": "string"},
     }
     assert infer([]) == schema({"type": "object"})
+    # Readers do not distinguish cases.
+    assert json.loads(infer([b'{"a": {"x": 1}, "A": {"x": 1, "X": 1}}']).text)["properties"]["A"] == {}
     # One odd record does not keep the others from being archived.
     deep = b'{"a":' + b"[" * 800 + b"]" * 800 + b"}"
     for odd in (b'{"\\ud800": 1}', deep, deep.replace(b"[", b'{"b":[').replace(b"]", b"]}")):

@@ -31,6 +31,7 @@ class Buckets:
     """Ten offsets each."""
 
     name = "buckets"
+    columns = ()
 
     def parts(self, batch: pa.RecordBatch) -> Int64s:
         return column(batch, "offset") // 10

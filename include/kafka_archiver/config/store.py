@@ -9,6 +9,8 @@ from kafka_archiver.layouts.registry import LAYOUTS
 from kafka_archiver.plan import METADATA, Content, Metadata
 from kafka_archiver.properties import ConnectionOrProperties, Options, store_url, without_credentials
 
+Name = Annotated[str, Field(min_length=1)]
+
 
 def _layout(name: str) -> str:
     if name not in LAYOUTS:
@@ -20,6 +22,12 @@ def _in_order(names: tuple[Metadata, ...]) -> tuple[Metadata, ...]:
     if len(set(names)) != len(names):
         raise ValueError("expected each column only once")
     return tuple(name for name in METADATA if name in names)
+
+
+def _to_distinct(names: dict[str, str]) -> dict[str, str]:
+    if len({name.lower() for name in names.values()}) != len(names):
+        raise ValueError("expected a different new name for each column, whatever the case of its letters")
+    return names
 
 
 class StoreSection(Section):
@@ -35,6 +43,7 @@ class StoreSection(Section):
     metadata: Annotated[tuple[Metadata, ...], AfterValidator(_in_order)] = ()
     # Letters, digits and _: Avro takes no other names.
     metadata_prefix: Annotated[str, Field(pattern=r"^([A-Za-z_][A-Za-z0-9_]*)?$")] = ""
+    rename: Annotated[dict[Name, Name], AfterValidator(_to_distinct)] = Field(default={})
     codec: str | None = None
     # The format's own options. `formats.resolve` checks them, because this module does not know the formats.
     options: Options = Field(default={})

@@ -82,6 +82,11 @@ def resolve(settings: Settings, decoded: bool = False) -> Settings:
             "store.metadata: it adds columns to a decoded value; set `source.value.decode` and `store.content: value`, "
             "or remove it: `store.content: record` has all of Kafka's columns"
         )
+    if settings.rename and not (decoded and settings.content != "record"):
+        raise ConfigError(
+            "store.rename: it renames columns of a decoded value; set `source.value.decode` and `store.content: value` "
+            "or both, or remove it"
+        )
     return settings.model_copy(update={"codec": codec, "options": _options(found, settings)})
 
 

@@ -34,6 +34,10 @@ class Layout(Protocol):
     def name(self) -> str:
         """The layout's name in the plan."""
 
+    @property
+    def columns(self) -> Collection[str]:
+        """The columns that readers take from its paths: `date` of `date=2026-11-21`."""
+
     def parts(self, batch: "pa.RecordBatch") -> "Int64s":
         """The part of each record. A batch has at least the columns `offset` and `timestamp`."""
 

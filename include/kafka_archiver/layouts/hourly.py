@@ -22,6 +22,7 @@ class Hourly:
     """Files records by the hour of Kafka's timestamp, UTC."""
 
     name = "hourly"
+    columns = ("date", "hour")
 
     def parts(self, batch: "pa.RecordBatch") -> "Int64s":
         """The hour of each record."""

@@ -13,6 +13,7 @@ from kafka_archiver.errors import ConfigError
 from kafka_archiver.formats import get_format
 from kafka_archiver.formats.base import Target
 from kafka_archiver.formats.shared.columns import HEADER, schema_of
+from kafka_archiver.layouts.registry import layout_of
 from kafka_archiver.pipeline.base import Marks
 from kafka_archiver.pipeline.headers import SchemaIds, last_header
 from kafka_archiver.pipeline.json_values import RequireJson
@@ -82,7 +83,16 @@ def columns_of(settings: Settings, found: Sequence[Decoding]) -> pa.Schema:
     """
     fields = {one.column: one.decoders[0].field for one in found}
     key, value = fields.pop("key", None), fields.pop("value", None)
-    return schema_of(settings.content, settings.metadata, settings.metadata_prefix, key, value, fields)
+    return schema_of(
+        settings.content,
+        settings.metadata,
+        settings.metadata_prefix,
+        key,
+        value,
+        fields,
+        settings.rename,
+        layout_of(settings).columns,
+    )
 
 
 def storable(settings: Settings, topic: str, found: Sequence[Decoding]) -> pa.Schema:

@@ -79,7 +79,7 @@ class SparkEngine:
 
     def _by_frame(self, plan: Plan, chunks: Sequence[Chunk], sink: Sink) -> list[Outcome]:
         """Write the chunks with Spark's Kafka source."""
-        settings = read_settings(plan.settings, sink.job.bad_record)
+        settings = read_settings(plan.settings, sink.job)
         frame = chunks_frame(session(plan.archive), chunks, settings, self._kafka)
         written = frame.mapInArrow(sink.write_frame, "task int, result binary")
         rows = written.collect()

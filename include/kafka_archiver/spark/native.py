@@ -35,7 +35,7 @@ def write_natively(
     :param chunks: without offsets that the log has lost.
     :param properties: librdkafka's client properties.
     """
-    settings, group = read_settings(sink.plan.settings, sink.job.bad_record), sink.plan.group
+    settings, group = read_settings(sink.plan.settings, sink.job), sink.plan.group
     return write_in_tasks(context, chunks, lambda some: read_chunks(properties, group, some, settings), sink)
 
 

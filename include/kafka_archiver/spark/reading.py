@@ -2,14 +2,14 @@
 
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.manifest import ChunkAccount
-from kafka_archiver.plan import BadRecord, Chunk, Plan, Settings
+from kafka_archiver.plan import Chunk, Plan, Settings
 from kafka_archiver.ranges import TopicPartition
-from kafka_archiver.writer.result import ChunkResult
+from kafka_archiver.writer.result import ChunkResult, WriteJob
 
 
-def read_settings(settings: Settings, bad_record: BadRecord) -> Settings:
+def read_settings(settings: Settings, job: WriteJob) -> Settings:
     """The settings for readers: dead letters need all columns of a record, also if objects do not."""
-    return settings.model_copy(update={"content": "record"} if bad_record == "dead_letter" else {})
+    return settings.model_copy(update={"content": "record"} if job.needs_all_columns else {})
 
 
 def whole_chunk(plan: Plan, name: TopicPartition, offset: int) -> Chunk:

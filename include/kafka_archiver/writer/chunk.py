@@ -21,6 +21,7 @@ from kafka_archiver.writer.chunk_objects import ChunkObjects
 from kafka_archiver.writer.disk import working_directory
 from kafka_archiver.writer.offsets import OffsetTally
 from kafka_archiver.writer.openers import archived
+from kafka_archiver.writer.rejected import rejected
 from kafka_archiver.writer.result import ChunkResult, Limits, WriteJob, WrittenObject
 from kafka_archiver.writer.split import blocks, gathered
 from kafka_archiver.writer.upload import Sender
@@ -54,7 +55,7 @@ def write_chunk(
 
         def kept() -> Iterator[Sequence[tuple[int, pa.RecordBatch]]]:
             nonlocal last
-            for batch in batches:
+            for batch in rejected(chunk, batches, job.rejected_by) if job.rejected_by else batches:
                 if not batch.num_rows:
                     continue
                 tally.see(column(batch, "offset"), column(batch, "timestamp"))

@@ -15,7 +15,8 @@ from kafka_archiver.store.base import PendingUpload
 class WriteJob:
     """What the chunks of one run have in common. `bad_record`: the policy for rejected records.
 
-    `decoded`: the plan's schemas; `schemas`: their texts by fingerprint.
+    `decoded`: the plan's schemas; `schemas`: their texts by fingerprint. `rejected_by`: if the records are dead letters
+    that come from Kafka, the jobs that rejected them, one after the other.
     """
 
     archive: str
@@ -24,6 +25,12 @@ class WriteJob:
     bad_record: BadRecord = "fail"
     decoded: tuple[TopicSchemas, ...] = ()
     schemas: Mapping[str, Schema] = field(default_factory=dict)
+    rejected_by: tuple[Self, ...] = ()
+
+    @property
+    def needs_all_columns(self) -> bool:
+        """Whether it needs all columns of a record, also if objects do not."""
+        return self.bad_record == "dead_letter" or bool(self.rejected_by)
 
     @classmethod
     def of(cls, plan: Plan, bad_record: BadRecord, schemas: Mapping[str, Schema]) -> Self:

@@ -42,7 +42,7 @@ class _Seen:
         else:
             self.kinds.add(_kind(value))
 
-    def schema(self) -> dict[str, Any]:
+    def schema(self, top: bool = False) -> dict[str, Any]:
         kinds = self.kinds - {"integer"} if "number" in self.kinds else self.kinds
         if len(kinds) != 1:
             return {}
@@ -51,6 +51,8 @@ class _Seen:
             return {"type": kind, "items": self.items.schema() if self.items else {}}
         if kind == "object":
             strange = any(ch in '\\"' or ch < " " or "\ud800" <= ch <= "\udfff" for name in self.names for ch in name)
+            # Readers do not distinguish them. Columns of the value can be renamed.
+            strange |= not top and len({name.lower() for name in self.names}) < len(self.names)
             if strange or not 0 < len(self.names) <= _MOST_NAMES:
                 return {}
             return {"type": kind, "properties": {name: seen.schema() for name, seen in self.names.items()}}
@@ -61,8 +63,9 @@ def infer(values: Iterable[bytes]) -> Schema:
     """The schema of what these documents have in common, in the order in which names appear.
 
     Values that are no JSON object do not count. What has different types in different documents, or is always null or
-    empty, is any JSON, which stays text. Text stays text, also where it looks like a time; numbers that are not all
-    integers of 64 bits keep their digits, as text.
+    empty, is any JSON, which stays text; so is an object within the document if two of its names differ in case only.
+    Text stays text, also where it looks like a time; numbers that are not all integers of 64 bits keep their digits,
+    as text.
     """
     seen = _Seen()
     seen.kinds.add("object")
@@ -73,7 +76,7 @@ def infer(values: Iterable[bytes]) -> Schema:
             continue
         if isinstance(found, dict):
             seen.see(found)
-    return Schema(kind="JSON", text=json.dumps(seen.schema() or {"type": "object"}))
+    return Schema(kind="JSON", text=json.dumps(seen.schema(top=True) or {"type": "object"}))
 
 
 def _kind(value: Any) -> str:

@@ -80,7 +80,7 @@ def _batch(rows: bytes, columns: list[Column], schema: pa.Schema, name: str, opt
         batch = pa.RecordBatch.from_arrays(list(found.values()), schema=bare(schema))
         batch.validate(full=True)
         return seen_as(batch, schema)
-    except (ValueError, KeyError, TypeError, pa.ArrowException) as error:
+    except (ValueError, KeyError, TypeError, ArithmeticError, AttributeError, pa.ArrowException) as error:
         raise IntegrityError(f"{name} has a row that does not fit its columns: {error}") from error
 
 

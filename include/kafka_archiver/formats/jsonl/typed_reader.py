@@ -42,7 +42,7 @@ def typed_of(lines: bytes, schema: pa.Schema) -> pa.RecordBatch:
 def value_of(field: pa.Field) -> Back:
     """The function that makes a value of the column, as Arrow takes it, of its JSON."""
     parse: Back = msgspec.json.Decoder(_parsed(field)).decode if _has_text(field) else orjson.loads
-    change = back(field.type, _leaf, _key)
+    change = back(field.type, leaf, _key)
     return (lambda text: change(parse(text))) if change else parse
 
 
@@ -53,7 +53,7 @@ def _column(rows: list[dict[str, Any]], field: pa.Field, kind: pa.DataType) -> p
     values = [row[field.name] for row in rows]
     if kafka == "headers":
         values = [[{"key": h["key"], "value": bytes_of(h, "value")} for h in headers] for headers in values]
-    elif change := back(field.type, _leaf, _key):
+    elif change := back(field.type, leaf, _key):
         values = [*map(change, values)]
     return pa.array(values, kind)
 
@@ -100,7 +100,8 @@ def _text(found: str | msgspec.Raw) -> str | None:
     return None if text == "null" else text
 
 
-def _leaf(kind: pa.DataType) -> Back | None:
+def leaf(kind: pa.DataType) -> Back | None:
+    """The function that makes a value that is not nested of its JSON; None if it needs no change."""
     if kind == pa.uuid():
         return lambda text: UUID(text).bytes
     if pa.types.is_decimal(kind):

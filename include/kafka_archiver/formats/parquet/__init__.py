@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, BinaryIO, ClassVar
+from typing import TYPE_CHECKING, Annotated, BinaryIO, ClassVar, Literal
 
 from pydantic import Field
 
@@ -21,10 +21,12 @@ class ParquetOptions(Value):
 
     `row_group_rows`: a row group ends at so many rows, or earlier at 32 MiB in memory.
     `bloom_filters`: columns; one inside lists and structs is named like `items.price`.
+    `readers`: with `spark`, columns of types that Spark cannot read are text.
     """
 
     row_group_rows: Annotated[int, Field(gt=0)] | None = Field(default=None, exclude_if=lambda rows: rows is None)
     bloom_filters: tuple[str, ...] = Field(default=(), exclude_if=lambda columns: not columns)
+    readers: Literal["all", "spark"] = Field(default="all", exclude_if=lambda readers: readers == "all")
 
 
 class Parquet:

@@ -16,6 +16,7 @@ from kafka_archiver.errors import ConfigError
 from kafka_archiver.formats.base import Buffer, Target
 from kafka_archiver.formats.parquet import ParquetOptions
 from kafka_archiver.formats.parquet.file import RowGroups, stored
+from kafka_archiver.formats.parquet.spark import as_readable, written
 from kafka_archiver.formats.shared.cuts import cuts
 from kafka_archiver.formats.shared.held import HeldRows
 from kafka_archiver.formats.shared.plain_types import bare, seen_as
@@ -33,12 +34,13 @@ class ParquetEncoder:
     """Encodes records as row groups."""
 
     def __init__(self, target: Target) -> None:
-        self._target = target
-        self._columns, self._stored = held(target.schema), stored(target.schema)
-        self._counted = [f for f in self._columns if not (kafkas(f) and pa.types.is_integer(f.type))]
+        self._target, self._brought = target, held(target.schema)
         options = ParquetOptions.model_validate(target.settings.options)
+        schema = written(target.schema, options)
+        self._columns, self._stored = held(schema), stored(schema)
+        self._counted = [f for f in self._columns if not (kafkas(f) and pa.types.is_integer(f.type))]
         self._most_rows = options.row_group_rows or sys.maxsize
-        self._file = RowGroups(target.schema, target.settings.codec, options)
+        self._file = RowGroups(schema, target.settings.codec, options)
         self._rows = HeldRows(self._columns)
         self._size = self._count = 0
 
@@ -49,7 +51,9 @@ class ParquetEncoder:
 
     def write(self, batch: pa.RecordBatch) -> list[Buffer]:
         """Take records; return the bytes that are ready."""
-        batch = normalised(batch, self._columns)
+        batch = normalised(batch, self._brought)
+        if self._columns != self._brought:
+            batch = as_readable(batch, self._target.schema, self._columns)
         sizes = _sizes(batch, self._counted)
         ready: list[Buffer] = []
         start = 0

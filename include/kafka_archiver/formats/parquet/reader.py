@@ -8,6 +8,8 @@ import pyarrow.parquet as pq
 
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.formats.base import Target
+from kafka_archiver.formats.parquet import ParquetOptions
+from kafka_archiver.formats.parquet.spark import as_before, written
 from kafka_archiver.formats.shared.plain_types import bare, seen_as
 
 
@@ -17,12 +19,15 @@ def read_records(source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
     :param source: seekable.
     :raises IntegrityError: `source` is not a complete Parquet file of records.
     """
-    schema = bare(target.schema)
+    file_schema = written(target.schema, ParquetOptions.model_validate(target.settings.options))
+    schema = bare(file_schema)
     try:
         file = pq.ParquetFile(source, page_checksum_verification=True)
         for batch in file.iter_batches(use_threads=False):
             found = seen_as(batch, bare(batch.schema))
             columns = [found.column(field.name).cast(field.type) for field in schema]
-            yield seen_as(pa.RecordBatch.from_arrays(columns, schema=schema), target.schema)
-    except (pa.ArrowException, OSError, LookupError, ValueError) as error:
+            found = pa.RecordBatch.from_arrays(columns, schema=schema)
+            is_same = file_schema.equals(target.schema)
+            yield seen_as(found, target.schema) if is_same else as_before(found, target.schema)
+    except (pa.ArrowException, OSError, LookupError, ValueError, ArithmeticError) as error:
         raise IntegrityError(f"{target.key} is not a complete Parquet file of records: {error}") from error

@@ -4,7 +4,6 @@ Each field's metadata says which column of a batch it is made of (`SOURCE`), so 
 """
 
 import re
-from collections import Counter
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
@@ -12,6 +11,7 @@ import pyarrow as pa
 
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.formats.base import RECORD, VALUE
+from kafka_archiver.formats.shared.names import require_distinct, require_not_of_paths
 from kafka_archiver.formats.shared.plain_types import plain
 from kafka_archiver.plan import Content
 
@@ -33,6 +33,8 @@ def schema_of(
     key: pa.Field | None = None,
     value: pa.Field | None = None,
     headers: Mapping[str, pa.Field] = MappingProxyType({}),
+    rename: Mapping[str, str] = MappingProxyType({}),
+    of_paths: Collection[str] = (),
 ) -> pa.Schema:
     """The columns of an object, in order: Kafka's, then the decoded key, the decoded headers, and the decoded value.
 
@@ -45,6 +47,7 @@ def schema_of(
     :param prefix: precedes the names of Kafka's columns, of `key_decoded` and of headers.
     :param key: the decoder's field; None if the key is not decoded. `value` likewise.
     :param headers: the decoders' fields by the columns of a batch, `headers.<name>`.
+    :param rename: new names of the value's columns. :param of_paths: the columns that readers take from paths.
     :raises ConfigError: two columns have one name; nothing is decoded for what only decoded records can have; or no
         format has a column of this type.
     """
@@ -73,10 +76,11 @@ def schema_of(
         kafkas.append(_decoded(name, field, f"{prefix}header_{_OTHER.sub('_', name.removeprefix(HEADER))}"))
     decoded: list[pa.Field] = []
     if value is not None and pa.types.is_struct(value.type):
-        decoded = [_decoded(_FIELD, field, field.name) for field in value.type]
+        decoded = [_decoded(_FIELD, field, rename.get(field.name, field.name)) for field in value.type]
     elif value is not None:
         decoded = [_decoded(VALUE_DECODED, value, VALUE_DECODED if both else "value")]
-    _require_distinct(kafkas, decoded, prefix)
+    require_distinct(kafkas, decoded, prefix)
+    require_not_of_paths(decoded, rename, of_paths)
     about = value.metadata if value is not None and pa.types.is_struct(value.type) else None
     return pa.schema([*kafkas, *decoded], metadata=about)
 
@@ -119,21 +123,3 @@ def shaped(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 def _decoded(name: str, field: pa.Field, called: str) -> pa.Field:
     return made_of(name, plain(field).with_name(called).with_nullable(True))
-
-
-def _require_distinct(kafkas: list[pa.Field], decoded: list[pa.Field], prefix: str) -> None:
-    # Spark and DuckDB do not distinguish cases. JSON lines has bytes that are not UTF-8 under the longer names.
-    if twice := [name for name, count in Counter(f.name.lower() for f in kafkas).items() if count > 1]:
-        raise ConfigError(f"source.headers: two headers have the column {twice[0]!r}; decode only one of them")
-    reserved = {f.name.lower() for f in kafkas}
-    reserved |= {f.name.lower() + "_base64" for f in kafkas if pa.types.is_binary(f.type)}
-    for field in decoded:
-        if field.name.lower() in reserved:
-            raise ConfigError(
-                f"store.metadata_prefix: the decoded value has a column {field.name!r}, and Kafka's columns are named "
-                f"{', '.join(f.name for f in kafkas)}; set a prefix for Kafka's columns that makes the names differ, "
-                f"for example `metadata_prefix: {prefix}_kafka_`"
-            )
-    twice = [name for name, count in Counter(field.name for field in decoded).items() if count > 1]
-    if twice:
-        raise ConfigError(f"source.value.decode: the decoded value has two columns {twice[0]!r}; rename one of them")

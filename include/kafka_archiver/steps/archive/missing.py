@@ -1,10 +1,12 @@
 """Write missing objects again for a run whose objects several plans wrote: one with replayed dead letters.
 
 Each object is written by the plan that wrote it: from Kafka, or from the dead letters, as long as they are there. Dead
-letters that a final replay has archived are gone; for a missing object of theirs, `replay` says what to do.
+letters that a final replay has archived are gone; then their records come from Kafka, too, as far as it has them: they
+are those that the plans before rejected. For an object that nobody has, `replay` says what to do.
 """
 
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kafka_archiver.advice import plan_anew
@@ -58,19 +60,41 @@ def write_missing(
         for writer in writers.values():
             require_encoding(writer)
             theirs = ReadPolicies().for_run(writer, ledger.manifest(writer.run))
-            chunks = _there(writer, cluster, store, ledger)
             job = WriteJob.of(writer, theirs.bad_record, ledger.schemas(writer.fingerprints))
-            wrote = engine.write(writer, chunks, job) if chunks else []
+            source = writer
+            if not_there(writer, store):
+                # Kafka may have their records.
+                source = writer.model_copy(update={"letters": ()})
+                job = replace(job, rejected_by=_rejected_by(writer, ledger))
+            chunks = _there(writer, source, cluster, ledger)
+            wrote = engine.write(source, chunks, job) if chunks else []
             results += wrote
-            require_all(writer, chunks, wrote)
+            require_all(source, chunks, wrote)
         return replay(plan, stored, results, store, ledger)
     except ArchiverError:
         abort(results, store)
         raise
 
 
-def _there(writer: Plan, cluster: Cluster, store: Store, ledger: Ledger) -> list[Chunk]:
-    """The chunks that can be read again, all of them or as far as Kafka has them."""
-    if writer.letters:
-        return [] if not_there(writer, store) else writer.chunks_of_letters()
-    return readable(writer, ReadPolicies(), read_logs(cluster, writer, ledger.progress(), True), True)
+def _rejected_by(writer: Plan, ledger: Ledger) -> tuple[WriteJob, ...]:
+    """The jobs that rejected the records of a plan one after the other; none if it did not replay dead letters."""
+    # A replay replays all dead letters of a run, so one plan wrote those that are left.
+    by = next((ledger.writer_of(writer, item.key) for item in writer.letters), None)
+    if by is None:
+        return ()
+    return (*_rejected_by(by, ledger), WriteJob.of(by, "dead_letter", ledger.schemas(by.fingerprints)))
+
+
+def _there(writer: Plan, source: Plan, cluster: Cluster, ledger: Ledger) -> list[Chunk]:
+    """The chunks of a plan that can be read again, all of them or as far as Kafka has them.
+
+    :param source: the plan as it is read: without its dead letters if they come from Kafka.
+    """
+    if source.letters:
+        return source.chunks_of_letters()
+    chunks = readable(source, ReadPolicies(), read_logs(cluster, source, ledger.progress(), True), True)
+    if not writer.letters:
+        return chunks
+    wanted = {(chunk.name, chunk.start) for chunk in writer.chunks_of_letters()}
+    wholes = [(chunk, source.chunk_of(chunk.name, chunk.start)) for chunk in chunks]
+    return [chunk for chunk, whole in wholes if whole and (whole.name, whole.start) in wanted]

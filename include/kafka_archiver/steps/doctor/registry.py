@@ -1,21 +1,18 @@
 """The schema registry: whether it answers, and has the schemas of the newest records."""
 
-import re
 from collections.abc import Iterable, Iterator
 
 from kafka_archiver.config import Archive
 from kafka_archiver.decode.registry import Registry
 from kafka_archiver.decode.wire import schema_id
-from kafka_archiver.errors import ArchiverError, TransientError
+from kafka_archiver.errors import ArchiverError
 from kafka_archiver.kafka.cluster import Cluster, Topic
 from kafka_archiver.kafka.reader import read_chunk
-from kafka_archiver.plan import Chunk, Settings
+from kafka_archiver.plan import Settings
 from kafka_archiver.steps.doctor.check import Check, ok, problem, tried, warning
+from kafka_archiver.steps.doctor.newest import PATIENCE_SECONDS, TOPICS, newest, topics_of
 
 REGISTRY = "schema registry"
-# Topics to check, partitions of each topic, and offsets of each partition.
-TOPICS, PARTITIONS, OFFSETS = 20, 3, 5
-_PATIENCE_SECONDS = 5.0
 
 
 def check_registry(archive: Archive, cluster: Cluster | None, registry: Registry | None) -> Iterator[Check]:
@@ -40,23 +37,11 @@ def check_registry(archive: Archive, cluster: Cluster | None, registry: Registry
     yield ok(REGISTRY, f"{registry.url} answers; compatibility level {level}")
     if cluster is None:
         return
-    topics = list(_topics(archive, cluster))
+    topics = list(topics_of(archive, cluster))
     for topic in topics[:TOPICS]:
         yield from tried(f"schemas of {topic.name}", lambda: [_schemas(archive, cluster, registry, topic)])  # noqa: B023 - at once
     if len(topics) > TOPICS:
         yield ok("schemas", f"only the first {TOPICS} of {len(topics)} topics were checked")
-
-
-def _topics(archive: Archive, cluster: Cluster) -> Iterator[Topic]:
-    wanted = archive.source.wanted
-    for some in [wanted] if isinstance(wanted, re.Pattern) else [[name] for name in wanted]:
-        # The brokers' checks report these errors.
-        try:
-            yield from cluster.topics(some)
-        except TransientError:
-            return
-        except ArchiverError:
-            continue
 
 
 def _schemas(archive: Archive, cluster: Cluster, registry: Registry, topic: Topic) -> Check:
@@ -85,13 +70,9 @@ def _schemas(archive: Archive, cluster: Cluster, registry: Registry, topic: Topi
 
 def _newest(archive: Archive, cluster: Cluster, topic: Topic) -> Iterable[tuple[str, bytes]]:
     """The values of a topic's newest records, each with its partition and offset."""
-    isolation = archive.source.isolation
-    starts, ends = cluster.log_starts(topic.names), cluster.log_ends(topic.names, isolation)
-    for partition in [n for n in topic.names if ends[n] > starts[n]][:PARTITIONS]:
-        start, end = max(starts[partition], ends[partition] - OFFSETS), ends[partition]
-        chunk = Chunk(topic=topic.name, partition=partition.partition, generation=0, start=start, end=end)
-        settings = Settings(isolation=isolation)
-        for batch in read_chunk(cluster.properties, archive.group, chunk, settings, _PATIENCE_SECONDS):
+    settings = Settings(isolation=archive.source.isolation)
+    for chunk in newest(archive, cluster, topic):
+        for batch in read_chunk(cluster.properties, archive.group, chunk, settings, PATIENCE_SECONDS):
             for offset, value in zip(batch.column("offset"), batch.column("value"), strict=True):
                 if value.is_valid:
-                    yield f"{partition} offset {offset}", value.as_py()
+                    yield f"{chunk.name} offset {offset}", value.as_py()

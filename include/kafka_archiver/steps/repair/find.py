@@ -12,6 +12,7 @@ from kafka_archiver.manifest import Manifest, ObjectEntry
 from kafka_archiver.plan import ENCODING, PartitionPlan, Plan
 from kafka_archiver.progress import Progress
 from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.steps.archive.letters import not_there
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.line import Line, read_line
 from kafka_archiver.steps.repair.restore import Others
@@ -29,11 +30,11 @@ Objects = Mapping[str, tuple[ObjectEntry, ...]]
 class Repairs:
     """The actions of a repair.
 
-    `again`: by run, the objects to write again from Kafka. `lost`: by run, the objects that Kafka no longer has, to
-    record as lost; `why_lost`: the reason for each of their keys. `anew`: runs that cannot be finished as planned, each
-    with the reason, to plan again. `derived`: keys of documents to compute again. `restored`: keys of documents to
-    restore from a run's other documents. `left`: findings that cannot be repaired. `sidecars`: by run, the sidecars to
-    write again from their objects, because Kafka no longer has the records.
+    `again`: by run, the objects to write again from Kafka or from dead letters. `lost`: by run, the objects whose
+    records nobody has any more, to record as lost; `why_lost`: the reason for each of their keys. `anew`: runs that
+    cannot be finished as planned, each with the reason, to plan again. `derived`: keys of documents to compute again.
+    `restored`: keys of documents to restore from a run's other documents. `left`: findings that cannot be repaired.
+    `sidecars`: by run, the sidecars to write again from their objects, because Kafka no longer has the records.
     """
 
     again: Objects
@@ -85,7 +86,8 @@ def find(context: Context, report: Report, given_up: Collection[str] = ()) -> Re
         if entry.key in given_up:
             kind, gone = lost, "given up by --lost"
         else:
-            kind = again if not gone else sidecars if _is_in_its_object(context, plan, entry) else lost
+            has = not gone or _is_in_letters(context, plan, entry)
+            kind = again if has else sidecars if _is_in_its_object(context, plan, entry) else lost
         if kind is lost:
             why_lost[entry.key] = gone
         kind[plan.run] = (*kind.get(plan.run, ()), entry)
@@ -167,6 +169,12 @@ def _not_there(context: Context, manifest: Manifest | None) -> list[ObjectEntry]
         return None if is_there(context.store, entry) else entry
 
     return [o for o in each(check_one, manifest.stored if manifest else (), THREADS) if o]
+
+
+def _is_in_letters(context: Context, plan: Plan, entry: ObjectEntry) -> bool:
+    """Whether the entry is of a replay whose dead letters are still there."""
+    writer = context.ledger.writer_of(plan, entry.key)
+    return bool(writer.letters) and not not_there(writer, context.store)
 
 
 def _is_in_its_object(context: Context, plan: Plan, entry: ObjectEntry) -> bool:

@@ -1,0 +1,73 @@
+"""The newest records: whether they can be decoded as the YAML says."""
+
+from collections.abc import Iterator
+
+from kafka_archiver.formats import resolve
+from kafka_archiver.kafka.cluster import Topic
+from kafka_archiver.kafka.reader import read_chunk
+from kafka_archiver.plan import Chunk, PartitionPlan, Settings
+from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.doctor.check import Check, ok, problem, tried, warning
+from kafka_archiver.steps.doctor.newest import PATIENCE_SECONDS, TOPICS, newest, topics_of
+from kafka_archiver.steps.plan.schemas import freeze
+
+_MEANS = {
+    "fail": "a run that reads such a record fails (`policies.bad_record: fail`)",
+    "dead_letter": "such records become dead letters (`policies.bad_record: dead_letter`)",
+    "skip": "such records are not archived (`policies.bad_record: skip`)",
+}
+
+
+def check_records(context: Context) -> Iterator[Check]:
+    """Decode the newest records of each topic as a plan of now would. Writes nothing.
+
+    Nothing is checked if nothing is decoded, or if the brokers do not answer.
+    """
+    archive = context.archive
+    if not archive.has_columns and {archive.settings.key_decode, archive.settings.value_decode} == {"bytes"}:
+        return
+    settings = resolve(archive.settings, archive.has_columns)
+    for topic in list(topics_of(archive, context.cluster))[:TOPICS]:
+        yield from tried(f"records of {topic.name}", lambda: [_decoded(context, settings, topic)])  # noqa: B023 - at once
+
+
+def _decoded(context: Context, settings: Settings, topic: Topic) -> Check:
+    # Imported late: the commands start without Arrow.
+    from kafka_archiver.pipeline.variants import Variants
+
+    archive, cluster, name = context.archive, context.cluster, f"records of {topic.name}"
+    chunks = list(newest(archive, cluster, topic))
+    if not chunks:
+        return ok(name, "there are none")
+    frozen = freeze(context, settings, [_planned(topic, chunk) for chunk in chunks])
+    pipeline = Variants(settings, topic.name, frozen.schemas, frozen.texts)
+    whole = settings.model_copy(update={"content": "record"})
+    bad: list[str] = []
+    for chunk in chunks:
+        for batch in read_chunk(cluster.properties, archive.group, chunk, whole, PATIENCE_SECONDS):
+            reasons = pipeline.run(batch).rejected
+            bad += (f"{chunk.name} offset {offset}: {reasons[offset]}" for offset in sorted(reasons))
+    count = pipeline.archived + pipeline.filtered + len(bad)
+    if not bad:
+        return ok(name, f"the newest {count} can be archived as the YAML says")
+    policy = archive.policies.bad_record
+    return (problem if policy == "fail" else warning)(
+        name,
+        f"{len(bad)} of the newest {count} cannot be archived as the YAML says, the first one: {bad[0]}",
+        _MEANS[policy],
+        "correct `source.key`, `source.value` or `source.headers`, if the records are as they should be",
+        *(["`policies.bad_record: dead_letter` keeps them apart, to be archived later"] if policy == "fail" else []),
+    )
+
+
+def _planned(topic: Topic, chunk: Chunk) -> PartitionPlan:
+    return PartitionPlan(
+        topic=topic.name,
+        topic_id=topic.id,
+        partition=chunk.partition,
+        start=chunk.start,
+        end=chunk.end,
+        log_start=chunk.start,
+        log_end=chunk.end,
+        ranges=((chunk.start, chunk.end),),
+    )
