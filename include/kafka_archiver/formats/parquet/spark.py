@@ -7,10 +7,12 @@ from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kafka_archiver.formats.parquet import ParquetOptions
 from kafka_archiver.formats.shared import texts
 from kafka_archiver.formats.shared.plain_types import bare, rebuilt, seen_as
+from kafka_archiver.formats.vectors import joined
 
 _MOST_DIGITS = 38
 # Changes values that are not nested; the second argument is the type of the object's schema.
@@ -84,8 +86,13 @@ def _text(values: pa.Array, kind: pa.DataType) -> pa.Array:
     elif pa.types.is_decimal(kind):
         text = texts.decimals(values)
     else:
-        text = texts.moments(values, b"T") if pa.types.is_timestamp(kind) else texts.spelt(values)
+        text = _moments(values) if pa.types.is_timestamp(kind) else texts.spelt(values)
     return text.cast(pa.string())
+
+
+def _moments(values: pa.Array) -> pa.Array:
+    text = joined(len(values), texts.moments(values, b"T", b"", b""))
+    return pc.if_else(values.is_valid(), text, None)
 
 
 def _value(values: pa.Array, kind: pa.DataType) -> pa.Array:
