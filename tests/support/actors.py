@@ -31,7 +31,8 @@ class Killed(BaseException):
 class Actor:
     """An attempt, stopped before its next call.
 
-    :ivar calls: the names of the calls so far. :ivar error: the error that ended it.
+    :ivar calls: the calls so far: whose, the name, the key if it has one, and `nothing` if that was the answer.
+    :ivar error: the error that ended it.
     """
 
     def __init__(self, work: Callable[["Actor"], None]) -> None:
@@ -67,7 +68,10 @@ class Actor:
             if self._dead:
                 raise Killed
             self.calls.append(name)
-            return call()
+            answer = call()
+            if answer is None:
+                self.calls[-1] += " nothing"
+            return answer
 
     def advance(self, calls: int = 1 << 30) -> None:
         """Let it make so many calls, or continue to its end. Raises the error that ended it, unless it was killed."""
@@ -100,8 +104,13 @@ class Watched:
         found = getattr(self._inner, name)
         if not callable(found):
             return found
-        # Generators run when they are read, after the permission: that is precise enough.
-        return lambda *args, **kwargs: self._actor.around(f"{self._kind} {name}", lambda: found(*args, **kwargs))
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            key = f" {args[0]}" if args and isinstance(args[0], str) else ""
+            # Generators run when they are read, after the permission: that is precise enough.
+            return self._actor.around(f"{self._kind} {name}{key}", lambda: found(*args, **kwargs))
+
+        return call
 
 
 @dataclass(frozen=True)
