@@ -28,7 +28,7 @@ SHARES: Mapping[str, Sequence[str]] = {
     "airflow": [
         "tests/dags",
         "tests/unit/test_model.py",
-        *_integration("commands", "killed_tasks", "scheduler", "secrets"),
+        *_integration("commands", "scheduler", "secrets", "killed_tasks"),
     ],
     "spark": [
         "tests/spark",
