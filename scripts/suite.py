@@ -28,11 +28,13 @@ SHARES: Mapping[str, Sequence[str]] = {
     "airflow": [
         "tests/dags",
         "tests/unit/test_model.py",
-        *_integration("memory", "crashes", "commands", "killed_tasks", "scheduler", "secrets"),
+        *_integration("commands", "scheduler", "secrets", "killed_tasks"),
     ],
     "spark": [
         "tests/spark",
-        *_integration("temporary_files", "yarn", "timezones", "cluster", "decoded", "dead_letters"),
+        *_integration(
+            "temporary_files", "memory", "crashes", "yarn", "timezones", "cluster", "decoded", "dead_letters"
+        ),
     ],
 }
 REST = "rest"

@@ -19,6 +19,7 @@ from scripts.stack.paths import LOCAL, SPARK_JARS
 from scripts.stack.ports import free_ports
 from scripts.stack.registry import RegistryPorts
 from scripts.stack.s3 import S3, S3Ports
+from tests.support import quick
 from tests.support.proxy import S3Proxy
 from tests.support.registry import RegistryServer
 from tests.support.sessions import directory_of_this, discard, sweep
@@ -63,7 +64,7 @@ def _running(server: Server) -> Iterator[Server]:
 @pytest.fixture(scope="session")
 def kafka(stack_directory: Path) -> Iterator[Kafka]:
     """A real broker. Topics outlive a test: give each test names of its own."""
-    yield from _running(Kafka(stack_directory / "kafka", free_ports(KafkaPorts)))
+    yield from _running(Kafka(stack_directory / "kafka", free_ports(KafkaPorts), java=quick.JAVA))
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from scripts.stack.errors import StackError
@@ -21,6 +22,7 @@ from scripts.stack.spark_conf import write_spark_conf
 
 # Variables of the user's own Airflow, Spark or Python, which must not reach ours.
 FOREIGN = ("AIRFLOW", "AWS_", "KAFKA_", "PYTHON", "SPARK_", "PYSPARK_", "S3_")
+NO_MORE: Mapping[str, str] = MappingProxyType({})
 MUST_BE_HEALTHY = ("metadatabase", "scheduler", "dag_processor", "triggerer")
 
 
@@ -51,9 +53,18 @@ class Airflow(Service):
     title = "Airflow"
     grace = 10
 
-    def __init__(self, directory: Path, ports: AirflowPorts, archives: Path, connections: list[Connection]) -> None:
-        """:param directory: AIRFLOW_HOME. :param archives: the directory of the archives' YAML files."""
+    def __init__(
+        self,
+        directory: Path,
+        ports: AirflowPorts,
+        archives: Path,
+        connections: list[Connection],
+        more: Mapping[str, str] = NO_MORE,
+    ) -> None:
+        """:param directory: AIRFLOW_HOME. :param archives: the directory of the archives' YAML files.
+        :param more: further environment variables of the server; they override ours."""
         self.ports = ports
+        self._more = more
         self.url = f"http://{HOST}:{ports.web}"
         self._api = RestApi(self.url)
         self.archives = archives
@@ -117,4 +128,5 @@ class Airflow(Service):
             # Each running task may have a Spark driver: a limit for laptops.
             "AIRFLOW__CORE__PARALLELISM": "4",
             "AIRFLOW__DAG_PROCESSOR__PARSING_PROCESSES": "1",
+            **self._more,
         }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -81,10 +81,13 @@ def server_properties(ports: KafkaPorts, logs: Path, more: Mapping[str, str] = N
 class Kafka(Service):
     title = "Kafka"
 
-    def __init__(self, directory: Path, ports: KafkaPorts, more: Mapping[str, str] = NO_MORE) -> None:
-        """:param more: further settings of the broker; they override ours."""
+    def __init__(
+        self, directory: Path, ports: KafkaPorts, more: Mapping[str, str] = NO_MORE, java: Sequence[str] = ()
+    ) -> None:
+        """:param more: further settings of the broker; they override ours. :param java: further options of its JVM."""
         self.ports = ports
         self._more = more
+        self._options = java
         self.bootstrap_servers = f"{HOST}:{ports.clients}"
         super().__init__(directory, self.bootstrap_servers)
 
@@ -98,7 +101,7 @@ class Kafka(Service):
         (self.directory / "log4j2.properties").write_text(LOGGING)
         if not (data / "meta.properties").exists():
             self._format(properties)
-        self._run(self._java("-Xms128m", "-Xmx512m", "kafka.Kafka", str(properties)), os.environ)
+        self._run(self._java("-Xms128m", "-Xmx512m", *self._options, "kafka.Kafka", str(properties)), os.environ)
 
     def wait(self) -> None:
         # log_level 0: librdkafka would print refused connections on standard error.
@@ -113,7 +116,8 @@ class Kafka(Service):
         self._wait_for(ask, KafkaException, seconds=90)
 
     def _format(self, properties: Path) -> None:
-        command = self._java("kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(properties))
+        tool = ("kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(properties))
+        command = self._java("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", *tool)
         formatted = subprocess.run(command, capture_output=True, text=True, check=False)
         if formatted.returncode != 0:
             raise StackError(f"could not format Kafka's storage: {formatted.stderr or formatted.stdout}")

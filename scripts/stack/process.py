@@ -143,6 +143,14 @@ def marked(directory: Path) -> Iterator[psutil.Process]:
             continue
 
 
+def command_of(process: psutil.Process) -> list[str]:
+    """Its command line; empty if it has ended, as any process may between being listed and being asked."""
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
 def end(directory: Path, grace: float) -> None:
     """End all of marked(directory): SIGTERM first, SIGKILL after `grace` seconds."""
     processes = list(marked(directory))

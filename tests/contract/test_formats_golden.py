@@ -14,7 +14,7 @@ pytestmark = pytest.mark.contract
 # The records below in every way to write them. ISA-L, which makes the gzip ones, was never run on another kind of
 # CPU than x86-64; should it give other bytes there, one archive must not be written on both.
 SHA256 = {
-    "avro-bzip2-record": "6b2f0c03c63c3354d3122b7113e0f4921b35449be987e1c2fd3438e6e773ef91",
+    "avro-bzip2-record": "74098f9b4ad6f0bbef8589cc703282fdfb0508feff7296ca4fb9ca6a54223ac8",
     "avro-deflate-record": "cc1183acc4f203fc34ef576527f915042db9707ab89d7d7f6f414ee3d8000fd1",
     "avro-gzip-record": "cc1183acc4f203fc34ef576527f915042db9707ab89d7d7f6f414ee3d8000fd1",
     "avro-none-record": "f0925ed7c0fa72459455fb819159a0613cf492d034209194c634b9c0f972c95e",
@@ -34,7 +34,7 @@ SHA256 = {
     "csv-zstd-record": "9a38cc7a4a53119d020ddce872ffa6265aef28b6c1b490816f071bf8c011512a",
     "csv-zstd-value": "3d52c2d04e45773bb2879be89b80b8667068f4a7c12aea4fd9c9792ff618aa9f",
     "jsonl-brotli-value": "f6c03201cb35f5b7dee9a988776fcf516fbf710eaa60f49b2762230cafbebd8f",
-    "jsonl-bzip2-value": "0c5635129229f59ad5b19582d386208ca8760e6dc00f4c7a624e4332481632da",
+    "jsonl-bzip2-value": "e82715e58c3e0faa91a88648c12c08b1552ae1a721bd316658e0c16b8b82b4d7",
     "jsonl-deflate-value": "5a09c71bbb80b2eea00a51fe54f99cfb4dc1b09b1948d39e38a4856a1c03aa7e",
     "jsonl-gzip-record": "7a1a3d4f797e6d3899b71c4a33d3e3980e139245248b3275fc2bc9538738b9ef",
     "jsonl-gzip-value": "3970b8e02d9fce8964e798b729973c78e0892d8fc6c9efb35d0887ea7090afd8",
@@ -67,7 +67,7 @@ def digits(seed: int) -> bytes:
 
 
 @cache
-def records() -> tuple[Row, ...]:
+def records(large: int = 35_000_000) -> tuple[Row, ...]:
     """Odd ones, ordinary ones, and one so large that slices, blocks and row groups end."""
     ordinary = [
         Row(
@@ -80,9 +80,9 @@ def records() -> tuple[Row, ...]:
         )
         for i in range(4000)
     ]
-    large = Row(100_000, LAST_MS, 0, b"large", b'"%s"' % (b"0123456789" * 3_500_000))
+    one = Row(100_000, LAST_MS, 0, b"large", b'"%s"' % (b"0123456789" * (large // 10)))
     behind = [row._replace(offset=row.offset + 100_000) for row in ordinary[:500]]
-    return (*[row for row in ODD if row.offset < 1000], *ordinary, large, *behind)
+    return (*[row for row in ODD if row.offset < 1000], *ordinary, one, *behind)
 
 
 def test_an_index_is_that_of_the_last_version() -> None:
@@ -101,7 +101,9 @@ def test_an_index_is_that_of_the_last_version() -> None:
 
 @every_case
 def test_the_bytes_are_those_of_the_last_version(case: Case) -> None:
-    found = hashlib.sha256(case.encode(cut(fit_for(case, records()), 700))).hexdigest()
+    # bzip2 is slow with what repeats itself, and has ended several of its blocks before.
+    rows = records(1_000_000) if case.codec == "bzip2" else records()
+    found = hashlib.sha256(case.encode(cut(fit_for(case, rows), 700))).hexdigest()
     assert SHA256.get(case.name) == found, (
         f"The bytes of {case.name} are not those of the last version. A run that is repeated must write the same "
         "bytes, so undo what changed them (an upgrade of a library? a setting?); or, if it is wanted, raise "

@@ -14,16 +14,25 @@ from scripts.stack.stack import connections
 from tests.support.airflow import Airflow
 from tests.support.spark_cluster import SparkCluster
 
+# The files of DAGs are parsed when a test asks for it; every ten seconds would take a sixth of a core.
+SELDOM = {"AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "60"}
+
 
 @pytest.fixture(scope="session")
 def airflow(stack_directory: Path, kafka: Kafka, s3: S3) -> Iterator[Airflow]:
-    """A real Airflow: scheduler, DAG processor, triggerer, API server. It has no archives: tests add their own."""
+    """A real Airflow: scheduler, DAG processor, triggerer, API server. It has one archive: tests add their own."""
     archives = stack_directory / "archives"
     archives.mkdir()
-    server = Server(stack_directory / "airflow", free_ports(AirflowPorts), archives, connections(kafka, s3))
+    server = Server(stack_directory / "airflow", free_ports(AirflowPorts), archives, connections(kafka, s3), SELDOM)
+    # From its DAGs we know how Airflow calls the files that have them.
+    first = "schedule: null\nsource: {topics: [t]}\nstore: {url: 's3://archive/first'}\n"
+    (archives / "first.yaml").write_text(f"archive: first\n{first}")
     try:
         server.start()
-        yield Airflow(server.url, archives, server.settings())
+        airflow = Airflow(server.url, archives, server.settings())
+        for kind in ("archive", "audit"):
+            airflow.parsed(f"{kind}_first")
+        yield airflow
     finally:
         server.stop(grace=0)
 

@@ -16,6 +16,7 @@ import pytest
 from kafka_archiver.spark.failures import PERMANENT_EXIT
 from kafka_archiver.steps.plan import Work
 from scripts.stack.kafka import Kafka
+from scripts.stack.process import command_of
 from scripts.stack.s3 import S3
 from tests.support.archiver import Archiver, hour
 from tests.support.proxy import Request, S3Proxy
@@ -46,7 +47,7 @@ def topic(kafka: Kafka) -> str:
 def quiet(kafka: Kafka, s3: S3, topic: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The ETags that a run without a cluster gives."""
     archiver = Archiver(kafka, s3, tmp_path_factory.mktemp("quiet"), [topic])
-    archiver.submit(archiver.plan(hour(8)).archive)
+    archiver.run(hour(8), plain=True)
     return archiver.etags()
 
 
@@ -153,7 +154,9 @@ def test_what_no_further_try_can_mend_is_tried_once_and_no_other_task_is_waited_
 def test_a_worker_that_froze_and_goes_on_after_everything_was_committed(
     kafka: Kafka, s3: S3, proxy: S3Proxy, topic: str, quiet: dict[str, str], cluster: SparkCluster, tmp_path: Path
 ) -> None:
-    archiver = ClusterArchiver(kafka, s3, tmp_path, [topic], proxy=proxy, cluster=cluster)
+    # How long an executor may be silent until it counts as dead.
+    conf = {"spark.storage.blockManagerHeartbeatTimeoutMs": "8s"}
+    archiver = ClusterArchiver(kafka, s3, tmp_path, [topic], proxy=proxy, cluster=cluster, spark_conf=conf)
     work = archiver.plan(hour(8))
     frozen = cluster.workers[0]
     with submitted(archiver, work) as job, Held(proxy) as held:
@@ -169,13 +172,11 @@ def test_a_worker_that_froze_and_goes_on_after_everything_was_committed(
             check(archiver, quiet)
             proxy.seen.clear()
             # Python first: Spark's JVM ends it as soon as it sees that the driver is gone.
-            for process in zombies:
-                if "python" in process.name():
-                    process.resume()
+            thaw([process for process in zombies if is_python(process)])
             until(lambda: any(r.verb == "part" for r in proxy.seen), 60)
         finally:
             thaw(zombies)
-    until(lambda: not any("pyspark.daemon" in " ".join(p.cmdline()) for p in frozen.processes()), 60)
+    until(lambda: not any(map(is_python, frozen.processes())), 60)
     check(archiver, quiet)
     # The rest of what it began goes when somebody commits again.
     archiver.finish(work)
@@ -193,5 +194,10 @@ def freeze(worker: Worker) -> list[psutil.Process]:
 
 def thaw(processes: list[psutil.Process]) -> None:
     for process in processes:
-        if process.is_running():
-            os.kill(process.pid, signal.SIGCONT)
+        with suppress(psutil.NoSuchProcess):
+            process.resume()
+
+
+def is_python(process: psutil.Process) -> bool:
+    """Whether it is the Python of an executor."""
+    return "pyspark.daemon" in command_of(process)

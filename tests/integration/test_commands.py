@@ -2,7 +2,6 @@
 
 import json
 import re
-import shlex
 import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -11,13 +10,13 @@ from typing import Any
 import pytest
 
 from kafka_archiver.intervals import to_ms
+from kafka_archiver.ledger import Ledger
+from kafka_archiver.store import open_store
 from scripts.stack.kafka import Kafka
-from scripts.stack.paths import ROOT
 from scripts.stack.s3 import S3
 from tests.support.airflow import Airflow
 from tests.support.schedules import quiet_hours
 from tests.support.topics import Record, delete_records, new_topic, produce
-from tests.support.waiting import until
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -44,23 +43,11 @@ def backfill(airflow: Airflow, name: str, *words: str) -> tuple[int, list[str]]:
     return process.returncode, [line for line in output.splitlines() if not line.startswith("Waiting: ")]
 
 
-def ask(airflow: Airflow, *words: str) -> Any:
-    return json.loads(airflow.command("archive", *words, "--output", "json"))
-
-
-def test_backfill_waits_for_the_scheduler(airflow: Airflow, kafka: Kafka, name: str) -> None:
+def test_backfill_waits_for_the_scheduler(airflow: Airflow, kafka: Kafka, s3: S3, name: str) -> None:
     last = datetime.fromisoformat(airflow.request("GET", f"/dags/archive_{name}")["next_dagrun_data_interval_end"])
     first, second = (last - timedelta(hours=hours) for hours in (5, 4))
-    one = ("-s", first.isoformat())
-    both = ("-s", first.isoformat(), "-e", second.isoformat())
-
-    code, output = backfill(airflow, name, *one)
-    assert (code, len(output)) == (1, 1)
-    assert f"airflow dags unpause archive_{name}" in output[0]
-    assert airflow.runs(f"archive_{name}") == []
-
     airflow.pause(f"archive_{name}", False)
-    code, output = backfill(airflow, name, *one)
+    code, output = backfill(airflow, name, "-s", first.isoformat())
     assert code == 1
     assert f"1/1  {first:%Y-%m-%dT%H:%M:%SZ}  failed" in output[1]
     # What failed, why, and where to read on.
@@ -71,22 +58,18 @@ def test_backfill_waits_for_the_scheduler(airflow: Airflow, kafka: Kafka, name: 
     new_topic(kafka.bootstrap_servers, name=f"t-{name}")
     # Right after the first: Airflow itself would still take that one for active.
     options = ("--rerun-failed-tasks", "--run-backwards", "--max-active-runs", "1")
-    code, output = backfill(airflow, name, *both, *options)
+    code, output = backfill(airflow, name, "-s", first.isoformat(), "-e", second.isoformat(), *options)
     assert code == 0, output
     assert [line.split()[:3] for line in output[1:3]] == [
         ["1/2", f"{second:%Y-%m-%dT%H:%M:%SZ}", "success"],
         ["2/2", f"{first:%Y-%m-%dT%H:%M:%SZ}", "success"],
     ]
     assert output[0].endswith(": 2 runs, at most 1 at a time.")
-
-    code, output = backfill(airflow, name, *both)
-    assert (code, output) == (0, ["Nothing to run. Existing runs that stay as they are: 2 success."])
-
-    # What it did, as the archiver's own command tells it.
-    runs = {run["interval_start"]: run for run in ask(airflow, "runs", name)}
+    ledger = Ledger(open_store(f"s3://{s3.bucket}/{name}", s3.options()), name)
+    plans = {plan.interval.start: plan for plan in ledger.following(0)}
     for start in first, second:
-        run = runs[f"{start:%Y-%m-%dT%H:%M:%SZ}"]
-        assert (run["origin"], run["state"], run["offsets"]) == ("backfill", "settled", 0)
+        assert plans[start].origin == "backfill"
+        assert ledger.settled(plans[start].run)
 
 
 def status_of(airflow: Airflow, name: str) -> Any:
@@ -114,13 +97,13 @@ def records(numbers: range) -> list[Record]:
 
 @pytest.fixture
 def by_hand(airflow: Airflow, kafka: Kafka) -> Iterator[str]:
-    """An archive without a schedule, whose topic has ten records."""
+    """An archive without a schedule, whose topic has ten records, and one that its format cannot hold."""
     name = f"x{uuid.uuid4().hex[:8]}"
     new_topic(kafka.bootstrap_servers, name=f"t-{name}")
-    produce(kafka.bootstrap_servers, f"t-{name}", records(range(10)))
+    produce(kafka.bootstrap_servers, f"t-{name}", [*records(range(10)), Record(0, to_ms(HOUR_AGO), b"no\nline")])
     airflow.add_archive(
         name,
-        f"schedule: null\nretries: 0\nsource: {{topics: [t-{name}]}}\n"
+        f"schedule: null\nretries: 0\nsource: {{topics: [t-{name}]}}\npolicies: {{bad_record: dead_letter}}\n"
         f"store: {{url: 's3://archive/{name}', chunk_records: 4}}\n",
     )
     airflow.pause(f"archive_{name}", False)
@@ -128,8 +111,12 @@ def by_hand(airflow: Airflow, kafka: Kafka) -> Iterator[str]:
     airflow.remove_archive(name)
 
 
-def test_rebuild_repair_audit_and_a_choice_for_one_run(airflow: Airflow, kafka: Kafka, s3: S3, by_hand: str) -> None:
+@pytest.mark.timeout(900)
+def test_rebuild_repair_audit_dead_letters_and_a_choice_for_one_run(
+    airflow: Airflow, kafka: Kafka, s3: S3, by_hand: str
+) -> None:
     dag, topic, store = f"archive_{by_hand}", f"t-{by_hand}", s3.client()
+    ledger = Ledger(open_store(f"s3://{s3.bucket}/{by_hand}", s3.options()), by_hand)
 
     def stored() -> dict[str, bytes]:
         found = store.list_objects_v2(Bucket=s3.bucket, Prefix=f"{by_hand}/")["Contents"]
@@ -140,16 +127,16 @@ def test_rebuild_repair_audit_and_a_choice_for_one_run(airflow: Airflow, kafka: 
     code, output = run_command(airflow, "rebuild", by_hand, "--hour", f"{HOUR_AGO:%Y-%m-%dT%H:%M:%SZ}", "--yes")
     assert code == 0, output
     before = stored()
-    first, second, third = sorted(key for key in before if key.endswith(".jsonl.gz"))
-    assert all("+r1." in key for key in (first, second, third))
+    *archived, letter = sorted((key for key in before if key.endswith(".jsonl.gz")), key=lambda k: "_dead_" in k)
+    first, second, _ = archived
+    assert all("+r1." in key for key in (*archived, letter))
 
     # What Kafka has is written again, and what is derived is computed again.
     progress = f"{by_hand}/_ledger/{by_hand}/progress.json"
     store.delete_object(Bucket=s3.bucket, Key=second)
     store.put_object(Bucket=s3.bucket, Key=progress, Body=b"{")
     audit = f"audit_{by_hand}"
-    until(lambda: airflow.request("GET", f"/dags/{audit}", missing_ok=True), seconds=60, every=0.5)
-    airflow.pause(audit, False)
+    airflow.pause(airflow.parsed(audit), False)
     damaged = airflow.trigger(audit, live=False)
     assert airflow.wait_for_runs(audit, 1) == {damaged: "failed"}
     # It is of no use to look again.
@@ -161,73 +148,37 @@ def test_rebuild_repair_audit_and_a_choice_for_one_run(airflow: Airflow, kafka: 
     other = {key.rsplit("/", 1)[1] for key, data in stored().items() if before.get(key) != data}
     assert other == {"intent.json", "audit.json"}
 
+    # Dead letters come back once the YAML is mended, though Kafka has no record of them any more.
+    delete_records(kafka.bootstrap_servers, topic, 11)
+    yaml = airflow.archives / f"{by_hand}.yaml"
+    yaml.write_text(yaml.read_text().replace("store: {", "store: {content: record, "))
+    code, output = run_command(airflow, "replay-dead-letters", by_hand, "--all", "--yes")
+    assert (code, f"Dead letters of {by_hand}: done" in output) == (0, True), output
+    *_, replay = ledger.following(0)
+    manifest = ledger.manifest(replay.run)
+    assert manifest
+    assert (replay.origin, manifest.account["archived"]) == ("dead_letters", 11)
+    assert ledger.settled(replay.run)
+
     # What Kafka has lost stops a run until somebody chooses, and an object of it is on record as lost.
-    produce(kafka.bootstrap_servers, topic, records(range(10, 20)))
-    delete_records(kafka.bootstrap_servers, topic, 13)
+    produce(kafka.bootstrap_servers, topic, records(range(11, 20)))
+    delete_records(kafka.bootstrap_servers, topic, 14)
     store.delete_object(Bucket=s3.bucket, Key=first)
     airflow.trigger(dag)
-    assert sorted(airflow.wait_for_runs(dag, 4).values()) == ["failed", *["success"] * 3]
+    assert sorted(airflow.wait_for_runs(dag, 5).values()) == ["failed", *["success"] * 4]
     troubles = {one["name"]: one["found"] for one in status_of(airflow, by_hand)["troubles"]}
     assert set(troubles) == {"lost offsets", "failed for good"}
     # As the task itself has noted it.
     assert " failed in task plan: PolicyError: 3 offsets of " in troubles["failed for good"]
     airflow.trigger(dag, policies={"lost_offsets": "record_loss"})
-    assert sorted(airflow.wait_for_runs(dag, 5).values()) == ["failed", *["success"] * 4]
+    assert sorted(airflow.wait_for_runs(dag, 6).values()) == ["failed", *["success"] * 5]
     code, output = run_command(airflow, "repair", by_hand, "--yes")
     assert (code, "1 object of run" in output) == (0, True), output
     assert second in stored()
     assert first not in stored()
     # Nothing has to be told to the next run.
     airflow.trigger(dag)
-    assert sorted(airflow.wait_for_runs(dag, 6).values()) == ["failed", *["success"] * 5]
+    assert sorted(airflow.wait_for_runs(dag, 7).values()) == ["failed", *["success"] * 6]
     clean = airflow.trigger(audit, deep=True, live=True)
     assert airflow.wait_for_runs(audit, 2)[clean] == "success"
     assert "7 offsets lost for ever" in airflow.log(audit, clean, "audit")
-
-
-def test_dead_letters_come_back_once_the_yaml_is_mended(airflow: Airflow, kafka: Kafka, by_hand: str) -> None:
-    dag = f"archive_{by_hand}"
-    yaml = airflow.archives / f"{by_hand}.yaml"
-    mended = yaml.read_text()
-    yaml.write_text(mended + "policies: {bad_record: dead_letter}\n")
-    produce(kafka.bootstrap_servers, f"t-{by_hand}", [Record(0, to_ms(HOUR_AGO), b"no\nline")])
-    airflow.trigger(dag)
-    assert list(airflow.wait_for_runs(dag, 1).values()) == ["success"]
-    delete_records(kafka.bootstrap_servers, f"t-{by_hand}", 11)
-    yaml.write_text(mended.replace("store: {", "store: {content: record, "))
-    code, output = run_command(airflow, "replay-dead-letters", by_hand, "--all", "--yes")
-    assert (code, f"Dead letters of {by_hand}: done" in output) == (0, True), output
-    shown = ask(airflow, "show", by_hand, "last")
-    assert (shown["state"], shown["plan"]["origin"], shown["manifest"]["account"]["archived"]) == (
-        "settled",
-        "dead_letters",
-        11,
-    )
-    code, output = run_command(airflow, "audit", by_hand, "--deep", "--live")
-    assert code == 0, output
-
-
-def test_a_deleted_object_is_written_again_when_its_task_is_cleared_as_the_docs_say(
-    airflow: Airflow, kafka: Kafka, s3: S3, name: str
-) -> None:
-    dag, topic, store = f"archive_{name}", f"t-{name}", s3.client()
-    [command] = re.findall(r"`airflow (tasks clear .*)`", (ROOT / "docs" / "OPERATING.md").read_text())
-    new_topic(kafka.bootstrap_servers, name=topic)
-    produce(kafka.bootstrap_servers, topic, records(range(1)))
-    airflow.pause(dag, False)
-    airflow.wait_for_runs(dag, 1)
-    [first] = airflow.runs(dag)
-    run, start = first["dag_run_id"], first["data_interval_start"]
-    [key] = [o["key"] for o in ask(airflow, "show", name, start)["manifest"]["objects"]]
-    before = store.get_object(Bucket=s3.bucket, Key=f"{name}/{key}")["Body"].read()
-    store.delete_object(Bucket=s3.bucket, Key=f"{name}/{key}")
-    code, output = run_command(airflow, "audit", name)
-    assert (code, "object-missing" in output) == (1, True)
-
-    words = shlex.split(command.replace("archive_orders", dag).replace("2026-11-21T05:00", start))
-    airflow.command(*words)
-    until(lambda: {t.task: t.attempt for t in airflow.tasks(dag, run)}["archive"] == 2)
-    assert airflow.wait_for_runs(dag, 1)[run] == "success"
-    assert store.get_object(Bucket=s3.bucket, Key=f"{name}/{key}")["Body"].read() == before
-    code, output = run_command(airflow, "audit", name, "--deep")
-    assert code == 0, output

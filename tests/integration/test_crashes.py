@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from kafka_archiver.spark.failures import TRANSIENT_EXIT
+from scripts.stack.process import command_of
 from tests.support.archiver import Archiver, Services, hour
 from tests.support.proxy import Hold, S3Proxy
 from tests.support.topics import DAY, HOUR, Record
@@ -63,9 +64,8 @@ def test_case_1_a_zombie_that_still_writes_after_its_successor_committed(archive
 
 
 def is_driver(process: psutil.Process) -> bool:
-    with suppress(psutil.Error):  # some of the family have ended already
-        return "python" in process.name() and any("archive.py" in part for part in process.cmdline())
-    return False
+    # The shell and the JVM have it further behind.
+    return any(part.endswith("archive.py") for part in command_of(process)[1:2])
 
 
 def test_the_job_ends_itself_when_spark_submit_or_the_airflow_task_is_killed(

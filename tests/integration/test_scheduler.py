@@ -1,5 +1,7 @@
 """Archives under Airflow's real scheduler, with the real broker, S3 server and Spark."""
 
+import re
+import shlex
 import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -9,7 +11,11 @@ from typing import Any
 import psutil
 import pytest
 
+from kafka_archiver.config import parse_archive
+from kafka_archiver.steps.auditing import audit
+from kafka_archiver.store import open_store
 from scripts.stack.kafka import Kafka
+from scripts.stack.paths import ROOT
 from scripts.stack.s3 import S3
 from tests.support.airflow import Airflow, spans
 from tests.support.receivers import MailServer, Webhook, text_of
@@ -86,6 +92,7 @@ def told_by_scheduler(airflow: Airflow, kafka: Kafka, s3: S3) -> Iterator[dict[s
         "states": states,
         "tasks": airflow.tasks(dag),
         "scheduled": next(run for run, kind in runs.items() if kind == "scheduled"),
+        "attempts": {t.task: t.attempt for t in airflow.tasks(dag) if runs[t.run_id] == "scheduled"},
         "backfills": sorted(run for run, kind in runs.items() if kind == "backfill"),
     }
     airflow.remove_archive(name)
@@ -114,8 +121,7 @@ def test_a_scheduled_run_and_two_backfill_runs_never_overlap(
 
 def test_a_killed_job_is_tried_again(airflow: Airflow, told_by_scheduler: dict[str, Any]) -> None:
     dag, run = told_by_scheduler["dag"], told_by_scheduler["scheduled"]
-    attempts = {t.task: t.attempt for t in told_by_scheduler["tasks"] if t.run_id == run}
-    assert attempts == dict.fromkeys(TASKS, 1) | {"archive": 2}
+    assert told_by_scheduler["attempts"] == dict.fromkeys(TASKS, 1) | {"archive": 2}
     assert airflow.last_line(dag, run, "archive", attempt=1).startswith("spark-submit was killed by signal 9")
 
 
@@ -127,16 +133,13 @@ def test_a_run_without_offsets_has_nothing_to_archive_or_to_verify(told_by_sched
 
 def test_the_logs_say_what_a_person_wants_to_know(airflow: Airflow, told_by_scheduler: dict[str, Any]) -> None:
     dag, run, topic = told_by_scheduler["dag"], told_by_scheduler["scheduled"], told_by_scheduler["topic"]
-    planned = airflow.log(dag, run, "plan")
-    assert f"2,000 offsets of 2 partitions: {topic}[0] [0, 1000), {topic}[1] [0, 1000)" in planned
-    archived = airflow.log(dag, run, "archive", attempt=2)
-    assert "chunk 6 of 6" in archived
-    assert "2,000 records in" in archived
-    assert "each there with its checksum" in airflow.log(dag, run, "verify")
-    assert f"{topic}[0] none → 1000" in airflow.log(dag, run, "commit")
-    assert "4 hours closed" in airflow.log(dag, run, "close_hours") or "is complete" in airflow.log(
-        dag, run, "close_hours"
-    )
+    logs = {task: airflow.log(dag, run, task, attempt) for task, attempt in told_by_scheduler["attempts"].items()}
+    assert f"2,000 offsets of 2 partitions: {topic}[0] [0, 1000), {topic}[1] [0, 1000)" in logs["plan"]
+    assert "chunk 6 of 6" in logs["archive"]
+    assert "2,000 records in" in logs["archive"]
+    assert "each there with its checksum" in logs["verify"]
+    assert f"{topic}[0] none → 1000" in logs["commit"]
+    assert "4 hours closed" in logs["close_hours"] or "is complete" in logs["close_hours"]
 
 
 def test_each_closed_hour_is_announced_once_as_an_asset_event(
@@ -149,6 +152,24 @@ def test_each_closed_hour_is_announced_once_as_an_asset_event(
     hours = sorted(e["extra"]["hour"] for e in events)
     assert hours == [f"{told_by_scheduler['now'] - timedelta(hours=h):%Y-%m-%dT%H:00:00Z}" for h in (4, 3, 2, 1)]
     assert {(e["extra"]["status"], e["extra"]["rows"]) for e in events} == {("complete", 500)}
+
+
+def test_a_deleted_object_is_written_again_when_its_task_is_cleared_as_the_docs_say(
+    airflow: Airflow, s3: S3, told_by_scheduler: dict[str, Any]
+) -> None:
+    dag, run = told_by_scheduler["dag"], told_by_scheduler["scheduled"]
+    archive = parse_archive((airflow.archives / f"{told_by_scheduler['name']}.yaml").read_text(), "")
+    store = open_store(archive.store.url, s3.options())
+    [start] = [r["data_interval_start"] for r in airflow.runs(dag) if r["dag_run_id"] == run]
+    before = {s.key: store.get(s.key) for s in store.list("") if s.key.endswith(".jsonl.gz")}
+    store.delete(max(before))
+    [command] = re.findall(r"`airflow (tasks clear .*)`", (ROOT / "docs" / "OPERATING.md").read_text())
+    airflow.command(*shlex.split(command.replace("archive_orders", dag).replace("2026-11-21T05:00", start)))
+    again = told_by_scheduler["attempts"]["archive"] + 1
+    until(lambda: {t.task: t.attempt for t in airflow.tasks(dag, run)}["archive"] == again)
+    assert airflow.wait_for_runs(dag, 3)[run] == "success"
+    assert {key: store.get(key) for key in before} == before
+    assert audit(archive, store, datetime.now(UTC), deep=True).findings == ()
 
 
 def test_a_failure_for_good_is_told_once_and_blocks_nobody(airflow: Airflow, kafka: Kafka, name: str) -> None:

@@ -13,6 +13,7 @@ from scripts.stack.java import find_java
 from scripts.stack.kafka import Kafka
 from scripts.stack.paths import BIN, ROOT, SPARK_HOME
 from scripts.stack.s3 import S3
+from tests.support import quick
 from tests.support.archiver import Archiver, hour
 from tests.support.topics import DAY, Record, new_topic, produce
 from tests.support.yarn import Yarn
@@ -77,6 +78,8 @@ def with_settings(archiver: Archiver, folder: Path) -> Archive:
         "spark.executor.memory": "512m",
         "spark.driver.memory": "512m",
         "spark.driver.host": "127.0.0.1",
+        "spark.driver.defaultJavaOptions": " ".join(quick.JAVA),
+        "spark.executor.defaultJavaOptions": " ".join(quick.JAVA),
         "spark.ui.enabled": False,
     }
     made = archiver.archive

@@ -21,6 +21,7 @@ from kafka_archiver.spark.failures import TRANSIENT_EXIT, UNKNOWN_EXIT, exit_cod
 from scripts.stack.kafka import Kafka, KafkaPorts
 from scripts.stack.ports import free_ports
 from scripts.stack.s3 import S3
+from tests.support import quick
 from tests.support.archiver import Archiver, hour
 from tests.support.kafka_proxy import FETCH, LIST_OFFSETS, OFFSET_COMMIT, OFFSET_FETCH, KafkaProxy, listening
 from tests.support.topics import DAY, HOUR, Record, new_topic, produce
@@ -45,7 +46,7 @@ class Way:
 def ways(stack_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Way]:
     ports, more = free_ports(KafkaPorts), free_ports(KafkaPorts)
     listener, advertised = more.clients, more.controller
-    broker = Kafka(stack_directory / "faulty", ports, listening(ports, listener, advertised))
+    broker = Kafka(stack_directory / "faulty", ports, listening(ports, listener, advertised), quick.JAVA)
     try:
         broker.start()
         with KafkaProxy(listener, advertised, tmp_path_factory.mktemp("mitmproxy")).serving() as proxy:

@@ -31,11 +31,12 @@ class Killed(BaseException):
 class Actor:
     """An attempt, stopped before its next call.
 
-    :ivar calls: the number of calls so far. :ivar error: the error that ended it.
+    :ivar calls: the calls so far: whose, the name, the key if it has one, and `nothing` if that was the answer.
+    :ivar error: the error that ended it.
     """
 
     def __init__(self, work: Callable[["Actor"], None]) -> None:
-        self.calls = 0
+        self.calls: list[str] = []
         self.error: BaseException | None = None
         self.done = False
         self._dead = False
@@ -58,7 +59,7 @@ class Actor:
     def _wait(self) -> None:
         assert self._stopped.acquire(timeout=SECONDS), "an attempt neither ends nor makes a call"
 
-    def around(self, call: Callable[[], Answer]) -> Answer:
+    def around(self, name: str, call: Callable[[], Answer]) -> Answer:
         """Wait for permission, then make the call."""
         with self._turn:
             if not self._dead:
@@ -66,8 +67,11 @@ class Actor:
                 assert self._go.acquire(timeout=SECONDS), "the test does not let this attempt continue"
             if self._dead:
                 raise Killed
-            self.calls += 1
-            return call()
+            self.calls.append(name)
+            answer = call()
+            if answer is None:
+                self.calls[-1] += " nothing"
+            return answer
 
     def advance(self, calls: int = 1 << 30) -> None:
         """Let it make so many calls, or continue to its end. Raises the error that ended it, unless it was killed."""
@@ -91,17 +95,22 @@ class Actor:
 
 
 class Watched:
-    """A store or a cluster whose calls wait for an actor's permission."""
+    """A store or a cluster whose calls wait for an actor's permission. :param kind: comes before a call's name."""
 
-    def __init__(self, inner: Any, actor: Actor) -> None:
-        self._inner, self._actor = inner, actor
+    def __init__(self, kind: str, inner: Any, actor: Actor) -> None:
+        self._kind, self._inner, self._actor = kind, inner, actor
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._inner, name)
         if not callable(found):
             return found
-        # Generators run when they are read, after the permission: that is precise enough.
-        return lambda *args, **kwargs: self._actor.around(lambda: found(*args, **kwargs))
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            key = f" {args[0]}" if args and isinstance(args[0], str) else ""
+            # Generators run when they are read, after the permission: that is precise enough.
+            return self._actor.around(f"{self._kind} {name}{key}", lambda: found(*args, **kwargs))
+
+        return call
 
 
 @dataclass(frozen=True)
@@ -129,6 +138,6 @@ class WatchedEngine:
         return results
 
     def _batches(self, chunk: Chunk, settings: Settings) -> Iterator[pa.RecordBatch]:
-        batches = self.actor.around(lambda: self.read(chunk, settings))
-        while (batch := self.actor.around(lambda: next(batches, None))) is not None:
+        batches = self.actor.around("kafka read", lambda: self.read(chunk, settings))
+        while (batch := self.actor.around("kafka read", lambda: next(batches, None))) is not None:
             yield batch

@@ -37,19 +37,22 @@ class Airflow:
         self.url, self.archives = url, archives
         self._environment = {k: v for k, v in os.environ.items() if not k.startswith(FOREIGN)} | settings
         self.request = RestApi(url).ask
-        # Airflow's token of the file with all archives' DAGs, once it has one.
-        self._file = ""
+        # Airflow's tokens of the files with all archives' DAGs, by the DAGs' prefix, once it has one.
+        self._files: dict[str, str] = {}
 
     def add_archive(self, name: str, yaml: str) -> str:
         """Write its YAML and wait until Airflow has its DAG. Returns the DAG's id."""
         (self.archives / f"{name}.yaml").write_text(f"archive: {name}\n{yaml}")
-        dag = f"archive_{name}"
-        if self._file:
-            # Parse the file now: without this, Airflow parses it every ten seconds.
+        return self.parsed(f"archive_{name}")
+
+    def parsed(self, dag: str) -> str:
+        """Wait until Airflow has a DAG, and parse its file now. Returns the DAG's id."""
+        prefix = dag.partition("_")[0]
+        if prefix in self._files:
             with suppress(StackError):  # a request is pending already
-                self.request("PUT", address("parseDagFile", self._file))
-        found = until(lambda: self.request("GET", f"/dags/{dag}", missing_ok=True), seconds=60, every=0.5)
-        self._file = found["file_token"]
+                self.request("PUT", address("parseDagFile", self._files[prefix]))
+        found = until(lambda: self.request("GET", f"/dags/{dag}", missing_ok=True), seconds=90, every=0.5)
+        self._files[prefix] = found["file_token"]
         return dag
 
     def remove_archive(self, name: str) -> None:

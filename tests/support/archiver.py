@@ -43,6 +43,7 @@ from scripts.stack.kafka import Kafka
 from scripts.stack.paths import BIN, ROOT, SPARK_JARS
 from scripts.stack.s3 import S3
 from scripts.stack.spark_conf import driver_settings
+from tests.support import quick
 from tests.support.plain import PlainEngine
 from tests.support.proxy import S3Proxy
 from tests.support.step import start_step
@@ -59,8 +60,7 @@ def _class_data() -> Path | None:
 
 def quick_driver(temporary: Path) -> dict[str, str]:
     """Spark's settings for a driver's JVM that starts fast: tests start many."""
-    options = f"-XX:-UsePerfData -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Djava.io.tmpdir={temporary}"
-    return driver_settings(options, _class_data())
+    return driver_settings(" ".join((*quick.JAVA, f"-Djava.io.tmpdir={temporary}")), _class_data())
 
 
 def hour(number: int) -> Interval:

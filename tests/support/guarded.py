@@ -12,6 +12,7 @@ from confluent_kafka.admin import AdminClient, ScramCredentialInfo, ScramMechani
 
 from scripts.stack.kafka import Kafka, KafkaPorts
 from scripts.stack.ports import HOST, free_ports
+from tests.support import quick
 from tests.support.certificates import Authority
 from tests.support.oidc import AUDIENCE, IdentityProvider
 
@@ -45,7 +46,7 @@ def guarded_broker(directory: Path) -> Iterator[Guarded]:
     authority = Authority(directory)
     with IdentityProvider(authority.sign("provider"), USER, SECRET).serving() as provider:
         main, more = free_ports(KafkaPorts), free_ports(GuardedPorts)
-        kafka = Kafka(directory / "kafka", main, _settings(main, more, authority, provider))
+        kafka = Kafka(directory / "kafka", main, _settings(main, more, authority, provider), quick.JAVA)
         try:
             # Options for any program that runs on this Java.
             urls = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={provider.url}/keys"

@@ -132,6 +132,8 @@ class Model(RuleBasedStateMachine):
         self.destroyed: set[str] = set()
         self.intervals: list[Interval] = []
         self.frozen: list[Actor] = []
+        # The names of the last attempt's calls.
+        self.calls: list[str] = []
         self.statistics.sequences += 1
 
     # The begin of a sequence, and actions of producers.
@@ -470,6 +472,7 @@ class Model(RuleBasedStateMachine):
                 progress.clear()
             self.statistics.attempts += 1
             actor = Actor(functools.partial(self._attempt, archive, make, progress, clock))
+            self.calls = actor.calls
             try:
                 if how != "none":
                     actor.advance(at)
@@ -532,8 +535,8 @@ class Model(RuleBasedStateMachine):
         clock: Callable[[], datetime],
         actor: Actor,
     ) -> None:
-        store: Any = Watched(self.store, actor)
-        cluster: Any = Watched(self.world.cluster, actor)
+        store: Any = Watched("store", self.store, actor)
+        cluster: Any = Watched("kafka", self.world.cluster, actor)
         context = Context(archive, cluster, store, Ledger(store, archive.archive), clock)
         if not progress:
             progress.append(make(context))
@@ -582,8 +585,9 @@ class Model(RuleBasedStateMachine):
 
     def _repair_once(self, given_up: frozenset[str], actor: Actor) -> None:
         archive = self.archive(ALL_GOES)
-        store: Any = Watched(self.store, actor)
-        context = Context(archive, Watched(self.world.cluster, actor), store, Ledger(store, archive.archive), self._now)  # type: ignore[arg-type]
+        store: Any = Watched("store", self.store, actor)
+        cluster: Any = Watched("kafka", self.world.cluster, actor)
+        context = Context(archive, cluster, store, Ledger(store, archive.archive), self._now)
         report = audit(archive, store, self._now())
         found = find(context, report, given_up & {f.where for f in report.damage})
         for entries in found.lost.values():

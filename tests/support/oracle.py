@@ -86,8 +86,10 @@ class Oracle:
             assert (commit.plan_digest, commit.manifest_digest) == (plan.digest, manifest.digest), f"{run}: digests"
             superseded = current[plan.interval.id] != run
             if superseded and run in settled and self._removed(run, plans, settled & committed):
-                # Objects that a repair has kept are in the manifest that counts.
-                kept = {o.key for o in manifests[current[plan.interval.id]].stored}
+                # Objects that a repair or a replay has kept are in its manifest, and a rebuild may keep that one's.
+                keepers = [r for r in committed if plans[r].interval == plan.interval]
+                keepers = [r for r in keepers if not self._removed(r, plans, settled & committed)]
+                kept = {o.key for r in keepers for o in manifests[r].stored}
                 left = {o.key for o in manifest.stored} & stored.keys() - kept
                 assert not left, f"{run} is superseded, but not removed: {left}"
                 continue

@@ -88,7 +88,7 @@ class S3Proxy:
     @contextmanager
     def serving(self) -> Iterator["S3Proxy"]:
         """Serve until the block ends."""
-        thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
         thread.start()
         try:
             yield self

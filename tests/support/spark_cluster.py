@@ -23,6 +23,7 @@ from scripts.stack.java import find_java
 from scripts.stack.paths import SPARK_HOME
 from scripts.stack.ports import HOST, free_ports
 from scripts.stack.process import Service, end, marked
+from tests.support import quick
 from tests.support.archiver import Archiver
 
 # In November, neither is a whole number of hours from UTC or from the other.
@@ -61,7 +62,7 @@ class _Daemon(Service):
                 "TMPDIR": str(temporary),
                 "SPARK_LOCAL_DIRS": str(self.directory / "local"),
                 "SPARK_DAEMON_MEMORY": "192m",
-                "SPARK_DAEMON_JAVA_OPTS": f"-XX:-UsePerfData -XX:+UseSerialGC -Djava.io.tmpdir={temporary}",
+                "SPARK_DAEMON_JAVA_OPTS": " ".join((*quick.JAVA, f"-Djava.io.tmpdir={temporary}")),
                 "SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false",
             },
         )
@@ -125,7 +126,7 @@ def clean_environment(zone: str, conf: Path) -> dict[str, str]:
         "SPARK_CONF_DIR": str(conf),
         # Also for the web UIs, which by default listen on every address.
         "SPARK_LOCAL_IP": HOST,
-        "SPARK_LAUNCHER_OPTS": "-XX:-UsePerfData",
+        "SPARK_LAUNCHER_OPTS": " ".join(quick.JAVA),
     }
 
 
@@ -183,7 +184,7 @@ class ClusterArchiver(Archiver):
     cluster: SparkCluster = field(kw_only=True)
 
     def command(self, runs: Iterable[str]) -> list[str]:
-        java = f"-XX:-UsePerfData -XX:+UseSerialGC -Djava.io.tmpdir={self.cluster.directory}"
+        java = " ".join((*quick.JAVA, f"-Djava.io.tmpdir={self.cluster.directory}"))
         conf = {
             "spark.executor.memory": "600m",
             "spark.executor.defaultJavaOptions": java,

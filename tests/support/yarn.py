@@ -14,6 +14,7 @@ from scripts.stack.java import find_java
 from scripts.stack.paths import LOCAL, SPARK_HOME, TEMPORARY
 from scripts.stack.ports import HOST, free_ports
 from scripts.stack.process import MARK, Service
+from tests.support import quick
 
 MODULES = Path(__file__).with_name("yarn_ivy.xml")
 SETTINGS = Path(retrieve.__code__.co_filename).with_name("ivysettings.xml")
@@ -52,7 +53,7 @@ class _Daemon(Service):
 
     def launch(self) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
-        options = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"]
+        options = ["-Xmx256m", *quick.JAVA]
         path = os.pathsep.join(map(str, (self._conf, jars() / "*", SPARK_HOME / "jars" / "*")))
         temporary = f"-Djava.io.tmpdir={self.directory}"
         command = [find_java().executable, *options, temporary, "-cp", path, f"{_YARN}.{self.name}"]

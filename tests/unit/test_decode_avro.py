@@ -11,7 +11,7 @@ from uuid import UUID
 import fastavro
 import pyarrow as pa
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kafka_archiver.decode.avro import nested
@@ -158,7 +158,6 @@ def decoded(schema: Any, rows: list[bytes | None], writer: Any = None) -> tuple[
     return found.column, dict(found.reasons)
 
 
-@settings(max_examples=300)
 @given(written())
 def test_what_fastavro_writes_is_read(case: tuple[Any, list[bytes], list[Any]]) -> None:
     schema, rows, values = case
@@ -167,7 +166,6 @@ def test_what_fastavro_writes_is_read(case: tuple[Any, list[bytes], list[Any]]) 
     assert physical(column) == [*values, None]
 
 
-@settings(max_examples=300)
 @given(written(), st.data())
 def test_bytes_that_are_no_record_are_never_a_wrong_row(
     case: tuple[Any, list[bytes], list[Any]], data: st.DataObject

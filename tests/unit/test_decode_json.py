@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_archiver.decode.json_text.columns import from_columns
@@ -138,7 +138,6 @@ def plain_json(value: Any) -> Any:
     return [plain_json(item) for item in value] if isinstance(value, list) else value
 
 
-@settings(max_examples=300)
 @given(DOCUMENTS)
 def test_what_infer_finds_reads_all_documents(documents: list[dict[str, Any]]) -> None:
     rows = [json.dumps(document).encode() for document in documents]
@@ -169,7 +168,6 @@ def test_infer() -> None:
         assert (len(column), reasons) == (1, {})
 
 
-@settings(max_examples=300)
 @given(DOCUMENTS, st.data())
 def test_bytes_that_are_no_document_are_never_a_wrong_row(documents: list[dict[str, Any]], data: st.DataObject) -> None:
     rows = [json.dumps(document, ensure_ascii=False).encode() for document in documents]

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_archiver.decode.protobuf.decoder import protobuf_decoder
@@ -132,7 +132,6 @@ def message(values: dict[str, Any]) -> Message:
     return found
 
 
-@settings(max_examples=100)
 @given(st.lists(MESSAGES, min_size=1, max_size=4))
 def test_what_protobuf_writes_is_read(drawn: list[dict[str, Any]]) -> None:
     messages = [message(values) for values in drawn]
@@ -141,7 +140,6 @@ def test_what_protobuf_writes_is_read(drawn: list[dict[str, Any]]) -> None:
     assert comparable(values) == [*map(plain, messages), None]
 
 
-@settings(max_examples=200)
 @given(MESSAGES, st.data())
 def test_bytes_that_are_no_message_are_never_a_wrong_row(drawn: dict[str, Any], data: st.DataObject) -> None:
     row = message(drawn).SerializeToString(deterministic=True)
