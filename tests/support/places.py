@@ -5,6 +5,9 @@ from typing import Any, NamedTuple
 
 from kafka_archiver.config import Archive
 
+# Mappings whose keys and values are no other program's.
+OURS = {"store.rename"}
+
 
 class Place(NamedTuple):
     """A key with its sections. `kinds`: the values that it takes: section, sections, mapping, list, text, plain."""
@@ -24,8 +27,8 @@ def places() -> list[Place]:
 
 
 def mappings() -> list[str]:
-    """The keys that take a mapping of properties."""
-    return [place.key for place in places() if "mapping" in place.kinds]
+    """The keys that take a mapping of another program's properties, which may be secrets."""
+    return [place.key for place in places() if "mapping" in place.kinds and place.key not in OURS]
 
 
 def with_value(yaml: Mapping[str, Any], path: tuple[str, ...], value: Any) -> dict[str, Any]:
