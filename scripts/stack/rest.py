@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx
+from tenacity import retry, retry_if_exception_type, stop_after_attempt
 
 from scripts.stack.errors import StackError
 
@@ -32,8 +33,9 @@ class RestApi:
         return self._send(method, f"/api/v2{path}", body, query, missing_ok)
 
     def _send(self, method: str, path: str, body: object, query: dict[str, Any], missing_ok: bool) -> Any:
+        request = self._patient if method == "GET" else self._client.request
         try:
-            answer = self._client.request(method, path, json=body, params=query or None)
+            answer = request(method, path, json=body, params=query or None)
         except httpx.HTTPError as error:
             raise StackError(f"Airflow at {self.url} does not answer: {error}") from error
         if answer.status_code == httpx.codes.NOT_FOUND and missing_ok:
@@ -45,6 +47,11 @@ class RestApi:
         if answer.is_error or (answer.content and told is None):
             raise StackError(f"Airflow: {method} {answer.url}: {answer.status_code} {answer.text}")
         return told
+
+    @retry(retry=retry_if_exception_type(httpx.ReadTimeout), stop=stop_after_attempt(3), reraise=True)
+    def _patient(self, *request: Any, **options: Any) -> httpx.Response:
+        """A busy machine may take more than a minute for an answer. A question can be asked again."""
+        return self._client.request(*request, **options)
 
 
 def address(*parts: str) -> str:

@@ -49,8 +49,9 @@ class S3(Service):
     grace = 5
     bucket = "archive"
     region = "us-east-1"
-    # Fixed, so that env.sh and connections stay valid. The server listens on this machine only.
-    owner = Credentials("archiver", "archiver-local-secret")
+    # Fixed, so that env.sh and connections stay valid. The server listens on this machine only. Airflow hides these
+    # words in logs and messages, so they are no part of other names.
+    owner = Credentials("local-s3-key", "local-s3-secret")
     reader = Credentials("reader", "reader-local-secret")
 
     def __init__(self, directory: Path, ports: S3Ports) -> None:

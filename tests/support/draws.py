@@ -60,7 +60,7 @@ SKEWS = st.sampled_from([0, 0, 0, 0, 0, -9, -1, 1, 9])
 FATES = st.lists(
     st.tuples(
         st.sampled_from(["kill"] * 3 + ["freeze"] * 4 + ["compact", "retention", "produce", "recreate"]),
-        st.integers(0, 40),
+        st.one_of(st.integers(0, 40), st.integers(0, 150)),
     ),
     max_size=2,
 )

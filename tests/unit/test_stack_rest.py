@@ -1,0 +1,44 @@
+"""The client of Airflow's REST API is patient with questions, and sends nothing else twice."""
+
+import httpx
+import pytest
+
+from scripts.stack.errors import StackError
+from scripts.stack.rest import RestApi
+
+
+def api(*answers: httpx.Response | Exception) -> tuple[RestApi, list[str]]:
+    """A client whose server gives these answers, and the methods of the requests that it got."""
+    left, asked = list(answers), []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request.method)
+        told = left.pop(0)
+        if isinstance(told, Exception):
+            raise told
+        return told
+
+    found = RestApi("http://airflow")
+    found._client = httpx.Client(base_url=found.url, transport=httpx.MockTransport(answer))
+    return found, asked
+
+
+def test_a_question_is_asked_again_after_a_timeout() -> None:
+    client, asked = api(*[httpx.ReadTimeout("slow")] * 2, httpx.Response(200, json={"a": 1}))
+    assert client.ask("GET", "/dags", login=False) == {"a": 1}
+    assert asked == ["GET"] * 3
+
+
+@pytest.mark.parametrize(
+    ("method", "error", "times"),
+    [
+        ("GET", httpx.ReadTimeout("slow"), 3),
+        ("GET", httpx.ConnectError("refused"), 1),
+        ("POST", httpx.ReadTimeout("slow"), 1),
+    ],
+)
+def test_then_it_gives_up(method: str, error: Exception, times: int) -> None:
+    client, asked = api(*[error] * 5)
+    with pytest.raises(StackError, match="does not answer"):
+        client.ask(method, "/dags", login=False)
+    assert asked == [method] * times
