@@ -103,7 +103,9 @@ def test_what_needs_no_run_is_done_while_the_dag_is_paused(
     pause(session)
     brokers.logs.update({P0: Range(3, 3), P1: Range(3, 3)})
     before = stored(settled)
-    assert "3 objects would be recorded as lost for ever" in call("repair", "orders", "--lost", OBJECTS[0], code=1).err
+    told = call("repair", "orders", "--lost", OBJECTS[0], code=1).err
+    assert "3 objects would be recorded as lost for ever" in told
+    assert "`airflow archive repair orders --yes` agrees to all" in told
     assert stored(settled) == before, "nobody was asked"
     shown = call("repair", "orders", "--yes", "--output", "json")
     assert {(a["action"], a["what"]) for a in shown.json["actions"]} == {("lost", key) for key in OBJECTS}

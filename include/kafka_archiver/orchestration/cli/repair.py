@@ -32,7 +32,7 @@ def repair(args: Namespace) -> Answer:
         return _answer(archive.archive, rows, False, failures)
     if repairs.again or repairs.anew:
         require_active(name)
-    _require_consent(repairs, args)
+    _require_consent(archive.archive, repairs, args)
     lost = f"{repairs.lost_rows:,} records will be lost for ever. " if repairs.lost else ""
     if not args.yes and not agreed(f"{lost}Repair archive {archive.archive}: {_counts(repairs)}?"):
         return _answer(archive.archive, rows, False, failures)
@@ -57,17 +57,18 @@ def repair(args: Namespace) -> Answer:
     return _answer(archive.archive, rows, True, [str(finding) for finding in report.damage])
 
 
-def _require_consent(repairs: Repairs, args: Namespace) -> None:
+def _require_consent(name: str, repairs: Repairs, args: Namespace) -> None:
     """See that somebody can agree to the loss of objects: by name, by `--yes` or at the terminal.
 
     :raises ConfigError: neither option is given, and there is no terminal.
     """
     unnamed = {entry.key for entries in repairs.lost.values() for entry in entries} - set(args.lost or ())
     if unnamed and not args.yes and not can_ask():
+        command = f"airflow archive repair {name}{' --deep' * args.deep}"
         raise ConfigError(
-            f"{count(len(unnamed), 'object')} would be recorded as lost for ever ({min(unnamed)} …), and there is no "
-            "terminal to ask on. Nothing was changed. `--dry-run` lists the objects, `--yes` agrees to all of them, "
-            "`--lost KEY` to one"
+            f"{count(len(unnamed), 'object')} would be recorded as lost for ever, and there is no terminal to ask on. "
+            f"Nothing was changed. `{command} --dry-run` lists the objects; `{command} --yes` agrees to all of them, "
+            f"`{command} --lost {min(unnamed)}` to the first"
         )
 
 
