@@ -151,6 +151,15 @@ def test_one_archive_that_does_not_answer_hides_no_other(call: Call, context: Co
     assert (shown.out, shown.err) == ("", "no answer from the Kafka brokers\n")
 
 
+def test_several_archives_each_once_and_no_other(call: Call, context: Context, orders: Path) -> None:
+    for name in ("payments", "returns"):
+        (orders.parent / f"{name}.yaml").write_text(orders.read_text().replace("archive: orders", f"archive: {name}"))
+    named = call("status", "payments", "orders", "payments", "-o", "json").json
+    assert [one["archive"] for one in named] == ["payments", "orders"]
+    shown = call("status", "orders", "nobody", code=1)
+    assert (shown.out, shown.err.startswith("No archive 'nobody'")) == ("", True)
+
+
 def test_plan(call: Call, context: Context, brokers: Brokers) -> None:
     two = ("plan", "orders", "--interval-start", "2026-11-20T02:00:00Z")
     found = call(*two, "-o", "json").json

@@ -18,11 +18,13 @@ from kafka_archiver.orchestration.metadata.facts import facts_of
 from kafka_archiver.ranges import Range
 from kafka_archiver.steps.auditing import audit, publish
 from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.rebuild import rebuild_run
+from kafka_archiver.steps.work import Work
 from tests.dags.conftest import DAGS as DAG_FILES
 from tests.dags.conftest import MINIMAL, AddConnection, Call, MakeArchive, Session, dag_of
 from tests.support.brokers import Brokers
 from tests.support.metadata import metadata_database, register_dags
-from tests.support.runs import P0, P1, run
+from tests.support.runs import P0, P1, finish, hour, run
 
 pytestmark = pytest.mark.dags
 
@@ -46,9 +48,10 @@ def airflow_run(session: Session) -> MADE:
         cause: dict[str, Any] | None = None,
         attempts: int = 1,
         minutes: float = 1,
+        works: Work | None = None,
         **fields: Any,
     ) -> str:
-        """:param tasks: their states; `cause`: what the first of them that failed has noted."""
+        """:param tasks: their states; `cause`: what the first of them that failed has noted; `works`: of `plan`."""
         moment = due or datetime.now(UTC) - timedelta(minutes=minutes)
         with session() as opened:
             fields = {"triggered_by": DagRunTriggeredByType.CLI, "run_type": DagRunType.SCHEDULED, **fields}
@@ -59,9 +62,13 @@ def airflow_run(session: Session) -> MADE:
             for ti in opened.scalars(select(TaskInstance).where(TaskInstance.run_id == made.run_id)):
                 ti.state = (tasks or {}).get(ti.task_id, "success" if state == "success" else None)
                 ti.try_number = attempts
-                if cause and ti.state in ("failed", "up_for_retry"):
+                ti.end_date = moment if ti.state == "failed" else None
+                left: dict[str, Any] = {CAUSE: cause} if cause and ti.state in ("failed", "up_for_retry") else {}
+                if works and ti.task_id == "plan":
+                    left = {"return_value": works.to_dict()}
+                for key, value in left.items():
                     opened.flush()
-                    XComModel.set(CAUSE, cause, dag_id=ti.dag_id, task_id=ti.task_id, run_id=ti.run_id, session=opened)
+                    XComModel.set(key, value, dag_id=ti.dag_id, task_id=ti.task_id, run_id=ti.run_id, session=opened)
             return str(made.run_id)
 
     return make
@@ -155,6 +162,28 @@ def test_a_task_that_is_tried_again_for_long(problems: Ask, airflow_run: MADE, s
     assert run_now.failure is not None
     assert (run_now.begun, run_now.task, run_now.task_state) == (begun, "archive", "up_for_retry")
     assert (run_now.failure.cause, run_now.failure.attempts) == ("no answer", 4)
+
+
+def test_a_failed_task_is_a_failure_before_airflow_ends_its_run(problems: Ask, airflow_run: MADE) -> None:
+    airflow_run(minutes=5)
+    airflow_run("running", tasks={"plan": "failed"}, cause={"permanent": True, "cause": "the group has moved"})
+    [one] = problems().values()
+    assert one["name"] == "failed for good"
+    assert "failed in task plan: the group has moved" in one["found"]
+
+
+def test_a_takeover_settles_the_failure_that_it_is_the_remedy_for(
+    problems: Ask, airflow_run: MADE, settled: Context, brokers: Brokers
+) -> None:
+    brokers.logs[P0] = Range(0, 5)
+    run(settled, 3, until="planned")
+    planned = Work((hour(3).id,), (hour(3).id,))
+    states, cause = {"plan": "success", "archive": "failed"}, {"permanent": True, "cause": "too large"}
+    airflow_run("failed", tasks=states, cause=cause, works=planned)
+    [one] = problems().values()
+    assert one["do"][1] == f"airflow archive rebuild orders --run {hour(3).id}"
+    finish(settled, rebuild_run(settled, hour(3).id))
+    assert problems() == {}
 
 
 @pytest.mark.parametrize("conf", [{"rebuild": {"run": "20261120T020000Z"}}, {"repair": ["20261120T020000Z"]}])

@@ -53,7 +53,7 @@ def test_a_failed_run_fails_the_command(call: Call, settled: Context, ends: dict
     shown = call("rebuild", "orders", "--run", RUN, code=1).out.splitlines()
     assert shown[3:5] == [
         "archive       failed              7 s",
-        "    archive: no cause recorded (killed, or not a task of an archive)",
+        "    archive: no cause recorded (killed, its result not stored, or not a task of an archive)",
     ]
     assert shown[5].startswith("    log: http")
     assert "has ended: failed." in shown[6]

@@ -10,7 +10,7 @@ from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.steps.close_hours import close_hours
 from kafka_archiver.steps.commit import commit
 from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.plan import plan
+from kafka_archiver.steps.plan import Work, plan
 from tests.support.worlds import Clocked
 
 DAY = datetime(2026, 11, 20, tzinfo=UTC)
@@ -27,8 +27,12 @@ def run(context: Context, number: int, until: str = "settled") -> None:
     timed: Any = Clocked(context.store, lambda: to_ms(now))
     context = replace(context, store=timed, clock=lambda: now)
     work = plan(context, hour(number), "scheduled")
-    if until == "planned":
-        return
+    if until != "planned":
+        finish(context, work, until)
+
+
+def finish(context: Context, work: Work, until: str = "settled") -> None:
+    """Do what is planned of the last run, up to a state."""
     made = context.ledger.plan(work.runs[-1])
     assert made is not None
     accounts = [ChunkAccount(**c.model_dump(), archived=c.range.size) for c in made.chunks()]
@@ -43,6 +47,7 @@ def run(context: Context, number: int, until: str = "settled") -> None:
     ]  # fmt: skip
     context.ledger.create_manifest(Manifest.of(made, objects, accounts))
     if until != "written":
+        now = context.clock()
         commit(replace(context, clock=lambda: now + timedelta(minutes=1)), work.runs)
     if until == "settled":
         close_hours(context, work.runs)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_archiver.manifest import Commit
 from kafka_archiver.orchestration.dag_run.params import takes_new
 from kafka_archiver.plan import Plan
 from kafka_archiver.progress import Progress
@@ -177,10 +178,72 @@ def test_a_failure_that_may_pass() -> None:
     one = only(sound(failed(attempts=4, cause="no answer from the brokers")))
     assert (one.name, one.severity, one.do[0]) == ("failed", "problem", "airflow dags trigger archive_orders")
     assert "in task plan after 4 attempts: no answer from the brokers. The next run goes on" in one.found
-    assert "its process ended without reporting an error" in only(sound(failed())).found
+    silent = only(sound(failed())).found
+    assert "its process ended without reporting an error" in silent
+    assert "or Airflow could not store its result" in silent
     # Why it is late is said by that.
     assert only(sound(failed(), run("success", DUE - timedelta(hours=5)))).name == "failed"
     assert "although none of its tasks did" in only(sound(run("failed", ago(minutes=20)))).found
+
+
+TAKEOVER = plan(2, start=0, revision=1, supersedes=plan(1).run, origin="rebuild", takes_over=True)
+
+
+def ended(of: Plan, outcome: Any, by: str | None = None) -> Waiting:
+    digest = "d" if outcome == "committed" else None
+    made = Commit(archive="orders", run=of.run, revision=of.revision, outcome=outcome, by=by, plan_digest=of.digest,
+                  manifest_digest=digest, committed_at=NOW)  # fmt: skip
+    return Waiting(of, made)
+
+
+@pytest.mark.parametrize(
+    ("settled", "waiting", "task", "names"),
+    [
+        # Settled, by whatever run.
+        (1, [], "archive", []),
+        (1, [], "close_hours", ["failed for good"]),
+        (0, [ended(plan(1), "replaced", TAKEOVER.run)], "archive", []),
+        (0, [ended(plan(1), "replaced", TAKEOVER.run), Waiting(TAKEOVER, None)], "archive", ["failed for good"]),
+        (0, [ended(plan(1), "committed")], "archive", ["failed for good"]),
+        (0, [Waiting(plan(1), None)], "archive", ["failed for good"]),
+        # Another run's plan.
+        (1, [Waiting(plan(2), None)], "archive", ["unfinished run"]),
+    ],
+)
+def test_a_failure_is_over_when_its_runs_are_settled(
+    settled: int, waiting: list[Waiting], task: str, names: list[str]
+) -> None:
+    stopped = failed(task=task, permanent=True, cause="x").model_copy(update={"works": (plan(1).run,)})
+    line = Line(Progress(archive="orders", settled=settled), waiting)
+    # Nor is the run of that interval overdue.
+    facts = sound(stopped, due=stopped.due - timedelta(minutes=5))
+    assert [one.name for one in troubles(facts, line)] == names
+    # A run that never was planned is settled by nobody.
+    unplanned = sound(stopped.model_copy(update={"works": ()}))
+    assert "failed for good" in [one.name for one in troubles(unplanned, line)]
+
+
+@pytest.mark.parametrize(
+    ("later", "task", "severity"),
+    [
+        ({"task": "archive"}, "plan", "warning"),
+        ({"task": None}, "plan", "warning"),
+        ({"task": "plan"}, "plan", "problem"),
+        ({"task": "archive"}, "archive", "problem"),
+        ({"task": "archive", "begun": ago(minutes=25)}, "plan", "problem"),
+        # Rebuilds and backfills plan otherwise, but they finish the same runs.
+        ({"task": "verify", "forward": False}, "plan", "problem"),
+        ({"task": "verify", "forward": False}, "archive", "warning"),
+    ],
+)
+def test_a_later_run_that_has_passed_the_failed_task_shows_that_not_every_run_fails(
+    later: dict[str, Any], task: str, severity: str
+) -> None:
+    at_work = run("running", ago(minutes=5), run_id="later", **later)
+    one = only(sound(at_work, failed(task=task, permanent=True, cause="the group has moved"), run("success", DUE)))
+    assert (one.severity, "the group has moved" in one.found) == (severity, True)
+    assert ("Run later is at work and has passed this task" in one.found) == (severity == "warning")
+    assert ("every run fails the same way" in one.found) == (severity == "problem")
 
 
 @pytest.mark.parametrize(("forward", "names"), [(True, []), (False, ["failed"])])

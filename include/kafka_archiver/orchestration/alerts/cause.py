@@ -15,7 +15,10 @@ CAUSE = "cause"
 # Characters for an alert, an XCom or a terminal.
 SHORT = 1000
 # Airflow gives no exception when the task's process stopped reporting.
-NO_EXCEPTION = "the task's process ended without reporting an error (killed, out of memory, or its machine is gone)"
+NO_EXCEPTION = (
+    "the task's process ended without reporting an error (killed, out of memory, or its machine is gone), or Airflow "
+    "could not store its result"
+)
 
 
 def cause_of(error: object) -> str:

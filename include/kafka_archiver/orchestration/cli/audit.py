@@ -16,7 +16,7 @@ SHOWN = 200
 
 @answering
 def show_audit(args: Namespace) -> Answer:
-    """The audit of one archive, or of all."""
+    """The audit of these archives, or of all."""
 
     def look(archive: Archive) -> Report:
         store = open_store(archive)
@@ -24,7 +24,7 @@ def show_audit(args: Namespace) -> Answer:
         # What is printed here goes to stderr.
         return audit(archive, store, datetime.now(UTC), args.deep, cluster, tell=print)
 
-    found, failures = ask_each(args.archive, look)
+    found, failures = ask_each(args.archives, look)
     damaged = [report.summary for report in found if report.verdict != "clean"]
     tables = [table for report in found for table in _tables(report)]
     return Answer([report.model_dump() for report in found], tables, [*failures, *damaged])

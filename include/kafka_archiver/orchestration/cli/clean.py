@@ -18,14 +18,14 @@ from kafka_archiver.writer.disk import abandoned, sweep
 
 @answering
 def clean(args: Namespace) -> Answer:
-    """Find the leftovers of one archive, or of all, and of this machine; remove them unless it is a dry run."""
+    """Find the leftovers of these archives, or of all, and of this machine; remove them unless it is a dry run."""
     before = datetime.now(UTC) - args.older_than
 
     def look(archive: Archive) -> tuple[Ledger, list[Leftover]]:
         ledger = open_ledger(archive)
         return ledger, leftovers(ledger, before)
 
-    found, failures = ask_each(args.archive, look)
+    found, failures = ask_each(args.archives, look)
     rows = list(_rows(found))
     removed = not args.dry_run and (not rows or args.yes or agreed(f"Remove {_count(rows)}?"))
     if removed:

@@ -30,8 +30,8 @@ Opened = TypeVar("Opened")
 
 @answering
 def examine(args: Namespace) -> Answer:
-    """The checks of one archive, or of all."""
-    found, failures = ask_each(args.archive, lambda archive: (archive.archive, list(_checks(archive))))
+    """The checks of these archives, or of all."""
+    found, failures = ask_each(args.archives, lambda archive: (archive.archive, list(_checks(archive))))
     document = [{"archive": name, "checks": [check.model_dump() for check in checks]} for name, checks in found]
     for name, checks in found:
         if count := sum(check.state == "problem" for check in checks):

@@ -1,6 +1,6 @@
 """Find the archives that a command names."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from kafka_archiver.config import Archive
@@ -19,18 +19,19 @@ def find_archive(name: str) -> Archive:
     raise ConfigError("\n".join([missing, *map(str, errors)]))
 
 
-def ask_each(name: str | None, ask: Callable[[Archive], Found]) -> tuple[list[Found], list[str]]:
-    """Call `ask` for one archive or for all; returns the results and the errors.
+def ask_each(names: Sequence[str], ask: Callable[[Archive], Found]) -> tuple[list[Found], list[str]]:
+    """Call `ask` for these archives, or for all; returns the results and the errors.
 
-    :raises ArchiverError: for the one archive. Among all, an error must not hide the other archives.
+    :raises ArchiverError: for a single name, or an unknown one. Else an error must not hide the other archives.
     """
-    if name:
-        return [ask(find_archive(name))], []
     archives, _, errors = read_archives(config_folder())
-    found, failures = [], [str(error) for error in errors]
-    for archive in archives.values():
+    wanted = [archives.get(name) or find_archive(name) for name in dict.fromkeys(names)] or [*archives.values()]
+    found, failures = [], [] if names else [str(error) for error in errors]
+    for archive in wanted:
         try:
             found.append(ask(archive))
         except ArchiverError as error:
+            if len(wanted) == 1 and names:
+                raise
             failures.append(f"{archive.archive}: {error}")
     return found, failures

@@ -22,13 +22,13 @@ Shown: TypeAlias = tuple[ArchiveStatus, list[HourStatus] | None]
 
 @answering
 def show_status(args: Namespace) -> Answer:
-    """The status of one archive, or of all."""
+    """The status of these archives, or of all."""
 
     def look(archive: Archive) -> Shown:
         context, now = open_archive(archive), datetime.now(UTC)
         return status(context, facts_of(archive, now)), last_hours(context, args.hours, now) if args.hours else None
 
-    found, failures = ask_each(args.archive, look)
+    found, failures = ask_each(args.archives, look)
     problems = [(one.archive, sum(t.severity == "problem" for t in one.troubles)) for one, _ in found]
     failures += [f"{name}: {count(number, 'problem')}" for name, number in problems if number]
     tables = [table for one, hours in found for table in (_table(one), *([hours_table(hours)] if hours else []))]

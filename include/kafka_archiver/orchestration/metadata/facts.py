@@ -7,6 +7,7 @@ from airflow.jobs.job import most_recent_job
 from airflow.models import DagModel
 from airflow.models import DagRun as Row
 from airflow.models.taskinstance import TaskInstance
+from airflow.models.xcom import XCOM_RETURN_KEY, XComModel
 from airflow.utils.session import create_session
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
@@ -14,16 +15,17 @@ from sqlalchemy.orm import Session
 
 from kafka_archiver.advice import dag_id
 from kafka_archiver.config import Archive
+from kafka_archiver.orchestration.dag_run.gate import PLAN
 from kafka_archiver.orchestration.dag_run.params import takes_new
 from kafka_archiver.orchestration.dag_run.schedule import last_interval
 from kafka_archiver.orchestration.metadata.rest_api import api_url, needs_no_login
 from kafka_archiver.orchestration.metadata.states import ENDED, UNFINISHED
 from kafka_archiver.orchestration.metadata.why import causes
-from kafka_archiver.steps.status.facts import DagRun, Facts, Failure
+from kafka_archiver.steps.status.facts import DagRun, Facts, Failure, place
+from kafka_archiver.steps.work import Work
 
 # Runs to read of each kind. Backfills are separate: a long backfill must not hide the schedule's runs.
 LAST = 30
-_TASKS = ("plan", "archive", "verify", "commit", "close_hours")
 
 
 def facts_of(archive: Archive, now: datetime) -> Facts:
@@ -71,20 +73,24 @@ def _rows(name: str, session: Session) -> Iterable[Row]:
 
 
 def _run(row: Row, session: Session) -> DagRun:
-    ended = row.state in ("success", "failed")
     tasks = [] if row.state == "success" else _tasks(row, session)
     following = next((ti for ti in tasks if ti.state not in ENDED), None)
+    failed = next((ti for ti in tasks if ti.state in ("failed", "up_for_retry")), None)
+    # No task follows one that failed, but Airflow ends the run many seconds later.
+    lost = failed if failed and failed.state == "failed" and row.state == "running" else None
+    ended = row.end_date if row.state in ("success", "failed") else None
     return DagRun(
         run_id=row.run_id,
-        state=row.state,
+        state="failed" if lost else row.state,
         forward=row.run_type != "backfill" and takes_new(row.conf),
         date=max(filter(None, (row.logical_date, row.run_after))),
         due=row.run_after,
         begun=row.start_date,
-        ended=row.end_date if ended else None,
+        ended=lost.end_date or row.run_after if lost else ended,
         task=following.task_id if following else None,
         task_state=str(following.state) if following and following.state else None,
-        failure=_failure(row, tasks, session),
+        failure=_failure(row, failed, session) if failed else None,
+        works=_works(row, session) if failed else (),
     )
 
 
@@ -92,12 +98,22 @@ def _tasks(row: Row, session: Session) -> list[TaskInstance]:
     found = session.scalars(
         select(TaskInstance).where(TaskInstance.dag_id == row.dag_id, TaskInstance.run_id == row.run_id)
     )
-    return sorted(found, key=lambda ti: _TASKS.index(ti.task_id) if ti.task_id in _TASKS else len(_TASKS))
+    return sorted(found, key=lambda ti: place(ti.task_id))
 
 
-def _failure(row: Row, tasks: list[TaskInstance], session: Session) -> Failure | None:
-    failed = next((ti for ti in tasks if ti.state in ("failed", "up_for_retry")), None)
-    if failed is None:
-        return None
+def _failure(row: Row, failed: TaskInstance, session: Session) -> Failure:
     said = causes(row.dag_id, row.run_id, session).get(failed.task_id, {})
     return Failure(task=failed.task_id, attempts=failed.try_number, **said)
+
+
+def _works(row: Row, session: Session) -> tuple[str, ...]:
+    """The ledger's runs in the result of `plan`; none if an XCom backend of the user keeps it elsewhere."""
+    left = select(XComModel).where(
+        XComModel.dag_id == row.dag_id,
+        XComModel.run_id == row.run_id,
+        XComModel.task_id == PLAN,
+        XComModel.key == XCOM_RETURN_KEY,
+    )
+    found = session.scalars(left).first()
+    result = XComModel.deserialize_value(found) if found else None
+    return Work.from_dict(result).runs if isinstance(result, dict) else ()

@@ -34,11 +34,12 @@ def _reasons(dag_id: str, run_id: str) -> list[str]:
         failed = select(TaskInstance).where(
             TaskInstance.dag_id == dag_id, TaskInstance.run_id == run_id, TaskInstance.state == "failed"
         )
+        unknown = "no cause recorded (killed, its result not stored, or not a task of an archive)"
         return [
             line
             for ti in session.scalars(failed.order_by(TaskInstance.end_date))
             for line in (
-                f"    {ti.task_id}: {left.get(ti.task_id, 'no cause recorded (killed, or not a task of an archive)')}",
+                f"    {ti.task_id}: {left.get(ti.task_id, unknown)}",
                 f"    log: {ti.log_url}",
             )
         ]

@@ -6,6 +6,14 @@ from typing import Literal
 
 from kafka_archiver.documents import UtcTime, Value
 
+# The tasks of a DAG run, in their order.
+TASKS = ("plan", "archive", "verify", "commit", "close_hours")
+
+
+def place(task: str) -> int:
+    """The place of a task in the order of a DAG run; other tasks come last."""
+    return TASKS.index(task) if task in TASKS else len(TASKS)
+
 
 class Failure(Value):
     """The last failed attempt of a task. `permanent`: there is no retry, because it would not help.
@@ -20,11 +28,12 @@ class Failure(Value):
 
 
 class DagRun(Value):
-    """One run of the archive's DAG.
+    """One run of the archive's DAG. `state`: failed as soon as one of its tasks is; Airflow ends the run later.
 
     `date`: no task starts before it. `due`: the end of the run's interval, or the time of a manual trigger.
     `forward`: it archives new offsets: not a backfill, a rebuild or a repair, nor a run with an unknown parameter.
     `task`, `task_state`: the first task that has not ended. `failure`: of the task that failed or is retried.
+    `works`: the ledger's runs that it was to finish; read only of a run with a failure.
     """
 
     run_id: str
@@ -37,6 +46,11 @@ class DagRun(Value):
     task: str | None = None
     task_state: str | None = None
     failure: Failure | None = None
+    works: tuple[str, ...] = ()
+
+    def has_passed(self, task: str) -> bool:
+        """Whether the run is at work, and a later task is next."""
+        return self.state == "running" and (self.task is None or place(self.task) > place(task))
 
 
 class Facts(Value):

@@ -6,14 +6,17 @@ from urllib.parse import quote
 
 from kafka_archiver.documents import isoformat
 from kafka_archiver.steps.line import Line
-from kafka_archiver.steps.status.facts import DagRun, Facts
+from kafka_archiver.steps.status.facts import TASKS, DagRun, Facts
 from kafka_archiver.steps.status.trouble import Trouble, problem, warning
 
 # A run is reported as stuck if it takes so many times longer than usual, and at least so long.
 TIMES, AT_LEAST = 5, timedelta(minutes=30)
 # How far this clock may differ from the clock of the machine that triggered a run.
 SKEW = timedelta(minutes=5)
-SILENCE = "its process ended without reporting an error (killed, out of memory, or its machine is gone)"
+SILENCE = (
+    "its process ended without reporting an error (killed, out of memory, or its machine is gone), or Airflow could "
+    "not store its result"
+)
 
 
 def of_runs(archive: str, facts: Facts, line: Line | None, lag: int | None, now: datetime) -> Iterator[Trouble]:
@@ -35,10 +38,29 @@ def of_runs(archive: str, facts: Facts, line: Line | None, lag: int | None, now:
         yield from _idle(facts, lag)
         yield from _to_come(facts, now)
         yield from _slow(facts, now)
-        yield from _failed(archive, facts, line)
+        facts = _as_settled(facts, line) if line else facts
+        yield from _failed(archive, facts, line, now)
         yield from _overdue(facts, now)
     if line:
         yield from _unfinished(archive, facts, line, now)
+
+
+def _as_settled(facts: Facts, line: Line) -> Facts:
+    """The facts where a failed run counts as a success if its runs are settled since, by whatever run or takeover.
+
+    Not after a failure of `close_hours`: events may be missing, which no other run sends.
+    """
+    left = {w.plan.interval.id for w in line.waiting if w.outcome != "replaced"}
+
+    def settled(run: DagRun) -> bool:
+        early = run.failure is not None and run.failure.task != TASKS[-1]
+        return early and bool(run.works) and left.isdisjoint(name.partition("+")[0] for name in run.works)
+
+    runs = (
+        run.model_copy(update={"state": "success"}) if run.state == "failed" and settled(run) else run
+        for run in facts.runs
+    )
+    return facts.model_copy(update={"runs": tuple(runs)})
 
 
 def _idle(facts: Facts, lag: int | None) -> Iterator[Trouble]:
@@ -104,7 +126,7 @@ def _waits(run: DagRun, working: list[DagRun]) -> bool:
     return bool(begun) and (run.state == "queued" or run.task == "plan")
 
 
-def _failed(archive: str, facts: Facts, line: Line | None) -> Iterator[Trouble]:
+def _failed(archive: str, facts: Facts, line: Line | None, now: datetime) -> Iterator[Trouble]:
     row = facts.failing
     if not row:
         return
@@ -115,7 +137,11 @@ def _failed(archive: str, facts: Facts, line: Line | None) -> Iterator[Trouble]:
         yield problem("failed", f"{many}, although none of its tasks did", _look(facts, run), again)
         return
     where = f"{many}{' last,' if len(row) > 1 else ''} in task {failure.task}"
-    if failure.permanent:
+    later = _passed(facts, run, failure.task, now)
+    if later:
+        found = f"{where}: {failure.cause or SILENCE}. Run {later.run_id} is at work and has passed this task"
+        yield warning("failed", found, _look(facts, later))
+    elif failure.permanent:
         then = "Until this is corrected, every run" if run.forward else "Another run with these parameters"
         anew = [p.run for p in line.unfinished if p.supersedes is None][:1] if line else []
         yield problem(
@@ -127,6 +153,15 @@ def _failed(archive: str, facts: Facts, line: Line | None) -> Iterator[Trouble]:
     else:
         found = f"{where} after {_times(failure.attempts, 'attempt')}: {failure.cause or SILENCE}"
         yield problem("failed", f"{found}. The next run goes on where this run stopped", again, _look(facts, run))
+
+
+def _passed(facts: Facts, failed: DagRun, task: str, now: datetime) -> DagRun | None:
+    """A later run at work that got past the task. Only forward runs plan as the next run will."""
+    for run in facts.at_work(now):
+        later = run.begun and failed.begun and run.begun > failed.begun
+        if later and run.has_passed(task) and (run.forward or task != "plan"):
+            return run
+    return None
 
 
 def _overdue(facts: Facts, now: datetime) -> Iterator[Trouble]:

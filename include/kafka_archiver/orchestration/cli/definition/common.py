@@ -5,7 +5,7 @@ from kafka_archiver.orchestration.terminal.options import option
 # Where the commands are: each is imported when it runs.
 HERE = "kafka_archiver.orchestration.cli"
 ARCHIVE = option("archive", metavar="NAME", help="The archive, as `airflow archive list` names it")
-ALL = option("archive", nargs="?", metavar="NAME", help="The archive; default: all of them")
+ALL = option("archives", nargs="*", metavar="NAME", help="The archives; default: all of them")
 YES = option("-y", "--yes", action="store_true", help="Do not ask for consent (asked only on a terminal)")
 # The end of each description: what a program may rely on. (Airflow drops text that looks like [markup] from the help.)
 ANSWER = """

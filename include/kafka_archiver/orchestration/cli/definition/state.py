@@ -27,10 +27,10 @@ STATUS = ActionCommand(
     name="status",
     help="How far each archive is, how far behind, and what is wrong with it",
     description=f"""\
-Show how far one archive or all are, as the brokers, the ledger and Airflow know it. For each partition: the group's
-committed offset, the offset up to which the ledger has it archived, the log's start and end, the number of offsets that
-wait (the lag) and the time of the first of their records. Then: the last commit, the time up to which all hours are
-complete, and the runs that are planned but not finished (the next run finishes them first).
+Show how far these archives, or all, are, as the brokers, the ledger and Airflow know it. For each partition: the
+group's committed offset, the offset up to which the ledger has it archived, the log's start and end, the number of
+offsets that wait (the lag) and the time of the first of their records. Then: the last commit, the time up
+to which all hours are complete, and the runs that are planned but not finished (the next run finishes them first).
 Below the table are the problems and warnings, each with the commands that help: what would stop the next run (a moved
 group, a recreated topic, lost offsets), damage that the last audit by DAG audit_NAME found, and runs that failed, are
 late, are stuck or have a date in the future.
@@ -63,10 +63,10 @@ AUDIT = ActionCommand(
     name="audit",
     help="Check the archive against its ledger",
     description="""\
-Check one archive or all against the ledger, from the store alone: every document is the one that was committed; every
-plan is accounted for; the plans tile each partition's log without gap or overlap; every object is there with its size
-and ETag, and no object is unexplained; the proofs of the hours and the progress are what the manifests give. Changes
-nothing.
+Check these archives, or all, against the ledger, from the store alone: every document is the one that was committed;
+every plan is accounted for; the plans tile each partition's log without gap or overlap; every object is there with its
+size and ETag, and no object is unexplained; the proofs of the hours and the progress are what the manifests give.
+Changes nothing.
 
 Every finding names a key or offsets. Errors make the archive damaged; warnings (offsets that a policy has recorded as
 lost, a group that the next run will correct, …) do not.
@@ -98,10 +98,10 @@ DOCTOR = ActionCommand(
     name="doctor",
     help="Find wrong settings and states that would stop a run",
     description=f"""\
-Try what the runs of one archive or all need, and look for states that would stop or harm them: the connections, the
-brokers, the topics and their ids, the consumer group against the ledger and the log, retention against the schedule,
-the runs (failed, late, stuck, unfinished), the store, Spark. The store gets each kind of request once, below
-_ledger/NAME/doctor/; what they write is removed again. The archive is not changed.
+Try what the runs of these archives, or of all, need, and look for states that would stop or harm them: the
+connections, the brokers, the topics and their ids, the consumer group against the ledger and the log, retention against
+the schedule, the runs (failed, late, stuck, unfinished), the store, Spark. The store gets each kind of request once,
+below _ledger/NAME/doctor/; what they write is removed again. The archive is not changed.
 
 Each check is ok, a warning (works, but look at it) or a problem (a run would fail, or lose something). It has what was
 found, what that means, and the command or setting for each choice.
