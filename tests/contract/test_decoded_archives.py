@@ -22,6 +22,7 @@ from kafka_archiver.config import Archive
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.intervals import to_ms
 from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.steps.dead_letters import Outlook, outlook, runs_with_letters
 from kafka_archiver.steps.plan import Work, plan
 from kafka_archiver.store.memory import MemoryStore
 from tests.support.avro_records import ORDER, LocalRegistry, framed, order
@@ -145,15 +146,26 @@ def test_duckdb_and_pyarrow_see_the_types_of_the_schema(tmp_path: Any) -> None:
     assert (schema.field("id").type, schema.field("price").type) == (pa.uuid(), pa.decimal128(10, 2))
 
 
-def test_dead_letters_come_back_once_their_schema_is_known() -> None:
+@pytest.mark.parametrize("shape", SHAPES)
+def test_dead_letters_come_back_once_their_schema_is_known(shape: str) -> None:
     registry = LocalRegistry()
     later = {**ORDER, "fields": [*ORDER["fields"], {"name": "more", "type": "int", "default": 7}]}
-    lake = lake_of("value", "parquet", framed(101, later, {**order(4), "more": 1}), registry)
+    lake = lake_of(shape, "parquet", framed(101, later, {**order(4), "more": 1}), registry)
+
+    def dry() -> Outlook:
+        [one] = runs_with_letters(lake.context, None)
+        return outlook(lake.context, one)
+
     run = lake.run(1)
     assert (lake.manifest(run).account["archived"], lake.manifest(run).account["dead_lettered"]) == (4, 1)
     # Nothing is mended yet.
+    assert (dry().archived, dry().rejected) == (0, 1)
+    assert "schema id 101 is not one of the schemas of the plan" in dry().reasons[0]
     assert lake.manifest(lake.replay()).account["dead_lettered"] == 1
     assert registry.register("orders-value", later) == 101
+    documents = [stored.key for stored in lake.store.list("")]
+    assert (dry().archived, dry().rejected) == (1, 0)
+    assert [stored.key for stored in lake.store.list("")] == documents
     replayed = lake.replay()
     registry.down = True
     lake.finish(Work((replayed,), (replayed,)))

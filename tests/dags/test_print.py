@@ -1,16 +1,21 @@
 """`airflow archive print`: the records of one object of any format, as lines of JSON."""
 
+import json
+import re
 from pathlib import Path
 from typing import cast
 
+import pyarrow as pa
 import pytest
 import yaml
 
 from kafka_archiver.formats.registry import extension_of
+from kafka_archiver.formats.shared.columns import schema_of
 from kafka_archiver.store import open_store
 from tests.dags.conftest import Call
 from tests.support.chunks import Row, batch
 from tests.support.formats import ODD, Case, every_case, expected, fit_for
+from tests.support.typed import FORMATS, ORDER, as_if_decoded, encode, target_of
 
 pytestmark = pytest.mark.dags
 
@@ -36,6 +41,36 @@ def test_what_jsonl_would_hold_is_printed(case: Case, call: Call, archives: Path
     assert shown.out == lines.decode()
 
 
+PREFIXED = schema_of("both", prefix="_kafka_", value=ORDER)
+BESIDE = schema_of("value", ["offset", "timestamp", "key"], value=ORDER)
+ALONE = schema_of("value", value=ORDER)
+
+
+@pytest.mark.parametrize("schema", [PREFIXED, BESIDE, ALONE], ids=["both", "metadata", "value"])
+@pytest.mark.parametrize("format_", FORMATS)
+def test_decoded_columns_are_printed_by_what_the_file_says(
+    format_: str, schema: pa.Schema, call: Call, archives: Path, tmp_path: Path
+) -> None:
+    def encoded(name: str, codec: str = "") -> bytes:
+        return encode(target_of(name, schema, codec), [as_if_decoded(batch(ROWS))])
+
+    (tmp_path / f"object{extension_of(target_of(format_).settings)}").write_bytes(encoded(format_))
+    [file] = tmp_path.glob("object*")
+    found = call("print", str(file)).out
+    wanted = encoded("jsonl", "none").decode()
+    if format_ == "csv":
+        shown = list(map(json.loads, found.split("\n")[:-1]))
+        assert [row["price"] for row in shown] == [json.loads(line)["price"] for line in wanted.split("\n")[:-1]]
+        assert {type(cell) for row in shown for cell in row.values()} <= {str, type(None)}
+        assert set(shown[0]) >= set(schema.names)
+        return
+    if format_ == "avro":
+        # Avro has no unsigned integers, and only strings as keys.
+        wanted = re.sub(r'("unsigned":)(\d+)', r'\1"\2"', wanted)
+        wanted = wanted.replace('{"-1":"x"}', '[{"key":-1,"value":"x"}]')
+    assert found == wanted
+
+
 @pytest.mark.usefixtures("local_connections")
 def test_an_object_of_an_archive_s_store_is_printed(call: Call, orders: Path, tmp_path: Path) -> None:
     url = yaml.safe_load(orders.read_text())["store"]["url"]
@@ -53,3 +88,11 @@ def test_what_cannot_be_printed_is_said(call: Call, archives: Path, tmp_path: Pa
     file = written(Case("mak", "none", "record"), tmp_path)
     file.write_bytes(file.read_bytes()[:-1])
     assert "is not a complete MAK file" in call("print", str(file), code=1).err
+    for name in ("a.parquet", "a.avro"):
+        (tmp_path / name).write_bytes(b"PAR1")
+        assert "is not a complete" in call("print", str(tmp_path / name), code=1).err
+    (tmp_path / "a.csv").write_bytes(b'"a",1\n"b",2\n')
+    assert "does not begin with a header" in call("print", str(tmp_path / "a.csv"), code=1).err
+    (tmp_path / "a.csv").write_bytes(b'id;text\n1;"one\n"\n')
+    assert call("print", str(tmp_path / "a.csv")).out == '{"id":"1","text":"one\\n"}\n'
+    assert "has the columns id, text" in call("print", str(tmp_path / "a.csv"), "--content", "value", code=1).err

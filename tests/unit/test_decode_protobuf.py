@@ -245,7 +245,11 @@ def test_frames_say_which_message_it_is() -> None:
     ]
     values, reasons = decoded(first, [*rows, None])
     assert [v and v["i"] for v in values] == [5, 5, None, None, None, None]
-    assert reasons[2] == "the message has the indexes [1], expected [0]"
+    assert reasons[2] == (
+        "the message has the indexes [1], expected [0]: it is Second, not All; "
+        "to decode Second, set `source.value.message: Second`"
+    )
+    assert decoded(first, [frame(7, b"\2\x7e", value)])[1][0] == "the message has the indexes [63], expected [0]"
     assert reasons[3] == "the bytes have no message indexes after the schema id"
     assert "unexpected EOF" in reasons[4]
     nested = protobuf_decoder(ALL, {7: ALL}, True, "value", "Second.Third")

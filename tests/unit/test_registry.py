@@ -89,3 +89,7 @@ def test_an_unknown_codec_lists_what_the_format_has() -> None:
 def test_an_impossible_content_lists_what_the_format_has() -> None:
     with pytest.raises(ConfigError, match=r"store.content: format parquet has record, found 'value'"):
         resolve(Settings(format="parquet", codec="zstd", content="value"))
+    with pytest.raises(
+        ConfigError, match=r"text has only value, .* 'both'; set .*content: value`.*: avro \| csv \| jsonl"
+    ):
+        resolve(Settings(format="text", codec="", content="both"), decoded=True)

@@ -102,6 +102,13 @@ def _no_content(found: Format, content: str, contents: Iterable[str]) -> str:
             f"store.format: {found.name} stores values as they are, found values that are decoded to columns; choose "
             f"{others}, or `source.value.decode: bytes`, or json without a schema"
         )
+    if not contents:
+        return (
+            f"store.content: format {found.name} has only {_one_of(found.contents)}, without decoded columns, found "
+            f"{content!r}; set `store.content: value` and `source.value.decode: bytes`, or json without a schema, or "
+            f"choose a format that has {content!r}: "
+            + _one_of(n for n in names() if content in get_format(n).typed | get_format(n).contents)
+        )
     advice = (
         "; to store columns, set `source.value.decode` (json needs `schema`, too)" if content in found.typed else ""
     )

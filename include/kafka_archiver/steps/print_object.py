@@ -1,40 +1,48 @@
-"""The records of one object as JSON lines, by the reader of its format."""
+"""The records of one object as JSON lines, by the reader of its format and the columns that the file has."""
 
 import io
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, cast
+
+import pyarrow as pa
 
 from kafka_archiver.audit.content import Pieces
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.formats import extension_of, get_format, names, resolve
-from kafka_archiver.formats.base import SCHEMAS, Target
+from kafka_archiver.formats.avro.reader import read_records
+from kafka_archiver.formats.base import PLACE, SCHEMAS, VALUE, Target
 from kafka_archiver.formats.jsonl.objects import object_lines
+from kafka_archiver.formats.jsonl.reader import whole_lines
+from kafka_archiver.formats.shared.decompress import decompressed
+from kafka_archiver.formats.shared.records import kafkas
 from kafka_archiver.plan import Content, Settings
+from kafka_archiver.steps.own_columns import of_avro, of_csv, of_parquet
 from kafka_archiver.store import Store
 
 
-def settings_of(name: str, content: Content) -> Settings:
-    """The settings of an object, by the extension of its name.
+def settings_of(name: str) -> Settings:
+    """The settings of an object, by the extension of its name; the content is not known by it.
 
-    :raises ConfigError: no format has this extension, or the format does not have this content.
+    :raises ConfigError: no format has this extension.
     """
     known = {
-        extension_of(_resolved(format_name, codec)): (format_name, codec)
+        extension_of(found): found
         for format_name in names()
         for codec in get_format(format_name).extensions
+        for found in [resolve(Settings(format=format_name, codec=codec, content=_content(format_name)))]
     }
     # `.mak.gz` also ends in `.gz`.
     longest = max((extension for extension in known if name.endswith(extension)), key=len, default=None)
     if longest is None:
         raise ConfigError(f"{name}: expected a name that ends in {' | '.join(sorted(known))}")
-    format_name, codec = known[longest]
-    return _resolved(format_name, codec, content)
+    return known[longest]
 
 
-def _resolved(format_name: str, codec: str, content: Content | None = None) -> Settings:
-    own = content or min(get_format(format_name).contents)
-    return resolve(Settings(format=format_name, codec=codec, content=own))
+def _content(format_name: str) -> Content:
+    """What its files have, if the files do not say it."""
+    return "record" if "record" in get_format(format_name).contents else "value"
 
 
 def from_file(path: Path) -> BinaryIO:
@@ -62,19 +70,49 @@ def from_store(store: Store, key: str) -> BinaryIO:
     return cast(BinaryIO, io.BufferedReader(Pieces(stat.size, fetch), 1 << 20))
 
 
-def lines(name: str, source: BinaryIO, content: Content) -> Iterator[bytes]:
-    """Each record as a line of `format: jsonl` with the same content.
+def lines(name: str, source: BinaryIO, values: bool = False) -> Iterator[bytes]:
+    """Each record as a line of JSON, as `format: jsonl` writes it; what has the values alone, as they are.
 
-    :raises IntegrityError: the object is damaged, or has another content.
+    :param values: of a CSV file with the column `value` alone, each value as it is.
+    :raises IntegrityError: the object is damaged.
+    :raises ConfigError: the file does not have what is wanted.
     """
-    settings = settings_of(name, content)
-    # The readers need no topic and partition: `content: record` has them, `content: value` does not.
-    target = Target(topic="", partition=0, key=name, settings=settings, schema=SCHEMAS[content])
-    for batch in get_format(settings.format).read(source, target):
-        if content == "value":
+    settings = settings_of(name)
+    if settings.format in ("jsonl", "block_gzip"):
+        pieces = decompressed(settings.codec, source, several=settings.format == "block_gzip")
+        yield from whole_lines(pieces, name)
+        return
+    schema, batches = _read(name, source, settings, values)
+    for batch in batches:
+        if schema.equals(VALUE):
             yield from ((b"null" if v is None else v) + b"\n" for v in batch.column("value").to_pylist())
         elif batch.num_rows:
-            place = {field: batch.column(field)[0].as_py() for field in ("topic", "partition")}
-            own = Target(**place, key=name, settings=settings, schema=target.schema)
+            # One value per object.
+            place = {kafka: batch.column(f.name)[0].as_py() for f in schema if (kafka := kafkas(f)) in PLACE}
+            target = _target(name, settings, schema)
+            own = replace(target, topic=place.get("topic", ""), partition=place.get("partition", 0))
             for some in object_lines(batch, own):
                 yield from bytes(some).splitlines(keepends=True)
+
+
+def _read(name: str, source: BinaryIO, settings: Settings, values: bool) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """The columns of a file, and its records."""
+    schema: pa.Schema = SCHEMAS[settings.content]
+    datum = None
+    if settings.format == "parquet":
+        schema = of_parquet(source, name)
+    elif settings.format == "avro":
+        schema, datum = of_avro(source, name)
+    elif settings.format == "csv":
+        schema, options = of_csv(source, settings.codec, name)
+        settings = settings.model_copy(update={"options": {**settings.options, **options}})
+        schema = VALUE if values and schema.names == ["value"] else schema
+    if values and not schema.equals(VALUE):
+        raise ConfigError(f"{name} has the columns {', '.join(schema.names)}: print it without `--content value`")
+    source.seek(0)
+    target = _target(name, settings, schema)
+    return schema, read_records(source, target, datum) if datum else get_format(settings.format).read(source, target)
+
+
+def _target(name: str, settings: Settings, schema: pa.Schema) -> Target:
+    return Target(topic="", partition=0, key=name, settings=settings, schema=schema)

@@ -13,7 +13,7 @@ from ptars import HandlerPool, PtarsConfig
 from kafka_archiver.decode.base import Decoded, Decoder, Read
 from kafka_archiver.decode.frames import Framed, Plain
 from kafka_archiver.decode.halves import decode_in_halves
-from kafka_archiver.decode.protobuf.files import compiled
+from kafka_archiver.decode.protobuf.files import compiled, messages
 from kafka_archiver.decode.protobuf.fits import misfit
 from kafka_archiver.decode.protobuf.frames import indexes, without_indexes
 from kafka_archiver.decode.protobuf.packed import wrong_lengths
@@ -56,7 +56,7 @@ def protobuf_decoder(
             f"schema id {number} ({writer.fingerprint}) cannot be read as the schema that the run writes "
             f"({schema.fingerprint}): {why}"
             if why
-            else _Indexed(whole, indexes(theirs))
+            else _Indexed(whole, theirs, column)
         )
     return Framed(field, reads)
 
@@ -110,11 +110,13 @@ class _Whole:
 class _Indexed:
     """Reads messages after their indexes."""
 
-    def __init__(self, whole: _Whole, path: tuple[int, ...]) -> None:
-        self._whole, self._path = whole, path
+    def __init__(self, whole: _Whole, message: Descriptor, column: str) -> None:
+        self._whole, self._path, self._column = whole, indexes(message), column
+        package = f"{message.file.package}." if message.file.package else ""
+        self._others = {indexes(other): other.full_name.removeprefix(package) for other in messages(message.file)}
 
     def __call__(self, data: pa.Array) -> Decoded:
-        messages, reasons = without_indexes(data, self._path)
+        messages, reasons = without_indexes(data, self._path, self._others, self._column)
         decoded = self._whole.read(messages)
         if not reasons:
             return decoded

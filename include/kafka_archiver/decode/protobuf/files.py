@@ -38,9 +38,7 @@ class Compiled(NamedTuple):
 
         :raises ConfigError: the file has no such message.
         """
-        found = {
-            message.full_name: message for top in self.file.message_types_by_name.values() for message in _all(top)
-        }
+        found = {message.full_name: message for message in messages(self.file)}
         if not found:
             raise ConfigError(f"the Protobuf schema {self.file.name} has no message")
         package = f"{self.file.package}." if self.file.package else ""
@@ -70,6 +68,12 @@ def compiled(schema: Schema) -> Compiled:
         return Compiled(pool.FindFileByName(main), docs)
     except (TypeError, KeyError) as error:
         raise ConfigError(f"schema {schema.fingerprint} is not a valid Protobuf schema: {error}") from None
+
+
+def messages(file: FileDescriptor) -> Iterator[Descriptor]:
+    """The messages of a file, those within others too."""
+    for top in file.message_types_by_name.values():
+        yield from _all(top)
 
 
 def _all(message: Descriptor) -> Iterator[Descriptor]:

@@ -4,6 +4,8 @@ They say which message of the file this is: how many indexes, then the indexes o
 and so on, as zigzag varints. The single byte 0 stands for the file's first message.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,8 +30,13 @@ def prefixes(path: tuple[int, ...]) -> list[bytes]:
     return [b"\0", long] if path == (0,) else [long]
 
 
-def without_indexes(data: pa.Array, path: tuple[int, ...]) -> tuple[pa.Array, dict[int, str]]:
-    """The messages without their indexes; why, by row, for those that are another message or have none."""
+def without_indexes(
+    data: pa.Array, path: tuple[int, ...], others: Mapping[tuple[int, ...], str], column: str
+) -> tuple[pa.Array, dict[int, str]]:
+    """The messages without their indexes; why, by row, for those that are another message or have none.
+
+    :param others: the names of the file's messages by their indexes.
+    """
     whole, starts, ends = bounds(data)
     sizes, missing = np.zeros(len(data), np.int64), np.ones(len(data), np.bool_)
     for prefix in prefixes(path):
@@ -38,11 +45,15 @@ def without_indexes(data: pa.Array, path: tuple[int, ...]) -> tuple[pa.Array, di
     reasons = {}
     for row in np.flatnonzero(missing).tolist():
         other = _read(data[row].as_py())
-        reasons[row] = (
-            f"the message has the indexes {list(other)}, expected {list(path)}"
-            if other
-            else "the bytes have no message indexes after the schema id"
-        )
+        if not other:
+            reasons[row] = "the bytes have no message indexes after the schema id"
+            continue
+        reasons[row] = f"the message has the indexes {list(other)}, expected {list(path)}"
+        if other in others:
+            name = others[other]
+            reasons[row] += (
+                f": it is {name}, not {others[path]}; to decode {name}, set `source.{column}.message: {name}`"
+            )
     return slices(whole, np.where(missing, ends, starts + sizes), ends), reasons
 
 

@@ -16,13 +16,15 @@ from kafka_archiver.formats.shared.back import record
 from kafka_archiver.formats.shared.plain_types import bare, seen_as
 
 
-def read_records(source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
+def read_records(source: BinaryIO, target: Target, own: Any = None) -> Iterator[pa.RecordBatch]:
     """Batches of the target's schema, one a block.
 
+    :param own: the file's Avro schema, if the target's schema was made of it; else the file has that of the target.
     :raises IntegrityError: `source` is not a complete Avro file of records.
     """
     # Without logical types: fastavro makes datetimes of them, and a Kafka timestamp may be after year 9999.
-    datum = fastavro.parse_schema(json.loads(json.dumps(schema_of(stored(target.schema))), object_hook=_plain))
+    expected = own or schema_of(stored(target.schema))
+    datum = fastavro.parse_schema(json.loads(json.dumps(expected), object_hook=_plain))
     change = record(list(target.schema), leaf, leaf)
     try:
         for block in fastavro.block_reader(source):

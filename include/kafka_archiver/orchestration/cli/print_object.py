@@ -18,7 +18,7 @@ def print_object(args: Namespace) -> None:
     """Print the records as JSON lines."""
     try:
         with _opened(args.object) as source:
-            for line in lines(args.object, source, args.content):
+            for line in lines(args.object, source, args.content == "value"):
                 sys.stdout.buffer.write(line)
         sys.stdout.flush()
     except BrokenPipeError:

@@ -3,11 +3,10 @@
 from collections import Counter
 from typing import NamedTuple
 
-from kafka_archiver.pipeline.runner import Runner
-from kafka_archiver.pipeline.stages import stages_of
+from kafka_archiver.pipeline.variants import Variants
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.dead_letters.find import Lettered
-from kafka_archiver.steps.dead_letters.plan import as_letters, settings_for
+from kafka_archiver.steps.dead_letters.plan import as_letters, schemas_for, settings_for
 from kafka_archiver.writer.letters import read_letters
 
 # Different reasons to remember. Some name a length or a number.
@@ -29,15 +28,20 @@ def outlook(context: Context, one: Lettered) -> Outlook:
     """Read a run's dead letters by today's settings.
 
     :raises IntegrityError: a dead letter is damaged.
+    :raises ArchiverError: as the replay's own planning, if the schemas cannot be had.
     """
-    runner = Runner(stages_of(settings_for(context, one.plan)))
+    settings, frozen = settings_for(context, one.plan), schemas_for(context, one.plan)
+    topics = {chunk.topic for chunk in one.plan.chunks()}
+    pipelines = {topic: Variants(settings, topic, frozen.schemas, frozen.texts) for topic in topics}
     reasons: Counter[str] = Counter()
     for chunk in one.plan.chunks():
         place = (chunk.topic, chunk.partition, chunk.start)
         mine = [as_letters(o) for o in one.letters if (o.topic, o.partition, o.chunk_start) == place]
         for batch in read_letters(context.store, chunk, mine) if mine else ():
-            for reason in runner.run(batch).rejected.values():
+            for reason in pipelines[chunk.topic].run(batch).rejected.values():
                 if reason in reasons or len(reasons) < REASONS:
                     reasons[reason] += 1
     told = tuple(reason for reason, _ in reasons.most_common())
-    return Outlook(one.plan.run, one.rows, runner.archived, runner.filtered, runner.rejected, told)
+    found = pipelines.values()
+    archived, filtered = sum(p.archived for p in found), sum(p.filtered for p in found)
+    return Outlook(one.plan.run, one.rows, archived, filtered, sum(p.rejected for p in found), told)

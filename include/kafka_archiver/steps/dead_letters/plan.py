@@ -10,7 +10,7 @@ from kafka_archiver.steps.clocks import moment
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.dead_letters.find import Hours, runs_with_letters
 from kafka_archiver.steps.line import Line, read_line
-from kafka_archiver.steps.plan.schemas import freeze
+from kafka_archiver.steps.plan.schemas import Frozen, freeze
 from kafka_archiver.steps.plan.settings import settings_of
 from kafka_archiver.steps.revision import new_revision, revised, unfinished
 from kafka_archiver.steps.work import Work, work
@@ -57,8 +57,7 @@ def _plan(context: Context, run: str, own: Sequence[str]) -> Plan:
         before = context.ledger.sound_manifest(old.run)
         if not final or before is None or not before.dead_letters:
             raise TransientError(f"run {old.run} was changed by others meanwhile; the next attempt looks again")
-        settings, partitions = settings_for(context, old), tuple(p.again() for p in old.partitions)
-        frozen = freeze(context, settings, partitions, old.schemas, infers=False)
+        frozen = schemas_for(context, old)
         frozen.store(context.ledger)
         return revised(
             context,
@@ -68,10 +67,10 @@ def _plan(context: Context, run: str, own: Sequence[str]) -> Plan:
             lost_objects=tuple(sorted(o.key for o in before.lost_objects)),
             letters=tuple(as_letters(o) for o in before.dead_letters),
             origin="dead_letters",
-            settings=settings,
+            settings=settings_for(context, old),
             policies=context.archive.policies.model_dump(),
             schemas=frozen.schemas,
-            partitions=partitions,
+            partitions=tuple(p.again() for p in old.partitions),
         )
 
     return new_revision(context, run, own, begun, make)
@@ -86,3 +85,9 @@ def settings_for(context: Context, old: Plan) -> Settings:
     """Today's settings for the letters of a run. Its chunks stay: the account is by chunk."""
     kept = {"chunk_records": old.settings.chunk_records, "isolation": old.settings.isolation}
     return settings_of(context.archive).model_copy(update=kept)
+
+
+def schemas_for(context: Context, old: Plan) -> Frozen:
+    """The schemas of today with which the letters of a run are decoded. Raises as `freeze` does."""
+    partitions = [p.again() for p in old.partitions]
+    return freeze(context, settings_for(context, old), partitions, old.schemas, infers=False)

@@ -89,8 +89,10 @@ PRINT = ActionCommand(
     description="""\
 Print the records of an object in any format of the archiver, each as a line of JSON: topic, partition, offset,
 timestamp, timestamp_type, key, value, headers, as `format: jsonl` writes them; what a format does not keep is -1, empty
-or null. With --content value each value alone. The format is known by the extension. The credentials for an s3:// URL
-are those of the archive whose store.url it is below.
+or null. Of an object with decoded columns, print all its columns: those of Parquet and Avro as `format: jsonl` writes
+them, those of CSV as text. JSON lines are printed as they are; of text and bytes, each value as it is. The format is
+known by the extension, the columns by the file, so a CSV file needs its header. The credentials for an s3:// URL are
+those of the archive whose store.url it is below.
 
 The exit code is 0, or 1 with the reason on stderr: after damage, some records may have been printed.""",
     func=lazy_load_command(f"{HERE}.print_object.print_object"),
@@ -100,7 +102,8 @@ The exit code is 0, or 1 with the reason on stderr: after damage, some records m
             "--content",
             choices=("record", "value"),
             default="record",
-            help="As store.content of the archive that wrote the object (default: record)",
+            help="value: of a CSV file with the column `value` alone, print each value as it is.\n"
+            "No other file needs it (default: record, all columns that the file has)",
         ),
     ),
 )
