@@ -21,7 +21,7 @@ COLUMNS = pa.schema(
     + [pa.field("headers", HEADERS, nullable=False)]
 )
 # Values at a time, and bytes of columns.
-_CELLS, _BYTES = 100_000, 4 << 20
+_CELLS, _BYTES = 50_000, 4 << 20
 
 
 def kafkas(field: pa.Field) -> str | None:

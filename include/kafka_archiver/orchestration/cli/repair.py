@@ -13,7 +13,7 @@ from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.metadata.start import require_active, run_to_its_end
 from kafka_archiver.orchestration.terminal.consent import agreed, can_ask
 from kafka_archiver.orchestration.terminal.output import Answer, Cell, Table, answering
-from kafka_archiver.steps.auditing import audit
+from kafka_archiver.steps.auditing import audit, publish
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.repair import Repairs, derive, find, lose, restore, write_sidecars
 
@@ -51,6 +51,8 @@ def repair(args: Namespace) -> Answer:
     if repairs.again:
         _run(name, {"repair": list(repairs.again)})
     report = _audit(context, args.deep)
+    # `status` shows the last report, which has what has just been repaired.
+    publish(context.store, report)
     tried = {(row["action"], row["what"]) for row in rows}
     if any((row["action"], row["what"]) not in tried for row in _rows(find(context, report))):
         print("Some remaining findings could not be judged before this repair: run the repair once more.")
