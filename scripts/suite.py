@@ -86,6 +86,9 @@ def run(shares: Mapping[str, Sequence[str]], output: Path, root: Path) -> int:
     output.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
     running: dict[str, subprocess.Popen[bytes]] = {}
+    # On SIGINT, pytest stops its services. Ctrl-C reaches all processes; SIGTERM reaches only this one. The handler
+    # comes first: a process in a shell's background ignores SIGINT, and so would its children.
+    signal.signal(signal.SIGINT, lambda *_: None)
     for name, arguments in shares.items():
         with _file(output, name).open("wb") as file:
             # No cache: the processes would overwrite each other's.
@@ -97,8 +100,6 @@ def run(shares: Mapping[str, Sequence[str]], output: Path, root: Path) -> int:
         for process in running.values():
             process.send_signal(signal.SIGINT)
 
-    # On SIGINT, pytest stops its services. Ctrl-C reaches all processes; SIGTERM reaches only this one.
-    signal.signal(signal.SIGINT, lambda *_: None)
     signal.signal(signal.SIGTERM, stop)
     said = began
     while any(process.poll() is None for process in running.values()):
