@@ -73,9 +73,7 @@ def test_any_schema_comes_back_and_bytes_do_not_depend_on_batches_or_spilling(
 ) -> None:
     values = data.draw(st.lists(values_of(field.with_nullable(True)), max_size=8))
     schema = schema_of("both", prefix="_k", value=field) if both else schema_of("value", ["offset"], "_k", value=field)
-    # Known fault: `readers: spark` refuses a null whose fields cannot be null, with an error.
-    whole = name == "parquet" and "not null" not in str(field.type)
-    options = {"readers": "spark"} if whole and data.draw(st.booleans()) else {}
+    options = {"readers": "spark"} if name == "parquet" and data.draw(st.booleans()) else {}
     target = target_of(name, schema, options=options)
     records = decoded([Row(n, n - 1, headers=(("h", None),) * (n % 3)) for n in range(len(values))], values, field)
     with small_limits():

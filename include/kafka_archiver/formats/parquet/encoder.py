@@ -38,6 +38,7 @@ class ParquetEncoder:
         options = ParquetOptions.model_validate(target.settings.options)
         schema = written(target.schema, options)
         self._columns, self._stored = held(schema), stored(schema)
+        self._is_changed = self._columns != self._brought
         self._counted = [f for f in self._columns if not (kafkas(f) and pa.types.is_integer(f.type))]
         self._most_rows = options.row_group_rows or sys.maxsize
         self._file = RowGroups(schema, target.settings.codec, options)
@@ -52,7 +53,7 @@ class ParquetEncoder:
     def write(self, batch: pa.RecordBatch) -> list[Buffer]:
         """Take records; return the bytes that are ready."""
         batch = normalised(batch, self._brought)
-        if self._columns != self._brought:
+        if self._is_changed:
             batch = as_readable(batch, self._target.schema, self._columns)
         sizes = _sizes(batch, self._counted)
         ready: list[Buffer] = []

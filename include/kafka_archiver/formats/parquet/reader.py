@@ -20,14 +20,12 @@ def read_records(source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
     :raises IntegrityError: `source` is not a complete Parquet file of records.
     """
     file_schema = written(target.schema, ParquetOptions.model_validate(target.settings.options))
-    schema = bare(file_schema)
+    schema, back = bare(file_schema), seen_as if file_schema.equals(target.schema) else as_before
     try:
         file = pq.ParquetFile(source, page_checksum_verification=True)
         for batch in file.iter_batches(use_threads=False):
             found = seen_as(batch, bare(batch.schema))
             columns = [found.column(field.name).cast(field.type) for field in schema]
-            found = pa.RecordBatch.from_arrays(columns, schema=schema)
-            is_same = file_schema.equals(target.schema)
-            yield seen_as(found, target.schema) if is_same else as_before(found, target.schema)
+            yield back(pa.RecordBatch.from_arrays(columns, schema=schema), target.schema)
     except (pa.ArrowException, OSError, LookupError, ValueError, ArithmeticError) as error:
         raise IntegrityError(f"{target.key} is not a complete Parquet file of records: {error}") from error

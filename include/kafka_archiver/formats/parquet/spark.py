@@ -29,7 +29,7 @@ def as_readable(batch: pa.RecordBatch, schema: pa.Schema, held: pa.Schema) -> pa
 
     :param schema: has the types that the batch's columns are of; `held`: the schema of the result.
     """
-    columns = [_changed(batch.column(field.name), schema.field(field.name).type, _text) for field in held]
+    columns = [_changed(batch.column(field.name), schema.field(field.name), _text) for field in held]
     return _batch(columns, held)
 
 
@@ -38,7 +38,7 @@ def as_before(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
     :raises ValueError: a text is not one of its type.
     """
-    columns = [_changed(batch.column(field.name), field.type, _value) for field in schema]
+    columns = [_changed(batch.column(field.name), field, _value) for field in schema]
     return seen_as(_batch(columns, bare(schema)), schema)
 
 
@@ -57,23 +57,41 @@ def _readable(field: pa.Field) -> pa.Field:
     return field.with_type(rebuilt(field.type, _readable) or field.type)
 
 
-def _changed(values: pa.Array, kind: pa.DataType, change: _Change) -> pa.Array:
-    """The values with what Spark refuses changed, however deep it is. `kind`: their type in the object's schema."""
+def _changed(values: pa.Array, field: pa.Field, change: _Change) -> pa.Array:
+    """The values with what Spark refuses changed, however deep it is. `field`: of the object's schema.
+
+    A field that is required has no nulls, also where what is around it is null.
+    """
+    kind = field.type
     if _is_refused(kind):
-        return change(values, kind)
-    if _readable(pa.field("", kind)).type == kind:
+        found = change(values, kind)
+        return found if field.nullable else _required(found)
+    if not _is_changed(field):
         return values
     # Arrow may hold anything in the place of a null, so nested values are taken without it.
-    nulls = values.is_null()
+    nulls = values.is_null() if field.nullable else None
     if pa.types.is_struct(kind):
-        children = [_changed(v, f.type, change) for v, f in zip(values.flatten(), kind, strict=True)]
+        children = [
+            _changed(part, member, change) if _is_changed(member) else values.field(place)
+            for place, (part, member) in enumerate(zip(values.flatten(), kind, strict=True))
+        ]
         fields = [f.with_type(c.type) for c, f in zip(children, kind, strict=True)]
         return pa.StructArray.from_arrays(children, fields=fields, mask=nulls)
     if pa.types.is_map(kind):
         rows = values.cast(pa.list_(pa.struct([values.type.key_field, values.type.item_field])))
         keys, items = rows.flatten().flatten()
-        return pa.MapArray.from_arrays(_ends(rows), keys, _changed(items, kind.item_type, change), mask=nulls)
-    return pa.ListArray.from_arrays(_ends(values), _changed(values.flatten(), kind.value_type, change), mask=nulls)
+        return pa.MapArray.from_arrays(_ends(rows), keys, _changed(items, kind.item_field, change), mask=nulls)
+    return pa.ListArray.from_arrays(_ends(values), _changed(values.flatten(), kind.value_field, change), mask=nulls)
+
+
+def _is_changed(field: pa.Field) -> bool:
+    return bool(_readable(field).type != field.type)
+
+
+def _required(values: pa.Array) -> pa.Array:
+    """Values that are not nested, with what lies in the place of a null."""
+    _, *buffers = values.buffers()
+    return pa.Array.from_buffers(values.type, len(values), [None, *buffers], offset=values.offset)
 
 
 def _ends(lists: pa.Array) -> pa.Array:
