@@ -8,21 +8,19 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, ClassVar
 
 from scripts.stack.errors import StackError
 from scripts.stack.java import find_java
 from scripts.stack.paths import BIN, ROOT, TEMPORARY
 from scripts.stack.ports import HOST
-from scripts.stack.process import Service
+from scripts.stack.process import NO_MORE, Service
 from scripts.stack.rest import RestApi
 from scripts.stack.settings import airflow_settings, spark_settings
 from scripts.stack.spark_conf import write_spark_conf
 
 # Variables of the user's own Airflow, Spark or Python, which must not reach ours.
 FOREIGN = ("AIRFLOW", "AWS_", "KAFKA_", "PYTHON", "SPARK_", "PYSPARK_", "S3_")
-NO_MORE: Mapping[str, str] = MappingProxyType({})
 MUST_BE_HEALTHY = ("metadatabase", "scheduler", "dag_processor", "triggerer")
 
 

@@ -7,7 +7,6 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import ClassVar
 
 from confluent_kafka import KafkaException
@@ -18,9 +17,8 @@ from scripts.stack.errors import StackError
 from scripts.stack.java import find_java
 from scripts.stack.paths import BROKER_JARS
 from scripts.stack.ports import HOST
-from scripts.stack.process import Service
+from scripts.stack.process import NO_MORE, Service
 
-NO_MORE: Mapping[str, str] = MappingProxyType({})
 # Any 16 bytes in Kafka's base64; fixed, because a broker refuses a directory of another cluster.
 CLUSTER_ID = "a2Fma2EtYXJjaGl2ZXItMQ"
 

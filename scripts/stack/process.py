@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import psutil
@@ -21,6 +22,7 @@ from scripts.stack.ports import require_free
 # grandchildren in their own sessions, and the process between may have died.
 MARK = "KAFKA_ARCHIVER_SERVICE"
 POLL_SECONDS = 0.1
+NO_MORE: Mapping[str, str] = MappingProxyType({})
 
 
 class Service(ABC):

@@ -116,8 +116,8 @@ class _Indexed:
         self._others = {indexes(other): other.full_name.removeprefix(package) for other in messages(message.file)}
 
     def __call__(self, data: pa.Array) -> Decoded:
-        messages, reasons = without_indexes(data, self._path, self._others, self._column)
-        decoded = self._whole.read(messages)
+        bodies, reasons = without_indexes(data, self._path, self._others, self._column)
+        decoded = self._whole.read(bodies)
         if not reasons:
             return decoded
         places = np.array([-1 if row in reasons else row for row in range(len(data))], np.int64)

@@ -7,6 +7,7 @@ from typing import Any
 from airflow.sdk.log import redact  # type: ignore[attr-defined] # where providers import it from
 
 from kafka_archiver.errors import PermanentError, TransientError
+from kafka_archiver.steps.status.facts import SILENCE
 
 log = logging.getLogger(__name__)
 # The XCom with the cause of a failed attempt, and whether the failure is permanent. Airflow keeps it with the run, and
@@ -15,10 +16,7 @@ CAUSE = "cause"
 # Characters for an alert, an XCom or a terminal.
 SHORT = 1000
 # Airflow gives no exception when the task's process stopped reporting.
-NO_EXCEPTION = (
-    "the task's process ended without reporting an error (killed, out of memory, or its machine is gone), or Airflow "
-    "could not store its result"
-)
+NO_EXCEPTION = f"the task's {SILENCE}"
 
 
 def cause_of(error: object) -> str:

@@ -45,11 +45,11 @@ def audit(
     """
     found = _settled_look(archive, store, tell)
     findings, counts = found.findings, found.counts
-    again = None if deep else _called_wrong(archive, store)
-    if again is None or again:
+    only = None if deep else _called_wrong(archive, store)
+    if deep or only:
         reading = Reading(store, Ledger(store, archive.archive), counts.objects, tell)
         skip = {f.where for f in findings if f.kind in ("object-missing", "object-changed")}
-        read = list(reading.read(found.last, skip, again))
+        read = list(reading.read(found.last, skip, only))
         findings = _joined(findings, read, reading.same)
         counts = counts.model_copy(update={"read": reading.count})
     if cluster:

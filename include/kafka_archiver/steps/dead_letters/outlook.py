@@ -30,7 +30,8 @@ def outlook(context: Context, one: Lettered) -> Outlook:
     :raises IntegrityError: a dead letter is damaged.
     :raises ArchiverError: as the replay's own planning, if the schemas cannot be had.
     """
-    settings, frozen = settings_for(context, one.plan), schemas_for(context, one.plan)
+    settings = settings_for(context, one.plan)
+    frozen = schemas_for(context, one.plan, settings)
     topics = {chunk.topic for chunk in one.plan.chunks()}
     pipelines = {topic: Variants(settings, topic, frozen.schemas, frozen.texts) for topic in topics}
     reasons: Counter[str] = Counter()

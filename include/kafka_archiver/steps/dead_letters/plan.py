@@ -57,7 +57,8 @@ def _plan(context: Context, run: str, own: Sequence[str]) -> Plan:
         before = context.ledger.sound_manifest(old.run)
         if not final or before is None or not before.dead_letters:
             raise TransientError(f"run {old.run} was changed by others meanwhile; the next attempt looks again")
-        frozen = schemas_for(context, old)
+        settings = settings_for(context, old)
+        frozen = schemas_for(context, old, settings)
         frozen.store(context.ledger)
         return revised(
             context,
@@ -67,7 +68,7 @@ def _plan(context: Context, run: str, own: Sequence[str]) -> Plan:
             lost_objects=tuple(sorted(o.key for o in before.lost_objects)),
             letters=tuple(as_letters(o) for o in before.dead_letters),
             origin="dead_letters",
-            settings=settings_for(context, old),
+            settings=settings,
             policies=context.archive.policies.model_dump(),
             schemas=frozen.schemas,
             partitions=tuple(p.again() for p in old.partitions),
@@ -87,7 +88,7 @@ def settings_for(context: Context, old: Plan) -> Settings:
     return settings_of(context.archive).model_copy(update=kept)
 
 
-def schemas_for(context: Context, old: Plan) -> Frozen:
+def schemas_for(context: Context, old: Plan, settings: Settings) -> Frozen:
     """The schemas of today with which the letters of a run are decoded. Raises as `freeze` does."""
     partitions = [p.again() for p in old.partitions]
-    return freeze(context, settings_for(context, old), partitions, old.schemas, infers=False)
+    return freeze(context, settings, partitions, old.schemas, infers=False)

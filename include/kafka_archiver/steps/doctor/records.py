@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from kafka_archiver.formats import resolve
 from kafka_archiver.kafka.cluster import Topic
 from kafka_archiver.kafka.reader import read_chunk
 from kafka_archiver.plan import Chunk, PartitionPlan, Settings
@@ -10,6 +9,7 @@ from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.doctor.check import Check, ok, problem, tried, warning
 from kafka_archiver.steps.doctor.newest import PATIENCE_SECONDS, TOPICS, newest, topics_of
 from kafka_archiver.steps.plan.schemas import freeze
+from kafka_archiver.steps.plan.settings import settings_of
 
 _MEANS = {
     "fail": "a run that reads such a record fails (`policies.bad_record: fail`)",
@@ -26,7 +26,7 @@ def check_records(context: Context) -> Iterator[Check]:
     archive = context.archive
     if not archive.has_columns and {archive.settings.key_decode, archive.settings.value_decode} == {"bytes"}:
         return
-    settings = resolve(archive.settings, archive.has_columns)
+    settings = settings_of(archive)
     for topic in list(topics_of(archive, context.cluster))[:TOPICS]:
         yield from tried(f"records of {topic.name}", lambda: [_decoded(context, settings, topic)])  # noqa: B023 - at once
 

@@ -6,17 +6,13 @@ from urllib.parse import quote
 
 from kafka_archiver.documents import isoformat
 from kafka_archiver.steps.line import Line
-from kafka_archiver.steps.status.facts import TASKS, DagRun, Facts
+from kafka_archiver.steps.status.facts import SILENCE, TASKS, DagRun, Facts
 from kafka_archiver.steps.status.trouble import Trouble, problem, warning
 
 # A run is reported as stuck if it takes so many times longer than usual, and at least so long.
 TIMES, AT_LEAST = 5, timedelta(minutes=30)
 # How far this clock may differ from the clock of the machine that triggered a run.
 SKEW = timedelta(minutes=5)
-SILENCE = (
-    "its process ended without reporting an error (killed, out of memory, or its machine is gone), or Airflow could "
-    "not store its result"
-)
 
 
 def of_runs(archive: str, facts: Facts, line: Line | None, lag: int | None, now: datetime) -> Iterator[Trouble]:
@@ -102,7 +98,7 @@ def _slow(facts: Facts, now: datetime) -> Iterator[Trouble]:
             yield warning(
                 "tried again",
                 f"run {run.run_id}: task {run.failure.task} failed {_times(run.failure.attempts)} and is tried again: "
-                f"{run.failure.cause or SILENCE}",
+                f"{run.failure.cause or f'its {SILENCE}'}",
                 _look(facts, run),
             )
         if _waits(run, working) or (facts.paused and run.state == "queued"):
@@ -139,7 +135,7 @@ def _failed(archive: str, facts: Facts, line: Line | None, now: datetime) -> Ite
     where = f"{many}{' last,' if len(row) > 1 else ''} in task {failure.task}"
     later = _passed(facts, run, failure.task, now)
     if later:
-        found = f"{where}: {failure.cause or SILENCE}. Run {later.run_id} is at work and has passed this task"
+        found = f"{where}: {failure.cause or f'its {SILENCE}'}. Run {later.run_id} is at work and has passed this task"
         yield warning("failed", found, _look(facts, later))
     elif failure.permanent:
         then = "Until this is corrected, every run" if run.forward else "Another run with these parameters"
@@ -151,7 +147,7 @@ def _failed(archive: str, facts: Facts, line: Line | None, now: datetime) -> Ite
             *(f"airflow archive rebuild {archive} --run {name}" for name in anew),
         )
     else:
-        found = f"{where} after {_times(failure.attempts, 'attempt')}: {failure.cause or SILENCE}"
+        found = f"{where} after {_times(failure.attempts, 'attempt')}: {failure.cause or f'its {SILENCE}'}"
         yield problem("failed", f"{found}. The next run goes on where this run stopped", again, _look(facts, run))
 
 
