@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import NamedTuple
 
 import numpy as np
@@ -24,8 +25,12 @@ from kafka_archiver.formats.registry import get_format, names, resolve
 from kafka_archiver.formats.shared.columns import VALUE_DECODED, schema_of, shaped
 from kafka_archiver.plan import Content, Settings
 
-# Distinct orders: more than the windows of the compressors hold.
-POOL = 20_000
+# Distinct orders: more than the windows of the compressors hold, and enough for a whole row group.
+POOL = 50_000
+# Turns of a decoder and Confluent's; the medians count.
+TURNS = 3
+# Records that Confluent's deserializers read.
+SAMPLE = 2_000
 # About as many as a block of the writer has.
 BATCH = 10_000
 # At most so many times the CPU per byte of jsonl with gzip.
@@ -115,17 +120,19 @@ def encoders(avro: Kind, json: Kind, times: int) -> Iterator[str]:
 def decoders(found: list[Kind], times: int) -> Iterator[str]:
     """A line for each decoder: to Arrow columns, and to Parquet, beside Confluent's."""
     for kind in found:
-        sample = kind.values[:1000]
-        theirs = len(sample) / (measured(partial(_each, kind.confluent, sample), 3).cpu / 3)
         arrays = [pa.array(kind.values[start : start + BATCH], pa.binary()) for start in range(0, POOL, BATCH)]
-        columns = measured(partial(_columns, _decoder(kind), arrays), times)
-        parquet = measured(partial(_to_parquet, _decoder(kind), arrays), times)
-        size = sum(map(len, kind.values)) / POOL
-        rates = [POOL * times / cost.cpu for cost in (columns, parquet)]
+        runs = (
+            partial(_each, kind.confluent, kind.values[:SAMPLE]),
+            partial(_columns, _decoder(kind), arrays),
+            partial(_to_parquet, _decoder(kind), arrays),
+        )
+        turns = [[measured(run, times) for run in runs] for _ in range(TURNS)]
+        theirs, columns, parquet = (median(cost.cpu for cost in costs) / times for costs in zip(*turns, strict=True))
+        rate = SAMPLE / theirs
         yield (
-            f"{kind.decoder:11} {size:5.0f} {theirs:12,.0f}"
-            + "".join(f"{rate:12,.0f} {rate / theirs:6.1f}" for rate in rates)
-            + f" {WANTED[kind.decoder]:6} {parquet.memory >> 20:6}"
+            f"{kind.decoder:11} {sum(map(len, kind.values)) / POOL:5.0f} {rate:12,.0f}"
+            + "".join(f"{POOL / cpu:12,.0f} {POOL / cpu / rate:6.1f}" for cpu in (columns, parquet))
+            + f" {WANTED[kind.decoder]:6} {max(turn[-1].memory for turn in turns) >> 20:6}"
         )
 
 

@@ -21,6 +21,8 @@ from kafka_archiver.schemas import Schema
 # Raises ValueError if a document is not valid.
 Check = Callable[[bytes], None]
 ANY = Schema(kind="JSON", text="{}")
+# Rows at a time: the Python objects of 10,000 take twice the CPU, because they do not fit the processor's caches.
+_ROWS = 1000
 
 
 def json_decoder(schema: Schema | None, writers: Mapping[int, Schema], framed: bool, column: str) -> Decoder:
@@ -30,8 +32,8 @@ def json_decoder(schema: Schema | None, writers: Mapping[int, Schema], framed: b
     """
     field, node = columns_of(schema or ANY, column)
     if not framed:
-        return Plain(field, _Reading(node))
-    return Framed(field, dict.fromkeys(writers, _Reading(node)))
+        return Plain(field, _some_rows(_Reading(node)))
+    return Framed(field, dict.fromkeys(writers, _some_rows(_Reading(node))))
 
 
 def json_schema_decoder(schema: Schema, writers: Mapping[int, Schema], framed: bool, column: str) -> Decoder:
@@ -54,7 +56,21 @@ def json_schema_decoder(schema: Schema, writers: Mapping[int, Schema], framed: b
 def _valid(node: Node, writer: Schema) -> Read:
     slow = _Reading(node, _check(writer))
     fast = None if writer.references else valid(json.loads(writer.text), node)
-    return _Sure(fast, slow) if fast else slow
+    return _some_rows(_Sure(fast, slow) if fast else slow)
+
+
+def _some_rows(read: Read) -> Read:
+    """Reads some rows at a time."""
+
+    def each(data: pa.Array) -> Decoded:
+        if len(data) <= _ROWS:
+            return read(data)
+        starts = range(0, len(data), _ROWS)
+        parts = [read(data.slice(start, _ROWS)) for start in starts]
+        reasons = {s + row: why for s, part in zip(starts, parts, strict=True) for row, why in part.reasons.items()}
+        return Decoded(pa.concat_arrays([part.column for part in parts]), reasons)
+
+    return each
 
 
 class _Sure:
