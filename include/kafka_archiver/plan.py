@@ -12,8 +12,6 @@ from kafka_archiver.keys import Place, run_name, split_object_key
 from kafka_archiver.ranges import Range, TopicPartition, overlaps
 
 Offset = Annotated[int, Field(ge=0)]
-# Increased when an encoder's bytes change: a plan of older code is then refused instead of written differently.
-ENCODING = 3
 # The choices of settings, for both the YAML and the plan.
 Isolation = Literal["read_committed", "read_uncommitted"]
 Content = Literal["value", "record", "both"]
@@ -69,7 +67,7 @@ class Settings(Value):
     max_value_bytes: Annotated[int, Field(gt=0)] | None = Field(default=None, exclude_if=lambda limit: limit is None)
     chunk_records: Annotated[int, Field(gt=0)] = 1_000_000
     part_bytes: Annotated[int, Field(ge=5 << 20)] = 8 << 20
-    encoding: int = ENCODING
+    encoding: int = 3
 
     @property
     def has_columns(self) -> bool:

@@ -107,6 +107,6 @@ def test_the_bytes_are_those_of_the_last_version(case: Case) -> None:
     assert SHA256.get(case.name) == found, (
         f"The bytes of {case.name} are not those of the last version. A run that is repeated must write the same "
         "bytes, so undo what changed them (an upgrade of a library? a setting?); or, if it is wanted, raise "
-        "kafka_archiver.plan.ENCODING, so that plans of the older code are refused instead of being written "
+        "the format's `encoding`, so that plans of the older code are refused instead of being written "
         f'differently, say so in CHANGELOG.md, and put this here: "{case.name}": "{found}"'
     )

@@ -4,6 +4,7 @@ import csv
 import gzip
 import hashlib
 import io
+import random
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -116,7 +117,7 @@ SHA256 = {
     "avro": "53609dc82d5af7d317cbbcc92c56ca67cde23c46f8f2f07206eef15bd864f89e",
     "csv": "c171a7c892d8fefb33dede06e120f03a06a03b64e6a3d6cdeb7945890d7620d7",
     "jsonl": "c9601232513c664c4c0e8bf1b0cb199d4fee72410ff24b10ae91cf03ccecd6a6",
-    "parquet": "254cb1e7117479d309560d33608e8986661209227d8b92b6af4c306ee4a09d03",
+    "parquet": "a1100f2e3de603b247d49308e191a699acfabcdb77205f821ce46c0ab880290d",
 }
 
 
@@ -124,6 +125,31 @@ SHA256 = {
 def test_the_bytes_of_typed_columns_are_those_of_the_last_version(name: str) -> None:
     found = hashlib.sha256(encode(target_of(name), [decoded(ROWS, ORDERS)])).hexdigest()
     assert SHA256[name] == found, "see test_formats_golden.py for what to do"
+
+
+def test_columns_of_a_parquet_file_have_a_dictionary_only_if_their_first_values_repeat() -> None:
+    kind = pa.struct([
+        ("id", pa.string()), ("state", pa.string()), ("at", pa.struct([("zip", pa.int64()), ("street", pa.binary())])),
+        ("items", pa.list_(pa.struct([("sku", pa.string()), ("count", pa.int32())]))),
+        ("labels", pa.map_(pa.string(), pa.string())), ("none", pa.string()), ("city", pa.int64()),
+    ])  # fmt: skip
+    values = [
+        {"id": f"{n}", "state": f"{n % 3}", "at": {"zip": n % 9, "street": b"%d" % n},
+         "items": [{"sku": f"{n}/{item}", "count": item} for item in range(n % 3)], "labels": [("k", f"{n}")],
+         "none": None, "city": random.Random(n).randrange(8_000)}
+        for n in range(20_000)
+    ]  # fmt: skip
+    schema = schema_of("both", value=pa.field("v", kind))
+    data = encode(
+        target_of("parquet", schema), [decoded([Row(n, n) for n in range(20_000)], values, pa.field("v", kind))]
+    )
+    found = pq.ParquetFile(io.BytesIO(data)).metadata.row_group(0)
+    columns = {found.column(n).path_in_schema: found.column(n) for n in range(found.num_columns)}
+    with_dictionary = {path for path, column in columns.items() if column.has_dictionary_page}
+    assert with_dictionary == {
+        "topic", "partition", "timestamp_type", "headers.list.element.key", "headers.list.element.value",
+        "state", "at.zip", "items.list.element.count", "labels.key_value.key", "none", "city",
+    }  # fmt: skip
 
 
 class TestReadByOthers:

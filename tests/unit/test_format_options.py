@@ -58,6 +58,7 @@ class Table:
     name = "table"
     extensions: ClassVar[Mapping[str, str]] = {"plain": ".tbl"}
     default_codec = "plain"
+    encoding = 1
     contents: ClassVar[frozenset[Content]] = frozenset({"value"})
     typed: ClassVar[frozenset[Content]] = frozenset()
     options = TableOptions

@@ -17,7 +17,7 @@ from kafka_archiver.formats.avro import encoder as avro
 from kafka_archiver.formats.jsonl import JsonLines
 from kafka_archiver.formats.known_bytes import require_known_bytes
 from kafka_archiver.formats.shared import compress
-from kafka_archiver.plan import ENCODING, PartitionPlan, Settings
+from kafka_archiver.plan import PartitionPlan, Settings
 from kafka_archiver.ranges import Range
 from kafka_archiver.spark.native import write_natively
 from kafka_archiver.spark.sink import Sink, failed, unpacked
@@ -52,7 +52,8 @@ def test_the_libraries_of_requirements_txt_are_right_and_it_takes_milliseconds(c
 
 
 def test_all_cases_of_this_encoding_are_known() -> None:
-    assert ENCODING == 3, "put the new checksums beside each format, and the new number here"
+    encodings = {name: get_format(name).encoding for name in names()}
+    assert encodings == dict.fromkeys(names(), 3) | {"parquet": 4}, "put the new checksums and number beside the format"
     known = {f"{name}-{which}" for name in names() for which in get_format(name).known}
     plain = {case for case in ALL_CASES if not case.options}
     typed = {case._replace(content="both") for case in plain if get_format(case.format).typed}

@@ -76,7 +76,7 @@ def test_an_unknown_name_lists_the_known_ones(installed: list[EntryPoint]) -> No
 @pytest.mark.parametrize(("name", "codec"), [("jsonl", "gzip"), ("avro", "zstd"), ("parquet", "zstd")])
 def test_a_format_has_a_codec_for_who_names_none(name: str, codec: str) -> None:
     wished = Settings(format=name, content="record", codec="")
-    assert resolve(wished) == wished.model_copy(update={"codec": codec})
+    assert resolve(wished) == wished.model_copy(update={"codec": codec, "encoding": registry.get_format(name).encoding})
     with pytest.raises(ValidationError, match="expected a codec; "):
         plan(settings=wished)
 

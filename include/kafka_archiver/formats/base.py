@@ -128,6 +128,13 @@ class Format(Protocol):
         """The value of `store.format` in the YAML."""
 
     @property
+    def encoding(self) -> int:
+        """Increased when the format's bytes change.
+
+        A plan of older code is then refused instead of written differently.
+        """
+
+    @property
     def extensions(self) -> Mapping[str, str]:
         """The file extension of each codec, for example {"gzip": ".jsonl.gz"}.
 
@@ -158,7 +165,7 @@ class Format(Protocol):
         """The MD5 of the objects that `known_bytes` encodes, by codec and content, for example "gzip-record", or
         "gzip-both" for all contents that need decoded values.
 
-        They belong to the current `ENCODING`. Empty: `known_bytes` does not check this format.
+        They belong to the current `encoding`. Empty: `known_bytes` does not check this format.
         """
 
     @property

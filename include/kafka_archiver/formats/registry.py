@@ -87,7 +87,9 @@ def resolve(settings: Settings, decoded: bool = False) -> Settings:
             "store.rename: it renames columns of a decoded value; set `source.value.decode` and `store.content: value` "
             "or both, or remove it"
         )
-    return settings.model_copy(update={"codec": codec, "options": _options(found, settings)})
+    return settings.model_copy(
+        update={"codec": codec, "options": _options(found, settings), "encoding": found.encoding}
+    )
 
 
 def extension_of(settings: Settings) -> str:

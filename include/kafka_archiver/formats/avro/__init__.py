@@ -28,6 +28,7 @@ class Avro:
     """The format `avro`."""
 
     name = "avro"
+    encoding = 3
     extensions: ClassVar[Mapping[str, str]] = dict.fromkeys(_MAKERS, ".avro")
     default_codec = "zstd"
     contents: ClassVar[frozenset[Content]] = frozenset({"record"})

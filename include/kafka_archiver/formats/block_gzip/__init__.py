@@ -32,6 +32,7 @@ class BlockGzip:
     """The format `block_gzip`."""
 
     name = "block_gzip"
+    encoding = 3
     extensions: ClassVar[Mapping[str, str]] = {"gzip": ".gz"}
     default_codec = "gzip"
     contents: ClassVar[frozenset[Content]] = frozenset({"value", "record"})

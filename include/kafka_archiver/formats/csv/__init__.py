@@ -50,6 +50,7 @@ class Csv:
     """The format `csv`."""
 
     name = "csv"
+    encoding = 3
     extensions: ClassVar[Mapping[str, str]] = extensions(".csv")
     default_codec = "gzip"
     contents: ClassVar[frozenset[Content]] = frozenset({"value", "record"})

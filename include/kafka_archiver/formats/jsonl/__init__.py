@@ -19,6 +19,7 @@ class JsonLines:
     """The format `jsonl`."""
 
     name = "jsonl"
+    encoding = 3
     extensions: ClassVar[Mapping[str, str]] = extensions(".jsonl")
     default_codec = "gzip"
     contents: ClassVar[frozenset[Content]] = frozenset({"value", "record"})

@@ -55,6 +55,7 @@ class Mak:
     """The format `mak`."""
 
     name = "mak"
+    encoding = 3
     extensions: ClassVar[Mapping[str, str]] = {"none": ".mak", "gzip": ".mak.gz", "zstd": ".mak.zst"}
     default_codec = "gzip"
     contents: ClassVar[frozenset[Content]] = frozenset({"record"})

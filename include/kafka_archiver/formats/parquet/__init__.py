@@ -33,6 +33,7 @@ class Parquet:
     """The format `parquet`."""
 
     name = "parquet"
+    encoding = 4
     extensions: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ("none", "snappy", "gzip", "zstd", "lz4", "brotli"), ".parquet"
     )
@@ -42,17 +43,17 @@ class Parquet:
     options = ParquetOptions
     makers: ClassVar[Mapping[str, tuple[str, ...]]] = dict.fromkeys(extensions, ("pyarrow",))
     known: ClassVar[Mapping[str, str]] = {
-        "brotli-both": "fe6865909ddf857de2d2837121ae9e29",
+        "brotli-both": "582b9a96329838a24c02de27c5628de6",
         "brotli-record": "baba3d4a616c0c3674ee1e5cb219c57b",
-        "gzip-both": "0b93dfc838706bb5a15c27cecfd7ca74",
+        "gzip-both": "3194cb5a2ac4bbb254a5dcae8486a565",
         "gzip-record": "adf4ca419e85e2731b85110db8920a04",
-        "lz4-both": "fc13fdad160e554b476e2daf4c0443a7",
+        "lz4-both": "ed625089f014ca6bc18e259e05683e6b",
         "lz4-record": "082c1a254d49163d3291546d4d938311",
-        "none-both": "be98aec3f183f604c64bb4d1cb5522b0",
+        "none-both": "615ccbcf7a8a93ebaa5f33c6c4085028",
         "none-record": "4a1d777778c1492233310806fe185163",
-        "snappy-both": "3b44f327323612c27fd1845c1af0c7f5",
+        "snappy-both": "37a4779661546a85982a62d410a92442",
         "snappy-record": "856619394d874dd204d8641f65298f72",
-        "zstd-both": "839d9a88bac8be04dca83b9fe153681a",
+        "zstd-both": "6a42b66406834338f5a2c50f10abd9ed",
         "zstd-record": "c47f3cce9012d408002cc5f472e68803",
     }
 

@@ -11,6 +11,7 @@ from kafka_archiver.errors import ConfigError, IntegrityError
 from kafka_archiver.formats.base import RECORD, Buffer
 from kafka_archiver.formats.parquet import ParquetOptions
 from kafka_archiver.formats.parquet.about import about
+from kafka_archiver.formats.parquet.varied import varied
 from kafka_archiver.formats.shared.records import COLUMNS, kafkas, kafkas_as
 
 # Kafka's columns as Parquet stores them.
@@ -45,8 +46,8 @@ def stored(schema: pa.Schema) -> pa.Schema:
 
 
 @cache
-def _options(schema: pa.Schema, bloom_filters: tuple[str, ...]) -> dict[str, Any]:
-    """The writer's options for a schema. Typed columns keep pyarrow's defaults."""
+def _options(schema: pa.Schema, bloom_filters: tuple[str, ...]) -> tuple[dict[str, Any], list[str | None]]:
+    """The writer's options for a schema, and the path of each decoded leaf; None for Kafka's."""
     names = {field.name: kafkas(field) for field in schema}
     sink = pa.BufferOutputStream()
     try:
@@ -56,9 +57,11 @@ def _options(schema: pa.Schema, bloom_filters: tuple[str, ...]) -> dict[str, Any
     leaves = pq.read_metadata(pa.BufferReader(sink.getvalue())).schema
     columns = [leaves.column(number) for number in range(len(leaves))]
 
+    # A name may have dots, too.
+    kafkas_names = [names.get(c.path, names.get(c.path.partition(".")[0])) for c in columns]
+
     def without(left: frozenset[str]) -> list[str]:
-        # A name may have dots, too.
-        return [c.path for c in columns if names.get(c.path, names.get(c.path.partition(".")[0])) not in left]
+        return [c.path for c, name in zip(columns, kafkas_names, strict=True) if name not in left]
 
     found: dict[str, Any] = {
         "use_dictionary": without(_VARIED),
@@ -81,7 +84,7 @@ def _options(schema: pa.Schema, bloom_filters: tuple[str, ...]) -> dict[str, Any
         # The files of `RECORD` keep the bytes of earlier releases.
         sorted_by = [pq.SortingColumn(n) for n, column in enumerate(columns) if names.get(column.path) == "offset"]
         found |= {"write_page_index": True, "sorting_columns": sorted_by or None}
-    return found
+    return found, [None if name else c.path for c, name in zip(columns, kafkas_names, strict=True)]
 
 
 class _Sink:
@@ -108,18 +111,28 @@ class RowGroups:
     """A new file. Every added table, of `stored(schema)`, becomes one row group."""
 
     def __init__(self, schema: pa.Schema, codec: str, options: ParquetOptions) -> None:
+        self._schema, self._codec = schema, codec
+        self._options, self._decoded = _options(schema, options.bloom_filters)
         self._sink = _Sink()
-        self._writer = pq.ParquetWriter(
-            self._sink,
-            stored(schema),
-            compression=codec,
-            compression_level=_LEVELS.get(codec),
-            write_page_checksum=True,
-            store_schema=False,
-            **_options(schema, options.bloom_filters),
-        )
-        if said := about(schema):
-            self._writer.add_key_value_metadata(said)
+        self._writer: pq.ParquetWriter | None = None
+
+    def _open(self, table: pa.Table | None) -> pq.ParquetWriter:
+        """The writer, made with the first row group: its rows show which columns deserve a dictionary."""
+        if self._writer is None:
+            no_dictionary = varied(table, self._decoded) if table else set()
+            self._writer = pq.ParquetWriter(
+                self._sink,
+                stored(self._schema),
+                compression=self._codec,
+                compression_level=_LEVELS.get(self._codec),
+                write_page_checksum=True,
+                store_schema=False,
+                **self._options
+                | {"use_dictionary": [c for c in self._options["use_dictionary"] if c not in no_dictionary]},
+            )
+            if said := about(self._schema):
+                self._writer.add_key_value_metadata(said)
+        return self._writer
 
     def add(self, table: pa.Table) -> list[Buffer]:
         """Write a row group; return the new bytes of the file.
@@ -127,21 +140,22 @@ class RowGroups:
         :raises IntegrityError: a column that is not nullable has nulls.
         """
         try:
-            self._writer.write_table(table, row_group_size=len(table))
+            self._open(table).write_table(table, row_group_size=len(table))
         except pa.ArrowInvalid as error:
             raise IntegrityError(f"the records do not fit the object's schema: {error}") from error
         return self._sink.take()
 
     def finish(self) -> list[Buffer]:
         """End the file; return the rest of its bytes."""
+        writer = self._open(None)
         before = self._sink.take()
-        self._writer.close()
+        writer.close()
         rest = b"".join(self._sink.take())
         # The page index comes first, then the footer, its length, and the magic bytes.
         start = len(rest) - _TAIL - int.from_bytes(rest[-_TAIL:][:4], "little")
         index, footer = rest[:start], rest[start:-_TAIL]
         # created_by is a Thrift string: its length, then the characters. Only fixed structures follow it.
-        library = self._writer.writer.metadata.created_by.encode()
+        library = writer.writer.metadata.created_by.encode()
         at = footer.rindex(bytes([len(library)]) + library)
         footer = footer[:at] + bytes([len(_CREATED_BY)]) + _CREATED_BY + footer[at + 1 + len(library) :]
         return [*before, index, footer, len(footer).to_bytes(4, "little"), b"PAR1"]

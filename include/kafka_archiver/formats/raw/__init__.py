@@ -48,6 +48,7 @@ class Bytes:
     """The format `bytes`."""
 
     name = "bytes"
+    encoding = 3
     extensions: ClassVar[Mapping[str, str]] = extensions("")
     default_codec = "gzip"
     contents: ClassVar[frozenset[Content]] = frozenset({"value"})

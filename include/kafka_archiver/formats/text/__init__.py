@@ -35,6 +35,7 @@ class Text:
     """The format `text`."""
 
     name = "text"
+    encoding = 3
     extensions: ClassVar[Mapping[str, str]] = extensions(".txt")
     default_codec = "gzip"
     contents: ClassVar[frozenset[Content]] = frozenset({"value"})

@@ -10,11 +10,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kafka_archiver.advice import plan_anew
-from kafka_archiver.errors import ArchiverError, PermanentError
+from kafka_archiver.errors import ArchiverError, ConfigError, PermanentError
+from kafka_archiver.formats import get_format
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import Manifest, ObjectEntry
-from kafka_archiver.plan import ENCODING, Chunk, Plan
+from kafka_archiver.plan import Chunk, Plan
 from kafka_archiver.steps.archive.letters import not_there
 from kafka_archiver.steps.archive.logs import read_logs
 from kafka_archiver.steps.archive.policies import ReadPolicies
@@ -35,9 +36,14 @@ THREADS = 16
 
 def require_encoding(plan: Plan) -> None:
     """:raises PermanentError: this release would write other bytes."""
-    if plan.settings.encoding != ENCODING:
+    try:
+        encoding = get_format(plan.settings.format).encoding
+    except ConfigError:
+        # Writing fails for the same reason, and its error says how to go on.
+        return
+    if plan.settings.encoding != encoding:
         raise PermanentError(
-            f"run {plan.run} was planned for encoding {plan.settings.encoding}, this code writes {ENCODING}: its "
+            f"run {plan.run} was planned for encoding {plan.settings.encoding}, this code writes {encoding}: its "
             f"bytes would differ. To plan the run anew: {plan_anew(plan.archive, plan.run)}"
         )
 

@@ -9,7 +9,7 @@ from kafka_archiver.errors import ConfigError, DocumentError
 from kafka_archiver.formats import resolve
 from kafka_archiver.keys import split_run_document
 from kafka_archiver.manifest import Manifest, ObjectEntry
-from kafka_archiver.plan import ENCODING, PartitionPlan, Plan
+from kafka_archiver.plan import PartitionPlan, Plan
 from kafka_archiver.progress import Progress
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.steps.archive.letters import not_there
@@ -193,13 +193,13 @@ def _unfinishable(context: Context, line: Line) -> Iterable[tuple[str, str]]:
         # A written run only needs its commit.
         if line.outcome_of(plan.run) is not None or plan.origin == "repair" or context.ledger.manifest(plan.run):
             continue
-        if plan.settings.encoding != ENCODING:
-            yield plan.run, f"planned for encoding {plan.settings.encoding}, this release writes {ENCODING}"
-            continue
         try:
-            resolve(plan.settings, plan.has_columns)
+            encoding = resolve(plan.settings, plan.has_columns).encoding
         except ConfigError as error:
             yield plan.run, str(error)
+            continue
+        if plan.settings.encoding != encoding:
+            yield plan.run, f"planned for encoding {plan.settings.encoding}, this release writes {encoding}"
 
 
 def _in_kafka(context: Context, plans: Iterable[Plan]) -> dict[tuple[str, TopicPartition], Range]:
