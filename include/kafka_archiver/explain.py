@@ -1,7 +1,7 @@
 """Explains what is wrong with a YAML, by its keys. Pure."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -9,11 +9,17 @@ from pydantic import ValidationError
 from kafka_archiver.secrets import SECRET, key_name
 
 
-def explain(error: ValidationError, unknown: Callable[[str], str], under: tuple[str, ...] = ()) -> Iterator[str]:
+def explain(
+    error: ValidationError,
+    unknown: Callable[[str], str],
+    under: tuple[str, ...] = (),
+    variables: Mapping[str, tuple[str, ...]] | None = None,
+) -> Iterator[str]:
     """What is wrong, one line for each key.
 
     :param unknown: gives the message for a key that the model does not have.
     :param under: the YAML's keys above the model.
+    :param variables: the environment variables that a key's value is of. Such a value is not shown.
     """
     expected: dict[str, list[str]] = {}
     found: dict[str, str] = {}
@@ -26,7 +32,8 @@ def explain(error: ValidationError, unknown: Callable[[str], str], under: tuple[
             yield f"`{where}` is required"
         else:
             expected.setdefault(where, []).append(_expectation(fault["type"], fault["msg"]))
-            found[where] = _found(fault["type"], fault["input"])
+            names = (variables or {}).get(where)
+            found[where] = _of_variables(names) if names else _found(fault["type"], fault["input"])
     for where, expectations in expected.items():
         # A fault of the whole YAML names its keys itself.
         key = f"`{where}`: " if where else ""
@@ -44,6 +51,8 @@ _PLAIN = {
     "datetime_parsing": "a time like 2026-11-01T00:00:00Z",
     "datetime_type": "a time like 2026-11-01T00:00:00Z",
 }
+# The same by pydantic's message.
+_PATTERNS = {"text that matches pattern '^group:.+$'": "group:<consumer group>"}
 
 
 # How pydantic begins what it expects.
@@ -58,6 +67,10 @@ def _found(kind: str, value: Any) -> str:
     if isinstance(value, bool | int | float | str) and kind not in (SECRET, "model_type", "dict_type"):
         return f"; found {value!r}"
     return f"; found {kind_of(value)}"
+
+
+def _of_variables(names: tuple[str, ...]) -> str:
+    return f"; found the value of {' and '.join(names)} (not shown, because it may be a secret)"
 
 
 def kind_of(value: Any) -> str:
@@ -78,8 +91,8 @@ _KINDS = {
 
 def _expectation(kind: str, message: str) -> str:
     message = _OPENING.sub("", message).replace("String should match", "text that matches", 1)
-    return _PLAIN.get(kind) or message
+    return _PLAIN.get(kind) or _PATTERNS.get(message, message)
 
 
 def _is_branch(part: str) -> bool:
-    return "[" in part or part in ("str", "datetime")
+    return "[" in part or part in ("str", "datetime", "constrained-str")

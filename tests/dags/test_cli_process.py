@@ -63,7 +63,7 @@ def test_every_airflow_command_loads_next_to_nothing_of_ours(tmp_path: Path) -> 
     assert found["dags"].count("backfill") == 1
     assert (
         " ".join(found["archive"])
-        == "list validate status plan runs show print audit doctor clean rebuild repair replay-dead-letters"
+        == "list validate import status plan runs show print audit doctor clean rebuild repair replay-dead-letters"
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafka_archiver.orchestration.dags.archive import archive_dags
-from tests.dags.conftest import MINIMAL, load
+from tests.dags.conftest import MINIMAL, Call, load
 
 pytestmark = pytest.mark.dags
 
@@ -40,6 +40,25 @@ def test_a_broken_file_is_an_import_error_that_names_file_and_key_and_stops_nobo
     error = bag.import_errors["archive_errors.py"]
     assert "broken.yaml: `sink` is not a key of an archive" in error
     assert "late.yaml: `timezone`: expected the name of a time zone" in error
+
+
+def test_an_archive_of_environment_variables_is_a_dag_like_any_other(
+    archives: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (archives / "orders.yaml").write_text(MINIMAL.format(name="orders"))
+    for name, value in (("ARCHIVE", "payments"), ("SOURCE__TOPICS", "a,b"), ("STORE__URL", "s3://bucket/lake")):
+        monkeypatch.setenv(f"ARCHIVER_{name}", value)
+    bag = load()
+    assert bag.import_errors == {}
+    assert {"archive_orders", "archive_payments", "audit_payments"} <= set(bag.dags)
+    [payments] = (found for found in call("list", "-o", "json").json if found["archive"] == "payments")
+    assert (payments["topics"], payments["file"]) == (["a", "b"], "environment variables ARCHIVER_*")
+    assert [found["problems"] for found in call("validate", "-o", "json").json] == [[], []]
+    assert [found["archive"] for found in call("validate", "payments", "-o", "json").json] == ["payments"]
+    monkeypatch.setenv("ARCHIVER_ARCHIVE", "orders")
+    assert "the name 'orders' is taken by" in load().import_errors["archive_errors.py"]
+    monkeypatch.setenv("ARCHIVER_RETRIES", "x")
+    assert "`retries`: expected a whole number" in call("validate", code=1).out
 
 
 def test_a_missing_folder_is_an_import_error(archives: Path) -> None:

@@ -31,6 +31,12 @@ def test_a_start_may_be_a_time_without_quotes() -> None:
     assert archive.source.start == datetime(2026, 11, 1, tzinfo=UTC)
 
 
+def test_a_start_may_be_where_another_group_has_stopped() -> None:
+    source = parse_archive(SMALLEST.replace("[orders]", "[orders], start: 'group:connect-x y'"), "x").source
+    assert (source.start, source.old_group) == ("group:connect-x y", "connect-x y")
+    assert parse_archive(SMALLEST, "x").source.old_group is None
+
+
 @pytest.mark.parametrize(("said", "meant"), [("5m", timedelta(minutes=5)), ("1w", timedelta(weeks=1)), ("null", None)])
 def test_what_is_assumed_of_the_order_of_times_may_be_null(said: str, meant: timedelta | None) -> None:
     archive = parse_archive(f"{SMALLEST}timestamp: {{max_disorder: {said}}}\n", "x")
@@ -53,6 +59,10 @@ def test_what_is_so_anyway_may_be_said() -> None:
         ("[orders]", "[a, a]", "`source`: expected each topic only once in `topics`"),
         ("[orders]", "[orders], start: soon", "`source.start`: expected 'earliest' or 'latest' or a time like 2026-"),
         ("[orders]", "[orders], start: 2026-11-01T00:00:00", "a time needs a zone"),
+        ("[orders]", "[orders], start: 'group:'", "or a time like 2026-11-01T00:00:00Z or group:<consumer "
+            "group>; found"),
+        ("[orders]", "[orders], start: 'group:archiver-orders'", "another group than the archive's own "
+            "(archiver-orders)"),
         ("[orders]", "[orders], registry: 7", "`source.registry`: expected the id of an Airflow connection or a map"),
         ("archive: orders", "archive: orders\ntransform: {}", "`transform` is part of the design but not of this ver"),
         ("s3://archive/lake", "/lake", "`store.url`: expected s3://bucket/prefix, without credentials"),

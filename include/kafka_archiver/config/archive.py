@@ -62,6 +62,15 @@ class Archive(Section):
         return hash(self.archive)
 
     @model_validator(mode="after")
+    def _keeps_its_position_in_its_own_group(self) -> Self:
+        if self.source.old_group == self.group:
+            raise ValueError(
+                f"another group than the archive's own ({self.group}) in `source.start`: an archive goes on at its own "
+                "group's offsets anyway"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _stores_what_it_decodes(self) -> Self:
         content, metadata = self.store.content, self.store.metadata
         if content == "value" and self.source.key.decode != "bytes" and "key" not in metadata:

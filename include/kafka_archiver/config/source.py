@@ -11,6 +11,10 @@ from kafka_archiver.documents import UtcTime
 from kafka_archiver.plan import Isolation
 from kafka_archiver.properties import ConnectionOrProperties, without_credentials
 
+# Where another tool stopped: its consumer group.
+GROUP = "group:"
+OldGroup = Annotated[str, Field(pattern=rf"^{GROUP}.+$")]
+
 
 class Source(Section):
     """What is archived, and how it is read."""
@@ -19,7 +23,7 @@ class Source(Section):
     topics: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     pattern: str | None = None
     group: str | None = None
-    start: Literal["earliest", "latest"] | UtcTime = "earliest"
+    start: Literal["earliest", "latest"] | UtcTime | OldGroup = "earliest"
     isolation: Isolation = "read_committed"
     reader: Literal["auto", "spark", "native"] = "auto"
     # Seconds that planning waits for open transactions.
@@ -32,6 +36,12 @@ class Source(Section):
     registry: Annotated[
         ConnectionOrProperties | None, BeforeValidator(without_credentials("url", "https://registry:8081"))
     ] = None
+
+    @property
+    def old_group(self) -> str | None:
+        """The consumer group whose offsets are the archive's start."""
+        is_group = isinstance(self.start, str) and self.start.startswith(GROUP)
+        return str(self.start).removeprefix(GROUP) if is_group else None
 
     @property
     def wanted(self) -> tuple[str, ...] | re.Pattern[str]:

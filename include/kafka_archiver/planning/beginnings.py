@@ -52,16 +52,16 @@ def troubles(archive: Archive, seen: list[PartitionState], known: Known) -> list
 def each(archive: Archive, seen: list[PartitionState], known: Known) -> dict[TopicPartition, Beginning | PolicyError]:
     """For each partition its start, or the error of the policy that stops it."""
     found: dict[TopicPartition, Beginning | PolicyError] = {}
-    is_new = _is_new(seen, known)
+    starts_now = is_new(seen, known)
     for state in seen:
         try:
-            found[state.name] = _beginning(archive, state, known, is_new)
+            found[state.name] = _beginning(archive, state, known, starts_now)
         except PolicyError as error:
             found[state.name] = error
     return found
 
 
-def _is_new(seen: list[PartitionState], known: Known) -> bool:
+def is_new(seen: list[PartitionState], known: Known) -> bool:
     """Whether the archive starts now: neither the ledger nor the group knows of a scheduled run."""
     return all(p.next is None for p in known.values()) and all(s.committed is None for s in seen)
 
@@ -73,7 +73,7 @@ def generation_of(state: PartitionState, known: Known) -> int:
     return min(same) if same else max((p.generation + 1 for p in mine), default=0)
 
 
-def _beginning(archive: Archive, state: PartitionState, known: Known, is_new: bool) -> Beginning:
+def _beginning(archive: Archive, state: PartitionState, known: Known, starts_now: bool) -> Beginning:
     before = known.get(state.name)
     if before and before.topic_id != state.topic_id:
         return anew(archive, state, generation_of(state, known), made_again(state, before))
@@ -86,7 +86,7 @@ def _beginning(archive: Archive, state: PartitionState, known: Known, is_new: bo
         start, decided = (remembered, _NOTHING) if state.ours else missing_group(archive, state, remembered)
     elif start is None:
         # A partition that was added later starts at its first record, whatever source.start says.
-        start = state.begin if is_new else state.log_start
+        start = state.begin if starts_now else state.log_start
     elif remembered is not None and start != remembered:
         if state.ours:
             # The group was not moved by hand: its commit has not arrived yet, or an older commit arrived late.

@@ -1,4 +1,4 @@
-"""The archives of a folder: the valid YAML files, and the errors of the others."""
+"""The archives of a folder and of the environment: the valid ones, and the errors of the others."""
 
 import os
 from pathlib import Path
@@ -6,13 +6,13 @@ from typing import NamedTuple, Self
 
 import kafka_archiver
 from kafka_archiver.advice import dag_id
-from kafka_archiver.config import Archive, archive_files, load_archive
+from kafka_archiver.config import Archive, declarations
 from kafka_archiver.documents import Value
 from kafka_archiver.errors import ConfigError
 
 
 class Archives(NamedTuple):
-    """The archives by name, sorted; the file of each; the errors of the other files."""
+    """The archives by name, sorted; the file of each (or the name of its variables); the errors of the others."""
 
     found: dict[str, Archive]
     files: dict[str, Path]
@@ -54,19 +54,19 @@ def config_folder() -> Path:
 
 
 def read_archives(folder: Path) -> Archives:
-    """The archives of a folder.
+    """The archives of a folder, and those that the environment describes.
 
     A wrong file does not affect the others. If the folder is missing, that is the only error.
     """
     try:
-        files = archive_files(folder)
+        declared_by = declarations(folder, os.environ)
     except ConfigError as error:
         return Archives({}, {}, [error])
     declared: dict[str, dict[Path, Archive]] = {}
     errors: list[ConfigError] = []
-    for file in files:
+    for file, load in declared_by:
         try:
-            archive = load_archive(file)
+            archive = load()
         except ConfigError as error:
             errors.append(error)
         else:

@@ -1,13 +1,15 @@
 """`airflow archive validate`: every problem of every file, without asking the brokers, the store or Airflow."""
 
+import os
 from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from airflow.sdk.exceptions import AirflowException
 
-from kafka_archiver.config import archive_files, load_archive
+from kafka_archiver.config import Declaration, declarations, load_archive
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.orchestration.dags.archive import archive_dag
 from kafka_archiver.orchestration.terminal.output import Answer, Table, answering
@@ -29,7 +31,7 @@ class Checked:
 def validate(args: Namespace) -> Answer:
     """Check the chosen files, or all."""
     needs_folder = not args.archives or not all(map(_is_file, args.archives))
-    known = [_check(file) for file in archive_files(config_folder())] if needs_folder else []
+    known = [_check(one) for one in declarations(config_folder(), os.environ)] if needs_folder else []
     checked = list(_choose(args.archives, _with_conflicts(known))) if args.archives else _with_conflicts(known)
     document = [{"file": str(c.file), "archive": c.archive, "problems": c.problems} for c in checked]
     rows = [(c.file.name, c.archive, problem) for c in checked for problem in c.problems or ("ok",)]
@@ -45,7 +47,7 @@ def _is_file(word: str) -> bool:
 def _choose(words: list[str], known: list[Checked]) -> Iterator[Checked]:
     for word in words:
         if _is_file(word):
-            yield _check(Path(word))
+            yield _check(Declaration(Path(word), partial(load_archive, Path(word))))
             continue
         # Also by the file's name: a file that cannot be read has no archive name.
         named = [c for c in known if word in (c.archive, c.file.stem)]
@@ -55,9 +57,10 @@ def _choose(words: list[str], known: list[Checked]) -> Iterator[Checked]:
         yield from named
 
 
-def _check(file: Path) -> Checked:
+def _check(declared: Declaration) -> Checked:
+    file = declared.file
     try:
-        archive = load_archive(file)
+        archive = declared.load()
     except ConfigError as error:
         return Checked(file, None, _lines(file, error))
     problems: list[str] = []

@@ -16,6 +16,7 @@ from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.line import Line, append, read_line, tidy
 from kafka_archiver.steps.plan.claims import claim_topics, require_own
+from kafka_archiver.steps.plan.handover import take_over
 from kafka_archiver.steps.plan.older import older
 from kafka_archiver.steps.plan.schemas import Frozen, freeze
 from kafka_archiver.steps.plan.settings import settings_of
@@ -111,6 +112,8 @@ def _propose(context: Context, interval: Interval, origin: Origin, line: Line) -
     expected = line.expected(context.ledger)
     found = survey(context, line, expected)
     known = {p.name: p for p in expected.partitions}
+    if origin == "scheduled":
+        take_over(context, found.seen, known)
     partitions = _backfill(context, interval, found, known) if origin == "backfill" else _forward(context, found, known)
     # What an observation that waits has found out goes with it, if a log is made again.
     asked = {TopicPartition(o.topic, o.partition): o for o in expected.older}

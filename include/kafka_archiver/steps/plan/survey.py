@@ -174,6 +174,10 @@ def _begins(
 ) -> Mapping[TopicPartition, int]:
     """Where `source.start` points in each log."""
     source, cluster = context.archive.source, context.cluster
+    if source.old_group:
+        left = cluster.committed(source.old_group, starts)
+        # Without an offset: from the first record, so that nothing is lost.
+        return {name: start if (offset := left[name]) is None else offset for name, start in starts.items()}
     if not isinstance(source.start, datetime):
         return starts if source.start == "earliest" else ends
     at = cluster.offsets_at(starts, to_ms(source.start), source.isolation)

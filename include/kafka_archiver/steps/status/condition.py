@@ -16,6 +16,7 @@ from kafka_archiver.progress import Progress
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.line import Line, read_line
+from kafka_archiver.steps.plan.handover import take_over
 from kafka_archiver.steps.plan.step import live_members
 from kafka_archiver.steps.plan.survey import TRIES, OvertakenError, look, planned, refuse_hidden_topics
 from kafka_archiver.steps.status.damage import of_audit
@@ -116,6 +117,10 @@ def of_brokers(context: Context, observed: Observed) -> Iterator[Trouble]:
             live_members(archive.group, members),
             context.cluster.tools.list_members(archive.group),
         )
+    try:
+        take_over(context, seen, known)
+    except PolicyError as error:
+        yield problem("handover", str(error), context.cluster.tools.list_members(archive.source.old_group or ""))
     try:
         refuse_hidden_topics(context, observed.expected, seen)
     except PolicyError as error:

@@ -3,7 +3,7 @@
 from airflow.cli.cli_config import CLICommand, GroupCommand
 
 from kafka_archiver.orchestration.cli.definition.changing import CLEAN, REBUILD, REPAIR, REPLAY_DEAD_LETTERS
-from kafka_archiver.orchestration.cli.definition.declared import LIST, VALIDATE
+from kafka_archiver.orchestration.cli.definition.declared import IMPORT, LIST, VALIDATE
 from kafka_archiver.orchestration.cli.definition.runs import PLAN, PRINT, RUNS, SHOW
 from kafka_archiver.orchestration.cli.definition.state import AUDIT, DOCTOR, STATUS
 
@@ -19,6 +19,7 @@ def commands() -> list[CLICommand]:
             subcommands=(
                 LIST,
                 VALIDATE,
+                IMPORT,
                 STATUS,
                 PLAN,
                 RUNS,

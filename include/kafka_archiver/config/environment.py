@@ -1,0 +1,147 @@
+"""Archives that environment variables describe: `ARCHIVER_SOURCE__TOPICS=orders` is `source: {topics: [orders]}`. Pure.
+
+More archives have prefixes of their own: `ARCHIVER_PREFIXES=ORDERS_,PAYMENTS_`, then `ORDERS_ARCHIVE=orders`.
+"""
+
+import re
+import typing
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from kafka_archiver.config.archive import Archive
+from kafka_archiver.config.load import make_archive
+from kafka_archiver.config.section import Section
+from kafka_archiver.config.yaml_text import Read, read_yaml
+from kafka_archiver.errors import ConfigError
+
+PREFIX = "ARCHIVER_"
+PREFIXES = "ARCHIVER_PREFIXES"
+# Other variables that begin so: of this package, and those that Kubernetes sets for a service called `archiver`.
+_OTHERS = re.compile(
+    r"ARCHIVER_(CONFIG_DIR|PREFIXES)"
+    r"|.*_?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_\w+)?)?)"
+)
+
+
+def place(prefix: str) -> str:
+    """The name, in messages and lists, of the variables that describe an archive."""
+    return f"environment variables {prefix}*"
+
+
+def prefixes(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The prefixes of the archives that the environment describes."""
+    more = re.split(r"[,\s]+", environ.get(PREFIXES, "").strip())
+    keys = tuple(f"{PREFIX}{name.upper()}" for name in Archive.model_fields)
+    described = any(name == key or name.startswith(f"{key}__") for name in environ for key in keys)
+    return tuple(dict.fromkeys([*([PREFIX] if described else []), *filter(None, more)]))
+
+
+def archive_of(prefix: str, environ: Mapping[str, str], folder: Path) -> Archive:
+    """The archive that the variables with a prefix describe.
+
+    :param folder: of the files of schemas.
+    :raises ConfigError: they are not an archive; the message names each wrong variable, and no value.
+    """
+    # Not those of a longer prefix.
+    longer = tuple(p for p in prefixes(environ) if p != prefix and p.startswith(prefix))
+    content: dict[str, Any] = {}
+    variables: dict[str, tuple[str, ...]] = {}
+    faults: list[str] = []
+    for name in sorted(environ):
+        if not name.startswith(prefix) or _OTHERS.fullmatch(name) or (longer and name.startswith(longer)):
+            continue
+        keys = tuple(name.removeprefix(prefix).lower().split("__"))
+        try:
+            path, value = _value(keys, environ[name])
+        except ValueError as error:
+            faults.append(f"{name}: {error}")
+            continue
+        if not _put(content, path, value):
+            faults.append(f"{name}: `{'.'.join(path)}` is given twice, by another variable too")
+        variables |= _named(path, value, name)
+    if faults:
+        raise ConfigError("\n".join(f"{place(prefix)}: {line}" for line in faults))
+    return make_archive(Read(content, variables), place(prefix), folder)
+
+
+def _put(content: dict[str, Any], path: tuple[str, ...], value: Any) -> bool:
+    """Put a value in its place; false if the place is taken."""
+    inner: Any = content
+    for key in path[:-1]:
+        inner = inner.setdefault(key, {})
+        if not isinstance(inner, dict):
+            return False
+    return inner.setdefault(path[-1], value) is value
+
+
+def _value(keys: tuple[str, ...], text: str) -> tuple[tuple[str, ...], Any]:
+    """The YAML's keys of a variable, and its value.
+
+    :raises ValueError: no archive has these keys, or the value is not YAML.
+    """
+    fields: Mapping[str, FieldInfo] = Archive.model_fields
+    path: list[str] = []
+    field: FieldInfo | None = None
+    for number, key in enumerate(keys):
+        field = {found.alias or name: found for name, found in fields.items()}.get(key)
+        if field is None:
+            where = ".".join(keys[: number + 1])
+            raise ValueError(f"`{where}` is not a key of an archive; see docs/OPERATING.md for all keys")
+        path.append(key)
+        section = _section(field)
+        if number + 1 < len(keys) and section is None:
+            raise ValueError(f"`{'.'.join(path)}` has no keys with variables of their own; give it as {{…}} in one")
+        fields = section.model_fields if section else {}
+    return tuple(path), _read(text, list(_branches(field.annotation)) if field else [])
+
+
+def _read(text: str, branches: list[Any]) -> Any:
+    """A value: a list or mapping as YAML in brackets, a list also with commas, `null` as none, else text.
+
+    :param branches: the types that the key takes. Those of numbers take text too.
+    """
+    if text[:1] in ("[", "{") and any(_is_structure(branch) for branch in branches):
+        try:
+            # The value of a variable names no other variable.
+            return read_yaml(text.replace("${", "$${"), {}).content
+        except ConfigError as error:
+            raise ValueError(str(error)) from None
+    if text == "null":
+        return None
+    is_list = any(typing.get_origin(branch) is tuple for branch in branches)
+    return [item.strip() for item in text.split(",") if item.strip()] if is_list else text
+
+
+def _named(path: tuple[str, ...], value: Any, name: str) -> dict[str, tuple[str, ...]]:
+    """The variable for each place of its value."""
+    found: dict[str, tuple[str, ...]] = {".".join(path): (name,)}
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        found |= _named((*path, str(key)), item, name)
+    return found
+
+
+def _branches(annotation: Any) -> Iterator[Any]:
+    """The types of a key, without `Annotated` and unions."""
+    if hasattr(annotation, "__metadata__"):
+        yield from _branches(annotation.__origin__)
+    elif isinstance(annotation, type) or _is_structure(annotation):
+        yield annotation
+    else:
+        for branch in typing.get_args(annotation):
+            yield from _branches(branch)
+
+
+def _is_structure(branch: Any) -> bool:
+    """Whether it is a list, a mapping or a model."""
+    return typing.get_origin(branch) in (tuple, list, dict) or (
+        isinstance(branch, type) and issubclass(branch, BaseModel)
+    )
+
+
+def _section(field: FieldInfo) -> type[Section] | None:
+    return next((b for b in _branches(field.annotation) if isinstance(b, type) and issubclass(b, Section)), None)

@@ -1,0 +1,45 @@
+"""Environment variables in the values of a YAML: `${NAME}`, `${NAME:-default}`; `$${` is `${` itself. Pure."""
+
+import re
+from collections.abc import Mapping
+
+NAME = r"[A-Za-z_][A-Za-z0-9_]*"
+# `$` elsewhere is itself, also `$$`: regular expressions and passwords have it.
+_PLACE = re.compile(rf"\$(\$\{{)|\$\{{(?:({NAME})(?::-([^{{}}]*))?(\}}))?")
+
+
+def expand(text: str, environ: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
+    """The text with the values of its variables, and the names of these variables.
+
+    As in a shell, the default is for a variable that is missing or empty.
+
+    :raises ValueError: a variable is missing, or `${` begins no variable. The message has no value.
+    """
+    names: list[str] = []
+
+    def value(found: re.Match[str]) -> str:
+        escaped, name, default, end = found.groups()
+        if escaped:
+            return "${"
+        if not end:
+            raise ValueError(
+                "`${` begins an environment variable, but what follows is neither ${NAME} nor ${NAME:-default}; write "
+                "$${ for the two characters themselves"
+            )
+        names.append(name)
+        given = environ.get(name)
+        if default is not None:
+            return given or default
+        if given is None:
+            raise ValueError(
+                f"the environment variable {name} is missing; set it where Airflow's scheduler, DAG processor and "
+                f"workers run, or give a default: ${{{name}:-default}}"
+            )
+        return given
+
+    return _PLACE.sub(value, text), tuple(names)
+
+
+def is_one_variable(text: str) -> bool:
+    """Whether the text is one variable and nothing else."""
+    return re.fullmatch(rf"\$\{{{NAME}(:-[^{{}}]*)?\}}", text) is not None

@@ -1,0 +1,162 @@
+"""YAML text as values, with the environment variables in it. Pure."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import yaml
+
+from kafka_archiver.config.variables import expand, is_one_variable
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.secrets import key_name
+
+_STRING = "tag:yaml.org,2002:str"
+# Levels that are no danger to the stack.
+_DEEP = 5000
+
+
+class _Strict:
+    """Leaves times as text, and refuses duplicate keys, of which PyYAML silently takes the last."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 - overrides the loaders'
+        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+    def construct_mapping(self: Any, node: yaml.MappingNode, deep: bool = False) -> Any:
+        seen = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if key in seen:
+                raise ConfigError(f"line {key_node.start_mark.line + 1}: key `{key_name(key)}` is given twice")
+            seen.add(key)
+        return super().construct_mapping(node, deep)  # type: ignore[misc] # of the loader
+
+
+class _Python(_Strict, yaml.SafeLoader):
+    """PyYAML's own parser."""
+
+
+# Absent if PyYAML was built without libyaml.
+_Libyaml: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Fast(_Strict, _Libyaml):  # type: ignore[misc] # chosen above
+    """Ten times as fast, but a deep tree overflows its stack and ends the process."""
+
+
+def _loader(text: str) -> Any:
+    deepest = text.count("[") + text.count("{") + 2 * max(map(len, text.splitlines()), default=0)
+    return (_Fast if deepest < _DEEP else _Python)(text)
+
+
+class Read(NamedTuple):
+    """The values of a YAML. `variables`: the environment variables in each value, by its keys (`source.topics.0`)."""
+
+    content: Any
+    variables: dict[str, tuple[str, ...]]
+
+
+def read_yaml(text: str, environ: Mapping[str, str]) -> Read:
+    """Read YAML text.
+
+    An unquoted value with variables has the type that its text would have in the YAML, but is never null when it is
+    empty; one variable alone may be a list or a mapping in brackets. A quoted value is text.
+
+    :raises ConfigError: the text is not YAML, has a key twice, or names a missing variable. Has no values.
+    """
+    try:
+        loader = _loader(text)
+        try:
+            node = loader.get_single_node()
+            variables: dict[str, tuple[str, ...]] = {}
+            if node is not None and "${" in text:
+                node = _Expansion(loader, environ, variables).expanded(node, ())
+            return Read(None if node is None else loader.construct_document(node), variables)
+        finally:
+            loader.dispose()
+    except ConfigError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a value can fail in any way, and one file must not stop the others
+        hint = " (inside [] or {}, a value with ${NAME} needs quotes)" if "${" in text else ""
+        raise ConfigError(f"not YAML: {_problem(error)}{hint}") from None
+
+
+class _Expansion:
+    """Replaces the variables of a tree of nodes."""
+
+    def __init__(self, loader: Any, environ: Mapping[str, str], variables: dict[str, tuple[str, ...]]) -> None:
+        self._loader, self._environ, self._variables = loader, environ, variables
+        # An alias is the same node at a second place.
+        self._done: dict[int, Any] = {}
+        self._faults: list[str] = []
+
+    def expanded(self, node: yaml.Node, keys: tuple[str, ...]) -> yaml.Node:
+        """The tree without variables.
+
+        :raises ConfigError: names everything that is wrong.
+        """
+        new = self._new(node, keys)
+        if self._faults:
+            raise ConfigError("\n".join(self._faults))
+        return new
+
+    def _new(self, node: yaml.Node, keys: tuple[str, ...]) -> yaml.Node:
+        if isinstance(node, yaml.ScalarNode):
+            return self._scalar(node, keys) if "${" in node.value else node
+        if id(node) not in self._done:
+            self._done[id(node)] = node
+            node.value = list(self._items(node, keys))
+        return node
+
+    def _items(self, node: yaml.Node, keys: tuple[str, ...]) -> Iterator[Any]:
+        if isinstance(node, yaml.SequenceNode):
+            for number, item in enumerate(node.value):
+                yield self._new(item, (*keys, str(number)))
+            return
+        for key, item in node.value:
+            name = key_name(key.value) if isinstance(key, yaml.ScalarNode) else "?"
+            if "${" in str(key.value):
+                self._fault((*keys, name), key, "a key cannot have environment variables, only a value can")
+            yield key, self._new(item, (*keys, name))
+
+    def _scalar(self, node: yaml.ScalarNode, keys: tuple[str, ...]) -> yaml.Node:
+        try:
+            text, names = expand(node.value, self._environ)
+        except ValueError as error:
+            self._fault(keys, node, str(error))
+            return node
+        if names:
+            self._variables[".".join(keys)] = names
+        plain = not node.style and node.tag != "!"
+        if plain and text[:1] in ("[", "{") and is_one_variable(node.value):
+            return self._tree(text, names, node, keys)
+        tag = node.tag
+        if plain:
+            tag = self._loader.resolve(yaml.ScalarNode, text, (True, False)) if text else _STRING
+        return yaml.ScalarNode(tag, text, node.start_mark, node.end_mark, style=node.style)
+
+    def _tree(self, text: str, names: tuple[str, ...], node: yaml.ScalarNode, keys: tuple[str, ...]) -> yaml.Node:
+        """A variable's own list or mapping; `${` in it is text."""
+        try:
+            found = yaml.compose(text, _Python)
+        except yaml.YAMLError as error:
+            found = None
+            self._fault(keys, node, f'{names[0]} is not YAML: {_problem(error)} (quote "${{NAME}}" if it is text)')
+        return node if found is None else found
+
+    def _fault(self, keys: tuple[str, ...], node: yaml.Node, what: str) -> None:
+        self._faults.append(f"`{'.'.join(keys)}` (line {node.start_mark.line + 1}): {what}")
+
+
+_QUOTED = re.compile(r"""(['"])(.*?)\1""", re.DOTALL)
+# The words and signs of YAML itself.
+_OF_YAML = re.compile(r"<[a-z ]+>|[][{},:?-]")
+
+
+def _problem(error: Exception) -> str:
+    """The place and kind of a YAML error, without the text that it quotes: that may be a password."""
+    mark = getattr(error, "problem_mark", None)
+    where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+    problem = getattr(error, "problem", None) or "a value cannot be read"
+    return where + _QUOTED.sub(lambda found: found[0] if _OF_YAML.fullmatch(found[2]) else "…", problem)

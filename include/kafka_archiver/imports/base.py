@@ -1,0 +1,158 @@
+"""What an import has read and made: the archives, and a note for every key of the other tool."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, NamedTuple
+
+from kafka_archiver.secrets import SECRET_NAME, plain_url
+
+# kept: the YAML says the same. differs: another way, on purpose. lacks: no equivalent. by_hand: for a person to do.
+# unknown: the other tool has no such key.
+Kind = Literal["kept", "differs", "lacks", "by_hand", "unknown"]
+
+
+class Note(NamedTuple):
+    """What became of one key, or what a person should know. `key`: as the file has it; empty for a remark."""
+
+    kind: Kind
+    key: str
+    text: str
+
+
+class Draft(NamedTuple):
+    """One archive: the content of its YAML, and the notes about it alone."""
+
+    content: dict[str, Any]
+    notes: tuple[Note, ...] = ()
+
+
+class Imported(NamedTuple):
+    """The result of an import. `tool`: the other tool's name; `notes`: about all archives."""
+
+    tool: str
+    drafts: tuple[Draft, ...]
+    notes: tuple[Note, ...]
+
+
+class Keys:
+    """The keys of a file. Each that is used gets a note; those without one are unknown."""
+
+    def __init__(self, values: Mapping[str, str]) -> None:
+        self._values = dict(values)
+        self._notes: list[Note] = []
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._values
+
+    def get(self, key: str, default: str = "") -> str:
+        """The value of a key, without white space around it."""
+        return self._values.get(key, default).strip()
+
+    def flag(self, key: str, default: bool) -> bool:
+        """Whether a key is true."""
+        return self.get(key, str(default)).lower() == "true"
+
+    def starting(self, *prefixes: str) -> list[str]:
+        """The keys that begin with one of these texts."""
+        return [key for key in self._values if key.startswith(prefixes)]
+
+    def rename(self, old: str, new: str) -> None:
+        """Read an older name of a key as its present one; the file has one of them."""
+        if old in self._values and new not in self._values:
+            self._values = {new if key == old else key: value for key, value in self._values.items()}
+
+    def note(self, kind: Kind, key: str, text: str) -> None:
+        """Note what became of a key, if the file has it."""
+        if key in self._values:
+            self._notes.append(Note(kind, key, text))
+
+    def kept(self, key: str, target: str) -> None:
+        """The YAML says the same in `target`."""
+        self.note("kept", key, target)
+
+    def kept_if_new(self, key: str, target: str) -> None:
+        """As `kept`, unless the key has a note already."""
+        self.table("kept", {key: target})
+
+    def differs(self, key: str, why: str) -> None:
+        """The archiver does this in another way."""
+        self.note("differs", key, why)
+
+    def lacks(self, key: str, why: str) -> None:
+        """The archiver has nothing like it."""
+        self.note("lacks", key, why)
+
+    def by_hand(self, key: str, what: str) -> None:
+        """A person has to do it."""
+        self.note("by_hand", key, what)
+
+    def remark(self, kind: Kind, text: str) -> None:
+        """A note about no key."""
+        self._notes.append(Note(kind, "", text))
+
+    def table(self, kind: Kind, notes: Mapping[str, str]) -> None:
+        """Notes of one kind for those of these keys that have none yet. A key that ends with `*` is a prefix."""
+        for pattern, text in notes.items():
+            keys = self.starting(pattern[:-1]) if pattern.endswith("*") else [pattern]
+            for key in set(keys) - {note.key for note in self._notes}:
+                self.note(kind, key, text)
+
+    def notes(self, tool: str) -> tuple[Note, ...]:
+        """All notes, in the order of the file's keys; the remarks first."""
+        place = {key: number for number, key in enumerate(self._values)}
+        noted = {note.key for note in self._notes}
+        rest = [Note("unknown", key, f"{tool} documents no such key") for key in self._values if key not in noted]
+        return tuple(sorted([*self._notes, *rest], key=lambda note: place.get(note.key, -1)))
+
+    def shown(self, key: str) -> str:
+        """A key with its value, as a comment may show it."""
+        value = self.get(key)
+        secret = SECRET_NAME.search(key) or SECRET_NAME.search(value)
+        return f"{key}=…" if secret else f"{key}={plain_url(' '.join(value.split()))}"
+
+
+def archive_name(text: str) -> str:
+    """A name for an archive, made of another name."""
+    return re.sub(r"[^A-Za-z0-9_.-]", "_", text).lstrip("_.-")[:200] or "imported"
+
+
+def words(text: str, separators: str = r",") -> list[str]:
+    """The items of a list that is written in one value."""
+    return [word.strip() for word in re.split(separators, text) if word.strip()]
+
+
+def bucket_url(bucket: str, *folders: str) -> str:
+    """The address of a folder in a bucket."""
+    return "s3://" + "/".join(part.strip("/") for part in (bucket, *folders) if part.strip("/"))
+
+
+def without_empty(content: Mapping[str, Any]) -> dict[str, Any]:
+    """A section without keys that have no value."""
+    return {key: value for key, value in content.items() if value not in (None, {}, [], "")}
+
+
+def chunk_records(count: str) -> int | None:
+    """A number of records for each file as `store.chunk_records`; None if it is none."""
+    return min(int(count), 100_000_000) if count.isdecimal() and int(count) else None
+
+
+def part_bytes(size: str) -> int | None:
+    """The size of a multipart part as `store.part_bytes`; None if it is none."""
+    return min(max(int(size), 5 << 20), 1 << 30) if size.isdecimal() else None
+
+
+def schedule_of(milliseconds: str) -> str | None:
+    """The schedule of an interval, if an hour or a day is a multiple of it, and it is not shorter than five minutes."""
+    minutes, rest = divmod(int(milliseconds) if milliseconds.isdecimal() else 1, 60_000)
+    if rest:
+        return None
+    if minutes == 1440:
+        return "0 0 * * *"
+    if minutes == 60:
+        return "0 * * * *"
+    return f"*/{minutes} * * * *" if minutes >= 5 and 60 % minutes == 0 else None
+
+
+def named(items: Iterable[str]) -> str:
+    """Names for a message."""
+    return ", ".join(items)

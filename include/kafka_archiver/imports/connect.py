@@ -1,0 +1,161 @@
+"""What all connectors of Kafka Connect share: names, topics, converters, the consumer group."""
+
+from typing import Any, NamedTuple
+
+from kafka_archiver.config.source import GROUP
+from kafka_archiver.imports.base import Keys, words
+from kafka_archiver.properties import is_plain_address
+
+_DIFFERS = {
+    "tasks.max": "the plan's chunks are the units of work; Spark's cores decide how many are written at once",
+    "connector.class": "the tool that this YAML replaces",
+    "retry.backoff.ms": "requests to the store are retried with backoff; a failed task by Airflow (`retries`)",
+    "config.action.reload": "each run reads the YAML and the connections again",
+    "errors.retry.timeout": "a failed task is retried by Airflow (`retries`)",
+    "errors.retry.delay.max.ms": "a failed task is retried by Airflow, with backoff",
+    "errors.log.enable": "a run that fails names each bad record; with `dead_letter`, each letter has its reason",
+    "errors.log.include.messages": "a dead letter has the record; no log has it",
+    "errors.deadletterqueue.topic.replication.factor": "dead letters are objects below _dead_letter/",
+    "errors.deadletterqueue.context.headers.enable": "a dead letter always has the topic, the offset and the reason",
+    "header.converter": "headers are stored as bytes; `source.headers` decodes them by name",
+    "consumer.override.auto.offset.reset": "a partition without an offset starts at its first record, so that none "
+    "is lost",
+    "consumer.override.isolation.level": "see `source.isolation`",
+    "offset.flush.interval.ms": "a run moves the group once, after its commit",
+    "confluent.topic.*": "of Confluent's licence",
+    "confluent.license": "of Confluent's licence",
+}
+_LACKS = {
+    "transforms": "no transform of Kafka Connect runs here; say it as `transform` (Spark SQL or Python) by hand",
+    "transforms.*": "see `transforms`",
+    "predicates": "no predicate of Kafka Connect runs here; say it in `transform.where` by hand",
+    "predicates.*": "see `predicates`",
+    "consumer.override.*": "give it in the Kafka connection, if librdkafka has it",
+    "key.converter.*": "the decoder has no such option",
+    "value.converter.*": "the decoder has no such option",
+    "header.converter.*": "headers are stored as bytes",
+    "interceptor.classes": "no code of Kafka's clients runs here",
+}
+_CONVERTERS = {
+    "org.apache.kafka.connect.converters.ByteArrayConverter": "bytes",
+    "org.apache.kafka.connect.storage.StringConverter": "string",
+    "org.apache.kafka.connect.json.JsonConverter": "json",
+    "io.confluent.connect.avro.AvroConverter": "avro",
+    "io.confluent.connect.protobuf.ProtobufConverter": "protobuf",
+    "io.confluent.connect.json.JsonSchemaConverter": "json_schema",
+}
+FRAMED = ("avro", "protobuf", "json_schema")
+REGISTRY = "schema_registry_default"
+# The rule of `source.start: group:…`, for the notes of each tool.
+RULE = (
+    "the first plan starts at this group's committed offsets. A partition without one starts at its first record. The "
+    "plan is refused while the group has members: stop the old tool first"
+)
+
+
+class Decoded(NamedTuple):
+    """How keys or values are decoded. `given`: the file says so; else its worker does."""
+
+    decode: str
+    given: bool
+
+
+def converter(keys: Keys, column: str, used: bool = True) -> Decoded:
+    """The decoder in the place of a converter.
+
+    :param column: key or value.
+    :param used: whether the archive needs this column decoded.
+    """
+    key = f"{column}.converter"
+    if key not in keys:
+        return Decoded("bytes", given=False)
+    if not used:
+        for name in keys.starting(key):
+            keys.differs(name, f"the {column}s need no decoder: nothing is filed by them or stored as their columns")
+        return Decoded("bytes", given=True)
+    decode = _CONVERTERS.get(keys.get(key))
+    if decode is None:
+        keys.lacks(key, f"no decoder does what this class does; the {column}s are taken as bytes")
+        return Decoded("bytes", given=True)
+    keys.kept(key, f"source.{column}.decode: {decode}")
+    envelope = f"{key}.schemas.enable"
+    if decode == "json" and keys.flag(envelope, True):
+        keys.lacks(envelope, "the envelope {schema, payload} is stored as it is")
+        if envelope not in keys:
+            keys.remark(
+                "differs",
+                f"{envelope} is true by default: an envelope {{schema, payload}} around the {column} is stored "
+                f"as it is",
+            )
+    else:
+        keys.kept(envelope, "JSON is stored as it is")
+    return Decoded(decode, given=True)
+
+
+def registry(keys: Keys, columns: dict[str, Decoded]) -> str | dict[str, str] | None:
+    """The schema registry, if a decoder needs it."""
+    needs = [column for column, found in columns.items() if found.decode in FRAMED]
+    found: str | dict[str, str] | None = REGISTRY if needs else None
+    for column in columns:
+        prefix = f"{column}.converter."
+        key = f"{prefix}schema.registry.url"
+        urls = words(keys.get(key))
+        secret = keys.starting(f"{prefix}basic.auth.", f"{prefix}schema.registry.ssl.", f"{prefix}bearer.auth.")
+        for name in secret:
+            keys.by_hand(name, f"into the Airflow connection {REGISTRY} (type http)")
+        if column in needs and urls and is_plain_address(urls[0]) and not secret:
+            found = {"url": urls[0]}
+            keys.kept(key, "source.registry" + (" (the first address only)" if urls[1:] else ""))
+        else:
+            keys.by_hand(key, f"into the Airflow connection {REGISTRY} (type http)")
+        keys.lacks(
+            f"{prefix}{column}.subject.name.strategy",
+            f"by hand: `source.{column}.subject` and `subjects`, which lists the records' names",
+        )
+    return found
+
+
+def source(keys: Keys, columns: dict[str, Decoded]) -> dict[str, Any]:
+    """The section `source`, with the start at the old group's offsets."""
+    keys.table("differs", _DIFFERS)
+    made: dict[str, Any] = {}
+    if "topics.regex" in keys:
+        made["pattern"] = keys.get("topics.regex")
+        keys.kept("topics.regex", "source.pattern (whole names, by Python's regular expressions)")
+        keys.kept("topics", "no effect with `topics.regex`")
+    else:
+        made["topics"] = words(keys.get("topics"))
+        keys.kept("topics", "source.topics")
+    own = "consumer.override.group.id"
+    if group := keys.get(own) or (f"connect-{keys.get('name')}" if keys.get("name") else ""):
+        made["start"] = f"{GROUP}{group}"
+        keys.kept(own, "source.start")
+        keys.kept("name", f"the archive's name; source.start: {RULE}")
+    else:
+        keys.remark(
+            "by_hand",
+            "the file has no `name`, so the connector's group is not known: say it with --group, or the archive begins "
+            "at the first record, also with what the connector has stored",
+        )
+    for column, found in columns.items():
+        if found.decode != "bytes":
+            made[column] = {"decode": found.decode}
+    if address := registry(keys, columns):
+        made["registry"] = address
+    keys.table("lacks", _LACKS)
+    return made
+
+
+def bad_records(keys: Keys) -> str | None:
+    """`policies.bad_record`, as `errors.*` says it."""
+    topic = "errors.deadletterqueue.topic.name"
+    if keys.get(topic):
+        keys.differs(topic, "policies.bad_record: dead_letter; dead letters are objects below _dead_letter/")
+        keys.kept("errors.tolerance", "policies.bad_record: dead_letter")
+        return "dead_letter"
+    if keys.get("errors.tolerance") == "all":
+        keys.kept("errors.tolerance", "policies.bad_record: skip; the account counts each of them")
+        return "skip"
+    keys.kept("errors.tolerance", "policies.bad_record: fail")
+    keys.kept(topic, "none")
+    return None

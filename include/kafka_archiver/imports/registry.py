@@ -1,0 +1,91 @@
+"""The tools whose configurations are understood, and whose a file is. One line for each tool."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.imports import confluent, deviantart, kafkatos3, lenses, zooz
+from kafka_archiver.imports.base import Imported, Keys
+from kafka_archiver.imports.reading import read_keys
+
+
+class Tool(NamedTuple):
+    """A tool. `is_of`: whether keys are of it; `known_by`: what it is known by, for messages."""
+
+    name: str
+    draft: Callable[[Keys], Imported]
+    is_of: Callable[[Keys], bool]
+    known_by: str
+
+
+def _class(*names: str) -> Callable[[Keys], bool]:
+    return lambda keys: keys.get("connector.class") in names
+
+
+_LENSES = (
+    "io.lenses.streamreactor.connect.aws.s3.sink.S3SinkConnector",
+    "com.datamountaineer.streamreactor.connect.aws.s3.sink.S3SinkConnector",
+)
+TOOLS = {
+    "confluent": Tool(confluent.TOOL, confluent.draft, _class(confluent.CLASS), f"connector.class {confluent.CLASS}"),
+    "lenses": Tool(
+        lenses.TOOL,
+        lenses.draft,
+        lambda keys: keys.get("connector.class") in _LENSES or lenses.KCQL in keys,
+        lenses.KCQL,
+    ),
+    "deviantart": Tool(
+        deviantart.TOOL, deviantart.draft, _class(deviantart.CLASS), f"connector.class {deviantart.CLASS}"
+    ),
+    "zooz": Tool(
+        zooz.TOOL,
+        zooz.draft,
+        lambda keys: "SOURCE_KAFKA_TOPIC" in keys and "S3_BUCKET_NAME" in keys,
+        "SOURCE_KAFKA_TOPIC and S3_BUCKET_NAME",
+    ),
+    "kafkatos3": Tool(
+        kafkatos3.TOOL,
+        kafkatos3.draft,
+        lambda keys: "consumer.kafka_consumer_group" in keys,
+        "[consumer] kafka_consumer_group",
+    ),
+}
+
+
+def import_text(text: str, file: str, tool: str | None = None, group: str | None = None) -> tuple[Imported, Keys]:
+    """The archives of another tool's configuration.
+
+    :param file: the name of the text in messages.
+    :param tool: whose it is, a key of `TOOLS`; None: known by its keys.
+    :param group: the consumer group to take over from; None: the one that the file tells.
+    :returns: with the file's keys.
+    :raises ConfigError: the file is of no known tool, or not as the tool documents it.
+    """
+    keys = Keys(read_keys(text, file))
+    found = TOOLS[tool] if tool else _tool_of(keys, file)
+    try:
+        made = found.draft(keys)
+    except ConfigError as error:
+        raise ConfigError(f"{file}: {error}") from None
+    if group:
+        for draft in made.drafts:
+            draft.content["source"]["start"] = f"group:{group}"
+    return made, keys
+
+
+def _tool_of(keys: Keys, file: str) -> Tool:
+    for tool in TOOLS.values():
+        if tool.is_of(keys):
+            return tool
+    known = "; ".join(f"{tool.name}: {tool.known_by}" for tool in TOOLS.values())
+    what = f"connector.class {keys.get('connector.class')}" if "connector.class" in keys else _first(keys)
+    raise ConfigError(
+        f"{file}: the configuration of no known tool; found {what}. Understood are, by their keys: {known}. If "
+        f"it is one "
+        f"of these, say so with --from {'|'.join(TOOLS)}"
+    )
+
+
+def _first(keys: Keys) -> str:
+    names = keys.starting("")
+    return f"the keys {', '.join(names[:5])}" + (" …" if names[5:] else "")

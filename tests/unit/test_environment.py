@@ -1,0 +1,143 @@
+"""Archives that environment variables describe."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_archiver.config import Archive, declarations, parse_archive
+from kafka_archiver.errors import ConfigError
+
+SMALLEST = {"ARCHIVE": "orders", "SOURCE__TOPICS": "orders", "STORE__URL": "s3://archive/lake"}
+YAML = "archive: orders\nsource: {topics: [orders]}\nstore: {url: s3://archive/lake}\n"
+
+
+def described(folder: Path, prefix: str = "ARCHIVER_", **more: str) -> Archive:
+    environ = {f"{prefix}{name}": value for name, value in {**SMALLEST, **more}.items()}
+    [one] = declarations(folder / "none", environ)
+    return one.load()
+
+
+def complaint(folder: Path, **more: str) -> str:
+    with pytest.raises(ConfigError) as caught:
+        described(folder, **more)
+    return str(caught.value)
+
+
+def test_three_variables_are_an_archive(tmp_path: Path) -> None:
+    assert described(tmp_path) == parse_archive(YAML, "x")
+    assert described(tmp_path).file == "environment variables ARCHIVER_*"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "yaml"),
+    [
+        ("RETRIES", "7", "retries: 7"),
+        ("SCHEDULE", "null", "schedule: null"),
+        ("SCHEDULE", "0 5 * * *", "schedule: 0 5 * * *"),
+        ("TAGS", "a, b", "tags: [a, b]"),
+        ("TAGS", "['a, b']", "tags: ['a, b']"),
+        # In a variable, `${` is itself.
+        ("DESCRIPTION", "[a] ${c}", "description: '[a] $${c}'"),
+        ("DESCRIPTION", "7", "description: '7'"),
+        ("POLICIES__LOST_OFFSETS", "record_loss", "policies: {lost_offsets: record_loss}"),
+        ("TIMESTAMP__MAX_DISORDER", "5m", "timestamp: {max_disorder: 5m}"),
+        ("SPARK__CONF", '{"spark.cores.max": 2, "a": "${b}"}', "spark: {conf: {spark.cores.max: 2, a: '$${b}'}}"),
+        ("ALERTS__ON_FAILURE", "a,b", "alerts: {on_failure: [a, b]}"),
+        ("POLICIES", "{null_value: skip}", "policies: {null_value: skip}"),
+    ],
+)
+def test_a_variable_is_a_key_of_the_yaml(tmp_path: Path, name: str, value: str, yaml: str) -> None:
+    assert described(tmp_path, **{name: value}) == parse_archive(YAML + yaml, "x")
+
+
+@pytest.mark.parametrize("pattern", ["[a-z]+", "{2}", "a,b", "orders$"])
+def test_a_pattern_is_text_whatever_it_begins_with(tmp_path: Path, pattern: str) -> None:
+    environ = {"ARCHIVER_ARCHIVE": "o", "ARCHIVER_SOURCE__PATTERN": pattern, "ARCHIVER_STORE__URL": "s3://a/b"}
+    try:
+        assert declarations(tmp_path, environ)[0].load().source.pattern == pattern
+    except ConfigError as error:
+        assert "a regular expression in `pattern`" in str(error)  # noqa: PT017
+
+
+def test_keys_of_one_section_may_be_in_several_variables(tmp_path: Path) -> None:
+    more = {"SOURCE__VALUE": "{decode: json}", "SOURCE__VALUE__SCHEMA": "infer", "SOURCE__REGISTRY": "apicurio"}
+    source = described(tmp_path, **more).source
+    assert (source.value.decode, source.value.infers, source.registry) == ("json", True, "apicurio")
+
+
+def test_the_schema_of_a_variable_is_a_file_in_the_folder_of_archives(tmp_path: Path) -> None:
+    (tmp_path / "none").mkdir()
+    (tmp_path / "none" / "orders.avsc").write_text('{"type": "record", "name": "O", "fields": []}')
+    more = {"SOURCE__VALUE__DECODE": "avro", "SOURCE__VALUE__SCHEMA": "orders.avsc", "STORE__FORMAT": "avro"}
+    given = described(tmp_path, **more).source.value.given
+    assert given
+    assert given.kind == "AVRO"
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"RETRY": "1"}, "environment variables ARCHIVER_*: ARCHIVER_RETRY: `retry` is not a key of an archive"),
+        ({"SOURCE__TOPIC": "a"}, "ARCHIVER_SOURCE__TOPIC: `source.topic` is not a key of an archive"),
+        ({"SPARK__CONF__X": "a"}, "ARCHIVER_SPARK__CONF__X: `spark.conf` has no keys with variables of their own"),
+        ({"RETRIES": "hunter2"}, "`retries`: expected a whole number; found the value of ARCHIVER_RETRIES (not shown"),
+        ({"SPARK__CONF": "{a: [hunter2]}"}, "`spark.conf.a`: expected text, a number, true or false; found the value"),
+        ({"SPARK__CONF": "{hunter2"}, "ARCHIVER_SPARK__CONF: not YAML: "),
+        ({"STORE__URL": "s3://key:hunter2@a/b"}, "expected s3://bucket/prefix, without credentials (they belong into"),
+        ({"SOURCE": "orders"}, "ARCHIVER_SOURCE__TOPICS: `source.topics` is given twice, by another variable too"),
+        ({"SOURCE": "{topics: [a]}"}, "ARCHIVER_SOURCE__TOPICS: `source.topics` is given twice"),
+        ({"ARCHIVE": ""}, "`archive`: expected text that matches pattern"),
+    ],
+)
+def test_a_mistake_names_the_variable(tmp_path: Path, more: dict[str, str], message: str) -> None:
+    found = complaint(tmp_path, **more)
+    assert message in found
+    assert "hunter2" not in found
+
+
+def test_every_archive_has_a_prefix(tmp_path: Path) -> None:
+    (tmp_path / "yaml.yaml").write_text(YAML)
+    environ = {"ARCHIVER_PREFIXES": "EU_, EU_OLD_ ,ARCHIVER_US_", "UNRELATED": "x"}
+    for prefix in ("ARCHIVER_", "EU_", "EU_OLD_", "ARCHIVER_US_"):
+        environ |= {f"{prefix}{name}": value for name, value in SMALLEST.items()}
+        environ[f"{prefix}ARCHIVE"] = prefix.lower() + "x"
+    found = {str(one.file): one.load().archive for one in declarations(tmp_path, environ)}
+    assert found == {
+        str(tmp_path / "yaml.yaml"): "orders",
+        "environment variables ARCHIVER_*": "archiver_x",
+        "environment variables EU_*": "eu_x",
+        "environment variables EU_OLD_*": "eu_old_x",
+        "environment variables ARCHIVER_US_*": "archiver_us_x",
+    }
+
+
+def test_a_prefix_without_variables_is_a_mistake(tmp_path: Path) -> None:
+    [one] = declarations(tmp_path, {"ARCHIVER_PREFIXES": "EU_"})
+    with pytest.raises(ConfigError, match=r"environment variables EU_\*: `archive` is required"):
+        one.load()
+
+
+def test_half_an_archive_is_a_mistake_and_variables_of_kubernetes_are_none(tmp_path: Path) -> None:
+    service = {
+        "ARCHIVER_SERVICE_HOST": "10.0.0.1",
+        "ARCHIVER_SERVICE_PORT": "80",
+        "ARCHIVER_SERVICE_PORT_HTTP": "80",
+        "ARCHIVER_PORT": "tcp://10.0.0.1:80",
+        "ARCHIVER_PORT_80_TCP_ADDR": "10.0.0.1",
+    }
+    assert declarations(tmp_path, service | {"ARCHIVER_CONFIG_DIR": str(tmp_path)}) == []
+    assert described(tmp_path, **{name.removeprefix("ARCHIVER_"): value for name, value in service.items()})
+    [one] = declarations(tmp_path, service | {"ARCHIVER_SOURCE__TOPICS": "a"})
+    with pytest.raises(ConfigError, match="`archive` is required"):
+        one.load()
+
+
+@pytest.mark.parametrize("chosen", [True, False])
+def test_a_folder_that_was_chosen_must_be_there(tmp_path: Path, chosen: bool) -> None:
+    environ: dict[str, Any] = {f"ARCHIVER_{name}": value for name, value in SMALLEST.items()}
+    if chosen:
+        with pytest.raises(ConfigError, match="no such folder"):
+            declarations(tmp_path / "none", environ | {"ARCHIVER_CONFIG_DIR": str(tmp_path / "none")})
+    else:
+        assert len(declarations(tmp_path / "none", environ)) == 1
