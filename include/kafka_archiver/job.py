@@ -59,12 +59,15 @@ class Endpoints:
 class ArchiveJob(Value):
     """The runs to archive, with limits and policies. It holds no secrets.
 
-    `store`: its URL. `runs`: their names in the ledger. `memory_bytes`: how much one task buffers before it spills.
+    `store`: its URL. `requests`: what requests to the store have besides, as options of the store; not written if
+    none. `runs`: their names in the ledger. `memory_bytes`: how much one task buffers before it spills.
     """
 
     job: Literal["archive"] = "archive"
     archive: str
     store: str
+    # Pairs, because `to_argument` allows no braces within. Not written if there are none.
+    requests: tuple[tuple[str, str], ...] = Field(default=(), exclude_if=lambda requests: not requests)
     runs: Annotated[tuple[str, ...], Field(min_length=1)]
     reader: Reader
     memory_bytes: Annotated[int, Field(gt=0)]
@@ -77,12 +80,17 @@ class ArchiveJob(Value):
         return cls(
             archive=archive.archive,
             store=archive.store.url,
+            requests=tuple(archive.store.requests.items()),
             runs=tuple(runs),
             reader=archive.source.reader,
             memory_bytes=archive.spark.memory_bytes,
             lost_offsets=archive.policies.lost_offsets,
             bad_record=archive.policies.bad_record,
         )
+
+    def options(self, endpoints: Endpoints) -> dict[str, str]:
+        """The options of the store. The endpoints may be a person's, who need not know what requests have besides."""
+        return {**endpoints.store, **dict(self.requests)}
 
     def to_argument(self) -> str:
         """The document as one argument: JSON in one line.

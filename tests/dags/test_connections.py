@@ -1,19 +1,24 @@
 """Airflow connections as endpoints: what is taken, what is left out, and what the errors say."""
 
+import base64
 import json
 import shlex
 from types import SimpleNamespace
 from typing import Any
 
+import boto3
 import pytest
+from airflow.providers.amazon.aws.hooks.base_aws import BaseSessionFactory
+from airflow.sdk import Connection
 from airflow.sdk._shared.secrets_masker import SecretsMasker, _secrets_masker
 
 from kafka_archiver.config import Archive
+from kafka_archiver.config.encryption import Encryption
 from kafka_archiver.errors import ConfigError, TransientError
-from kafka_archiver.job import Endpoints
+from kafka_archiver.job import ArchiveJob, Endpoints
 from kafka_archiver.orchestration.connections import Wanted, endpoints, find
+from kafka_archiver.orchestration.connections.aws import aws_options
 from kafka_archiver.orchestration.connections.kafka import kafka_properties
-from kafka_archiver.orchestration.connections.store import store_options
 from kafka_archiver.store.options import S3Options
 from tests.dags.conftest import SECRET, AddConnection, MakeArchive
 
@@ -136,6 +141,27 @@ ROLE = {"role_arn": "arn:r", "region_name": "r", "profile_name": "p"}
         ((None, None), {"endpoint_url": "http://all:1", "service_config": {"s3": S3}}, S3),
         ((None, None), {"service_config": {"sts": {"endpoint_url": "http://sts:1"}}}, {}),
         ((None, None), {**ROLE, "assume_role_kwargs": {"ExternalId": "E"}}, {**ROLE, "external_id": "E"}),
+        (
+            (None, None),
+            {**ROLE, "assume_role_kwargs": {"DurationSeconds": 900, "RoleSessionName": "s"}},
+            {**ROLE, "role_parameters": '{"DurationSeconds": 900, "RoleSessionName": "s"}'},
+        ),
+        (
+            (None, None),
+            # An endpoint for all services is not one for tokens, and one of STS alone is.
+            {**ROLE, "endpoint_url": "http://all:1", "service_config": {"sts": {"endpoint_url": "http://sts:1"}}},
+            {**ROLE, "endpoint_url": "http://all:1", "sts_endpoint_url": "http://sts:1"},
+        ),
+        (
+            (None, None),
+            {
+                "role_arn": "arn:r",
+                "assume_role_method": "assume_role_with_web_identity",
+                "assume_role_with_web_identity_federation": "file",
+                "assume_role_with_web_identity_token_file": "/var/token",
+            },
+            {"role_arn": "arn:r", "web_identity_token_file": "/var/token"},
+        ),
         ((None, None), {"config_kwargs": {"s3": {"addressing_style": "path"}}}, {"addressing_style": "path"}),
         ((None, None), {"verify": False}, {"verify": "false"}),
         ((None, None), {"verify": "/etc/ca.pem"}, {"verify": "/etc/ca.pem"}),
@@ -144,14 +170,79 @@ ROLE = {"role_arn": "arn:r", "region_name": "r", "profile_name": "p"}
 def test_an_aws_connection_means_what_the_amazon_provider_means_by_it(
     login: tuple[str | None, str | None], extra: dict[str, Any], expected: dict[str, str]
 ) -> None:
-    found = store_options(*login, extra)
+    connection = Connection(conn_id="a", conn_type="aws", login=login[0], password=login[1], extra=json.dumps(extra))
+    found = aws_options(connection, "x")
     assert found == expected
     S3Options.parse(found)
 
 
-def test_a_role_assumed_in_a_way_that_only_airflow_knows_is_refused() -> None:
-    with pytest.raises(ConfigError, match="assume_role_method 'assume_role_with_saml' is not supported"):
-        store_options(None, None, {"role_arn": "arn:r", "assume_role_method": "assume_role_with_saml"})
+class Federated(BaseSessionFactory):
+    """As a company's own way to get credentials."""
+
+    def create_session(self, deferrable: bool = False) -> boto3.Session:
+        return boto3.Session("TemporaryKey", "TemporarySecret", "TemporaryToken")
+
+
+def test_a_way_that_only_airflow_knows_gives_temporary_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW__AWS__SESSION_FACTORY", f"{__name__}.Federated")
+    found = aws_options(Connection(conn_id="a", conn_type="aws", extra='{"region_name": "r"}'), "x")
+    assert found == {
+        "region_name": "r",
+        "aws_access_key_id": "TemporaryKey",
+        "aws_secret_access_key": "TemporarySecret",
+        "aws_session_token": "TemporaryToken",
+    }
+
+
+@pytest.mark.parametrize(
+    ("extra", "kind", "message"),
+    [
+        ({"role_arn": "arn:r", "assume_role_method": "by_magic"}, ConfigError, "x: .* assume_role_method 'by_magic'"),
+        # Without the federation's own packages and services.
+        (
+            {"role_arn": "arn:r", "assume_role_method": "assume_role_with_saml", "assume_role_with_saml": {}},
+            TransientError,
+            "x: the amazon provider got no credentials .*; expected that assume_role_with_saml works in this Airflow",
+        ),
+        (
+            {
+                "role_arn": "arn:r",
+                "assume_role_method": "assume_role_with_web_identity",
+                "assume_role_with_web_identity_federation": "file",
+            },
+            ConfigError,
+            "x: expected `assume_role_with_web_identity_token_file`",
+        ),
+    ],
+)
+def test_what_the_provider_cannot_do_is_an_error(
+    extra: dict[str, Any], kind: type[Exception], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AWS_WEB_IDENTITY_TOKEN_FILE", raising=False)
+    with pytest.raises(kind, match=message):
+        aws_options(Connection(conn_id="a", conn_type="aws", extra=json.dumps(extra)), "x")
+
+
+def test_a_key_of_the_customer_is_the_password_of_a_connection(
+    archive: MakeArchive, local_connections: None, connection: AddConnection
+) -> None:
+    encrypted = archive().store.model_copy(
+        update={"encryption": Encryption.model_validate({"sse-c": {"connection": "customer_key"}})}
+    )
+    orders = archive().model_copy(update={"store": encrypted})
+    with pytest.raises(ConfigError, match=r"'customer_key' \(store.encryption.sse-c.connection\); add it with"):
+        endpoints(orders)
+    connection("customer_key", "generic")
+    with pytest.raises(ConfigError, match="has no password; expected 32 random bytes in base64"):
+        endpoints(orders)
+    key = base64.b64encode(b"The customer's own key, secretly").decode()
+    connection("customer_key", "generic", password=key)
+    found = endpoints(orders)
+    assert found.store["sse_customer_secret"] == key
+    assert _secrets_masker().redact(f"error: {key}!") == "error: ***!"
+    # The document of the job is an argument, which everybody may read.
+    assert key not in ArchiveJob.of(orders, ["r"]).to_argument()
+    assert ("sse_customer", "true") in ArchiveJob.of(orders, ["r"]).requests
 
 
 def test_what_the_store_refuses_names_the_connection(
@@ -179,7 +270,7 @@ def test_a_connection_of_another_type_is_refused(archive: MakeArchive, connectio
         endpoints(archive())
 
 
-@pytest.mark.parametrize("kind", ["kafka", "aws", "spark", "http", "smtp"])
+@pytest.mark.parametrize("kind", ["kafka", "aws", "spark", "generic", "http", "smtp"])
 def test_the_command_in_the_message_is_one_that_airflow_takes(kind: str) -> None:
     from airflow.cli.cli_parser import get_parser
 

@@ -26,6 +26,7 @@ from kafka_archiver.store import Part, PendingUpload, Stat
 from kafka_archiver.store.memory import MemoryStore
 
 BUCKET = "archive"
+_ENCRYPTION = ("x-amz-server-side-encryption", "x-amz-server-side-encryption-customer-algorithm")
 Checksums = Literal["known", "of parts", "ignored", "refused"]
 
 
@@ -58,6 +59,7 @@ class FaultyS3:
     :ivar ignores_conditions: ignore If-None-Match and If-Match, like old servers.
     :ivar checksums: S3's additional checksums: supported ("known"), only for parts ("of parts"), ignored, or refused.
     :ivar encrypted: the answers say that KMS encrypts objects and parts.
+    :ivar confirms: the answers to writes repeat the encryption that the request asks for.
     """
 
     checksums: Checksums
@@ -72,6 +74,8 @@ class FaultyS3:
         self.ignores_conditions = False
         self.checksums = "known"
         self.encrypted = False
+        self.confirms = True
+        self.encryption: dict[str, str] = {}
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_port}"
@@ -84,6 +88,8 @@ class FaultyS3:
         self.ignores_conditions = False
         self.checksums = "known"
         self.encrypted = False
+        self.confirms = True
+        self.encryption = {}
 
     def __enter__(self) -> Self:
         threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
@@ -159,6 +165,7 @@ class _Handler(BaseHTTPRequestHandler):
             headers, content = self._carry_out(operation, key, query, body)
             headers |= self._checksums(operation, key, body)
             headers |= {"x-amz-server-side-encryption": "aws:kms"} if state.encrypted else {}
+            headers |= self._encryption(operation, query, state)
         except LookupError as error:
             self._error(404, str(error.args[0]), "not there")
             return
@@ -205,6 +212,15 @@ class _Handler(BaseHTTPRequestHandler):
         if "x-amz-checksum-mode" in self.headers and (kept := self._kept(key)):
             return {"x-amz-checksum-crc32": kept}
         return {}
+
+    def _encryption(self, operation: str, query: dict[str, str], state: FaultyS3) -> dict[str, str]:
+        """The headers that confirm the encryption. That of a part is asked for when its upload begins."""
+        asked = {name: self.headers[name] for name in _ENCRYPTION if name in self.headers}
+        if operation == "create_multipart_upload":
+            state.encryption = asked
+        elif operation == "upload_part":
+            asked = state.encryption
+        return asked if state.confirms else {}
 
     def _stat(self, key: str) -> Stat:
         if (stat := self.server_state.store.head(key)) is None:

@@ -256,6 +256,21 @@ class TestDamage:
             assert store.put(KEY, DATA) if operation == "put_object" else store.create(KEY, DATA)
         assert server.requests[before:] == [operation]
 
+    @pytest.mark.parametrize("operation", ["put_object", "upload_part", "create"])
+    def test_the_etag_is_not_compared_if_we_asked_for_an_encryption_that_makes_others(
+        self, server: FaultyS3, connect: OpenFaulty, operation: str
+    ) -> None:
+        store = connect(sse="aws:kms")
+        server.checksums = "ignored"
+        begun = store.start_upload(KEY)
+        server.fail(operation, Fault("odd"))
+        before = len(server.requests)
+        if operation == "upload_part":
+            assert store.upload_part(begun, 1, DATA, CRC).etag == "0123456789abcdef0123456789abcdef"
+        else:
+            assert store.put(KEY, DATA) if operation == "put_object" else store.create(KEY, DATA)
+        assert server.requests[before:] == [operation]
+
 
 class TestCompletion:
     @pytest.mark.parametrize(

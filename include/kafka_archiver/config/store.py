@@ -1,9 +1,12 @@
 """`store`: where and how objects are written."""
 
-from typing import Annotated
+import json
+from typing import Annotated, Literal
+from urllib.parse import urlencode
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from kafka_archiver.config.encryption import NO_ENCRYPTION, Encryption
 from kafka_archiver.config.section import Section
 from kafka_archiver.layouts.registry import LAYOUTS
 from kafka_archiver.plan import METADATA, Content, Metadata
@@ -30,6 +33,34 @@ def _to_distinct(names: dict[str, str]) -> dict[str, str]:
     return names
 
 
+# Objects of these classes cannot be read before somebody restores them.
+_COLD = ("GLACIER", "DEEP_ARCHIVE")
+Acl = Literal[
+    "private",
+    "public-read",
+    "public-read-write",
+    "authenticated-read",
+    "aws-exec-read",
+    "bucket-owner-read",
+    "bucket-owner-full-control",
+]
+
+
+def _readable(storage_class: str) -> str:
+    if storage_class in _COLD:
+        raise ValueError(
+            "expected a class whose objects can be read at once: repairs, audits and replays read them. For others, "
+            "have a lifecycle rule move the objects later"
+        )
+    return storage_class
+
+
+def _few(tags: dict[str, str]) -> dict[str, str]:
+    if len(tags) > 10 or any(not 0 < len(name) <= 128 or len(value) > 256 for name, value in tags.items()):
+        raise ValueError("expected at most 10 tags, with names of at most 128 and values of at most 256 characters")
+    return tags
+
+
 class StoreSection(Section):
     """Where and how objects are written."""
 
@@ -49,3 +80,27 @@ class StoreSection(Section):
     options: Options = Field(default={})
     chunk_records: Annotated[int, Field(gt=0, le=100_000_000)] = 1_000_000
     part_bytes: Annotated[int, Field(ge=5 << 20, le=1 << 30)] = 8 << 20
+    encryption: Encryption = NO_ENCRYPTION
+    storage_class: Annotated[str, Field(pattern=r"^[A-Z0-9_]+$"), AfterValidator(_readable)] | None = None
+    tags: Annotated[dict[str, str], AfterValidator(_few)] = Field(default={})
+    acl: Acl | None = None
+    requester_pays: bool = False
+    bucket_owner: Annotated[str, Field(pattern=r"^[0-9]{12}$")] | None = None
+
+    @property
+    def requests(self) -> dict[str, str]:
+        """What requests have besides, as options of the store. Without secrets."""
+        encryption, kms = self.encryption, self.encryption.sse_kms
+        found = {
+            "sse": "AES256" if encryption.sse_s3 else "aws:kms" if kms else None,
+            "sse_kms_key_id": kms and kms.key_id,
+            "sse_kms_context": json.dumps(kms.context, sort_keys=True) if kms and kms.context else None,
+            "sse_bucket_key": "true" if kms and kms.bucket_key else None,
+            "sse_customer": "true" if encryption.sse_c else None,
+            "storage_class": self.storage_class,
+            "tags": urlencode(self.tags),
+            "acl": self.acl,
+            "requester_pays": "true" if self.requester_pays else None,
+            "bucket_owner": self.bucket_owner,
+        }
+        return {name: value for name, value in found.items() if value}

@@ -8,7 +8,7 @@ PLANNED = {
     "transform", "alerts.max_age", "alerts.max_lag_records",
 }  # fmt: skip
 # Keys with only one choice in this version. The YAML may give that choice.
-ONLY: dict[str, Any] = {"timestamp.from": "record", "store.encryption": "none"}
+ONLY: dict[str, Any] = {"timestamp.from": "record"}
 
 
 def unknown(where: str) -> str:

@@ -29,7 +29,7 @@ def spark_engine(job: ArchiveJob, endpoints: Endpoints) -> Engine:
     from kafka_archiver.spark.engine import SparkEngine
 
     limits = Limits(memory_bytes=job.memory_bytes)
-    return SparkEngine(job.store, dict(endpoints.store), dict(endpoints.kafka), limits, job.reader)
+    return SparkEngine(job.store, job.options(endpoints), dict(endpoints.kafka), limits, job.reader)
 
 
 def main(arguments: Sequence[str], make_engine: MakeEngine = spark_engine) -> int:
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str], make_engine: MakeEngine = spark_engine) -> in
     logging.getLogger("py4j").setLevel(logging.WARNING)
     try:
         job, endpoints = ArchiveJob.from_arguments(arguments), _endpoints()
-        store = open_store(job.store, endpoints.store)
+        store = open_store(job.store, job.options(endpoints))
         step = ArchiveStep(
             Cluster(endpoints.kafka),
             store,

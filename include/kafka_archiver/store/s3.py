@@ -21,7 +21,19 @@ from kafka_archiver.store.options import S3Options
 from kafka_archiver.store.retry import Backoff
 from kafka_archiver.store.s3_client import Timeouts, connect
 from kafka_archiver.store.s3_errors import FAILURES, Bucket, code_of, explain, may_not_know
-from kafka_archiver.store.s3_sums import OF_THE_WHOLE, TELL, Answer, Sums, confirms, crc_of, encoded, etag_of, said
+from kafka_archiver.store.s3_requests import Besides
+from kafka_archiver.store.s3_sums import (
+    OF_THE_WHOLE,
+    OPAQUE,
+    TELL,
+    Answer,
+    Sums,
+    confirms,
+    crc_of,
+    encoded,
+    etag_of,
+    said,
+)
 
 _NONE: Mapping[str, str] = {}
 log = logging.getLogger(__name__)
@@ -43,6 +55,8 @@ class S3Store:
         self._prefix = f"{prefix}/" if prefix else ""
         self._connection = connect(options, timeouts)
         self._bucket = Bucket(bucket, self._connection.client.meta.endpoint_url)
+        self._besides = Besides(options, self._connection.client)
+        self._md5_etags = options.has_md5_etags
         self._backoff = backoff
 
     def __repr__(self) -> str:
@@ -270,7 +284,9 @@ class S3Store:
     ) -> Answer | None:
         """One request. None: the store may not know the optional parameters."""
         try:
-            answer: dict[str, Any] = getattr(self._connection.client, operation)(Bucket=self._bucket.name, **parameters)
+            answer: dict[str, Any] = getattr(self._connection.client, operation)(
+                Bucket=self._bucket.name, **self._besides.of(operation), **parameters
+            )
             if "Body" in answer:
                 answer["Body"] = answer["Body"].read()
         except FAILURES as error:
@@ -280,4 +296,5 @@ class S3Store:
                 return None
             # The error's text may have a session token, so it must not be in the traceback.
             raise explain(error, self._bucket, operation, key) from None
-        return answer
+        self._besides.check(operation, answer, self._bucket.endpoint)
+        return answer if self._md5_etags else {**answer, OPAQUE: True}

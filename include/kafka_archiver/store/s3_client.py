@@ -9,7 +9,12 @@ from typing import Any
 import boto3
 import botocore.session
 from botocore.config import Config
-from botocore.credentials import DeferredRefreshableCredentials, create_assume_role_refresher
+from botocore.credentials import (
+    AssumeRoleWithWebIdentityCredentialFetcher,
+    DeferredRefreshableCredentials,
+    FileWebIdentityTokenLoader,
+    create_assume_role_refresher,
+)
 from botocore.exceptions import BotoCoreError
 
 from kafka_archiver.errors import ConfigError
@@ -73,15 +78,33 @@ def _session(options: S3Options) -> boto3.Session:
     if options.aws_access_key_id:
         source.set_credentials(options.aws_access_key_id, options.aws_secret_access_key, options.aws_session_token)
     if options.role_arn:
-        tokens = source.create_client("sts", verify=_verify(options))
-        request = {"RoleArn": options.role_arn, "RoleSessionName": "kafka-archiver"}
-        if options.external_id:
-            request["ExternalId"] = options.external_id
         # boto3 has no public way to set credentials that renew themselves; Airflow uses the same private field.
-        source._credentials = DeferredRefreshableCredentials(
-            create_assume_role_refresher(tokens, request), method="assume-role"
+        source._credentials = (
+            _by_token(source, options) if options.web_identity_token_file else _by_role(source, options)
         )
     return boto3.Session(botocore_session=source)
+
+
+def _by_role(source: botocore.session.Session, options: S3Options) -> DeferredRefreshableCredentials:
+    """Credentials of a role, which renew themselves with the session's own credentials."""
+    service = source.create_client("sts", verify=_verify(options), endpoint_url=options.sts_endpoint_url)
+    refresh = create_assume_role_refresher(service, options.assume_role)
+    return DeferredRefreshableCredentials(refresh, method="assume-role")
+
+
+def _by_token(source: botocore.session.Session, options: S3Options) -> DeferredRefreshableCredentials:
+    """Credentials of a role, which renew themselves with the token that is in a file then."""
+
+    def service(name: str, **settings: Any) -> Any:
+        return source.create_client(name, verify=_verify(options), endpoint_url=options.sts_endpoint_url, **settings)
+
+    fetcher = AssumeRoleWithWebIdentityCredentialFetcher(
+        client_creator=service,
+        web_identity_token_loader=FileWebIdentityTokenLoader(options.web_identity_token_file),
+        role_arn=options.role_arn,
+        extra_args={name: value for name, value in options.assume_role.items() if name != "RoleArn"},
+    )
+    return DeferredRefreshableCredentials(fetcher.fetch_credentials, method="assume-role-with-web-identity")
 
 
 def _verify(options: S3Options) -> bool | str | None:

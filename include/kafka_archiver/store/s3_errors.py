@@ -111,7 +111,8 @@ _PERMANENT = {
     "InvalidPartOrder": "{key} cannot be completed: its parts are not in ascending order",
     "KeyTooLongError": "the key is too long for {endpoint} (S3 allows 1024 bytes): {key}",
     # An answer to HEAD has no body, so no code.
-    "400": "{endpoint} refuses {operation} of {key} without a reason: often the credentials have expired",
+    "400": "{endpoint} refuses {operation} of {key} without a reason: often the credentials have expired, or the "
+    "object is encrypted with another customer key (SSE-C)",
 }
 
 

@@ -17,6 +17,8 @@ _MD5_OF_MD5S = re.compile(rf"{MD5.pattern}-[0-9]+")
 OF_THE_WHOLE = {"ChecksumAlgorithm": "CRC32", "ChecksumType": "FULL_OBJECT"}
 # Requests the checksum in the answer to GET and HEAD.
 TELL = {"ChecksumMode": "ENABLED"}
+# Marks an answer of a store whose ETags are no MD5s, even if they look like them.
+OPAQUE = "OpaqueETag"
 
 
 class Sums(NamedTuple):
@@ -91,5 +93,7 @@ def confirms(answer: Answer, upload: PendingUpload) -> bool:
 
 
 def _is_encrypted(answer: Answer) -> bool:
-    """Whether the object is encrypted: its ETag then looks like an MD5, but is not one."""
-    return answer.get("ServerSideEncryption", "AES256") != "AES256" or "SSECustomerAlgorithm" in answer
+    """Whether the object is encrypted so that its ETag looks like an MD5, but is not one."""
+    return (
+        OPAQUE in answer or answer.get("ServerSideEncryption", "AES256") != "AES256" or "SSECustomerAlgorithm" in answer
+    )

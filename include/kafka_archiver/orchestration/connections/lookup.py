@@ -15,11 +15,15 @@ _EXAMPLES = {
     "kafka": ("--conn-extra", '{"bootstrap.servers": "broker:9092"}'),
     "aws": ("--conn-login", "KEY_ID", "--conn-password", "SECRET", "--conn-extra", '{"region_name": "eu-west-1"}'),
     "spark": ("--conn-host", "spark://master", "--conn-port", "7077"),
+    "generic": ("--conn-password", "SECRET"),
     "http": ("--conn-host", "https://example.com/path"),
     "smtp": ("--conn-host", "smtp.example.com", "--conn-port", "465", "--conn-extra",
              '{"from_email": "airflow@example.com", "to_email": "on-call@example.com"}'),
 }  # fmt: skip
-_NOTES = {"aws": "\n(without login and password the credentials of the machine or pod are used)"}
+_NOTES = {
+    "aws": "\n(without login and password the credentials of the machine or pod are used)",
+    "generic": "\n(SECRET: 32 random bytes in base64, as from `openssl rand -base64 32`)",
+}
 
 
 class Wanted(NamedTuple):

@@ -1,0 +1,56 @@
+"""`store.encryption`: how objects and documents are encrypted."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from kafka_archiver.config.section import Section
+from kafka_archiver.properties import ConnectionId
+from kafka_archiver.secrets import SECRET
+
+_PLAIN: dict[str, dict[str, Any]] = {"none": {}, "sse-s3": {"sse-s3": True}, "sse-kms": {"sse-kms": {}}}
+_EXPECTED = "none, sse-s3, sse-kms, or a mapping with only one of sse-kms and sse-c"
+
+
+class SseKms(Section):
+    """Encryption by the store with a key of KMS. Without `key_id`: the account's own key for S3."""
+
+    key_id: Annotated[str, Field(min_length=1)] | None = None
+    bucket_key: bool = False
+    context: dict[str, str] = Field(default={})
+
+
+class SseC(Section):
+    """Encryption by the store with a key that each request brings. `connection`: the key is its password."""
+
+    connection: ConnectionId
+
+
+class Encryption(Section):
+    """At most one way of encryption."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    sse_s3: Annotated[Literal[True] | None, Field(alias="sse-s3")] = None
+    sse_kms: Annotated[SseKms | None, Field(alias="sse-kms")] = None
+    sse_c: Annotated[SseC | None, Field(alias="sse-c")] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_way(cls, given: Any) -> Any:
+        if isinstance(given, str):
+            if given not in _PLAIN:
+                # The key itself may stand here by mistake.
+                raise PydanticCustomError(SECRET, "{expected}", {"expected": _EXPECTED})
+            return _PLAIN[given]
+        if isinstance(given, dict):
+            named = {name: value for name, value in given.items() if value is not None}
+            # All ways without a value are an Encryption as it is dumped; one without a value is a mistake.
+            if len(named) > 1 or (not named and len(given) < len(cls.model_fields)):
+                raise ValueError(f"expected {_EXPECTED}")
+            return named
+        return given
+
+
+NO_ENCRYPTION = Encryption.model_validate("none")
