@@ -16,6 +16,7 @@ _EXAMPLES = {
     "aws": ("--conn-login", "KEY_ID", "--conn-password", "SECRET", "--conn-extra", '{"region_name": "eu-west-1"}'),
     "spark": ("--conn-host", "spark://master", "--conn-port", "7077"),
     "http": ("--conn-host", "https://example.com/path"),
+    "generic": ("--conn-password", "KEY"),
     "smtp": ("--conn-host", "smtp.example.com", "--conn-port", "465", "--conn-extra",
              '{"from_email": "airflow@example.com", "to_email": "on-call@example.com"}'),
 }  # fmt: skip
