@@ -29,18 +29,21 @@ Reader = Literal["auto", "spark", "native"]
 
 @dataclass(frozen=True, slots=True)
 class Endpoints:
-    """Addresses and credentials of the brokers and the store, resolved from Airflow's connections.
+    """Addresses and credentials of brokers and store, and keys of transforms, resolved from Airflow's connections.
 
     `kafka`: librdkafka's client properties. `store`: the options of :func:`~kafka_archiver.store.open_store`.
+    `keys`: the secret keys of transforms by name.
     Credentials are kept out of `repr`.
     """
 
     kafka: Mapping[str, str] = field(repr=False)
     store: Mapping[str, str] = field(repr=False)
+    keys: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def to_json(self) -> str:
         """For the environment of the Spark job."""
-        return json.dumps({"kafka": dict(self.kafka), "store": dict(self.store)})
+        keys = {"keys": dict(self.keys)} if self.keys else {}
+        return json.dumps({"kafka": dict(self.kafka), "store": dict(self.store), **keys})
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
@@ -51,9 +54,10 @@ class Endpoints:
         try:
             found = json.loads(text)
             kafka, store = ({str(k): str(v) for k, v in found[name].items()} for name in ("kafka", "store"))
+            keys = {str(k): str(v) for k, v in found.get("keys", {}).items()}
         except (ValueError, KeyError, TypeError, AttributeError):
             raise ConfigError(f"{ENDPOINTS} is not JSON with `kafka` and `store`, each a mapping of strings") from None
-        return cls(kafka, store)
+        return cls(kafka, store, keys)
 
 
 class ArchiveJob(Value):

@@ -10,6 +10,7 @@ from kafka_archiver.gaps import OffsetRange
 from kafka_archiver.intervals import Interval
 from kafka_archiver.keys import Place, run_name, split_object_key
 from kafka_archiver.ranges import Range, TopicPartition, overlaps
+from kafka_archiver.transforms import Transform
 
 Offset = Annotated[int, Field(ge=0)]
 # The choices of settings, for both the YAML and the plan.
@@ -62,6 +63,7 @@ class Settings(Value):
     headers: tuple[Header, ...] = Field(default=(), exclude_if=lambda headers: not headers)
     schema_id_headers: tuple[Literal["key", "value"], ...] = Field(default=(), exclude_if=lambda columns: not columns)
     schema_evolution: Evolution = Field(default="NONE", exclude_if=lambda evolution: evolution == "NONE")
+    transform: Transform | None = Field(default=None, exclude_if=lambda transform: transform is None)
     null_value: NullValue = "archive"
     # Not written if there is no limit: such a plan keeps its earlier bytes, and an older release can read it.
     max_value_bytes: Annotated[int, Field(gt=0)] | None = Field(default=None, exclude_if=lambda limit: limit is None)
@@ -72,12 +74,15 @@ class Settings(Value):
     @property
     def has_columns(self) -> bool:
         """Whether keys or values are decoded to columns, whatever schemas there are."""
-        return bool(self.headers) or not {self.key_decode, self.value_decode} <= {"bytes", "json"}
+        made = self.transform is not None and self.transform.makes_columns
+        return made or bool(self.headers) or not {self.key_decode, self.value_decode} <= {"bytes", "json"}
 
     @property
     def whole_records(self) -> bool:
-        """Whether objects need more of a record than its offset, timestamp and value."""
-        return self.content != "value" or bool(self.metadata) or self.key_decode != "bytes" or self.needs_headers
+        """Whether objects or transforms need more of a record than its offset, timestamp and value."""
+        mapped = self.transform is not None and self.transform.takes_records
+        stored = self.content != "value" or bool(self.metadata)
+        return mapped or stored or self.key_decode != "bytes" or self.needs_headers
 
     @property
     def needs_headers(self) -> bool:

@@ -15,6 +15,8 @@ from kafka_archiver.formats.base import COLUMNS, VALUE
 from kafka_archiver.intervals import Interval, to_ms
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import Commit, Manifest
+from kafka_archiver.pipeline.transform.base import Place
+from kafka_archiver.pipeline.transform.chain import require_transforms
 from kafka_archiver.plan import Chunk, Plan
 from kafka_archiver.progress import Progress
 from kafka_archiver.proof import HourProof
@@ -127,6 +129,8 @@ class Lake:
 
     def write(self, plan: Plan, chunks: Sequence[Chunk], job: WriteJob) -> list[ChunkResult]:
         """Write the chunks: this object is the job's engine."""
+        job = job.with_keys(self.context.keys)
+        require_transforms(plan.settings, Place(keys=job.keys))
         columns = COLUMNS if plan.settings.whole_records or job.needs_all_columns else VALUE.names
         found = []
         for chunk in chunks:

@@ -11,6 +11,7 @@ from kafka_archiver.config.source import Source
 from kafka_archiver.config.spark import Spark
 from kafka_archiver.config.store import StoreSection
 from kafka_archiver.config.times import Schedule, Timestamp, Timezone
+from kafka_archiver.config.transform import TransformSection
 from kafka_archiver.config.unknown import unknown
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.explain import explain
@@ -37,6 +38,7 @@ class Archive(Section):
     retries: Annotated[int, Field(ge=0)] = 3
     source: Source
     timestamp: Timestamp = Timestamp()
+    transform: TransformSection = TransformSection()
     store: StoreSection
     schema_evolution: Evolution = "NONE"
     policies: Policies = Policies()
@@ -128,6 +130,7 @@ class Archive(Section):
             headers=tuple(Header(name=name, decode=found.decode) for name, found in self.source.headers.items()),
             schema_id_headers=tuple(c for c, found in self.source.decoded.items() if found.schema_id == "header"),
             schema_evolution=self.schema_evolution,
+            transform=self.transform.transform,
             null_value=self.policies.null_value,
             max_value_bytes=self.source.max_value_bytes,
         )

@@ -29,7 +29,7 @@ def spark_engine(job: ArchiveJob, endpoints: Endpoints) -> Engine:
     from kafka_archiver.spark.engine import SparkEngine
 
     limits = Limits(memory_bytes=job.memory_bytes)
-    return SparkEngine(job.store, job.options(endpoints), dict(endpoints.kafka), limits, job.reader)
+    return SparkEngine(job.store, job.options(endpoints), dict(endpoints.kafka), limits, job.reader, endpoints.keys)
 
 
 def main(arguments: Sequence[str], make_engine: MakeEngine = spark_engine) -> int:

@@ -17,6 +17,8 @@ from kafka_archiver.layouts.registry import layout_of
 from kafka_archiver.pipeline.base import Marks
 from kafka_archiver.pipeline.headers import SchemaIds, last_header
 from kafka_archiver.pipeline.json_values import RequireJson
+from kafka_archiver.pipeline.transform.base import Fields
+from kafka_archiver.pipeline.transform.chain import chain_of
 from kafka_archiver.plan import Decode as Name
 from kafka_archiver.plan import Settings, TopicSchemas
 from kafka_archiver.schemas import Schema
@@ -33,6 +35,11 @@ class Decoding(NamedTuple):
     decoders: Sequence[Decoder]
     by_id: Mapping[int, int]
     ids: SchemaIds | None = None
+
+    @property
+    def added(self) -> str:
+        """The column of a batch that has what was decoded."""
+        return self.column if self.column.startswith(HEADER) else f"{self.column}_decoded"
 
 
 def decodings(
@@ -76,23 +83,28 @@ def _decoding(column: str, name: Name, own: TopicSchemas | None, schemas: Mappin
 
 
 def columns_of(settings: Settings, found: Sequence[Decoding]) -> pa.Schema:
-    """The columns of a run's objects of one topic.
+    """The columns of a run's objects of one topic, as the last transform leaves them.
 
     :param found: how the topic's records are decoded.
-    :raises ConfigError: two columns have one name, or nothing is decoded where it must be.
+    :raises ConfigError: two columns have one name, nothing is decoded where it must be, or a transform does not fit.
     """
-    fields = {one.column: one.decoders[0].field for one in found}
-    key, value = fields.pop("key", None), fields.pop("value", None)
+    fields = chain_of(settings, fields_of(found)).fields
     return schema_of(
         settings.content,
         settings.metadata,
         settings.metadata_prefix,
-        key,
-        value,
-        fields,
+        fields.key,
+        fields.value,
+        fields.headers,
         settings.rename,
         layout_of(settings).columns,
     )
+
+
+def fields_of(found: Sequence[Decoding]) -> Fields:
+    """The columns that the decoders make."""
+    fields = {one.column: one.decoders[0].field for one in found}
+    return Fields(fields.pop("key", None), fields.pop("value", None), fields)
 
 
 def storable(settings: Settings, topic: str, found: Sequence[Decoding]) -> pa.Schema:
@@ -116,7 +128,7 @@ class Decode:
     def __init__(self, decoding: Decoding, kept: Collection[str]) -> None:
         self._column, self._name, self._decoders, self._by_id, self._ids = decoding
         self._header = self._column.removeprefix(HEADER) if self._column.startswith(HEADER) else None
-        self._added = self._column if self._header is not None else f"{self._column}_decoded"
+        self._added = decoding.added
         self._keep = self._added in kept
 
     def __call__(self, batch: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:

@@ -8,22 +8,31 @@ from kafka_archiver.formats.base import COLUMNS, is_typed
 from kafka_archiver.formats.registry import get_format
 from kafka_archiver.formats.shared.columns import needed
 from kafka_archiver.pipeline.base import Marks, Stage
-from kafka_archiver.pipeline.decode import Decoding, columns_of, decode_stages
+from kafka_archiver.pipeline.decode import Decoding, columns_of, decode_stages, fields_of
 from kafka_archiver.pipeline.null_values import skip_null_values
 from kafka_archiver.pipeline.too_large import TooLarge
+from kafka_archiver.pipeline.transform.base import NOWHERE, Place
+from kafka_archiver.pipeline.transform.chain import chain_of
 from kafka_archiver.pipeline.unread import Unread
 from kafka_archiver.plan import Settings
 
 
-def stages_of(settings: Settings, decoded: Sequence[Decoding] = ()) -> list[Stage]:
+def stages_of(settings: Settings, decoded: Sequence[Decoding] = (), place: Place = NOWHERE) -> list[Stage]:
     """The stages between the reader and the encoders.
 
-    :param decoded: how the topic's records are decoded.
+    :param decoded: how the topic's records are decoded. :param place: of the batches.
     """
     schema = columns_of(settings, decoded)
     kept = needed(schema)
-    # What is decoded is needed until then.
-    wanted = {"value": True, "key": settings.key_decode != "bytes", "headers": settings.needs_headers}
+    chain = chain_of(settings, fields_of(decoded), place).transforms
+    # A mapper takes whole records. What is decoded is needed until then.
+    mapped = settings.transform is not None and settings.transform.takes_records
+    wanted = {
+        "value": True,
+        "key": mapped or settings.key_decode != "bytes",
+        "headers": mapped or settings.needs_headers,
+        "timestamp_type": mapped,
+    }
     columns = [name for name in COLUMNS if name in kept or wanted.get(name)]
     found: list[Stage] = []
     if settings.null_value == "skip":
@@ -32,7 +41,8 @@ def stages_of(settings: Settings, decoded: Sequence[Decoding] = ()) -> list[Stag
     found.append(Select(columns))
     if settings.max_value_bytes is not None:
         found.append(TooLarge(settings.max_value_bytes))
-    found += decode_stages(settings, decoded, kept)
+    found += decode_stages(settings, decoded, [one.added for one in decoded] if mapped else kept)
+    found += chain
     found.append(Select(kept))
     fitting = None if is_typed(schema) else get_format(settings.format).stage(settings)
     return [*found, fitting] if fitting else found

@@ -4,6 +4,7 @@ A variant is a combination of a key's schema and a value's schema that the plan 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from kafka_archiver.pipeline.headers import SchemaIds
 from kafka_archiver.pipeline.rows import rows_where
 from kafka_archiver.pipeline.runner import Runner
 from kafka_archiver.pipeline.stages import stages_of
+from kafka_archiver.pipeline.transform.base import Place
 from kafka_archiver.plan import Settings, TopicSchemas
 from kafka_archiver.schemas import Schema
 
@@ -37,13 +39,21 @@ class Variants:
     """Divides the records of a topic by their schemas, runs the stages, and counts the results like `Runner`.
 
     :param decoded: the plan's schemas. :param schemas: their texts by fingerprint.
+    :param keys: the secret keys of transforms by name.
     :raises ConfigError: as `decodings` and `storable`, of the main variant.
     """
 
     def __init__(
-        self, settings: Settings, topic: str, decoded: Sequence[TopicSchemas], schemas: Mapping[str, Schema]
+        self,
+        settings: Settings,
+        topic: str,
+        decoded: Sequence[TopicSchemas],
+        schemas: Mapping[str, Schema],
+        partition: int = 0,
+        keys: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._settings, self._topic, self._schemas = settings, topic, schemas
+        self._place = Place(topic, partition, keys)
         self._decoded = [of_topic for of_topic in decoded if of_topic.topic == topic]
         self._filing = {of_topic.column: _Filing(of_topic) for of_topic in self._decoded if of_topic.main}
         self._columns: dict[int, pa.Schema] = {}
@@ -131,7 +141,7 @@ class Variants:
         own = [places[s.column][0].alone(places[s.column][1]) if s.column in places else s for s in self._decoded]
         found = decodings(self._settings, self._topic, own, self._schemas)
         self._columns[variant] = storable(self._settings, self._topic, found)
-        self._runners[variant] = Runner(stages_of(self._settings, found))
+        self._runners[variant] = Runner(stages_of(self._settings, found, self._place))
 
 
 class _Filing:

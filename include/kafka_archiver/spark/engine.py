@@ -3,8 +3,9 @@
 import logging
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count
+from types import MappingProxyType
 
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
@@ -36,11 +37,19 @@ class SparkEngine:
 
     :param url, options: the store.
     :param kafka: librdkafka's client properties.
+    :param keys: the secret keys of transforms by name.
     """
 
     def __init__(
-        self, url: str, options: dict[str, str], kafka: dict[str, str], limits: Limits, reader: Reader = "auto"
+        self,
+        url: str,
+        options: dict[str, str],
+        kafka: dict[str, str],
+        limits: Limits,
+        reader: Reader = "auto",
+        keys: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
+        self._keys = dict(keys)
         self._url, self._options, self._kafka, self._limits, self._reader = url, options, kafka, limits, reader
 
     def write(self, plan: Plan, chunks: Sequence[Chunk], job: WriteJob) -> list[ChunkResult]:
@@ -61,7 +70,7 @@ class SparkEngine:
                 context.cancelAllJobs()
 
         collected = context.accumulator([], Collected(report))
-        sink = Sink(plan, self._url, self._options, self._limits, job, collected, tries(context))
+        sink = Sink(plan, self._url, self._options, self._limits, job.with_keys(self._keys), collected, tries(context))
         try:
             if by_frame:
                 outcomes = self._by_frame(plan, chunks, sink)

@@ -22,6 +22,8 @@ from kafka_archiver.formats.base import UNREAD
 from kafka_archiver.formats.known_bytes import require_known_bytes
 from kafka_archiver.formats.unread import OLD_TIME
 from kafka_archiver.kafka.messages import SPARK_TIMES
+from kafka_archiver.pipeline.transform.base import Place
+from kafka_archiver.pipeline.transform.chain import require_transforms
 from kafka_archiver.plan import Chunk, Plan
 from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.spark.reading import whole_chunk
@@ -99,9 +101,10 @@ class Sink:
     def begin(self) -> None:
         """Check this process. Each task calls this before it reads.
 
-        :raises PermanentError: the libraries of this process would write other bytes.
+        :raises PermanentError: its libraries, or its mapper, would write other bytes.
         """
         require_known_bytes(self.plan.settings, self.job.bad_record == "dead_letter")
+        require_transforms(self.plan.settings, Place(keys=self.job.keys))
 
     def write(self, chunk: Chunk, batches: Iterable[pa.RecordBatch]) -> bytes:
         """Write one chunk. Returns the pickled ChunkResult, with the seconds it took."""

@@ -1,7 +1,7 @@
 """The archive, brokers, store and ledger that every step works with."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Self
 
@@ -39,7 +39,7 @@ class Context:
     """One archive with its brokers, its store and its ledger.
 
     `clock`: this machine's time, UTC. `registry` opens the schema registry, which only planning needs; None: the
-    archive names none.
+    archive names none. `keys`: the secret keys of transforms by name.
     """
 
     archive: Archive
@@ -48,6 +48,7 @@ class Context:
     ledger: Ledger
     clock: Callable[[], datetime] = _now
     registry: "Callable[[], Registry] | None" = None
+    keys: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
     def open(
@@ -60,4 +61,4 @@ class Context:
         store = open_store(archive.store.url, endpoints.store)
         asked = None if registry is None else lambda: ask(registry())
         ledger = Ledger(store, archive.archive)
-        return cls(archive, connect(endpoints.kafka), store, ledger, registry=asked)
+        return cls(archive, connect(endpoints.kafka), store, ledger, registry=asked, keys=endpoints.keys)

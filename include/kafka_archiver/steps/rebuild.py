@@ -74,7 +74,7 @@ def _all(context: Context, runs: Sequence[str], keep: bool) -> Work:
 
 def _plan(context: Context, run: str, keep: bool, own: Sequence[str]) -> Plan:
     """A new plan at the end of the line, or the plan of a rebuild that was begun already."""
-    settings = settings_of(context.archive)
+    settings = settings_of(context.archive, context.keys)
 
     def make(line: Line, old: Plan, final: bool) -> Plan:
         now = moment(context)

@@ -43,7 +43,7 @@ def write_chunk(
     """
     started = time.monotonic()
     tally = OffsetTally(chunk)
-    variants = Variants(job.settings, chunk.topic, job.decoded, job.schemas)
+    variants = Variants(job.settings, chunk.topic, job.decoded, job.schemas, chunk.partition, job.keys)
     opener = archived(chunk, job, variants)
     last: pa.RecordBatch | None = None
     with (

@@ -16,7 +16,7 @@ class WriteJob:
     """What the chunks of one run have in common. `bad_record`: the policy for rejected records.
 
     `decoded`: the plan's schemas; `schemas`: their texts by fingerprint. `rejected_by`: if the records are dead letters
-    that come from Kafka, the jobs that rejected them, one after the other.
+    that come from Kafka, the jobs that rejected them, one after the other. `keys`: the secret keys of transforms.
     """
 
     archive: str
@@ -26,11 +26,16 @@ class WriteJob:
     decoded: tuple[TopicSchemas, ...] = ()
     schemas: Mapping[str, Schema] = field(default_factory=dict)
     rejected_by: tuple[Self, ...] = ()
+    keys: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def needs_all_columns(self) -> bool:
         """Whether it needs all columns of a record, also if objects do not."""
         return self.bad_record == "dead_letter" or bool(self.rejected_by)
+
+    def with_keys(self, keys: Mapping[str, str]) -> Self:
+        """The same with the secret keys of transforms."""
+        return replace(self, keys=keys, rejected_by=tuple(job.with_keys(keys) for job in self.rejected_by))
 
     @classmethod
     def of(cls, plan: Plan, bad_record: BadRecord, schemas: Mapping[str, Schema]) -> Self:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from kafka_archiver.config import Archive
 from kafka_archiver.job import Endpoints
 from kafka_archiver.orchestration.connections.kafka import kafka_endpoint
+from kafka_archiver.orchestration.connections.keys import transform_keys
 from kafka_archiver.orchestration.connections.registry import registry_endpoint
 from kafka_archiver.orchestration.connections.store import store_endpoint
 
@@ -16,11 +17,11 @@ if TYPE_CHECKING:
 
 
 def endpoints(archive: Archive) -> Endpoints:
-    """Addresses and credentials of the archive's brokers and store. From now on logs mask their secrets.
+    """Addresses and credentials of brokers and store, and the keys of transforms. From now on logs mask their secrets.
 
     :raises ConfigError: a connection is missing, incomplete, of another type, or unusable for the archive's reader.
     """
-    return Endpoints(kafka=kafka_endpoint(archive), store=store_endpoint(archive))
+    return Endpoints(kafka=kafka_endpoint(archive), store=store_endpoint(archive), keys=transform_keys(archive))
 
 
 def open_archive(archive: Archive) -> "Context":

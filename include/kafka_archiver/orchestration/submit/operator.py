@@ -14,7 +14,7 @@ from kafka_archiver.orchestration.connections import Wanted, endpoints, find, op
 from kafka_archiver.orchestration.dag_run.params import with_params
 from kafka_archiver.orchestration.dag_run.work import work_of
 from kafka_archiver.orchestration.submit.hook import SubmitHook
-from kafka_archiver.orchestration.submit.package import build_package
+from kafka_archiver.orchestration.submit.package import build_mapper, build_package
 from kafka_archiver.orchestration.submit.spark_conf import spark_conf
 from kafka_archiver.writer.disk import held_directory
 
@@ -74,6 +74,8 @@ class ArchiveOperator(SparkSubmitOperator):
             conn_id=self._conn_id,
             conf=self.conf,
             name=self.name,
-            py_files=str(build_package(folder)),
+            py_files=",".join(
+                str(zipped) for zipped in (build_package(folder), build_mapper(folder, archive)) if zipped
+            ),
             application_args=[ArchiveJob.of(archive, [run]).to_argument()],
         )

@@ -32,14 +32,17 @@ def outlook(context: Context, one: Lettered) -> Outlook:
     """
     settings = settings_for(context, one.plan)
     frozen = schemas_for(context, one.plan, settings)
-    topics = {chunk.topic for chunk in one.plan.chunks()}
-    pipelines = {topic: Variants(settings, topic, frozen.schemas, frozen.texts) for topic in topics}
+    names = {chunk.name for chunk in one.plan.chunks()}
+    pipelines = {
+        name: Variants(settings, name.topic, frozen.schemas, frozen.texts, name.partition, context.keys)
+        for name in names
+    }
     reasons: Counter[str] = Counter()
     for chunk in one.plan.chunks():
         place = (chunk.topic, chunk.partition, chunk.start)
         mine = [as_letters(o) for o in one.letters if (o.topic, o.partition, o.chunk_start) == place]
         for batch in read_letters(context.store, chunk, mine) if mine else ():
-            for reason in pipelines[chunk.topic].run(batch).rejected.values():
+            for reason in pipelines[chunk.name].run(batch).rejected.values():
                 if reason in reasons or len(reasons) < REASONS:
                     reasons[reason] += 1
     told = tuple(reason for reason, _ in reasons.most_common())

@@ -85,7 +85,7 @@ def as_letters(entry: ObjectEntry) -> DeadLetters:
 def settings_for(context: Context, old: Plan) -> Settings:
     """Today's settings for the letters of a run. Its chunks stay: the account is by chunk."""
     kept = {"chunk_records": old.settings.chunk_records, "isolation": old.settings.isolation}
-    return settings_of(context.archive).model_copy(update=kept)
+    return settings_of(context.archive, context.keys).model_copy(update=kept)
 
 
 def schemas_for(context: Context, old: Plan, settings: Settings) -> Frozen:

@@ -21,12 +21,13 @@ _MEANS = {
 def check_records(context: Context) -> Iterator[Check]:
     """Decode the newest records of each topic as a plan of now would. Writes nothing.
 
-    Nothing is checked if nothing is decoded, or if the brokers do not answer.
+    Nothing is checked if nothing is decoded or transformed, or if the brokers do not answer.
     """
     archive = context.archive
-    if not archive.has_columns and {archive.settings.key_decode, archive.settings.value_decode} == {"bytes"}:
+    decoded = archive.has_columns or {archive.settings.key_decode, archive.settings.value_decode} != {"bytes"}
+    if not decoded and archive.settings.transform is None:
         return
-    settings = settings_of(archive)
+    settings = settings_of(archive, context.keys)
     for topic in list(topics_of(archive, context.cluster))[:TOPICS]:
         yield from tried(f"records of {topic.name}", lambda: [_decoded(context, settings, topic)])  # noqa: B023 - at once
 
@@ -40,7 +41,7 @@ def _decoded(context: Context, settings: Settings, topic: Topic) -> Check:
     if not chunks:
         return ok(name, "there are none")
     frozen = freeze(context, settings, [_planned(topic, chunk) for chunk in chunks])
-    pipeline = Variants(settings, topic.name, frozen.schemas, frozen.texts)
+    pipeline = Variants(settings, topic.name, frozen.schemas, frozen.texts, keys=context.keys)
     whole = settings.model_copy(update={"content": "record"})
     bad: list[str] = []
     for chunk in chunks:

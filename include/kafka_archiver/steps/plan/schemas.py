@@ -51,8 +51,8 @@ def freeze(
     :raises ConfigError: a schema cannot be decoded.
     """
     decoded = context.archive.source.with_schemas
-    read = [partition for partition in partitions if partition.ranges] if context.archive.has_columns else []
-    if not read:
+    read = [partition for partition in partitions if partition.ranges]
+    if not read or not (context.archive.has_columns or settings.transform):
         return Frozen()
     # Imported late, because it loads Arrow, which Airflow need not load to parse a DAG.
     from kafka_archiver.pipeline.variants import Variants
@@ -109,7 +109,7 @@ def require_readable(archive: Archive, settings: Settings) -> None:
             names[f"{column}_decode"] = "bytes"
     known = settings.model_copy(update=names)
     found = decodings(known, "", own, texts)
-    if own and known == settings:
+    if (own or settings.transform) and known == settings:
         storable(settings, "", found)
 
 

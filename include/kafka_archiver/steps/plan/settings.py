@@ -1,18 +1,49 @@
 """The settings that a plan of an archive freezes."""
 
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.formats import resolve
 from kafka_archiver.plan import Settings
+from kafka_archiver.transforms import Hash, Transform, fingerprint
 
 
-def settings_of(archive: Archive) -> Settings:
-    """The archive's settings, complete with the defaults of its format.
+def settings_of(archive: Archive, keys: Mapping[str, str] | None = None) -> Settings:
+    """The archive's settings, complete with the defaults of its format, and what its transforms depend on.
 
-    :raises ConfigError: the format does not exist or does not have the codec, the content or an option. The message
-        names the archive's file.
+    :param keys: the secret keys of transforms by name; None: leave their fingerprints out, which only plans need.
+    :raises ConfigError: the format does not exist or does not have the codec, the content or an option; or Python does
+        not find the code of a mapper. The message names the archive's file.
     """
     try:
-        return resolve(archive.settings, archive.has_columns)
+        settings = resolve(archive.settings, archive.has_columns)
+        if settings.transform is None:
+            return settings
+        return settings.model_copy(update={"transform": _frozen(settings.transform, archive.file, keys)})
     except ConfigError as error:
         raise ConfigError(f"{archive.file}: {error}" if archive.file else str(error)) from None
+
+
+def _frozen(told: Transform, file: str, keys: Mapping[str, str] | None) -> Transform:
+    mapper = told.mapper
+    if mapper:
+        # Imported late: Airflow parses DAGs all day.
+        from kafka_archiver.pipeline.transform.code import digest_of
+
+        folder = str(Path(file).absolute().parent)
+        if file and folder not in sys.path:
+            sys.path.append(folder)
+        mapper = mapper.model_copy(update={"digest": digest_of(mapper.function, mapper.modules)})
+    steps = told.steps
+    if keys is not None:
+        steps = tuple(_with_key(step, keys) if isinstance(step, Hash) else step for step in steps)
+    return told.model_copy(update={"mapper": mapper, "steps": steps})
+
+
+def _with_key(step: Hash, keys: Mapping[str, str]) -> Hash:
+    if step.key not in keys:
+        raise ConfigError(f"transform.steps: hash: there is no key {step.key!r}")
+    return step.model_copy(update={"fingerprint": fingerprint(keys[step.key])})

@@ -106,7 +106,7 @@ def _propose(context: Context, interval: Interval, origin: Origin, line: Line) -
     """The plan that would be made now, and its schemas. Writes nothing."""
     archive = context.archive
     # First, so that a format that cannot be written fails before anything is planned.
-    settings = settings_of(archive)
+    settings = settings_of(archive, context.keys)
     if members := context.cluster.members(archive.group):
         raise PolicyError(live_members(archive.group, members))
     expected = line.expected(context.ledger)

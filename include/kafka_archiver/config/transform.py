@@ -1,0 +1,75 @@
+"""`transform`: what becomes of records between decoding and filing."""
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationInfo
+
+from kafka_archiver.config.schema_files import read_schema
+from kafka_archiver.config.section import Section
+from kafka_archiver.schemas import Schema
+from kafka_archiver.transforms import By, Concurrency, Function, Mapper, Module, Step, Transform
+
+# What a step may have instead of a mapping: `mask: value.card`, `drop: [value.a]`, `rename: {a: b}`.
+_SHORT = {"mask": "fields", "hash": "fields", "drop": "fields", "rename": "names", "flatten": "separator"}
+
+
+def _columns(given: Any, info: ValidationInfo) -> Any:
+    if given is None or isinstance(given, Schema):
+        return given
+    return read_schema(given, "JSON", (info.context or {}).get("folder"))
+
+
+class MapperSection(Section):
+    """A Python function. `schema`: columns of the values that it returns, or a JSON Schema of them."""
+
+    model_config = ConfigDict(serialize_by_alias=True)
+
+    function: Function
+    by: By = "record"
+    modules: tuple[Module, ...] = ()
+    schema_: Annotated[Schema | None, BeforeValidator(_columns), Field(alias="schema")] = None
+    concurrency: Concurrency = 16
+
+
+def _mapper(given: Any) -> Any:
+    return {"function": given} if isinstance(given, str) else given
+
+
+def _step(given: Any) -> Any:
+    """`{mask: value.card}` as a plan has it: with the step's name and all of its settings."""
+    if not isinstance(given, dict) or "step" in given:
+        # Another process has it as a plan has it.
+        return given
+    if len(given) != 1 or (name := str(next(iter(given)))) not in _SHORT:
+        raise ValueError(f"one of {', '.join(_SHORT)} with its settings, for example `mask: value.card`")
+    settings = given[name]
+    main = _SHORT[name]
+    whole = isinstance(settings, dict) and (name != "rename" or set(settings) == {"names"})
+    settings = {} if settings is None else dict(settings) if whole else {main: settings}
+    if isinstance(settings.get(main), str) and main == "fields":
+        settings[main] = [settings[main]]
+    if "fingerprint" in settings:
+        raise ValueError("no `fingerprint`; the plan has it")
+    return {"step": name, **settings}
+
+
+class TransformSection(Section):
+    """What becomes of records, in this order: `mapper`, then the `steps`."""
+
+    mapper: Annotated[MapperSection | None, BeforeValidator(_mapper)] = None
+    steps: tuple[Annotated[Step, BeforeValidator(_step)], ...] = ()
+
+    @property
+    def transform(self) -> Transform | None:
+        """As a plan has it, before the code's digest and the keys' fingerprints are added; None: nothing is done."""
+        told = self.mapper
+        mapper = None
+        if told:
+            mapper = Mapper(
+                function=told.function,
+                by=told.by,
+                modules=told.modules,
+                columns=told.schema_,
+                concurrency=told.concurrency,
+            )
+        return Transform(mapper=mapper, steps=self.steps) if mapper or self.steps else None

@@ -1,0 +1,110 @@
+"""The code of a mapper: found, digested and loaded, in the planner and in Spark's tasks."""
+
+import hashlib
+import importlib
+import importlib.util
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from importlib.machinery import ModuleSpec
+from typing import Any
+
+from kafka_archiver.errors import ConfigError, PermanentError
+from kafka_archiver.transforms import Mapper
+
+
+def digest_of(function: str, modules: Sequence[str]) -> str:
+    """SHA-256 of the source of a function's module and of further modules, packages with all that they have.
+
+    Nothing is run but the `__init__` of packages above a module.
+
+    :raises ConfigError: Python does not find a module, or not its source.
+    """
+    found = hashlib.sha256()
+    for module in (function.partition(":")[0], *modules):
+        for name, source in _sources(module):
+            found.update(f"{name}\0{len(source)}\0".encode() + source)
+    return found.hexdigest()
+
+
+def _sources(module: str) -> Iterator[tuple[str, bytes]]:
+    spec = _spec(module)
+    if spec.submodule_search_locations is not None:
+        import pkgutil
+
+        below = pkgutil.iter_modules(spec.submodule_search_locations)
+        for name in sorted(info.name for info in below):
+            yield from _sources(f"{module}.{name}")
+    if spec.loader is None:
+        return
+    try:
+        source = spec.loader.get_source(module)  # type: ignore[attr-defined]
+    except (AttributeError, ImportError, OSError, SyntaxError) as error:
+        raise ConfigError(f"transform.mapper: the source of module {module} cannot be read: {error}") from None
+    if source is None:
+        raise ConfigError(f"transform.mapper: module {module} has no source, so nobody could tell whether it changed")
+    # A checkout on another machine may have other ends of lines.
+    yield module, source.replace("\r\n", "\n").replace("\r", "\n").encode()
+
+
+def _spec(module: str) -> ModuleSpec:
+    try:
+        spec = importlib.util.find_spec(module)
+    except (ImportError, ValueError) as error:
+        raise _not_found(module, str(error)) from None
+    except Exception as error:  # noqa: BLE001 - the __init__ of a package above it may raise anything
+        raise _not_found(module, f"{type(error).__name__}: {error}") from None
+    if spec is None:
+        raise _not_found(module, "")
+    return spec
+
+
+def _not_found(module: str, why: str) -> ConfigError:
+    return ConfigError(
+        f"transform.mapper: Python does not find module {module}{why and f' ({why})'}; expected {module}.py beside the "
+        "YAML, from where Spark gets it, or the module installed where Airflow plans and on all of Spark's executors"
+    )
+
+
+def load(mapper: Mapper) -> Callable[..., Any]:
+    """The function of a mapper of a plan.
+
+    :raises ConfigError: there is no such function.
+    :raises PermanentError: its code is not the code that the plan was made with.
+    """
+    require_code(mapper)
+    return _loaded(mapper.function)
+
+
+def require_code(mapper: Mapper) -> None:
+    """:raises PermanentError: a mapper's code is not the code that its plan was made with."""
+    found = digest_of(mapper.function, mapper.modules)
+    if mapper.digest and found != mapper.digest:
+        raise PermanentError(
+            f"transform.mapper: the code of {', '.join((mapper.module, *mapper.modules))} has changed since the run "
+            f"was planned (SHA-256 {found[:12]}…, the plan's is {mapper.digest[:12]}…), so the run could write other "
+            "bytes than before. Put the code back as it was"
+        )
+
+
+@cache
+def _loaded(function: str) -> Callable[..., Any]:
+    module, _, name = function.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except AttributeError:
+        raise ConfigError(f"transform.mapper: module {module} has no function {name!r}") from None
+    except Exception as error:
+        raise ConfigError(f"transform.mapper: module {module} cannot be imported: {said(error)}") from error
+    if not callable(found):
+        raise ConfigError(f"transform.mapper: {function} is no function, found {type(found).__name__}")
+    made: Callable[..., Any] = found
+    return made
+
+
+def said(error: BaseException) -> str:
+    """The last line of an error's traceback, the same in every process."""
+    import re
+    import traceback
+
+    lines = "".join(traceback.format_exception_only(error)).strip().splitlines() or [type(error).__name__]
+    return re.sub(r"0x[0-9a-fA-F]{6,}", "0x…", lines[-1])[:1000]

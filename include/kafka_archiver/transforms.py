@@ -1,0 +1,156 @@
+"""What a plan says of its transforms: each with every setting that affects a byte, in the order of their work. Pure."""
+
+import hashlib
+import hmac
+import re
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from kafka_archiver.documents import Value
+from kafka_archiver.schemas import Schema
+
+_PART = re.compile(r"`([^`]+)`|([^.`]+)")
+# The columns of a record that have decoded fields.
+ROOTS = ("key", "value", "headers")
+
+
+def parts_of(path: str) -> tuple[str, ...]:
+    """The names of a path: `value.card.number`, or in backticks: value.`a.b`. Without a column first, it is of `value`.
+
+    :raises ValueError: this is not a path.
+    """
+    names: list[str] = []
+    at = 0
+    while True:
+        found = _PART.match(path, at)
+        if found is None:
+            raise ValueError(f"a field's path like value.card.number, with names that have dots in backticks: {path!r}")
+        names.append(found[1] or found[2])
+        at = found.end()
+        if at == len(path):
+            return tuple(names) if names[0] in ROOTS else ("value", *names)
+        if path[at] != ".":
+            raise ValueError(f"a dot between the names of the path {path!r}")
+        at += 1
+
+
+def _path(path: str) -> str:
+    parts_of(path)
+    return path
+
+
+def _field_path(path: str) -> str:
+    names = parts_of(path)
+    if len(names) < (3 if names[0] == "headers" else 2):
+        raise ValueError(f"a field within the column, as {path}.id; found the column {path!r}")
+    return path
+
+
+Function = Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")]
+Module = Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*$")]
+By = Literal["record", "batch"]
+Concurrency = Annotated[int, Field(ge=1, le=1000)]
+# A field of a record, or a whole decoded column; and only a field.
+Path = Annotated[str, AfterValidator(_path)]
+Within = Annotated[str, AfterValidator(_field_path)]
+Paths = Annotated[tuple[Path, ...], Field(min_length=1)]
+
+
+class Mask(Value):
+    """Replaces each character of texts, except the last `keep`; values of other types become null."""
+
+    step: Literal["mask"] = "mask"
+    fields: Paths
+    character: Annotated[str, Field(min_length=1, max_length=1)] = "*"
+    keep: Annotated[int, Field(ge=0)] = 0
+
+
+class Hash(Value):
+    """Replaces values by their HMAC-SHA256, as 64 hexadecimal digits.
+
+    `key`: the name of the secret key. `fingerprint`: of the key itself; a plan has it.
+    """
+
+    step: Literal["hash"] = "hash"
+    fields: Paths
+    key: Annotated[str, Field(pattern=r"^[A-Za-z0-9_./-]+$", max_length=250)]
+    fingerprint: str = ""
+
+
+class Drop(Value):
+    """Leaves fields out."""
+
+    step: Literal["drop"] = "drop"
+    fields: Annotated[tuple[Within, ...], Field(min_length=1)]
+
+
+class Rename(Value):
+    """Gives fields other names, in their place: new names by paths."""
+
+    step: Literal["rename"] = "rename"
+    names: Annotated[dict[Within, Annotated[str, Field(min_length=1)]], Field(min_length=1)]
+
+
+class Flatten(Value):
+    """Makes the fields of structs within the value columns of their own: `address_city`."""
+
+    step: Literal["flatten"] = "flatten"
+    separator: Annotated[str, Field(min_length=1)] = "_"
+
+
+Step = Annotated[Mask | Hash | Drop | Rename | Flatten, Field(discriminator="step")]
+
+
+class Mapper(Value):
+    """A Python function that makes 0..n records of each.
+
+    `function`: `module:name`. `by`: what it takes. `modules`: further modules and packages whose code it depends on.
+    `columns`: the columns of the values that it returns; without, values are as they were. `concurrency`: of the calls
+    of an `async` function. `digest`: of the code; a plan has it.
+    """
+
+    function: Function
+    by: By = "record"
+    modules: tuple[Module, ...] = ()
+    columns: Schema | None = None
+    concurrency: Concurrency = 16
+    digest: str = ""
+
+    @property
+    def module(self) -> str:
+        """The function's module."""
+        return self.function.partition(":")[0]
+
+
+class Transform(Value):
+    """The transforms of a plan, in the order of their work: the mapper, then the steps."""
+
+    mapper: Mapper | None = Field(default=None, exclude_if=lambda mapper: mapper is None)
+    steps: tuple[Step, ...] = Field(default=(), exclude_if=lambda steps: not steps)
+
+    @property
+    def hashes(self) -> Iterator[Hash]:
+        """The steps that need a secret key."""
+        yield from (step for step in self.steps if isinstance(step, Hash))
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The names of the secret keys."""
+        return frozenset(step.key for step in self.hashes)
+
+    @property
+    def takes_records(self) -> bool:
+        """Whether it takes whole records: their keys and headers too."""
+        return self.mapper is not None
+
+    @property
+    def makes_columns(self) -> bool:
+        """Whether values have columns behind it, whatever they were before."""
+        return bool(self.mapper and self.mapper.columns)
+
+
+def fingerprint(key: str) -> str:
+    """What a plan says of a secret key: 16 hexadecimal digits, which do not tell the key."""
+    return hmac.new(key.encode(), b"kafka-archiver: fingerprint of a key", hashlib.sha256).hexdigest()[:16]

@@ -1,0 +1,154 @@
+"""Runs with transforms: exact accounts, the same bytes again, and their code and keys as the plan has them."""
+
+import gzip
+import json
+import uuid
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_archiver.config import parse_archive
+from kafka_archiver.errors import ConfigError, PermanentError
+from kafka_archiver.keys import is_dead_letter
+from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.steps.dead_letters import outlook, runs_with_letters
+from kafka_archiver.store.memory import MemoryStore
+from tests.support.lake import Lake, hour
+from tests.support.mappers import write_module
+
+pytestmark = pytest.mark.contract
+P0 = TopicPartition("orders", 0)
+# Offset 2 has three rows, 3 none, and 5 fails.
+VALUES = [b'"a"', b'"b"', b'"c,d,e"', b'""', b'"f"', b'"!"', b'"g,h"', b'"i"']
+SPLIT = """
+import json
+def split(record):
+    text = json.loads(record.value)
+    if "!" in text:
+        raise ValueError("an exclamation mark")
+    for part in filter(None, text.split(",")):
+        yield record.replace(value=json.dumps(part).encode())
+"""
+HASHED = """source: {topics: [orders], settle: 0, value: {decode: json, schema: [{name: n, type: int64}]}}
+transform: {steps: [{hash: {fields: n, key: pii}}]}
+"""
+
+
+def lake_of(folder: Path, yaml: str, values: list[bytes] = VALUES, keys: dict[str, str] | None = None) -> Lake:
+    odd: Any = {(P0, offset): {"value": value} for offset, value in enumerate(values)}
+    lake = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(0, len(values))}, odd=odd)
+    lake.context = replace(lake.context, keys=keys or {})
+    configure(lake, folder, yaml)
+    return lake
+
+
+def configure(lake: Lake, folder: Path, yaml: str) -> None:
+    """Edit the YAML, which is a file in the folder of the mappers."""
+    more = f"archive: {lake.name}\npolicies: {{bad_record: dead_letter}}\n"
+    store = "store: {url: 's3://unused/x', chunk_records: 3}\n"
+    lake.configure(parse_archive(more + store + yaml, str(folder / "orders.yaml")))
+
+
+def rows_of(lake: Lake) -> list[Any]:
+    keys = [key for key in lake.stored() if not is_dead_letter(key)]
+    return [json.loads(line) for key in keys for line in gzip.decompress(lake.store.get(key) or b"").splitlines()]
+
+
+def mapped(name: str, function: str = "split") -> str:
+    return f"source: {{topics: [orders], settle: 0}}\ntransform: {{mapper: '{name}:{function}'}}\n"
+
+
+def test_a_mapper_makes_more_rows_than_offsets_and_everything_adds_up(tmp_path: Path) -> None:
+    name = write_module(tmp_path, SPLIT)
+    lake = lake_of(tmp_path, mapped(name))
+    run = lake.run(7)
+    manifest = lake.manifest(run)
+    assert manifest.account == manifest.account | {"archived": 6, "filtered": 1, "dead_lettered": 1}
+    assert (manifest.rows, rows_of(lake)) == (9, list("abcdefghi"))
+    [letter] = [key for key in lake.stored() if is_dead_letter(key)]
+    told = json.loads(gzip.decompress(lake.store.get(letter) or b""))
+    assert told["error"] == f"the mapper {name}:split raised ValueError: an exclamation mark"
+    assert (told["offset"], told["value"]) == (5, '"!"')
+    assert not lake.audit(deep=True).findings
+    before = {key: lake.store.get(key) for key in lake.stored()}
+    # An object is lost: the replay writes the same bytes.
+    lost = next(key for key in before if not is_dead_letter(key))
+    lake.store.delete(lost)
+    lake.run(7)
+    assert {key: lake.store.get(key) for key in lake.stored()} == before
+
+
+def test_changed_code_stops_a_retry_and_a_rebuild_plans_with_the_new_code(tmp_path: Path) -> None:
+    name = write_module(tmp_path, SPLIT)
+    lake = lake_of(tmp_path, mapped(name))
+    run = lake.run(7, until="planned")
+    code = tmp_path / f"{name}.py"
+    before = code.read_text()
+    code.write_text(before.replace("split(", "split (", 1))
+    with pytest.raises(PermanentError) as caught:
+        lake.run(7)
+    assert f"transform.mapper: the code of {name} has changed since the run was planned" in str(caught.value)
+    assert f"airflow archive rebuild {lake.name} --run {run}" in str(caught.value)
+    assert not lake.stored()
+    # With the code as it was, the run goes on.
+    code.write_text(before)
+    lake.run(7, until="written")
+    assert rows_of(lake) == list("abcdefghi")
+    code.write_text(before + "# New\n")
+    rebuilt = lake.rebuild(run)
+    plans = [lake.planned(one).settings.transform for one in (run, rebuilt)]
+    assert [plan and plan.mapper and plan.mapper.function for plan in plans] == [f"{name}:split"] * 2
+    assert plans[0] != plans[1]
+    assert lake.manifest(rebuilt).rows == 9
+    assert not lake.audit(deep=True).findings
+
+
+def test_dead_letters_come_back_once_the_mapper_is_mended(tmp_path: Path) -> None:
+    name = write_module(tmp_path, SPLIT)
+    lake = lake_of(tmp_path, mapped(name))
+    lake.run(7)
+    mended = write_module(tmp_path, SPLIT.replace('"!" in text', "False"))
+    configure(lake, tmp_path, mapped(mended))
+    [one] = runs_with_letters(lake.context, None)
+    found = outlook(lake.context, one)
+    assert (found.archived, found.filtered, found.rejected) == (1, 0, 0)
+    again = lake.replay()
+    account = lake.manifest(again).account
+    assert account == account | {"archived": 7, "filtered": 1, "dead_lettered": 0}
+    assert sorted(rows_of(lake)) == ["!", *"abcdefghi"]
+    assert not lake.audit(deep=True).findings
+
+
+def test_another_key_is_refused_with_the_plan_as_it_is(tmp_path: Path) -> None:
+    values = [b'{"n": %d}' % n for n in range(4)]
+    lake = lake_of(tmp_path, HASHED, values, {"pii": "k" * 20})
+    run = lake.run(3, until="planned")
+    assert b"k" * 20 not in b"".join(lake.store.get(item.key) or b"" for item in lake.store.list(""))
+    lake.context = replace(lake.context, keys={"pii": "z" * 20})
+    with pytest.raises(PermanentError, match="the password of the Airflow connection 'pii' is another key"):
+        lake.run(3)
+    lake.context = replace(lake.context, keys={"pii": "k" * 20})
+    lake.run(3)
+    first = rows_of(lake)
+    assert [len(row["n"]) for row in first] == [64] * 4
+    assert not lake.audit(deep=True).findings
+    lake.context = replace(lake.context, keys={"pii": "z" * 20})
+    lake.rebuild(run)
+    assert not {row["n"] for row in first} & {row["n"] for row in rows_of(lake)}
+
+
+def test_what_cannot_be_done_is_refused_before_anything_is_planned(tmp_path: Path) -> None:
+    for yaml, said in [
+        (mapped("nowhere_at_all"), "orders.yaml: transform.mapper: Python does not find module nowhere_at_all"),
+        (
+            "source: {topics: [orders], settle: 0}\ntransform: {steps: [{mask: a}]}\n",
+            "the value has no decoded columns",
+        ),
+        (HASHED.replace("fields: n", "fields: m"), "transform.steps: hash m: value has no field 'm'; it has n"),
+    ]:
+        lake = lake_of(tmp_path, yaml, keys={"pii": "k" * 20})
+        with pytest.raises(ConfigError, match=said):
+            lake.run(7)
+        assert lake.ledger.plan(hour(7).id) is None
