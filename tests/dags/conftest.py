@@ -207,7 +207,10 @@ from airflow.providers.standard.operators.empty import EmptyOperator
 hourly = CronDataIntervalTimetable("0 * * * *", timezone="UTC")
 params = {name: Param(None, type=["null", "object", "array"]) for name in ("rebuild", "dead_letters", "repair")}
 with DAG("archive_orders", schedule=hourly, params=params):
-    EmptyOperator(task_id="plan") >> EmptyOperator(task_id="archive") >> EmptyOperator(task_id="verify")
+    plan, archive, verify, commit, close_hours = (
+        EmptyOperator(task_id=name) for name in ("plan", "archive", "verify", "commit", "close_hours")
+    )
+    plan >> archive >> verify >> commit >> close_hours
 """
 
 

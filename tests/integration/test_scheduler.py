@@ -140,6 +140,8 @@ def test_the_logs_say_what_a_person_wants_to_know(airflow: Airflow, told_by_sche
     assert "each there with its checksum" in logs["verify"]
     assert f"{topic}[0] none → 1000" in logs["commit"]
     assert "4 hours closed" in logs["close_hours"] or "is complete" in logs["close_hours"]
+    [note] = [r["note"] for r in airflow.runs(dag) if r["dag_run_id"] == run]
+    assert re.match(r"2,000 records in 16 objects \([\d.]+ kB\); \d+ hours closed, until ", note), note
 
 
 def test_each_closed_hour_is_announced_once_as_an_asset_event(
@@ -199,6 +201,9 @@ def test_a_failure_for_good_is_told_once_and_blocks_nobody(airflow: Airflow, kaf
     assert f"the alert could not be sent by connection dead_{name}" in log
     assert cause in log
     assert cause in airflow.last_line(dag, failed, "plan")
+    notes = {r["dag_run_id"]: r["note"] for r in airflow.runs(dag)}
+    assert notes[second].startswith("0 records; ")
+    assert cause in notes[failed]
     states = {t.task: (t.state, t.attempt) for t in airflow.tasks(dag, failed)}
     assert states == {"plan": ("failed", 1)} | dict.fromkeys(TASKS[1:], ("upstream_failed", 0))
 

@@ -12,10 +12,12 @@ class Spark(Section):
     """How the job is submitted.
 
     `memory_bytes`: how much one task buffers before it spills to local disk. `kubernetes_secret`: the Secret from which
-    the driver reads the endpoints on Kubernetes, in deploy mode `cluster`.
+    the driver reads the endpoints on Kubernetes, in deploy mode `cluster`. `history_url`: the address of Spark's
+    history server, for a button in Airflow's UI.
     """
 
     connection: ConnectionId = "spark_default"
     conf: Annotated[Properties, AfterValidator(no_secret_arguments)] = Field(default={})
     memory_bytes: Annotated[int, Field(ge=16 << 20)] = 128 << 20
+    history_url: Annotated[str, Field(pattern=r"^https?://[^@?#\s]+$")] | None = None
     kubernetes_secret: Annotated[str, BeforeValidator(kubernetes_name)] | None = None

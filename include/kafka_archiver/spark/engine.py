@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from kafka_archiver.job import Reader
 from kafka_archiver.plan import Chunk, Plan
-from kafka_archiver.spark.failures import understand
+from kafka_archiver.spark.failures import APPLICATION, understand
 from kafka_archiver.spark.local_dirs import local_dirs
 from kafka_archiver.spark.native import write_letters, write_natively
 from kafka_archiver.spark.reading import describe, nothing_there, read_settings, whole_chunk
@@ -60,6 +60,7 @@ class SparkEngine:
         """
         by_frame = self._reader == "spark" and not plan.letters
         context = session(plan.archive).sparkContext if by_frame else spark_context(plan.archive)
+        log.info("%s%s, UI %s", APPLICATION, context.applicationId, context.uiWebUrl)
         done = count(1)
 
         def report(outcome: Outcome, seconds: float) -> None:

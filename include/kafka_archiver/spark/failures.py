@@ -9,6 +9,8 @@ from kafka_archiver.errors import ArchiverError, PermanentError, TransientError
 
 PERMANENT_EXIT, TRANSIENT_EXIT, UNKNOWN_EXIT = 64, 75, 1
 MARK = "kafka-archiver error: "
+# Precedes the id of Spark's application in the job's log.
+APPLICATION = "Spark application "
 _CAUSE = re.compile(r"^Caused by: (?P<type>[\w.$]+): (?P<text>.*)$", re.MULTILINE)
 _DATA_LOSS = re.compile(r"OffsetOutOfRange|failOnDataLoss|Some data may have been lost", re.IGNORECASE)
 _DAMAGED = re.compile(r"CorruptRecordException|KafkaException: Received exception when fetching|Record is corrupt")

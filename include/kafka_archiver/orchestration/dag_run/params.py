@@ -1,4 +1,4 @@
-"""The parameters of a single DAG run: in the trigger form, or with `airflow dags trigger --conf`."""
+"""What a person told a single DAG run, in the trigger form or with `airflow dags trigger --conf`, checked."""
 
 from collections.abc import Collection, Mapping
 from contextlib import suppress
@@ -7,61 +7,11 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import Any, Self
 
-from airflow.sdk import Param
-
-from kafka_archiver.config import Archive, Policies
+from kafka_archiver.config import Archive
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.intervals import run_id
 from kafka_archiver.keys import run_name, split_run
-
-
-def params(archive: Archive) -> dict[str, Param]:
-    """The parameters of an archive's DAG."""
-    return {
-        "max_records": Param(
-            archive.source.max_records_per_run,
-            type="integer",
-            minimum=1,
-            title="Records at most",
-            description="The most records that this run takes; the next run continues where this run stops. A higher "
-            "number catches up faster after an outage. A backfill takes all of its interval.",
-        ),
-        "policies": Param(
-            {},
-            type="object",
-            title="Policies of this run",
-            description="Policies that this run applies instead of those in the archive's YAML, "
-            f'as in {{"lost_offsets": "record_loss"}}. There are {", ".join(Policies.model_fields)}.',
-        ),
-        "rebuild": Param(
-            None,
-            type=["null", "object"],
-            title="Rebuild",
-            description="Instead of archiving, read archived offsets from Kafka again and replace their objects: "
-            '{"hour": "2026-11-21T05:00:00Z"} or {"run": "20261121T050000Z"}; with "keep": true the replaced '
-            "objects stay in the store.",
-        ),
-        "dead_letters": Param(
-            None,
-            type=["null", "object"],
-            title="Replay dead letters",
-            description="Instead of archiving, archive dead letters with the present settings: "
-            '{"runs": ["20261121T050000Z"]}, {"hours": ["2026-11-21T05:00:00Z", "2026-11-21T07:00:00Z"]} (both '
-            'included) or {"all": true}. `airflow archive replay-dead-letters` sets this.',
-        ),
-        "repair": Param(
-            None,
-            type=["null", "array"],
-            items={"type": "string"},
-            title="Repair",
-            description="Instead of archiving, write the missing and damaged objects of these runs again: "
-            '["20261121T050000Z"]. `airflow archive repair` sets this.',
-        ),
-    }
-
-
-# The parameters of a run that archives nothing new.
-_INSTEAD = ("rebuild", "dead_letters", "repair")
+from kafka_archiver.orchestration.dag_run.form import INSTEAD, KEYS, asked
 
 
 def with_params(archive: Archive, params: Mapping[str, Any]) -> Archive:
@@ -69,14 +19,18 @@ def with_params(archive: Archive, params: Mapping[str, Any]) -> Archive:
 
     :raises ConfigError: there is no such policy or choice.
     """
-    source = archive.source.model_copy(update={"max_records_per_run": params["max_records"]})
-    return archive.model_copy(update={"source": source}).choosing(params["policies"])
+    told = asked(params)
+    source = archive.source.model_copy(update={"max_records_per_run": told["max_records"]})
+    return archive.model_copy(update={"source": source}).choosing(told["policies"])
 
 
 def takes_new(conf: Mapping[str, Any] | None) -> bool:
     """Whether a DAG run with this conf archives its interval; others work on earlier runs, or are refused for a key."""
-    given = conf or {}
-    return set(given) <= {"max_records", "policies", *_INSTEAD} and not any(map(given.get, _INSTEAD))
+    try:
+        told = asked(conf)
+    except ConfigError:
+        return False
+    return set(conf or {}) <= KEYS and not any(map(told.get, INSTEAD))
 
 
 def checked_run(run: str, param: str = "repair") -> str:

@@ -12,7 +12,7 @@ from kafka_archiver.config import Archive
 from kafka_archiver.errors import ConfigError, PermanentError
 from kafka_archiver.orchestration.alerts.callbacks import FailureAlert
 from kafka_archiver.orchestration.alerts.cause import leave_cause
-from kafka_archiver.orchestration.dag_run.params import params
+from kafka_archiver.orchestration.dag_run.form import params
 from kafka_archiver.orchestration.dag_run.schedule import timetable
 from kafka_archiver.orchestration.dags.docs import doc_md
 from kafka_archiver.orchestration.dags.tasks import archive_tasks

@@ -1,16 +1,19 @@
 """The documentation of an archive's DAG in Airflow's UI."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from textwrap import shorten
 from typing import Any
 
 from pydantic import BaseModel
 
 from kafka_archiver.config import Archive
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.formats import resolve
 from kafka_archiver.keys import ledger_prefix
 from kafka_archiver.orchestration.dags.assets import hours_name
 from kafka_archiver.schemas import Schema
-from kafka_archiver.secrets import shown
+from kafka_archiver.secrets import GIVEN, shown
 
 
 def doc_md(archive: Archive, text: str) -> str:
@@ -18,33 +21,51 @@ def doc_md(archive: Archive, text: str) -> str:
 
     :param text: the docstring of the DAG's module.
     """
-    rows = "\n".join(f"| `{key}` | {_cell(value)} |" for key, value in _settings(archive))
+    effective = _effective(archive)
+    rows = "\n".join(
+        f"| `{key}` | {_cell(effective.get(key, value))} | {'YAML' if given else 'default'} |"
+        for key, value, given in _settings(archive)
+    )
     head = f"{archive.description}\n\n" if archive.description else ""
     ledger = f"{archive.store.url.rstrip('/')}/{ledger_prefix(archive.archive)}"
     return (
         f"{head}{text.strip()}\n\n"
         f"**Ledger:** `{ledger}` · **hours as assets:** `{hours_name(archive)}` · "
         f"**on a terminal:** `airflow archive status {archive.archive}`\n\n"
-        f"| Setting | Value |\n|---|---|\n{rows}\n"
+        f"| Setting | Value | From |\n|---|---|---|\n{rows}\n"
     )
 
 
-def _settings(section: BaseModel, prefix: str = "") -> Iterator[tuple[str, Any]]:
+def _effective(archive: Archive) -> dict[str, Any]:
+    """The values in use of settings that the YAML may leave open."""
+    found: dict[str, Any] = {"source.group": archive.group, "store.options": GIVEN if archive.store.options else None}
+    if archive.source.reader == "auto":
+        found["source.reader"] = "auto (native)"
+    # A wrong format is reported by `plan`, `doctor` and `validate`.
+    with suppress(ConfigError):
+        settings = resolve(archive.settings, archive.has_columns)
+        options = ", ".join(f"{name}: {value}" for name, value in settings.options.items())
+        found |= {"store.codec": settings.codec, "store.options": options or None}
+    return found
+
+
+def _settings(section: BaseModel, prefix: str = "") -> Iterator[tuple[str, Any, bool]]:
+    """Key, value, and whether the YAML has it."""
     for name, field in type(section).model_fields.items():
-        key, value = prefix + (field.alias or name), getattr(section, name)
+        key, value, given = prefix + (field.alias or name), getattr(section, name), name in section.model_fields_set
         if isinstance(value, Schema):
             # On one line: a line break ends the table.
-            yield key, shorten(value.text, 200, placeholder=" …")
+            yield key, shorten(value.text, 200, placeholder=" …"), given
         elif isinstance(value, BaseModel):
             yield from _settings(value, key + ".")
-        elif isinstance(value, Mapping) and value:
-            yield from ((f"{key}.{name}", shown(f"{key}.{name}", found)) for name, found in value.items())
+        elif isinstance(value, Mapping) and value and key != "store.options":
+            yield from ((f"{key}.{name}", shown(f"{key}.{name}", found), given) for name, found in value.items())
         elif key != "description":
-            yield key, value
+            yield key, value, given
 
 
 def _cell(value: Any) -> str:
-    if value is None or value in ((), {}):
+    if value is None or value in ((), {}, ""):
         return "—"
     text = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
     # In Markdown, a bar ends a cell even inside code.

@@ -11,11 +11,12 @@ from airflow.sdk.exceptions import DownstreamTasksSkipped
 
 from kafka_archiver.config import Archive
 from kafka_archiver.orchestration.connections import open_archive
+from kafka_archiver.orchestration.dag_run.form import KEYS, asked
 from kafka_archiver.orchestration.dag_run.gate import PLAN, runs_in_the_middle
+from kafka_archiver.orchestration.dag_run.note import FIGURES
 from kafka_archiver.orchestration.dag_run.params import (
     Rebuild,
     checked_run,
-    params,
     require_known,
     wanted_letters,
     with_params,
@@ -49,20 +50,20 @@ def archive_tasks(archive: Archive, job: Path) -> list[Any]:
         from kafka_archiver.steps.plan.idle import refuse_idle_choices
 
         now = get_current_context()
-        require_known(now["dag_run"].conf, params(archive))
-        archive_now = with_params(archive, now["params"])
+        require_known(now["dag_run"].conf, KEYS)
+        archive_now, told = with_params(archive, now["params"]), asked(now["params"])
         if others := runs_in_the_middle(now["ti"]):
             log.info("waiting until %d other run(s) of this archive have closed their hours", others)
             return PokeReturnValue(is_done=False)
-        if wanted := now["params"]["rebuild"]:
+        if wanted := told["rebuild"]:
             return PokeReturnValue(is_done=True, xcom_value=_rebuild(archive_now, wanted).to_dict())
-        if wanted := now["params"]["dead_letters"]:
+        if wanted := told["dead_letters"]:
             return PokeReturnValue(is_done=True, xcom_value=_replay_letters(archive_now, wanted).to_dict())
-        if wanted := now["params"]["repair"]:
+        if wanted := told["repair"]:
             return PokeReturnValue(is_done=True, xcom_value=_repair(archive_now, wanted).to_dict())
         origin, context = origin_of(now["dag_run"]), open_archive(archive_now)
         interval = _interval(context, archive, now["dag_run"])
-        refuse_idle_choices(context, interval, now["params"]["policies"])
+        refuse_idle_choices(context, interval, told["policies"])
         work = step.plan(context, interval, origin)
         if work.idle:
             # Saves the processes of two tasks in each hour without records.
@@ -105,10 +106,16 @@ def archive_tasks(archive: Archive, job: Path) -> list[Any]:
     )
     def close_hours() -> None:
         from kafka_archiver.steps import close_hours as step
+        from kafka_archiver.steps.figures import figures
 
-        now = get_current_context()
-        count = announce(archive, step.close_hours(open_archive(archive), work_of(now).runs), now)
-        log.info("%d hours announced", count)
+        now, context = get_current_context(), open_archive(archive)
+        runs = work_of(now).runs
+        changed = step.close_hours(context, runs)
+        log.info("%d hours announced", announce(archive, changed, now))
+        found = figures(context, runs, changed)
+        # For programs, and for the run's note, which the scheduler writes.
+        now["ti"].xcom_push(FIGURES, found.model_dump(mode="json"))
+        log.info("%s", found.line)
 
     archived = ArchiveOperator(
         task_id="archive",

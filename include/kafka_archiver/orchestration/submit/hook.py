@@ -1,6 +1,7 @@
 """spark-submit with private endpoints and settings."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ from kafka_archiver.job import ENDPOINTS, VERDICT, Endpoints
 from kafka_archiver.orchestration.connections import hidden
 from kafka_archiver.orchestration.submit.handover import BY_FILE, FILE, handed_over
 from kafka_archiver.orchestration.submit.jvm import java_settings
+from kafka_archiver.orchestration.submit.output import Levelled
 from kafka_archiver.orchestration.submit.spark_conf import properties_text
+from kafka_archiver.orchestration.submit.spark_ui import Application, watched
 from kafka_archiver.orchestration.submit.verdict import Verdict
 
 
@@ -28,6 +31,10 @@ class SubmitHook(SparkSubmitHook):
     :param lock: on the folder. spark-submit inherits it, so the folder stays if this process dies first.
     :raises ConfigError: others could read secrets where the driver runs.
     """
+
+    # Told the Spark application once the driver has named it.
+    began: Callable[[Application], None] = staticmethod(lambda _: None)
+    _output: Levelled | None = None
 
     def __init__(self, archive: Archive, endpoints: Endpoints, folder: Path, lock: int, **settings: Any) -> None:
         super().__init__(**settings)
@@ -66,8 +73,17 @@ class SubmitHook(SparkSubmitHook):
                 f"(pip install pyspark), or name another in the `spark-binary` of connection {self._conn_id!r}"
             ) from None
 
+    @property
+    def log(self) -> Any:
+        """Airflow's logger; while spark-submit's output is read, each line has its own level."""
+        return self._output or super().log
+
     def _process_spark_submit_log(self, itr: Any) -> None:
-        super()._process_spark_submit_log(self._verdict.watch(itr))
+        self._output = Levelled(super().log)
+        try:
+            super()._process_spark_submit_log(watched(self._verdict.watch(itr), self.began))
+        finally:
+            self._output = None
 
     def _build_spark_common_args(self) -> list[str]:
         # With a properties file, spark-submit would ignore spark-defaults.conf.

@@ -16,6 +16,7 @@ from kafka_archiver.orchestration.dag_run.work import work_of
 from kafka_archiver.orchestration.submit.hook import SubmitHook
 from kafka_archiver.orchestration.submit.package import build_mapper, build_package
 from kafka_archiver.orchestration.submit.spark_conf import spark_conf
+from kafka_archiver.orchestration.submit.spark_ui import Application, SparkLink, address
 from kafka_archiver.writer.disk import held_directory
 
 
@@ -29,6 +30,7 @@ class ArchiveOperator(SparkSubmitOperator):
 
     # No templates: Airflow would store and show the YAML's values, and {{APP_ID}} is Spark's own.
     template_fields: Sequence[str] = ()
+    operator_extra_links = (SparkLink(),)
 
     def __init__(self, *, archive: Archive, job: Path, **kwargs: Any) -> None:
         super().__init__(
@@ -42,6 +44,11 @@ class ArchiveOperator(SparkSubmitOperator):
             **kwargs,
         )
         self._archive = archive
+        self._application: Application | None = None
+
+    def spark_address(self, running: bool) -> str:
+        """The address of the UI, or of the history, of the task's last Spark application; empty if there is none."""
+        return address(self._application, self._archive.spark.history_url, running)
 
     def execute(self, context: Context) -> None:
         """Submit a job for each run to read, first the unfinished earlier runs.
@@ -57,9 +64,14 @@ class ArchiveOperator(SparkSubmitOperator):
         find(Wanted(self._conn_id, "spark.connection", ("spark", "yarn", "k8s")))
         archive = with_params(self._archive, context["params"])
 
+        def began(application: Application) -> None:
+            self._application = application
+            context["ti"].xcom_push(SparkLink.xcom_key, self.spark_address(running=True))
+
         def submit(run: str) -> None:
             with held_directory(None) as (folder, lock):
                 self._hook = self.hook(archive, run, folder, lock)
+                self._hook.began = began
                 super(ArchiveOperator, self).execute(context)
 
         archive_runs(open_archive(archive), work, submit)

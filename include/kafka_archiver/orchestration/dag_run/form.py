@@ -1,0 +1,128 @@
+"""The trigger form of an archive's DAG: one field for each thing that a person may tell a single run.
+
+The name of a field is its path: `rebuild.hour` is `hour` of `rebuild`. A run accepts the paths, and also the sections
+as JSON, as in `airflow dags trigger --conf '{"policies": {"lost_offsets": "record_loss"}}'`.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, get_args
+
+from airflow.sdk import Param
+
+from kafka_archiver.config import Archive, Policies
+from kafka_archiver.errors import ConfigError
+
+POLICIES = "policies"
+# The sections of a run that archives nothing new.
+INSTEAD = ("rebuild", "dead_letters", "repair")
+SECTIONS = (POLICIES, *INSTEAD)
+_WHEN = {
+    "lost_offsets": "Kafka removed records before they were archived",
+    "recreated_topic": "the log is not the one that was archived",
+    "missing_group": "the group has no offset, but the ledger has runs",
+    "moved_group": "the group is not where the ledger says",
+    "bad_record": "a record cannot be decoded or stored, or is too large",
+    "null_value": "tombstones, if the values alone are stored",
+}
+_HOUR = {"type": ["null", "string"], "format": "date-time"}
+_RUNS = {"type": ["null", "array"], "items": {"type": "string"}}
+_RUN = "as `airflow archive runs` shows it: 20261121T050000Z"
+# Path, default, schema, title, description; the policies are added from their own model.
+_FIELDS: tuple[tuple[str, Any, dict[str, Any], str, str], ...] = (
+    ("rebuild.hour", None, _HOUR, "Rebuild an hour", "Read all runs that have records of this hour from Kafka again, "
+     "with today's settings, and replace their objects. Nothing new is archived."),
+    ("rebuild.run", None, {"type": ["null", "string"]}, "Rebuild a run", f"The same for one run, {_RUN}."),
+    ("rebuild.keep", False, {"type": "boolean"}, "Keep the replaced objects", "They stay in the store; no proof names "
+     "them."),
+    ("dead_letters.runs", None, _RUNS, "Replay dead letters of runs", "Archive the dead letters of these runs with "
+     f"today's settings. One run in a line, {_RUN}."),
+    ("dead_letters.from", None, _HOUR, "Replay dead letters from", "The first hour; give the last hour too."),
+    ("dead_letters.to", None, _HOUR, "Replay dead letters to", "The last hour, included."),
+    ("dead_letters.all", False, {"type": "boolean"}, "Replay all dead letters", "All that the archive has."),
+    ("repair.runs", None, _RUNS, "Repair runs", "Write the missing and damaged objects of these runs again. "
+     "`airflow archive repair` finds them and sets this."),
+)  # fmt: skip
+_TITLES = {"rebuild": "Rebuild", "dead_letters": "Dead letters", "repair": "Repair"}
+
+
+def choices(policy: str) -> tuple[str, ...]:
+    """The choices of a policy, its default first."""
+    return get_args(Policies.model_fields[policy].annotation)
+
+
+PATHS = ("max_records", *(f"{POLICIES}.{policy}" for policy in Policies.model_fields), *(path for path, *_ in _FIELDS))
+# All keys of a run's conf.
+KEYS = frozenset({*PATHS, *SECTIONS})
+
+
+def params(archive: Archive) -> dict[str, Param]:
+    """The parameters of an archive's DAG, in the order of the form."""
+    most = Param(
+        archive.source.max_records_per_run,
+        type="integer",
+        minimum=1,
+        title="Records at most",
+        description="The most records that this run takes; the next run continues where this run stops. A higher "
+        "number catches up faster after an outage. A backfill takes all of its interval.",
+    )
+    policies = {f"{POLICIES}.{policy}": _policy(archive, policy) for policy in Policies.model_fields}
+    fields = {
+        path: Param(default, **schema, title=title, description=text, section=_TITLES[path.partition(".")[0]])
+        for path, default, schema, title, text in _FIELDS
+    }
+    return {"max_records": most, **policies, **fields}
+
+
+def _policy(archive: Archive, policy: str) -> Param:
+    standing = getattr(archive.policies, policy)
+    return Param(
+        None,
+        type=["null", "string"],
+        enum=[None, *choices(policy)],
+        title=policy.replace("_", " ").capitalize(),
+        description=f"What this run does if {_WHEN[policy]}. Empty: `{standing}`, as the archive's YAML says.",
+        section="Policies of this run",
+    )
+
+
+def asked(given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A run's conf or parameters with one value for each section: None, or what is asked; `policies` is a mapping.
+
+    :raises ConfigError: a section is of another type, or something is given twice.
+    """
+    found = dict(given or {})
+    sections = {name: _section(name, found, dict(_given(name, found))) for name in SECTIONS}
+    return {
+        **{key: found[key] for key in ("max_records",) if key in found},
+        **sections,
+        POLICIES: sections[POLICIES] or {},
+    }
+
+
+def _given(section: str, found: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The fields of a section that are not empty."""
+    for path in PATHS:
+        name, _, key = path.partition(".")
+        if name == section and found.get(path) not in (None, False, "", [], ()):
+            yield key, found[path]
+
+
+def _section(name: str, found: Mapping[str, Any], fields: dict[str, Any]) -> Any:
+    whole = found.get(name)
+    expected: type = list if name == "repair" else Mapping
+    if whole and not isinstance(whole, expected):
+        kind = "a list" if expected is list else "a mapping"
+        raise ConfigError(f"in the run's `{name}`: expected {kind}, found {whole!r}")
+    if whole and fields:
+        raise ConfigError(
+            f"the run's conf has `{name}` and {', '.join(f'`{name}.{key}`' for key in fields)}; expected one of them"
+        )
+    if whole or not fields:
+        return whole or None
+    if name == "repair":
+        return fields["runs"]
+    if name == "dead_letters" and {"from", "to"} & set(fields):
+        if {"from", "to"} - set(fields):
+            raise ConfigError("in the run's `dead_letters`: expected both `from` and `to`, the first and the last hour")
+        fields["hours"] = [fields.pop("from"), fields.pop("to")]
+    return fields

@@ -1,0 +1,61 @@
+"""The note of a DAG run: one line about what it has done, or why it failed. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+# The XCom of `close_hours` with the figures of the run (kafka_archiver.steps.figures.Figures).
+FIGURES = "figures"
+# The XCom of `audit` with its verdict and counts, also of a failed task.
+AUDITED = "audit"
+# Characters; Airflow's limit is 1000.
+LONGEST = 400
+SETTLED = "settled by run "
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A failed DAG run. `works`: the ledger's runs that it was to finish; none if its task `plan` failed.
+
+    `end`: the end of its interval, None for a run without one. `forward`: it archives new offsets.
+    """
+
+    run_id: str
+    forward: bool
+    end: datetime | None
+    works: tuple[str, ...]
+
+
+def failed(task: str, cause: str) -> str:
+    """The note of a run that failed in a task."""
+    return _cut(f"{task} failed: {cause}")
+
+
+def audited(audit: Mapping[str, Any]) -> str:
+    """The note of an audit that found no damage, from the figures in its XCom."""
+    return _cut(f"{audit['verdict']}: {audit['objects']:,} objects of {audit['runs']:,} runs; report {audit['report']}")
+
+
+def settles(figures: Mapping[str, Any], by: bool, run: Failed) -> bool:
+    """Whether the run with these figures has settled everything that an earlier run failed to do.
+
+    :param by: whether that run archives new offsets.
+    """
+    works = set(run.works)
+    if works:
+        return works <= set(figures["runs"]) or (run.forward and by and not works & set(figures["unfinished"]))
+    until = figures["closed_until"]
+    return bool(run.forward and by and run.end and until and datetime.fromisoformat(until) >= run.end)
+
+
+def settled(note: str | None, by: str) -> str:
+    """The note of a failed run that another run has settled. A note that says so already stays."""
+    if note and note.startswith(SETTLED):
+        return note
+    return _cut(f"{SETTLED}{by}{f'; {note}' if note else ''}")
+
+
+def _cut(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST else line[: LONGEST - 2] + " …"

@@ -1,0 +1,114 @@
+"""Airflow's scheduler calls this when a DAG run ends: gives the run of an archive its note.
+
+The scheduler's loop waits for it. So it makes three small queries, no other request, and its errors only go to the log.
+"""
+
+import logging
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from airflow.listeners import hookimpl
+
+from kafka_archiver.orchestration.dag_run.note import AUDITED, FIGURES, Failed, audited, failed, settled, settles
+from kafka_archiver.steps.figures import Figures
+
+if TYPE_CHECKING:
+    from airflow.models import DagRun
+    from sqlalchemy.orm import Session
+
+log = logging.getLogger(__name__)
+# Failed runs that one successful run may settle.
+_LAST = 50
+
+
+@hookimpl
+def on_dag_run_success(dag_run: "DagRun") -> None:
+    """Note the figures, and in failed runs that this run has settled them."""
+    _safely(_succeeded, dag_run)
+
+
+@hookimpl
+def on_dag_run_failed(dag_run: "DagRun") -> None:
+    """Note the cause."""
+    _safely(_failed, dag_run)
+
+
+def _safely(write: Any, dag_run: "DagRun") -> None:
+    try:
+        if dag_run.dag_id.startswith(("archive_", "audit_")):
+            from sqlalchemy.orm import object_session
+
+            session = object_session(dag_run)
+            if session is not None:
+                write(dag_run, session)
+    except Exception:
+        log.warning("DAG run %s of %s gets no note", dag_run.run_id, dag_run.dag_id, exc_info=True)
+
+
+def _succeeded(dag_run: "DagRun", session: "Session") -> None:
+    found = _xcoms([dag_run.run_id], dag_run.dag_id, (FIGURES, AUDITED), session)
+    if audit := found.get((dag_run.run_id, "audit", AUDITED)):
+        _write(dag_run, audited(audit))
+        for run in _failed_before(dag_run, session):
+            _write(run, settled(run.note, dag_run.run_id))
+    figures = found.get((dag_run.run_id, "close_hours", FIGURES))
+    if figures is None:
+        return
+    _write(dag_run, Figures.model_validate(figures).line)
+    earlier = list(_failed_before(dag_run, session))
+    works = _xcoms([run.run_id for run in earlier], dag_run.dag_id, ("return_value",), session)
+    for run in earlier:
+        one = _value(run, works.get((run.run_id, "plan", "return_value")))
+        if settles(figures, _forward(dag_run), one):
+            _write(run, settled(run.note, dag_run.run_id))
+
+
+def _failed(dag_run: "DagRun", session: "Session") -> None:
+    from kafka_archiver.orchestration.alerts.cause import CAUSE, NO_EXCEPTION
+    from kafka_archiver.steps.status.facts import place
+
+    tasks = [ti for ti in dag_run.get_task_instances(session=session) if ti.state == "failed"]
+    if not tasks:
+        return
+    task = min((ti.task_id for ti in tasks), key=place)
+    said = _xcoms([dag_run.run_id], dag_run.dag_id, (CAUSE,), session).get((dag_run.run_id, task, CAUSE), {})
+    _write(dag_run, failed(task, said.get("cause") or NO_EXCEPTION))
+
+
+def _failed_before(dag_run: "DagRun", session: "Session") -> Iterable["DagRun"]:
+    from airflow.models import DagRun
+    from sqlalchemy import select
+
+    mine = select(DagRun).where(DagRun.dag_id == dag_run.dag_id, DagRun.state == "failed", DagRun.id != dag_run.id)
+    return session.scalars(mine.order_by(DagRun.id.desc()).limit(_LAST))
+
+
+def _xcoms(runs: list[str], dag_id: str, keys: Iterable[str], session: "Session") -> dict[tuple[str, str, str], Any]:
+    """The XComs of these runs, by run, task and key."""
+    from airflow.models.xcom import XComModel
+    from sqlalchemy import select
+
+    if not runs:
+        return {}
+    left = select(XComModel).where(
+        XComModel.dag_id == dag_id, XComModel.run_id.in_(runs), XComModel.key.in_(list(keys))
+    )
+    return {(x.run_id, x.task_id, x.key): XComModel.deserialize_value(x) for x in session.scalars(left)}
+
+
+def _value(run: "DagRun", work: Any) -> Failed:
+    works = tuple(work["runs"]) if isinstance(work, dict) else ()
+    return Failed(run.run_id, _forward(run), run.data_interval_end or run.run_after, works)
+
+
+def _forward(run: "DagRun") -> bool:
+    from kafka_archiver.orchestration.dag_run.params import takes_new
+
+    return run.run_type != "backfill" and takes_new(run.conf)
+
+
+def _write(run: "DagRun", text: str) -> None:
+    """Set the note. A note that a person wrote stays."""
+    held = run.dag_run_note
+    if held is None or held.user_id is None:
+        run.note = text
