@@ -8,6 +8,12 @@ import json
 from collections.abc import Mapping
 from typing import NamedTuple, Self
 
+# The cause of a failure for which Airflow has no exception.
+SILENCE = (
+    "process ended without reporting an error (killed, out of memory, or its machine is gone), or Airflow could not "
+    "store its result"
+)
+
 
 class ArchiverError(Exception):
     """Base of every error raised on purpose by this package."""

@@ -6,8 +6,7 @@ from typing import Any
 
 from airflow.sdk.log import redact  # type: ignore[attr-defined] # where providers import it from
 
-from kafka_archiver.errors import PermanentError, TransientError
-from kafka_archiver.steps.status.facts import SILENCE
+from kafka_archiver.errors import SILENCE, PermanentError, TransientError
 
 log = logging.getLogger(__name__)
 # The XCom with the cause of a failed attempt, and whether the failure is permanent. Airflow keeps it with the run, and

@@ -8,11 +8,6 @@ from kafka_archiver.documents import UtcTime, Value
 
 # The tasks of a DAG run, in their order.
 TASKS = ("plan", "archive", "verify", "commit", "close_hours")
-# The cause of a failure for which Airflow has no exception.
-SILENCE = (
-    "process ended without reporting an error (killed, out of memory, or its machine is gone), or Airflow could not "
-    "store its result"
-)
 
 
 def place(task: str) -> int:

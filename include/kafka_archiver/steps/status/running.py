@@ -5,8 +5,9 @@ from datetime import datetime, timedelta
 from urllib.parse import quote
 
 from kafka_archiver.documents import isoformat
+from kafka_archiver.errors import SILENCE
 from kafka_archiver.steps.line import Line
-from kafka_archiver.steps.status.facts import SILENCE, TASKS, DagRun, Facts
+from kafka_archiver.steps.status.facts import TASKS, DagRun, Facts
 from kafka_archiver.steps.status.trouble import Trouble, problem, warning
 
 # A run is reported as stuck if it takes so many times longer than usual, and at least so long.
