@@ -26,7 +26,7 @@ class Head(BaseModel):
     audited_at: UtcTime
     deep: bool
     verdict: Literal["clean", "damaged"]
-    counts: dict[str, Any] = {}  # noqa: RUF012 - pydantic copies it
+    counts: dict[str, Any] = {}
     findings: tuple[dict[str, Any], ...] = ()
     cut: bool = False
 
