@@ -5,6 +5,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
+from kafka_archiver.config.health import Health
 from kafka_archiver.config.policies import Policies
 from kafka_archiver.config.section import Section
 from kafka_archiver.config.source import Source
@@ -43,6 +44,7 @@ class Archive(Section):
     schema_evolution: Evolution = "NONE"
     policies: Policies = Policies()
     alerts: Alerts = Alerts()
+    health: Health = Health()
     spark: Spark = Spark()
     _file: str = PrivateAttr("")
 

@@ -21,7 +21,7 @@ from kafka_archiver.store.compare import is_there
 from kafka_archiver.writer.threads import each
 
 THREADS = 16
-_OBJECTS = frozenset({"object-missing", "object-changed", "object-rewritten", "content-wrong"})
+OBJECTS = frozenset({"object-missing", "object-changed", "object-rewritten", "content-wrong"})
 _DERIVED = frozenset({"proof-missing", "proof-wrong", "progress-missing", "progress-wrong", "settled-wrong"})
 Objects = Mapping[str, tuple[ObjectEntry, ...]]
 
@@ -68,7 +68,7 @@ def find(context: Context, report: Report, given_up: Collection[str] = ()) -> Re
     restored = tuple(key for key in dict.fromkeys(f.where for f in report.damage) if others.give(key) is not None)
     unsound = _unsound(report, unreadable)
     mended = {*derived, *restored}
-    others_first = [f for f in report.damage if f.kind not in _OBJECTS or _interval(f.run) in unsound]
+    others_first = [f for f in report.damage if f.kind not in OBJECTS or _interval(f.run) in unsound]
     left = tuple(f for f in others_first if f.where not in mended)
     line = _line(context, unsound)
     anew = dict(_unfinishable(context, line))
@@ -113,7 +113,7 @@ def _unsound(report: Report, derived: Collection[str]) -> set[str]:
     """The intervals of runs whose own documents have to be repaired first. Without sound documents it is unknown which
     revision's objects count."""
     places = (split_run_document(report.archive, f.where) for f in report.damage if f.where not in derived)
-    known = {f.run for f in report.damage if f.run and f.kind not in _OBJECTS}
+    known = {f.run for f in report.damage if f.run and f.kind not in OBJECTS}
     return {_interval(run) for run in known | {place[0] for place in places if place and place[1] != "settled"}}
 
 
@@ -141,7 +141,7 @@ def _promised(context: Context, report: Report, unsound: Collection[str]) -> Ite
     manifests: dict[str, tuple[Plan, dict[str, ObjectEntry]]] = {}
     for finding in report.findings:
         run = finding.run
-        if finding.severity != "error" or finding.kind not in _OBJECTS or run is None or _interval(run) in unsound:
+        if finding.severity != "error" or finding.kind not in OBJECTS or run is None or _interval(run) in unsound:
             continue
         if run not in manifests:
             plan, manifest = context.ledger.plan(run), context.ledger.manifest(run)

@@ -9,6 +9,7 @@ from pydantic_core import from_json
 
 from kafka_archiver.advice import audit_again
 from kafka_archiver.audit.live import LIVE
+from kafka_archiver.audit.report import Counts
 from kafka_archiver.documents import UtcTime, isoformat
 from kafka_archiver.keys import audit_document
 from kafka_archiver.ledger import Ledger
@@ -18,14 +19,41 @@ from kafka_archiver.steps.status.trouble import Trouble, problem, warning
 HEAD = 1 << 18
 
 
-class _Head(BaseModel):
-    """The beginning of a report; of the last finding perhaps only a part."""
+class Head(BaseModel):
+    """The beginning of a report; of the last finding perhaps only a part. `cut`: there is more."""
 
     document: Literal["kafka-archiver/audit"]
     audited_at: UtcTime
     deep: bool
     verdict: Literal["clean", "damaged"]
+    counts: dict[str, Any] = {}
     findings: tuple[dict[str, Any], ...] = ()
+    cut: bool = False
+
+    @property
+    def counted(self) -> Counts | None:
+        """The figures; None if only a part of them was read."""
+        try:
+            return Counts.model_validate(self.counts)
+        except ValueError:
+            return None
+
+    @property
+    def errors(self) -> list[dict[str, Any]]:
+        """The damage in the store; the present state of the brokers is better known from the brokers."""
+        return [f for f in self.findings if f.get("severity") == "error" and "where" in f and f["kind"] not in LIVE]
+
+
+def read_head(ledger: Ledger) -> Head | None:
+    """The beginning of the report of the last audit. One request, whatever the length of the report.
+
+    :raises ValueError: it cannot be read.
+    """
+    data = ledger.store.read(audit_document(ledger.archive), 0, HEAD)
+    if data is None:
+        return None
+    cut = len(data) == HEAD
+    return Head.model_validate(from_json(data, allow_partial=cut)).model_copy(update={"cut": cut})
 
 
 def of_audit(ledger: Ledger) -> Iterator[Trouble]:
@@ -34,16 +62,14 @@ def of_audit(ledger: Ledger) -> Iterator[Trouble]:
     What that audit found at the brokers is left out: `of_brokers` has their present state.
     """
     archive, key = ledger.archive, audit_document(ledger.archive)
-    data = ledger.store.read(key, 0, HEAD)
-    if data is None:
-        return
-    cut = len(data) == HEAD
     try:
-        head = _Head.model_validate(from_json(data, allow_partial=cut))
+        head = read_head(ledger)
     except ValueError:
         yield warning("no report", f"the report of the last audit, {key}, cannot be read", audit_again(archive))
         return
-    errors = [f for f in head.findings if f.get("severity") == "error" and "where" in f and f["kind"] not in LIVE]
+    if head is None:
+        return
+    errors, cut = head.errors, head.cut
     if head.verdict == "damaged" and (errors or cut):
         kinds = Counter(f["kind"] for f in errors)
         named = ", ".join(f"{number:,} × {kind}" for kind, number in kinds.items())

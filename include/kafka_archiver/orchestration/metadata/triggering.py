@@ -1,0 +1,88 @@
+"""Start DAG runs and backfills from the API server, for a user whose permission was checked. Does not wait."""
+
+import json
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any
+
+from airflow.api.common.trigger_dag import trigger_dag
+from airflow.api_fastapi.common.dagbag import resolve_run_on_latest_version
+from airflow.models import DagRun
+from airflow.models.log import Log
+from airflow.sdk.exceptions import AirflowException
+from airflow.utils.session import create_session
+from airflow.utils.types import DagRunTriggeredByType
+from sqlalchemy import select
+
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.intervals import run_id
+from kafka_archiver.orchestration.metadata.start import require_active
+
+
+def start_run(dag: str, conf: dict[str, Any], user: str) -> str:
+    """Start a run of a DAG. Returns its id.
+
+    :raises ConfigError: Airflow has no such DAG, it is paused, or Airflow refuses the conf.
+    """
+    require_active(dag)
+    try:
+        made = trigger_dag(
+            dag_id=dag, triggered_by=DagRunTriggeredByType.UI, triggering_user_name=user, conf=conf or None
+        )
+    except (AirflowException, ValueError) as error:
+        raise ConfigError(f"Airflow refuses the run: {error}") from error
+    return str(made.run_id) if made else ""
+
+
+def start_backfill(dag: str, first: datetime, last: datetime, reprocess: str, user: str) -> str:
+    """Start a backfill of the intervals that start from `first` to `last`. Returns its name.
+
+    :param reprocess: which existing runs to run again: none, failed or completed.
+    :raises ConfigError: Airflow refuses it: nothing to run, another one at work, or the DAG is paused.
+    """
+    require_active(dag)
+    from airflow.models import backfill as airflow
+
+    with create_session() as session:
+        latest = resolve_run_on_latest_version(None, dag, session, fallback=True)
+    try:
+        made = airflow._create_backfill(
+            dag_id=dag,
+            from_date=first,
+            to_date=last,
+            max_active_runs=1,
+            reverse=False,
+            dag_run_conf=None,
+            triggering_user_name=user,
+            reprocess_behavior=airflow.ReprocessBehavior(reprocess),
+            run_on_latest_version=latest,
+        )
+    except airflow.AlreadyRunningBackfill as error:
+        raise ConfigError(
+            f"Another backfill of {dag} is not finished, and Airflow runs one backfill of a DAG at a time"
+        ) from error
+    except (AirflowException, ValueError) as error:
+        raise ConfigError(f"Airflow refuses the backfill: {error}") from error
+    return f"backfill {made.id}"
+
+
+def note(event: str, dag: str, user: str, **more: Any) -> None:
+    """Write a line of Airflow's audit log."""
+    with create_session() as session:
+        session.add(
+            Log(event=event, owner=user, owner_display_name=user, dag_id=dag, extra=json.dumps(more, default=str))
+        )
+
+
+def dag_runs_of(dag: str, starts: Collection[datetime]) -> dict[str, list[str]]:
+    """The DAG runs whose data interval starts at one of these moments, by the ledger's name of the interval."""
+    found: dict[str, list[str]] = {}
+    if starts:
+        with create_session() as session:
+            asked = select(DagRun.data_interval_start, DagRun.run_id).where(
+                DagRun.dag_id == dag, DagRun.data_interval_start.in_(starts)
+            )
+            for start, name in session.execute(asked.order_by(DagRun.id)):
+                if start is not None:
+                    found.setdefault(run_id(start), []).append(name)
+    return found

@@ -1,0 +1,84 @@
+"""Who may see and do what: Airflow's own auth manager decides.
+
+Who may see an archive's DAG may see the archive; who may trigger the DAG may act.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection
+from typing import Annotated, TypeAlias
+
+from airflow.api_fastapi.app import get_auth_manager
+from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
+from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity, DagDetails
+from airflow.api_fastapi.core_api.security import get_user
+from airflow.configuration import conf
+from airflow.models import DagModel
+from airflow.utils.session import create_session
+from fastapi import Depends, HTTPException, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from sqlalchemy import select
+
+from kafka_archiver.advice import dag_id
+
+_bearer = HTTPBearer(auto_error=False)
+
+
+async def someone(
+    request: Request, bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
+) -> BaseUser | None:
+    """Airflow's user of this request, by its cookie or token; None: a stranger."""
+    if bearer and bearer.credentials.count(".") != 2:
+        # Not a token of Airflow's; Airflow would log an error at each scrape.
+        return None
+    try:
+        return await get_user(request, None, bearer)
+    except HTTPException:
+        return None
+
+
+def login(user: Annotated[BaseUser | None, Depends(someone)]) -> BaseUser:
+    """Airflow's user of this request.
+
+    :raises HTTPException: 401 for a stranger.
+    """
+    if user is None:
+        raise HTTPException(401, "Log in to Airflow first")
+    return user
+
+
+Someone: TypeAlias = Annotated[BaseUser | None, Depends(someone)]
+User: TypeAlias = Annotated[BaseUser, Depends(login)]
+
+
+def visible(user: BaseUser, names: Collection[str]) -> set[str]:
+    """The archives whose DAG this user may see."""
+    ids = {dag_id(name): name for name in names}
+    manager, seen = get_auth_manager(), set()
+    for team, these in _by_team(ids).items():
+        seen |= manager.filter_authorized_dag_ids(dag_ids=these, user=user, method="GET", team_name=team)
+    return {ids[one] for one in seen}
+
+
+def may_act(user: BaseUser, dag: str) -> bool:
+    """Whether this user may trigger runs of a DAG."""
+    for team in _by_team([dag]):
+        details = DagDetails(id=dag, team_name=team)
+        return bool(
+            get_auth_manager().is_authorized_dag(
+                method="POST", access_entity=DagAccessEntity.RUN, details=details, user=user
+            )
+        )
+    return False
+
+
+def _by_team(ids: Collection[str]) -> dict[str | None, set[str]]:
+    """The DAGs by team. With several teams, a DAG that Airflow does not have yet is of nobody: it is left out."""
+    if not conf.getboolean("core", "multi_team", fallback=False):
+        return {None: set(ids)}
+    with create_session() as session:
+        known = set(session.scalars(select(DagModel.dag_id).where(DagModel.dag_id.in_(ids))))
+        teams = DagModel.get_dag_id_to_team_name_mapping(list(known), session=session)
+    found: dict[str | None, set[str]] = defaultdict(set)
+    for one in known:
+        found[teams.get(one)].add(one)
+    return found

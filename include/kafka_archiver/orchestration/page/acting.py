@@ -1,0 +1,79 @@
+"""`POST /archiver/archives/<name>/do/<action>`: who may trigger the DAG, and comes from our own page, may act."""
+
+import logging
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import RedirectResponse
+
+from kafka_archiver.advice import dag_id
+from kafka_archiver.errors import ArchiverError
+from kafka_archiver.orchestration.metadata.triggering import note, start_backfill, start_run
+from kafka_archiver.orchestration.page.access import User, may_act
+from kafka_archiver.orchestration.page.actions import Form, Trigger, trigger_of
+from kafka_archiver.orchestration.page.archives import Observatory
+from kafka_archiver.orchestration.page.csrf import require_own_page
+from kafka_archiver.orchestration.page.render import render
+from kafka_archiver.orchestration.page.views import require_visible
+
+log = logging.getLogger(__name__)
+# Bytes of a form.
+MOST = 1 << 16
+
+
+def acting_router(observatory: Observatory) -> APIRouter:
+    """The routes of actions."""
+    router = APIRouter()
+
+    @router.post("/archives/{name}/do/{action}")
+    async def do(request: Request, user: User, name: str, action: str) -> Response:
+        """Start the DAG run of an action, then show the archive again."""
+        form = await _form(request)
+        return await run_in_threadpool(_do, observatory, request, user, name, action, form)
+
+    return router
+
+
+def _do(observatory: Observatory, request: Request, user: Any, name: str, action: str, form: Form) -> Response:
+    archive = require_visible(observatory, user, name)
+    require_own_page(request, user, form.get("csrf"))
+    back = f"{str(request.scope.get('root_path', '')).rstrip('/')}/archives/{name}"
+    _require_right(user, dag_id(name))
+    try:
+        trigger = trigger_of(action, archive, form)
+        _require_right(user, trigger.dag)
+        started = _start(trigger, user.get_name())
+    except ArchiverError as error:
+        return render(request, "message.html", 409, title="Nothing was started", text=str(error), back=back)
+    log.info("%s has started %s of %s from the page: %s", user.get_name(), started, trigger.dag, trigger.conf)
+    note(f"archiver_{action}", trigger.dag, user.get_name(), started=started, conf=trigger.conf)
+    observatory.again(name)
+    return RedirectResponse(f"{back}?{urlencode({'started': started, 'dag': trigger.dag})}", 303)
+
+
+def _require_right(user: Any, dag: str) -> None:
+    if not may_act(user, dag):
+        raise HTTPException(403, f"You may not trigger {dag}")
+
+
+def _start(trigger: Trigger, user: str) -> str:
+    if trigger.backfill:
+        return start_backfill(trigger.dag, *trigger.backfill, user)
+    return start_run(trigger.dag, trigger.conf, user)
+
+
+async def _form(request: Request) -> Form:
+    """The fields of a form that a page of ours has sent."""
+    if not request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
+        raise HTTPException(415, "expected a form")
+    body = b""
+    async for piece in request.stream():
+        body += piece
+        if len(body) > MOST:
+            raise HTTPException(413, "the form is too large")
+    try:
+        return Form(parse_qsl(body.decode(), keep_blank_values=True))
+    except ValueError:
+        raise HTTPException(400, "the form is not UTF-8") from None

@@ -1,0 +1,111 @@
+"""The actions of the page: each triggers a DAG run, as `airflow dags trigger` and `airflow dags backfill` do."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple, get_args
+
+from kafka_archiver.advice import dag_id
+from kafka_archiver.config import Archive, Policies
+from kafka_archiver.documents import isoformat
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.orchestration.dag_run.params import checked_run, utc
+
+
+class Trigger(NamedTuple):
+    """A DAG run to start. `backfill`: the first and the last interval's start, and which existing runs to run again."""
+
+    dag: str
+    conf: dict[str, Any]
+    backfill: tuple[datetime, datetime, str] | None = None
+
+
+class Form(NamedTuple):
+    """The fields of a form; each may be there several times."""
+
+    fields: Sequence[tuple[str, str]]
+
+    def get(self, name: str) -> str:
+        """The first value of a field; empty if there is none."""
+        return next((value.strip() for key, value in self.fields if key == name), "")
+
+    def all(self, name: str) -> list[str]:
+        """All values of a field."""
+        return [value.strip() for key, value in self.fields if key == name and value.strip()]
+
+    def hour(self, name: str) -> datetime:
+        """An hour, UTC, as the browser sends it: 2026-11-21T05:00, or 2026-11-21T05.
+
+        :raises ConfigError: it is not an hour.
+        """
+        try:
+            found = utc(self.get(name))
+        except ValueError:
+            raise ConfigError(f"`{name}`: expected an hour like 2026-11-21T05:00, found {self.get(name)!r}") from None
+        return found.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+
+    def hours(self) -> tuple[datetime, datetime]:
+        """The fields `first` and `last`. Raises ConfigError."""
+        first, last = self.hour("first"), self.hour("last")
+        if first > last:
+            raise ConfigError(f"the first hour, {isoformat(first)}, is after the last, {isoformat(last)}")
+        return first, last
+
+
+def choices() -> dict[str, tuple[str, ...]]:
+    """The choices of each policy."""
+    return {name: get_args(field.annotation) for name, field in Policies.model_fields.items()}
+
+
+def trigger_of(action: str, archive: Archive, form: Form) -> Trigger:
+    """The DAG run that an action starts. Pure.
+
+    :raises ConfigError: there is no such action, or a field is wrong.
+    """
+    if action not in _ACTIONS:
+        raise ConfigError(f"expected one of {', '.join(_ACTIONS)}, found {action!r}")
+    return _ACTIONS[action](archive, form)
+
+
+def _run(archive: Archive, form: Form) -> Trigger:
+    policies = {name: chosen for name in Policies.model_fields if (chosen := form.get(f"policy.{name}"))}
+    archive.choosing(policies)
+    return Trigger(dag_id(archive.archive), {"policies": policies} if policies else {})
+
+
+def _backfill(archive: Archive, form: Form) -> Trigger:
+    if archive.schedule is None:
+        raise ConfigError(f"archive {archive.archive} has no schedule, so it has no intervals to backfill")
+    return Trigger(dag_id(archive.archive), {}, (*form.hours(), "failed" if form.get("failed") else "none"))
+
+
+def _audit(archive: Archive, form: Form) -> Trigger:
+    return Trigger(f"audit_{archive.archive}", {"deep": True} if form.get("deep") else {})
+
+
+def _rebuild(archive: Archive, form: Form) -> Trigger:
+    keep = {"keep": True} if form.get("keep") else {}
+    return Trigger(dag_id(archive.archive), {"rebuild": {"hour": isoformat(form.hour("hour")), **keep}})
+
+
+def _repair(archive: Archive, form: Form) -> Trigger:
+    runs = [checked_run(run) for run in form.all("run")]
+    if not runs:
+        raise ConfigError("no run is chosen")
+    return Trigger(dag_id(archive.archive), {"repair": runs})
+
+
+def _dead_letters(archive: Archive, form: Form) -> Trigger:
+    if not form.get("first") and not form.get("last"):
+        return Trigger(dag_id(archive.archive), {"dead_letters": {"all": True}})
+    hours = [isoformat(moment) for moment in form.hours()]
+    return Trigger(dag_id(archive.archive), {"dead_letters": {"hours": hours}})
+
+
+_ACTIONS: Mapping[str, Callable[[Archive, Form], Trigger]] = {
+    "run": _run,
+    "backfill": _backfill,
+    "audit": _audit,
+    "rebuild": _rebuild,
+    "repair": _repair,
+    "dead-letters": _dead_letters,
+}

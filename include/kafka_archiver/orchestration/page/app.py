@@ -1,0 +1,35 @@
+"""The application below `/archiver`."""
+
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from kafka_archiver.orchestration.page.acting import acting_router
+from kafka_archiver.orchestration.page.archives import Observatory
+from kafka_archiver.orchestration.page.details import Details
+from kafka_archiver.orchestration.page.health import health_router
+from kafka_archiver.orchestration.page.metrics import metrics_router
+from kafka_archiver.orchestration.page.render import render
+from kafka_archiver.orchestration.page.views import pages_router
+
+
+def make_app(observatory: Observatory | None = None) -> FastAPI:
+    """The application. It has no documentation pages: strangers could read them."""
+    known = observatory or Observatory()
+    app = FastAPI(title="Kafka archiver", docs_url=None, redoc_url=None, openapi_url=None)
+    app.include_router(health_router(known))
+    app.include_router(metrics_router(known))
+    app.include_router(pages_router(known, Details(known)))
+    app.include_router(acting_router(known))
+    app.add_exception_handler(HTTPException, _refused)
+    return app
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    """An error as a page for browsers, as JSON for others."""
+    assert isinstance(error, HTTPException)
+    if error.status_code < 400:
+        return Response(status_code=error.status_code, headers=error.headers)
+    if "text/html" in request.headers.get("accept", ""):
+        return render(request, "message.html", error.status_code, title="Not possible", text=error.detail, back=None)
+    return JSONResponse({"detail": error.detail}, error.status_code, error.headers)

@@ -1,0 +1,85 @@
+"""The archives of the configuration, and snapshots of them, as the page knows them."""
+
+import logging
+import os
+from collections.abc import Collection
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Lock
+from typing import TypeAlias
+
+from kafka_archiver.config import Archive
+from kafka_archiver.errors import ArchiverError
+from kafka_archiver.orchestration.connections import open_archive
+from kafka_archiver.orchestration.metadata.facts import facts_of
+from kafka_archiver.orchestration.page.cache import Cache
+from kafka_archiver.steps.archives import Archives, config_folder, read_archives
+from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.overview import Snapshot, look
+
+log = logging.getLogger(__name__)
+# Seconds after which an archive is looked at again, if somebody asks.
+FRESH = float(os.environ.get("ARCHIVER_PAGE_SECONDS") or 30)
+# Seconds for each archive, if that is longer: with 1,000 archives, not all of them every 30 seconds.
+PER_ARCHIVE = 0.1
+# Seconds for each answer of the brokers: a page should say soon that they do not answer.
+BROKER_SECONDS = 8.0
+_Signature: TypeAlias = tuple[tuple[str, int, int], ...]
+
+
+class Observatory:
+    """Reads the configuration when it changes, and looks at archives when somebody asks."""
+
+    def __init__(self, fresh: float = FRESH) -> None:
+        self._fresh = fresh
+        self._cache: Cache[str, Snapshot] = Cache(self._look, fresh)
+        self._lock = Lock()
+        self._read: tuple[Path, _Signature, Archives] | None = None
+
+    def archives(self) -> Archives:
+        """The archives now. Reading 1,000 files takes seconds, so they are read only when one of them has changed."""
+        folder = config_folder()
+        with self._lock:
+            signature = _signature(folder)
+            if self._read is None or self._read[:2] != (folder, signature):
+                found = read_archives(folder)
+                self._read = (folder, signature, found)
+                self._cache.keep(found.found)
+                self._cache.fresh = max(self._fresh, PER_ARCHIVE * len(found.found))
+            return self._read[2]
+
+    def snapshots(self, names: Collection[str], wait: float = 0.0) -> dict[str, Snapshot | None]:
+        """The last snapshots; those that are not fresh are made again in the background.
+
+        :param wait: seconds to wait for archives that nobody has looked at yet.
+        """
+        return self._cache.many(names, wait)
+
+    def again(self, name: str) -> None:
+        """Look at this archive again at the next request."""
+        self._cache.forget(name)
+
+    def open(self, archive: Archive) -> Context:
+        """The archive with its brokers, store and ledger; makes no request. Raises ConfigError."""
+        context = open_archive(archive)
+        context.cluster.timeout = min(getattr(context.cluster, "timeout", BROKER_SECONDS), BROKER_SECONDS)
+        return context
+
+    def _look(self, name: str, before: Snapshot | None) -> Snapshot:
+        now = datetime.now(UTC)
+        archive = self.archives().found.get(name)
+        if archive is None:
+            return Snapshot(archive=name, taken_at=now, error="its YAML is gone, or wrong")
+        try:
+            return look(self.open(archive), facts_of(archive, now), before)
+        except ArchiverError as error:
+            return Snapshot(archive=name, taken_at=now, error=str(error))
+
+
+def _signature(folder: Path) -> _Signature:
+    """Changes with each file of the folder, also with schemas beside the YAML files."""
+    try:
+        entries = [(entry.name, entry.stat()) for entry in os.scandir(folder)]
+    except OSError:
+        return ()
+    return tuple(sorted((name, stat.st_mtime_ns, stat.st_size) for name, stat in entries))

@@ -1,0 +1,100 @@
+"""What the page shows of one archive beyond its snapshot: read in the background, kept for seconds."""
+
+from collections.abc import Hashable
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+
+from kafka_archiver.config import Archive
+from kafka_archiver.errors import ArchiverError
+from kafka_archiver.orchestration.dag_run.schedule import last_interval, second_before
+from kafka_archiver.orchestration.metadata.facts import facts_of
+from kafka_archiver.orchestration.page.archives import Observatory
+from kafka_archiver.orchestration.page.cache import Cache
+from kafka_archiver.ranges import TopicPartition
+from kafka_archiver.steps.coverage import Coverage, Heads, HourInFull, hour_in_full, read_coverage
+from kafka_archiver.steps.history import RunSummary, last_runs
+from kafka_archiver.steps.overview.history import PartitionHistory, histories, last_plans
+from kafka_archiver.steps.plan import Preview, has_newer, preview
+from kafka_archiver.steps.status.facts import Facts
+
+DAYS, RUNS, PLANS = 28, 10, 24
+# Seconds to wait for an answer that nobody has asked for yet, and seconds for which an answer is kept.
+PATIENCE, FRESH = 12.0, 15.0
+# Answers that are kept: each hour that somebody looks at is one.
+MOST = 500
+Found = TypeVar("Found")
+_Key: TypeAlias = tuple[Hashable, ...]
+
+
+class Answer(NamedTuple, Generic[Found]):
+    """What was found, or why nothing was."""
+
+    value: Found | None
+    error: str | None = None
+
+
+class Detail(NamedTuple):
+    """The hours and the runs of one archive."""
+
+    coverage: Coverage
+    runs: list[RunSummary]
+    histories: dict[TopicPartition, PartitionHistory]
+    facts: Facts
+
+
+class Details:
+    """Reads details. Each method gives None while the answer is still under way."""
+
+    def __init__(self, observatory: Observatory) -> None:
+        self._observatory = observatory
+        self._heads = Heads()
+        self._cache: Cache[_Key, Answer[Any]] = Cache(self._read, FRESH, most=MOST)
+
+    def of(self, archive: str, last: date) -> Answer[Detail] | None:
+        """The archive's hours of the days up to `last`, and its last runs."""
+        return self._cache.get((self._detail, archive, last), PATIENCE)
+
+    def hour(self, archive: str, hour: int) -> Answer[HourInFull] | None:
+        """One hour in full."""
+        return self._cache.get((self._hour, archive, hour), PATIENCE)
+
+    def plan(self, archive: str) -> Answer[Preview] | None:
+        """What a run that is triggered now would do."""
+        return self._cache.get((self._plan, archive), PATIENCE)
+
+    def _read(self, key: _Key, _: Answer[Any] | None) -> Answer[Any]:
+        read, name, *more = key
+        found = self._observatory.archives().found.get(str(name))
+        assert callable(read)
+        try:
+            return Answer(read(found, *more) if found else None)
+        except ArchiverError as error:
+            return Answer(None, str(error))
+
+    def _detail(self, archive: Archive, last: date) -> Detail:
+        context, now = self._observatory.open(archive), datetime.now(UTC)
+        progress = context.ledger.progress()
+        runs = last_runs(context.ledger, RUNS)
+        newest = max([run.number for run in runs], default=progress.settled if progress else 0)
+        past = {
+            TopicPartition(one.topic, one.partition): one
+            for one in histories(last_plans(context.ledger, newest, PLANS))
+        }
+        return Detail(read_coverage(context, last, DAYS, self._heads), runs, past, facts_of(archive, now))
+
+    def _hour(self, archive: Archive, hour: int) -> HourInFull:
+        return hour_in_full(self._observatory.open(archive).ledger, hour)
+
+    def _plan(self, archive: Archive) -> Preview:
+        context, now = self._observatory.open(archive), datetime.now(UTC)
+        interval = last_interval(archive, now)
+        if has_newer(context, interval, now) is False:
+            interval = second_before(now)
+        return preview(context, interval, "scheduled")
+
+
+def window(last: date, today: date) -> tuple[date, date, date | None]:
+    """The last day that is shown, that of the window before, and that of the window after, if there is one."""
+    last = min(last, today)
+    after = min(last + timedelta(days=DAYS), today)
+    return last, last - timedelta(days=DAYS), after if last < today else None

@@ -1,0 +1,86 @@
+"""`/archiver/health`: 200 if every archive is healthy, else 503.
+
+A stranger gets one word. A user gets the checks of the archives that the user may see, a machine with the token all.
+"""
+
+from collections.abc import Collection
+from datetime import UTC, datetime
+from typing import Any
+
+from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi.responses import JSONResponse, PlainTextResponse
+
+from kafka_archiver.config import Archive
+from kafka_archiver.orchestration.page.access import Someone, visible
+from kafka_archiver.orchestration.page.archives import Observatory
+from kafka_archiver.orchestration.page.token import has_token
+from kafka_archiver.steps.health import HealthCheck, Verdict, judge, worst
+from kafka_archiver.steps.health.own import own_checks
+from kafka_archiver.steps.overview import Snapshot
+
+# Seconds to wait for archives that nobody has looked at since the start.
+PATIENCE = 10.0
+_WORDS: dict[Verdict, str] = {"ok": "healthy", "warning": "healthy", "unknown": "unknown", "failing": "unhealthy"}
+
+
+def health_router(observatory: Observatory) -> APIRouter:
+    """The routes of health."""
+    router = APIRouter()
+
+    @router.get("/health")
+    def health(request: Request, user: Someone) -> Response:
+        """All archives that the caller may know of; a stranger gets the word of all of them."""
+        archives, token = observatory.archives(), has_token(request)
+        named = _named(archives.found, token, user)
+        found = _checks(observatory, archives.found if named is None else named)
+        wrong: list[Verdict] = ["failing"] if archives.errors and (token or named is None) else []
+        overall = worst([*map(_verdict, found.values()), *wrong])
+        if named is None:
+            return PlainTextResponse(_WORDS[overall], _code(overall))
+        told = {name: _told(checks) for name, checks in found.items()}
+        more = {"wrong_files": list(map(str, archives.errors))} if token else {}
+        return JSONResponse({"status": _WORDS[overall], "archives": told, **more}, _code(overall))
+
+    @router.get("/health/{name}")
+    def health_of(name: str, request: Request, user: Someone) -> Response:
+        """One archive. A stranger is refused, whether there is such an archive or not."""
+        named = _named(observatory.archives().found, has_token(request), user)
+        if named is None:
+            raise HTTPException(401, "Log in to Airflow first, or give the token")
+        if name not in named:
+            raise HTTPException(404, "There is no such archive")
+        [checks] = _checks(observatory, {name: named[name]}).values()
+        return JSONResponse(_told(checks), _code(_verdict(checks)))
+
+    return router
+
+
+def checks_of(archive: Archive, found: Snapshot | None, now: datetime) -> list[HealthCheck]:
+    """All checks of an archive."""
+    return [*judge(archive, found, now), *(own_checks(archive, found, now) if found else ())]
+
+
+def _named(found: dict[str, Archive], token: bool, user: Any) -> dict[str, Archive] | None:
+    """The archives that the caller may know of; None: a stranger."""
+    if token:
+        return found
+    if user is None:
+        return None
+    return {name: found[name] for name in sorted(visible(user, found))}
+
+
+def _checks(observatory: Observatory, archives: dict[str, Archive]) -> dict[str, list[HealthCheck]]:
+    now, snapshots = datetime.now(UTC), observatory.snapshots(archives, PATIENCE)
+    return {name: checks_of(archive, snapshots[name], now) for name, archive in archives.items()}
+
+
+def _verdict(checks: Collection[HealthCheck]) -> Verdict:
+    return worst(check.verdict for check in checks)
+
+
+def _told(checks: Collection[HealthCheck]) -> dict[str, Any]:
+    return {"status": _WORDS[_verdict(checks)], "checks": [check.model_dump(mode="json") for check in checks]}
+
+
+def _code(verdict: Verdict) -> int:
+    return 200 if verdict in ("ok", "warning") else 503

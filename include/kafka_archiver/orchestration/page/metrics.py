@@ -1,0 +1,186 @@
+"""`/archiver/metrics`: Prometheus' text format. One set of series for each archive, and one for each of its topics."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from fastapi import APIRouter, HTTPException, Request, Response
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from kafka_archiver.config import Archive
+from kafka_archiver.orchestration.page.access import Someone, visible
+from kafka_archiver.orchestration.page.archives import Observatory
+from kafka_archiver.orchestration.page.health import checks_of
+from kafka_archiver.orchestration.page.token import has_token
+from kafka_archiver.steps.health import worst
+from kafka_archiver.steps.overview import Audited, LastRun, Snapshot
+
+# Prometheus gives up after ten seconds.
+PATIENCE = 5.0
+_PREFIX = "kafka_archiver_"
+
+
+class Seen(NamedTuple):
+    """One archive at the time of a scrape. `healthy`: by its checks."""
+
+    snapshot: Snapshot
+    now: datetime
+    healthy: bool
+
+
+class _Gauge(NamedTuple):
+    """`value` gives None where nothing is known: then there is no sample, which is not the same as zero."""
+
+    name: str
+    text: str
+    value: Callable[[Seen], float | None]
+
+
+def metrics_router(observatory: Observatory) -> APIRouter:
+    """The route of metrics."""
+    router = APIRouter()
+
+    @router.get("/metrics")
+    def metrics(request: Request, user: Someone) -> Response:
+        """The archives that the caller may know of: with the token all, else those whose DAGs the user may see."""
+        archives, token = observatory.archives(), has_token(request)
+        if not token and user is None:
+            raise HTTPException(401, "Give the token", {"WWW-Authenticate": "Bearer"})
+        names = sorted(archives.found if token or user is None else visible(user, archives.found))
+        snapshots = observatory.snapshots(names, PATIENCE)
+        chosen = {name: archives.found[name] for name in names}
+        errors = len(archives.errors) if token else None
+        return Response(exposition(chosen, snapshots, datetime.now(UTC), errors), media_type=CONTENT_TYPE_LATEST)
+
+    return router
+
+
+def exposition(
+    archives: Mapping[str, Archive], snapshots: Mapping[str, Snapshot | None], now: datetime, wrong: int | None
+) -> bytes:
+    """The metrics in text.
+
+    :param wrong: the number of YAML files with errors, if the caller may know.
+    """
+    seen = [
+        Seen(found, now, worst(c.verdict for c in checks_of(archives[name], found, now)) in ("ok", "warning"))
+        for name, found in snapshots.items()
+        if found
+    ]
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Collected([*families(seen), *_of_all(snapshots, wrong)]))
+    return generate_latest(registry)
+
+
+class _Collected(Collector):
+    def __init__(self, families: Iterable[GaugeMetricFamily]) -> None:
+        self._families = list(families)
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        yield from self._families
+
+
+def families(seen: Iterable[Seen]) -> Iterator[GaugeMetricFamily]:
+    """All metrics of these archives."""
+    these = list(seen)
+    for gauge in _GAUGES:
+        family = GaugeMetricFamily(_PREFIX + gauge.name, gauge.text, labels=["archive"])
+        for one in these:
+            value = gauge.value(one)
+            if value is not None:
+                family.add_metric([one.snapshot.archive], value)
+        yield family
+    yield from _by_topic(these)
+    troubles = GaugeMetricFamily(_PREFIX + "troubles", "What is wrong now.", labels=["archive", "severity"])
+    for one in these:
+        for severity in ("problem", "warning"):
+            count = sum(trouble.severity == severity for trouble in one.snapshot.troubles)
+            troubles.add_metric([one.snapshot.archive, severity], count)
+    yield troubles
+
+
+def _by_topic(seen: Iterable[Seen]) -> Iterator[GaugeMetricFamily]:
+    lag = GaugeMetricFamily(
+        _PREFIX + "topic_lag_records", "Offsets of a topic that are not archived yet.", labels=["archive", "topic"]
+    )
+    for one in seen:
+        topics: dict[str, int] = defaultdict(int)
+        for partition in one.snapshot.state.partitions if one.snapshot.state else ():
+            topics[partition.topic] += partition.lag
+        for topic in sorted(topics):
+            lag.add_metric([one.snapshot.archive, topic], topics[topic])
+    yield lag
+
+
+def _of_all(snapshots: Mapping[str, Snapshot | None], wrong: int | None) -> Iterator[GaugeMetricFamily]:
+    yield GaugeMetricFamily(_PREFIX + "archives", "Archives with a valid YAML.", value=len(snapshots))
+    if wrong is not None:
+        yield GaugeMetricFamily(_PREFIX + "wrong_files", "YAML files with an error.", value=wrong)
+
+
+def _seconds(time: timedelta | None) -> float | None:
+    return None if time is None else time.total_seconds()
+
+
+def _time(moment: datetime | None) -> float | None:
+    return None if moment is None else moment.timestamp()
+
+
+def _audit(read: Callable[[Audited], float | None]) -> Callable[[Seen], float | None]:
+    return lambda one: read(one.snapshot.audit) if one.snapshot.audit else None
+
+
+def _counts(name: str) -> Callable[[Seen], float | None]:
+    return _audit(lambda audit: getattr(audit.counts, name) if audit.counts else None)
+
+
+def _run(read: Callable[[LastRun], float]) -> Callable[[Seen], float | None]:
+    return lambda one: read(one.snapshot.last_run) if one.snapshot.last_run else None
+
+
+_GAUGES = (
+    _Gauge("up", "1 if the store and the brokers answered.", lambda one: one.snapshot.error is None),
+    _Gauge("healthy", "1 if every health check is ok or a warning.", lambda one: one.healthy),
+    _Gauge("looked_timestamp_seconds", "When these values were read.", lambda one: _time(one.snapshot.taken_at)),
+    _Gauge("lag_records", "Offsets that are not archived yet.", lambda one: one.snapshot.lag),
+    _Gauge(
+        "lag_seconds",
+        "How long the oldest record that waits has waited.",
+        lambda one: _seconds(one.snapshot.behind(one.now)),
+    ),
+    _Gauge(
+        "complete_until_timestamp_seconds",
+        "The end of the last complete hour.",
+        lambda one: _time(one.snapshot.closed_until),
+    ),
+    _Gauge("age_seconds", "Since the end of the last complete hour.", lambda one: _seconds(one.snapshot.age(one.now))),
+    _Gauge("hours_open", "Ended hours without a verdict yet.", lambda one: one.snapshot.hours_open(one.now)),
+    _Gauge("lost_offsets", "Offsets ever lost.", lambda one: one.snapshot.lost),
+    _Gauge("unfinished_runs", "Planned runs that are not finished.", lambda one: len(one.snapshot.unfinished)),
+    _Gauge("audit_timestamp_seconds", "When the last audit was.", _audit(lambda audit: _time(audit.at))),
+    _Gauge("audit_damaged", "1 if the last audit found damage.", _audit(lambda audit: audit.verdict == "damaged")),
+    _Gauge("audit_errors", "Errors that the last audit found.", _audit(lambda audit: audit.errors)),
+    _Gauge("stored_records", "Rows in the store, by the last audit.", _counts("rows")),
+    _Gauge("stored_bytes", "Bytes in the store, by the last audit.", _counts("bytes")),
+    _Gauge("stored_objects", "Objects in the store, by the last audit.", _counts("objects")),
+    _Gauge("stored_hours", "Hours with a proof, by the last audit.", _counts("hours")),
+    _Gauge(
+        "last_run_timestamp_seconds", "When the last run was committed.", _run(lambda run: run.committed_at.timestamp())
+    ),
+    _Gauge("last_run_records", "Rows that the last run wrote.", _run(lambda run: run.rows)),
+    _Gauge("last_run_offsets", "Offsets of the last run.", _run(lambda run: run.offsets)),
+    _Gauge("last_run_bytes", "Bytes that the last run wrote.", _run(lambda run: run.bytes)),
+    _Gauge("last_run_objects", "Objects that the last run wrote.", _run(lambda run: run.objects)),
+    _Gauge("last_run_dead_letters", "Dead letters of the last run.", _run(lambda run: run.dead_letters)),
+    _Gauge("last_run_lost_offsets", "Offsets that the last run recorded as lost.", _run(lambda run: run.lost)),
+    _Gauge(
+        "last_run_duration_seconds",
+        "Duration of the last successful DAG run.",
+        lambda one: _seconds(one.snapshot.duration),
+    ),
+)
+_OTHERS = ("troubles", "topic_lag_records", "archives", "wrong_files")
+NAMES = frozenset(_PREFIX + name for name in (*(gauge.name for gauge in _GAUGES), *_OTHERS))

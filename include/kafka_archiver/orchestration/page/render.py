@@ -1,0 +1,103 @@
+"""Templates: server-rendered HTML, with the filters that spell values."""
+
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from airflow.configuration import conf
+from fastapi import Request
+from fastapi.responses import HTMLResponse
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from kafka_archiver.steps.coverage import HourCell, State
+from kafka_archiver.steps.health.judge import STALE, spelt
+
+HERE = Path(__file__).parent
+NOTHING = "–"
+# Each state has a sign too: colours alone say nothing to many people.
+_SIGNS: dict[State, tuple[str, str]] = {
+    "complete": ("✓", "complete"),
+    "late": ("+", "complete, records came afterwards"),
+    "letters": ("✉", "complete, with dead letters"),
+    "open": ("·", "open"),
+    "running": ("▸", "a run is at work"),
+    "incomplete": ("!", "incomplete"),
+    "lost": ("✕", "records are lost"),
+}
+# Nothing is loaded from elsewhere, and only Airflow may frame the page.
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'self'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+
+def render(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+    """A page of this template."""
+    base = str(request.scope.get("root_path", "")).rstrip("/")
+    given = {"base": base, "airflow": airflow_path(), "now": datetime.now(UTC), "stale": STALE, **values}
+    return HTMLResponse(environment().get_template(template).render(given), status, HEADERS)
+
+
+def airflow_path() -> str:
+    """The path of Airflow's UI, without a slash at the end: empty unless a proxy serves it below a path."""
+    return urlsplit(conf.get("api", "base_url", fallback="") or "").path.rstrip("/")
+
+
+@cache
+def environment() -> Environment:
+    """The templates, with every value escaped."""
+    made = Environment(loader=FileSystemLoader(HERE / "templates"), autoescape=True, undefined=StrictUndefined)
+    made.filters |= {
+        "bytes": _bytes, "count": _count, "moment": _moment, "span": _span, "rate": _rate, "hour": _hour,
+        "told": _told, "sign": lambda state: _SIGNS[state][0], "path": lambda text: quote(text, safe=""),
+    }  # fmt: skip
+    made.globals["legend"] = [(state, sign, words) for state, (sign, words) in _SIGNS.items()]
+    return made
+
+
+def _count(number: int | None) -> str:
+    return NOTHING if number is None else f"{number:,}"
+
+
+def _bytes(number: int | None) -> str:
+    if number is None:
+        return NOTHING
+    size = float(number)
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if size < 1000:
+            return f"{size:.3g} {unit}" if unit != "B" else f"{number} B"
+        size /= 1000
+    return f"{size:,.3g} PB"
+
+
+def _moment(moment: datetime | None) -> str:
+    return NOTHING if moment is None else f"{moment.astimezone(UTC):%Y-%m-%d %H:%M}"
+
+
+def _span(time: timedelta | None) -> str:
+    return NOTHING if time is None else spelt(time)
+
+
+def _rate(rate: float | None) -> str:
+    return NOTHING if rate is None else f"{rate:,.1f}"
+
+
+def _hour(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%dT%H}"
+
+
+def _told(cell: HourCell) -> str:
+    words = _SIGNS[cell.state][1] if cell.state in _SIGNS else "no run has looked at it"
+    parts = [f"{_moment(cell.hour_start)}: {words}"]
+    if cell.rows:
+        parts.append(f"{cell.rows:,} rows")
+    if cell.late_rows:
+        parts.append(f"{cell.late_rows:,} late")
+    if cell.dead_letters:
+        parts.append(f"{cell.dead_letters:,} objects of dead letters")
+    return ", ".join(parts) + (f". {cell.reason}" if cell.reason else "")

@@ -1,0 +1,30 @@
+"""The token of machines that read health and metrics: not a person's, and good for nothing else."""
+
+import hmac
+import os
+
+from airflow.sdk import Connection
+from airflow.sdk.exceptions import AirflowNotFoundException
+from fastapi import Request
+
+# The variable with the token, or the Airflow connection with the token as its password.
+VARIABLE, CONNECTION = "ARCHIVER_METRICS_TOKEN", "archiver_metrics"
+_PREFIX = "bearer "
+
+
+def has_token(request: Request) -> bool:
+    """Whether the request has the token, as `Authorization: Bearer …`. Compared in constant time."""
+    given = request.headers.get("authorization", "")
+    wanted = _wanted() if given.lower().startswith(_PREFIX) else None
+    return wanted is not None and hmac.compare_digest(given[len(_PREFIX) :].strip().encode(), wanted.encode())
+
+
+def _wanted() -> str | None:
+    """The token; None: there is none, and only users may look."""
+    if found := os.environ.get(VARIABLE, "").strip():
+        return found
+    os.environ.setdefault("_AIRFLOW_PROCESS_CONTEXT", "server")
+    try:
+        return str(Connection.get(CONNECTION).password or "").strip() or None
+    except AirflowNotFoundException:
+        return None

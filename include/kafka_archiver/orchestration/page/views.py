@@ -1,0 +1,214 @@
+"""The pages: all archives, one archive, one hour, a plan."""
+
+from collections import Counter
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from airflow.api_fastapi.app import get_auth_manager
+from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi.responses import FileResponse
+
+from kafka_archiver.advice import dag_id
+from kafka_archiver.config import Archive
+from kafka_archiver.intervals import parse_run_id, to_hour
+from kafka_archiver.manifest import FATES
+from kafka_archiver.orchestration.metadata.triggering import dag_runs_of
+from kafka_archiver.orchestration.page.access import Someone, may_act, visible
+from kafka_archiver.orchestration.page.actions import choices
+from kafka_archiver.orchestration.page.archives import Observatory
+from kafka_archiver.orchestration.page.csrf import csrf_token
+from kafka_archiver.orchestration.page.details import Details, window
+from kafka_archiver.orchestration.page.health import checks_of
+from kafka_archiver.orchestration.page.render import HEADERS, HERE, airflow_path, render
+from kafka_archiver.steps.health import HealthCheck, Verdict, worst
+from kafka_archiver.steps.overview import Snapshot
+from kafka_archiver.steps.status.trouble import Trouble
+
+# Archives on a page of the list, and seconds to wait for archives that nobody has looked at yet.
+ROWS, PATIENCE = 100, 3.0
+# Troubles of an archive that are shown beyond its checks.
+SHOWN = 50
+WORDS: dict[Verdict, str] = {"failing": "unhealthy", "unknown": "unknown", "warning": "warning", "ok": "healthy"}
+_STATIC = {"page.css": "text/css", "page.js": "text/javascript"}
+
+
+class Row(NamedTuple):
+    """One archive in the list."""
+
+    name: str
+    snapshot: Snapshot | None
+    checks: list[HealthCheck]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of its checks."""
+        return worst(check.verdict for check in self.checks)
+
+    @property
+    def word(self) -> str:
+        """Its state in one word."""
+        return WORDS[self.verdict]
+
+    @property
+    def cause(self) -> str:
+        """The first thing that is wrong."""
+        return next((c.found for c in self.checks if c.verdict == self.verdict), "") if self.verdict != "ok" else ""
+
+
+def pages_router(observatory: Observatory, details: Details) -> APIRouter:
+    """The routes of the pages."""
+    router = APIRouter()
+
+    @router.get("/")
+    def archives(request: Request, user: Someone, q: str = "", state: str = "", page: int = 1) -> Response:
+        """All archives that the user may see, those with problems first."""
+        who, known = _visitor(request, user), observatory.archives()
+        rows = rows_of(observatory, {name: known.found[name] for name in visible(who, known.found)})
+        counted = Counter(row.word for row in rows)
+        chosen = [row for row in rows if q.lower() in row.name.lower() and state in ("", row.word)]
+        pages = max(-(-len(chosen) // ROWS), 1)
+        page = min(max(page, 1), pages)
+        return render(
+            request,
+            "list.html",
+            rows=chosen[(page - 1) * ROWS : page * ROWS],
+            counts=[(word, counted[word]) for word in WORDS.values() if counted[word]],
+            total=len(rows),
+            errors=known.errors if _sees_errors(who) else (),
+            query=q,
+            state=state,
+            page=page,
+            pages=pages,
+        )
+
+    @router.get("/archives/{name}")
+    def archive(
+        request: Request, user: Someone, name: str, last: date | None = None, started: str = "", dag: str = ""
+    ) -> Response:
+        """One archive: its state, its hours, its runs, and what can be done."""
+        who = _visitor(request, user)
+        found = require_visible(observatory, who, name)
+        [row] = rows_of(observatory, {name: found})
+        today = datetime.now(UTC).date()
+        shown, earlier, later = window(last or today, today)
+        answer = details.of(name, shown)
+        detail = answer.value if answer else None
+        return render(
+            request,
+            "archive.html",
+            name=name,
+            archive=found,
+            dag=dag_id(name),
+            word=row.word,
+            checks=row.checks,
+            found=row.snapshot,
+            others=_untold(row),
+            detail=detail,
+            unread=answer.error if answer else "",
+            earlier=earlier,
+            later=later,
+            started=started,
+            started_dag=dag if dag in (dag_id(name), f"audit_{name}") else dag_id(name),
+            started_backfill=started.startswith("backfill "),
+            damaged=row.snapshot.audit.damaged if row.snapshot and row.snapshot.audit else (),
+            choices=choices(),
+            **_acting(who, name),
+        )
+
+    @router.get("/archives/{name}/hours/{hour}")
+    def hour(request: Request, user: Someone, name: str, hour: str) -> Response:
+        """One hour's proof."""
+        who = _visitor(request, user)
+        found = require_visible(observatory, who, name)
+        try:
+            start = datetime.strptime(hour, "%Y-%m-%dT%H").replace(tzinfo=UTC)
+        except ValueError:
+            raise HTTPException(404, "There is no such hour; expected one like 2026-11-21T05") from None
+        answer = details.hour(name, to_hour(start))
+        value = answer.value if answer else None
+        intervals = {run.run.partition("+")[0] for run in value.runs} if value else set()
+        return render(
+            request,
+            "hour.html",
+            name=name,
+            dag=dag_id(name),
+            start=start,
+            found=value,
+            error=answer.error if answer else None,
+            store=found.store.url,
+            fates=FATES,
+            dag_runs=dag_runs_of(dag_id(name), [parse_run_id(one) for one in intervals]),
+            **_acting(who, name),
+        )
+
+    @router.get("/archives/{name}/plan")
+    def plan(request: Request, user: Someone, name: str) -> Response:
+        """What a run that is triggered now would do."""
+        require_visible(observatory, _visitor(request, user), name)
+        answer = details.plan(name)
+        return render(
+            request,
+            "plan.html",
+            name=name,
+            found=answer.value if answer else None,
+            error=answer.error if answer else None,
+        )
+
+    @router.get("/static/{name}")
+    def static(name: str) -> Response:
+        """Styles and script; they say nothing of any archive."""
+        if name not in _STATIC:
+            raise HTTPException(404)
+        file: Path = HERE / "static" / name
+        headers = {**HEADERS, "Cache-Control": "max-age=300"}
+        return FileResponse(file, media_type=_STATIC[name], headers=headers)
+
+    return router
+
+
+def rows_of(observatory: Observatory, archives: dict[str, Archive]) -> list[Row]:
+    """The archives with their checks, those with problems first."""
+    now, snapshots = datetime.now(UTC), observatory.snapshots(archives, PATIENCE)
+    rows = [Row(name, snapshots[name], checks_of(archives[name], snapshots[name], now)) for name in archives]
+    order = list(WORDS)
+    return sorted(rows, key=lambda row: (order.index(row.verdict), row.name))
+
+
+def require_visible(observatory: Observatory, user: Any, name: str) -> Archive:
+    """The archive.
+
+    :raises HTTPException: 404: there is none, or this user may not see it, which looks the same.
+    """
+    found = observatory.archives().found.get(name)
+    if found is None or not visible(user, [name]):
+        raise HTTPException(404, "There is no such archive, or you may not see it")
+    return found
+
+
+def _visitor(request: Request, user: Any) -> Any:
+    """The user; a stranger is sent to Airflow's login.
+
+    :raises HTTPException: 303 to the login.
+    """
+    if user is None:
+        here = f"{airflow_path()}{request.url.path}"
+        raise HTTPException(303, headers={"Location": get_auth_manager().get_url_login(next_url=here)})
+    return user
+
+
+def _acting(user: Any, name: str) -> dict[str, Any]:
+    return {"may_act": may_act(user, dag_id(name)), "csrf": csrf_token(user)}
+
+
+def _untold(row: Row) -> list[Trouble]:
+    """The troubles that no check tells: each check tells its first."""
+    told = [check.found for check in row.checks]
+    found = row.snapshot.troubles if row.snapshot else ()
+    return [one for one in found if not any(text.startswith(f"{one.name}: {one.found}") for text in told)][:SHOWN]
+
+
+def _sees_errors(user: Any) -> bool:
+    from airflow.api_fastapi.auth.managers.models.resource_details import AccessView
+
+    return bool(get_auth_manager().is_authorized_view(access_view=AccessView.IMPORT_ERRORS, user=user))

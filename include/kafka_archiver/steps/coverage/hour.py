@@ -1,0 +1,135 @@
+"""Everything that the ledger has of one hour: its proof, its objects, and the runs behind it."""
+
+from collections import Counter
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+
+from kafka_archiver.documents import UtcTime, Value
+from kafka_archiver.intervals import hour_start
+from kafka_archiver.ledger import Ledger
+from kafka_archiver.manifest import ObjectEntry
+from kafka_archiver.plan import Plan
+from kafka_archiver.proof import HourProof
+
+# Runs whose documents are read, newest first: an hour of an old archive may have records of thousands of runs.
+RUNS = 24
+# Objects that are listed.
+OBJECTS = 500
+
+
+class PartitionInHour(Value):
+    """The hour's records of one partition, by the runs that were read. `first`, `last`: of their offsets."""
+
+    topic: str
+    partition: int
+    generation: int
+    objects: int
+    rows: int
+    bytes: int
+    first: int
+    last: int
+    dead_letters: int
+
+
+class RunOfHour(Value):
+    """One run that added to the hour. `schemas`: what its records were written with."""
+
+    run: str
+    number: int
+    late: bool
+    rows: int
+    bytes: int
+    objects: int
+    origin: str | None
+    planned_at: UtcTime | None
+    schemas: tuple[str, ...]
+    account: dict[str, int] | None
+
+
+class HourInFull(Value):
+    """One hour. `proof`: None if no run has looked at it. `more_runs`, `more_objects`: how many are not shown."""
+
+    archive: str
+    hour_start: UtcTime
+    proof: HourProof | None
+    runs: tuple[RunOfHour, ...] = ()
+    partitions: tuple[PartitionInHour, ...] = ()
+    objects: tuple[ObjectEntry, ...] = ()
+    letters: tuple[ObjectEntry, ...] = ()
+    more_runs: int = 0
+    more_objects: int = 0
+
+
+def hour_in_full(ledger: Ledger, hour: int) -> HourInFull:
+    """The hour's proof, with the last runs behind it. At most two requests for each of RUNS runs."""
+    proof, start = ledger.hour(hour), hour_start(hour)
+    if proof is None:
+        return HourInFull(archive=ledger.archive, hour_start=start, proof=None)
+    shown = sorted(proof.runs, key=lambda added: -added.number)
+    names = dict.fromkeys([*(added.run for added in shown[:RUNS]), proof.closed_by or proof.changed_by])
+    with ThreadPoolExecutor(8) as pool:
+        plans = dict(zip(names, pool.map(ledger.plan, names), strict=True))
+        manifests = dict(zip(names, pool.map(ledger.manifest, names), strict=True))
+    objects = [o for m in manifests.values() if m for o in m.objects if hour in o.hours]
+    letters = [o for m in manifests.values() if m for o in m.dead_letters if hour in o.hours]
+    # A repair's manifest has the objects of the run that it supersedes.
+    objects = sorted({o.key: o for o in objects}.values(), key=lambda o: o.key)
+    letters = sorted({o.key: o for o in letters}.values(), key=lambda o: o.key)
+    return HourInFull(
+        archive=ledger.archive,
+        hour_start=start,
+        proof=proof,
+        runs=tuple(
+            RunOfHour(
+                run=added.run,
+                number=added.number,
+                late=added.late,
+                rows=added.rows,
+                bytes=added.bytes,
+                objects=len(added.objects),
+                origin=plan.origin if (plan := plans[added.run]) else None,
+                planned_at=plan.planned_at if plan else None,
+                schemas=_schemas(plan),
+                account=dict(manifest.account) if (manifest := manifests[added.run]) else None,
+            )
+            for added in shown[:RUNS]
+        ),
+        partitions=_partitions(objects, letters),
+        objects=tuple(objects[:OBJECTS]),
+        letters=tuple(letters[:OBJECTS]),
+        more_runs=max(len(shown) - RUNS, 0) + sum(1 for _ in proof.pages),
+        more_objects=max(proof.objects - len(objects[:OBJECTS]), 0),
+    )
+
+
+def _schemas(plan: Plan | None) -> tuple[str, ...]:
+    if plan is None:
+        return ()
+    settings = plan.settings
+    decoded = (f"key: {settings.key_decode}", f"value: {settings.value_decode}")
+    return (*decoded, *(f"schema {fingerprint}" for fingerprint in plan.fingerprints))
+
+
+def _partitions(objects: Iterable[ObjectEntry], letters: Iterable[ObjectEntry]) -> tuple[PartitionInHour, ...]:
+    rejected = Counter[tuple[str, int, int]]()
+    for entry in letters:
+        rejected[entry.topic, entry.partition, entry.generation] += entry.rows
+    grouped: dict[tuple[str, int, int], list[ObjectEntry]] = {place: [] for place in rejected}
+    for entry in objects:
+        grouped.setdefault((entry.topic, entry.partition, entry.generation), []).append(entry)
+    for entry in letters:
+        grouped[entry.topic, entry.partition, entry.generation].append(entry)
+    return tuple(
+        PartitionInHour(
+            topic=topic,
+            partition=partition,
+            generation=generation,
+            objects=len(these),
+            rows=sum(o.rows for o in these) - rejected[topic, partition, generation],
+            bytes=sum(o.bytes for o in these),
+            first=min(o.first_offset for o in these),
+            last=max(o.last_offset for o in these),
+            dead_letters=rejected[topic, partition, generation],
+        )
+        for (topic, partition, generation), these in sorted(grouped.items())
+    )

@@ -1,0 +1,115 @@
+"""Read the coverage of some days: one listing a month, and the beginnings of the proofs that have changed."""
+
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, date, datetime, time, timedelta
+from itertools import islice
+from threading import Lock
+
+from pydantic_core import from_json
+
+from kafka_archiver.errors import DocumentError
+from kafka_archiver.intervals import hour_of, to_hour, to_ms
+from kafka_archiver.keys import hour_document, split_hour_document, topic_prefix
+from kafka_archiver.layouts.hourly import parse_hour_path
+from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.coverage.cells import Coverage, Head, cells
+from kafka_archiver.steps.line import read_line
+from kafka_archiver.store import Store
+
+THREADS = 16
+# Bytes of a proof up to the list of its runs.
+HEAD = 4096
+# Objects of dead letters that are looked at.
+LETTERS = 2000
+
+
+class Heads:
+    """The beginnings of proofs, by key and ETag: a proof that has not changed is not read again. For all archives."""
+
+    def __init__(self, most: int = 50_000) -> None:
+        self._most, self._lock = most, Lock()
+        self._kept: OrderedDict[tuple[str, str, str], Head] = OrderedDict()
+
+    def read(self, store: Store, key: str, etag: str) -> Head | None:
+        """The beginning of a proof; None if it is gone.
+
+        :raises DocumentError: it is damaged.
+        """
+        place = (store.url, key, etag)
+        with self._lock:
+            if found := self._kept.get(place):
+                self._kept.move_to_end(place)
+                return found
+        data = store.read(key, 0, HEAD)
+        if data is None:
+            return None
+        try:
+            head = Head.model_validate(from_json(data, allow_partial=True))
+        except ValueError as error:
+            raise DocumentError(f"{store.url}/{key} is not a readable proof: {error}") from error
+        with self._lock:
+            self._kept[place] = head
+            while len(self._kept) > self._most:
+                self._kept.popitem(last=False)
+        return head
+
+
+def read_coverage(context: Context, last: date, days: int, heads: Heads) -> Coverage:
+    """The hours of the days up to `last`, UTC. Asks only the store.
+
+    :raises ArchiverError: the store does not answer, or a document is damaged.
+    """
+    first = to_hour(datetime.combine(last, time(), UTC) - timedelta(days=days - 1))
+    hours = range(first, first + 24 * days)
+    line = read_line(context)
+    found = _heads(context, hours, heads)
+    topics = sorted({partition.topic for partition in line.settled.partitions})
+    letters, cut = _letters(context.store, topics)
+    unsure = line.settled.unsure
+    spans = [_hours_of(plan.interval.start, plan.interval.end) for plan in line.unfinished]
+    shown = cells(hours, found, letters, spans, unsure.until if unsure else None)
+    return Coverage(archive=context.archive.archive, hours=tuple(shown), cut=cut)
+
+
+def _hours_of(start: datetime, end: datetime) -> range:
+    first, last = hour_of(to_ms(start)), hour_of(to_ms(end) - 1)
+    return range(first or 0, (last or 0) + 1)
+
+
+def _heads(context: Context, hours: range, heads: Heads) -> dict[int, Head]:
+    archive, store = context.archive.archive, context.store
+    listed = [
+        (place[0], stat)
+        for prefix in dict.fromkeys(hour_document(archive, hour)[: -len("DD/HH.json")] for hour in hours)
+        for stat in store.list(prefix)
+        if (place := split_hour_document(archive, stat.key)) and place[1] is None and place[0] is not None
+    ]
+    wanted = [(hour, stat) for hour, stat in listed if hour in hours]
+    with ThreadPoolExecutor(THREADS) as pool:
+        read = pool.map(lambda one: heads.read(store, one[1].key, one[1].etag), wanted)
+        return {hour: head for (hour, _), head in zip(wanted, read, strict=True) if head}
+
+
+def _letters(store: Store, topics: Iterable[str]) -> tuple[Counter[int], bool]:
+    """The objects of dead letters by hour, and whether there are more than were looked at."""
+    keys = list(islice(_keys_of_letters(store, topics), LETTERS + 1))
+    counted: Counter[int] = Counter()
+    for key in keys[:LETTERS]:
+        # Below the topic's prefix: the layout's path, then the object's name.
+        _, _, path = key.rpartition("/")[0].partition("/")
+        try:
+            hour = parse_hour_path(path.partition("/")[2])
+        except ValueError:
+            # Another layout: a path of it does not name an hour.
+            continue
+        if hour is not None:
+            counted[hour] += 1
+    return counted, len(keys) > LETTERS
+
+
+def _keys_of_letters(store: Store, topics: Iterable[str]) -> Iterator[str]:
+    for topic in topics:
+        for stat in store.list(topic_prefix(topic, dead_letter=True)):
+            yield stat.key

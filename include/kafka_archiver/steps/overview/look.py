@@ -1,0 +1,95 @@
+"""Look at an archive once: a bounded number of requests to the store, the brokers and Airflow."""
+
+from datetime import timedelta
+
+from kafka_archiver.errors import ArchiverError
+from kafka_archiver.ledger import Ledger
+from kafka_archiver.manifest import Commit
+from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.line import Line, read_line
+from kafka_archiver.steps.overview.snapshot import Audited, LastRun, Snapshot
+from kafka_archiver.steps.repair.find import OBJECTS
+from kafka_archiver.steps.status import status
+from kafka_archiver.steps.status.damage import of_audit, read_head
+from kafka_archiver.steps.status.facts import Facts
+from kafka_archiver.steps.status.running import of_runs
+from kafka_archiver.steps.status.trouble import Trouble
+
+
+def look(context: Context, facts: Facts, before: Snapshot | None = None) -> Snapshot:
+    """The archive now. If the brokers or the store do not answer, the snapshot has what is known, and the error.
+
+    :param before: an earlier snapshot: what cannot have changed since is not read again.
+    """
+    name, now = context.archive.archive, context.clock()
+    found = Snapshot(archive=name, taken_at=now, interval=facts.interval, duration=_duration(facts))
+    try:
+        line = read_line(context)
+        audited = _audited(context.ledger)
+    except ArchiverError as error:
+        troubles = tuple(of_runs(name, facts, None, None, now))
+        return found.model_copy(update={"troubles": troubles, "error": str(error)})
+    known = {
+        "begun": line.settled.begun,
+        "closed_until": line.settled.closed_until,
+        "lost": line.settled.lost,
+        "unfinished": tuple(plan.run for plan in line.unfinished),
+        "unfinished_since": min((plan.planned_at for plan in line.unfinished), default=None),
+        "audit": audited,
+    }
+    found = found.model_copy(update=known)
+    try:
+        state = status(context, facts)
+        last = _last_run(context.ledger, state.last_commit, before)
+        return found.model_copy(update={"state": state, "last_run": last, "troubles": state.troubles})
+    except ArchiverError as error:
+        return found.model_copy(update={"troubles": _without_brokers(context, facts, line), "error": str(error)})
+
+
+def _without_brokers(context: Context, facts: Facts, line: Line) -> tuple[Trouble, ...]:
+    return (
+        *of_audit(context.ledger),
+        *of_runs(context.archive.archive, facts, line, None, context.clock()),
+    )
+
+
+def _duration(facts: Facts) -> timedelta | None:
+    done = next((run for run in facts.ended if run.state == "success" and run.forward), None)
+    return done.ended - done.begun if done and done.begun and done.ended else None
+
+
+def _audited(ledger: Ledger) -> Audited | None:
+    try:
+        head = read_head(ledger)
+    except ValueError:
+        return None
+    if head is None:
+        return None
+    return Audited(
+        at=head.audited_at,
+        deep=head.deep,
+        verdict=head.verdict,
+        errors=len(head.errors),
+        counts=head.counted,
+        damaged=tuple(sorted({str(f["run"]) for f in head.errors if f.get("run") and f["kind"] in OBJECTS})),
+    )
+
+
+def _last_run(ledger: Ledger, commit: Commit | None, before: Snapshot | None) -> LastRun | None:
+    if commit is None:
+        return None
+    if before and before.last_run and before.last_run.run == commit.run:
+        return before.last_run
+    manifest = ledger.manifest(commit.run)
+    if manifest is None:
+        return None
+    return LastRun(
+        run=commit.run,
+        committed_at=commit.committed_at,
+        offsets=sum(manifest.account.values()),
+        rows=manifest.rows,
+        bytes=sum(o.bytes for o in manifest.stored),
+        objects=len(manifest.stored),
+        dead_letters=manifest.account["dead_lettered"],
+        lost=manifest.account["lost"],
+    )

@@ -1,0 +1,89 @@
+"""One archive at one moment, as a value."""
+
+from datetime import datetime, timedelta
+from typing import Literal
+
+from kafka_archiver.audit.report import Counts
+from kafka_archiver.documents import UtcTime, Value
+from kafka_archiver.intervals import to_hour
+from kafka_archiver.steps.status import ArchiveStatus
+from kafka_archiver.steps.status.trouble import Trouble
+
+
+class Audited(Value):
+    """The last audit. `errors`: findings that make the archive damaged, as far as the report was read.
+
+    `damaged`: the runs with objects that are missing or damaged.
+    """
+
+    at: UtcTime
+    deep: bool
+    verdict: Literal["clean", "damaged"]
+    errors: int
+    counts: Counts | None
+    damaged: tuple[str, ...] = ()
+
+
+class LastRun(Value):
+    """What the last committed run wrote. `bytes`: of all its objects."""
+
+    run: str
+    committed_at: UtcTime
+    offsets: int
+    rows: int
+    bytes: int
+    objects: int
+    dead_letters: int
+    lost: int
+
+
+class Snapshot(Value):
+    """One archive as it was at `taken_at`.
+
+    `state`: None if the brokers or the store did not answer; then `error` has the reason. `closed_until`: the end of
+    the complete hours; `begun`: the start of the first run's interval. `unfinished`: the oldest unfinished run's
+    planning. `duration`: of the last successful DAG run; `retries`: the attempts of the last ended DAG run that failed.
+    """
+
+    archive: str
+    taken_at: UtcTime
+    interval: timedelta | None = None
+    begun: UtcTime | None = None
+    closed_until: UtcTime | None = None
+    lost: int = 0
+    unfinished: tuple[str, ...] = ()
+    unfinished_since: UtcTime | None = None
+    state: ArchiveStatus | None = None
+    audit: Audited | None = None
+    last_run: LastRun | None = None
+    duration: timedelta | None = None
+    troubles: tuple[Trouble, ...] = ()
+    error: str | None = None
+
+    @property
+    def lag(self) -> int | None:
+        """The number of offsets that wait; None: unknown."""
+        return None if self.state is None else self.state.lag
+
+    def behind(self, now: datetime) -> timedelta | None:
+        """How long the oldest record that waits has waited; nothing if none waits; None: unknown."""
+        if self.state is None:
+            return None
+        oldest = self.state.oldest_unarchived
+        if oldest is None:
+            return None if self.state.lag else timedelta(0)
+        return max(now - oldest, timedelta(0))
+
+    def age(self, now: datetime) -> timedelta | None:
+        """The time since the end of the last complete hour; None before the first."""
+        return None if self.closed_until is None else max(now - self.closed_until, timedelta(0))
+
+    def hours_open(self, now: datetime) -> int:
+        """The number of ended hours that are not complete yet, or declared incomplete."""
+        since = self.closed_until or self.begun
+        return 0 if since is None else max(to_hour(now) - to_hour(since), 0)
+
+    @property
+    def problems(self) -> tuple[Trouble, ...]:
+        """The troubles for which somebody has to act."""
+        return tuple(trouble for trouble in self.troubles if trouble.severity == "problem")

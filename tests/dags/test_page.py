@@ -1,0 +1,451 @@
+"""The page: what strangers, viewers, operators and other teams see and may do, by Airflow's real auth manager."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from kafka_archiver.config import Policies
+from kafka_archiver.errors import TransientError
+from kafka_archiver.orchestration.page import details
+from kafka_archiver.orchestration.page.actions import choices
+from kafka_archiver.ranges import Range
+from kafka_archiver.steps.auditing import audit, publish
+from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.status.facts import Facts
+from tests.dags.conftest import Session, confs, pause
+from tests.support.brokers import Brokers
+from tests.support.page import Page, teams
+from tests.support.runs import P0, hour, run
+
+pytestmark = pytest.mark.dags
+
+SITE = "http://airflow.example"
+OURS = {"Origin": SITE, "Sec-Fetch-Site": "same-origin"}
+PAGES = (
+    "/",
+    "/archives/orders",
+    "/archives/orders/hours/2026-11-20T02",
+    "/archives/orders/plan",
+)
+DO = "/archiver/archives/orders/do/"
+WIDE = {"accept": "text/html"}
+
+
+@pytest.fixture
+def page(context: Context, session: Session, monkeypatch: pytest.MonkeyPatch) -> Page:
+    """The archive orders with one settled run."""
+    for module in ("archives", "details"):
+        monkeypatch.setattr(
+            f"kafka_archiver.orchestration.page.{module}.facts_of", lambda archive, _: Facts(dag_id="archive_orders")
+        )
+    monkeypatch.setenv("AIRFLOW__API__BASE_URL", SITE)
+    run(context, 2)
+    return Page()
+
+
+def token_of(client: TestClient) -> str:
+    found = re.search(r'name="csrf" value="([^"]+)"', client.get("/archiver/archives/orders").text)
+    return found[1] if found else ""
+
+
+def do(client: TestClient, action: str, fields: dict[str, Any] | None = None, **headers: str) -> Any:
+    """Send a form of the page, as a browser does."""
+    data = {"csrf": token_of(client), **(fields or {})}
+    return client.post(DO + action, data=data, headers={**OURS, **headers})
+
+
+# Who may see.
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_stranger_is_sent_to_the_login_and_sees_nothing(page: Page, path: str) -> None:
+    answer = page.stranger().get(f"/archiver{path}")
+    assert answer.status_code == 303
+    assert answer.headers["location"].startswith("/auth/login?next=")
+    assert answer.content == b""
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_viewer_sees_each_page_without_forms(page: Page, path: str) -> None:
+    answer = page.user("viewer").get(f"/archiver{path}")
+    assert answer.status_code == 200
+    assert "orders" in answer.text
+    assert 'method="post"' not in answer.text
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+
+
+def test_somebody_without_a_role_sees_no_archive(page: Page) -> None:
+    client = page.user(None)
+    assert "orders" not in client.get("/archiver/").text
+    for path in PAGES[1:]:
+        assert client.get(f"/archiver{path}").status_code == 404
+
+
+def test_another_team_neither_sees_nor_acts(page: Page, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW__CORE__MULTI_TEAM", "True")
+    with teams(session, "sales", "billing"):
+        ours, theirs = page.user("user", "sales"), page.user("user", "billing")
+        assert "/archives/orders" in ours.get("/archiver/").text
+        assert do(ours, "run").status_code == 303
+        assert "/archives/orders" not in theirs.get("/archiver/").text
+        for path in PAGES[1:]:
+            # The same answer as for an archive that does not exist.
+            refused, nothing = (theirs.get(f"/archiver{p}") for p in (path, path.replace("orders", "nothing")))
+            assert (refused.status_code, refused.text) == (nothing.status_code, nothing.text) == (404, refused.text)
+        assert do(theirs, "run", {"csrf": token_of(ours)}).status_code == 404
+    assert len(confs(session)) == 1
+
+
+def test_with_several_teams_a_dag_that_airflow_does_not_have_is_of_nobody(
+    page: Page, session: Session, orders: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (orders.parent / "new.yaml").write_text(orders.read_text().replace("archive: orders", "archive: new"))
+    assert "/archives/new" in page.user("viewer").get("/archiver/").text
+    monkeypatch.setenv("AIRFLOW__CORE__MULTI_TEAM", "True")
+    with teams(session, "sales", "billing"):
+        assert "/archives/new" not in page.user("viewer", "sales").get("/archiver/").text
+
+
+# Who may act.
+
+
+def test_a_viewer_may_not_act(page: Page, session: Session) -> None:
+    client = page.user("viewer")
+    from kafka_archiver.orchestration.page.csrf import csrf_token
+
+    token = csrf_token(_Named("some viewer"))  # type: ignore[arg-type]
+    answer = client.post(DO + "run", data={"csrf": token}, headers=OURS)
+    assert (answer.status_code, answer.json()["detail"]) == (403, "You may not trigger archive_orders")
+    assert confs(session) == []
+
+
+def test_a_stranger_may_not_act(page: Page, session: Session) -> None:
+    token = token_of(page.user("user"))
+    assert page.stranger().post(DO + "run", data={"csrf": token}, headers=OURS).status_code == 401
+    assert confs(session) == []
+
+
+class _Named:
+    """A user as the token knows one."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def get_id(self) -> str:
+        return self._name
+
+
+def test_an_operator_starts_a_run_which_names_its_user(page: Page, session: Session) -> None:
+    answer = do(page.user("user"), "run")
+    assert answer.status_code == 303
+    [started] = _runs(session)
+    assert f"started={started.run_id.replace(':', '%3A').replace('+', '%2B')}" in answer.headers["location"]
+    assert (started.run_type, started.triggering_user_name, started.state) == ("manual", "some user", "queued")
+    shown = page.user("user").get(answer.headers["location"])
+    assert f"Started {started.run_id}" in shown.text.replace("&#43;", "+")
+
+
+def test_the_action_is_in_airflows_audit_log(page: Page, session: Session) -> None:
+    from airflow.models.log import Log
+    from sqlalchemy import select
+
+    do(page.user("user"), "rebuild", {"hour": "2026-11-20T02:00"})
+    with session() as opened:
+        [line] = opened.scalars(select(Log).where(Log.event == "archiver_rebuild")).all()
+        assert (line.owner, line.dag_id) == ("some user", "archive_orders")
+
+
+@pytest.mark.parametrize(
+    ("action", "fields", "conf"),
+    [
+        ("run", {}, {}),
+        ("rebuild", {"hour": "2026-11-20T02:00"}, {"rebuild": {"hour": "2026-11-20T02:00:00Z"}}),
+        (
+            "rebuild",
+            {"hour": "2026-11-20T02", "keep": "1"},
+            {"rebuild": {"hour": "2026-11-20T02:00:00Z", "keep": True}},
+        ),
+        ("repair", {"run": ["20261120T020000Z"]}, {"repair": ["20261120T020000Z"]}),
+        ("dead-letters", {"first": "", "last": ""}, {"dead_letters": {"all": True}}),
+        (
+            "dead-letters",
+            {"first": "2026-11-20T02:00", "last": "2026-11-20T03:00"},
+            {"dead_letters": {"hours": ["2026-11-20T02:00:00Z", "2026-11-20T03:00:00Z"]}},
+        ),
+    ],
+)
+def test_each_action_starts_a_run_with_its_parameters(
+    page: Page, session: Session, action: str, fields: dict[str, str], conf: dict[str, Any]
+) -> None:
+    assert do(page.user("user"), action, fields).status_code == 303
+    assert [found or {} for found in confs(session)] == [conf]
+
+
+@pytest.mark.parametrize(
+    ("action", "fields", "told"),
+    [
+        ("rebuild", {"hour": "yesterday"}, "`hour`: expected an hour like 2026-11-21T05:00, found &#39;yesterday&#39;"),
+        ("repair", {}, "no run is chosen"),
+        ("repair", {"run": "nonsense"}, "expected names of runs"),
+        ("backfill", {"first": "2026-11-20T05", "last": "2026-11-20T02"}, "is after the last"),
+        ("run", {"policy.lost_offsets": "forget"}, "`lost_offsets`: expected"),
+        ("delete", {}, "expected one of run, backfill, audit"),
+        ("audit", {}, "Airflow has no DAG"),
+    ],
+)
+def test_a_wrong_field_starts_nothing_and_says_why(
+    page: Page, session: Session, action: str, fields: dict[str, str], told: str
+) -> None:
+    answer = do(page.user("admin"), action, fields)
+    assert answer.status_code == 409
+    assert told in answer.text
+    assert confs(session) == []
+
+
+def test_a_paused_dag_is_not_started(page: Page, session: Session) -> None:
+    pause(session)
+    answer = do(page.user("user"), "run")
+    assert answer.status_code == 409
+    assert "Unpause it first" in answer.text
+
+
+def test_a_backfill_is_created_for_the_hours_and_only_once(page: Page, session: Session) -> None:
+    client, fields = page.user("user"), {"first": "2026-11-20T02:00", "last": "2026-11-20T04:00"}
+    assert do(client, "backfill", fields).headers["location"].startswith("/archiver/archives/orders?started=backfill+")
+    starts = [found.data_interval_start.hour for found in _runs(session)]
+    assert sorted(starts) == [2, 3, 4]
+    assert {found.run_type for found in _runs(session)} == {"backfill"}
+    again = do(client, "backfill", fields)
+    assert again.status_code == 409
+    assert "Another backfill of archive_orders is not finished" in again.text
+
+
+def _runs(session: Session) -> list[Any]:
+    from airflow.models import DagRun
+    from sqlalchemy import select
+
+    with session() as opened:
+        found = list(opened.scalars(select(DagRun).order_by(DagRun.id)))
+        opened.expunge_all()
+        return found
+
+
+# Other sites.
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"},
+        {"Origin": "https://evil.example"},
+        {"Origin": "null", "Sec-Fetch-Site": "cross-site"},
+        {"Origin": "null"},
+        {"Origin": "https://other.airflow.example", "Sec-Fetch-Site": "same-site"},
+        {"Origin": SITE + ".evil.example"},
+        {"Origin": "https://airflow.example"},
+        {"Sec-Fetch-Site": "none"},
+        {"Origin": "http://rebound.example", "Host": "rebound.example", "Sec-Fetch-Site": "same-origin"},
+        {},
+    ],
+)
+def test_a_request_of_another_site_does_nothing_even_with_the_users_cookie_and_token(
+    page: Page, session: Session, headers: dict[str, str]
+) -> None:
+    client = page.user("admin")
+    answer = client.post(DO + "run", data={"csrf": token_of(client)}, headers=headers)
+    assert answer.status_code == 403
+    assert confs(session) == []
+
+
+@pytest.mark.parametrize("kind", ["none", "wrong", "of another user", "old"])
+def test_without_the_forms_own_token_nothing_is_done(
+    page: Page, session: Session, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = page.user("admin")
+    token = {"none": "", "wrong": "a.b.c", "of another user": token_of(page.user("user")), "old": token_of(client)}[
+        kind
+    ]
+    if kind == "old":
+        monkeypatch.setattr("kafka_archiver.orchestration.page.csrf.GOOD", -1)
+    answer = client.post(DO + "run", data={"csrf": token}, headers=OURS)
+    assert (answer.status_code, "open the page again" in answer.text) == (403, True)
+    assert confs(session) == []
+
+
+def test_actions_take_only_forms(page: Page, session: Session) -> None:
+    client = page.user("admin")
+    assert client.post(DO + "run", json={"csrf": token_of(client)}, headers=OURS).status_code == 415
+    assert do(client, "run", {"note": "x" * 70_000}).status_code == 413
+    assert client.get(DO + "run").status_code == 405
+    assert confs(session) == []
+
+
+def test_the_local_names_of_one_machine_are_the_same_site(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW__API__BASE_URL", "http://127.0.0.1:18080")
+    client = page.user("admin")
+    assert do(client, "run", Origin="http://localhost:18080").status_code == 303
+    assert do(client, "run", Origin="http://localhost:18081").status_code == 403
+
+
+# What the pages say.
+
+
+def test_the_list_has_the_figures_and_links_to_each_archive(page: Page, brokers: Brokers) -> None:
+    brokers.logs[P0] = Range(0, 12_345)
+    text = page.user("viewer").get("/archiver/").text
+    assert '<a href="/archiver/archives/orders">orders</a>' in text
+    assert "12,342" in text
+    assert "2026-11-20 03:00" in text
+
+
+def test_the_list_can_be_filtered_and_has_pages(page: Page, orders: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a1", "a2", "a3"):
+        (orders.parent / f"{name}.yaml").write_text(orders.read_text().replace("archive: orders", f"archive: {name}"))
+    client = page.user("viewer")
+
+    def names(query: str) -> list[str]:
+        return re.findall(r'<a href="/archiver/archives/(\w+)">', client.get(f"/archiver/{query}").text)
+
+    assert sorted(names("")) == ["a1", "a2", "a3", "orders"]
+    assert names("?q=ORD") == ["orders"]
+    assert names("?q=nothing") == []
+    assert names("?state=unhealthy&q=a") == []
+    monkeypatch.setattr("kafka_archiver.orchestration.page.views.ROWS", 3)
+    assert len(names("?page=1")) == 3
+    assert len(names("?page=2")) == 1
+    assert names("?page=99") == names("?page=2")
+
+
+def test_the_errors_of_yaml_files_are_for_those_who_see_import_errors(page: Page, orders: Path) -> None:
+    (orders.parent / "wrong.yaml").write_text("archive: wrong\n")
+    assert "wrong.yaml: `source` is required" in page.user("viewer").get("/archiver/").text
+    assert "wrong.yaml" not in page.user(None).get("/archiver/").text
+
+
+def test_hours_link_to_their_proofs(page: Page, context: Context) -> None:
+    client = page.user("viewer")
+    text = client.get("/archiver/archives/orders?last=2026-11-20").text
+    assert 'href="/archiver/archives/orders/hours/2026-11-20T02" title="2026-11-20 02:00: complete, 2 rows"' in text
+    proof = client.get("/archiver/archives/orders/hours/2026-11-20T02").text
+    manifest = context.ledger.manifest(hour(2).id)
+    assert manifest is not None
+    own = [o for o in manifest.objects if "hour=02" in o.path]
+    assert own
+    for entry in own:
+        assert entry.key in proof
+        assert entry.checksum in proof
+    assert "20261120T020000Z" in proof
+
+
+def test_an_hours_runs_link_to_airflow(page: Page, session: Session) -> None:
+    do(page.user("user"), "backfill", {"first": "2026-11-20T02:00", "last": "2026-11-20T02:00"})
+    [found] = _runs(session)
+    text = page.user("viewer").get("/archiver/archives/orders/hours/2026-11-20T02").text
+    path = found.run_id.replace(":", "%3A").replace("+", "%2B")
+    assert f'href="/dags/archive_orders/runs/{path}"' in text
+    assert f'href="/dags/archive_orders/runs/{path}/tasks/archive"' in text
+
+
+@pytest.mark.parametrize("name", ["2026-11-20", "2026-11-20T25", "x", "2026-11-20T02:00"])
+def test_an_hour_that_is_none_is_not_found(page: Page, name: str) -> None:
+    answer = page.user("viewer").get(f"/archiver/archives/orders/hours/{name}")
+    assert answer.status_code == 404
+
+
+def test_what_is_wrong_is_shown_with_its_commands(page: Page, context: Context) -> None:
+    manifest = context.ledger.manifest(hour(2).id)
+    assert manifest is not None
+    publish(context.store, audit(context.archive, context.store, context.clock()))
+    text = page.user("user").get("/archiver/archives/orders").text
+    assert "the audit at" in text
+    assert "<code>airflow archive repair orders</code>" in text
+    assert '<input type="checkbox" name="run" value="20261120T020000Z" checked>' in text
+
+
+def test_the_plan_says_what_a_run_would_do_and_writes_nothing(page: Page, context: Context, brokers: Brokers) -> None:
+    brokers.logs[P0] = Range(0, 5)
+    before = {stat.key for stat in context.store.list("")}
+    text = page.user("viewer").get("/archiver/archives/orders/plan").text
+    assert "2 offsets in 1 chunk." in text
+    assert {stat.key for stat in context.store.list("")} == before
+
+
+def test_brokers_that_do_not_answer_leave_the_rest_of_the_page(page: Page, brokers: Brokers) -> None:
+    brokers.failure = TransientError("no broker answers at <b>broker:9092</b>")
+    client = page.user("viewer")
+    text = client.get("/archiver/archives/orders?last=2026-11-20").text
+    assert "no broker answers at &lt;b&gt;broker:9092&lt;/b&gt;" in text
+    assert "hours/2026-11-20T02" in text
+    assert "no broker answers" in client.get("/archiver/archives/orders/plan").text
+
+
+def test_a_store_that_does_not_answer_is_said_and_not_a_traceback(
+    page: Page, context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> Any:
+        raise TransientError("no store answers")
+
+    monkeypatch.setattr(type(context.store), "version", fail)
+    monkeypatch.setattr(type(context.store), "read", fail)
+    client = page.user("viewer")
+    for path in PAGES[1:]:
+        answer = client.get(f"/archiver{path}")
+        assert (answer.status_code, "no store answers" in answer.text) == (200, True), path
+
+
+def test_an_answer_that_takes_long_is_not_waited_for(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("details", "views"):
+        monkeypatch.setattr(f"kafka_archiver.orchestration.page.{module}.PATIENCE", 0)
+    monkeypatch.setattr(details.Details, "_read", lambda *_: _never())
+    client = page.user("viewer")
+    assert "reload in a few seconds" in client.get("/archiver/archives/orders").text
+    assert "reload in a few seconds" in client.get("/archiver/archives/orders/plan").text
+
+
+def _never() -> Any:
+    raise RuntimeError("not yet")
+
+
+def test_a_form_has_each_choice_of_each_policy(page: Page) -> None:
+    text = page.user("user").get("/archiver/archives/orders").text
+    assert set(choices()) == set(Policies.model_fields)
+    for policy, options in choices().items():
+        assert f'name="policy.{policy}"' in text
+        for option in options:
+            assert f"<option>{option}</option>" in text
+
+
+def test_browsers_get_errors_as_pages_and_others_as_json(page: Page) -> None:
+    client = page.user("viewer")
+    assert client.get("/archiver/archives/nothing").json() == {
+        "detail": "There is no such archive, or you may not see it"
+    }
+    assert 'role="alert"' in client.get("/archiver/archives/nothing", headers=WIDE).text
+    assert client.get("/archiver/static/secrets.py").status_code == 404
+    assert client.get("/archiver/docs").status_code == 404
+    assert client.get("/archiver/openapi.json").status_code == 404
+
+
+def test_nothing_is_loaded_from_elsewhere(page: Page) -> None:
+    client = page.user("user")
+    for path in PAGES:
+        text = client.get(f"/archiver{path}").text
+        assert not re.search(r'(src|href|action)="(https?:)?//', text)
+        assert "<style" not in text
+        assert " style=" not in text
+        assert not re.search(r"<script(?! src)", text)
+        assert " onclick=" not in text
+    for name in ("page.css", "page.js"):
+        assert "http" not in client.get(f"/archiver/static/{name}").text
+
+
+def test_below_a_path_of_a_proxy_all_links_keep_it(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW__API__BASE_URL", f"{SITE}/team/airflow")
+    page.server.root_path = "/team/airflow"
+    text = page.user("user").get("/team/airflow/archiver/archives/orders").text
+    links = re.findall(r'(?:href|src|action)="(/[^"]*)"', text)
+    assert links
+    assert all(link.startswith("/team/airflow/") for link in links), links

@@ -1,0 +1,209 @@
+"""Health and metrics: what load balancers, Prometheus, users and strangers get."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from kafka_archiver.errors import TransientError
+from kafka_archiver.orchestration.page.metrics import _GAUGES, NAMES, exposition
+from kafka_archiver.ranges import Range
+from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.overview import Snapshot
+from kafka_archiver.steps.status.facts import Facts
+from tests.dags.conftest import AddConnection, Session
+from tests.support.brokers import Brokers
+from tests.support.page import Page, teams
+from tests.support.runs import P0, run
+
+pytestmark = pytest.mark.dags
+
+TOKEN = "a-token-of-its-own"
+
+
+@pytest.fixture
+def page(context: Context, session: Session, monkeypatch: pytest.MonkeyPatch) -> Page:
+    """The archive orders with one settled run and nothing that waits, in an Airflow without anything to report."""
+    monkeypatch.setattr(
+        "kafka_archiver.orchestration.page.archives.facts_of", lambda archive, _: Facts(dag_id="archive_orders")
+    )
+    run(context, 2)
+    return Page()
+
+
+@pytest.fixture
+def token(monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("ARCHIVER_METRICS_TOKEN", TOKEN)
+    return TOKEN
+
+
+@pytest.fixture
+def broken(brokers: Brokers, page: Page) -> None:
+    brokers.failure = TransientError("no broker answers")
+
+
+def test_a_stranger_gets_one_word_and_nothing_else(page: Page, brokers: Brokers) -> None:
+    answer = page.stranger().get("/archiver/health")
+    assert (answer.status_code, answer.text) == (200, "healthy")
+    brokers.failure = TransientError("no broker answers at broker:9092")
+    page.refresh("orders")
+    answer = page.stranger().get("/archiver/health")
+    assert (answer.status_code, answer.text) == (503, "unhealthy")
+
+
+def test_before_the_first_look_nothing_is_called_healthy(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kafka_archiver.orchestration.page.health.PATIENCE", 0)
+    answer = page.stranger().get("/archiver/health")
+    assert (answer.status_code, answer.text) == (503, "unknown")
+
+
+def test_a_wrong_yaml_file_is_not_healthy(page: Page, orders: Path, token: str) -> None:
+    (orders.parent / "wrong.yaml").write_text("archive: wrong\n")
+    assert page.stranger().get("/archiver/health").text == "unhealthy"
+    told = page.stranger(token).get("/archiver/health").json()
+    assert list(told["archives"]) == ["orders"]
+    assert "wrong.yaml: `source` is required" in told["wrong_files"][0]
+
+
+def test_the_health_of_one_archive_is_for_those_who_may_know(page: Page, token: str) -> None:
+    for name in ("orders", "nothing"):
+        assert page.stranger().get(f"/archiver/health/{name}").status_code == 401
+        assert page.stranger("a guess").get(f"/archiver/health/{name}").status_code == 401
+        assert page.user(None).get(f"/archiver/health/{name}").status_code == 404
+    assert page.user("viewer").get("/archiver/health/nothing").status_code == 404
+    for one in (page.stranger(token), page.user("viewer")):
+        answer = one.get("/archiver/health/orders")
+        assert (answer.status_code, answer.json()["status"]) == (200, "healthy")
+
+
+def test_details_name_each_check_with_its_command(page: Page, token: str, broken: None) -> None:
+    answer = page.stranger(token).get("/archiver/health")
+    assert (answer.status_code, answer.json()["status"]) == (503, "unhealthy")
+    checks = {check["name"]: check for check in answer.json()["archives"]["orders"]["checks"]}
+    assert checks["answers"] == {
+        "name": "answers",
+        "verdict": "failing",
+        "found": "no broker answers",
+        "do": ["airflow archive doctor orders"],
+    }
+
+
+def test_a_user_gets_only_the_archives_whose_dags_the_user_may_see(
+    page: Page, session: Session, token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert list(page.user("viewer").get("/archiver/health").json()["archives"]) == ["orders"]
+    monkeypatch.setenv("AIRFLOW__CORE__MULTI_TEAM", "True")
+    with teams(session, "sales", "billing"):
+        assert list(page.user("viewer", "sales").get("/archiver/health").json()["archives"]) == ["orders"]
+        assert page.user("viewer", "billing").get("/archiver/health").json()["archives"] == {}
+        assert b'archive="orders"' in page.user("viewer", "sales").get("/archiver/metrics").content
+        assert b'archive="orders"' not in page.user("viewer", "billing").get("/archiver/metrics").content
+        assert list(page.user("admin").get("/archiver/health").json()["archives"]) == ["orders"]
+        assert list(page.stranger(token).get("/archiver/health").json()["archives"]) == ["orders"]
+
+
+def test_metrics_are_only_for_the_token_and_for_users(page: Page, token: str) -> None:
+    refused = page.stranger().get("/archiver/metrics")
+    assert (refused.status_code, refused.headers["www-authenticate"]) == (401, "Bearer")
+    for wrong in ("", "a-token", TOKEN.upper(), f"{TOKEN} ä"):
+        assert page.stranger(wrong).get("/archiver/metrics").status_code == 401
+    assert page.stranger(token).get("/archiver/metrics").status_code == 200
+    assert page.user("viewer").get("/archiver/metrics").status_code == 200
+
+
+def test_without_a_token_set_no_token_is_right(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ARCHIVER_METRICS_TOKEN", "")
+    for guess in ("", " ", "None"):
+        assert page.stranger(guess).get("/archiver/metrics").status_code == 401
+
+
+def test_the_token_may_be_the_password_of_a_connection(page: Page, connection: AddConnection) -> None:
+    connection("archiver_metrics", "generic", password="of the connection")
+    assert page.stranger("of the connection").get("/archiver/metrics").status_code == 200
+    assert page.stranger("another").get("/archiver/metrics").status_code == 401
+
+
+def samples(text: bytes) -> dict[str, dict[tuple[str, ...], float]]:
+    """The samples by name and labels, read by Prometheus' own parser."""
+    return {
+        family.name: {tuple(sample.labels.values()): sample.value for sample in family.samples}
+        for family in text_string_to_metric_families(text.decode())
+    }
+
+
+def test_metrics_say_what_status_says(page: Page, brokers: Brokers, token: str) -> None:
+    brokers.logs[P0] = Range(0, 5)
+    page.refresh("orders")
+    answer = page.stranger(token).get("/archiver/metrics")
+    found = samples(answer.content)
+    one = ("orders",)
+    assert set(found) <= NAMES
+    assert answer.headers["content-type"].startswith("text/plain; version=")
+    assert found["kafka_archiver_up"] == {one: 1}
+    assert found["kafka_archiver_healthy"] == {one: 1}
+    assert found["kafka_archiver_lag_records"] == {one: 2}
+    assert found["kafka_archiver_topic_lag_records"] == {("orders", "orders"): 2}
+    assert found["kafka_archiver_last_run_records"] == {one: 6}
+    assert found["kafka_archiver_last_run_bytes"] == {one: 6000}
+    assert found["kafka_archiver_last_run_objects"] == {one: 4}
+    assert found["kafka_archiver_archives"] == {(): 1}
+    assert found["kafka_archiver_wrong_files"] == {(): 0}
+
+
+def test_what_is_unknown_has_no_sample(page: Page, token: str, broken: None) -> None:
+    found = samples(page.stranger(token).get("/archiver/metrics").content)
+    assert found["kafka_archiver_up"] == {("orders",): 0}
+    assert found["kafka_archiver_healthy"] == {("orders",): 0}
+    assert not found["kafka_archiver_lag_records"]
+    assert not found["kafka_archiver_audit_damaged"]
+    assert found["kafka_archiver_complete_until_timestamp_seconds"]
+
+
+def test_names_follow_the_convention() -> None:
+    for gauge in _GAUGES:
+        assert gauge.name == gauge.name.lower()
+        assert not gauge.name.endswith(("_minutes", "_hours_seconds", "_total", "_ms", "_mb")), gauge.name
+        assert gauge.text.endswith("."), gauge.name
+
+
+def test_the_number_of_series_is_bounded_by_archives_and_topics(page: Page, token: str) -> None:
+    lines = page.stranger(token).get("/archiver/metrics").text.splitlines()
+    series = [line for line in lines if 'archive="orders"' in line]
+    assert len(series) <= len(_GAUGES) + 2 + 1
+    assert not any('partition="' in line or 'run="' in line for line in lines)
+
+
+def test_odd_names_cannot_break_the_format(page: Page) -> None:
+    archive = page.observatory.archives().found["orders"]
+    name = 'a"b\\c\nd'
+    snapshot: Any = Snapshot(archive=name, taken_at=archive_time())
+    found = samples(exposition({name: archive}, {name: snapshot}, archive_time(), None))
+    assert found["kafka_archiver_up"] == {(name,): 1}
+
+
+def archive_time() -> Any:
+    from datetime import UTC, datetime
+
+    return datetime.now(UTC)
+
+
+def test_airflow_loads_the_plugin_and_nothing_heavy_with_it() -> None:
+    import subprocess
+    import sys
+
+    from scripts.stack.paths import ROOT
+
+    code = (
+        "import sys, json, importlib.util as u\n"
+        f"spec = u.spec_from_file_location('archiver', {str(ROOT / 'plugins' / 'archiver.py')!r})\n"
+        "m = u.module_from_spec(spec)\n"
+        "import airflow.plugins_manager, airflow.configuration\n"
+        "before = set(sys.modules)\n"
+        "spec.loader.exec_module(m)\n"
+        "print(json.dumps(sorted({n.partition('.')[0] for n in set(sys.modules) - before})))"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(json.loads(shown.stdout.splitlines()[-1]))
+    assert not loaded & {"fastapi", "pyspark", "confluent_kafka", "boto3", "jinja2", "prometheus_client"}

@@ -1,0 +1,192 @@
+"""The hours of some days: their states, and what they cost."""
+
+import uuid
+from dataclasses import replace
+from datetime import date, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_archiver.config import Archive
+from kafka_archiver.errors import DocumentError
+from kafka_archiver.intervals import hour_start, to_hour
+from kafka_archiver.keys import Place, hour_document, object_key
+from kafka_archiver.ledger import Ledger
+from kafka_archiver.ranges import Range
+from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.coverage import Heads, hour_in_full, read_coverage
+from kafka_archiver.steps.coverage.cells import Head, cells
+from kafka_archiver.steps.coverage.read import HEAD
+from kafka_archiver.steps.overview.history import histories, last_plans
+from kafka_archiver.store.memory import MemoryStore
+from tests.support.brokers import Brokers
+from tests.support.counted import Counted
+from tests.support.runs import DAY, P0, P1, run
+
+pytestmark = pytest.mark.unit
+
+FIRST = to_hour(DAY)
+LAST = date(2026, 11, 20)
+
+
+@pytest.fixture
+def context() -> Context:
+    """Runs of the hours 2 and 3 are settled, that of hour 4 is only planned."""
+    archive = Archive.model_validate(
+        {"archive": "orders", "source": {"topics": ["orders"]}, "store": {"url": "s3://b/p", "chunk_records": 2}}
+    )
+    store: Any = Counted(MemoryStore(uuid.uuid4().hex))
+    brokers: Any = Brokers({P0: Range(0, 3), P1: Range(0, 3)}, first=FIRST)
+    made = Context(archive, brokers, store, Ledger(store, "orders"))
+    run(made, 2)
+    brokers.logs.update({P0: Range(0, 4), P1: Range(0, 4)})
+    run(made, 3)
+    brokers.logs.update({P0: Range(0, 5)})
+    run(made, 4, until="planned")
+    return replace(made, clock=lambda: DAY + timedelta(hours=6))
+
+
+def states(context: Context, heads: Heads | None = None) -> dict[int, str]:
+    found = read_coverage(context, LAST, 3, heads or Heads())
+    return {to_hour(cell.hour_start) - FIRST: cell.state for cell in found.hours if cell.state != "none"}
+
+
+def test_each_hour_with_a_proof_has_its_verdict_and_the_hour_at_work_is_running(context: Context) -> None:
+    found = states(context)
+    assert found.pop(4) == "running"
+    assert found == {
+        to_hour(proof.hour_start) - FIRST: proof.status
+        for hour in range(FIRST, FIRST + 24)
+        if (proof := context.ledger.hour(hour)) and proof.hour_start
+    }
+    assert found[3] == "complete"
+
+
+def test_the_figures_are_those_of_the_proof(context: Context) -> None:
+    for cell in read_coverage(context, LAST, 1, Heads()).hours:
+        proof = context.ledger.hour(to_hour(cell.hour_start))
+        if proof:
+            told = (cell.rows, cell.bytes, cell.objects, cell.late_rows, cell.complete_as_of)
+            assert told == (proof.rows, proof.bytes, proof.objects, proof.late_rows, proof.complete_as_of)
+
+
+def test_the_days_are_whole_and_in_order(context: Context) -> None:
+    found = read_coverage(context, LAST, 3, Heads())
+    assert [day for day, _ in found.days] == [date(2026, 11, 18), date(2026, 11, 19), date(2026, 11, 20)]
+    assert all(len(hours) == 24 for _, hours in found.days)
+    assert sum(found.counts.values()) == 72
+
+
+def test_hours_with_dead_letters_show_them(context: Context) -> None:
+    key = object_key(Place("orders", 0, 0), "date=2026-11-20/hour=03", ".avro", dead_letter=True)
+    context.store.put(key, b"a letter")
+    context.store.put(object_key(Place("orders", 0, 2), "of another layout", ".avro", dead_letter=True), b"a letter")
+    found = read_coverage(context, LAST, 1, Heads())
+    assert (found.hours[3].state, found.hours[3].dead_letters) == ("letters", 1)
+    assert not found.cut
+
+
+def test_more_dead_letters_than_are_looked_at_are_said_to_be(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kafka_archiver.steps.coverage.read.LETTERS", 1)
+    for start in (0, 2):
+        key = object_key(Place("orders", 0, start), "date=2026-11-20/hour=03", ".avro", dead_letter=True)
+        context.store.put(key, b"a letter")
+    found = read_coverage(context, LAST, 1, Heads())
+    assert found.cut
+    assert found.hours[3].dead_letters == 1
+
+
+def test_a_month_costs_one_listing_and_an_unchanged_proof_nothing(context: Context) -> None:
+    store: Any = context.store
+    heads = Heads()
+
+    def cost(last: date, days: int) -> dict[str, int]:
+        store.asked.clear()
+        read_coverage(context, last, days, heads)
+        asked = [request.split()[0] for request in store.asked if "/hours/" in request]
+        return {kind: asked.count(kind) for kind in sorted(set(asked))}
+
+    proofs = len(context.ledger.hours())
+    assert cost(LAST, 20) == {"list": 1, "read": proofs}
+    assert cost(LAST, 20) == {"list": 1}
+    # Two months.
+    assert cost(LAST, 28) == {"list": 2}
+    before = context.store.get(hour_document("orders", FIRST + 3)) or b""
+    context.store.put(hour_document("orders", FIRST + 3), before + b"\n")
+    assert cost(LAST, 20) == {"list": 1, "read": 1}
+
+
+def test_only_the_beginning_of_a_long_proof_is_read(context: Context) -> None:
+    proof = context.ledger.hour(FIRST + 3)
+    assert proof is not None
+    long = proof.model_copy(update={"runs": proof.runs * 400})
+    assert len(long.to_json()) > 20 * HEAD
+    context.store.put(hour_document("orders", FIRST + 3), long.to_json())
+    assert read_coverage(context, LAST, 1, Heads()).hours[3].rows == proof.rows
+
+
+def test_a_damaged_proof_is_an_error_that_names_it(context: Context) -> None:
+    context.store.put(hour_document("orders", FIRST + 3), b"{}")
+    with pytest.raises(DocumentError, match=r"_ledger/orders/hours/2026-11-20/03.json is not a readable proof"):
+        read_coverage(context, LAST, 1, Heads())
+
+
+def test_old_heads_make_room(context: Context) -> None:
+    heads = Heads(most=1)
+    read_coverage(context, LAST, 1, heads)
+    assert len(heads._kept) == 1
+
+
+HEADS = st.builds(
+    Head,
+    status=st.sampled_from(["open", "complete", "incomplete"]),
+    late_rows=st.integers(0, 2),
+    lost_rows=st.integers(0, 2),
+)
+
+
+@given(HEADS, st.integers(0, 2), st.booleans(), st.booleans())
+def test_the_worst_of_an_hour_is_never_hidden(head: Head, letters: int, running: bool, unsure: bool) -> None:
+    spans = [range(FIRST, FIRST + 1)] if running else []
+    until = hour_start(FIRST + 1) if unsure else None
+    [cell] = cells([FIRST], {FIRST: head}, {FIRST: letters}, spans, until)
+    assert (cell.state == "lost") == (head.lost_rows > 0 or (head.status == "incomplete" and unsure))
+    if head.status != "complete":
+        assert cell.state in ("lost", "incomplete", "open", "running")
+    if cell.state == "complete":
+        assert not letters
+        assert not head.late_rows
+    if head.status == "open" and not head.lost_rows:
+        assert cell.state == ("running" if running else "open")
+
+
+def test_an_hour_in_full_has_its_objects_runs_and_offsets(context: Context) -> None:
+    found = hour_in_full(context.ledger, FIRST + 3)
+    assert found.proof == context.ledger.hour(FIRST + 3)
+    assert found.proof is not None
+    assert sum(one.rows for one in found.partitions) == found.proof.rows
+    assert sum(o.rows for o in found.objects) == found.proof.rows
+    assert [one.run for one in found.runs] == [added.run for added in found.proof.runs][::-1]
+    for one in found.runs:
+        manifest = context.ledger.manifest(one.run)
+        assert manifest is not None
+        assert one.account == dict(manifest.account)
+    assert (found.more_runs, found.more_objects) == (0, 0)
+
+
+def test_an_hour_that_nobody_has_looked_at_has_no_proof(context: Context) -> None:
+    assert hour_in_full(context.ledger, FIRST + 20).proof is None
+
+
+def test_the_history_of_a_partition_has_what_each_run_took_and_left(context: Context) -> None:
+    plans = last_plans(context.ledger, 3, 24)
+    assert [plan.number for plan in plans] == [1, 2, 3]
+    assert [plan.number for plan in last_plans(context.ledger, 3, 2)] == [2, 3]
+    first, second = histories(plans)
+    assert (first.topic, first.partition, second.partition) == ("orders", 0, 1)
+    assert [(point.taken, point.left) for point in first.points] == [(3, 0), (1, 0), (1, 0)]
+    assert first.rate == pytest.approx(2 / 7200)
+    assert histories(plans[:1])[0].rate is None
+    assert histories([]) == []

@@ -1,0 +1,183 @@
+"""Which facts of an archive make it unhealthy."""
+
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_archiver.config import Archive, parse_archive
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.steps.health import HealthCheck, judge, own, worst
+from kafka_archiver.steps.health.judge import STALE, TOO_OLD
+from kafka_archiver.steps.overview import Audited, Snapshot
+from kafka_archiver.steps.status import ArchiveStatus
+from kafka_archiver.steps.status.step import PartitionStatus
+from kafka_archiver.steps.status.trouble import problem, warning
+
+pytestmark = pytest.mark.unit
+
+NOW = datetime(2026, 11, 20, 12, 5, tzinfo=UTC)
+MINIMAL = "archive: orders\nsource: {topics: [orders]}\nstore: {url: 's3://bucket/lake'}\n"
+HOUR = timedelta(hours=1)
+
+
+def archive(more: str = "") -> Archive:
+    return parse_archive(MINIMAL + more, "orders.yaml")
+
+
+def snapshot(lag: int = 0, **more: Any) -> Snapshot:
+    """An archive in the best of states."""
+    partition = PartitionStatus(
+        topic="orders", partition=0, committed=9, archived_to=9, log_start=0, log_end=9 + lag, lag=lag,
+        oldest_unarchived=None,
+    )  # fmt: skip
+    state = ArchiveStatus(archive="orders", partitions=(partition,), last_commit=None, closed_until=None, unfinished=())
+    well: dict[str, Any] = {
+        "taken_at": NOW,
+        "interval": HOUR,
+        "begun": NOW - timedelta(days=30),
+        "closed_until": NOW.replace(minute=0),
+        "audit": Audited(at=NOW - HOUR, deep=False, verdict="clean", errors=0, counts=None),
+        "state": state,
+    }
+    return Snapshot(archive="orders", **{**well, **more})
+
+
+def verdicts(found: Snapshot | None, more: str = "") -> dict[str, str]:
+    return {check.name: check.verdict for check in judge(archive(more), found, NOW)}
+
+
+def test_an_archive_in_order_is_ok() -> None:
+    assert set(verdicts(snapshot()).values()) == {"ok"}
+    assert list(verdicts(snapshot())) == ["answers", "lag", "age", "runs", "plans", "brokers", "audit"]
+
+
+def test_an_archive_that_nobody_has_looked_at_is_not_called_healthy() -> None:
+    assert verdicts(None) == {"answers": "unknown"}
+
+
+@given(st.integers(0, 100), st.integers(0, 100))
+def test_the_lag_fails_only_beyond_the_limit(lag: int, most: int) -> None:
+    found = verdicts(snapshot(lag), f"health: {{max_lag_records: {most}}}")
+    assert found["lag"] == ("failing" if lag > most else "ok")
+    assert verdicts(snapshot(lag))["lag"] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("hours", "more", "expected"),
+    [
+        (3, "", "ok"),
+        (4, "", "failing"),
+        (4, "health: {max_age: 5h}", "ok"),
+        (3, "health: {max_age: 90m}", "failing"),
+    ],
+)
+def test_the_age_of_the_last_complete_hour_fails_beyond_two_intervals_and_an_hour(
+    hours: int, more: str, expected: str
+) -> None:
+    closed = NOW - timedelta(hours=hours)
+    assert verdicts(snapshot(closed_until=closed), more)["age"] == expected
+    # An archive that began as long ago and has no complete hour at all is not better.
+    assert verdicts(snapshot(closed_until=None, begun=closed), more)["age"] == expected
+
+
+def test_an_archive_without_a_schedule_has_no_age_unless_a_limit_is_given() -> None:
+    found = snapshot(closed_until=NOW - timedelta(days=9), interval=None)
+    assert verdicts(found)["age"] == "ok"
+    assert verdicts(found, "health: {max_age: 2d}")["age"] == "failing"
+
+
+def test_stale_answers_are_a_warning_then_unknown() -> None:
+    assert verdicts(snapshot(taken_at=NOW - STALE))["answers"] == "ok"
+    assert verdicts(snapshot(taken_at=NOW - STALE - HOUR / 60))["answers"] == "warning"
+    assert verdicts(snapshot(taken_at=NOW - TOO_OLD - HOUR / 60))["answers"] == "unknown"
+
+
+def test_brokers_that_do_not_answer_fail_with_the_reason_and_leave_the_lag_unknown() -> None:
+    checks = {c.name: c for c in judge(archive(), snapshot(state=None, error="no broker answers"), NOW)}
+    assert (checks["answers"].verdict, checks["answers"].found) == ("failing", "no broker answers")
+    assert checks["answers"].do == ("airflow archive doctor orders",)
+    assert checks["lag"].verdict == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("name", "check"),
+    [
+        *[(name, "runs") for name in ("failed", "failed for good", "stuck", "overdue", "paused", "no dag")],
+        ("unfinished run", "plans"),
+        ("damaged", "audit"),
+        ("lost offsets", "brokers"),
+        ("a trouble of tomorrow", "brokers"),
+    ],
+)
+def test_a_trouble_shows_in_its_check_with_its_commands(name: str, check: str) -> None:
+    for make, expected in ((problem, "failing"), (warning, "warning")):
+        found = snapshot(troubles=(make(name, "what was found", "airflow do"),))
+        [told] = [c for c in judge(archive(), found, NOW) if c.verdict != "ok"]
+        assert (told.name, told.verdict, told.do) == (check, expected, ("airflow do",))
+        assert told.found == f"{name}: what was found"
+
+
+def test_of_several_troubles_the_worst_is_told_first() -> None:
+    found = snapshot(troubles=(warning("stuck", "slow"), problem("failed", "broken", "repair it")))
+    [told] = [c for c in judge(archive(), found, NOW) if c.name == "runs"]
+    assert (told.verdict, told.found, told.do) == ("failing", "failed: broken (and 1 more)", ("repair it",))
+
+
+def test_an_audit_that_is_too_long_ago_is_a_warning() -> None:
+    old = Audited(at=NOW - timedelta(days=4), deep=False, verdict="clean", errors=0, counts=None)
+    assert verdicts(snapshot(audit=old))["audit"] == "warning"
+    assert verdicts(snapshot(audit=old), "health: {max_audit_age: 5d}")["audit"] == "ok"
+    assert verdicts(snapshot(audit=old), "health: {max_audit_age: null}")["audit"] == "ok"
+    assert verdicts(snapshot(audit=None))["audit"] == "warning"
+    assert verdicts(snapshot(audit=None, begun=NOW - HOUR))["audit"] == "ok"
+
+
+def test_ignored_checks_do_not_count() -> None:
+    assert "age" not in verdicts(snapshot(closed_until=NOW - timedelta(days=9)), "health: {ignore: [age]}")
+
+
+@pytest.mark.parametrize("value", ["90", "0h", "-1h", "3", "soon", "[1h]", "1.5h"])
+def test_a_wrong_limit_is_an_error_of_the_yaml(value: str) -> None:
+    with pytest.raises(ConfigError, match=r"orders.yaml: `health.max_age`: expected a time like 90m, 12h or 2d"):
+        archive(f"health: {{max_age: {value}}}")
+
+
+def test_checks_of_other_distributions_count_and_cannot_hide_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(found: Archive, at: Snapshot, now: datetime) -> list[HealthCheck]:
+        return [HealthCheck(name="quota", verdict="failing", found=f"{found.archive} is full at {now:%H:%M}")]
+
+    def broken(*_: Any) -> list[HealthCheck]:
+        raise ZeroDivisionError("by zero")
+
+    def absent() -> Any:
+        raise ImportError("no module")
+
+    points = [
+        SimpleNamespace(name="quota", value="a:full", load=lambda: full),
+        SimpleNamespace(name="broken", value="a:broken", load=lambda: broken),
+        SimpleNamespace(name="absent", value="a:absent", load=absent),
+    ]
+    monkeypatch.setattr(own, "entry_points", lambda group: points if group == "kafka_archiver.checks" else [])
+    own._loaded.cache_clear()
+    try:
+        found = own.own_checks(archive(), snapshot(), NOW)
+        assert {(c.name, c.verdict, c.found) for c in found} == {
+            ("quota", "failing", "orders is full at 12:05"),
+            ("broken", "unknown", "ZeroDivisionError: by zero"),
+            ("absent", "unknown", "a:absent cannot be loaded: no module"),
+        }
+        ignoring = archive("health: {ignore: [quota, broken]}")
+        assert [c.name for c in own.own_checks(ignoring, snapshot(), NOW)] == ["absent"]
+    finally:
+        own._loaded.cache_clear()
+
+
+def test_the_worst_verdict_counts() -> None:
+    assert worst([]) == "ok"
+    assert worst(["ok", "warning"]) == "warning"
+    assert worst(["unknown", "warning", "ok"]) == "unknown"
+    assert worst(["unknown", "failing", "ok"]) == "failing"

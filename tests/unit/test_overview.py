@@ -1,0 +1,108 @@
+"""One look at an archive: what it says, what it costs, and what is left when a service does not answer."""
+
+import uuid
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from kafka_archiver.config import Archive
+from kafka_archiver.errors import TransientError
+from kafka_archiver.intervals import to_ms
+from kafka_archiver.ledger import Ledger
+from kafka_archiver.ranges import Range
+from kafka_archiver.steps.auditing import audit, publish
+from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.overview import Snapshot, look
+from kafka_archiver.steps.status import status
+from kafka_archiver.steps.status.facts import DagRun, Facts
+from kafka_archiver.store.memory import MemoryStore
+from tests.support.brokers import Brokers
+from tests.support.counted import Counted
+from tests.support.runs import DAY, P0, P1, hour, run
+
+pytestmark = pytest.mark.unit
+
+NOW = DAY + timedelta(hours=6)
+QUIET = Facts(dag_id="archive_orders", interval=timedelta(hours=1))
+
+
+@pytest.fixture
+def context() -> Context:
+    """Two settled runs of the archive orders; two records wait."""
+    archive = Archive.model_validate(
+        {"archive": "orders", "source": {"topics": ["orders"]}, "store": {"url": "s3://b/p"}}
+    )
+    store: Any = Counted(MemoryStore(uuid.uuid4().hex, clock=lambda: NOW))
+    brokers: Any = Brokers({P0: Range(0, 3), P1: Range(0, 3)}, first=to_ms(DAY) // 3_600_000)
+    made = Context(archive, brokers, store, Ledger(store, "orders"))
+    run(made, 2)
+    brokers.logs.update({P0: Range(0, 4), P1: Range(0, 4)})
+    run(made, 3)
+    brokers.logs.update({P0: Range(0, 6)})
+    return replace(made, clock=lambda: NOW)
+
+
+def test_a_look_says_what_the_command_says(context: Context) -> None:
+    found, told = look(context, QUIET), status(context, QUIET)
+    assert found.state == told
+    assert (found.lag, found.closed_until, found.troubles) == (told.lag, told.closed_until, told.troubles)
+    assert found.lag == 2
+    assert found.behind(context.clock()) == timedelta(hours=2)
+    assert found.age(context.clock()) == context.clock() - found.closed_until
+    assert found.hours_open(context.clock()) == 2
+    last = found.last_run
+    assert last is not None
+    assert (last.run, last.rows, last.objects, last.bytes, last.lost) == (hour(3).id, 2, 2, 2000, 0)
+
+
+def test_it_has_the_last_audit_and_the_duration_of_the_last_run(context: Context) -> None:
+    ended = DAY + timedelta(hours=4, minutes=9)
+    done = DagRun(
+        run_id="a", state="success", forward=True, date=DAY, due=DAY, begun=ended - timedelta(minutes=7), ended=ended
+    )
+    publish(context.store, audit(context.archive, context.store, context.clock()))
+    found = look(context, QUIET.model_copy(update={"runs": (done,)}))
+    assert found.duration == timedelta(minutes=7)
+    assert found.audit is not None
+    assert found.audit.at == context.clock()
+    assert found.audit.counts is not None
+    assert found.audit.counts.rows == 8
+
+
+def test_brokers_that_do_not_answer_leave_what_the_ledger_knows(context: Context) -> None:
+    brokers: Any = context.cluster
+    whole, brokers.failure = look(context, QUIET), TransientError("no broker answers")
+    found = look(context, QUIET.model_copy(update={"paused": True}))
+    assert (found.error, found.lag, found.state) == ("no broker answers", None, None)
+    assert (found.closed_until, found.begun) == (whole.closed_until, whole.begun)
+    assert [trouble.name for trouble in found.troubles] == ["paused"]
+
+
+def test_a_store_that_does_not_answer_leaves_what_airflow_knows(context: Context) -> None:
+    store: Any = context.store
+    store.failure = TransientError("no store answers")
+    found = look(context, QUIET.model_copy(update={"known": False}))
+    assert (found.error, found.state, found.closed_until) == ("no store answers", None, None)
+    assert [trouble.name for trouble in found.troubles] == ["no dag"]
+
+
+def test_the_cost_of_a_look_does_not_grow_with_the_runs(context: Context) -> None:
+    store: Any = context.store
+
+    def cost(before: Snapshot | None = None) -> list[str]:
+        store.asked.clear()
+        look(context, QUIET, before)
+        return [*sorted({request.split()[0] for request in store.asked}), str(len(store.asked))]
+
+    first = cost()
+    brokers: Any = context.cluster
+    for number in range(4, 20):
+        brokers.logs.update({P0: Range(0, number + 3)})
+        run(context, number)
+    brokers.logs.update({P0: Range(0, 24)})
+    assert cost() == first
+    assert "list" not in first
+    # What cannot have changed is not read again.
+    assert int(cost(look(context, QUIET))[-1]) < int(first[-1])

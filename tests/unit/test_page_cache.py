@@ -1,0 +1,91 @@
+"""The page's cache: nobody waits for what is known, and nothing is fetched twice at once."""
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from kafka_archiver.orchestration.page.cache import Cache
+from tests.support.waiting import until
+
+pytestmark = pytest.mark.unit
+
+
+class Source:
+    """Counts what it is asked; can hold or fail answers."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str | None]] = []
+        self.open = threading.Event()
+        self.open.set()
+        self.failure: Exception | None = None
+        self.now = 0.0
+
+    def load(self, key: str, before: str | None) -> str:
+        self.asked.append((key, before))
+        assert self.open.wait(60)
+        if self.failure:
+            raise self.failure
+        return f"{key}{len(self.asked)}"
+
+    def clock(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def source() -> Iterator[Source]:
+    made = Source()
+    yield made
+    made.open.set()
+
+
+@pytest.fixture
+def cache(source: Source) -> "Cache[str, str]":
+    return Cache(source.load, fresh=30, workers=2, clock=source.clock)
+
+
+def test_a_fresh_value_is_not_fetched_again(cache: "Cache[str, str]", source: Source) -> None:
+    assert cache.get("a", wait=60) == "a1"
+    source.now = 29
+    assert cache.get("a", wait=60) == "a1"
+    assert source.asked == [("a", None)]
+
+
+def test_a_stale_value_is_given_while_a_new_one_is_fetched_once(cache: "Cache[str, str]", source: Source) -> None:
+    assert cache.get("a", wait=60) == "a1"
+    source.now = 30
+    source.open.clear()
+    assert [cache.get("a", wait=60) for _ in range(3)] == ["a1"] * 3
+    source.open.set()
+    until(lambda: cache.get("a") == "a2")
+    assert source.asked == [("a", None), ("a", "a1")]
+
+
+def test_an_unknown_value_is_none_at_once_or_awaited(cache: "Cache[str, str]", source: Source) -> None:
+    source.open.clear()
+    assert cache.many(["a", "b", "c"]) == {"a": None, "b": None, "c": None}
+    source.open.set()
+    assert all(cache.many(["a", "b", "c"], wait=60).values())
+
+
+def test_a_failure_keeps_the_old_value_and_is_tried_again(cache: "Cache[str, str]", source: Source) -> None:
+    assert cache.get("a", wait=60) == "a1"
+    cache.forget("a")
+    source.failure = OSError("down")
+    assert cache.get("a") == "a1"
+    until(lambda: len(source.asked) >= 2 and not cache._wanted)
+    assert cache.get("a") == "a1"
+    source.failure = None
+    until(lambda: cache.get("a") != "a1")
+
+
+def test_a_first_failure_ends_the_waiting(cache: "Cache[str, str]", source: Source) -> None:
+    source.failure = OSError("down")
+    assert cache.get("a", wait=60) is None
+
+
+def test_values_that_are_no_longer_kept_are_gone(cache: "Cache[str, str]", source: Source) -> None:
+    cache.many(["a", "b"], wait=60)
+    cache.keep(["b"])
+    source.open.clear()
+    assert cache.many(["a", "b"])["a"] is None
