@@ -1,12 +1,13 @@
 """The archives of a folder and of the environment: the valid ones, and the errors of the others."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Self
 
 import kafka_archiver
 from kafka_archiver.advice import dag_id
-from kafka_archiver.config import Archive, declarations
+from kafka_archiver.config import Archive, declarations, load_archive
 from kafka_archiver.documents import Value
 from kafka_archiver.errors import ConfigError
 
@@ -82,6 +83,22 @@ def read_archives(folder: Path) -> Archives:
             if file != keeps and len(candidates) > 1
         ]
     return Archives({name: declared[name][file] for name, file in chosen.items()}, chosen, errors)
+
+
+def read_archive(folder: Path, name: str) -> Archives:
+    """The archive of that name as `read_archives` chooses it. Usually only its own file is read."""
+    # Such a file keeps its name whatever the others declare: see _choose.
+    mine = [file for file in (folder / f"{name}.yaml", folder / f"{name}.yml") if file.is_file()]
+    if len(mine) == 1:
+        # A wrong file is reported by who reads all.
+        with suppress(ConfigError):
+            archive = load_archive(mine[0])
+            if archive.archive == name:
+                return Archives({name: archive}, {name: mine[0]}, [])
+    found, files, errors = read_archives(folder)
+    return Archives(
+        {n: a for n, a in found.items() if n == name}, {n: f for n, f in files.items() if n == name}, errors
+    )
 
 
 def _choose(name: str, candidates: dict[Path, Archive]) -> Path | None:

@@ -1,10 +1,11 @@
 """One archive, one DAG: plan → archive → verify → commit → close_hours."""
 
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from airflow.sdk import DAG, ExceptionRetryPolicy, RetryAction, RetryRule, chain
+from airflow.sdk import DAG, ExceptionRetryPolicy, Param, RetryAction, RetryRule, chain
 from airflow.sdk.exceptions import AirflowException
 
 from kafka_archiver.advice import dag_id
@@ -16,7 +17,7 @@ from kafka_archiver.orchestration.dag_run.form import params
 from kafka_archiver.orchestration.dag_run.schedule import timetable
 from kafka_archiver.orchestration.dags.docs import doc_md
 from kafka_archiver.orchestration.dags.tasks import archive_tasks
-from kafka_archiver.steps.archives import config_folder, read_archives
+from kafka_archiver.steps.archives import Archives, config_folder, read_archive, read_archives
 
 MAX_ACTIVE_RUNS = 16
 
@@ -28,16 +29,26 @@ def archive_dags(text: str, job: Path, only: str | None = None) -> tuple[dict[st
     :param job: spark_jobs/archive.py.
     :param only: make only the DAG with this id, because Airflow is about to run one of its tasks.
     """
-    archives, _, errors = read_archives(config_folder())
+    archives, _, errors = wanted(only, dag_id(""))
     dags = {}
     for archive in archives.values():
-        name = dag_id(archive.archive)
-        if only in (None, name):
-            try:
-                dags[name] = archive_dag(archive, text, job)
-            except (AirflowException, ValueError, TypeError) as error:
-                errors.append(ConfigError(f"archive {archive.archive}: Airflow cannot make a DAG of it: {error}"))
+        try:
+            dags[dag_id(archive.archive)] = archive_dag(archive, text, job)
+        except (AirflowException, ValueError, TypeError) as error:
+            errors.append(ConfigError(f"archive {archive.archive}: Airflow cannot make a DAG of it: {error}"))
     return dags, errors
+
+
+def wanted(only: str | None, prefix: str) -> Archives:
+    """The archives whose DAGs Airflow wants: all, or the one whose DAG has this id.
+
+    :param prefix: what precedes an archive's name in the ids of these DAGs.
+    """
+    if only is None:
+        return read_archives(config_folder())
+    if not only.startswith(prefix):
+        return Archives({}, {}, [])
+    return read_archive(config_folder(), only.removeprefix(prefix))
 
 
 def archive_dag(archive: Archive, text: str, job: Path) -> DAG:
@@ -53,13 +64,22 @@ def archive_dag(archive: Archive, text: str, job: Path) -> DAG:
         # date in the future counts as running until then, and must not block the others.
         max_active_runs=MAX_ACTIVE_RUNS,
         tags=tags(archive),
-        params=params(archive),
         default_args=default_args(archive, alert),
         on_failure_callback=alert.run_failed if alert else None,
         # The caller decides which DAGs its module shows to Airflow.
         auto_register=False,
     ) as dag:
         chain(*archive_tasks(archive, job))
+    return with_params(dag, params(archive))
+
+
+def with_params(dag: DAG, params: Mapping[str, Param]) -> DAG:
+    """The DAG with parameters.
+
+    Tasks that are made after them have copies of their own, and with 500 archives Airflow spends most of its time in
+    checking and storing these. A task's context has the DAG's parameters anyway.
+    """
+    dag.params = params  # type: ignore[assignment] # attrs converts it, as in the constructor
     return dag
 
 

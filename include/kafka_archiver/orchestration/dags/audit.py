@@ -12,10 +12,9 @@ from kafka_archiver.errors import IntegrityError
 from kafka_archiver.orchestration.alerts.callbacks import FailureAlert
 from kafka_archiver.orchestration.connections import open_archive, open_store
 from kafka_archiver.orchestration.dag_run.params import require_known
-from kafka_archiver.orchestration.dags.archive import default_args, tags
+from kafka_archiver.orchestration.dags.archive import default_args, tags, wanted, with_params
 from kafka_archiver.orchestration.dags.cleaning import clean_up_task
 from kafka_archiver.orchestration.dags.docs import doc_md
-from kafka_archiver.steps.archives import config_folder, read_archives
 
 log = logging.getLogger(__name__)
 # At night, and not on the hour, when archives run.
@@ -23,6 +22,7 @@ SCHEDULE = "20 3 * * *"
 # The XCom with the report's figures, also of a failed task.
 FIGURES = "audit"
 _NAMED = 10
+_PREFIX = "audit_"
 
 
 def audit_dags(text: str, only: str | None = None) -> dict[str, DAG]:
@@ -31,21 +31,19 @@ def audit_dags(text: str, only: str | None = None) -> dict[str, DAG]:
     :param text: the documentation that the DAGs share.
     :param only: make only the DAG with this id, because Airflow is about to run one of its tasks.
     """
-    archives = read_archives(config_folder()).found
     dags = {}
-    for archive in archives.values():
-        if only in (None, audit_dag_id(archive)):
-            try:
-                dags[audit_dag_id(archive)] = audit_dag(archive, text)
-            except (AirflowException, ValueError, TypeError) as error:
-                # archive_errors.py shows the same error of the archive's own DAG.
-                log.warning("archive %s: Airflow cannot make a DAG that audits it: %s", archive.archive, error)
+    for archive in wanted(only, _PREFIX).found.values():
+        try:
+            dags[audit_dag_id(archive)] = audit_dag(archive, text)
+        except (AirflowException, ValueError, TypeError) as error:
+            # archive_errors.py shows the same error of the archive's own DAG.
+            log.warning("archive %s: Airflow cannot make a DAG that audits it: %s", archive.archive, error)
     return dags
 
 
 def audit_dag_id(archive: Archive) -> str:
     """The id of the DAG that audits an archive."""
-    return f"audit_{archive.archive}"
+    return f"{_PREFIX}{archive.archive}"
 
 
 def audit_dag(archive: Archive, text: str) -> DAG:
@@ -59,13 +57,12 @@ def audit_dag(archive: Archive, text: str) -> DAG:
         catchup=False,
         max_active_runs=1,
         tags=[*tags(archive), "audit"],
-        params=_params(),
         default_args=default_args(archive, alert),
         on_failure_callback=alert.run_failed if alert else None,
         auto_register=False,
     ) as dag:
         chain(*audit_tasks(archive))
-    return dag
+    return with_params(dag, _params())
 
 
 def audit_tasks(archive: Archive) -> list[Any]:
