@@ -64,7 +64,8 @@ class ArchiveJob(Value):
     """The runs to archive, with limits and policies. It holds no secrets.
 
     `store`: its URL. `requests`: what requests to the store have besides, as options of the store; not written if
-    none. `runs`: their names in the ledger. `memory_bytes`: how much one task buffers before it spills.
+    none. `runs`: their names in the ledger. `memory_bytes`: how much one task buffers before it spills. `max_paths`:
+    how many paths one chunk may have.
     """
 
     job: Literal["archive"] = "archive"
@@ -75,6 +76,7 @@ class ArchiveJob(Value):
     runs: Annotated[tuple[str, ...], Field(min_length=1)]
     reader: Reader
     memory_bytes: Annotated[int, Field(gt=0)]
+    max_paths: Annotated[int, Field(gt=0)] = 10_000
     lost_offsets: Literal["fail", "record_loss"]
     bad_record: BadRecord
 
@@ -88,6 +90,7 @@ class ArchiveJob(Value):
             runs=tuple(runs),
             reader=archive.source.reader,
             memory_bytes=archive.spark.memory_bytes,
+            max_paths=archive.store.max_paths,
             lost_offsets=archive.policies.lost_offsets,
             bad_record=archive.policies.bad_record,
         )

@@ -23,6 +23,7 @@ _OBJECT = re.compile(
     r"(?P<topic>[^+]+)\+(?P<partition>\d+)\+(?P<start>\d{20})(\+g(?P<generation>\d+))?(\+r(?P<revision>\d+))?"
     r"(\+k\d+)?(\+s\d+)?\..+"
 )
+_REVISION = re.compile(r"\+r([1-9]\d*)(?:\+k\d+)?(?:\+s\d+)?(?:\.[^/]*)?$")
 _RUN = re.compile(r"(?P<start>[^+]+)(\+r(?P<revision>[1-9]\d*))?")
 # Names of the archiver's own folders; no topic's folder has them.
 RESERVED = frozenset({LEDGER, DEAD_LETTER})
@@ -71,6 +72,11 @@ def object_key(place: Place, path: str, extension: str, dead_letter: bool = Fals
 def topic_prefix(topic: str, dead_letter: bool = False) -> str:
     """The prefix of all objects of a topic, with the closing slash."""
     return f"{DEAD_LETTER}/" * dead_letter + f"{encode(topic)}/"
+
+
+def is_reserved(key: str) -> bool:
+    """Whether a key is in one of the archiver's own folders."""
+    return key.partition("/")[0] in RESERVED
 
 
 def is_dead_letter(key: str) -> bool:
@@ -193,6 +199,12 @@ def progress_document(archive: str) -> str:
 def audit_document(archive: str) -> str:
     """The key of the report of the last audit."""
     return f"{ledger_prefix(archive)}audit.json"
+
+
+def revision_in(key: str) -> int:
+    """The revision in an object's key, whatever the layout."""
+    found = _REVISION.search(key)
+    return int(found[1]) if found else 0
 
 
 def split_object_key(key: str) -> Place | None:

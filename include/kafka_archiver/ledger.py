@@ -17,13 +17,13 @@ from kafka_archiver.keys import (
     ledger_prefix,
     line_document,
     progress_document,
+    revision_in,
     run_document,
     run_name,
     run_prefix,
     schema_document,
     split_hour_document,
     split_line_document,
-    split_object_key,
     split_run,
     split_run_document,
 )
@@ -204,10 +204,10 @@ class Ledger:
 
     def writer_of(self, plan: Plan, key: str) -> Plan:
         """The plan that wrote an object of a run's manifest: the revision that the object's name has."""
-        place = split_object_key(key)
-        if place is None or place.revision == plan.revision:
+        revision = revision_in(key)
+        if revision == plan.revision:
             return plan
-        run = run_name(plan.interval.id, place.revision)
+        run = run_name(plan.interval.id, revision)
         return self.plan(run) or self._gone(self._run_key(run, "plan"))
 
     def superseded_by(self, run: str) -> str | None:

@@ -4,14 +4,14 @@ Never a leftover: what a run at work may still need, what a manifest that counts
 another archive, because archives may share a store.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Literal, NamedTuple
 
-from kafka_archiver.keys import Place, is_dead_letter, split_object_key, topic_prefix
-from kafka_archiver.layouts.registry import layout_at
+from kafka_archiver.keys import Place
+from kafka_archiver.layouts.registry import place_in, plain_place
 from kafka_archiver.manifest import Intent, Manifest, Outcome
-from kafka_archiver.plan import Plan
+from kafka_archiver.plan import Plan, Settings
 from kafka_archiver.progress import Progress
 from kafka_archiver.ranges import Range, TopicPartition
 
@@ -38,14 +38,22 @@ class ListedUpload(NamedTuple):
 
 
 def stray_uploads(
-    uploads: Iterable[ListedUpload], progress: Progress, unsettled: Iterable[Plan], before: datetime
+    uploads: Iterable[ListedUpload],
+    progress: Progress,
+    unsettled: Sequence[Plan],
+    before: datetime,
+    settings: Sequence[Settings] = (),
 ) -> list[Leftover]:
-    """Uploads of settled offsets that began before a moment: only a zombie could still send them."""
+    """Uploads of settled offsets that began before a moment: only a zombie could still send them.
+
+    :param settings: further layouts that settled plans may have had.
+    """
     in_use = frozenset().union(*(plan.places() for plan in unsettled))
+    known_settings = [*(plan.settings for plan in unsettled), *settings]
     settled = {p.name: p for p in progress.partitions}
 
     def stray(upload: ListedUpload) -> bool:
-        place = place_of(upload.key)
+        place = place_of(upload.key, *known_settings)
         if place is None or place in in_use or upload.began >= before:
             return False
         known = settled.get(TopicPartition(place.topic, place.partition))
@@ -67,21 +75,18 @@ def of_ended(
     """
     promised = {o.key for o in manifest.stored} if manifest and outcome == "committed" else set()
     kind: Kind = "attempt" if outcome == "committed" else "rebuild" if outcome == "given_up" else "superseded"
-    keys = _own(intent.keys if intent else (), plan.places())
+    places = plan.places()
+    keys = [key for key in (intent.keys if intent else ()) if place_in(plan.settings, key) in places]
     found = [Leftover(kind, key, plan.run) for key in keys if key not in promised]
     if superseded and outcome == "committed" and not plan.keep_superseded:
         found += [Leftover("superseded", o.key, superseded.run) for o in superseded.stored if o.key not in promised]
     return found
 
 
-def place_of(key: str) -> Place | None:
-    """The place of an object, if its key is where we put such objects: another archive may be further down."""
-    place = split_object_key(key)
-    if place is None:
-        return None
-    prefix, folder = topic_prefix(place.topic, is_dead_letter(key)), key.rpartition("/")[0]
-    return place if layout_at(folder.removeprefix(prefix)) else None
+def place_of(key: str, *settings: Settings) -> Place | None:
+    """The place of an object, if its key is where we put such objects: another archive may be further down.
 
-
-def _own(keys: Iterable[str], places: frozenset[Place]) -> list[str]:
-    return [key for key in keys if place_of(key) in places]
+    :param settings: of plans that may have written it, besides `hourly`.
+    """
+    found = (place_in(one, key) for one in settings)
+    return plain_place(key) or next(filter(None, found), None)

@@ -107,5 +107,8 @@ def _first_whole_hour(plan: Plan, manifest: Manifest, name: TopicPartition, offs
     now = to_hour(plan.planned_at)
     entries = [o for o in manifest.stored if (o.topic, o.partition) == name and o.first_offset >= offset]
     begin = min((o.first_offset for o in entries), default=0)
+    if plan.settings.time.source != "record":
+        # Kafka's order says nothing about other times: the gone records may be of any hour.
+        return hour_start(now + 1)
     hours = {hour for o in entries if o.first_offset < begin + FIRST_RECORDS for hour in o.hours}
     return hour_start(max((hour for hour in hours if hour is not None and hour <= now), default=now) + 1)

@@ -8,11 +8,13 @@ from pydantic import AfterValidator, Field, model_validator
 from kafka_archiver.documents import Document, UtcTime, Value
 from kafka_archiver.gaps import Gaps, OffsetRange, count, merged, outside, pack, unpack
 from kafka_archiver.keys import is_dead_letter
-from kafka_archiver.layouts.registry import hours_of
+from kafka_archiver.layouts.registry import hours_by_path
 from kafka_archiver.plan import Choices, Chunk, Plan
 from kafka_archiver.ranges import Range
 
 Count = Annotated[int, Field(ge=0)]
+# Whole hours since 1970 (null: without a usable time), and how many rows are of that hour.
+HourRows = tuple[int | None, Annotated[int, Field(gt=0)]]
 FATES = ("archived", "filtered", "dead_lettered", "absent", "lost")
 
 
@@ -21,6 +23,7 @@ class ObjectEntry(Value):
 
     `checksum` is `crc32:` and the CRC-32 of its bytes in eight hexadecimal digits, computed before they were sent;
     `etag` is the store's. Timestamps are the smallest and largest of its records, in milliseconds since 1970.
+    `rows_by_hour`: how many rows are of each hour, ascending, null first; null if the path is the hour of them all.
     `records`: the number of records, if some have become several rows; null if each record is one row.
     `sidecar_of`: of a sidecar, the key of the object beside which it is; a sidecar has no rows of its own, and the
     offsets and timestamps of its object.
@@ -40,7 +43,8 @@ class ObjectEntry(Value):
     last_offset: int
     min_timestamp: int
     max_timestamp: int
-    # Not written if each record is one row: such an entry keeps its earlier bytes.
+    # Not written if the path is an hour, nor `records` if each record is one row: then the bytes are as before.
+    rows_by_hour: tuple[HourRows, ...] | None = Field(default=None, exclude_if=lambda rows: rows is None)
     records: Annotated[int, Field(gt=0)] | None = Field(default=None, exclude_if=lambda records: records is None)
     sidecar_of: str | None = Field(default=None, exclude_if=lambda key: key is None)
 
@@ -48,6 +52,8 @@ class ObjectEntry(Value):
     def _has_rows_or_an_object(self) -> Self:
         if bool(self.rows) == bool(self.sidecar_of):
             raise ValueError(f"{self.key}: expected rows, or no rows and `sidecar_of`; found {self.rows} rows")
+        if self.rows_by_hour and self.rows and sum(rows for _, rows in self.rows_by_hour) != self.rows:
+            raise ValueError(f"{self.key}: expected {self.rows} rows in `rows_by_hour`, found {self.rows_by_hour}")
         return self
 
     @property
@@ -58,7 +64,13 @@ class ObjectEntry(Value):
     @property
     def hours(self) -> Collection[int | None]:
         """The hours that its records may belong to."""
-        return hours_of(self)
+        return [hour for hour, _ in self.rows_by_hour] if self.rows_by_hour else hours_by_path(self.path)
+
+    def rows_in(self, hour: int | None) -> int:
+        """How many of its rows are of an hour."""
+        if self.rows_by_hour and self.rows:
+            return dict(self.rows_by_hour).get(hour, 0)
+        return self.rows if hour in self.hours else 0
 
 
 class Witness(Value):

@@ -36,10 +36,38 @@ class Header(Value):
     decode: Decode
 
 
+TimeSource = Literal["record", "wallclock", "value", "key", "header"]
+TimeUnit = Literal["s", "ms", "us", "ns"]
+# For a record whose time is missing or cannot be read. bad_record: the policy `bad_record` decides; record: Kafka's
+# timestamp; null: none, the layout decides; skip: it is filtered.
+NoTime = Literal["bad_record", "record", "null", "skip"]
+
+
+class EventTime(Value):
+    """Which time of a record files it. `field`: a field of the value or the key, or a header's name.
+
+    `patterns`: of text, in their order; `iso` is ISO 8601. `timezone`: of text without an offset. `zone_data`, `names`:
+    of the zone and the locale, frozen. `at`: with `wallclock`, the plan's time in milliseconds since 1970, frozen.
+    """
+
+    source: TimeSource = "record"
+    field: str = ""
+    unit: TimeUnit | None = None
+    patterns: tuple[str, ...] = ()
+    timezone: str = "UTC"
+    zone_data: str = ""
+    locale: str = "en"
+    names: dict[str, tuple[str, ...]] = Field(default={})
+    missing: NoTime = "bad_record"
+    at: int | None = None
+
+
 class Settings(Value):
     """The settings that decide the keys and bytes of a run's objects.
 
     From the YAML, `codec` may be empty and `options` incomplete: `formats.resolve` adds the format's defaults.
+    `layout_options`: the layout's own options; `name`: the template of objects' names, the layout's own if empty.
+    `time`: the time by which records are filed.
     `options`: the format's own options; not written if the format declares none.
     `headers`: those that are decoded, in the order of their columns; not written if there are none.
     `schema_id_headers`: what may have its schema's id in a header.
@@ -50,6 +78,10 @@ class Settings(Value):
 
     isolation: Isolation = "read_committed"
     layout: str = "hourly"
+    # Not written if they are the defaults, like most of the next ones: such a plan keeps its earlier bytes.
+    layout_options: dict[str, JsonValue] = Field(default={}, exclude_if=lambda options: not options)
+    name: str = Field(default="", exclude_if=lambda name: not name)
+    time: EventTime = Field(default=EventTime(), exclude_if=lambda time: time == EventTime())
     format: str = "jsonl"
     content: Content = "value"
     metadata: tuple[Metadata, ...] = Field(default=(), exclude_if=lambda metadata: not metadata)
@@ -58,7 +90,6 @@ class Settings(Value):
     codec: str = "gzip"
     options: dict[str, JsonValue] = Field(default={}, exclude_if=lambda options: not options)
     value_decode: Decode = "bytes"
-    # Not written if it is the default, like the next ones: such a plan keeps its earlier bytes.
     key_decode: Decode = Field(default="bytes", exclude_if=lambda decode: decode == "bytes")
     headers: tuple[Header, ...] = Field(default=(), exclude_if=lambda headers: not headers)
     schema_id_headers: tuple[Literal["key", "value"], ...] = Field(default=(), exclude_if=lambda columns: not columns)
@@ -79,15 +110,33 @@ class Settings(Value):
 
     @property
     def whole_records(self) -> bool:
-        """Whether objects or transforms need more of a record than its offset, timestamp and value."""
+        """Whether objects, transforms, the layout or the time need more than offset, timestamp and value."""
         mapped = self.transform is not None and self.transform.takes_records
         stored = self.content != "value" or bool(self.metadata)
-        return mapped or stored or self.key_decode != "bytes" or self.needs_headers
+        return mapped or stored or self.needs_key or self.needs_headers
+
+    @property
+    def needs_key(self) -> bool:
+        """Whether the decoders, the layout or the time need keys."""
+        return self.key_decode != "bytes" or self._files_by("key")
 
     @property
     def needs_headers(self) -> bool:
-        """Whether the decoders need headers."""
-        return bool(self.headers or self.schema_id_headers)
+        """Whether the decoders, the layout or the time need headers."""
+        return bool(self.headers or self.schema_id_headers) or self._files_by("header")
+
+    def _files_by(self, column: Literal["key", "header"]) -> bool:
+        # Perhaps more than the layout needs: any option may name a field.
+        return self.time.source == column or _mentions(self.layout_options, column)
+
+
+def _mentions(options: JsonValue, column: str) -> bool:
+    """Whether a text in the options names a field of the column: key, key.id, {header.x}."""
+    if isinstance(options, dict):
+        return any(_mentions(value, column) for value in options.values())
+    if isinstance(options, list):
+        return any(_mentions(value, column) for value in options)
+    return isinstance(options, str) and (options.split(".")[0] == column or f"{{{column}" in options)
 
 
 class Writer(Value):

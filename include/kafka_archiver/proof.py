@@ -174,7 +174,7 @@ def prove(
 
 def _contribution(hour: int | None, plan: Plan, manifest: Manifest | None, late: bool) -> Contribution | None:
     objects = tuple(
-        ProofObject(key=o.key, rows=o.rows, bytes=o.bytes, checksum=o.checksum)
+        ProofObject(key=o.key, rows=o.rows_in(hour), bytes=o.bytes, checksum=o.checksum)
         for o in (manifest.objects if manifest else ())
         if hour in o.hours
     )

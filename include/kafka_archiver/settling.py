@@ -46,7 +46,7 @@ class Settling:
         rows: Counter[int | None] = Counter()
         for manifest, sign in (self.manifest, 1), (self.superseded, -1):
             for entry in manifest.lost_objects if manifest else ():
-                rows.update(dict.fromkeys(entry.hours, sign * entry.rows))
+                rows.update({hour: sign * entry.rows_in(hour) for hour in entry.hours})
         return {hour: count for hour, count in rows.items() if count}
 
     @cached_property

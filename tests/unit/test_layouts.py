@@ -1,6 +1,7 @@
-"""Layouts: `hourly`, and one that nobody asked for, by which a whole archive is filed, proved and audited."""
+"""Layouts: the form of keys, and whole archives that are filed by another layout than `hourly`."""
 
-from collections.abc import Collection
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -8,13 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.columns import Int64s, column
+from kafka_archiver.columns import column
+from kafka_archiver.documents import Value
 from kafka_archiver.errors import ConfigError, DocumentError
 from kafka_archiver.intervals import LAST_MS, hour_of
-from kafka_archiver.layouts.base import Filed
-from kafka_archiver.layouts.hourly import NO_HOUR, Hourly
-from kafka_archiver.layouts.registry import LAYOUTS, hours_of, layout_at, layout_of
-from kafka_archiver.leftovers import place_of
+from kafka_archiver.keys import Place, object_key, revision_in, split_object_key
+from kafka_archiver.layouts.form import Form
+from kafka_archiver.layouts.hourly import hour_path
+from kafka_archiver.layouts.registry import LAYOUTS, form_of, named, place_in, plain_place, resolve
+from kafka_archiver.layouts.tokens import Text, Topic
+from kafka_archiver.pipeline.base import PART, Marks
+from kafka_archiver.pipeline.filing.paths import Paths
 from kafka_archiver.plan import Settings
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.writer.commit import complete
@@ -25,56 +30,135 @@ from tests.support.lake import Lake
 pytestmark = pytest.mark.unit
 
 TIMES = st.integers(-(2**63), 2**63 - 1) | st.sampled_from([-1, 0, HOUR - 1, HOUR, LAST_MS, LAST_MS + 1])
+TOPICS = st.text("abr1+.-_%~é", min_size=1, max_size=8)
+# One of each layout: what `store.layout` is, and the key of topic orders, partition 3, chunk start 42, filed by a
+# record of 2026-11-21T05:00:00Z with the value {"country": "DE"}.
+EVERY: list[tuple[Any, str]] = [
+    ("hourly", "orders/date=2026-11-21/hour=05/orders+3+00000000000000000042"),
+    ("daily", "orders/date=2026-11-21/orders+3+00000000000000000042"),
+    ("topic_partition", "orders/partition=3/orders+3+00000000000000000042"),
+    ({"offsets": 40}, "orders/partition=3/offsets=00000000000000000040/orders+3+00000000000000000042"),
+    ({"path": "{topic}/{yyyy}/{D}", "missing": "null"}, "orders/2026/325/orders+3+00000000000000000042"),
+    ({"fields": ["value.country"]}, "orders/country=DE/orders+3+00000000000000000042"),
+    ({"fields": ["value.country"], "style": "values"}, "orders/DE/orders+3+00000000000000000042"),
+    ("confluent_default", "orders/partition=3/orders+3+0000000042"),
+    ({"name": "confluent_field", "fields": ["value.country"]}, "orders/country=DE/orders+3+0000000042"),
+    (
+        {"name": "confluent_time", "path_format": "'year'=YYYY/'month'=MM/'day'=dd/'hour'=HH"},
+        "orders/year=2026/month=11/day=21/hour=05/orders+3+0000000042",
+    ),
+    ("confluent_daily", "orders/year=2026/month=11/day=21/orders+3+0000000042"),
+    ("confluent_hourly", "orders/year=2026/month=11/day=21/hour=05/orders+3+0000000042"),
+    (
+        {"name": "confluent_default", "directory_delimiter": "-", "file_delimiter": ".", "zero_pad": 3},
+        "orders-partition=3-orders.3.042",
+    ),
+    ("zooz", "orders/date=2026-11-21/hour=05/3_42"),
+    ("lenses", "orders/3/42"),
+    ({"name": "lenses_keys_and_values", "fields": ["value.country"]}, "country=DE/orders(3_42)"),
+    ({"name": "lenses_values", "fields": ["value.country"]}, "DE/orders(3_42)"),
+    ("deviantart", "2026-11-21/orders-00003-000000000042"),
+]
 
 
-class Buckets:
-    """Ten offsets each."""
-
-    name = "buckets"
-    columns = ()
-
-    def parts(self, batch: pa.RecordBatch) -> Int64s:
-        return column(batch, "offset") // 10
-
-    def path(self, part: int) -> str:
-        return f"bucket={part:06d}"
-
-    def parse(self, path: str) -> int:
-        part = int(path.removeprefix("bucket="))
-        if self.path(part) != path:
-            raise ValueError(path)
-        return part
-
-    def hours(self, entry: Filed) -> Collection[int | None]:
-        return range(entry.min_timestamp // HOUR, entry.max_timestamp // HOUR + 1)
+def settings_of(layout: Any, **more: Any) -> Settings:
+    name, options = named(layout)
+    return resolve(Settings(layout=name, layout_options=options, value_decode="json", **more))
 
 
-@pytest.fixture
-def buckets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second layout: a class, and a line in the registry."""
-    monkeypatch.setitem(LAYOUTS, "buckets", Buckets())
+def key_of(settings: Settings, rows: Sequence[Row], extension: str = "", **place: Any) -> list[str]:
+    """The key of each row's object."""
+    chunk = chunk_of(42, 10**6).model_copy(update=place)
+    form = form_of(settings)
+    paths = Paths(form, chunk, settings)
+    parts = paths.parts(batch(rows), Marks())
+    own = Place(chunk.topic, chunk.partition, chunk.start, chunk.generation)
+    return [form.key(own, paths.path(part), extension) for part in parts.tolist()]
+
+
+@pytest.mark.parametrize(("layout", "expected"), EVERY)
+def test_the_key_of_each_layout(layout: Any, expected: str) -> None:
+    settings = settings_of(layout)
+    assert key_of(settings, [Row(42, 1_795_237_200_000, value=b'{"country":"DE"}')], ".x.gz") == [f"{expected}.x.gz"]
+    # A plan has all options, and gives the same form again.
+    again = Settings.model_validate_json(settings.model_dump_json())
+    assert again == settings == resolve(settings)
+
+
+@given(
+    layout=st.sampled_from([layout for layout, _ in EVERY]),
+    topic=TOPICS,
+    numbers=st.tuples(*[st.integers(0, 10**6)] * 4),
+    schemas=st.sampled_from(["", "+s7", "+k1", "+k1+s2"]),
+    extension=st.sampled_from([".jsonl.gz", ".index.json", ""]),
+    path=st.sampled_from([1_795_237_200_000, -1]),
+)
+def test_a_place_is_read_from_each_key(
+    layout: Any, topic: str, numbers: tuple[int, ...], schemas: str, extension: str, path: int
+) -> None:
+    settings = settings_of(layout)
+    place = Place(topic, *numbers)
+    form = form_of(settings)
+    chunk = chunk_of(place.start, place.start + 1, topic).model_copy(update={"partition": place.partition})
+    paths = Paths(form, chunk, settings)
+    parts = paths.parts(batch([Row(place.start, path, value=b'{"country":"a/b+c"}')]), Marks())
+    key = form.key(place, paths.path(int(parts[0])), extension, schemas)
+    assert place_in(settings, key) == place
+    assert revision_in(key) == place.revision
+    assert key.startswith(form.prefix(topic))
+
+
+def test_the_keys_of_hourly_are_those_of_earlier_releases() -> None:
+    form, place = form_of(Settings()), Place("a b", 3, 42, 1, 2)
+    key = form.key(place, hour_path(5), ".avro", "+s7")
+    assert key == object_key(place, hour_path(5), ".avro", schemas="+s7")
+    assert plain_place(key) == split_object_key(key) == place
+    # Another archive further down has its own.
+    assert plain_place(key.replace("date=", "inner/date=")) is None
 
 
 @given(st.lists(TIMES, max_size=20) | st.lists(st.integers(5 * HOUR, 6 * HOUR - 1), max_size=20))
 def test_hourly_files_each_record_in_the_hour_of_its_time(times: list[int]) -> None:
-    layout = Hourly()
-    found = layout.parts(batch([Row(n, time) for n, time in enumerate(times)])).tolist()
-    assert found == [NO_HOUR if hour_of(time) is None else hour_of(time) for time in times]
-    for part in found:
-        assert layout.parse(layout.path(part)) == part
-        assert layout_at(layout.path(part)) is LAYOUTS["hourly"]
+    paths = Paths(form_of(Settings()), chunk_of(0, 20), Settings())
+    parts = paths.parts(batch([Row(n, time) for n, time in enumerate(times)]), Marks())
+    assert [paths.path(part) for part in parts.tolist()] == [hour_path(hour_of(time)) for time in times]
 
 
 def test_a_plan_of_a_layout_that_this_release_lacks_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"store\.layout: expected hourly, found 'weekly'"):
-        layout_of(Settings(layout="weekly"))
+    with pytest.raises(ConfigError, match=r"store\.layout: expected hourly .*; found 'weekly'"):
+        form_of(Settings(layout="weekly"))
 
 
-def test_a_path_of_no_layout_is_told() -> None:
-    assert layout_at("year=2026") is None
+def test_a_path_of_no_hour_needs_hours_in_the_manifest() -> None:
     [entry] = complete([write(chunk_of(0, 1), cut([Row(0, 0)], 1), store := new_store())], store)
-    with pytest.raises(DocumentError, match=r"an object in 'year=2026', which is not a path of a layout .*hourly"):
-        hours_of(entry.model_copy(update={"path": "year=2026"}))
+    assert list(entry.hours) == [0]
+    strange = entry.model_copy(update={"path": "year=2026"})
+    with pytest.raises(DocumentError, match="an object in 'year=2026' without `rows_by_hour`, which is not the path"):
+        list(strange.hours)
+    assert list(strange.model_copy(update={"rows_by_hour": ((None, 1),)}).hours) == [None]
+
+
+class Tens:
+    """The tens of an offset."""
+
+    def labels(self, batch: pa.RecordBatch) -> list[str | None]:
+        return [f"{offset // 10:06d}" for offset in column(batch, "offset").tolist()]
+
+
+class Buckets:
+    """A layout of another distribution."""
+
+    name = "buckets"
+    options = Value
+
+    def form(self, options: Value) -> Form:
+        return Form((Topic(), Text("/bucket="), Tens()))
+
+
+@pytest.fixture
+def buckets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if another distribution were installed."""
+    monkeypatch.setitem(LAYOUTS, "buckets", Buckets())
 
 
 @pytest.mark.usefixtures("buckets", "small_parts")
@@ -82,27 +166,38 @@ def test_a_path_of_no_layout_is_told() -> None:
 def test_the_writer_files_by_what_the_layout_says(open_objects: int) -> None:
     draw = np.random.default_rng(7)
     offsets = np.cumsum(draw.integers(1, 4, 200)).tolist()
-    rows = [Row(o, draw.integers(0, 3) * HOUR, value=b"%d" % o if o % 9 else b"bad\n") for o in offsets]
+    rows = [Row(o, int(draw.integers(0, 3)) * HOUR, value=b"%d" % o if o % 9 else b"bad\n") for o in offsets]
     chunk, store = chunk_of(0, offsets[-1] + 1), new_store()
     options = {"layout": "buckets", "bad_record": "dead_letter", "part_bytes": 50}
     limits = Limits(memory_bytes=100, open_objects=open_objects, upload_threads=1)
     result = write(chunk, cut(rows, 17), store, limits, **options)
     assert facts(result) == facts(write(chunk, cut(rows, 200), **options))
     expected: dict[str, list[bytes]] = {}
+    hours: dict[str, dict[int, int]] = {}
     for row in rows:
         bad = row.value == b"bad\n"
-        expected.setdefault(f"{'_dead_letter/' * bad}orders/bucket={row.offset // 10:06d}", []).append(
-            b"%d" % row.offset
+        # Dead letters are filed by Kafka's time.
+        folder = (
+            f"_dead_letter/orders/{hour_path(row.timestamp // HOUR)}"
+            if bad
+            else f"orders/bucket={row.offset // 10:06d}"
         )
+        expected.setdefault(folder, []).append(b"%d" % row.offset)
+        counted = hours.setdefault(folder, {})
+        counted[row.timestamp // HOUR] = counted.get(row.timestamp // HOUR, 0) + 1
+    entries = complete([result], store)
     found = {
         entry.key.rpartition("/")[0]: [
             line if line.isdigit() else line.split(b'"offset":')[1].split(b",")[0] for line in lines
         ]
-        for entry in complete([result], store)
+        for entry in entries
         for lines in [read_values(store.get(entry.key) or b"")]
     }
     assert found == expected
-    assert all(place_of(o.upload.key) for o in result.objects)
+    for entry in entries:
+        assert {hour: entry.rows_in(hour) for hour in entry.hours} == hours[entry.key.rpartition("/")[0]]
+    assert all(place_in(Settings(layout="buckets"), o.upload.key) for o in result.objects)
+    assert PART not in "".join(map(str, found))
 
 
 @pytest.mark.usefixtures("buckets")
@@ -115,18 +210,20 @@ def test_an_archive_of_another_layout_is_proved_and_audited_as_any_other() -> No
     run = lake.run(24)
     manifest = lake.manifest(run)
     first = lake.brokers.first
+    without = [*range(first, first + 5), *range(first + 6, first + 10)]
     assert [(o.path, o.rows, list(o.hours)) for o in manifest.objects] == [
-        ("bucket=000000", 9, list(range(first, first + 10))),
+        ("bucket=000000", 9, without),
         ("bucket=000001", 2, [first + 10, first + 11]),
         ("bucket=000001", 8, list(range(first + 12, first + 20))),
         ("bucket=000002", 4, list(range(first + 20, first + 24))),
     ]
-    assert [o.path for o in manifest.dead_letters] == ["bucket=000000"]
-    for number in range(24):
+    assert [o.path for o in manifest.dead_letters] == [hour_path(first + 5)]
+    # Hour 5 has only a dead letter.
+    for number in set(range(24)) - {5}:
         proof = lake.proof(number)
-        assert proof.status == "complete"
-        [contribution] = proof.runs
-        assert [o.key for o in contribution.objects] == [o.key for o in manifest.objects if first + number in o.hours]
+        assert (proof.status, proof.rows) == ("complete", 1)
+        keys = [o.key for run_ in proof.runs for o in run_.objects]
+        assert keys == [o.key for o in manifest.objects if first + number in o.hours]
     report = lake.audit(deep=True)
     assert (report.verdict, report.findings) == ("clean", ())
     # A rebuild removes what it replaces, and nothing is left over.

@@ -2,6 +2,7 @@
 
 import io
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
@@ -146,18 +147,22 @@ def _check(entry: ObjectEntry, plan: Plan, file: BinaryIO, beside: Beside | None
             yield f"it has {rows} rows"
     elif _has_offsets(settings) and reader.records:
         chunk = plan.chunk_of(TopicPartition(entry.topic, entry.partition), entry.chunk_start)
-        yield from check_records(entry, chunk.range if chunk else Range(0, 0), reader.records(file, settings))
+        # The times that other layouts file by are not in the objects.
+        timed = is_dead_letter(entry.key) or settings.time.source == "record"
+        yield from check_records(entry, chunk.range if chunk else Range(0, 0), reader.records(file, settings), timed)
 
 
-def check_records(entry: ObjectEntry, chunk: Range, found: Iterator[Seen]) -> Iterator[str]:
+def check_records(entry: ObjectEntry, chunk: Range, found: Iterator[Seen], timed: bool = True) -> Iterator[str]:
     """The faults of an object's records: each kind once, with the first offset.
 
     :param chunk: the offsets of the object's chunk.
     :param found: what they do not have is not checked.
+    :param timed: whether the entry's hours are those of Kafka's times.
     """
     faults: dict[str, str] = {}
     first = last = low = high = None
-    rows, repeated, hours = 0, 0, entry.hours
+    rows, repeated, hours = 0, 0, frozenset(entry.hours)
+    counted: Counter[int | None] = Counter()
     for record in found:
         rows += 1
         place = f"offset {record.offset}"
@@ -173,11 +178,15 @@ def check_records(entry: ObjectEntry, chunk: Range, found: Iterator[Seen]) -> It
         first = record.offset if first is None else first
         last = record.offset
         if (time := record.timestamp) is not None:
-            if hour_of(time) not in hours:
+            counted[hour_of(time)] += 1
+            if timed and hour_of(time) not in hours:
                 faults.setdefault("hour", f"{place} has the timestamp {time}, which is of another hour")
             low = time if low is None else min(low, time)
             high = time if high is None else max(high, time)
     yield from faults.values()
+    counts = {hour: entry.rows_in(hour) for hour in hours}
+    if timed and entry.rows_by_hour and counted and not faults and counts != dict(counted):
+        yield f"its rows are of the hours {dict(counted)}"
     if entry.records is not None and rows - repeated != entry.records:
         yield f"its rows are of {rows - repeated} records"
     expected = (entry.rows, entry.first_offset, entry.last_offset, entry.min_timestamp, entry.max_timestamp)

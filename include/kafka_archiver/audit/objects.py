@@ -4,7 +4,8 @@ from collections.abc import Iterable
 
 from kafka_archiver.advice import repair
 from kafka_archiver.audit.report import Finding, error
-from kafka_archiver.keys import LEDGER, split_object_key
+from kafka_archiver.keys import LEDGER
+from kafka_archiver.layouts.registry import place_in
 from kafka_archiver.plan import Plan
 from kafka_archiver.ranges import TopicPartition
 
@@ -79,7 +80,7 @@ def unexplained(archive: str, key: str, found: str) -> Finding:
 
 def may_have_written(plan: Plan, key: str) -> bool:
     """Whether the key of an object belongs to one of the plan's chunks."""
-    place = split_object_key(key)
+    place = place_in(plan.settings, key)
     if place is None or place.revision != plan.revision:
         return False
     chunk = plan.chunk_of(TopicPartition(place.topic, place.partition), place.start)

@@ -16,6 +16,7 @@ from kafka_archiver.config.transform import TransformSection
 from kafka_archiver.config.unknown import unknown
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.explain import explain
+from kafka_archiver.layouts.registry import named, resolve
 from kafka_archiver.plan import Evolution, Header, Settings
 from kafka_archiver.properties import ConnectionId
 
@@ -97,6 +98,14 @@ class Archive(Section):
                 )
         return self
 
+    @model_validator(mode="after")
+    def _files_by_what_it_has(self) -> Self:
+        try:
+            resolve(self.settings)
+        except ConfigError as error:
+            raise ValueError(str(error)) from None
+        return self
+
     def choosing(self, policies: Mapping[str, Any]) -> Self:
         """The archive with the policies of one DAG run.
 
@@ -124,8 +133,10 @@ class Archive(Section):
         """The settings that a plan freezes, before `formats.resolve` checks and completes them."""
         # Keys of the section `store` that are also settings.
         store = self.store.model_dump(include=set(Settings.model_fields), exclude_none=True)
+        layout, options = named(self.store.layout)
         return Settings(
-            **{"codec": "", **store},
+            **{"codec": "", **store, "layout": layout, "layout_options": options},
+            time=self.timestamp.event_time,
             isolation=self.source.isolation,
             value_decode=self.source.value.decode,
             key_decode=self.source.key.decode,

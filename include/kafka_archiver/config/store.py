@@ -1,24 +1,32 @@
 """`store`: where and how objects are written."""
 
 import json
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from kafka_archiver.config.encryption import NO_ENCRYPTION, Encryption
 from kafka_archiver.config.section import Section
-from kafka_archiver.layouts.registry import LAYOUTS
-from kafka_archiver.plan import METADATA, Content, Metadata
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.layouts.registry import named, names, resolve
+from kafka_archiver.plan import METADATA, Content, Metadata, Settings
 from kafka_archiver.properties import ConnectionOrProperties, Options, store_url, without_credentials
 
 Name = Annotated[str, Field(min_length=1)]
 
 
-def _layout(name: str) -> str:
-    if name not in LAYOUTS:
-        raise ValueError(f"expected {' | '.join(LAYOUTS)}")
-    return name
+def _layout(given: Any) -> Any:
+    if not isinstance(given, str | dict):
+        raise ValueError(f"expected {' | '.join(names())}, or a mapping")
+    if isinstance(given, str) and given not in names():
+        raise ValueError(f"expected {' | '.join(names())}")
+    try:
+        name, options = named(given)
+        resolve(Settings(layout=name, layout_options=options))
+    except ConfigError as error:
+        raise ValueError(f"another layout: {str(error).removeprefix('store.layout: ')}") from None
+    return given
 
 
 def _in_order(names: tuple[Metadata, ...]) -> tuple[Metadata, ...]:
@@ -68,7 +76,10 @@ class StoreSection(Section):
     aws: Annotated[ConnectionOrProperties, BeforeValidator(without_credentials("endpoint_url", "http://host:port"))] = (
         "aws_default"
     )
-    layout: Annotated[str, AfterValidator(_layout)] = "hourly"
+    layout: Annotated[str | dict[str, Any], BeforeValidator(_layout)] = "hourly"
+    name: Annotated[str, Field(min_length=1, max_length=300)] | None = None
+    # Paths that one chunk may have.
+    max_paths: Annotated[int, Field(gt=0, le=1_000_000)] = 10_000
     format: str = "jsonl"
     content: Content = "value"
     metadata: Annotated[tuple[Metadata, ...], AfterValidator(_in_order)] = ()

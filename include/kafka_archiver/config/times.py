@@ -2,14 +2,30 @@
 
 import re
 from datetime import timedelta
-from typing import Annotated, Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from typing import Annotated, Any, Self
 
 from croniter import CroniterBadDateError, croniter  # type: ignore[import-untyped]
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from kafka_archiver.config.section import Section
 from kafka_archiver.intervals import duration
+from kafka_archiver.layouts.options import Locale, zone_name
+from kafka_archiver.layouts.template import field_of
+from kafka_archiver.plan import EventTime, NoTime, TimeSource, TimeUnit
+
+
+def _path(name: str) -> str:
+    if name:
+        field_of(f"value.{name}")
+    return name
+
+
+def _pattern(pattern: str) -> str:
+    # Imported late: only archives with patterns need it.
+    from kafka_archiver.layouts.read_times import compiled
+
+    compiled(pattern)
+    return pattern
 
 
 def _disorder(value: Any) -> timedelta | None:
@@ -28,13 +44,52 @@ def _disorder(value: Any) -> timedelta | None:
 
 
 class Timestamp(Section):
-    """What the archive may assume about the records' times.
+    """Which time files a record, and what the archive may assume about the records' times.
 
+    `from`: see `plan.EventTime`, as for `unit`, `patterns`, `timezone` and `missing`. `path`: a field of the value or
+    the key; `header`: a header's name.
     `max_disorder`: no record is that much older than an earlier record of its partition. With it, a backfill can prove
     its hours alone.
     """
 
+    from_: Annotated[TimeSource, Field(alias="from")] = "record"
+    path: Annotated[str, AfterValidator(_path)] = ""
+    header: str = ""
+    unit: TimeUnit | None = None
+    patterns: tuple[Annotated[str, AfterValidator(_pattern)], ...] = ()
+    timezone: Annotated[str, AfterValidator(zone_name)] = "UTC"
+    locale: Locale = "en"
+    missing: NoTime = "bad_record"
     max_disorder: Annotated[timedelta | None, BeforeValidator(_disorder)] = None
+
+    @property
+    def event_time(self) -> EventTime:
+        """As a plan has it, not yet frozen."""
+        source = self.from_
+        if source == "record":
+            return EventTime()
+        return EventTime(
+            source=source,
+            field=self.header if source == "header" else self.path,
+            unit=self.unit,
+            patterns=self.patterns,
+            timezone=self.timezone,
+            locale=self.locale,
+            missing=self.missing,
+        )
+
+    @model_validator(mode="after")
+    def _goes_together(self) -> Self:
+        own = {"value": ("path",), "key": ("path",), "header": ("header",)}.get(self.from_, ())
+        given = self.model_fields_set & {"path", "header", "unit", "patterns", "timezone", "locale", "missing"}
+        reads = ("unit", "patterns", "timezone", "locale", "missing") if own else ()
+        if wrong := sorted(given - {*own, *reads}):
+            raise ValueError(f"no `{wrong[0]}` with `from: {self.from_}`")
+        if self.from_ == "header" and not self.header:
+            raise ValueError("`header` (a header's name) with `from: header`")
+        if self.from_ != "record" and self.max_disorder is not None:
+            raise ValueError("`max_disorder` with `from: record` only: Kafka's index knows no other times")
+        return self
 
 
 def _schedule(value: Any) -> Any:
@@ -56,13 +111,5 @@ def _fires(expression: str) -> bool:
     return True
 
 
-def _timezone(name: str) -> str:
-    try:
-        ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise ValueError('expected the name of a time zone like "UTC" or "Europe/Berlin"') from None
-    return name
-
-
 Schedule = Annotated[str | None, BeforeValidator(_schedule)]
-Timezone = Annotated[str, AfterValidator(_timezone)]
+Timezone = Annotated[str, AfterValidator(zone_name)]

@@ -8,7 +8,7 @@ PLANNED = {
     "transform.where", "transform.select", "transform.function", "alerts.max_age", "alerts.max_lag_records",
 }  # fmt: skip
 # Keys with only one choice in this version. The YAML may give that choice.
-ONLY: dict[str, Any] = {"timestamp.from": "record"}
+ONLY: dict[str, Any] = {}
 
 
 def unknown(where: str) -> str:

@@ -1,54 +1,32 @@
 """The interface of a layout."""
 
-from collections.abc import Collection
-from typing import TYPE_CHECKING, Protocol
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    # Not at runtime: code that only reads manifests does not need them.
-    import pyarrow as pa
-
-    from kafka_archiver.columns import Int64s
-
-
-class Filed(Protocol):
-    """What a layout needs to know of an object. Timestamps in milliseconds since 1970."""
-
-    @property
-    def path(self) -> str: ...
-
-    @property
-    def min_timestamp(self) -> int: ...
-
-    @property
-    def max_timestamp(self) -> int: ...
+from kafka_archiver.documents import Value
+from kafka_archiver.layouts.form import Form
 
 
 class Layout(Protocol):
-    """Files records in parts: the records of one chunk and one part become one object.
+    """Says where the objects of an archive are: the form of their keys.
 
-    A record's part depends on the record alone. Each part has one path, each path belongs to one part, and no two
-    layouts share a path.
+    Another distribution adds one by an entry point of the group `kafka_archiver.layouts`. Records are filed by the
+    tokens of the form, so a record's path depends on the record and the plan alone. A token of a new kind is a
+    :class:`~kafka_archiver.layouts.tokens.Own`.
     """
 
     @property
     def name(self) -> str:
-        """The layout's name in the plan."""
+        """The value of `store.layout`, or of its key `name`, in the YAML."""
 
     @property
-    def columns(self) -> Collection[str]:
-        """The columns that readers take from its paths: `date` of `date=2026-11-21`."""
+    def options(self) -> type[Value]:
+        """The pydantic model of the mapping `store.layout` without `name`; `Value` for a layout without options.
 
-    def parts(self, batch: "pa.RecordBatch") -> "Int64s":
-        """The part of each record. A batch has at least the columns `offset` and `timestamp`."""
-
-    def path(self, part: int) -> str:
-        """The folders of a part below the topic's, without a slash at either end."""
-
-    def parse(self, path: str) -> int:
-        """The part that has this path.
-
-        :raises ValueError: it is not a path of this layout.
+        If it is an `options.Clock`, plans freeze the data of its time zone and the names of its locale.
         """
 
-    def hours(self, entry: Filed) -> Collection[int | None]:
-        """The hours (whole hours since 1970) that an object's records may belong to; None: without a usable time."""
+    def form(self, options: Any, /) -> Form:
+        """The form of the keys. `options`: a value of the model `options`.
+
+        :raises ValueError: options do not go together; the message says what was expected.
+        """

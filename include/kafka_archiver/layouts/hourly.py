@@ -1,57 +1,25 @@
-"""The layout `hourly`: by the hour of the record's timestamp, date=2026-11-21/hour=05. A part is an hour."""
+"""The layout `hourly`: by the hour of the record's time, <topic>/date=2026-11-21/hour=05."""
 
-from collections.abc import Collection
 from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
-from kafka_archiver.intervals import LAST_MS, MS_PER_HOUR, hour_of, hour_start, to_ms
+from kafka_archiver.intervals import hour_of, hour_start, to_ms
 from kafka_archiver.keys import NO_TIME
-from kafka_archiver.layouts.base import Filed
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from kafka_archiver.columns import Int64s
-
-# The part of records without a usable timestamp, where `intervals.hour_of` says None.
-NO_HOUR = -1
+from kafka_archiver.layouts.form import Form
+from kafka_archiver.layouts.options import Clock
+from kafka_archiver.layouts.template import parsed
 
 
 class Hourly:
-    """Files records by the hour of Kafka's timestamp, UTC."""
+    """Files records by their hour, UTC unless the YAML names another zone."""
 
     name = "hourly"
-    columns = ("date", "hour")
+    options = Clock
 
-    def parts(self, batch: "pa.RecordBatch") -> "Int64s":
-        """The hour of each record."""
-        # Imported late: code that only reads manifests does not need it.
-        import numpy as np
-
-        from kafka_archiver.columns import column
-
-        times = column(batch, "timestamp")
-        if not len(times):
-            return times
-        low, high = int(times.min()), int(times.max())
-        # Most batches are of one hour and need no division for each record.
-        if low >= 0 and high <= LAST_MS and low // MS_PER_HOUR == high // MS_PER_HOUR:
-            return np.full(len(times), low // MS_PER_HOUR)
-        return np.where((times < 0) | (times > LAST_MS), NO_HOUR, times // MS_PER_HOUR)
-
-    def path(self, part: int) -> str:
-        """date=2026-11-21/hour=05"""
-        return hour_path(None if part == NO_HOUR else part)
-
-    def parse(self, path: str) -> int:
-        """The hour."""
-        hour = parse_hour_path(path)
-        return NO_HOUR if hour is None else hour
-
-    def hours(self, entry: Filed) -> Collection[int | None]:
-        """The hour of the object's path."""
-        return (parse_hour_path(entry.path),)
+    def form(self, options: Clock) -> Form:
+        """Records without a usable time go to a null partition."""
+        folders = parsed("{topic}/date={yyyy-MM-dd}/hour={HH}")
+        return Form(folders, columns=("date", "hour"), missing="null", **options.clock())
 
 
 def hour_path(hour: int | None) -> str:

@@ -9,6 +9,12 @@ import pyarrow as pa
 from kafka_archiver.columns import Int64s
 from kafka_archiver.errors import IntegrityError
 
+# Columns that stages add for the writer; no encoder gets them. TIME: the record's time in milliseconds since 1970, or
+# `NONE`, if it is not Kafka's. PART: which path the record has. HOUR: whole hours since 1970, -1 for none; only if the
+# manifest counts hours.
+TIME, PART, HOUR = "_time", "_part", "_hour"
+NONE = -(2**63)
+
 
 class Marks:
     """The offsets of one batch that a stage leaves out. A stage cannot leave out an offset without a mark."""

@@ -13,7 +13,7 @@ from kafka_archiver.errors import ConfigError
 from kafka_archiver.formats import get_format
 from kafka_archiver.formats.base import Target
 from kafka_archiver.formats.shared.columns import HEADER, schema_of
-from kafka_archiver.layouts.registry import layout_of
+from kafka_archiver.layouts.registry import form_of
 from kafka_archiver.pipeline.base import Marks
 from kafka_archiver.pipeline.headers import SchemaIds, last_header
 from kafka_archiver.pipeline.json_values import RequireJson
@@ -97,7 +97,7 @@ def columns_of(settings: Settings, found: Sequence[Decoding]) -> pa.Schema:
         fields.value,
         fields.headers,
         settings.rename,
-        layout_of(settings).columns,
+        form_of(settings).columns,
     )
 
 

@@ -7,8 +7,12 @@ import pyarrow as pa
 from kafka_archiver.formats.base import COLUMNS, is_typed
 from kafka_archiver.formats.registry import get_format
 from kafka_archiver.formats.shared.columns import needed
-from kafka_archiver.pipeline.base import Marks, Stage
+from kafka_archiver.layouts.registry import counts_hours
+from kafka_archiver.pipeline.base import HOUR, PART, Marks, Stage
 from kafka_archiver.pipeline.decode import Decoding, columns_of, decode_stages, fields_of
+from kafka_archiver.pipeline.filing.event_time import time_stage
+from kafka_archiver.pipeline.filing.paths import Paths
+from kafka_archiver.pipeline.filing.stage import File
 from kafka_archiver.pipeline.null_values import skip_null_values
 from kafka_archiver.pipeline.too_large import TooLarge
 from kafka_archiver.pipeline.transform.base import NOWHERE, Place
@@ -17,10 +21,13 @@ from kafka_archiver.pipeline.unread import Unread
 from kafka_archiver.plan import Settings
 
 
-def stages_of(settings: Settings, decoded: Sequence[Decoding] = (), place: Place = NOWHERE) -> list[Stage]:
+def stages_of(
+    settings: Settings, decoded: Sequence[Decoding] = (), place: Place = NOWHERE, paths: Paths | None = None
+) -> list[Stage]:
     """The stages between the reader and the encoders.
 
     :param decoded: how the topic's records are decoded. :param place: of the batches.
+    :param paths: of the chunk; None: records get no path.
     """
     schema = columns_of(settings, decoded)
     kept = needed(schema)
@@ -29,7 +36,7 @@ def stages_of(settings: Settings, decoded: Sequence[Decoding] = (), place: Place
     mapped = settings.transform is not None and settings.transform.takes_records
     wanted = {
         "value": True,
-        "key": mapped or settings.key_decode != "bytes",
+        "key": mapped or settings.needs_key,
         "headers": mapped or settings.needs_headers,
         "timestamp_type": mapped,
     }
@@ -41,8 +48,17 @@ def stages_of(settings: Settings, decoded: Sequence[Decoding] = (), place: Place
     found.append(Select(columns))
     if settings.max_value_bytes is not None:
         found.append(TooLarge(settings.max_value_bytes))
-    found += decode_stages(settings, decoded, [one.added for one in decoded] if mapped else kept)
+    timed = time_stage(settings)
+    reading = [*(paths.extracts.values() if paths else ()), *([timed.extract] if timed and timed.extract else ())]
+    filing = {one.decoded for one in reading if one.decoded}
+    found += decode_stages(settings, decoded, [one.added for one in decoded] if mapped else {*kept, *filing})
+    if timed:
+        found.append(timed)
     found += chain
+    if paths:
+        hours = counts_hours(settings)
+        found.append(File(paths, hours))
+        kept = [*kept, PART, *([HOUR] if hours else [])]
     found.append(Select(kept))
     fitting = None if is_typed(schema) else get_format(settings.format).stage(settings)
     return [*found, fitting] if fitting else found

@@ -13,14 +13,16 @@ import pyarrow as pa
 from kafka_archiver.columns import Int64s, column
 from kafka_archiver.decode.frames import schema_ids
 from kafka_archiver.errors import ConfigError
+from kafka_archiver.layouts.registry import form_of
 from kafka_archiver.pipeline.base import Marks
 from kafka_archiver.pipeline.decode import decodings, storable
+from kafka_archiver.pipeline.filing.paths import Paths
 from kafka_archiver.pipeline.headers import SchemaIds
 from kafka_archiver.pipeline.rows import rows_where
 from kafka_archiver.pipeline.runner import Runner
 from kafka_archiver.pipeline.stages import stages_of
 from kafka_archiver.pipeline.transform.base import Place
-from kafka_archiver.plan import Settings, TopicSchemas
+from kafka_archiver.plan import Chunk, Settings, TopicSchemas
 from kafka_archiver.schemas import Schema
 
 # The variant of the main schemas. It also has records without a schema: nulls, and what is no frame.
@@ -40,6 +42,8 @@ class Variants:
 
     :param decoded: the plan's schemas. :param schemas: their texts by fingerprint.
     :param keys: the secret keys of transforms by name.
+    :param chunk: whose records they are, for their paths; None: paths do not matter, only who has none.
+    :param most: the most paths of the chunk.
     :raises ConfigError: as `decodings` and `storable`, of the main variant.
     """
 
@@ -49,11 +53,14 @@ class Variants:
         topic: str,
         decoded: Sequence[TopicSchemas],
         schemas: Mapping[str, Schema],
-        partition: int = 0,
+        chunk: Chunk | None = None,
         keys: Mapping[str, str] = MappingProxyType({}),
+        most: int | None = None,
     ) -> None:
         self._settings, self._topic, self._schemas = settings, topic, schemas
-        self._place = Place(topic, partition, keys)
+        chunk = chunk or Chunk(topic=topic, partition=0, generation=0, start=0, end=1)
+        self._place = Place(topic, chunk.partition, keys)
+        self.paths = Paths(form_of(settings), chunk, settings, most)
         self._decoded = [of_topic for of_topic in decoded if of_topic.topic == topic]
         self._filing = {of_topic.column: _Filing(of_topic) for of_topic in self._decoded if of_topic.main}
         self._columns: dict[int, pa.Schema] = {}
@@ -141,7 +148,7 @@ class Variants:
         own = [places[s.column][0].alone(places[s.column][1]) if s.column in places else s for s in self._decoded]
         found = decodings(self._settings, self._topic, own, self._schemas)
         self._columns[variant] = storable(self._settings, self._topic, found)
-        self._runners[variant] = Runner(stages_of(self._settings, found, self._place))
+        self._runners[variant] = Runner(stages_of(self._settings, found, self._place, self.paths))
 
 
 class _Filing:

@@ -7,11 +7,12 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from kafka_archiver.errors import IntegrityError
-from kafka_archiver.keys import probe_prefix, topic_prefix
+from kafka_archiver.keys import probe_prefix
+from kafka_archiver.layouts.registry import prefixes
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.leftovers import Leftover, ListedUpload, of_ended, stray_uploads
 from kafka_archiver.manifest import Commit
-from kafka_archiver.plan import Plan
+from kafka_archiver.plan import Plan, Settings
 from kafka_archiver.progress import Progress
 from kafka_archiver.steps.replaced import close
 
@@ -41,12 +42,15 @@ def leftovers(ledger: Ledger, before: datetime, since: datetime | None = None) -
     given_up = [p for p in waiting if _is_given_up(ledger, p, before)]
     in_use = [p for p in waiting if p not in given_up]
     topics = {p.topic for p in progress.partitions} | {p.topic for plan in waiting for p in plan.partitions}
-    uploads = _uploads(ledger, topics)
+    # The layout may have changed; uploads of older ones are also aborted by `verify` of their run.
+    newest = ledger.planned(progress.settled) if progress.settled else None
+    layouts = [plan.settings for plan in (*waiting, *([newest] if newest else ()))]
+    uploads = _uploads(ledger, topics, layouts)
     # Rebuilds that were given up are not in use, even if runs before them are not settled.
     ended = [*given_up, *_settled(ledger, progress.settled, since)]
     return [
         *_probes(ledger, before),
-        *stray_uploads(uploads, progress, in_use, before),
+        *stray_uploads(uploads, progress, in_use, before, layouts),
         *_there(ledger, _each(lambda plan: _of_ended(ledger, plan, before), ended)),
     ]
 
@@ -123,9 +127,9 @@ def _comes_after(ledger: Ledger, made: Commit) -> Plan | None:
     return ledger.plan(made.by or "") if end and end.outcome == "committed" else None
 
 
-def _uploads(ledger: Ledger, topics: Iterable[str]) -> list[ListedUpload]:
-    prefixes = [topic_prefix(topic, dead_letter) for topic in sorted(topics) for dead_letter in (False, True)]
-    return _each(lambda prefix: [ListedUpload(*u) for u in ledger.store.list_uploads(prefix)], prefixes)
+def _uploads(ledger: Ledger, topics: Iterable[str], layouts: Iterable[Settings]) -> list[ListedUpload]:
+    wanted = prefixes(topics, Settings(), *layouts)
+    return _each(lambda prefix: [ListedUpload(*u) for u in ledger.store.list_uploads(prefix)], wanted)
 
 
 def _there(ledger: Ledger, found: Sequence[Leftover]) -> list[Leftover]:

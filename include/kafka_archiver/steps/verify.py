@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from kafka_archiver.advice import go_on, plan_anew, repair
 from kafka_archiver.errors import IntegrityError, PermanentError
-from kafka_archiver.keys import split_object_key
+from kafka_archiver.layouts.registry import place_in
 from kafka_archiver.manifest import Manifest, ObjectEntry, discrepancies
 from kafka_archiver.plan import Plan
 from kafka_archiver.steps.context import Context
@@ -79,11 +79,15 @@ def _objects(store: Store, manifest: Manifest) -> Iterator[str]:
 def _strangers(store: Store, plan: Plan, manifest: Manifest) -> Iterator[str]:
     expected = {o.key for o in manifest.stored}
     chunks = plan.places()
-    for folder in sorted({key.rsplit("/", 1)[0] for key in expected}):
-        for stat in store.list(folder + "/"):
-            if stat.key not in expected and split_object_key(stat.key) in chunks:
-                yield (
-                    f"{stat.key}: an object with the name of one of this run's chunks, which its manifest does not "
-                    "name: no attempt wrote it. Find out who put it there, and move it away; the run stops here until "
-                    "then"
-                )
+
+    def look(folder: str) -> list[str]:
+        return [
+            f"{stat.key}: an object with the name of one of this run's chunks, which its manifest does not name: no "
+            "attempt wrote it. Find out who put it there, and move it away; the run stops here until then"
+            for stat in store.list(folder)
+            if stat.key not in expected and place_in(plan.settings, stat.key) in chunks
+        ]
+
+    folders = sorted({key.rpartition("/")[0] + "/" for key in expected})
+    # A folder may be in another one.
+    yield from dict.fromkeys(said for found in each(look, folders, THREADS) for said in found)

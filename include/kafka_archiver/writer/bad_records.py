@@ -11,10 +11,14 @@ from kafka_archiver.columns import column
 from kafka_archiver.errors import BadRecordError
 from kafka_archiver.formats import dead_letter
 from kafka_archiver.formats.base import COLUMNS
+from kafka_archiver.layouts.registry import form_of
+from kafka_archiver.pipeline.base import Marks
+from kafka_archiver.pipeline.filing.paths import Paths
+from kafka_archiver.pipeline.filing.stage import File
 from kafka_archiver.pipeline.rows import rows_where
 from kafka_archiver.pipeline.unread import unread
 from kafka_archiver.pipeline.variants import MAIN
-from kafka_archiver.plan import Chunk
+from kafka_archiver.plan import Chunk, Settings
 from kafka_archiver.writer.chunk_objects import ChunkObjects
 from kafka_archiver.writer.disk import disk
 from kafka_archiver.writer.openers import dead_letters
@@ -33,7 +37,10 @@ class BadRecords:
             own = directory / "dead-letters"
             with disk(own):
                 own.mkdir()
-            self._letters = ChunkObjects(chunk, job.settings, limits, sender, own, dead_letters(chunk, job))
+            # By the hour of Kafka's time, whatever the layout: what a layout needs may be why a record is rejected.
+            self._paths = Paths(form_of(Settings()), chunk, Settings())
+            open_ = dead_letters(chunk, job)
+            self._letters = ChunkObjects(chunk, job.settings, limits, sender, own, open_, self._paths)
 
     def take(self, batch: pa.RecordBatch, reasons: Mapping[int, str]) -> None:
         """Take the records at these offsets.
@@ -54,6 +61,7 @@ class BadRecords:
             for offset in rows.column("offset").to_pylist()
         ]
         letters = rows.select(COLUMNS).append_column(dead_letter.ERROR, pa.array(errors, pa.string()))
+        letters = File(self._paths, hours=False)(letters, Marks())
         self._letters.write(MAIN, None, letters)
 
     def finish(self) -> tuple[WrittenObject, ...]:

@@ -11,7 +11,6 @@ import pyarrow as pa
 from kafka_archiver.columns import column
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.gaps import count, pack
-from kafka_archiver.layouts.registry import layout_of
 from kafka_archiver.manifest import ChunkAccount, Witness
 from kafka_archiver.pipeline.variants import Variants
 from kafka_archiver.plan import Chunk
@@ -43,13 +42,13 @@ def write_chunk(
     """
     started = time.monotonic()
     tally = OffsetTally(chunk)
-    variants = Variants(job.settings, chunk.topic, job.decoded, job.schemas, chunk.partition, job.keys)
+    variants = Variants(job.settings, chunk.topic, job.decoded, job.schemas, chunk, job.keys, limits.max_paths)
     opener = archived(chunk, job, variants)
     last: pa.RecordBatch | None = None
     with (
         working_directory(limits.spill_directory) as directory,
         Sender(store, limits.upload_threads) as sender,
-        closing(ChunkObjects(chunk, job.settings, limits, sender, directory, opener)) as filed,
+        closing(ChunkObjects(chunk, job.settings, limits, sender, directory, opener, variants.paths)) as filed,
         closing(BadRecords(chunk, job, limits, sender, directory)) as bad_records,
     ):
 
@@ -67,7 +66,7 @@ def write_chunk(
                     yield passed.kept
 
         files = gathered(kept(), limits.block_bytes)
-        for variant, part, batch in blocks(files, limits.block_bytes, layout_of(job.settings)):
+        for variant, part, batch in blocks(files, limits.block_bytes):
             filed.write(variant, part, batch)
         objects = filed.finish()
         letters = bad_records.finish()

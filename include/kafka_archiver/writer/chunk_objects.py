@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_archiver.formats.base import HasSidecar
-from kafka_archiver.layouts.registry import layout_of
+from kafka_archiver.pipeline.filing.paths import Paths
 from kafka_archiver.plan import Chunk, Settings
 from kafka_archiver.writer.disk import disk
 from kafka_archiver.writer.open_object import OpenObject
@@ -30,7 +30,14 @@ class ChunkObjects:
     """Writes every record to the object of its variant and part, and keeps memory below the limit."""
 
     def __init__(
-        self, chunk: Chunk, settings: Settings, limits: Limits, sender: Sender, directory: Path, opener: Open
+        self,
+        chunk: Chunk,
+        settings: Settings,
+        limits: Limits,
+        sender: Sender,
+        directory: Path,
+        opener: Open,
+        paths: Paths,
     ) -> None:
         self._chunk = chunk
         self._settings = settings
@@ -40,7 +47,7 @@ class ChunkObjects:
         self._opener = opener
         self._open: dict[_Slot, OpenObject] = {}
         self._finished: list[OpenObject] = []
-        self._layout = layout_of(settings)
+        self._paths = paths
         self._waiting: dict[int, Waiting] = {}
         self._held = 0
 
@@ -52,7 +59,7 @@ class ChunkObjects:
         elif part is not None:
             self._wait(variant, batch)
         else:
-            records, parts, starts = by_part(batch, self._layout)
+            records, parts, starts = by_part(batch)
             late = []
             for some, low, high in zip(parts.tolist(), starts.tolist(), starts[1:].tolist(), strict=False):
                 if self._has(variant, some):
@@ -71,7 +78,7 @@ class ChunkObjects:
             parts = waiting.parts()
             for some in (parts[i : i + step] for i in range(0, len(parts), step)):
                 waited = ((variant, batch) for batch in waiting.read(some[0], some[-1]))
-                for _, part, batch in blocks(waited, self._limits.block_bytes, self._layout):
+                for _, part, batch in blocks(waited, self._limits.block_bytes):
                     self.write(variant, part, batch)
                 self._finish_all()
         written = (w for o in self._finished for w in o.written(self._chunk))
@@ -84,7 +91,7 @@ class ChunkObjects:
 
     def _wait(self, variant: int, batch: pa.RecordBatch) -> None:
         if variant not in self._waiting:
-            self._waiting[variant] = Waiting(self._directory, self._limits.block_bytes, self._layout, variant)
+            self._waiting[variant] = Waiting(self._directory, self._limits.block_bytes, variant)
         self._waiting[variant].add(batch)
         if sum(waiting.held_bytes for waiting in self._waiting.values()) >= self._limits.block_bytes:
             for waiting in self._waiting.values():
@@ -98,7 +105,7 @@ class ChunkObjects:
         return slot in self._open
 
     def _start(self, slot: "_Slot") -> None:
-        path = self._layout.path(slot.part)
+        path = self._paths.path(slot.part)
         key, encoder = self._opener(path, slot.variant)
         sidecar = self._parts(key + encoder.sidecar_extension) if isinstance(encoder, HasSidecar) else None
         self._open[slot] = OpenObject(path, encoder, self._parts(key), sidecar)

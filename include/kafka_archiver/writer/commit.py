@@ -3,8 +3,7 @@
 import logging
 from collections.abc import Collection, Iterable
 
-from kafka_archiver.keys import topic_prefix
-from kafka_archiver.leftovers import place_of
+from kafka_archiver.layouts.registry import place_in, prefixes
 from kafka_archiver.manifest import ObjectEntry
 from kafka_archiver.plan import Plan
 from kafka_archiver.store.base import Store
@@ -41,10 +40,9 @@ def throw_away(store: Store, plan: Plan, kept: Collection[str] = ()) -> None:
     places = plan.places()
     left = [
         (key, upload_id)
-        for topic in sorted({p.topic for p in plan.partitions if p.ranges})
-        for dead_letter in (False, True)
-        for key, upload_id, _ in store.list_uploads(topic_prefix(topic, dead_letter))
-        if upload_id not in kept and place_of(key) in places
+        for prefix in prefixes({p.topic for p in plan.partitions if p.ranges}, plan.settings)
+        for key, upload_id, _ in store.list_uploads(prefix)
+        if upload_id not in kept and place_in(plan.settings, key) in places
     ]
     for key, upload_id in left:
         store.abort_upload(key, upload_id)

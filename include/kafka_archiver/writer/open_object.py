@@ -1,5 +1,6 @@
 """One object that is being written: takes records, sends full parts."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
@@ -8,6 +9,7 @@ import pyarrow as pa
 from kafka_archiver.columns import column
 from kafka_archiver.formats.base import Encoder, HasSidecar
 from kafka_archiver.intervals import LAST_MS
+from kafka_archiver.pipeline.base import HOUR, PART
 from kafka_archiver.plan import Chunk
 from kafka_archiver.writer.part_stream import PartStream
 from kafka_archiver.writer.result import WrittenObject
@@ -27,6 +29,7 @@ class OpenObject:
         self.rows = self._records = 0
         self._offsets = (-1, -1)
         self._times = (LAST_MS, -1)
+        self._hours: Counter[int] = Counter()
 
     @property
     def held(self) -> int:
@@ -42,7 +45,11 @@ class OpenObject:
         self._times = (min(low, self._times[0]), max(high, self._times[1])) if self.rows else (low, high)
         self._offsets = (first, int(offsets[-1]))
         self.rows += len(offsets)
-        self.parts.put(self.encoder.write(batch))
+        if HOUR in batch.schema.names:
+            hours, rows = np.unique(column(batch, HOUR), return_counts=True)
+            self._hours.update(dict(zip(hours.tolist(), rows.tolist(), strict=True)))
+        added = [name for name in (PART, HOUR) if name in batch.schema.names]
+        self.parts.put(self.encoder.write(batch.drop_columns(added)))
 
     def finish(self) -> None:
         """Send the last part, and the sidecar."""
@@ -65,6 +72,7 @@ class OpenObject:
             min_timestamp=self._times[0],
             max_timestamp=self._times[1],
             records=self._records,
+            rows_by_hour=tuple((None if h < 0 else h, rows) for h, rows in sorted(self._hours.items())) or None,
             upload=self.parts.uploaded(),
         )
         yield whole

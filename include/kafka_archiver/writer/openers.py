@@ -10,6 +10,7 @@ from kafka_archiver.formats.base import SCHEMAS, Buffer, Encoder, Target, is_typ
 from kafka_archiver.formats.registry import extension_of, get_format
 from kafka_archiver.formats.shared.columns import shaped
 from kafka_archiver.keys import Place, object_key
+from kafka_archiver.layouts.registry import form_of
 from kafka_archiver.pipeline.variants import Variants
 from kafka_archiver.plan import Chunk
 from kafka_archiver.writer.result import WriteJob
@@ -46,13 +47,13 @@ class Shaping:
 def archived(chunk: Chunk, job: WriteJob, variants: Variants) -> Open:
     """The objects of archived records, in the archive's format."""
     settings = job.settings
-    chosen, extension = get_format(settings.format), extension_of(settings)
+    chosen, extension, form = get_format(settings.format), extension_of(settings), form_of(settings)
 
     def open_(path: str, variant: int) -> Opened:
         columns = variants.columns(variant)
         typed = columns if is_typed(columns) else None
         schema = typed or SCHEMAS[settings.content]
-        key = object_key(_place(chunk, job), path, extension, schemas=variants.suffix(variant))
+        key = form.key(_place(chunk, job), path, extension, variants.suffix(variant))
         target = Target(topic=chunk.topic, partition=chunk.partition, key=key, settings=settings, schema=schema)
         encoder = chosen.encoder(target)
         return Opened(key, Shaping(encoder, typed) if typed else encoder)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
-from kafka_archiver.manifest import ChunkAccount, ObjectEntry
+from kafka_archiver.manifest import ChunkAccount, HourRows, ObjectEntry
 from kafka_archiver.plan import BadRecord, Chunk, Plan, Settings, TopicSchemas
 from kafka_archiver.schemas import Schema
 from kafka_archiver.store.base import PendingUpload
@@ -59,12 +59,14 @@ class Limits:
     :param upload_threads: parts sent at the same time. Each takes up to `part_bytes` of memory, besides
         `memory_bytes`; a larger part is on disk.
     :param open_objects: encoders at the same time; the records of further objects wait on disk.
+    :param max_paths: the most paths of one chunk; None: any number.
     :param spill_directory: the parent of this task's temporary directory; None: the system's default.
     """
 
     memory_bytes: int = 128 << 20
     upload_threads: int = 4
     open_objects: int = 64
+    max_paths: int | None = 10_000
     spill_directory: Path | None = None
 
     @property
@@ -81,6 +83,7 @@ class WrittenObject:
     """An object whose bytes are all sent. It is invisible until its upload is completed.
 
     :ivar rows, records: the numbers of rows and of their records; a record may have several rows.
+    :ivar rows_by_hour: see `ObjectEntry`.
     :ivar sidecar_of: the key of the object whose sidecar this is; a sidecar has no rows.
     """
 
@@ -92,6 +95,7 @@ class WrittenObject:
     min_timestamp: int
     max_timestamp: int
     records: int
+    rows_by_hour: tuple[HourRows, ...] | None
     upload: PendingUpload
     sidecar_of: str | None = None
 
@@ -116,6 +120,7 @@ class WrittenObject:
             last_offset=self.last_offset,
             min_timestamp=self.min_timestamp,
             max_timestamp=self.max_timestamp,
+            rows_by_hour=self.rows_by_hour,
             records=None if self.records == self.rows else self.records,
             sidecar_of=self.sidecar_of,
         )

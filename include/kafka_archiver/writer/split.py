@@ -6,23 +6,23 @@ from itertools import groupby
 import numpy as np
 import pyarrow as pa
 
-from kafka_archiver.columns import Int64s
-from kafka_archiver.layouts.base import Layout
+from kafka_archiver.columns import Int64s, column
+from kafka_archiver.pipeline.base import PART
 
 # Bytes of batches of one part: a batch of `_LARGE` is not copied; smaller batches are joined up to `_JOINED`.
 _LARGE = 256 << 10
 _JOINED = 1 << 20
 
 
-def one_part(batch: pa.RecordBatch, layout: Layout) -> int | None:
+def one_part(batch: pa.RecordBatch) -> int | None:
     """The part of all records of a batch; None if they have several parts."""
-    parts = layout.parts(batch)
+    parts = column(batch, PART)
     return int(parts[0]) if (parts == parts[0]).all() else None
 
 
-def by_part(batch: pa.RecordBatch, layout: Layout) -> tuple[pa.RecordBatch, Int64s, Int64s]:
+def by_part(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Int64s, Int64s]:
     """The records in a stable sort by part; the parts, ascending; the first row of each part, then the row count."""
-    parts = layout.parts(batch)
+    parts = column(batch, PART)
     order = np.argsort(parts, kind="stable")
     parts = parts[order]
     starts = np.concatenate([[0], np.flatnonzero(np.diff(parts)) + 1, [len(parts)]])
@@ -81,7 +81,7 @@ def gathered(
     yield from ((variant, pa.concat_batches(batches)) for variant, batches in held.items())
 
 
-def blocks(batches: Iterable[tuple[int, pa.RecordBatch]], size: int, layout: Layout) -> Iterator[Block]:
+def blocks(batches: Iterable[tuple[int, pa.RecordBatch]], size: int) -> Iterator[Block]:
     """Batches of a variant with their part (None: several).
 
     Consecutive batches of several parts are joined up to `size` bytes. A batch of 500 rows over 48 hours becomes 48
@@ -92,7 +92,7 @@ def blocks(batches: Iterable[tuple[int, pa.RecordBatch]], size: int, layout: Lay
 
     def kind(item: tuple[int, pa.RecordBatch]) -> tuple[int, int | None, bool]:
         variant, batch = item
-        part = one_part(batch, layout)
+        part = one_part(batch)
         return variant, part, part is not None and batch.nbytes >= _LARGE
 
     for (variant, part, large), group in groupby(batches, key=kind):

@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_archiver.columns import Int64s
-from kafka_archiver.layouts.base import Layout
 from kafka_archiver.writer.disk import disk
 from kafka_archiver.writer.split import by_part
 
@@ -28,8 +27,7 @@ class _Run(NamedTuple):
 class Waiting:
     """Takes records of one variant in offset order and returns them by ranges of parts."""
 
-    def __init__(self, directory: Path, run_bytes: int, layout: Layout, variant: int = 0) -> None:
-        self._layout = layout
+    def __init__(self, directory: Path, run_bytes: int, variant: int = 0) -> None:
         self._directory, self._variant = directory, variant
         self._run_bytes = run_bytes
         self._held: list[pa.RecordBatch] = []
@@ -65,7 +63,7 @@ class Waiting:
         """Move what is in memory to disk."""
         if not self._held:
             return
-        records, parts, starts = by_part(pa.concat_batches(self._held), self._layout)
+        records, parts, starts = by_part(pa.concat_batches(self._held))
         self._held, self.held_bytes = [], 0
         path = self._directory / f"waiting-{self._variant}-{len(self._runs)}.arrow"
         with disk(path), pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, records.schema) as writer:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kafka_archiver.advice import choose, go_on
 from kafka_archiver.errors import IntegrityError, PolicyError
 from kafka_archiver.gaps import beside, count, merged, unpack
-from kafka_archiver.keys import split_object_key
+from kafka_archiver.layouts.registry import place_in
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import ChunkAccount, Intent, Manifest, ObjectEntry
 from kafka_archiver.plan import Plan
@@ -96,7 +96,7 @@ def _refuse_to_lose(plan: Plan, accounts: Sequence[ChunkAccount], earlier: Seque
     """Do not replace or remove an object of an earlier attempt if it may hold records that Kafka has lost since."""
     losing = {(a.topic, a.partition, a.start, a.generation) for a in accounts if a.lost}
     for key in earlier:
-        place = split_object_key(key)
+        place = place_in(plan.settings, key)
         if place and place[:4] in losing and store.head(key):
             raise IntegrityError(
                 f"{key} was written by an earlier attempt of this run, and Kafka no longer has all its records: "

@@ -1,13 +1,14 @@
 """The ledger's promises on disk during an audit: ten years of hours do not fit into memory."""
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from tempfile import TemporaryDirectory
 from typing import NamedTuple, Self
 
 from kafka_archiver.leftovers import place_of
 from kafka_archiver.manifest import Manifest
+from kafka_archiver.plan import Settings
 from kafka_archiver.proof import Contribution, HourProof
 from kafka_archiver.store import Stat
 
@@ -76,9 +77,9 @@ class Books:
         """Add objects that the store lists."""
         self._db.executemany("INSERT OR REPLACE INTO listed VALUES (?, ?, ?)", ((s.key, s.size, s.etag) for s in stats))
 
-    def forget(self, prefix: str) -> None:
+    def forget(self, prefix: str, layouts: Sequence[Settings]) -> None:
         """Remove listed objects below a prefix, except objects in a place of ours (`place_of`)."""
-        self._db.create_function("has_place", 1, lambda key: place_of(key) is not None)
+        self._db.create_function("has_place", 1, lambda key: place_of(key, *layouts) is not None)
         query = "DELETE FROM listed WHERE substr(key, 1, ?) = ? AND NOT has_place(key)"
         self._db.execute(query, (len(prefix), prefix))
 

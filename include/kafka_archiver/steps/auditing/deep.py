@@ -12,7 +12,7 @@ from kafka_archiver.audit.readers import READERS
 from kafka_archiver.audit.readers.base import Beside, Fetch
 from kafka_archiver.audit.report import Finding, error, warning
 from kafka_archiver.errors import DocumentError
-from kafka_archiver.keys import run_name, split_object_key
+from kafka_archiver.keys import revision_in, run_name
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import Manifest, ObjectEntry
 from kafka_archiver.plan import Plan
@@ -80,8 +80,7 @@ class Reading:
 
     def _writer(self, plan: Plan, entry: ObjectEntry) -> Plan:
         """The plan that wrote an object. If its plan cannot be read, which is a finding, the plan of the manifest."""
-        place = split_object_key(entry.key)
-        run = run_name(plan.interval.id, place.revision) if place else plan.run
+        run = run_name(plan.interval.id, revision_in(entry.key))
         if run not in self._writers:
             # Runs come one after the other: only the last interval's plans are needed.
             self._writers = {r: p for r, p in self._writers.items() if p and p.interval == plan.interval}

@@ -1,6 +1,6 @@
 """Compare the store's listing of an archive's topics with the ledger."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from kafka_archiver.audit.objects import (
@@ -15,9 +15,11 @@ from kafka_archiver.audit.objects import (
     unexplained,
 )
 from kafka_archiver.audit.report import Finding, count
-from kafka_archiver.keys import DEAD_LETTER, LEDGER, decode, split_line_document, topic_prefix
+from kafka_archiver.keys import DEAD_LETTER, LEDGER, decode, split_line_document
+from kafka_archiver.layouts.registry import form_of
 from kafka_archiver.ledger import Ledger
-from kafka_archiver.plan import Plan
+from kafka_archiver.leftovers import place_of
+from kafka_archiver.plan import Plan, Settings
 from kafka_archiver.steps.auditing.books import Books, Difference
 from kafka_archiver.steps.auditing.reading import Reader, Tell
 from kafka_archiver.store import Stat, Store
@@ -33,16 +35,22 @@ REREAD = 1000
 def check_listing(
     store: Store,
     archive: str,
-    topics: Iterable[str],
+    topics: Collection[str],
+    layouts: Sequence[Settings],
     books: Books,
     unfinished: list[Plan],
     pool: ThreadPoolExecutor,
     tell: Tell,
 ) -> list[Finding]:
-    """Compare. Differences are checked again: objects written or removed during the audit are not findings."""
-    prefixes = [*sorted(map(topic_prefix, topics)), f"{DEAD_LETTER}/"]
-    for prefix in prefixes:
-        _take(books, store.list(prefix))
+    """Compare. Differences are checked again: objects written or removed during the audit are not findings.
+
+    :param layouts: the settings of plans, each layout once.
+    """
+    for prefix, shared in _prefixes(topics, layouts):
+        listed = store.list(prefix)
+        if shared:
+            listed = (s for s in listed if (place := place_of(s.key, *layouts)) and place.topic in topics)
+        _take(books, listed, layouts)
     differences = list(books.differences())
     found = [*(_difference(archive, d) for d in differences), *_strangers(archive, books, unfinished)]
     strange = {f.where for f in found if f.kind == UNEXPLAINED}
@@ -69,7 +77,14 @@ def _is_same(store: Store, promised: Difference) -> bool:
     return compare(store, promised.key, promised.size or 0, promised.checksum or "").same
 
 
-def _take(books: Books, stats: Iterator[Stat]) -> None:
+def _prefixes(topics: Iterable[str], layouts: Iterable[Settings]) -> list[tuple[str, bool]]:
+    """The prefixes to list; whether other objects than those of the topics are there as well."""
+    forms = [form_of(one) for one in (Settings(), *layouts)]
+    found = {(form.prefix(topic), form.is_shared) for form in forms for topic in topics}
+    return [*sorted(found), (f"{DEAD_LETTER}/", False)]
+
+
+def _take(books: Books, stats: Iterator[Stat], layouts: Sequence[Settings]) -> None:
     """Add all listed objects, except those of stores further down, which do not belong to this one."""
     page: list[Stat] = []
     ledgers: set[str] = set()
@@ -83,7 +98,7 @@ def _take(books: Books, stats: Iterator[Stat]) -> None:
             page = []
     books.found(page)
     for inner in ledgers:
-        books.forget(inner)
+        books.forget(inner, layouts)
 
 
 def _difference(archive: str, found: Difference) -> Finding:

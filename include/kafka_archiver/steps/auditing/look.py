@@ -104,7 +104,9 @@ def look(store: Store, archive: str, topics: Iterable[str], tell: Tell) -> Look:
         findings += _check_schemas(reader, archive, promises.schemas)
         findings += _check_claims(reader, archive, promises.topics)
         tell(f"{archive}: listing the objects of {count(len(known), 'topic')}")
-        findings += check_listing(store, archive, known, books, promises.unfinished, pool, tell)
+        findings += check_listing(
+            store, archive, known, list(promises.layouts.values()), books, promises.unfinished, pool, tell
+        )
         objects, size = books.promised()
     return Look(
         findings=[*reader.findings, *findings],

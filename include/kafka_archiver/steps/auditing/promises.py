@@ -9,8 +9,10 @@ from kafka_archiver.audit.objects import twice
 from kafka_archiver.audit.report import Finding, error
 from kafka_archiver.audit.tiling import Tiling, check_lost
 from kafka_archiver.keys import run_document
+from kafka_archiver.layouts.form import Form
+from kafka_archiver.layouts.registry import form_of
 from kafka_archiver.manifest import Manifest
-from kafka_archiver.plan import Plan
+from kafka_archiver.plan import Plan, Settings
 from kafka_archiver.steps.auditing.books import Books
 from kafka_archiver.steps.auditing.reading import Reader
 from kafka_archiver.steps.auditing.replay import Replay
@@ -28,6 +30,7 @@ class Promises:
 
     `replay`: the progress; `broken`: runs whose documents are not those that were committed, without which the right
     proofs and progress are unknown; `unfinished`: plans whose objects may exist or not;
+    `layouts`: settings with each layout of the plans;
     `schemas`: by fingerprint, the first run that names the schema; `runs`, `rows`, `lost`: of the
     runs that count.
     """
@@ -41,6 +44,7 @@ class Promises:
         self.unsettled: list[Run] = []
         self.topics: set[str] = set()
         self.schemas: dict[str, str] = {}
+        self.layouts: dict[Form, Settings] = {}
         self.runs = self.rows = self.lost = 0
         self._ahead = False
 
@@ -55,6 +59,7 @@ class Promises:
             return
         plan, outcome = run.plan, run.commit.outcome if run.commit else None
         self.topics |= {p.topic for p in plan.partitions}
+        self.layouts.setdefault(form_of(plan.settings), plan.settings)
         self.schemas = {**dict.fromkeys(plan.fingerprints, run.name), **self.schemas}
         yield from self._tiling.take(plan, outcome)
         wrong = list(check_documents(self._archive, run, self._reader.unreadable))

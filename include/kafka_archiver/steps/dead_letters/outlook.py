@@ -32,10 +32,11 @@ def outlook(context: Context, one: Lettered) -> Outlook:
     """
     settings = settings_for(context, one.plan)
     frozen = schemas_for(context, one.plan, settings)
-    names = {chunk.name for chunk in one.plan.chunks()}
+    # One for each partition.
+    chunks = {chunk.name: chunk for chunk in one.plan.chunks()}
     pipelines = {
-        name: Variants(settings, name.topic, frozen.schemas, frozen.texts, name.partition, context.keys)
-        for name in names
+        name: Variants(settings, name.topic, frozen.schemas, frozen.texts, chunk, context.keys)
+        for name, chunk in chunks.items()
     }
     reasons: Counter[str] = Counter()
     for chunk in one.plan.chunks():

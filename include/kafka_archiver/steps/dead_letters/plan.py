@@ -10,6 +10,7 @@ from kafka_archiver.steps.clocks import moment
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.dead_letters.find import Hours, runs_with_letters
 from kafka_archiver.steps.line import Line, read_line
+from kafka_archiver.steps.plan.clock import at_planning
 from kafka_archiver.steps.plan.schemas import Frozen, freeze
 from kafka_archiver.steps.plan.settings import settings_of
 from kafka_archiver.steps.revision import new_revision, revised, unfinished
@@ -85,7 +86,8 @@ def as_letters(entry: ObjectEntry) -> DeadLetters:
 def settings_for(context: Context, old: Plan) -> Settings:
     """Today's settings for the letters of a run. Its chunks stay: the account is by chunk."""
     kept = {"chunk_records": old.settings.chunk_records, "isolation": old.settings.isolation}
-    return settings_of(context.archive, context.keys).model_copy(update=kept)
+    settings = settings_of(context.archive, context.keys).model_copy(update=kept)
+    return at_planning(settings, old.planned_at, old)
 
 
 def schemas_for(context: Context, old: Plan, settings: Settings) -> Frozen:

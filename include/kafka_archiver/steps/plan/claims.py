@@ -4,7 +4,9 @@ from collections.abc import Iterable, Mapping
 
 from kafka_archiver.errors import PolicyError
 from kafka_archiver.keys import claim_document, ledger_prefix, topic_prefix
+from kafka_archiver.layouts.registry import prefixes, resolve
 from kafka_archiver.leftovers import place_of
+from kafka_archiver.plan import Settings
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.line import Line
 from kafka_archiver.writer.threads import each
@@ -56,8 +58,9 @@ def _in_the_way(context: Context, line: Line, owners: Mapping[str, str | None]) 
 
 
 def _object_of(context: Context, topic: str) -> str | None:
-    prefixes = (topic_prefix(topic, dead_letter) for dead_letter in (False, True))
-    return next((s.key for prefix in prefixes for s in context.store.list(prefix) if place_of(s.key)), None)
+    settings = resolve(context.archive.settings)
+    listed = (s.key for prefix in prefixes([topic], Settings(), settings) for s in context.store.list(prefix))
+    return next((key for key in listed if (place := place_of(key, settings)) and place.topic == topic), None)
 
 
 def _foreign(context: Context, owners: Mapping[str, str | None]) -> dict[str, str]:

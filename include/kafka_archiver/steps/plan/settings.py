@@ -7,7 +7,9 @@ from pathlib import Path
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.formats import resolve
+from kafka_archiver.layouts.registry import resolve as resolve_layout
 from kafka_archiver.plan import Settings
+from kafka_archiver.steps.plan.clock import with_clocks
 from kafka_archiver.transforms import Hash, Transform, fingerprint
 
 
@@ -19,7 +21,7 @@ def settings_of(archive: Archive, keys: Mapping[str, str] | None = None) -> Sett
         not find the code of a mapper. The message names the archive's file.
     """
     try:
-        settings = resolve(archive.settings, archive.has_columns)
+        settings = resolve_layout(with_clocks(resolve(archive.settings, archive.has_columns)))
         if settings.transform is None:
             return settings
         return settings.model_copy(update={"transform": _frozen(settings.transform, archive.file, keys)})

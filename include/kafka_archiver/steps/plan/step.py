@@ -16,6 +16,7 @@ from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.line import Line, append, read_line, tidy
 from kafka_archiver.steps.plan.claims import claim_topics, require_own
+from kafka_archiver.steps.plan.clock import at_planning
 from kafka_archiver.steps.plan.handover import take_over
 from kafka_archiver.steps.plan.older import older
 from kafka_archiver.steps.plan.schemas import Frozen, freeze
@@ -132,7 +133,7 @@ def _propose(context: Context, interval: Interval, origin: Origin, line: Line) -
         at_latest=found.at.latest,
         cluster_id=context.cluster.cluster_id(),
         group=archive.group,
-        settings=settings,
+        settings=at_planning(settings, found.at.earliest),
         policies=archive.policies.model_dump(),
         schemas=frozen.schemas,
         partitions=with_older(partitions, evidence),

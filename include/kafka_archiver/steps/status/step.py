@@ -153,7 +153,7 @@ def _hour(hour: int, proof: HourProof | None, manifests: list[Manifest]) -> Hour
         bytes=proof.bytes if proof else 0,
         objects=proof.objects if proof else 0,
         late_rows=proof.late_rows if proof else 0,
-        dead_letters=sum(o.rows for m in manifests for o in m.dead_letters if hour in o.hours),
+        dead_letters=sum(o.rows_in(hour) for m in manifests for o in m.dead_letters),
         complete_as_of=proof.complete_as_of if proof else None,
         closed_by=proof.closed_by if proof else None,
         reason=proof.reason if proof else None,

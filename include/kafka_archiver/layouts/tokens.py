@@ -1,0 +1,106 @@
+"""The tokens of which folders and names of objects are made."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """The same text in every path."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """The topic's name, percent-encoded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """The partition's number, with at least so many digits."""
+
+    digits: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The first offset of the chunk, with at least so many digits. Only names have it."""
+
+    digits: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Time:
+    """A part of the record's time. `letters`: one letter, repeated, as in patterns of Joda: `yyyy`."""
+
+    letters: str
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A value of the record: `value`, `value.a.b`, `key`, `key.a` or `header.x`.
+
+    `buckets`: if not 0, the number of the bucket that the value's CRC-32 gives, instead of the value.
+    """
+
+    field: str
+    buckets: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Offsets:
+    """The first offset of the bucket of so many offsets that has the record; 20 digits."""
+
+    size: int
+
+
+@runtime_checkable
+class Own(Protocol):
+    """A token of a layout that another distribution adds."""
+
+    def labels(self, batch: "pa.RecordBatch") -> Sequence[str | None]:
+        """The text of each record, which is then percent-encoded; None: it has none. By the record alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Everything in one folder from the first to the last part of the time. It is one null if there is no time."""
+
+    tokens: tuple[Text | Time, ...]
+
+
+Token = Text | Topic | Partition | Start | Time | Field | Offsets | Own
+Piece = Token | Times
+# Tokens with one value for all records of a chunk.
+FIXED = (Text, Topic, Partition, Start)
+
+
+def needs(tokens: Sequence[Token]) -> set[str]:
+    """The columns of Kafka that the tokens need: value, key, headers."""
+    found = {token.field.split(".")[0] for token in tokens if isinstance(token, Field)}
+    return {"headers" if name == "header" else name for name in found}
+
+
+def pieces(tokens: Sequence[Token]) -> tuple[Piece, ...]:
+    """The tokens, those of times joined."""
+    found: list[Piece] = []
+    at = 0
+    while at < len(tokens):
+        end = at + 1
+        if isinstance(tokens[at], Time):
+            for number in range(at + 1, len(tokens)):
+                token = tokens[number]
+                if isinstance(token, Time):
+                    end = number + 1
+                elif not isinstance(token, Text) or "/" in token.text:
+                    break
+            found.append(Times(tuple(t for t in tokens[at:end] if isinstance(t, Text | Time))))
+        else:
+            found.append(tokens[at])
+        at = end
+    return tuple(found)

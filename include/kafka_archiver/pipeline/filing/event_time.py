@@ -1,0 +1,92 @@
+"""The stage `time`: the time by which a record is filed, if it is not Kafka's."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_archiver.columns import Int64s, column
+from kafka_archiver.decode.slices import numbers
+from kafka_archiver.layouts.read_times import Parser, UnreadableTimeError
+from kafka_archiver.pipeline.base import NONE, TIME, Marks
+from kafka_archiver.pipeline.filing.values import Extract, as_texts
+from kafka_archiver.plan import EventTime, Settings
+
+# Where another engineer adds a source: its times of a batch, `NONE` for none, and by row why one cannot be read.
+Times = tuple[Int64s, dict[int, str]]
+
+
+def time_stage(settings: Settings) -> "FileTime | None":
+    """The stage; None if records are filed by Kafka's time."""
+    time = settings.time
+    if time.source == "record":
+        return None
+    if time.source == "wallclock":
+        return FileTime(_at(time.at), time, None)
+    extract = Extract(_field(time), settings)
+    return FileTime(_Read(extract, time), time, extract)
+
+
+class FileTime:
+    """Adds the column `TIME`.
+
+    :param read: the times of a batch. :param extract: what it reads; None: nothing of the record.
+    """
+
+    def __init__(self, read: Callable[[pa.RecordBatch], Times], time: EventTime, extract: Extract | None) -> None:
+        self._read, self._time, self.extract = read, time, extract
+
+    def __call__(self, batch: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:
+        """Read the times; what a missing one means is a setting."""
+        times, wrong = self._read(batch)
+        missing = np.flatnonzero(times == NONE)
+        if len(missing) and self._time.missing != "null":
+            offsets = column(batch, "offset")
+            if self._time.missing == "record":
+                kafkas = column(batch, "timestamp")
+                times = np.where((times == NONE) & (kafkas >= 0), kafkas, times)
+            elif self._time.missing == "skip":
+                marks.filter(np.unique(offsets[missing]))
+            else:
+                said = f"`timestamp.from` is {self._time.source}, but "
+                no = f"{_field(self._time)} is null or missing"
+                marks.reject({int(offsets[row]): said + wrong.get(row, no) for row in missing.tolist()})
+        return batch.append_column(TIME, numbers(times))
+
+
+def _at(moment: int | None) -> Callable[[pa.RecordBatch], Times]:
+    """The plan's time for every record."""
+    at = NONE if moment is None else moment
+    return lambda batch: (np.full(batch.num_rows, at), {})
+
+
+def _field(time: EventTime) -> str:
+    """The field as layouts have it: value.created, header.x."""
+    return f"{time.source}.{time.field}" if time.field else time.source
+
+
+class _Read:
+    """Reads times of a value."""
+
+    def __init__(self, extract: Extract, time: EventTime) -> None:
+        self._extract, self._parse = extract, Parser(time)
+
+    def __call__(self, batch: pa.RecordBatch) -> Times:
+        found = self._extract(batch)
+        wrong = {row: f"{self._extract.field} is {what}" for row, what in found.wrong.items()}
+        if pa.types.is_temporal(found.values.type) and not pa.types.is_time(found.values.type):
+            exact = found.values.cast(pa.timestamp("ms"), safe=False).cast(pa.int64())
+            return np.array(exact.fill_null(NONE).to_pylist(), np.int64), wrong
+        indices, texts = as_texts(found.values)
+        times: list[int] = []
+        reasons: dict[int, str] = {}
+        for number, text in enumerate(texts):
+            try:
+                times.append(self._parse(text))
+            except UnreadableTimeError as error:
+                times.append(NONE)
+                reasons[number] = f"{self._extract.field} is {error}"
+        codes = np.array(indices.fill_null(len(texts)).to_pylist(), np.int64)
+        for row in np.flatnonzero(np.isin(codes, list(reasons))).tolist() if reasons else ():
+            wrong[row] = reasons[int(codes[row])]
+        return np.array([*times, NONE], np.int64)[codes], wrong

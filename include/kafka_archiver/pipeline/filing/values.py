@@ -1,0 +1,99 @@
+"""Values of records by the names that the YAML has: value.a.b, key, header.x."""
+
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafka_archiver.formats.shared.columns import HEADER, VALUE_DECODED
+from kafka_archiver.formats.shared.columns import KEY as KEY_DECODED
+from kafka_archiver.pipeline.filing.json_fields import NoPlaceError, text_at
+from kafka_archiver.pipeline.headers import last_header
+from kafka_archiver.plan import Settings
+
+
+class Found(NamedTuple):
+    """A value of each record: null if it has none. `wrong`: by row, what it is instead of a single value."""
+
+    values: pa.Array
+    wrong: dict[int, str]
+
+
+class Extract:
+    """Takes one value of each record.
+
+    :param field: `value`, `value.a.b`, `key`, `key.a` or `header.x`.
+    """
+
+    def __init__(self, field: str, settings: Settings) -> None:
+        column, _, rest = field.partition(".")
+        self.field, self._column = field, column
+        self._header = rest if column == "header" else None
+        self._path = rest.split(".") if rest and self._header is None else []
+        self._decoded: str | None = None
+        if self._header is not None:
+            named = {header.name for header in settings.headers}
+            self._decoded = f"{HEADER}{self._header}" if self._header in named else None
+            return
+        decode = settings.key_decode if column == "key" else settings.value_decode
+        # A mapper's values may have columns, whatever the decoder is.
+        if decode not in ("bytes", "json", "string") or settings.transform is not None:
+            self._decoded = KEY_DECODED if column == "key" else VALUE_DECODED
+        self._json = decode == "json" or bool(self._path)
+
+    @property
+    def decoded(self) -> str | None:
+        """The decoded column that it reads; None: it reads bytes."""
+        return self._decoded
+
+    def __call__(self, batch: pa.RecordBatch) -> Found:
+        """The value of each record."""
+        if self._decoded in batch.schema.names:
+            return self._typed(batch.column(self._decoded))
+        if self._header is not None:
+            return Found(last_header(batch, self._header), {})
+        data = batch.column(self._column)
+        return self._of_json(data) if self._json else Found(data, {})
+
+    def _typed(self, column: pa.Array) -> Found:
+        for name in self._path:
+            if not pa.types.is_struct(column.type) or column.type.get_field_index(name) < 0:
+                return Found(pa.nulls(len(column), pa.string()), {})
+            column = pc.struct_field(column, name)
+        if pa.types.is_nested(column.type):
+            what = f"a value of type {column.type}"
+            valid = column.is_valid().to_pylist()
+            return Found(pa.nulls(len(column), pa.string()), {row: what for row, there in enumerate(valid) if there})
+        return Found(column, {})
+
+    def _of_json(self, data: pa.Array) -> Found:
+        texts: list[str | None] = []
+        wrong: dict[int, str] = {}
+        for row, document in enumerate(data.to_pylist()):
+            text = None
+            try:
+                text = None if document is None else text_at(document, self._path)
+            except NoPlaceError as error:
+                wrong[row] = str(error)
+            except ValueError:
+                wrong[row] = "no JSON"
+            texts.append(text)
+        encoded = [None if text is None else text.encode("utf-8", "surrogatepass") for text in texts]
+        return Found(pa.array(encoded, pa.binary()), wrong)
+
+
+def as_texts(values: pa.Array) -> tuple[pa.Array, list[str | None]]:
+    """The indices of each row's text (null for null), and the texts; a text is None if the bytes are no UTF-8.
+
+    Numbers, times and so on as Arrow writes them.
+    """
+    if not pa.types.is_binary(values.type) and not pa.types.is_large_binary(values.type):
+        values = values.cast(pa.string())
+    encoded = values.dictionary_encode()
+    texts: list[str | None] = []
+    for found in encoded.dictionary.to_pylist():
+        try:
+            texts.append(found.decode("utf-8", "surrogatepass") if isinstance(found, bytes) else found)
+        except UnicodeDecodeError:
+            texts.append(None)
+    return encoded.indices, texts
