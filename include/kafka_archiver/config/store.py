@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from kafka_archiver.config.encryption import NO_ENCRYPTION, Encryption
 from kafka_archiver.config.section import Section
 from kafka_archiver.errors import ConfigError
-from kafka_archiver.layouts.registry import named, names, resolve
+from kafka_archiver.layouts.registry import form_of, named, names
 from kafka_archiver.plan import METADATA, Content, Metadata, Settings
 from kafka_archiver.properties import ConnectionOrProperties, Options, store_url, without_credentials
 
@@ -23,7 +23,7 @@ def _layout(given: Any) -> Any:
         raise ValueError(f"expected {' | '.join(names())}")
     try:
         name, options = named(given)
-        resolve(Settings(layout=name, layout_options=options))
+        form_of(Settings(layout=name, layout_options=options))
     except ConfigError as error:
         raise ValueError(f"another layout: {str(error).removeprefix('store.layout: ')}") from None
     return given

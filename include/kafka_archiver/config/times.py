@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Annotated, Any, Self
 
 from croniter import CroniterBadDateError, croniter  # type: ignore[import-untyped]
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
 
 from kafka_archiver.config.section import Section
 from kafka_archiver.intervals import duration
@@ -52,6 +52,8 @@ class Timestamp(Section):
     its hours alone.
     """
 
+    model_config = ConfigDict(serialize_by_alias=True)
+
     from_: Annotated[TimeSource, Field(alias="from")] = "record"
     path: Annotated[str, AfterValidator(_path)] = ""
     header: str = ""
@@ -81,7 +83,8 @@ class Timestamp(Section):
     @model_validator(mode="after")
     def _goes_together(self) -> Self:
         own = {"value": ("path",), "key": ("path",), "header": ("header",)}.get(self.from_, ())
-        given = self.model_fields_set & {"path", "header", "unit", "patterns", "timezone", "locale", "missing"}
+        others = ("path", "header", "unit", "patterns", "timezone", "locale", "missing")
+        given = {name for name in others if getattr(self, name) != type(self).model_fields[name].default}
         reads = ("unit", "patterns", "timezone", "locale", "missing") if own else ()
         if wrong := sorted(given - {*own, *reads}):
             raise ValueError(f"no `{wrong[0]}` with `from: {self.from_}`")

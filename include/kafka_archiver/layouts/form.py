@@ -168,6 +168,8 @@ class Form:
         :raises ValueError: not so; the message says what to change.
         """
         self._check_text()
+        if any(not isinstance(token, FIXED) for token in self.name):
+            raise ValueError("expected only {topic}, {partition} and {start} in the name")
         self._between()
         have = [kind for kind, groups in self._groups.items() if groups]
         if lacks := [f"{{{kind}}}" for kind in ("topic", "partition", "start") if kind not in have]:
@@ -178,11 +180,9 @@ class Form:
             raise ValueError("expected {start} in the name: else two chunks could have one key")
         if any(isinstance(token, Start) for token in self.folders):
             raise ValueError("expected {start} only in the name; {offset/10000} makes folders of offsets")
-        if any(not isinstance(token, FIXED) for token in self.name):
-            raise ValueError("expected only {topic}, {partition} and {start} in the name")
         if isinstance(self.name[-1], Topic):
             raise ValueError("expected something after {topic} at the end of the name, such as +{start}")
-        if self.null_name and set(self.null_name) & set(self.also):
+        if self.missing == "null" and set(self.null_name) & set(self.also):
             raise ValueError(f"expected a `null_name` without {self.also!r}, which stand between values")
 
     def _check_text(self) -> None:

@@ -1,5 +1,6 @@
 """Times of text and numbers, in milliseconds since 1970."""
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
@@ -62,7 +63,7 @@ def _number(text: str, unit: str) -> int | None:
         return None
     if not number.is_finite() or abs(number.adjusted()) > 40:
         return None
-    return int((number * _PER_MS[unit]) // 1)
+    return math.floor(number * _PER_MS[unit])
 
 
 def compiled(pattern: str, names: Names = ENGLISH) -> Callable[[str], datetime | None]:
