@@ -35,7 +35,25 @@ MENDED = [
     {"format": "jsonl", "codec": "none", "content": "record"},
     {"format": "parquet", "codec": "none", "content": "record", "chunk_records": 4},
 ]
-STORE = st.builds(lambda f, n: {**f, "chunk_records": n}, FORMATS, st.sampled_from([3, 1, 2, 5, 100]))
+# stored.key_of says where their objects are.
+LAYOUTS = st.sampled_from(
+    [
+        *["hourly"] * 5,
+        "daily",
+        "topic_partition",
+        {"offsets": 3},
+        {"fields": ["key"], "missing": "null"},
+        {"path": "{topic}/p{partition}/{HH}-{mm}", "timezone": "Asia/Kathmandu", "missing": "null"},
+        "lenses",
+        "deviantart",
+    ]
+)
+STORE = st.builds(
+    lambda f, n, layout: {**f, "chunk_records": n, "layout": layout},
+    FORMATS,
+    st.sampled_from([3, 1, 2, 5, 100]),
+    LAYOUTS,
+)
 SOURCE = st.fixed_dictionaries(
     {
         "start": st.sampled_from(["earliest", "earliest", "latest", from_ms(DAY - HOUR).isoformat()]),

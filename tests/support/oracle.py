@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import accumulate
 from typing import Any
-from urllib.parse import quote
 
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import ChunkAccount, Manifest, ObjectEntry
@@ -25,9 +24,9 @@ from tests.support.stored import (
     as_json,
     as_row,
     hour_of,
-    hour_path,
     hours,
     is_bad,
+    key_of,
     name_of,
     parse,
 )
@@ -136,9 +135,9 @@ class Oracle:
 
     @staticmethod
     def of_pending(key: str, plans: Mapping[str, Plan], committed: Iterable[str]) -> bool:
-        name = key.rsplit("/", 1)[1]
+        name, bad = key.rsplit("/", 1)[1], key.startswith("_dead_letter/")
         for run, plan in plans.items():
-            if run not in committed and any(name.startswith(name_of(c, plan) + ".") for c in plan.chunks()):
+            if run not in committed and any(name.startswith(name_of(c, plan, bad) + ".") for c in plan.chunks()):
                 return True
         return False
 
@@ -238,8 +237,7 @@ class Oracle:
                 fate = "filtered" if bad and policy == "skip" else "dead_lettered" if bad else "archived"
                 assert not bad or policy != "fail", f"{where} is bad, but was archived"
                 extension = ".jsonl.gz" if bad else EXTENSIONS[by.settings.format][by.settings.codec]
-                key = f"{'_dead_letter/' * bad}{quote(account.topic, safe='')}/{hour_path(entry.timestamp)}/"
-                key += name_of(account, by) + extension
+                key = key_of(account, by, offset, entry, bad) + extension
             counts[fate] += 1
             if fate != "filtered":
                 found.setdefault(key, []).append((offset, entry))
@@ -266,6 +264,8 @@ class Oracle:
         assert found == wanted, f"{entry.key}: {found} instead of {wanted}"
         assert entry.rows == len(wanted)
         assert (entry.first_offset, entry.last_offset) == (expected[0][0], expected[-1][0])
+        times = Counter(hour_of(e.timestamp) for _, e in expected)
+        assert {hour: entry.rows_in(hour) for hour in entry.hours} == times, f"{entry.key}: {times}"
 
     def _rows(self, plan: Plan, entry: ObjectEntry, etag: str) -> list[Any]:
         """:param etag: the stored object's current ETag."""
@@ -310,8 +310,8 @@ class Oracle:
         holds: dict[int | None, dict[str, set[str]]] = {}
         for run, manifest in settled.items():
             for o in manifest.objects:
-                hour = hour_of(o.min_timestamp)
-                holds.setdefault(hour, {}).setdefault(run, set()).add(o.key)
+                for hour in o.hours:
+                    holds.setdefault(hour, {}).setdefault(run, set()).add(o.key)
         progress = self.ledger.progress()
         proofs = {hour: proof for hour in self.ledger.hours() if (proof := self.ledger.hour(hour))}
         for hour, proof in proofs.items():

@@ -41,10 +41,44 @@ def hour_path(timestamp: int) -> str:
     return f"date={moment.year:04d}-{moment:%m-%d}/hour={moment:%H}"
 
 
-def name_of(chunk: Any, plan: Plan) -> str:
+def name_of(chunk: Any, plan: Plan, dead_letter: bool = False) -> str:
+    """The name of an object without its extension."""
+    topic = quote(chunk.topic, safe="")
+    name = f"{topic}+{chunk.partition}+{chunk.start:020d}"
+    if not dead_letter and plan.settings.layout == "lenses":
+        name = str(chunk.start)
+    if not dead_letter and plan.settings.layout == "deviantart":
+        name = f"{topic}-{chunk.partition:05d}-{chunk.start:012d}"
     generation = f"+g{chunk.generation}" if chunk.generation else ""
     revision = f"+r{plan.revision}" if plan.revision else ""
-    return f"{quote(chunk.topic, safe='')}+{chunk.partition}+{chunk.start:020d}{generation}{revision}"
+    return f"{name}{generation}{revision}"
+
+
+def key_of(chunk: Any, plan: Plan, offset: int, entry: Entry, dead_letter: bool) -> str:
+    """The key of a record's object without its extension."""
+    null = "__HIVE_DEFAULT_PARTITION__"
+    topic = quote(chunk.topic, safe="")
+    name = name_of(chunk, plan, dead_letter)
+    if dead_letter:
+        return f"_dead_letter/{topic}/{hour_path(entry.timestamp)}/{name}"
+    there = None if hour_of(entry.timestamp) is None else EPOCH + timedelta(milliseconds=entry.timestamp)
+    day = null if there is None else f"{there.year:04d}-{there:%m-%d}"
+    # 10:30 ahead of UTC at the beginning, 5:30 until 1986, 5:45 since.
+    kathmandu = null if there is None or there.year > 9998 else f"{there + timedelta(minutes=345):%H-%M}"
+    if there is not None and there.year < 1986:
+        kathmandu = f"{there + timedelta(minutes=330):%H-%M}"
+    assert entry.record
+    folder = {
+        "hourly": f"{topic}/{hour_path(entry.timestamp)}",
+        "daily": f"{topic}/date={day}",
+        "topic_partition": f"{topic}/partition={chunk.partition}",
+        "offsets": f"{topic}/partition={chunk.partition}/offsets={offset // 3 * 3:020d}",
+        "fields": f"{topic}/key={null if entry.record.key is None else entry.record.key.decode()}",
+        "path": f"{topic}/p{chunk.partition}/{kathmandu}",
+        "lenses": f"{topic}/{chunk.partition}",
+        "deviantart": day,
+    }[plan.settings.layout]
+    return f"{folder}/{name}"
 
 
 def is_bad(value: bytes, settings: Any) -> bool:

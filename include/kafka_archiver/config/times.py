@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_v
 
 from kafka_archiver.config.section import Section
 from kafka_archiver.intervals import duration
-from kafka_archiver.layouts.options import Locale, zone_name
+from kafka_archiver.layouts.options import Locale, or_null, zone_name
 from kafka_archiver.layouts.template import field_of
 from kafka_archiver.plan import EventTime, NoTime, TimeSource, TimeUnit
 
@@ -61,7 +61,7 @@ class Timestamp(Section):
     patterns: tuple[Annotated[str, AfterValidator(_pattern)], ...] = ()
     timezone: Annotated[str, AfterValidator(zone_name)] = "UTC"
     locale: Locale = "en"
-    missing: NoTime = "bad_record"
+    missing: Annotated[NoTime, BeforeValidator(or_null)] = "bad_record"
     max_disorder: Annotated[timedelta | None, BeforeValidator(_disorder)] = None
 
     @property

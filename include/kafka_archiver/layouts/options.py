@@ -5,14 +5,20 @@ from datetime import timedelta
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from kafka_archiver.documents import Value
 from kafka_archiver.intervals import duration
 from kafka_archiver.keys import NO_TIME, RESERVED
 from kafka_archiver.layouts.letters import ENGLISH
 
-Missing = Literal["bad_record", "null", "skip"]
+
+def or_null(given: object) -> object:
+    """The word for YAML's null, which people write without quotes."""
+    return "null" if given is None else given
+
+
+Missing = Annotated[Literal["bad_record", "null", "skip"], BeforeValidator(or_null)]
 
 
 def zone_name(name: str) -> str:

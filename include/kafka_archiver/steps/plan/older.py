@@ -22,6 +22,7 @@ def older(
     starts: Mapping[TopicPartition, int],
     known: Mapping[TopicPartition, Older],
     now: datetime,
+    index: bool = True,
 ) -> dict[TopicPartition, Older]:
     """The hour before which the records at all of these offsets are.
 
@@ -32,14 +33,18 @@ def older(
     :param starts: where each log began when it was looked at.
     :param known: what earlier planners found out.
     :param now: by the later clock.
+    :param index: whether the index knows the times by which records are filed. If not, what is left out has arrived
+        before now, and is taken to be of an hour up to now.
     """
     # The last hole of all that a log still has tells of the others, too.
-    hours = _hours(cluster, {name: holes[-1].end for name, holes in left_out.items() if holes[-1].end > starts[name]})
+    there = {name: holes[-1].end for name, holes in left_out.items() if holes[-1].end > starts[name]}
+    hours = _hours(cluster, there if index else {})
     still = cluster.log_starts(left_out)
     found = {}
     for name, holes in left_out.items():
         moments = [hour_start(hours[name])] if name in hours else []
-        gone = [Range(hole.start, min(hole.end, starts[name])) for hole in holes if hole.start < starts[name]]
+        unknown = starts[name] if index else holes[-1].end
+        gone = [Range(hole.start, min(hole.end, unknown)) for hole in holes if hole.start < unknown]
         if gone:
             moments.append(_than(gone, known.get(name), now))
         if still[name] == starts[name]:

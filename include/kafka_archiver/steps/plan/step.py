@@ -120,7 +120,8 @@ def _propose(context: Context, interval: Interval, origin: Origin, line: Line) -
     asked = {TopicPartition(o.topic, o.partition): o for o in expected.older}
     missing = left_out(partitions, known, asked, origin == "scheduled")
     starts = {state.name: state.log_start for state in found.seen}
-    evidence = older(context.cluster, missing, starts, expected.asked(), found.at.latest or found.at.earliest)
+    now, index = found.at.latest or found.at.earliest, settings.time.source == "record"
+    evidence = older(context.cluster, missing, starts, expected.asked(), now, index)
     # After the high watermarks.
     frozen = freeze(context, settings, partitions)
     plan = Plan(
