@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from kafka_archiver.config.encryption import NO_ENCRYPTION, Encryption
 from kafka_archiver.config.section import Section
 from kafka_archiver.errors import ConfigError
-from kafka_archiver.layouts.registry import form_of, named, names
+from kafka_archiver.layouts.registry import LAYOUTS, form_of, named, names
 from kafka_archiver.plan import METADATA, Content, Metadata, Settings
 from kafka_archiver.properties import ConnectionOrProperties, Options, store_url, without_credentials
 
@@ -19,7 +19,8 @@ Name = Annotated[str, Field(min_length=1)]
 def _layout(given: Any) -> Any:
     if not isinstance(given, str | dict):
         raise ValueError(f"expected {' | '.join(names())}, or a mapping")
-    if isinstance(given, str) and given not in names():
+    # Asking for entry points takes time, and Airflow parses all archives again and again.
+    if isinstance(given, str) and given not in LAYOUTS and given not in names():
         raise ValueError(f"expected {' | '.join(names())}")
     try:
         name, options = named(given)
