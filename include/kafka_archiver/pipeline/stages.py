@@ -13,6 +13,7 @@ from kafka_archiver.pipeline.null_values import skip_null_values
 from kafka_archiver.pipeline.too_large import TooLarge
 from kafka_archiver.pipeline.transform.base import NOWHERE, Place
 from kafka_archiver.pipeline.transform.chain import chain_of
+from kafka_archiver.pipeline.transform.from_spark import of_spark
 from kafka_archiver.pipeline.unread import Unread
 from kafka_archiver.plan import Settings
 
@@ -22,7 +23,7 @@ def stages_of(settings: Settings, decoded: Sequence[Decoding] = (), place: Place
 
     :param decoded: how the topic's records are decoded. :param place: of the batches.
     """
-    schema = columns_of(settings, decoded)
+    schema = columns_of(settings, decoded, place.topic)
     kept = needed(schema)
     chain = chain_of(settings, fields_of(decoded), place).transforms
     # A mapper takes whole records. What is decoded is needed until then.
@@ -34,6 +35,7 @@ def stages_of(settings: Settings, decoded: Sequence[Decoding] = (), place: Place
         "timestamp_type": mapped,
     }
     columns = [name for name in COLUMNS if name in kept or wanted.get(name)]
+    columns += of_spark(settings.transform)
     found: list[Stage] = []
     if settings.null_value == "skip":
         found.append(skip_null_values)
