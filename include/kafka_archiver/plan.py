@@ -1,7 +1,7 @@
 """The plan: which offsets one run archives, with every setting that affects a key or a byte. Pure."""
 
 from collections.abc import Iterator
-from typing import Annotated, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, JsonValue
 
@@ -101,6 +101,18 @@ class Settings(Value):
     chunk_records: Annotated[int, Field(gt=0)] = 1_000_000
     part_bytes: Annotated[int, Field(ge=5 << 20)] = 8 << 20
     encoding: int = 3
+
+    def asked(self) -> Self:
+        """Without what a plan adds when it knows its schemas and its time: as the YAML gives them."""
+        update: dict[str, Any] = {"time": self.time.model_copy(update={"at": None})}
+        if self.transform is not None and self.transform.sql is not None:
+            update["transform"] = self.transform.model_copy(update={"sql": self.transform.sql.asked()})
+        return self.model_copy(update=update)
+
+    def without_spark(self) -> Self:
+        """Without transforms if Spark has a part in them: for commands that look at records without Spark."""
+        sql = self.transform and self.transform.sql
+        return self.model_copy(update={"transform": None}) if sql else self
 
     @property
     def has_columns(self) -> bool:

@@ -237,7 +237,7 @@ def test_the_wall_clock_is_the_time_of_the_plan_also_in_a_revision() -> None:
     stage = time_stage(planned)
     assert stage
     assert set(stage(batch(ROWS), Marks()).column(TIME).to_pylist()) == {1795219200000}
-    assert freezing.without_clock(planned) == settings
+    assert planned.asked() == settings
 
 
 def test_a_time_of_bytes_is_refused() -> None:

@@ -43,11 +43,6 @@ def at_planning(settings: Settings, moment: datetime, old: Plan | None = None) -
     return settings.model_copy(update={"time": settings.time.model_copy(update={"at": at})})
 
 
-def without_clock(settings: Settings) -> Settings:
-    """The settings as they were before planning."""
-    return settings.model_copy(update={"time": settings.time.model_copy(update={"at": None})})
-
-
 def _frozen(timezone: str, locale: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if timezone != "UTC":
