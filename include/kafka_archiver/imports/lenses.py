@@ -14,7 +14,7 @@ from kafka_archiver.imports.base import (
     without_empty,
 )
 from kafka_archiver.imports.kcql import Statement, parse
-from kafka_archiver.imports.lenses_layout import layout_of, needs
+from kafka_archiver.imports.lenses_layout import layout_of, needs, padding_of
 from kafka_archiver.imports.s3 import access
 
 TOOL = "Lenses S3 sink"
@@ -89,9 +89,9 @@ def draft(keys: Keys) -> Imported:
     policies = without_empty({"bad_record": connect.bad_records(keys) or _errors(keys), "null_value": _nulls(keys)})
     source = connect.source(keys, columns)
     shared = {"aws": _aws(keys), "codec": _codec(keys)}
-    padding = keys.get("connect.s3.padding.length")
-    keys.kept("connect.s3.padding.length", "store.name")
-    keys.kept("connect.s3.padding.strategy", "store.name (zeros in front)")
+    padding = keys.get("connect.s3.padding.strategy"), keys.get("connect.s3.padding.length")
+    keys.kept("connect.s3.padding.length", "store.layout.zero_pad, if there is a strategy")
+    keys.kept("connect.s3.padding.strategy", "store.layout.zero_pad: zeros in front")
     keys.table("differs", _DIFFERS)
     keys.table("lacks", _LACKS)
     drafts = []
@@ -120,7 +120,7 @@ def _assumed(keys: Keys, column: str, statements: list[Statement]) -> connect.De
 
 
 def _archive(
-    statement: Statement, decode: str, padding: str, source: dict[str, Any]
+    statement: Statement, decode: str, padding: tuple[str, str], source: dict[str, Any]
 ) -> tuple[dict[str, Any], list[Note]]:
     notes: list[Note] = []
     if statement.fields != ("*",):
@@ -152,10 +152,15 @@ def _archive(
         store["content"] = "record"
         text = f"store.content: record, because {store['format']} needs columns, and the values are not decoded"
         notes.append(Note("differs", "", text))
-    width = options.pop("padding.length.offset", "") or padding
-    layout, name = layout_of(statement, keys_too, int(width) if width.isdecimal() else None)
-    options.pop("padding.type", None)
+    digits = padding_of(options, *padding)
+    layout, name = layout_of(statement, keys_too, digits)
     store |= without_empty({"layout": layout, "name": name})
+    if digits.right:
+        notes.append(Note("lacks", "", "RightPad: zeros behind a number make it another; they are in front"))
+    if not statement.partition_by:
+        text = "names have no times of the first and last records, which recent versions of the connector add"
+        notes.append(Note("differs", "", text))
+    options = {name: value for name, value in options.items() if not name.startswith("padding.")}
     for option, value in options.items():
         kind, why = ("differs", _OPTIONS[option]) if option in _OPTIONS else ("lacks", "no such option here")
         notes.append(Note(kind, "", f"{option} = {value}: {why}"))  # type: ignore[arg-type] # one of two kinds
