@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.imports.kcql import Statement, parse
-from kafka_archiver.imports.lenses_layout import layout_of
+from kafka_archiver.imports.lenses_layout import Padding, layout_of, padding_of
 from kafka_archiver.imports.registry import import_text
 
 NAME = st.from_regex(r"[a-z][a-z0-9_-]{0,8}", fullmatch=True)
@@ -98,24 +98,48 @@ def test_a_mistake_names_the_statement_and_what_was_expected(text: str, message:
 
 
 @pytest.mark.parametrize(
-    ("by", "keys_too", "width", "expected"),
+    ("by", "keys_too", "padding", "expected"),
     [
-        ("", True, None, ("lenses", None)),
-        ("", True, 12, ("lenses", "{start:12}")),
-        ("_value.a.b, c", True, None, ({"name": "lenses_keys_and_values", "fields": ["value.a.b", "value.c"]}, None)),
-        ("_key, _header.h", False, None, ({"name": "lenses_values", "fields": ["key", "header.h"]}, None)),
-        ("_key.id", False, 12, ({"name": "lenses_values", "fields": ["key.id"]}, "{topic}({partition}_{start:12})")),
+        ("", True, Padding(), ({"name": "lenses", "zero_pad": 12}, None)),
+        ("", True, Padding(None), ({"name": "lenses"}, None)),
+        ("", True, Padding(9, 4), ({"name": "lenses", "zero_pad": 9, "zero_pad_partition": 4}, None)),
+        (
+            "_value.a.b, c",
+            True,
+            Padding(None),
+            ({"name": "lenses_keys_and_values", "fields": ["value.a.b", "value.c"]}, None),
+        ),
+        ("_key, _header.h", False, Padding(None), ({"name": "lenses_values", "fields": ["key", "header.h"]}, None)),
+        ("_key.id", False, Padding(9), ({"name": "lenses_values", "fields": ["key.id"], "zero_pad": 9}, None)),
         (
             "_topic, _date.yyyy-MM, _value.a",
             True,
-            None,
-            ({"path": "topic={topic}/date={yyyy-MM}/a={value.a}"}, "{topic}({partition}_{start})"),
+            Padding(),
+            ({"path": "topic={topic}/date={yyyy-MM}/a={value.a}"}, "{topic}({partition}_{start:12})"),
         ),
     ],
 )
-def test_the_layout_of_a_statement(by: str, keys_too: bool, width: int | None, expected: Any) -> None:
+def test_the_layout_of_a_statement(by: str, keys_too: bool, padding: Padding, expected: Any) -> None:
     statement = one(f"INSERT INTO b SELECT * FROM t {'PARTITIONBY ' + by if by else ''}")
-    assert layout_of(statement, keys_too, width) == expected
+    assert layout_of(statement, keys_too, padding) == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "strategy", "length", "expected"),
+    [
+        ({}, "", "", Padding(12)),
+        ({}, "NoOp", "5", Padding(None)),
+        ({}, "LeftPad", "5", Padding(5)),
+        # Without a strategy the connector ignores the length.
+        ({}, "", "5", Padding(12)),
+        ({"padding.length.partition": "4"}, "", "", Padding(None, 4)),
+        ({"padding.length.partition": "4", "padding.length.offset": "9"}, "", "", Padding(9, 4)),
+        ({"padding.type": "RightPad"}, "", "", Padding(12, None, right=True)),
+        ({"padding.type": "NoOp", "padding.length.offset": "9"}, "", "", Padding(None)),
+    ],
+)
+def test_zeros_in_names(options: dict[str, str], strategy: str, length: str, expected: Padding) -> None:
+    assert padding_of(options, strategy, length) == expected
 
 
 @pytest.mark.parametrize(
@@ -134,5 +158,5 @@ def test_the_layout_of_a_statement(by: str, keys_too: bool, width: int | None, e
 def test_what_a_statement_stores(clause: str, store: dict[str, Any]) -> None:
     text = f"name=n\ntopics=t\nconnect.s3.kcql=INSERT INTO b:p SELECT * FROM t {clause}\n"
     imported, _ = import_text(text, "file")
-    expected = {"url": "s3://b/p", **store, "layout": "lenses", "codec": "none"}
+    expected = {"url": "s3://b/p", **store, "layout": {"name": "lenses", "zero_pad": 12}, "codec": "none"}
     assert imported.drafts[0].content["store"] == expected

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from kafka_archiver.config import parse_archive
 from kafka_archiver.config.yaml_text import read_yaml
 from kafka_archiver.errors import ConfigError
+from scripts.stack.paths import ROOT
 
 SMALLEST = "archive: orders\nsource: {topics: [orders]}\nstore:\n  url: s3://archive/lake\n"
 NO_BRACES = st.text().filter(lambda text: not {"{", "}", "$"} & {*text})
@@ -88,6 +89,13 @@ def test_an_archive_of_variables_is_like_any_other() -> None:
     same = "archive: orders\nsource: {topics: [a, b]}\nstore: {url: s3://archive/lake}\nretries: 5\n"
     assert archive == parse_archive(same, "x")
     assert archive.settings == parse_archive(same, "x").settings
+
+
+def test_the_example_of_the_docs() -> None:
+    section = (ROOT / "docs/OPERATING.md").read_text().partition("### Environment variables")[2]
+    text = section.partition("```yaml\n")[2].partition("```")[0]
+    archive = parse_archive(text, "x", {"ORDERS_TOPICS": "[orders, returns]", "BUCKET": "b", "STAGE": ""})
+    assert (archive.source.topics, archive.store.url, archive.retries) == (("orders", "returns"), "s3://b/test", 3)
 
 
 def test_every_missing_variable_is_named_with_file_key_and_line() -> None:

@@ -87,11 +87,15 @@ def _value(keys: tuple[str, ...], text: str) -> tuple[tuple[str, ...], Any]:
     path: list[str] = []
     field: FieldInfo | None = None
     for number, key in enumerate(keys):
-        field = {found.alias or name: found for name, found in fields.items()}.get(key)
-        if field is None:
+        # A variable's name has no dashes.
+        named = {
+            (found.alias or name).replace("-", "_"): (found.alias or name, found) for name, found in fields.items()
+        }
+        if key not in named:
             where = ".".join(keys[: number + 1])
             raise ValueError(f"`{where}` is not a key of an archive; see docs/OPERATING.md for all keys")
-        path.append(key)
+        name, field = named[key]
+        path.append(name)
         section = _section(field)
         if number + 1 < len(keys) and section is None:
             raise ValueError(f"`{'.'.join(path)}` has no keys with variables of their own; give it as {{…}} in one")

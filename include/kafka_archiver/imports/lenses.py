@@ -7,35 +7,17 @@ from kafka_archiver.imports.base import (
     Draft,
     Imported,
     Keys,
-    Note,
     archive_name,
-    bucket_url,
-    chunk_records,
     without_empty,
 )
 from kafka_archiver.imports.kcql import Statement, parse
-from kafka_archiver.imports.lenses_layout import layout_of, needs
+from kafka_archiver.imports.lenses_layout import needs
+from kafka_archiver.imports.lenses_statement import section_of
 from kafka_archiver.imports.s3 import access
 
 TOOL = "Lenses S3 sink"
 CLASS = "S3SinkConnector of io.lenses or com.datamountaineer"
 KCQL = "connect.s3.kcql"
-_FORMATS: dict[str, dict[str, Any]] = {
-    "AVRO": {"format": "avro"},
-    "PARQUET": {"format": "parquet"},
-    "JSON": {"format": "jsonl"},
-    "TEXT": {"format": "text"},
-    "CSV": {"format": "csv", "options": {"header": False}},
-    "CSV_WITHHEADERS": {"format": "csv"},
-    "BYTES": {"format": "bytes", "chunk_records": 1},
-}
-_ROTATION = "rotation is decided by the plan: an object ends with its chunk"
-_OPTIONS = {
-    "WITH_FLUSH_SIZE": _ROTATION,
-    "WITH_FLUSH_INTERVAL": f"`schedule` says when runs start; {_ROTATION}",
-    "flush.size": _ROTATION,
-    "flush.interval": f"`schedule` says when runs start; {_ROTATION}",
-}
 _DIFFERS = {
     "connect.s3.exactly.once.enable": "every archive is exactly once, by plans and the ledger",
     "connect.s3.indexes.*": "the ledger (_ledger/) is in the place of the index files",
@@ -89,18 +71,18 @@ def draft(keys: Keys) -> Imported:
     policies = without_empty({"bad_record": connect.bad_records(keys) or _errors(keys), "null_value": _nulls(keys)})
     source = connect.source(keys, columns)
     shared = {"aws": _aws(keys), "codec": _codec(keys)}
-    padding = keys.get("connect.s3.padding.length")
-    keys.kept("connect.s3.padding.length", "store.name")
-    keys.kept("connect.s3.padding.strategy", "store.name (zeros in front)")
+    padding = keys.get("connect.s3.padding.strategy"), keys.get("connect.s3.padding.length")
+    keys.kept("connect.s3.padding.length", "store.layout.zero_pad, if there is a strategy")
+    keys.kept("connect.s3.padding.strategy", "store.layout.zero_pad: zeros in front")
     keys.table("differs", _DIFFERS)
     keys.table("lacks", _LACKS)
     drafts = []
     for number, statement in enumerate(statements, start=1):
-        content, notes = _archive(statement, columns["value"].decode, padding, source)
+        content, notes = section_of(statement, columns["value"].decode, padding, source)
         name = archive_name(keys.get("name") or "imported") + (f"-{number}" if len(statements) > 1 else "")
         content["store"] = without_empty({**content["store"], **shared})
         content = {"archive": name, **content, "policies": policies}
-        drafts.append(Draft(without_empty(content), tuple(notes)))
+        drafts.append(Draft(without_empty(content), notes))
     return Imported(TOOL, tuple(drafts), keys.notes(TOOL))
 
 
@@ -113,67 +95,9 @@ def _assumed(keys: Keys, column: str, statements: list[Statement]) -> connect.De
     keys.remark(
         "by_hand",
         f"the file has no {column}.converter, so the connector took its worker's. Assumed, because PARTITIONBY "
-        f"has fields "
-        f"of the {column}: source.{column}.decode: json; correct it if the {column}s are something else",
+        f"has fields of the {column}: source.{column}.decode: json; correct it if the {column}s are something else",
     )
     return connect.Decoded("json", given=False)
-
-
-def _archive(
-    statement: Statement, decode: str, padding: str, source: dict[str, Any]
-) -> tuple[dict[str, Any], list[Note]]:
-    notes: list[Note] = []
-    if statement.fields != ("*",):
-        text = f"SELECT {', '.join(statement.fields)}: say it as `transform.select` by hand; all fields are stored"
-        notes.append(Note("lacks", "", text))
-    own = dict(source)
-    if statement.topic != "*":
-        own.pop("pattern", None)
-        own = {"topics": [statement.topic], **{key: value for key, value in own.items() if key != "topics"}}
-    made = _FORMATS.get(statement.store_as or "JSON")
-    if made is None:
-        plain = "BYTES" if statement.store_as.startswith("BYTES") else "JSON"
-        made = _FORMATS[plain]
-        text = f"STOREAS {statement.store_as}: `{made['format']}` stands in its place, see docs/FORMATS.md"
-        notes.append(Note("lacks", "", text))
-    store: dict[str, Any] = {"url": bucket_url(statement.bucket, statement.prefix), **made}
-    options = dict(statement.options)
-    keys_too = options.pop("WITHPARTITIONER", "KeysAndValues").lower() == "keysandvalues"
-    keys_too = options.pop("partition.include.keys", str(keys_too)).lower() == "true"
-    count = options.pop("WITH_FLUSH_COUNT", "") or options.pop("flush.count", "")
-    if count and store["format"] != "bytes":
-        store["chunk_records"] = chunk_records(count)
-        text = f"flush by count, {count}: store.chunk_records, so many offsets of a partition"
-        notes.append(Note("differs", "", text))
-    if options.pop("store.envelope", "false").lower() == "true":
-        store["content"] = "record"
-        notes.append(Note("differs", "", "store.envelope: store.content: record, with our own columns"))
-    elif store["format"] in ("avro", "parquet") and decode in ("bytes", "json"):
-        store["content"] = "record"
-        text = f"store.content: record, because {store['format']} needs columns, and the values are not decoded"
-        notes.append(Note("differs", "", text))
-    width = options.pop("padding.length.offset", "") or padding
-    layout, name = layout_of(statement, keys_too, int(width) if width.isdecimal() else None)
-    options.pop("padding.type", None)
-    store |= without_empty({"layout": layout, "name": name})
-    for option, value in options.items():
-        kind, why = ("differs", _OPTIONS[option]) if option in _OPTIONS else ("lacks", "no such option here")
-        notes.append(Note(kind, "", f"{option} = {value}: {why}"))  # type: ignore[arg-type] # one of two kinds
-    for path in statement.partition_by:
-        if any("." in part for part in path) and path[0] != "_header":
-            text = f"PARTITIONBY {'.'.join(path)}: a dot in a field's name means a field within a field here"
-            notes.append(Note("lacks", "", text))
-    if statement.partition_by:
-        notes.append(
-            Note(
-                "by_hand",
-                "",
-                "with PARTITIONBY the connector commits the oldest offset that is not flushed: files of other "
-                "paths may "
-                "already have later records. These are archived too, and so exist in the old file and in the new",
-            )
-        )
-    return {"source": own, "store": store}, notes
 
 
 def _aws(keys: Keys) -> Any:

@@ -1,28 +1,59 @@
 """PARTITIONBY and NOPARTITION as `store.layout` and `store.name`. Pure."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from kafka_archiver.imports.kcql import Statement
 
 _TIMES = ("_date", "_topic", "_partition")
 
 
-def layout_of(statement: Statement, keys_too: bool, width: int | None) -> tuple[Any, str | None]:
+# The connector's default: zeros in front of offsets.
+_DIGITS = 12
+
+
+class Padding(NamedTuple):
+    """The digits of offsets and partitions in names; None: as many as they have. `right`: zeros would be behind."""
+
+    offset: int | None = _DIGITS
+    partition: int | None = None
+    right: bool = False
+
+
+def padding_of(options: Mapping[str, str], strategy: str, length: str) -> Padding:
+    """The padding that a statement says, or the connector's keys.
+
+    :param options: PROPERTIES; those that begin with `padding.` count.
+    :param strategy: connect.s3.padding.strategy; empty: not given.
+    :param length: connect.s3.padding.length.
+    """
+    own = {name: value for name, value in options.items() if name.startswith("padding.")}
+    kind = (own.get("padding.type") or strategy or "LeftPad").lower()
+    if kind == "noop":
+        return Padding(None)
+    lengths = {name.removeprefix("padding.length."): value for name, value in own.items() if ".length." in name}
+    if not lengths:
+        lengths = {"offset": length if strategy and length.isdecimal() else str(_DIGITS)}
+    digits = {name: int(value) for name, value in lengths.items() if value.isdecimal() and int(value)}
+    return Padding(digits.get("offset"), digits.get("partition"), kind == "rightpad")
+
+
+def layout_of(statement: Statement, keys_too: bool, padding: Padding) -> tuple[dict[str, Any], str | None]:
     """The layout, and the template of the names if it is not the layout's own.
 
     :param keys_too: the folders are `name=value`, else the values alone.
-    :param width: the digits of an offset in names.
     """
-    start = f"{{start:{width}}}" if width else "{start}"
+    zeros = {"zero_pad": padding.offset, "zero_pad_partition": padding.partition}
+    options = {name: digits for name, digits in zeros.items() if digits}
     if not statement.partition_by:
-        return "lenses", f"{start}" if width else None
-    name = f"{{topic}}({{partition}}_{start})"
+        return {"name": "lenses", **options}, None
     if any(path[0] in _TIMES for path in statement.partition_by):
         folders = "/".join(_folder(path, keys_too) for path in statement.partition_by)
-        return {"path": folders}, name
+        start = f"{{start:{padding.offset}}}" if padding.offset else "{start}"
+        partition = f"{{partition:{padding.partition}}}" if padding.partition else "{partition}"
+        return {"path": folders}, f"{{topic}}({partition}_{start})"
     layout = "lenses_keys_and_values" if keys_too else "lenses_values"
-    made = {"name": layout, "fields": [_field(path) for path in statement.partition_by]}
-    return made, name if width else None
+    return {"name": layout, "fields": [_field(path) for path in statement.partition_by], **options}, None
 
 
 def needs(statement: Statement, column: str) -> bool:
