@@ -28,7 +28,7 @@ SHARES: Mapping[str, Sequence[str]] = {
     "airflow": [
         "tests/dags",
         "tests/unit/test_model.py",
-        *_integration("commands", "scheduler", "secrets", "killed_tasks"),
+        *_integration("commands", "scheduler", "page", "secrets", "killed_tasks"),
     ],
     "spark": [
         "tests/spark",

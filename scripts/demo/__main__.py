@@ -160,6 +160,8 @@ def columns_by_name(world: World, run: str, events: list[Event]) -> None:
 def where_to_look(world: World, killed: str) -> None:
     """Show addresses for the browser, and commands for the shell."""
     url = f"{world.airflow.url}/dags/{world.dag}"
+    say(f"{world.airflow.url}/plugin/archiver     the archiver's page, in Airflow under Browse: all archives")
+    say("    orders has a table of its hours, with the backfilled one; each opens its proof: objects, offsets, runs")
     say(f"{url}                     the DAG; its settings are under Docs")
     say(f"{url}/runs/{killed}/tasks/archive?try_number=1")
     say("    the killed attempt; the page has the others too")

@@ -26,7 +26,7 @@ class Page:
     def stranger(self, token: str | None = None) -> TestClient:
         """Somebody without a login; perhaps a machine with a token."""
         headers = {b"Authorization": f"Bearer {token}".encode()} if token else {}
-        return TestClient(self.server, "http://airflow.example", headers=headers, follow_redirects=False)
+        return TestClient(self.server, "http://airflow.example", headers=headers, follow_redirects=False)  # type: ignore[arg-type]
 
     def user(self, role: str | None, *teams: str) -> TestClient:
         """Somebody with Airflow's cookie, as a browser sends it."""

@@ -1,7 +1,7 @@
 """The actions of the page: each triggers a DAG run, as `airflow dags trigger` and `airflow dags backfill` do."""
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, get_args
 
 from kafka_archiver.advice import dag_id
@@ -9,6 +9,7 @@ from kafka_archiver.config import Archive, Policies
 from kafka_archiver.documents import isoformat
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.orchestration.dag_run.params import checked_run, utc
+from kafka_archiver.orchestration.dag_run.schedule import last_interval
 
 
 class Trigger(NamedTuple):
@@ -75,7 +76,11 @@ def _run(archive: Archive, form: Form) -> Trigger:
 def _backfill(archive: Archive, form: Form) -> Trigger:
     if archive.schedule is None:
         raise ConfigError(f"archive {archive.archive} has no schedule, so it has no intervals to backfill")
-    return Trigger(dag_id(archive.archive), {}, (*form.hours(), "failed" if form.get("failed") else "none"))
+    first, last = form.hours()
+    # All intervals with a part of these hours: the first one may start before them.
+    start = min(last_interval(archive, first).end, first)
+    again = "failed" if form.get("failed") else "none"
+    return Trigger(dag_id(archive.archive), {}, (start, last + timedelta(minutes=59), again))
 
 
 def _audit(archive: Archive, form: Form) -> Trigger:

@@ -1,0 +1,335 @@
+"""The page in a real browser, on the real stack, through Airflow's real login.
+
+With ARCHIVER_SCREENSHOTS=docs/images, the pictures of the README are made anew.
+"""
+
+import os
+import re
+import shutil
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+from prometheus_client.parser import text_string_to_metric_families
+
+from kafka_archiver.config import parse_archive
+from kafka_archiver.steps.auditing import audit, publish
+from kafka_archiver.store import Store, open_store
+from scripts.stack.kafka import Kafka
+from scripts.stack.ports import free_ports
+from scripts.stack.s3 import S3
+from tests.support.airflow import Airflow
+from tests.support.api_server import api_server_with_login, password
+from tests.support.schedules import quiet_hours
+from tests.support.topics import Record, new_topic, produce
+from tests.support.waiting import until
+
+CHROMIUM = shutil.which("chromium")
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.slow,
+    pytest.mark.timeout(600),
+    pytest.mark.skipif(CHROMIUM is None, reason="needs Debian's chromium: apt-get install chromium"),
+]
+PHONE = {"width": 390, "height": 844}
+
+
+@dataclass(frozen=True)
+class OnePort:
+    BASE = 18_180
+    web: int
+
+
+@dataclass(frozen=True)
+class Scene:
+    """An archive on the stack, its page's address, and an hour that is older than the archive."""
+
+    url: str
+    name: str
+    topic: str
+    yaml: str
+    early: datetime
+    brokers: str
+    store: Store
+
+    @property
+    def dag(self) -> str:
+        return f"archive_{self.name}"
+
+    def cell(self, moment: datetime) -> str:
+        """The selector of an hour in the table."""
+        return f'a[href$="/hours/{moment:%Y-%m-%dT%H}"]'
+
+
+@pytest.fixture(scope="module")
+def scene(airflow: Airflow, kafka: Kafka, s3: S3, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    """An archive that began two intervals ago; its first run has succeeded. An older interval has records, too."""
+    schedule, last = quiet_hours()
+    name, topic = f"page{uuid.uuid4().hex[:6]}", new_topic(kafka.bootstrap_servers)
+    early, start = last - timedelta(hours=2, minutes=30), last - timedelta(hours=2)
+    now = datetime.now(UTC)
+    step = (now - start) / 200
+    moments = [*[early] * 20, *(start + number * step for number in range(200))]
+    produce(kafka.bootstrap_servers, topic, (record(moment) for moment in moments))
+    yaml = (
+        f"description: The orders of all shops\nschedule: {schedule}\n"
+        f"source: {{topics: [{topic}], start: {start:%Y-%m-%dT%H:%M:%SZ}}}\n"
+        f"store: {{url: 's3://archive/{name}', chunk_records: 1000}}\n"
+    )
+    dag = airflow.add_archive(name, yaml)
+    airflow.pause(dag, False)
+    assert set(airflow.wait_for_runs(dag, 1).values()) == {"success"}
+    store = open_store(f"s3://archive/{name}", s3.options())
+    settings = {k: v for k, v in airflow._environment.items() if k.startswith(("AIRFLOW", "ARCHIVER", "JAVA"))}
+    directory = tmp_path_factory.mktemp("api") / "server"
+    with api_server_with_login(directory, free_ports(OnePort).web, settings) as url:
+        yield Scene(url, name, topic, yaml, early, kafka.bootstrap_servers, store)
+    airflow.remove_archive(name)
+
+
+def record(moment: datetime) -> Record:
+    return Record(0, int(moment.timestamp() * 1000), b'{"shop": "Kassel", "amount": 12.5}')
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def visit(browser: Browser, scene: Scene) -> Iterator[Any]:
+    """Opens a browser in which somebody is logged in by Airflow's own form."""
+    contexts = []
+
+    def log_in(who: str, path: str = "/archiver/", **options: Any) -> Page:
+        contexts.append(browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options}))
+        page = contexts[-1].new_page()
+        page.goto(f"{scene.url}{path}")
+        page.fill("input[name=username]", who)
+        page.fill("input[name=password]", password(who))
+        page.keyboard.press("Enter")
+        page.wait_for_url(f"{scene.url}{path}")
+        return page
+
+    yield log_in
+    for context in contexts:
+        context.close()
+
+
+def picture(page: Page, name: str) -> None:
+    """A picture for the README, if they are wanted."""
+    if folder := os.environ.get("ARCHIVER_SCREENSHOTS"):
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=Path(folder) / f"{name}.png", full_page=name.endswith("phone"))
+
+
+def reloaded(page: Page, selector: str, seconds: float = 60) -> None:
+    """Reload until the page shows this."""
+
+    def there() -> bool:
+        page.reload()
+        return page.locator(selector).count() > 0
+
+    until(there, seconds=seconds, every=1)
+
+
+def serious(page: Page) -> list[str]:
+    """What axe calls serious or critical."""
+    found = Axe().run(page).response["violations"]
+    bad = [one for one in found if one["impact"] in ("serious", "critical")]
+    return [f"{one['id']}: {node['html'][:200]}" for one in bad for node in one["nodes"]]
+
+
+def started(page: Page, airflow: Airflow, scene: Scene) -> None:
+    """Wait until the run that the page has started, and all others, have ended."""
+    expect(page.locator("[role=status]")).to_contain_text("Started")
+    until(lambda: airflow.runs(scene.dag)[0], seconds=10)
+    airflow.wait_for_runs(scene.dag, len(airflow.runs(scene.dag)))
+
+
+def test_the_page_is_in_airflows_navigation_and_leads_back_to_airflow(visit: Any, scene: Scene) -> None:
+    page = visit("viktor", "/")
+    page.get_by_role("button", name="Browse").click()
+    page.get_by_role("menuitem", name="Archives").click()
+    frame = page.frame_locator("iframe[title=Archives]")
+    frame.get_by_role("link", name=scene.name, exact=True).click()
+    expect(frame.locator("h1")).to_contain_text(scene.name)
+    expect(page).to_have_url(re.compile(rf"{scene.url}/plugin/archiver/.*{scene.name}"))
+    frame.get_by_role("link", name=f"DAG {scene.dag}").click()
+    page.wait_for_url(f"{scene.url}/dags/{scene.dag}")
+
+
+def test_strangers_see_the_login_and_viewers_see_no_forms(visit: Any, scene: Scene) -> None:
+    answer = httpx.get(f"{scene.url}/archiver/archives/{scene.name}")
+    assert (answer.status_code, answer.headers["location"].split("?")[0]) == (303, "/auth/login")
+    assert scene.name not in httpx.get(f"{scene.url}/archiver/health").text
+    assert httpx.get(f"{scene.url}/archiver/metrics").status_code == 401
+    page = visit("viktor", f"/archiver/archives/{scene.name}")
+    expect(page.locator("h1")).to_contain_text(scene.name)
+    assert page.locator("form[method=post]").count() == 0
+    page = visit("olga", f"/archiver/archives/{scene.name}")
+    assert page.locator("form[method=post]").count() == 6
+
+
+def test_another_site_cannot_act_with_the_users_browser(visit: Any, scene: Scene, airflow: Airflow) -> None:
+    page, before = visit("olga"), len(airflow.runs(scene.dag))
+    target = f"{scene.url}/archiver/archives/{scene.name}/do/run"
+    page.route("http://evil.example/", lambda route: route.fulfill(body="<h1>prizes</h1>", content_type="text/html"))
+    page.goto("http://evil.example/")
+    form = f"<form method=post action={target}><button>go</button></form>"
+    page.evaluate(f"document.body.innerHTML = {form!r}")
+    with page.expect_response(target) as answer:
+        page.click("button")
+    assert answer.value.status in (401, 403)
+    assert len(airflow.runs(scene.dag)) == before
+
+
+def test_a_healthy_archive_then_a_backfill_whose_hour_turns(visit: Any, scene: Scene, airflow: Airflow) -> None:
+    page = visit("olga", f"/archiver/archives/{scene.name}")
+    cell = page.locator(scene.cell(scene.early))
+    assert cell.count() == 0 or "complete" not in (cell.locator("..").get_attribute("class") or "").split()
+    form = page.locator("form[action$='/do/backfill']")
+    for field in ("first", "last"):
+        form.locator(f"input[name={field}]").fill(f"{scene.early:%Y-%m-%dT%H:00}")
+    form.get_by_role("button").click()
+    started(page, airflow, scene)
+    reloaded(page, f"td.complete {scene.cell(scene.early)}")
+    reloaded(page, "h1 .pill.healthy, h1 .pill.warning")
+    picture(page, "archive")
+    page.click(scene.cell(scene.early))
+    expect(page.locator(".pill.complete")).to_be_visible()
+    keys = page.locator("th.key").all_inner_texts()
+    assert len(keys) == 1
+    assert scene.store.head(keys[0]) is not None
+    log = page.get_by_role("link", name="log").first
+    assert (log.get_attribute("href") or "").startswith(f"/dags/{scene.dag}/runs/")
+    picture(page, "hour")
+
+
+def test_a_late_record_and_a_lost_range_show(visit: Any, scene: Scene, airflow: Airflow) -> None:
+    page = visit("olga", f"/archiver/archives/{scene.name}")
+    now = datetime.now(UTC)
+    produce(scene.brokers, scene.topic, [record(now)] * 5)
+    admin = AdminClient({"bootstrap.servers": scene.brokers})
+    [future] = admin.delete_records([TopicPartition(scene.topic, 0, -1)]).values()
+    future.result(30)
+    produce(scene.brokers, scene.topic, [record(scene.early)])
+    reloaded(page, ".note.failing:has-text('lost offsets')")
+    form = page.locator("form[action$='/do/run']")
+    form.locator("summary").click()
+    form.locator("select[name='policy.lost_offsets']").select_option("record_loss")
+    form.get_by_role("button").click()
+    started(page, airflow, scene)
+    reloaded(page, f"td.late {scene.cell(scene.early)}")
+    reloaded(page, "dd:text-is('5 offsets')")
+    found = metrics(scene)
+    assert found["kafka_archiver_lost_offsets"][scene.name] == 5
+    assert found["kafka_archiver_lag_records"][scene.name] == 0
+
+
+def metrics(scene: Scene) -> dict[str, dict[str, float]]:
+    """The metrics by name and archive, as Prometheus scrapes them."""
+    text = httpx.get(f"{scene.url}/archiver/metrics", headers={"Authorization": "Bearer a-token"}).text
+    return {
+        family.name: {s.labels.get("archive", ""): s.value for s in family.samples}
+        for family in text_string_to_metric_families(text)
+    }
+
+
+def test_a_failed_run_and_a_damaged_object_are_told_with_the_next_step(
+    visit: Any, scene: Scene, airflow: Airflow
+) -> None:
+    run = airflow.trigger(scene.dag, rebuild={"run": "20200101T000000Z"})
+    airflow.wait_for_runs(scene.dag, len(airflow.runs(scene.dag)))
+    damaged = next(stat for stat in scene.store.list(f"{scene.topic}/"))
+    scene.store.delete(damaged.key)
+    archive = parse_archive(f"archive: {scene.name}\n{scene.yaml}", "page.yaml")
+    publish(scene.store, audit(archive, scene.store, datetime.now(UTC)))
+    page = visit("olga", f"/archiver/archives/{scene.name}")
+    reloaded(page, "h1 .pill.unhealthy")
+    reloaded(page, ".note.failing:has-text('damaged')")
+    expect(page.locator("code", has_text=f"airflow archive repair {scene.name}").first).to_be_visible()
+    expect(page.locator("form[action$='/do/repair'] input[name=run]")).to_have_count(1)
+    reloaded(page, f"td.bad + td + td + td a[href*='{run.split('__')[0]}']")
+    answer = httpx.get(f"{scene.url}/archiver/health/{scene.name}", headers={"Authorization": "Bearer a-token"})
+    checks = {check["name"]: check["verdict"] for check in answer.json()["checks"]}
+    assert (answer.status_code, checks["audit"], checks["runs"]) == (503, "failing", "failing")
+    picture(page, "trouble")
+
+
+def test_on_a_phone_nothing_is_wider_than_the_screen(visit: Any, scene: Scene) -> None:
+    page = visit("olga", viewport=PHONE, is_mobile=True, has_touch=True)
+    for path in paths(scene):
+        page.goto(f"{scene.url}/archiver{path}")
+        page.wait_for_selector("h1")
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], path
+    page.goto(f"{scene.url}/archiver/archives/{scene.name}")
+    picture(page, "phone")
+
+
+def test_by_keyboard_alone_one_reaches_an_hour(visit: Any, scene: Scene) -> None:
+    page = visit("viktor")
+    focused = "document.activeElement"
+
+    def tab_to(condition: str) -> None:
+        for _ in range(60):
+            page.keyboard.press("Tab")
+            if page.evaluate(f"{focused}.matches({condition!r})"):
+                return
+        raise AssertionError(f"no Tab reaches {condition}")
+
+    tab_to(f"a[href$='/archives/{scene.name}']")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/archives/{scene.name}")
+    tab_to("table.heat a")
+    first = page.evaluate(f"{focused}.href")
+    page.keyboard.press("ArrowRight")
+    second = page.evaluate(f"{focused}.href")
+    assert first != second
+    page.keyboard.press("ArrowLeft")
+    assert page.evaluate(f"{focused}.href") == first
+    assert page.evaluate(f"getComputedStyle({focused}).outlineStyle") == "solid"
+    page.keyboard.press("Tab")
+    assert not page.evaluate(f"{focused}.matches('table.heat a')"), "Tab leaves the table"
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_url(first)
+    expect(page.locator("h1")).to_contain_text("hour")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(visit: Any, scene: Scene, scheme: str) -> None:
+    page = visit("olga", color_scheme=scheme)
+    for path in paths(scene):
+        page.goto(f"{scene.url}/archiver{path}")
+        page.wait_for_selector("h1")
+        assert serious(page) == [], path
+
+
+def test_the_page_is_as_dark_as_airflow(visit: Any, scene: Scene) -> None:
+    page = visit("viktor", color_scheme="light")
+
+    def background() -> str:
+        return str(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+
+    light = background()
+    page.evaluate("localStorage.setItem('theme', 'dark')")
+    page.reload()
+    assert background() != light
+
+
+def paths(scene: Scene) -> list[str]:
+    archive = f"/archives/{scene.name}"
+    return ["/", archive, f"{archive}/hours/{scene.early:%Y-%m-%dT%H}", f"{archive}/plan"]
