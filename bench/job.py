@@ -3,7 +3,7 @@
 import os
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from bench.commands import measured
@@ -30,7 +30,7 @@ from scripts.stack.spark_conf import spark_defaults
 class JobSettings:
     """The settings of the job.
 
-    :param store: keys of the archive's section `store`.
+    :param store: keys of the archive's section `store`. :param transform: those of its section `transform`.
     :param conf: further settings for spark-submit.
     :param reader: `source.reader`.
     """
@@ -39,6 +39,7 @@ class JobSettings:
     store: Mapping[str, str | int]
     conf: Sequence[str]
     reader: str = "auto"
+    transform: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +59,7 @@ def archive(services: Services, topic: str, settings: JobSettings) -> JobRun:
         {
             "archive": name,
             "source": {"topics": [topic], "reader": settings.reader},
+            "transform": settings.transform,
             "store": {"url": f"s3://{services.s3.bucket}/{name}", **settings.store},
         }
     )
@@ -77,7 +79,9 @@ def archive(services: Services, topic: str, settings: JobSettings) -> JobRun:
     command += [str(ROOT / "spark_jobs" / "archive.py"), ArchiveJob.of(archive, work.archive).to_argument()]
     environment = {
         **spark_settings(find_java()),
-        **java_settings(settings.reader, os.environ, services.directory / "tmp"),
+        **java_settings(
+            "spark" if "where" in settings.transform else settings.reader, os.environ, services.directory / "tmp"
+        ),
         "SPARK_CONF_DIR": str(conf),
         ENDPOINTS: endpoints.to_json(),
         TASK_PID: str(os.getpid()),

@@ -43,7 +43,9 @@ class Bench:
         return topic
 
     def _archive(self, scenario: Scenario, topic: str) -> JobRun:
-        return archive(self._services, topic, replace(self._settings, store=scenario.store))
+        return archive(
+            self._services, topic, replace(self._settings, store=scenario.store, transform=scenario.transform)
+        )
 
     def _bare(self, name: str, scenario: Scenario, topic: str, few: str) -> Bare:
         self._say(f"{name}: the bare program")

@@ -9,7 +9,7 @@ class Scenario:
     """Records of `size` bytes with timestamps in `hours` hours; several hours are interleaved.
 
     :param skewed: nine of ten records are in one partition.
-    :param store: keys of the archive's section `store`.
+    :param store: keys of the archive's section `store`. :param transform: those of its section `transform`.
     """
 
     size: int = 1200
@@ -17,6 +17,7 @@ class Scenario:
     partitions: int = 4
     skewed: bool = False
     store: Mapping[str, str | int] = field(default_factory=dict)
+    transform: Mapping[str, str | Mapping[str, str]] = field(default_factory=dict)
 
     def topic(self, number: int) -> str:
         """The topic; its name has everything that the records depend on."""
@@ -30,6 +31,10 @@ SCENARIOS: Mapping[str, Scenario] = {
     # Small chunks, so that two workers share the partition.
     "skew": Scenario(skewed=True, store={"chunk_records": 100_000}),
     "500 partitions": Scenario(size=140, partitions=500),
+    # Each keeps all records: the price beside "1200 B", which has no transform.
+    "where": Scenario(transform={"where": "NOT contains(cast(value AS string), 'no value has these words')"}),
+    "mapper": Scenario(transform={"mapper": "bench.mappers:by_record"}),
+    "mapper by batch": Scenario(transform={"mapper": {"function": "bench.mappers:by_batch", "by": "batch"}}),
     "jsonl.zst": Scenario(store={"codec": "zstd"}),
     "avro": Scenario(store={"format": "avro", "content": "record"}),
     "parquet": Scenario(store={"format": "parquet", "content": "record", "codec": "zstd"}),

@@ -102,6 +102,18 @@ class Settings(Value):
     part_bytes: Annotated[int, Field(ge=5 << 20)] = 8 << 20
     encoding: int = 3
 
+    def asked(self) -> Self:
+        """Without what a plan adds when it knows its schemas: as the YAML gives them."""
+        if self.transform is None or self.transform.sql is None:
+            return self
+        transform = self.transform.model_copy(update={"sql": self.transform.sql.asked()})
+        return self.model_copy(update={"transform": transform})
+
+    def without_spark(self) -> Self:
+        """Without transforms if Spark has a part in them: for commands that look at records without Spark."""
+        sql = self.transform and self.transform.sql
+        return self.model_copy(update={"transform": None}) if sql else self
+
     @property
     def has_columns(self) -> bool:
         """Whether keys or values are decoded to columns, whatever schemas there are."""

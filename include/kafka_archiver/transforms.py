@@ -118,15 +118,36 @@ class Mapper(Value):
     concurrency: Concurrency = 16
     digest: str = ""
 
+
+class Sql(Value):
+    """What Spark does: `where` and `select` in its SQL, or a `function` from a DataFrame to a DataFrame, `module:name`.
+
+    `modules`: as those of a mapper. A plan also has `digest`, of the function's code; `spark`, the version that
+    evaluates; and `made`: by topic, the type of the values that `select` or the function makes, as Spark's JSON.
+    """
+
+    where: Annotated[str, Field(min_length=1)] | None = Field(default=None, exclude_if=lambda where: where is None)
+    select: tuple[Annotated[str, Field(min_length=1)], ...] = Field(default=(), exclude_if=lambda select: not select)
+    function: Function | None = Field(default=None, exclude_if=lambda function: function is None)
+    modules: tuple[Module, ...] = Field(default=(), exclude_if=lambda modules: not modules)
+    digest: str = Field(default="", exclude_if=lambda digest: not digest)
+    spark: str = ""
+    made: dict[str, str] = Field(default={}, exclude_if=lambda made: not made)
+
     @property
-    def module(self) -> str:
-        """The function's module."""
-        return self.function.partition(":")[0]
+    def makes_values(self) -> bool:
+        """Whether values are others behind it."""
+        return bool(self.select or self.function)
+
+    def asked(self) -> "Sql":
+        """Without what only a plan has."""
+        return self.model_copy(update={"spark": "", "made": {}})
 
 
 class Transform(Value):
-    """The transforms of a plan, in the order of their work: the mapper, then the steps."""
+    """The transforms of a plan, in the order of their work: Spark's, the mapper, then the steps."""
 
+    sql: Sql | None = Field(default=None, exclude_if=lambda sql: sql is None)
     mapper: Mapper | None = Field(default=None, exclude_if=lambda mapper: mapper is None)
     steps: tuple[Step, ...] = Field(default=(), exclude_if=lambda steps: not steps)
 
@@ -143,12 +164,12 @@ class Transform(Value):
     @property
     def takes_records(self) -> bool:
         """Whether it takes whole records: their keys and headers too."""
-        return self.mapper is not None
+        return self.mapper is not None or self.sql is not None
 
     @property
     def makes_columns(self) -> bool:
         """Whether values have columns behind it, whatever they were before."""
-        return bool(self.mapper and self.mapper.columns)
+        return bool((self.mapper and self.mapper.columns) or (self.sql and self.sql.makes_values))
 
 
 def fingerprint(key: str) -> str:

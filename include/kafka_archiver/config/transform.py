@@ -1,13 +1,13 @@
 """`transform`: what becomes of records between decoding and filing."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import BeforeValidator, ConfigDict, Field, ValidationInfo
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
 
 from kafka_archiver.config.schema_files import read_schema
 from kafka_archiver.config.section import Section
 from kafka_archiver.schemas import Schema
-from kafka_archiver.transforms import By, Concurrency, Function, Mapper, Module, Step, Transform
+from kafka_archiver.transforms import By, Concurrency, Function, Mapper, Module, Sql, Step, Transform
 
 # What a step may have instead of a mapping: `mask: value.card`, `drop: [value.a]`, `rename: {a: b}`.
 _SHORT = {"mask": "fields", "hash": "fields", "drop": "fields", "rename": "names", "flatten": "separator"}
@@ -53,9 +53,19 @@ def _step(given: Any) -> Any:
     return {"step": name, **settings}
 
 
-class TransformSection(Section):
-    """What becomes of records, in this order: `mapper`, then the `steps`."""
+class FunctionSection(Section):
+    """A PySpark function. `modules`: further modules whose code it depends on."""
 
+    function: Function
+    modules: tuple[Module, ...] = ()
+
+
+class TransformSection(Section):
+    """What becomes of records, in this order: `where` and `select`, or `function`; `mapper`; the `steps`."""
+
+    where: Annotated[str, Field(min_length=1)] | None = None
+    select: tuple[Annotated[str, Field(min_length=1)], ...] = ()
+    function: Annotated[FunctionSection | None, BeforeValidator(_mapper)] = None
     mapper: Annotated[MapperSection | None, BeforeValidator(_mapper)] = None
     steps: tuple[Annotated[Step, BeforeValidator(_step)], ...] = ()
 
@@ -72,4 +82,17 @@ class TransformSection(Section):
                 columns=told.schema_,
                 concurrency=told.concurrency,
             )
-        return Transform(mapper=mapper, steps=self.steps) if mapper or self.steps else None
+        found = Transform(sql=self._sql, mapper=mapper, steps=self.steps)
+        return found if found != Transform() else None
+
+    @property
+    def _sql(self) -> Sql | None:
+        if self.function:
+            return Sql(function=self.function.function, modules=self.function.modules)
+        return Sql(where=self.where, select=self.select) if self.where or self.select else None
+
+    @model_validator(mode="after")
+    def _is_one_of_sparks(self) -> Self:
+        if self.function and (self.where or self.select):
+            raise ValueError("`function`, or `where` and `select`; a function says both in PySpark")
+        return self

@@ -5,7 +5,7 @@ from typing import Any
 
 # They get an error of their own, which is clearer than "not a key".
 PLANNED = {
-    "transform.where", "transform.select", "transform.function", "alerts.max_age", "alerts.max_lag_records",
+    "alerts.max_age", "alerts.max_lag_records",
 }  # fmt: skip
 # Keys with only one choice in this version. The YAML may give that choice.
 ONLY: dict[str, Any] = {}

@@ -17,7 +17,7 @@ from kafka_archiver.layouts.registry import form_of
 from kafka_archiver.pipeline.base import Marks
 from kafka_archiver.pipeline.headers import SchemaIds, last_header
 from kafka_archiver.pipeline.json_values import RequireJson
-from kafka_archiver.pipeline.transform.base import Fields
+from kafka_archiver.pipeline.transform.base import Fields, Place
 from kafka_archiver.pipeline.transform.chain import chain_of
 from kafka_archiver.plan import Decode as Name
 from kafka_archiver.plan import Settings, TopicSchemas
@@ -82,13 +82,13 @@ def _decoding(column: str, name: Name, own: TopicSchemas | None, schemas: Mappin
     return Decoding(column, name, decoders, by_id, SchemaIds.of(own))
 
 
-def columns_of(settings: Settings, found: Sequence[Decoding]) -> pa.Schema:
+def columns_of(settings: Settings, found: Sequence[Decoding], topic: str = "") -> pa.Schema:
     """The columns of a run's objects of one topic, as the last transform leaves them.
 
     :param found: how the topic's records are decoded.
     :raises ConfigError: two columns have one name, nothing is decoded where it must be, or a transform does not fit.
     """
-    fields = chain_of(settings, fields_of(found)).fields
+    fields = chain_of(settings, fields_of(found), Place(topic)).fields
     return schema_of(
         settings.content,
         settings.metadata,
@@ -113,7 +113,7 @@ def storable(settings: Settings, topic: str, found: Sequence[Decoding]) -> pa.Sc
     :param settings: complete, as a plan has them.
     :raises ConfigError: also if the format or an option does not fit the columns.
     """
-    columns = columns_of(settings, found)
+    columns = columns_of(settings, found, topic)
     get_format(settings.format).encoder(Target(topic=topic, partition=0, key="", settings=settings, schema=columns))
     return columns
 

@@ -17,6 +17,7 @@ from kafka_archiver.pipeline.null_values import skip_null_values
 from kafka_archiver.pipeline.too_large import TooLarge
 from kafka_archiver.pipeline.transform.base import NOWHERE, Place
 from kafka_archiver.pipeline.transform.chain import chain_of
+from kafka_archiver.pipeline.transform.from_spark import of_spark
 from kafka_archiver.pipeline.unread import Unread
 from kafka_archiver.plan import Settings
 
@@ -29,7 +30,7 @@ def stages_of(
     :param decoded: how the topic's records are decoded. :param place: of the batches.
     :param paths: of the chunk; None: records get no path.
     """
-    schema = columns_of(settings, decoded)
+    schema = columns_of(settings, decoded, place.topic)
     kept = needed(schema)
     chain = chain_of(settings, fields_of(decoded), place).transforms
     # A mapper takes whole records. What is decoded is needed until then.
@@ -41,6 +42,7 @@ def stages_of(
         "timestamp_type": mapped,
     }
     columns = [name for name in COLUMNS if name in kept or wanted.get(name)]
+    columns += of_spark(settings.transform)
     found: list[Stage] = []
     if settings.null_value == "skip":
         found.append(skip_null_values)

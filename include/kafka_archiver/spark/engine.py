@@ -8,7 +8,7 @@ from itertools import count
 from types import MappingProxyType
 
 from pyspark import SparkConf, SparkContext
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from kafka_archiver.job import Reader
 from kafka_archiver.plan import Chunk, Plan
@@ -18,6 +18,7 @@ from kafka_archiver.spark.native import write_letters, write_natively
 from kafka_archiver.spark.reading import describe, nothing_there, read_settings, whole_chunk
 from kafka_archiver.spark.sink import Collected, Outcome, Sink, failed, results, unpacked
 from kafka_archiver.spark.source import chunks_frame, range_read
+from kafka_archiver.spark.sql_tasks import sql_frame
 from kafka_archiver.store import open_store
 from kafka_archiver.writer.commit import abort
 from kafka_archiver.writer.result import ChunkResult, Limits, WriteJob
@@ -59,7 +60,8 @@ class SparkEngine:
         :raises ArchiverError: the job failed; all its uploads are aborted.
         """
         by_frame = self._reader == "spark" and not plan.letters
-        context = session(plan.archive).sparkContext if by_frame else spark_context(plan.archive)
+        sql = plan.settings.transform and plan.settings.transform.sql
+        context = session(plan.archive).sparkContext if by_frame or sql else spark_context(plan.archive)
         log.info("%s%s, UI %s", APPLICATION, context.applicationId, context.uiWebUrl)
         done = count(1)
 
@@ -73,7 +75,10 @@ class SparkEngine:
         collected = context.accumulator([], Collected(report))
         sink = Sink(plan, self._url, self._options, self._limits, job.with_keys(self._keys), collected, tries(context))
         try:
-            if by_frame:
+            if sql:
+                frame = sql_frame(session(plan.archive), chunks, self._kafka, sink, sql, by_frame)
+                outcomes = self._collected(plan, chunks, frame)
+            elif by_frame:
                 outcomes = self._by_frame(plan, chunks, sink)
             elif plan.letters:
                 outcomes = unpacked(write_letters(context, chunks, sink))
@@ -91,7 +96,10 @@ class SparkEngine:
         """Write the chunks with Spark's Kafka source."""
         settings = read_settings(plan.settings, sink.job)
         frame = chunks_frame(session(plan.archive), chunks, settings, self._kafka)
-        written = frame.mapInArrow(sink.write_frame, "task int, result binary")
+        return self._collected(plan, chunks, frame.mapInArrow(sink.write_frame, "task int, result binary"))
+
+    def _collected(self, plan: Plan, chunks: Sequence[Chunk], written: DataFrame) -> list[Outcome]:
+        """The outcomes of a frame that writes the chunks."""
         rows = written.collect()
         empty = [range_read(written, row["task"]) for row in rows if row["result"] is None]
         given = {(chunk.name, chunk.range) for chunk in chunks}

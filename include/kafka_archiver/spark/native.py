@@ -45,12 +45,18 @@ def write_letters(context: SparkContext, chunks: Sequence[Chunk], sink: Sink) ->
     :param chunks: those of the plan that have dead letters.
     """
 
+    return write_in_tasks(context, chunks, letters_reader(sink), sink)
+
+
+def letters_reader(sink: Sink) -> Callable[[Sequence[Chunk]], Reads]:
+    """Reads the dead letters of chunks of the sink's plan from the store."""
+
     def read(some: Sequence[Chunk]) -> Reads:
         store = open_store(sink.url, sink.options)
         for chunk in some:
             yield chunk, read_letters(store, chunk, sink.plan.letters_of(chunk))
 
-    return write_in_tasks(context, chunks, read, sink)
+    return read
 
 
 def write_in_tasks(

@@ -27,6 +27,8 @@ from kafka_archiver.pipeline.transform.chain import require_transforms
 from kafka_archiver.plan import Chunk, Plan
 from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.spark.reading import whole_chunk
+from kafka_archiver.spark.results import Results
+from kafka_archiver.spark.spool import Spool
 from kafka_archiver.store import open_store
 from kafka_archiver.writer.chunk import write_chunk
 from kafka_archiver.writer.result import ChunkResult, Limits, WriteJob
@@ -146,27 +148,56 @@ class Sink:
         assert context is not None, "not in a Spark task"
         yield pa.record_batch([pa.array([context.partitionId()], pa.int32()), pa.array([result], pa.binary())], FRAME)
 
+    def write_spooled(self, batches: Iterator[pa.RecordBatch], job: str) -> Iterator[pa.RecordBatch]:
+        """For `mapInArrow` on what Spark made of the records of a `feed.Feed`: write the chunks of this task.
+
+        Yields rows as `write_frame`, one for each chunk.
+        """
+        told = self.plan.settings.transform
+        context = TaskContext.get()
+        assert context is not None, "not in a Spark task"
+        assert told, "a plan without transforms"
+        assert told.sql, "a plan without SQL"
+        spool = Spool(f"{job}-{context.taskAttemptId()}")
+        written: list[bytes | None] = []
+        try:
+            self.begin()
+            results = Results(told.sql, spool, batches)
+            while chunk := results.chunk():
+                written.append(self.write(chunk, results.records(chunk)))
+            results.finish()
+        except ArchiverError as error:
+            failed = self.failure(error)
+            if failed is None:
+                raise
+            written.append(failed)
+        finally:
+            spool.remove()
+        for result in written or [None]:
+            number = pa.array([context.partitionId()], pa.int32())
+            yield pa.record_batch([number, pa.array([result], pa.binary())], FRAME)
+
     def _write_some(self, batches: Iterator[pa.RecordBatch]) -> bytes | None:
         self.begin()
         first = next(batches, None)
         if first is None:
             return None
-        name, offset = _place(first)
-        records = (_only(batch, name) for batch in chain([first], batches))
+        name, offset = place_of(first)
+        records = (only(batch, name) for batch in chain([first], batches))
         return self.write(whole_chunk(self.plan, name, offset), records)
 
 
-def _place(batch: pa.RecordBatch, row: int = 0) -> tuple[TopicPartition, int]:
+def place_of(batch: pa.RecordBatch, row: int = 0) -> tuple[TopicPartition, int]:
     topic, partition, offset = (batch.column(name)[row].as_py() for name in ("topic", "partition", "offset"))
     return TopicPartition(topic, partition), offset
 
 
-def _only(batch: pa.RecordBatch, name: TopicPartition) -> pa.RecordBatch:
+def only(batch: pa.RecordBatch, name: TopicPartition) -> pa.RecordBatch:
     """The batch without topic and partition; with `UNREAD` if Spark changed a timestamp.
 
     :raises IntegrityError: the task has records of another partition.
     """
-    if not _place(batch)[0] == _place(batch, -1)[0] == name:
+    if not place_of(batch)[0] == place_of(batch, -1)[0] == name:
         raise IntegrityError(f"Spark mixed partitions in one task: found records of others than {name}")
     batch = batch.drop_columns(["topic", "partition"])
     times = column(batch, "timestamp")

@@ -52,7 +52,7 @@ def range_read(frame: DataFrame, task: int) -> tuple[TopicPartition, Range]:
     """
     try:
         part = frame._jdf.queryExecution().toRdd().partitions()[task]
-        if part.getClass().getName() == _UNION:
+        while part.getClass().getName() == _UNION:
             part = part.parentPartition()
         read = getattr(part, _RANGE)()
         name = TopicPartition(read.topicPartition().topic(), read.topicPartition().partition())

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Self
 from kafka_archiver.config import Archive
 from kafka_archiver.job import Endpoints
 from kafka_archiver.ledger import Ledger
+from kafka_archiver.steps.asking_spark import ask_spark
 from kafka_archiver.store import Store, open_store
 
 if TYPE_CHECKING:
     # Not at runtime: it loads Kafka's client, and Airflow parses modules that import this one all day.
     from kafka_archiver.decode.registry import Registry
     from kafka_archiver.kafka.cluster import Cluster
+    from kafka_archiver.pipeline.transform.questions import Answer, Question
 
 
 def connect(properties: Mapping[str, str]) -> "Cluster":
@@ -39,7 +41,8 @@ class Context:
     """One archive with its brokers, its store and its ledger.
 
     `clock`: this machine's time, UTC. `registry` opens the schema registry, which only planning needs; None: the
-    archive names none. `keys`: the secret keys of transforms by name.
+    archive names none. `keys`: the secret keys of transforms by name. `spark`: says
+    what Spark thinks of SQL.
     """
 
     archive: Archive
@@ -49,6 +52,7 @@ class Context:
     clock: Callable[[], datetime] = _now
     registry: "Callable[[], Registry] | None" = None
     keys: Mapping[str, str] = field(default_factory=dict, repr=False)
+    spark: "Callable[[Question], Answer]" = ask_spark
 
     @classmethod
     def open(

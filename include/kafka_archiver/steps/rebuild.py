@@ -19,6 +19,7 @@ from kafka_archiver.steps.line import Line, read_line
 from kafka_archiver.steps.plan.clock import at_planning, without_clock
 from kafka_archiver.steps.plan.schemas import freeze
 from kafka_archiver.steps.plan.settings import settings_of
+from kafka_archiver.steps.plan.spark_sql import with_spark
 from kafka_archiver.steps.revision import counting, new_revision, revised, unfinished
 from kafka_archiver.steps.work import Work, work
 
@@ -81,6 +82,8 @@ def _plan(context: Context, run: str, keep: bool, own: Sequence[str]) -> Plan:
         now = moment(context)
         partitions = _as_they_are(context, line.expected(context.ledger), old, final)
         frozen = freeze(context, settings, partitions, old.schemas)
+        read = {partition.topic for partition in partitions if partition.ranges}
+        made = with_spark(context, settings, frozen, read, old)
         frozen.store(context.ledger)
         return revised(
             context,
@@ -90,7 +93,7 @@ def _plan(context: Context, run: str, keep: bool, own: Sequence[str]) -> Plan:
             keep_superseded=keep,
             takes_over=not final,
             origin="rebuild",
-            settings=at_planning(settings, now.earliest, old),
+            settings=at_planning(made, now.earliest, old),
             policies=context.archive.policies.model_dump(),
             schemas=frozen.schemas,
             partitions=partitions,
@@ -102,7 +105,11 @@ def _plan(context: Context, run: str, keep: bool, own: Sequence[str]) -> Plan:
 def _begun(line: Line, run: str, settings: Settings, keep: bool) -> Plan | None:
     """An unfinished rebuild of this run, if it has the requested settings."""
     rebuilds = unfinished(line, run, "rebuild")
-    return next((p for p in rebuilds if (without_clock(p.settings), p.keep_superseded) == (settings, keep)), None)
+
+    def same(plan: Plan) -> bool:
+        return (without_clock(plan.settings).asked(), plan.keep_superseded) == (settings, keep)
+
+    return next(filter(same, rebuilds), None)
 
 
 def _as_they_are(context: Context, expected: Progress, old: Plan, final: bool) -> tuple[PartitionPlan, ...]:

@@ -60,7 +60,7 @@ class SubmitHook(SparkSubmitHook):
 
         :raises ArchiverError: the job failed; a PermanentError or TransientError with its cause in one line.
         """
-        own = {**os.environ, **java_settings(self._archive.source.reader, os.environ, self._folder)}
+        own = {**os.environ, **java_settings(self._reader(), os.environ, self._folder)}
         told = {ENDPOINTS: self._endpoints, VERDICT: str(self._verdict.file), TASK_PID: str(os.getpid())}
         try:
             return super().submit(application, env={**own, **told}, pass_fds=[self._lock], **kwargs)
@@ -77,6 +77,11 @@ class SubmitHook(SparkSubmitHook):
     def log(self) -> Any:
         """Airflow's logger; while spark-submit's output is read, each line has its own level."""
         return self._output or super().log
+
+    def _reader(self) -> str:
+        # SQL passes through the JVM, whoever reads.
+        told = self._archive.transform
+        return "spark" if told.where or told.select or told.function else self._archive.source.reader
 
     def _process_spark_submit_log(self, itr: Any) -> None:
         self._output = Levelled(super().log)

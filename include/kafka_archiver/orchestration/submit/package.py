@@ -18,14 +18,16 @@ def build_package(folder: Path) -> Path:
 
 
 def build_mapper(folder: Path, archive: Archive) -> Path | None:
-    """Write mapper.zip into `folder`: those modules of the archive's mapper that are beside its YAML; None: there are
-    none, so they have to be installed where Spark runs."""
-    mapper = archive.transform.mapper
-    if mapper is None or not archive.file:
+    """Write mapper.zip into `folder`: those modules of an archive's functions that are beside its YAML.
+
+    None: there are none, so they have to be installed where Spark runs.
+    """
+    told = [given for given in (archive.transform.mapper, archive.transform.function) if given]
+    if not told or not archive.file:
         return None
     beside = Path(archive.file).absolute().parent
     found: set[Path] = set()
-    for module in (mapper.function.partition(":")[0], *mapper.modules):
+    for module in (name for given in told for name in (given.function.partition(":")[0], *given.modules)):
         top = beside / module.partition(".")[0]
         found.update(top.rglob("*.py") if top.is_dir() else filter(Path.is_file, [top.with_suffix(".py")]))
     return _zipped(folder / "mapper.zip", beside, found) if found else None

@@ -12,6 +12,7 @@ from kafka_archiver.errors import ConfigError
 from kafka_archiver.pipeline.transform.base import NOWHERE, Fields, Place, Transforming
 from kafka_archiver.pipeline.transform.batches import Batches
 from kafka_archiver.pipeline.transform.code import load
+from kafka_archiver.pipeline.transform.from_spark import FromSpark
 from kafka_archiver.pipeline.transform.hashes import key_of
 from kafka_archiver.pipeline.transform.records import Records
 from kafka_archiver.pipeline.transform.steps import Edit
@@ -39,6 +40,14 @@ def chain_of(settings: Settings, before: Fields, place: Place = NOWHERE) -> Chai
         return Chain((), before)
     found: list[Transforming] = []
     fields = before
+    if told.sql:
+        if told.sql.makes_values and settings.content != "value":
+            raise ConfigError(
+                f"transform: `select` and `function` make columns, and `store.content: {settings.content}` stores the "
+                "values as Kafka has them; set `store.content: value` (`store.metadata` adds columns of Kafka)"
+            )
+        found.append(FromSpark(told.sql, place.topic))
+        fields = found[-1].fields(fields)
     if told.mapper:
         found.append(_mapper(told.mapper, settings, fields, place))
         fields = found[-1].fields(fields)

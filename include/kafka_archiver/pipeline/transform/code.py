@@ -39,9 +39,9 @@ def _sources(module: str) -> Iterator[tuple[str, bytes]]:
     try:
         source = spec.loader.get_source(module)  # type: ignore[attr-defined]
     except (AttributeError, ImportError, OSError, SyntaxError) as error:
-        raise ConfigError(f"transform.mapper: the source of module {module} cannot be read: {error}") from None
+        raise ConfigError(f"transform: the source of module {module} cannot be read: {error}") from None
     if source is None:
-        raise ConfigError(f"transform.mapper: module {module} has no source, so nobody could tell whether it changed")
+        raise ConfigError(f"transform: module {module} has no source, so nobody could tell whether it changed")
     # A checkout on another machine may have other ends of lines.
     yield module, source.replace("\r\n", "\n").replace("\r", "\n").encode()
 
@@ -60,7 +60,7 @@ def _spec(module: str) -> ModuleSpec:
 
 def _not_found(module: str, why: str) -> ConfigError:
     return ConfigError(
-        f"transform.mapper: Python does not find module {module}{why and f' ({why})'}; expected {module}.py beside the "
+        f"transform: Python does not find module {module}{why and f' ({why})'}; expected {module}.py beside the "
         "YAML, from where Spark gets it, or the module installed where Airflow plans and on all of Spark's executors"
     )
 
@@ -71,32 +71,36 @@ def load(mapper: Mapper) -> Callable[..., Any]:
     :raises ConfigError: there is no such function.
     :raises PermanentError: its code is not the code that the plan was made with.
     """
-    require_code(mapper)
-    return _loaded(mapper.function)
+    require_code("mapper", mapper.function, mapper.modules, mapper.digest)
+    return load_function(mapper.function)
 
 
-def require_code(mapper: Mapper) -> None:
-    """:raises PermanentError: a mapper's code is not the code that its plan was made with."""
-    found = digest_of(mapper.function, mapper.modules)
-    if mapper.digest and found != mapper.digest:
+def require_code(key: str, function: str, modules: Sequence[str], digest: str) -> None:
+    """:raises PermanentError: the code of a function is not the code that its plan was made with."""
+    found = digest_of(function, modules)
+    if digest and found != digest:
         raise PermanentError(
-            f"transform.mapper: the code of {', '.join((mapper.module, *mapper.modules))} has changed since the run "
-            f"was planned (SHA-256 {found[:12]}…, the plan's is {mapper.digest[:12]}…), so the run could write other "
+            f"transform.{key}: the code of {', '.join((function.partition(':')[0], *modules))} has changed since the "
+            f"run was planned (SHA-256 {found[:12]}…, the plan's is {digest[:12]}…), so the run could write other "
             "bytes than before. Put the code back as it was"
         )
 
 
 @cache
-def _loaded(function: str) -> Callable[..., Any]:
+def load_function(function: str) -> Callable[..., Any]:
+    """The function `module:name`.
+
+    :raises ConfigError: there is no such function.
+    """
     module, _, name = function.partition(":")
     try:
         found = getattr(importlib.import_module(module), name)
     except AttributeError:
-        raise ConfigError(f"transform.mapper: module {module} has no function {name!r}") from None
+        raise ConfigError(f"transform: module {module} has no function {name!r}") from None
     except Exception as error:
-        raise ConfigError(f"transform.mapper: module {module} cannot be imported: {said(error)}") from error
+        raise ConfigError(f"transform: module {module} cannot be imported: {said(error)}") from error
     if not callable(found):
-        raise ConfigError(f"transform.mapper: {function} is no function, found {type(found).__name__}")
+        raise ConfigError(f"transform: {function} is no function, found {type(found).__name__}")
     made: Callable[..., Any] = found
     return made
 

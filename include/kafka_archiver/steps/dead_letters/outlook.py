@@ -30,7 +30,7 @@ def outlook(context: Context, one: Lettered) -> Outlook:
     :raises IntegrityError: a dead letter is damaged.
     :raises ArchiverError: as the replay's own planning, if the schemas cannot be had.
     """
-    settings = settings_for(context, one.plan)
+    settings = settings_for(context, one.plan).without_spark()
     frozen = schemas_for(context, one.plan, settings)
     # One for each partition.
     chunks = {chunk.name: chunk for chunk in one.plan.chunks()}

@@ -13,6 +13,7 @@ from kafka_archiver.steps.line import Line, read_line
 from kafka_archiver.steps.plan.clock import at_planning
 from kafka_archiver.steps.plan.schemas import Frozen, freeze
 from kafka_archiver.steps.plan.settings import settings_of
+from kafka_archiver.steps.plan.spark_sql import with_spark
 from kafka_archiver.steps.revision import new_revision, revised, unfinished
 from kafka_archiver.steps.work import Work, work
 
@@ -51,7 +52,7 @@ def _plan(context: Context, run: str, own: Sequence[str]) -> Plan:
 
     def begun(line: Line) -> Plan | None:
         plan = next(unfinished(line, run, "dead_letters"), None)
-        return plan if plan and plan.settings == settings_for(context, plan) else None
+        return plan if plan and plan.settings.asked() == settings_for(context, plan) else None
 
     def make(line: Line, old: Plan, final: bool) -> Plan:
         now = moment(context)
@@ -60,6 +61,8 @@ def _plan(context: Context, run: str, own: Sequence[str]) -> Plan:
             raise TransientError(f"run {old.run} was changed by others meanwhile; the next attempt looks again")
         settings = settings_for(context, old)
         frozen = schemas_for(context, old, settings)
+        read = {partition.topic for partition in old.partitions if partition.ranges}
+        made = with_spark(context, settings, frozen, read, old)
         frozen.store(context.ledger)
         return revised(
             context,
@@ -69,7 +72,7 @@ def _plan(context: Context, run: str, own: Sequence[str]) -> Plan:
             lost_objects=tuple(sorted(o.key for o in before.lost_objects)),
             letters=tuple(as_letters(o) for o in before.dead_letters),
             origin="dead_letters",
-            settings=settings,
+            settings=made,
             policies=context.archive.policies.model_dump(),
             schemas=frozen.schemas,
             partitions=tuple(p.again() for p in old.partitions),

@@ -27,7 +27,7 @@ def check_records(context: Context) -> Iterator[Check]:
     decoded = archive.has_columns or {archive.settings.key_decode, archive.settings.value_decode} != {"bytes"}
     if not decoded and archive.settings.transform is None:
         return
-    settings = settings_of(archive, context.keys)
+    settings = settings_of(archive, context.keys).without_spark()
     for topic in list(topics_of(archive, context.cluster))[:TOPICS]:
         yield from tried(f"records of {topic.name}", lambda: [_decoded(context, settings, topic)])  # noqa: B023 - at once
 

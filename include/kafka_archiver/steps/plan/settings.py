@@ -30,19 +30,22 @@ def settings_of(archive: Archive, keys: Mapping[str, str] | None = None) -> Sett
 
 
 def _frozen(told: Transform, file: str, keys: Mapping[str, str] | None) -> Transform:
-    mapper = told.mapper
-    if mapper:
+    mapper, sql = told.mapper, told.sql
+    if mapper or (sql and sql.function):
         # Imported late: Airflow parses DAGs all day.
         from kafka_archiver.pipeline.transform.code import digest_of
 
         folder = str(Path(file).absolute().parent)
         if file and folder not in sys.path:
             sys.path.append(folder)
-        mapper = mapper.model_copy(update={"digest": digest_of(mapper.function, mapper.modules)})
+        if mapper:
+            mapper = mapper.model_copy(update={"digest": digest_of(mapper.function, mapper.modules)})
+        if sql and sql.function:
+            sql = sql.model_copy(update={"digest": digest_of(sql.function, sql.modules)})
     steps = told.steps
     if keys is not None:
         steps = tuple(_with_key(step, keys) if isinstance(step, Hash) else step for step in steps)
-    return told.model_copy(update={"mapper": mapper, "steps": steps})
+    return told.model_copy(update={"sql": sql, "mapper": mapper, "steps": steps})
 
 
 def _with_key(step: Hash, keys: Mapping[str, str]) -> Hash:

@@ -21,6 +21,7 @@ from kafka_archiver.steps.plan.handover import take_over
 from kafka_archiver.steps.plan.older import older
 from kafka_archiver.steps.plan.schemas import Frozen, freeze
 from kafka_archiver.steps.plan.settings import settings_of
+from kafka_archiver.steps.plan.spark_sql import with_spark
 from kafka_archiver.steps.plan.survey import TRIES, OvertakenError, Survey, interval_offsets, survey
 from kafka_archiver.steps.work import Work, describe, work
 
@@ -124,6 +125,9 @@ def _propose(context: Context, interval: Interval, origin: Origin, line: Line) -
     evidence = older(context.cluster, missing, starts, expected.asked(), now, index)
     # After the high watermarks.
     frozen = freeze(context, settings, partitions)
+    before = context.ledger.planned(line.last) if line.last else None
+    read = {partition.topic for partition in partitions if partition.ranges}
+    settings = with_spark(context, settings, frozen, read, before)
     plan = Plan(
         archive=archive.archive,
         number=line.last + 1,

@@ -1,0 +1,113 @@
+"""Brings Spark's results of records back to the records, in the second half of a task."""
+
+from collections import deque
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from kafka_archiver.columns import column
+from kafka_archiver.errors import IntegrityError
+from kafka_archiver.pipeline.transform.from_spark import COUNT, ROWS, UNFIT
+from kafka_archiver.pipeline.transform.spark_types import field_of
+from kafka_archiver.plan import Chunk
+from kafka_archiver.spark.spool import Segment, Spool
+from kafka_archiver.transforms import Sql
+
+
+class Results:
+    """The records of a task, chunk by chunk, with what Spark made of them.
+
+    :param batches: Spark's rows in the order of the records: `_chunk`, `_offset`, and of `sql.fated` `_fate` and
+        `_row`, or of a function only `_row`.
+    """
+
+    def __init__(self, sql: Sql, spool: Spool, batches: Iterator[pa.RecordBatch]) -> None:
+        self._sql, self._spool, self._batches = sql, spool, batches
+        self._waiting: deque[pa.RecordBatch] = deque()
+        self._last = (-1, -1)
+        self._segment: Segment | None = None
+        self._ended = False
+
+    def chunk(self) -> Chunk | None:
+        """The next chunk of the task; None: there is none. Take all its records first.
+
+        :raises ArchiverError: what made the reader fail.
+        """
+        while self._segment is None:
+            self._segment = self._spool.take()
+            if self._segment is None:
+                if self._ended:
+                    return None
+                self._pull()
+        return self._segment.chunk
+
+    def records(self, chunk: Chunk) -> Iterator[pa.RecordBatch]:
+        """The records of a chunk, with the columns `COUNT` and `ROWS`."""
+        while self.chunk() == chunk:
+            segment = self._segment
+            assert segment
+            self._segment = None
+            if segment.records.num_rows:
+                yield self._with_results(segment)
+
+    def finish(self) -> None:
+        """:raises IntegrityError: Spark has given rows that no record has."""
+        while not self._ended:
+            self._pull()
+        if self._waiting:
+            row = self._waiting[0]
+            raise IntegrityError(f"Spark returned a row of offset {row.column('_offset')[0]}, which was not read")
+
+    def _pull(self) -> None:
+        batch = next(self._batches, None)
+        if batch is None:
+            self._ended = True
+        elif batch.num_rows:
+            self._waiting.append(batch)
+
+    def _with_results(self, segment: Segment) -> pa.RecordBatch:
+        records = segment.records
+        offsets = column(records, "offset")
+        rows = self._until(segment.chunk.start, int(offsets[-1]))
+        found = np.concatenate([column(row, "_offset") for row in rows]) if rows else np.empty(0, np.int64)
+        if len(found) and ((found[1:] < found[:-1]).any() or not np.isin(found, offsets).all()):
+            raise IntegrityError("Spark returned rows in another order than it got the records, or of other records")
+        if self._sql.function is None:
+            if len(found) != segment.sent:
+                raise IntegrityError(f"Spark got {segment.sent} records and returned {len(found)} rows")
+            fates = np.concatenate([column(row, "_fate") for row in rows]) if rows else found
+            counts = np.zeros(len(offsets), np.int64)
+            counts[np.searchsorted(offsets, found)] = fates
+            kept = fates == 1
+        else:
+            counts = np.bincount(np.searchsorted(offsets, found), minlength=len(offsets)).astype(np.int64)
+            kept = np.ones(len(found), np.bool_)
+        counts[np.isin(offsets, segment.unfit)] = UNFIT
+        result = records.append_column(COUNT, pa.array(counts, pa.int64()))
+        if not self._sql.makes_values:
+            return result
+        kind = field_of(self._sql.made[segment.chunk.topic]).type
+        values = [row.column("_row").cast(kind) for row in rows]
+        all_values = pa.concat_arrays(values) if values else pa.nulls(0, kind)
+        ends = np.concatenate([[0], np.cumsum(np.maximum(counts, 0))])
+        lists = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), all_values.filter(pa.array(kept)))
+        return result.append_column(ROWS, lists)
+
+    def _until(self, chunk: int, last: int) -> list[pa.RecordBatch]:
+        """The waiting rows of a chunk up to an offset."""
+        found: list[pa.RecordBatch] = []
+        while True:
+            if not self._waiting:
+                if self._ended:
+                    return found
+                self._pull()
+                continue
+            row = self._waiting.popleft()
+            inside = (column(row, "_chunk") == chunk) & (column(row, "_offset") <= last)
+            count = int(np.argmin(inside)) if not inside.all() else len(inside)
+            if count:
+                found.append(row.slice(0, count))
+            if count < row.num_rows:
+                self._waiting.appendleft(row.slice(count))
+                return found

@@ -1,0 +1,240 @@
+"""`transform.where`, `select` and `function` as a DataFrame: one row for each record, or any for a function.
+
+Only what looks at one record, and always gives the same for it, is taken: the analysed plan is checked, expression by
+expression. Spark drops no row for `where`, and an error of one record (ANSI) does not fail the task: see `TryEval`.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from py4j.java_gateway import JavaObject  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.functions import col, lit, struct, when
+from pyspark.sql.types import DataType, StructType
+
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.pipeline.transform.code import said
+from kafka_archiver.transforms import Sql
+
+# What decides the meaning of SQL, whatever spark.conf says. Without common subexpressions: Spark would evaluate them
+# outside of what catches their errors.
+MEANING = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.legacy.timeParserPolicy": "CORRECTED",
+    "spark.sql.subexpressionElimination.enabled": "false",
+    "spark.sql.mapKeyDedupPolicy": "EXCEPTION",
+}
+_OF_SQL = frozenset({"Project", "SubqueryAlias"})
+_OF_FUNCTIONS = _OF_SQL | {"Filter", "Generate"}
+# They give another result for the same record, and Spark's own mark does not say so.
+_CHANGING = frozenset(
+    {
+        "CurrentTimestamp", "CurrentDate", "CurrentTime", "Now", "LocalTimestamp", "CurrentTimeZone", "CurrentUser",
+        "CurrentDatabase", "CurrentCatalog", "SparkVersion", "InputFileName", "InputFileBlockStart",
+        "InputFileBlockLength", "AesEncrypt", "CallMethodViaReflection",
+    }
+)  # fmt: skip
+Load = Callable[[], Callable[[DataFrame], Any]]
+
+
+def prepare(spark: SparkSession, told: Sql) -> None:
+    """Set what decides the meaning of SQL. A function's errors would fail the run, so it gets null instead."""
+    for name, value in {**MEANING, "spark.sql.ansi.enabled": str(told.function is None).lower()}.items():
+        spark.conf.set(name, value)
+
+
+def schema_of(fields: Mapping[str, Any]) -> StructType:
+    """The frame that a `Feed` gives. `fields`: types in Spark's JSON by column."""
+    columns = [{"name": n, "type": t, "nullable": True, "metadata": {}} for n, t in fields.items()]
+    return StructType.fromJson({"type": "struct", "fields": columns})
+
+
+def transformed(frame: DataFrame, told: Sql, parses_json: bool, load: Load) -> DataFrame:
+    """`_chunk` and `_offset` of each record, with `_fate` (int64) unless there is a function, and `_row`.
+
+    :param frame: of `schema_of`. :param parses_json: the value is JSON of no schema: SQL has its fields as text.
+    :param load: gives the function.
+    :raises ConfigError: Spark does not take it, or the result depends on more than the record.
+    """
+    try:
+        made = _by_function(frame, load) if told.function else _by_sql(frame, told, parses_json)
+        _require_narrow(made, frame, _OF_FUNCTIONS if told.function else _OF_SQL)
+    except PySparkException as error:
+        what = f"`{told.function}`" if told.function else "`where` and `select`"
+        raise ConfigError(f"transform: Spark does not take {what}: {_short(error)}") from None
+    return made
+
+
+def made_by(frame: DataFrame) -> str | None:
+    """The type of the values that a frame of `transformed` has, as Spark's JSON; None: values stay."""
+    found: list[DataType] = [field.dataType for field in frame.schema if field.name == "_row"]
+    return json.dumps(found[0].jsonValue(), sort_keys=True) if found else None
+
+
+def _by_sql(frame: DataFrame, told: Sql, parses_json: bool) -> DataFrame:
+    spark = frame.sparkSession
+    texts = [told.where or "true", *told.select]
+    given = frame
+    if parses_json:
+        given = frame.withColumn("value", _fields_of_json(spark, texts))
+    # First alone, so that an error is of the expression that has it.
+    where = given.select(_parsed(spark, told.where or "true").alias("w"))
+    if (kind := where.schema["w"].dataType.simpleString()) != "boolean":
+        raise ConfigError(f"transform.where: expected a condition, true or false; found an expression of type {kind}")
+    judged = given.select("*", _tried(spark, f"named_struct('w', {told.where or 'true'})").alias("_where"))
+    true, raised = col("_where.w"), col("_where").isNull()
+    if not told.select:
+        fate = when(raised, lit(-1)).when(true, lit(1)).otherwise(lit(0)).cast("long")
+        return judged.select("_chunk", "_offset", fate.alias("_fate"))
+    stars = "value.*" if isinstance(given.schema["value"].dataType, StructType) else "value"
+    items = ", ".join(stars if item.strip() == "*" else item for item in told.select)
+    row = when(true, _tried(spark, f"struct({items})")).alias("_row")
+    chosen = judged.select("_chunk", "_offset", "_where", row)
+    fate = (
+        when(raised, lit(-1)).when(~true | true.isNull(), lit(0)).when(col("_row").isNull(), lit(-2)).otherwise(lit(1))
+    )
+    return chosen.select("_chunk", "_offset", fate.cast("long").alias("_fate"), "_row")
+
+
+def _by_function(frame: DataFrame, load: Load) -> DataFrame:
+    """The function's rows: all columns of its result but `_kafka`, which says which record a row is of."""
+    kafka = [name for name in frame.columns if name not in ("value",)]
+    value = frame.schema["value"].dataType
+    values = [col("value.*")] if isinstance(value, StructType) else [col("value")]
+    given = frame.select(struct(*kafka).alias("_kafka"), *values)
+    try:
+        result = load()(given)
+    except PySparkException:
+        raise
+    except Exception as error:
+        raise ConfigError(f"transform.function: it raised {said(error)}") from error
+    if not isinstance(result, DataFrame):
+        raise ConfigError(f"transform.function: expected a DataFrame, found {type(result).__name__}")
+    if _attribute(result) is None or _attribute(result) != _attribute(given):
+        raise ConfigError(
+            "transform.function: its result has no column `_kafka`, or another one; the column says which record a row "
+            "is of, so it has to stay as it was"
+        )
+    names = [name for name in result.columns if name != "_kafka"]
+    if not names:
+        raise ConfigError("transform.function: its result has no column but `_kafka`; expected those of the value")
+    row = struct(*(result[f"`{name}`"] for name in names))
+    return result.select(
+        col("_kafka._chunk").alias("_chunk"), col("_kafka._offset").alias("_offset"), row.alias("_row")
+    )
+
+
+def _attribute(frame: DataFrame) -> str | None:
+    """The identity of the column `_kafka`, which any expression would change."""
+    output = frame._jdf.queryExecution().analyzed().output()
+    found = [str(output.apply(n).exprId()) for n in range(output.size()) if output.apply(n).name() == "_kafka"]
+    return found[0] if len(found) == 1 else None
+
+
+def _parsed(spark: SparkSession, text: str) -> Column:
+    return _column(spark, _expression(spark, text))
+
+
+def _tried(spark: SparkSession, text: str) -> Column:
+    """The expression, null where it raises."""
+    tried = _jvm(spark).org.apache.spark.sql.catalyst.expressions.TryEval(_expression(spark, text))
+    return _column(spark, tried)
+
+
+def _expression(spark: SparkSession, text: str) -> JavaObject:
+    return spark._jsparkSession.sessionState().sqlParser().parseExpression(text)
+
+
+def _column(spark: SparkSession, expression: JavaObject) -> Column:
+    return Column(_jvm(spark).org.apache.spark.sql.classic.ExpressionUtils.column(expression))
+
+
+def _jvm(spark: SparkSession) -> Any:
+    return spark._jvm
+
+
+def _fields_of_json(spark: SparkSession, texts: list[str]) -> Column:
+    """A struct of the fields of a JSON value that SQL names, as text: `value.a.b`."""
+    wanted: dict[str, Any] = {}
+    for text in texts:
+        for node in _nodes(_expression(spark, text if text.strip() != "*" else "value")):
+            if node.getClass().getSimpleName() == "UnresolvedAttribute":
+                parts = node.nameParts()
+                names = [parts.apply(n) for n in range(parts.size())]
+                if names[0].lower() == "value" and len(names) > 1:
+                    level = wanted
+                    for name in names[1:]:
+                        level = level.setdefault(name, {})
+    if not wanted:
+        return col("value")
+
+    def built(level: Mapping[str, Any], path: str) -> str:
+        if not level:
+            return f"get_json_object(cast(value as string), {_quoted(path)})"
+        if wrong := next((name for name in level if "'" in name), None):
+            raise ConfigError(f"transform: the field {wrong!r} of a JSON value has a quote; give the value a `schema`")
+        fields = (_quoted(name) + ", " + built(below, f"{path}['{name}']") for name, below in level.items())
+        return f"named_struct({', '.join(fields)})"
+
+    return _parsed(spark, built(wanted, "$"))
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _require_narrow(made: DataFrame, frame: DataFrame, allowed: frozenset[str]) -> None:
+    """:raises ConfigError: the result depends on more than one record, or on more than records."""
+    analyzed = made._jdf.queryExecution().analyzed()
+    leaf = frame._jdf.queryExecution().analyzed()
+    waiting = [analyzed]
+    leaves = 0
+    while waiting:
+        node = waiting.pop()
+        if node.fastEquals(leaf) or node.sameResult(leaf):
+            leaves += 1
+            continue
+        name = node.getClass().getSimpleName()
+        if name not in allowed:
+            raise ConfigError(
+                f"transform: Spark plans {name}, and a record must become its rows without others: expected "
+                "projections, and in a function filters and explode; no aggregate, window, sort, join or other data"
+            )
+        expressions = node.expressions()
+        for n in range(expressions.size()):
+            for expression in _nodes(expressions.apply(n)):
+                _require_constant(expression)
+        children = node.children()
+        waiting += [children.apply(n) for n in range(children.size())]
+    if leaves != 1:
+        raise ConfigError(f"transform: Spark's plan reads the records {leaves} times; expected once")
+
+
+def _require_constant(expression: JavaObject) -> None:
+    name = expression.getClass().getSimpleName()
+    below = expression.children()
+    itself = not expression.deterministic() and all(below.apply(n).deterministic() for n in range(below.size()))
+    if name in _CHANGING or itself:
+        raise ConfigError(
+            f"transform: {expression.prettyName()} does not always give the same for the same record, and a retry has "
+            "to write the same bytes; leave it out"
+        )
+    if name.endswith(("Subquery", "SubqueryExpression")) or name in ("Exists", "ListQuery", "InSubquery"):
+        raise ConfigError("transform: a subquery reads other data than the record; leave it out")
+    if name in ("AggregateExpression", "WindowExpression"):
+        raise ConfigError(f"transform: {expression.sql()} looks at several records; leave it out")
+
+
+def _nodes(expression: JavaObject) -> Iterator[JavaObject]:
+    yield expression
+    children = expression.children()
+    for n in range(children.size()):
+        yield from _nodes(children.apply(n))
+
+
+def _short(error: PySparkException) -> str:
+    text = str(error).partition("\n\nJVM stacktrace")[0]
+    return " ".join(text.partition(";\n'Project")[0].split())[:500]

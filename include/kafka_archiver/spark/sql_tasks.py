@@ -1,0 +1,90 @@
+"""The chunks of a plan with SQL: read in a task, then Spark's expressions, then written, in the same task."""
+
+import json
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+
+from pyspark.sql import DataFrame, SparkSession
+
+from kafka_archiver.advice import plan_anew
+from kafka_archiver.errors import PermanentError
+from kafka_archiver.kafka.reader import read_chunks
+from kafka_archiver.pipeline.transform.code import load_function, require_code
+from kafka_archiver.pipeline.transform.questions import columns_for, fields_for, parses_json
+from kafka_archiver.plan import Chunk
+from kafka_archiver.spark.feed import Feed
+from kafka_archiver.spark.native import Reads, letters_reader, share
+from kafka_archiver.spark.reading import read_settings
+from kafka_archiver.spark.sink import Sink
+from kafka_archiver.spark.source import chunks_frame
+from kafka_archiver.spark.sql import made_by, prepare, schema_of, transformed
+from kafka_archiver.transforms import Sql
+
+Rows = "task int, result binary"
+
+
+def sql_frame(
+    spark: SparkSession, chunks: Sequence[Chunk], kafka: Mapping[str, str], sink: Sink, told: Sql, by_spark: bool
+) -> DataFrame:
+    """A frame whose action writes the chunks; its rows are those of `Sink.write_spooled`.
+
+    :param kafka: librdkafka's client properties. :param by_spark: whether Spark's Kafka source reads.
+    :raises PermanentError: Spark, or the function, is not that of the plan.
+    """
+    _require_as_planned(spark, told)
+    prepare(spark, told)
+    job = uuid.uuid4().hex
+    topics = list(dict.fromkeys(chunk.topic for chunk in chunks))
+    frames = []
+    for topic in topics:
+        some = [chunk for chunk in chunks if chunk.topic == topic]
+        frame = _fed(spark, topic, some, kafka, sink, job, by_spark)
+        json_ = parses_json(sink.plan.settings, topic, sink.job.decoded)
+        made = transformed(frame, told, json_, lambda: load_function(told.function or ""))
+        _require_same(made_by(made), told.made.get(topic), topic, sink)
+        frames.append(made.mapInArrow(lambda batches: sink.write_spooled(batches, job), Rows))
+    return reduce(DataFrame.unionAll, frames)
+
+
+def _fed(
+    spark: SparkSession,
+    topic: str,
+    chunks: Sequence[Chunk],
+    kafka: Mapping[str, str],
+    sink: Sink,
+    job: str,
+    by_spark: bool,
+) -> DataFrame:
+    """What Spark's expressions see of the records of a topic."""
+    plan = sink.plan
+    settings = read_settings(plan.settings, sink.job)
+    schema = schema_of(columns_for(fields_for(plan.settings, topic, sink.job.decoded, sink.job.schemas)))
+    if by_spark:
+        source = chunks_frame(spark, chunks, settings, kafka)
+        return source.mapInArrow(Feed(sink, job).of_frame, schema)
+    read: Callable[[Sequence[Chunk]], Reads] = lambda some: read_chunks(kafka, plan.group, some, settings)  # noqa: E731
+    if plan.letters:
+        read = letters_reader(sink)
+    tasks = share(chunks, spark.sparkContext.defaultParallelism)
+    numbers = spark.range(0, len(tasks), 1, len(tasks))
+    return numbers.mapInArrow(Feed(sink, job, tasks, read).by_number, schema)
+
+
+def _require_as_planned(spark: SparkSession, told: Sql) -> None:
+    if told.spark != spark.version:
+        raise PermanentError(
+            f"the run was planned with Spark {told.spark}, and this is Spark {spark.version}, whose SQL may give other "
+            "values. Run it on that version"
+        )
+    if told.function:
+        require_code("function", told.function, told.modules, told.digest)
+
+
+def _require_same(found: str | None, planned: str | None, topic: str, sink: Sink) -> None:
+    if (found and json.loads(found)) != (planned and json.loads(planned)):
+        raise PermanentError(
+            f"Spark's SQL makes other columns of topic {topic} than when the run was planned (settings of Spark that "
+            f"change the meaning of SQL?): expected {planned}, found {found}. To plan the run anew: "
+            f"{plan_anew(sink.plan.archive, sink.plan.run)}"
+        )

@@ -1,0 +1,216 @@
+"""`where`, `select` and a PySpark function behind each reader: exact accounts, the same bytes, on real services."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyspark
+import pytest
+
+from kafka_archiver.config import parse_archive
+from kafka_archiver.errors import ConfigError, PermanentError
+from kafka_archiver.keys import is_dead_letter
+from kafka_archiver.pipeline.transform.questions import Question
+from kafka_archiver.pipeline.transform.spark_types import field_of
+from kafka_archiver.spark.analysis import answer
+from kafka_archiver.steps.asking_spark import ask_spark
+from kafka_archiver.steps.auditing import audit
+from kafka_archiver.transforms import Sql
+from tests.contract.test_docs_of_transforms import BLOCKS, EXAMPLES
+from tests.support.archiver import Archiver, Services, hour
+from tests.support.mappers import write_module
+from tests.support.topics import DAY, HOUR, Record
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+
+COUNT = 250
+COLUMNS = {"decode": "json", "schema": [{"name": "n", "type": "int32"}, {"name": "s", "type": "string"},
+           {"name": "tags", "type": "list", "items": "string"}]}  # fmt: skip
+
+
+def value(n: int) -> bytes | None:
+    """Every ninth is null, every eleventh no JSON; `s` is a number, except for every seventh."""
+    if n % 9 == 4:
+        return None
+    if n % 11 == 5:
+        return b"{"
+    return json.dumps({"n": n, "s": "x" if n % 7 == 2 else str(n), "tags": ["a", "b", "c"][: n % 4]}).encode()
+
+
+def archiver_of(services: Services, spark: "SparkSession", reader: str, transform: Any, **source: Any) -> Archiver:
+    made = services.archive(
+        settings={"chunk_records": 100, "format": "jsonl", "metadata": ["offset"]},
+        policies={"bad_record": "dead_letter"},
+        source={"reader": reader, "value": COLUMNS, **source},
+        more={"transform": transform},
+    )
+    made.produce([Record(0, DAY + n % 3 * HOUR, value(n), b"k%d" % n) for n in range(COUNT)])
+    made.context = replace(made.context, spark=lambda question: answer(spark, question))
+    return made
+
+
+def rows(made: Archiver) -> dict[int, list[Any]]:
+    found: dict[int, list[Any]] = {}
+    for lines in made.lines().values():
+        for line in lines:
+            if "error" not in line:
+                found.setdefault(line["offset"], []).append(line)
+    return found
+
+
+def fate(n: int) -> str:
+    """Of `where: value.s + 1 > 100`."""
+    if n % 9 == 4:
+        return "filtered"
+    if n % 11 == 5 or n % 7 == 2:
+        return "dead_lettered"
+    return "archived" if n > 99 else "filtered"
+
+
+@pytest.mark.parametrize("reader", ["native", "spark"])
+def test_where_and_select_keep_an_exact_account(services: Services, spark: "SparkSession", reader: str) -> None:
+    transform = {"where": "value.s + 1 > 100", "select": ["*", "upper(array_join(value.tags, '-')) AS joined", "key"]}
+    made = archiver_of(services, spark, reader, transform)
+    made.run(hour(1))
+    fates = [fate(n) for n in range(COUNT)]
+    assert made.account(hour(1)) == {name: fates.count(name) for name in set(fates)}
+    found = rows(made)
+    assert sorted(found) == [n for n in range(COUNT) if fate(n) == "archived"]
+    tags = ["a", "b", "c"]
+    for n, [row] in found.items():
+        assert row == {
+            "offset": n, "n": n, "s": str(n), "tags": tags[: n % 4], "joined": "-".join(tags[: n % 4]).upper(),
+            "key": row["key"],
+        }  # fmt: skip
+    errors = [line["error"] for lines in made.lines().values() for line in lines if "error" in line]
+    assert sum("Spark raised an error for this record in `transform.where`" in error for error in errors) > 20
+    report = audit(made.archive, made.context.store, made.now[0], deep=True)
+    assert (report.verdict, report.findings) == ("clean", ())
+    before = {key: made.context.store.get(key) for key in made.objects()}
+    made.context.store.delete(min(before))
+    made.run(hour(1))
+    assert {key: made.context.store.get(key) for key in made.objects()} == before
+
+
+def test_both_readers_write_the_same_bytes_and_where_alone_keeps_the_records(
+    services: Services, spark: "SparkSession"
+) -> None:
+    found = []
+    for reader in ("native", "spark"):
+        made = archiver_of(services, spark, reader, {"where": "value.n % 2 = 0 and offset < 200"})
+        made.run(hour(1))
+        # Dead letters name the topic, which is another one.
+        keys = [key for key in made.objects() if not is_dead_letter(key)]
+        found.append({key.partition("+")[2]: made.context.store.get(key) for key in keys})
+        assert set(rows(made)) == {n for n in range(0, 200, 2) if n % 9 != 4 and n % 11 != 5}
+    assert found[0] == found[1]
+
+
+def test_a_function_drops_and_multiplies_rows(services: Services, spark: "SparkSession", tmp_path: Path) -> None:
+    code = (
+        "from pyspark.sql import functions as F\n"
+        "def tagged(frame):\n"
+        "    return frame.where('n < 200').withColumn('tag', F.explode('tags')).drop('tags')\n"
+        "def counted(frame):\n    return frame.groupBy('n').count()\n"
+    )
+    name = write_module(tmp_path, code)
+    made = archiver_of(services, spark, "native", {"function": f"{name}:tagged"})
+    made.run(hour(1))
+    good = [n for n in range(200) if n % 9 != 4 and n % 11 != 5 and n % 4]
+    found = rows(made)
+    assert sorted(found) == good
+    for n in good:
+        assert [row["tag"] for row in found[n]] == ["a", "b", "c"][: n % 4]
+    assert made.manifest(hour(1)).rows == sum(n % 4 for n in good)
+    bad = sum(n % 9 != 4 and n % 11 == 5 for n in range(COUNT))
+    assert made.account(hour(1)) == {"archived": len(good), "dead_lettered": bad, "filtered": COUNT - len(good) - bad}
+    assert audit(made.archive, made.context.store, made.now[0], deep=True).findings == ()
+    refused = archiver_of(services, spark, "native", {"function": f"{name}:counted"})
+    with pytest.raises(ConfigError, match="no column `_kafka`"):
+        refused.run(hour(1))
+    work = made.plan(hour(2))
+    assert work.archive == ()
+    # Its code is part of the plan.
+    made.produce([Record(0, DAY, value(1), b"k")])
+    work = made.plan(hour(3))
+    (tmp_path / f"{name}.py").write_text((tmp_path / f"{name}.py").read_text() + "# New\n")
+    with pytest.raises(
+        PermanentError, match=r"transform\.function: the code of .* has changed since the run was planned"
+    ):
+        made.work(work)
+
+
+def test_sql_on_json_without_a_schema_sees_fields_as_text(services: Services, spark: "SparkSession") -> None:
+    made = archiver_of(
+        services, spark, "native", {"where": "value.n > 50 and value.s <> 'x'"}, value={"decode": "json"}
+    )
+    made.archive = made.archive.model_copy(
+        update={"store": made.archive.store.model_copy(update={"metadata": (), "content": "record"})}
+    )
+    made.context = replace(made.context, archive=made.archive)
+    made.run(hour(1))
+    assert sorted(rows(made)) == [n for n in range(51, COUNT) if n % 9 != 4 and n % 11 != 5 and n % 7 != 2]
+
+
+@pytest.mark.parametrize(
+    ("transform", "said"),
+    [
+        ({"where": "rand() > 0.5"}, "rand does not always give the same for the same record"),
+        ({"where": "current_timestamp() > timestamp"}, "current_timestamp does not always give the same"),
+        ({"where": "value.n = (select 1)"}, "a subquery reads other data than the record"),
+        ({"where": "row_number() over (order by offset) = 1"}, "Spark plans Window"),
+        ({"where": "window(timestamp, '5 minutes').start > timestamp"}, "Spark plans Filter"),
+        ({"where": "value.nope = 1"}, "Spark does not take `where` and `select`: [FIELD_NOT_FOUND]"),
+        ({"where": "value.n"}, "transform.where: expected a condition, true or false; found an expression of type int"),
+        ({"select": ["count(*)"]}, "[MISSING_GROUP_BY]"),
+        ({"select": ["explode(value.tags)"]}, "UNSUPPORTED_GENERATOR"),
+        ({"select": ["value.n as a", "value.s as A"]}, "the columns 'a' and 'A', which Spark and DuckDB do not disti"),
+        ({"select": ["make_interval(1) as i"]}, "i is of Spark's type interval, which objects do not have; cast it"),
+    ],
+)
+def test_sql_that_looks_at_more_than_the_record_is_refused_before_anything_is_planned(
+    services: Services, spark: "SparkSession", transform: Any, said: str
+) -> None:
+    made = archiver_of(services, spark, "native", transform)
+    with pytest.raises(ConfigError) as caught:
+        made.plan(hour(1))
+    assert said in str(caught.value)
+    assert made.context.ledger.plan(hour(1).id) is None
+
+
+@pytest.mark.parametrize("part", ["CAST(value.cents", "value: {decode: json}", "my_spark:items"])
+def test_spark_takes_the_examples_of_the_page(
+    services: Services, spark: "SparkSession", tmp_path: Path, part: str
+) -> None:
+    [yaml] = [block for block in EXAMPLES if part in block]
+    [code] = [block for language, block in BLOCKS if language == "pyspark"]
+    yaml = yaml.replace("my_spark:", f"{write_module(tmp_path, code)}:")
+    archive = parse_archive(f"archive: orders\n{yaml}", str(tmp_path / "orders.yaml"))
+    made = services.archive([Record(0, DAY, b"{}", b"k")])
+    given = made.archive.model_dump(by_alias=True)
+    source = archive.source.model_copy(update={"topics": tuple(made.topics)})
+    made.archive = archive.model_copy(update={"archive": given["archive"], "source": source, "store": archive.store})
+    made.context = replace(made.context, archive=made.archive, spark=lambda question: answer(spark, question))
+    made.plan(hour(1))
+    plan = made.context.ledger.plan(hour(1).id)
+    assert plan
+    told = plan.settings.transform
+    assert told
+    assert told.sql
+    names = [field.name for kind in told.sql.made.values() for field in field_of(kind).type]
+    assert names == {"CAST(value.cents": ["id", "status", "cents", "amount", "partition"],
+                     "my_spark:items": ["id", "state", "item"]}.get(part, [])  # fmt: skip
+
+
+def test_planning_asks_a_spark_of_its_own() -> None:
+    fields = {"_chunk": "long", "_offset": "long", "value": "binary"}
+    question = Question(sql=Sql(where="value IS NOT NULL", select=("length(value) AS n",)),
+                        topics={"a": fields}, parses_json=False)  # fmt: skip
+    found = ask_spark(question)
+    assert (found.error, found.spark) == ("", pyspark.__version__)
+    assert field_of(found.made["a"]).type == pa.struct([("n", pa.int32())])
