@@ -141,7 +141,7 @@ def test_another_key_is_refused_with_the_plan_as_it_is(tmp_path: Path) -> None:
 
 def test_what_cannot_be_done_is_refused_before_anything_is_planned(tmp_path: Path) -> None:
     for yaml, said in [
-        (mapped("nowhere_at_all"), "orders.yaml: transform.mapper: Python does not find module nowhere_at_all"),
+        (mapped("nowhere_at_all"), "orders.yaml: transform: Python does not find module nowhere_at_all"),
         (
             "source: {topics: [orders], settle: 0}\ntransform: {steps: [{mask: a}]}\n",
             "the value has no decoded columns",

@@ -13,7 +13,7 @@ from kafka_archiver.errors import BadRecordError, IntegrityError
 from kafka_archiver.formats.base import UNREAD
 from kafka_archiver.keys import is_dead_letter
 from kafka_archiver.ranges import TopicPartition
-from kafka_archiver.spark.sink import _only
+from kafka_archiver.spark.sink import only
 from kafka_archiver.writer.commit import complete
 from kafka_archiver.writer.result import Limits
 from tests.support.chunks import HOUR, Row, batch, chunk_of, facts, new_store, read_values, write
@@ -134,11 +134,11 @@ OLD = -2_177_452_800_001
 
 
 def test_a_time_that_spark_does_not_give_exactly_is_none_and_says_so() -> None:
-    plain = _only(from_spark([OLD + 1, 5]), TopicPartition("t", 0))
+    plain = only(from_spark([OLD + 1, 5]), TopicPartition("t", 0))
     assert plain.schema.names == ["offset", "timestamp"]
     heads = [[{"key": "h\ufffd", "value": b""}], [], [{"key": "h", "value": None}], []]
     headers = pa.array(heads, pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])))
-    found = _only(from_spark([OLD, 5, OLD - 1, -(2**60)], headers=headers), TopicPartition("t", 0)).to_pylist()
+    found = only(from_spark([OLD, 5, OLD - 1, -(2**60)], headers=headers), TopicPartition("t", 0)).to_pylist()
     assert [row["timestamp"] for row in found] == [-1, 5, -1, -1]
     why = "its time is before 1901, which Spark's Kafka source does not give exactly"
     # The other reader cannot read the first one's header.
@@ -151,4 +151,4 @@ def test_a_time_that_spark_does_not_give_exactly_is_none_and_says_so() -> None:
 def test_spark_never_mixes_partitions_in_a_task() -> None:
     mixed = from_spark([1, 2]).set_column(1, "partition", pa.array([0, 1], pa.int32()))
     with pytest.raises(IntegrityError, match="mixed partitions"):
-        _only(mixed, TopicPartition("t", 0))
+        only(mixed, TopicPartition("t", 0))
