@@ -44,9 +44,9 @@ def lake_of(folder: Path, yaml: str, values: list[bytes] = VALUES, keys: dict[st
     return lake
 
 
-def configure(lake: Lake, folder: Path, yaml: str) -> None:
+def configure(lake: Lake, folder: Path, yaml: str, changed: str = "fail") -> None:
     """Edit the YAML, which is a file in the folder of the mappers."""
-    more = f"archive: {lake.name}\npolicies: {{bad_record: dead_letter}}\n"
+    more = f"archive: {lake.name}\npolicies: {{bad_record: dead_letter, changed_code: {changed}}}\n"
     store = "store: {url: 's3://unused/x', chunk_records: 3}\n"
     lake.configure(parse_archive(more + store + yaml, str(folder / "orders.yaml")))
 
@@ -152,3 +152,27 @@ def test_what_cannot_be_done_is_refused_before_anything_is_planned(tmp_path: Pat
         with pytest.raises(ConfigError, match=said):
             lake.run(7)
         assert lake.ledger.plan(hour(7).id) is None
+
+
+def test_by_choice_a_run_is_planned_anew_if_its_code_has_changed(tmp_path: Path) -> None:
+    name = write_module(tmp_path, SPLIT)
+    lake = lake_of(tmp_path, mapped(name))
+    configure(lake, tmp_path, mapped(name), "plan_anew")
+    run = lake.run(7, until="planned")
+    code = tmp_path / f"{name}.py"
+    code.write_text(code.read_text() + "# New\n")
+    lake.run(7)
+    assert lake.ledger.manifest(run) is None
+    anew = lake.ledger.current(run)
+    assert anew
+    assert anew.takes_over
+    assert lake.manifest(anew.run).rows == 9
+    assert not lake.audit(deep=True).findings
+    # What is final is not planned anew: its replay says what it finds.
+    code.write_text(code.read_text() + "# Newer\n")
+    with pytest.raises(PermanentError, match="has changed since the run was planned"):
+        lake.run(7)
+    # The last records of a later run, and nothing of the earlier one.
+    lake.logs[P0] = Range(0, len(VALUES) + 1)
+    lake.run(9)
+    assert lake.manifest(hour(9).id).account["dead_lettered"] == 1

@@ -111,6 +111,25 @@ def test_both_readers_write_the_same_bytes_and_where_alone_keeps_the_records(
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("reader", ["native", "spark"])
+def test_many_partitions_of_two_topics_share_tasks(services: Services, spark: "SparkSession", reader: str) -> None:
+    topics = [services.topic([Record(n % 5, DAY, value(n), b"k") for n in range(COUNT)], 6) for _ in range(2)]
+    made = services.archive_of(
+        *topics,
+        settings={"chunk_records": 20, "metadata": ["offset", "partition"]},
+        policies={"bad_record": "skip"},
+        source={"reader": reader, "value": COLUMNS},
+        more={"transform": {"where": "value.n % 2 = 0", "select": ["value.n", "topic"]}},
+    )
+    made.context = replace(made.context, spark=lambda question: answer(spark, question))
+    made.run(hour(1))
+    found = sorted((line["topic"], line["n"]) for lines in made.lines().values() for line in lines)
+    good = [n for n in range(0, COUNT, 2) if n % 9 != 4 and n % 11 != 5]
+    assert found == sorted((topic, n) for topic in topics for n in good)
+    assert made.account(hour(1)) == {"archived": 2 * len(good), "filtered": 2 * (COUNT - len(good))}
+    assert audit(made.archive, made.context.store, made.now[0], deep=True).findings == ()
+
+
 def test_a_function_drops_and_multiplies_rows(services: Services, spark: "SparkSession", tmp_path: Path) -> None:
     code = (
         "from pyspark.sql import functions as F\n"

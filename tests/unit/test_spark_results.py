@@ -61,36 +61,43 @@ def test_each_record_gets_its_rows(
     by_sql = sql.function is None
     fates = {offset: min(fate, 1) if by_sql else max(fate, 0) for offset, fate in sorted(drawn.items())}
     sent = {offset: fate for offset, fate in fates.items() if offset not in unfit}
-    chunks = [chunk_of(0, 15), chunk_of(15, 31)]
+    # The same offsets in another partition, too.
+    chunks = [chunk_of(0, 15), chunk_of(15, 31), chunk_of(0, 31)]
     segments, rows = [], []
-    for chunk in chunks:
+    for number, chunk in enumerate(chunks):
         mine = [offset for offset in fates if offset in chunk.range]
         for some in pieces(mine, cuts):
             left = sum(offset in sent for offset in some)
             gone = [offset for offset in some if offset in unfit]
-            segments.append(Segment(chunk, pa.record_batch({"offset": pa.array(some, pa.int64())}), left, gone))
+            segments.append(Segment(number, chunk, pa.record_batch({"offset": pa.array(some, pa.int64())}), left, gone))
         for offset in mine:
             if by_sql and offset in sent:
-                rows.append((chunk.start, offset, sent[offset], 10 * offset if sent[offset] == 1 else None))
+                rows.append((number, offset, sent[offset], 10 * offset if sent[offset] == 1 else None))
             elif offset in sent:
-                rows += [(chunk.start, offset, 0, 10 * offset + n) for n in range(sent[offset])]
+                rows += [(number, offset, 0, 10 * offset + n) for n in range(sent[offset])]
     spool = spool_of(segments)
-    found: dict[int, Any] = {}
+    found: dict[tuple[int, int], Any] = {}
     try:
         results = Results(sql, spool, iter(map(rows_batch, pieces(rows, other))))
-        while chunk := results.chunk():
-            for batch in results.records(chunk):
-                assert all(offset in chunk.range for offset in batch.column("offset").to_pylist())
-                found |= {row["offset"]: (row[COUNT], [one["x"] for one in row[ROWS]]) for row in batch.to_pylist()}
+        while following := results.chunk():
+            number, chunk = following
+            assert chunk == chunks[number]
+            for batch in results.records(number):
+                for row in batch.to_pylist():
+                    found[number, row["offset"]] = row[COUNT], [one["x"] for one in row[ROWS]]
         results.finish()
     finally:
         spool.remove()
-    for offset, fate in fates.items():
-        if offset in unfit:
-            assert found[offset] == (UNFIT, [])
-        else:
-            assert found[offset] == (fate, [10 * offset + n for n in range(max(fate, 0))])
-    assert found.keys() == fates.keys()
+    expected = {
+        offset: (UNFIT, []) if offset in unfit else (fate, [10 * offset + n for n in range(max(fate, 0))])
+        for offset, fate in fates.items()
+    }
+    assert found == {
+        (number, offset): rows_
+        for number, chunk in enumerate(chunks)
+        for offset, rows_ in expected.items()
+        if offset in chunk.range
+    }
 
 
 @pytest.mark.parametrize(
@@ -103,7 +110,7 @@ def test_each_record_gets_its_rows(
     ],
 )
 def test_what_spark_must_not_return_is_a_fault(sql: Sql, rows: list[Any], said: str) -> None:
-    spool = spool_of([Segment(chunk_of(0, 10), pa.record_batch({"offset": pa.array([1, 2], pa.int64())}), 2, [])])
+    spool = spool_of([Segment(0, chunk_of(0, 10), pa.record_batch({"offset": pa.array([1, 2], pa.int64())}), 2, [])])
     results = Results(sql, spool, iter([rows_batch(rows)]))
     with pytest.raises(IntegrityError, match=said):
         drain(results)
@@ -111,27 +118,27 @@ def test_what_spark_must_not_return_is_a_fault(sql: Sql, rows: list[Any], said: 
 
 
 def drain(results: Results) -> None:
-    while chunk := results.chunk():
-        list(results.records(chunk))
+    while following := results.chunk():
+        list(results.records(following[0]))
     results.finish()
 
 
 def test_what_made_the_reader_fail_comes_to_the_writer() -> None:
-    segment = Segment(chunk_of(0, 10), pa.record_batch({"offset": pa.array([1], pa.int64())}), 0, [])
+    segment = Segment(0, chunk_of(0, 10), pa.record_batch({"offset": pa.array([1], pa.int64())}), 0, [])
     spool = spool_of([segment], TransientError("the brokers do not answer"))
     results = Results(FUNCTION, spool, iter([]))
-    assert results.chunk() == chunk_of(0, 10)
+    assert results.chunk() == (0, chunk_of(0, 10))
     with pytest.raises(TransientError, match="the brokers do not answer"):
-        list(results.records(chunk_of(0, 10)))
+        list(results.records(0))
     spool.remove()
 
 
 def test_a_chunk_without_records_is_told_too_and_spools_of_dead_tasks_are_removed() -> None:
-    empty = Segment(chunk_of(0, 10), pa.record_batch({"offset": pa.array([], pa.int64())}), 0, [])
+    empty = Segment(0, chunk_of(0, 10), pa.record_batch({"offset": pa.array([], pa.int64())}), 0, [])
     spool = spool_of([empty])
     results = Results(FUNCTION, spool, iter([]))
-    assert results.chunk() == chunk_of(0, 10)
-    assert list(results.records(chunk_of(0, 10))) == []
+    assert results.chunk() == (0, chunk_of(0, 10))
+    assert list(results.records(0)) == []
     assert results.chunk() is None
     assert spool._folder not in list(sweep())
     # Another task of this process: the lock on the first one is free.

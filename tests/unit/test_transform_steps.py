@@ -16,7 +16,7 @@ from kafka_archiver.pipeline.base import Marks
 from kafka_archiver.pipeline.transform.base import Fields, Place
 from kafka_archiver.pipeline.transform.chain import chain_of, require_transforms
 from kafka_archiver.plan import Settings
-from kafka_archiver.transforms import Drop, Flatten, Hash, Mask, Rename, Transform, fingerprint, parts_of
+from kafka_archiver.transforms import Drop, Flatten, Hash, Mask, Rename, Sql, Transform, fingerprint, parts_of
 
 pytestmark = pytest.mark.unit
 
@@ -237,3 +237,19 @@ def test_no_transform_leaves_no_trace_in_a_plan() -> None:
 def test_paths_have_backticks_for_dots() -> None:
     assert parts_of("a.`b.c`.d") == ("value", "a", "b.c", "d")
     assert parts_of("key.id") == ("key", "id")
+
+
+def test_steps_behind_sql_are_checked_once_spark_has_said_which_columns_there_are() -> None:
+    sql = Sql(select=("value.id AS x",))
+    step = Mask(fields=("x",))
+    unknown = chain_of(Settings(transform=Transform(sql=sql, steps=(step,))), Fields(value=FIELD), Place("orders"))
+    assert len(unknown.transforms) == 1
+    made = '{"type": "struct", "fields": [{"name": "x", "type": "string"}]}'
+    known = sql.model_copy(update={"made": {"orders": made}})
+    for steps, said in [((step,), ""), ((Mask(fields=("id",)),), "mask id: value has no field 'id'; it has x")]:
+        settings = Settings(transform=Transform(sql=known, steps=steps))
+        if said:
+            with pytest.raises(ConfigError, match=said):
+                chain_of(settings, Fields(value=FIELD), Place("orders"))
+        else:
+            assert len(chain_of(settings, Fields(value=FIELD), Place("orders")).transforms) == 2

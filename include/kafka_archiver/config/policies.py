@@ -13,5 +13,6 @@ class Policies(Section):
     recreated_topic: Literal["fail", "new_generation"] = "fail"
     missing_group: Literal["resume_from_ledger", "fail"] = "resume_from_ledger"
     moved_group: Literal["fail", "follow_ledger", "new_generation"] = "fail"
+    changed_code: Literal["fail", "plan_anew"] = "fail"
     bad_record: BadRecord = "fail"
     null_value: NullValue = "archive"

@@ -6,7 +6,9 @@ from typing import NamedTuple
 from kafka_archiver.errors import ConfigError
 
 # A word, a text in quotes, or a sign.
-_TOKEN = re.compile(r"\s*(?:(`[^`]*`|'[^']*'|\"[^\"]*\")|([(),=;])|([^\s`'\"(),=;]+))")
+# A comment starts a line or follows a space: names may have dashes.
+_BETWEEN = re.compile(r"(?:\s+|(?:^|(?<=\s))--[^\n]*)*")
+_TOKEN = re.compile(r"(?:(`[^`]*`|'[^']*'|\"[^\"]*\")|([(),=;])|([^\s`'\"(),=;]+))")
 _OPTIONS = ("WITH_FLUSH_COUNT", "WITH_FLUSH_SIZE", "WITH_FLUSH_INTERVAL", "WITHPARTITIONER", "LIMIT", "BATCH")
 _CLAUSES = ("PARTITIONBY", "NOPARTITION", "STOREAS", "PROPERTIES", *_OPTIONS)
 
@@ -46,16 +48,20 @@ def parse(text: str) -> list[Statement]:
 
 
 def _tokens(text: str) -> list[str]:
-    tokens, place = [], 0
-    # Comments, as the examples have them.
-    text = re.sub(r"--[^\n]*", "", text).strip()
+    tokens, place = [], _skipped(text, 0)
     while place < len(text):
         found = _TOKEN.match(text, place)
         if not found:
             raise ConfigError(f"KCQL: a quote is not closed: {text[place : place + 20].strip()!r}")
         tokens.append(found[1] or found[2] or found[3])
-        place = found.end()
+        place = _skipped(text, found.end())
     return tokens
+
+
+def _skipped(text: str, place: int) -> int:
+    """The place of the next token, after spaces and comments."""
+    found = _BETWEEN.match(text, place)
+    return found.end() if found else place
 
 
 def _plain(word: str) -> str:

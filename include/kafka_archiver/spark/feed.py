@@ -35,22 +35,22 @@ class Given:
         self._stages = [Decode(one, [one.added]) for c, one in found.items() if c in self._columns]
         self._names = {c: found[c].added if c in found else c for c in self._columns}
 
-    def batch(self, chunk: Chunk, records: pa.RecordBatch) -> tuple[pa.RecordBatch, list[int]]:
+    def batch(self, number: int, chunk: Chunk, records: pa.RecordBatch) -> tuple[pa.RecordBatch, list[int]]:
         """The records that the decoders take; the pipeline decodes all of them again, and says what is wrong.
 
-        Also the offsets of records that Spark cannot have.
+        Also the offsets of records that Spark cannot have. `number`: of the chunk in its task.
         """
         try:
-            return self._batch(chunk, records), []
+            return self._batch(number, chunk, records), []
         except (pa.ArrowException, ValueError, OverflowError):
             if records.num_rows == 1:
-                return self._batch(chunk, records.slice(0, 0)), column(records, "offset").tolist()
+                return self._batch(number, chunk, records.slice(0, 0)), column(records, "offset").tolist()
         middle = records.num_rows // 2
-        first, unfit = self.batch(chunk, records.slice(0, middle))
-        second, more = self.batch(chunk, records.slice(middle))
+        first, unfit = self.batch(number, chunk, records.slice(0, middle))
+        second, more = self.batch(number, chunk, records.slice(middle))
         return pa.concat_batches([first, second]), unfit + more
 
-    def _batch(self, chunk: Chunk, records: pa.RecordBatch) -> pa.RecordBatch:
+    def _batch(self, number: int, chunk: Chunk, records: pa.RecordBatch) -> pa.RecordBatch:
         marks = Marks()
         decoded = records
         for stage in self._stages:
@@ -59,7 +59,7 @@ class Given:
         good = ~np.isin(column(decoded, "offset"), marks.offsets())
         count = decoded.num_rows
         found = {
-            "_chunk": pa.repeat(pa.scalar(chunk.start, pa.int64()), count),
+            "_chunk": pa.repeat(pa.scalar(number, pa.int64()), count),
             "_offset": decoded.column("offset"),
             "topic": pa.repeat(self._topic, count),
             "partition": pa.repeat(pa.scalar(chunk.partition, pa.int32()), count),
@@ -122,19 +122,19 @@ class Feed:
         spool = Spool(spool_name(self.job))
         given: dict[str, Given] = {}
         try:
-            for chunk, batches in reads:
+            for number, (chunk, batches) in enumerate(reads):
                 whole = whole_chunk(self.sink.plan, chunk.name, chunk.start)
                 if chunk.topic not in given:
                     given[chunk.topic] = Given(self.sink, chunk.topic)
                 empty = True
                 for batch in batches:
                     if batch.num_rows:
-                        sent, unfit = given[chunk.topic].batch(whole, batch)
-                        spool.write(Segment(whole, batch, sent.num_rows, unfit))
+                        sent, unfit = given[chunk.topic].batch(number, whole, batch)
+                        spool.write(Segment(number, whole, batch, sent.num_rows, unfit))
                         empty = False
                         yield sent
                 if empty and self.read:
-                    spool.write(Segment(whole, pa.record_batch({"offset": pa.array([], pa.int64())}), 0, []))
+                    spool.write(Segment(number, whole, pa.record_batch({"offset": pa.array([], pa.int64())}), 0, []))
         except ArchiverError as error:
             spool.end(error)
         else:

@@ -25,12 +25,11 @@ class Results:
     def __init__(self, sql: Sql, spool: Spool, batches: Iterator[pa.RecordBatch]) -> None:
         self._sql, self._spool, self._batches = sql, spool, batches
         self._waiting: deque[pa.RecordBatch] = deque()
-        self._last = (-1, -1)
         self._segment: Segment | None = None
         self._ended = False
 
-    def chunk(self) -> Chunk | None:
-        """The next chunk of the task; None: there is none. Take all its records first.
+    def chunk(self) -> tuple[int, Chunk] | None:
+        """The next chunk of the task, with its number; None: there is none. Take all its records first.
 
         :raises ArchiverError: what made the reader fail.
         """
@@ -40,11 +39,11 @@ class Results:
                 if self._ended:
                     return None
                 self._pull()
-        return self._segment.chunk
+        return self._segment.number, self._segment.chunk
 
-    def records(self, chunk: Chunk) -> Iterator[pa.RecordBatch]:
-        """The records of a chunk, with the columns `COUNT` and `ROWS`."""
-        while self.chunk() == chunk:
+    def records(self, number: int) -> Iterator[pa.RecordBatch]:
+        """The records of a chunk by its number, with the columns `COUNT` and `ROWS`."""
+        while (following := self.chunk()) and following[0] == number:
             segment = self._segment
             assert segment
             self._segment = None
@@ -69,7 +68,7 @@ class Results:
     def _with_results(self, segment: Segment) -> pa.RecordBatch:
         records = segment.records
         offsets = column(records, "offset")
-        rows = self._until(segment.chunk.start, int(offsets[-1]))
+        rows = self._until(segment.number, int(offsets[-1]))
         found = np.concatenate([column(row, "_offset") for row in rows]) if rows else np.empty(0, np.int64)
         if len(found) and ((found[1:] < found[:-1]).any() or not np.isin(found, offsets).all()):
             raise IntegrityError("Spark returned rows in another order than it got the records, or of other records")
@@ -94,7 +93,7 @@ class Results:
         lists = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), all_values.filter(pa.array(kept)))
         return result.append_column(ROWS, lists)
 
-    def _until(self, chunk: int, last: int) -> list[pa.RecordBatch]:
+    def _until(self, number: int, last: int) -> list[pa.RecordBatch]:
         """The waiting rows of a chunk up to an offset."""
         found: list[pa.RecordBatch] = []
         while True:
@@ -104,7 +103,7 @@ class Results:
                 self._pull()
                 continue
             row = self._waiting.popleft()
-            inside = (column(row, "_chunk") == chunk) & (column(row, "_offset") <= last)
+            inside = (column(row, "_chunk") == number) & (column(row, "_offset") <= last)
             count = int(np.argmin(inside)) if not inside.all() else len(inside)
             if count:
                 found.append(row.slice(0, count))

@@ -163,8 +163,9 @@ class Sink:
         try:
             self.begin()
             results = Results(told.sql, spool, batches)
-            while chunk := results.chunk():
-                written.append(self.write(chunk, results.records(chunk)))
+            while following := results.chunk():
+                number, chunk = following
+                written.append(self.write(chunk, results.records(number)))
             results.finish()
         except ArchiverError as error:
             failed = self.failure(error)

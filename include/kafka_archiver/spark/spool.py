@@ -27,8 +27,12 @@ _locks: list[int] = []
 
 
 class Segment(NamedTuple):
-    """Records of a chunk. `sent`: how many of them Spark got. `unfit`: the offsets of those that it cannot have."""
+    """Records of a chunk, the `number`th of its task.
 
+    `sent`: how many of them Spark got. `unfit`: the offsets of those that it cannot have.
+    """
+
+    number: int
     chunk: Chunk
     records: pa.RecordBatch
     sent: int
@@ -59,7 +63,7 @@ class Spool:
 
     def write(self, segment: Segment) -> None:
         """Leave a segment. Call it before Spark gets a row of it."""
-        about = pickle.dumps((segment.chunk.model_dump_json(), segment.sent, segment.unfit))
+        about = pickle.dumps((segment.number, segment.chunk.model_dump_json(), segment.sent, segment.unfit))
         with disk(self._folder):
             path = self._folder / "new"
             schema = segment.records.schema.with_metadata({"about": about})
@@ -89,8 +93,8 @@ class Spool:
                 records = pa.ipc.open_file(file).get_batch(0)
             path.unlink()
         self._next += 1
-        chunk, sent, unfit = pickle.loads(records.schema.metadata[b"about"])
-        return Segment(Chunk.model_validate_json(chunk), records.replace_schema_metadata(), sent, unfit)
+        number, chunk, sent, unfit = pickle.loads(records.schema.metadata[b"about"])
+        return Segment(number, Chunk.model_validate_json(chunk), records.replace_schema_metadata(), sent, unfit)
 
     def remove(self) -> None:
         """Remove all that is left."""

@@ -21,6 +21,7 @@ _WHEN = {
     "recreated_topic": "the log is not the one that was archived",
     "missing_group": "the group has no offset, but the ledger has runs",
     "moved_group": "the group is not where the ledger says",
+    "changed_code": "an unfinished run was planned with other code of transforms",
     "bad_record": "a record cannot be decoded or stored, or is too large",
     "null_value": "tombstones, if the values alone are stored",
 }

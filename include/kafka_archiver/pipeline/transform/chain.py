@@ -48,6 +48,9 @@ def chain_of(settings: Settings, before: Fields, place: Place = NOWHERE) -> Chai
             )
         found.append(FromSpark(told.sql, place.topic))
         fields = found[-1].fields(fields)
+        if told.sql.makes_values and place.topic not in told.sql.made:
+            # Before Spark was asked, nobody knows the columns of the others.
+            return Chain(found, fields)
     if told.mapper:
         found.append(_mapper(told.mapper, settings, fields, place))
         fields = found[-1].fields(fields)

@@ -88,6 +88,11 @@ def _rejected_by(writer: Plan, ledger: Ledger) -> tuple[WriteJob, ...]:
     by = next((ledger.writer_of(writer, item.key) for item in writer.letters), None)
     if by is None:
         return ()
+    if by.settings.transform and by.settings.transform.sql:
+        raise PermanentError(
+            f"the dead letters of run {by.run} are gone, and Spark's SQL had a part in which records they were, so "
+            f"they cannot be told from the others in Kafka. To plan the run anew: {plan_anew(by.archive, by.run)}"
+        )
     return (*_rejected_by(by, ledger), WriteJob.of(by, "dead_letter", ledger.schemas(by.fingerprints)))
 
 

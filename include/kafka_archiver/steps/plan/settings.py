@@ -24,12 +24,17 @@ def settings_of(archive: Archive, keys: Mapping[str, str] | None = None) -> Sett
         settings = resolve_layout(with_clocks(resolve(archive.settings, archive.has_columns)))
         if settings.transform is None:
             return settings
-        return settings.model_copy(update={"transform": _frozen(settings.transform, archive.file, keys)})
+        return settings.model_copy(update={"transform": frozen_transform(settings.transform, archive.file, keys)})
     except ConfigError as error:
         raise ConfigError(f"{archive.file}: {error}" if archive.file else str(error)) from None
 
 
-def _frozen(told: Transform, file: str, keys: Mapping[str, str] | None) -> Transform:
+def frozen_transform(told: Transform, file: str, keys: Mapping[str, str] | None) -> Transform:
+    """The transforms with the digests of their code and the fingerprints of their keys, as they are now.
+
+    :param file: the YAML. :param keys: as of `settings_of`.
+    :raises ConfigError: Python does not find the code, or there is no such key.
+    """
     mapper, sql = told.mapper, told.sql
     if mapper or (sql and sql.function):
         # Imported late: Airflow parses DAGs all day.

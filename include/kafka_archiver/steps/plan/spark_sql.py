@@ -56,4 +56,6 @@ def _known(settings: Settings, frozen: "Frozen", topics: set[str], before: Plan 
     if not before or not sql or before.settings.asked() != settings.asked() or before.schemas != frozen.schemas:
         return None
     same = sql.spark == importlib.metadata.version("pyspark")
-    return before.settings if same and (not sql.makes_values or sql.made.keys() == topics) else None
+    if not same or (sql.makes_values and sql.made.keys() != topics):
+        return None
+    return settings.model_copy(update={"transform": before.settings.transform})

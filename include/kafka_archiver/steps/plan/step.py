@@ -15,6 +15,7 @@ from kafka_archiver.planning.state import Known
 from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.line import Line, append, read_line, tidy
+from kafka_archiver.steps.plan.changed_code import plan_changed_anew
 from kafka_archiver.steps.plan.claims import claim_topics, require_own
 from kafka_archiver.steps.plan.clock import at_planning
 from kafka_archiver.steps.plan.handover import take_over
@@ -49,6 +50,9 @@ def plan(context: Context, interval: Interval, origin: Origin) -> Work:
     overtaken = ""
     for _ in range(TRIES):
         line = tidy(context, read_line(context))
+        if plan_changed_anew(context, line):
+            overtaken = "runs were planned anew, because their code has changed"
+            continue
         own = _own(context, line, interval)
         if own:
             log.info("interval %s was planned at %s: replaying it", interval, f"{own.planned_at:%Y-%m-%d %H:%M}")
