@@ -1,5 +1,6 @@
 """The hand-over from another tool, `source.start: group:<old>`: what it has stored, and what the archive takes."""
 
+import json
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,6 +9,7 @@ import confluent_kafka
 import pytest
 
 from kafka_archiver.errors import PolicyError, TransientError
+from kafka_archiver.imports.registry import import_text
 from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.steps.status.condition import observe, of_brokers
 from tests.support.archiver import Archiver, Services, hour
@@ -143,3 +145,34 @@ def test_a_commit_between_the_two_looks_is_seen(services: Services, monkeypatch:
         archiver.plan(hour(0))
     archiver.run(hour(0), plain=True)
     assert (archiver.values(), archiver.group()) == ([], [2])
+
+
+def test_an_imported_connector_goes_on_in_its_own_paths(services: Services) -> None:
+    name = f"c{uuid.uuid4().hex[:8]}"
+    countries = ["DE", "FR", "DE", "FR", "DE"]
+    values = [Record(0, DAY, b'{"country": "%s"}' % country.encode()) for country in countries]
+    topic = services.topic(values)
+    sink = {
+        "name": name,
+        "connector.class": "io.confluent.connect.s3.S3SinkConnector",
+        "topics": topic,
+        "s3.bucket.name": services.s3.bucket,
+        "flush.size": "100000",
+        "format.class": "io.confluent.connect.s3.format.json.JsonFormat",
+        "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+        "value.converter.schemas.enable": "false",
+        "partitioner.class": "io.confluent.connect.storage.partitioner.FieldPartitioner",
+        "partition.field.name": "country",
+    }
+    with connector(services, f"connect-{name}", topic) as old:
+        stored(old, 2)
+        old.commit(offsets=[confluent_kafka.TopicPartition(topic, 0, 2)], asynchronous=False)
+    imported, _ = import_text(json.dumps({"name": name, "config": sink}), "sink.json")
+    made = imported.drafts[0].content
+    store = {key: value for key, value in made["store"].items() if key not in ("url", "aws")}
+    archiver = services.archive_of(topic, source=made["source"], settings=store)
+    archiver.run(hour(0), plain=True)
+    assert {o.key: o.rows for o in archiver.manifest(hour(0)).objects} == {
+        f"{topic}/country=DE/{topic}+0+0000000002.jsonl": 2,
+        f"{topic}/country=FR/{topic}+0+0000000002.jsonl": 1,
+    }
