@@ -60,6 +60,19 @@ def archive_of(services: Services, topic: str, group: str, **policies: str) -> A
     return services.archive_of(topic, source={"start": f"group:{group}"}, policies=policies)
 
 
+def put(archiver: Archiver, group: str, offset: int) -> None:
+    """Put a group to an offset of the first partition. A broker that has just started may not know its groups yet."""
+
+    def moved() -> bool:
+        try:
+            archiver.context.cluster.move_group(group, {TopicPartition(archiver.topics[0], 0): offset})
+        except TransientError:
+            return False
+        return True
+
+    until(moved)
+
+
 def values(archiver: Archiver) -> list[tuple[int, int]]:
     return [(partition, number) for partition, number in archiver.values()]
 
@@ -111,7 +124,7 @@ def test_a_group_that_left_no_offset_is_refused(services: Services) -> None:
 def test_what_the_tool_had_not_stored_and_kafka_has_dropped_is_a_loss(services: Services) -> None:
     topic, group = services.topic(records(0, 4)), uuid.uuid4().hex
     archiver = archive_of(services, topic, group)
-    archiver.context.cluster.move_group(group, {TopicPartition(topic, 0): 1})
+    put(archiver, group, 1)
     archiver.delete_records(3)
     with pytest.raises(PolicyError, match=r"2 offsets of .* are gone: the archive stands at 1"):
         archiver.plan(hour(0))
@@ -123,7 +136,7 @@ def test_what_the_tool_had_not_stored_and_kafka_has_dropped_is_a_loss(services: 
 def test_a_log_that_ends_before_the_tool_s_offset_is_another_log(services: Services) -> None:
     topic, group = services.topic(records(0, 2)), uuid.uuid4().hex
     archiver = archive_of(services, topic, group)
-    archiver.context.cluster.move_group(group, {TopicPartition(topic, 0): 9})
+    put(archiver, group, 9)
     with pytest.raises(PolicyError, match="stands at 9, past the end of the log at 2"):
         archiver.plan(hour(0))
 
@@ -132,7 +145,7 @@ def test_a_commit_between_the_two_looks_is_seen(services: Services, monkeypatch:
     topic, group = services.topic(records(0, 2)), uuid.uuid4().hex
     archiver = archive_of(services, topic, group)
     name, cluster = TopicPartition(topic, 0), archiver.context.cluster
-    cluster.move_group(group, {name: 1})
+    put(archiver, group, 1)
     members: Callable[[str], list[str]] = cluster.members
 
     def last_words(asked: str) -> list[str]:
@@ -176,3 +189,12 @@ def test_an_imported_connector_goes_on_in_its_own_paths(services: Services) -> N
         f"{topic}/country=DE/{topic}+0+0000000002.jsonl": 2,
         f"{topic}/country=FR/{topic}+0+0000000002.jsonl": 1,
     }
+
+
+def test_a_prefix_where_the_connector_s_own_objects_are_is_refused(services: Services) -> None:
+    topic, group = services.topic(records(0, 3)), uuid.uuid4().hex
+    archiver = services.archive_of(topic, source={"start": f"group:{group}"}, settings={"layout": "confluent_default"})
+    put(archiver, group, 1)
+    archiver.context.store.put(f"{topic}/partition=0/{topic}+0+0000000000.json", b"0")
+    with pytest.raises(PolicyError, match=r"objects of it are there \(.*Give this archive another `store\.url`"):
+        archiver.plan(hour(0))
