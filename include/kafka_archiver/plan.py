@@ -130,14 +130,15 @@ class Settings(Value):
     @property
     def needs_key(self) -> bool:
         """Whether the decoders, the layout or the time need keys."""
-        return self.key_decode != "bytes" or self._files_by("key")
+        return self.key_decode != "bytes" or self.files_by("key")
 
     @property
     def needs_headers(self) -> bool:
         """Whether the decoders, the layout or the time need headers."""
-        return bool(self.headers or self.schema_id_headers) or self._files_by("header")
+        return bool(self.headers or self.schema_id_headers) or self.files_by("header")
 
-    def _files_by(self, column: Literal["key", "header"]) -> bool:
+    def files_by(self, column: Literal["key", "header"]) -> bool:
+        """Whether the layout or the time needs this column."""
         # Perhaps more than the layout needs: any option may name a field.
         return self.time.source == column or _mentions(self.layout_options, column)
 

@@ -1,5 +1,6 @@
 """The hand-over from another tool, `source.start: group:<old>`: what it has stored, and what the archive takes."""
 
+import json
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,6 +9,7 @@ import confluent_kafka
 import pytest
 
 from kafka_archiver.errors import PolicyError, TransientError
+from kafka_archiver.imports.registry import import_text
 from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.steps.status.condition import observe, of_brokers
 from tests.support.archiver import Archiver, Services, hour
@@ -56,6 +58,19 @@ def stored(consumer: confluent_kafka.Consumer, count: int) -> list[bytes]:
 
 def archive_of(services: Services, topic: str, group: str, **policies: str) -> Archiver:
     return services.archive_of(topic, source={"start": f"group:{group}"}, policies=policies)
+
+
+def put(archiver: Archiver, group: str, offset: int) -> None:
+    """Put a group to an offset of the first partition. A broker that has just started may not know its groups yet."""
+
+    def moved() -> bool:
+        try:
+            archiver.context.cluster.move_group(group, {TopicPartition(archiver.topics[0], 0): offset})
+        except TransientError:
+            return False
+        return True
+
+    until(moved)
 
 
 def values(archiver: Archiver) -> list[tuple[int, int]]:
@@ -109,7 +124,7 @@ def test_a_group_that_left_no_offset_is_refused(services: Services) -> None:
 def test_what_the_tool_had_not_stored_and_kafka_has_dropped_is_a_loss(services: Services) -> None:
     topic, group = services.topic(records(0, 4)), uuid.uuid4().hex
     archiver = archive_of(services, topic, group)
-    archiver.context.cluster.move_group(group, {TopicPartition(topic, 0): 1})
+    put(archiver, group, 1)
     archiver.delete_records(3)
     with pytest.raises(PolicyError, match=r"2 offsets of .* are gone: the archive stands at 1"):
         archiver.plan(hour(0))
@@ -121,7 +136,7 @@ def test_what_the_tool_had_not_stored_and_kafka_has_dropped_is_a_loss(services: 
 def test_a_log_that_ends_before_the_tool_s_offset_is_another_log(services: Services) -> None:
     topic, group = services.topic(records(0, 2)), uuid.uuid4().hex
     archiver = archive_of(services, topic, group)
-    archiver.context.cluster.move_group(group, {TopicPartition(topic, 0): 9})
+    put(archiver, group, 9)
     with pytest.raises(PolicyError, match="stands at 9, past the end of the log at 2"):
         archiver.plan(hour(0))
 
@@ -130,7 +145,7 @@ def test_a_commit_between_the_two_looks_is_seen(services: Services, monkeypatch:
     topic, group = services.topic(records(0, 2)), uuid.uuid4().hex
     archiver = archive_of(services, topic, group)
     name, cluster = TopicPartition(topic, 0), archiver.context.cluster
-    cluster.move_group(group, {name: 1})
+    put(archiver, group, 1)
     members: Callable[[str], list[str]] = cluster.members
 
     def last_words(asked: str) -> list[str]:
@@ -143,3 +158,43 @@ def test_a_commit_between_the_two_looks_is_seen(services: Services, monkeypatch:
         archiver.plan(hour(0))
     archiver.run(hour(0), plain=True)
     assert (archiver.values(), archiver.group()) == ([], [2])
+
+
+def test_an_imported_connector_goes_on_in_its_own_paths(services: Services) -> None:
+    name = f"c{uuid.uuid4().hex[:8]}"
+    countries = ["DE", "FR", "DE", "FR", "DE"]
+    values = [Record(0, DAY, b'{"country": "%s"}' % country.encode()) for country in countries]
+    topic = services.topic(values)
+    sink = {
+        "name": name,
+        "connector.class": "io.confluent.connect.s3.S3SinkConnector",
+        "topics": topic,
+        "s3.bucket.name": services.s3.bucket,
+        "flush.size": "100000",
+        "format.class": "io.confluent.connect.s3.format.json.JsonFormat",
+        "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+        "value.converter.schemas.enable": "false",
+        "partitioner.class": "io.confluent.connect.storage.partitioner.FieldPartitioner",
+        "partition.field.name": "country",
+    }
+    with connector(services, f"connect-{name}", topic) as old:
+        stored(old, 2)
+        old.commit(offsets=[confluent_kafka.TopicPartition(topic, 0, 2)], asynchronous=False)
+    imported, _ = import_text(json.dumps({"name": name, "config": sink}), "sink.json")
+    made = imported.drafts[0].content
+    store = {key: value for key, value in made["store"].items() if key not in ("url", "aws")}
+    archiver = services.archive_of(topic, source=made["source"], settings=store)
+    archiver.run(hour(0), plain=True)
+    assert {o.key: o.rows for o in archiver.manifest(hour(0)).objects} == {
+        f"{topic}/country=DE/{topic}+0+0000000002.jsonl": 2,
+        f"{topic}/country=FR/{topic}+0+0000000002.jsonl": 1,
+    }
+
+
+def test_a_prefix_where_the_connector_s_own_objects_are_is_refused(services: Services) -> None:
+    topic, group = services.topic(records(0, 3)), uuid.uuid4().hex
+    archiver = services.archive_of(topic, source={"start": f"group:{group}"}, settings={"layout": "confluent_default"})
+    put(archiver, group, 1)
+    archiver.context.store.put(f"{topic}/partition=0/{topic}+0+0000000000.json", b"0")
+    with pytest.raises(PolicyError, match=r"objects of it are there \(.*Give this archive another `store\.url`"):
+        archiver.plan(hour(0))

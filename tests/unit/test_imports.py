@@ -17,6 +17,8 @@ from tests.support import documented_keys
 
 _ENTRY = re.compile(r"### ([^\n]*)\n\n```\w+\n(.*?)```\n\n```yaml\n(.*?)```\n", re.DOTALL)
 GALLERY = {name: (given, made) for name, given, made in _ENTRY.findall((ROOT / "docs/MIGRATING.md").read_text())}
+FORMAT = "io.confluent.connect.s3.format"
+SELECT = "INSERT INTO bkt:p SELECT * FROM t"
 # The least that each tool needs.
 LEAST = {
     "confluent": {
@@ -82,8 +84,6 @@ def test_the_gallery_is_what_the_command_makes(name: str) -> None:
         assert all(len(line) <= 122 or " " not in line.strip("# -") for line in text.split("\n\n")[0].splitlines())
 
 
-# Until the layouts, times and encryption of this release are there, our loader refuses what the gallery names.
-@pytest.mark.xfail(reason="layouts, timestamp and encryption are not merged", strict=False)
 @pytest.mark.parametrize("name", GALLERY)
 def test_our_own_loader_takes_the_gallery(name: str) -> None:
     imported, keys = import_text(GALLERY[name][0], "file")
@@ -91,6 +91,33 @@ def test_our_own_loader_takes_the_gallery(name: str) -> None:
         archive = parse_archive(to_yaml(imported, draft, keys, "file"), "x", {})
         settings_of(archive)
         assert archive.source.old_group
+
+
+@pytest.mark.parametrize(
+    ("tool", "more"),
+    [
+        ("confluent", {"partitioner__class": "x.DailyPartitioner", "locale": "de_DE", "timezone": "Europe/Berlin"}),
+        ("confluent", {"partitioner__class": "x.HourlyPartitioner", "timestamp__extractor": "Record"}),
+        ("confluent", {"partitioner__class": "x.FieldPartitioner", "partition__field__name": "a.b,c"}),
+        ("confluent", {"file__delim": "-", "directory__delim": "/", "filename__offset__zero__pad__width": "5"}),
+        ("confluent", {"format__class": f"{FORMAT}.bytearray.ByteArrayFormat"}),
+        ("confluent", {"format__class": f"{FORMAT}.avro.AvroFormat", "avro__codec": "snappy"}),
+        ("confluent", {"format__class": f"{FORMAT}.parquet.ParquetFormat", "store__kafka__keys": "true"}),
+        ("confluent", {"store__kafka__keys": "true", "store__kafka__headers": "true", "s3__sse__customer__key": "k"}),
+        ("confluent", {"value__converter": "io.confluent.connect.protobuf.ProtobufConverter"}),
+        ("confluent", {"s3__acl__canned": "private", "s3__ssea__name": "aws:kms"}),
+        ("lenses", {"connect__s3__kcql": f"{SELECT} PARTITIONBY _key.id, _value.x, _header.h"}),
+        ("lenses", {"connect__s3__kcql": f"{SELECT} PARTITIONBY _key STOREAS `AVRO`"}),
+        ("lenses", {"connect__s3__kcql": f"{SELECT} PARTITIONBY _topic, _partition, _date.yyyy-MM-dd"}),
+        ("lenses", {"connect__s3__kcql": f"{SELECT} STOREAS `CSV`"}),
+        ("lenses", {"connect__s3__compression__codec": "ZSTD"}),
+        ("zooz", {"APP_ID": "a b", "FLUSH_INTERVAL_MINUTES": "7"}),
+    ],
+)
+def test_our_own_loader_takes_what_keys_may_say(tool: str, more: dict[str, str]) -> None:
+    names = {key.replace("__", "."): value for key, value in more.items()}
+    imported, keys = import_text(text_of(tool, LEAST[tool] | names), "file")
+    settings_of(parse_archive(to_yaml(imported, imported.drafts[0], keys, "file"), "x", {}))
 
 
 def test_every_tool_is_in_the_gallery() -> None:

@@ -78,7 +78,10 @@ class Archive(Section):
     @model_validator(mode="after")
     def _stores_what_it_decodes(self) -> Self:
         content, metadata = self.store.content, self.store.metadata
-        if content == "value" and self.source.key.decode != "bytes" and "key" not in metadata:
+        key = self.source.key
+        # Such keys have no column, so objects need none.
+        files = key.decode == "json" and not key.has_schema() and self.settings.files_by("key")
+        if content == "value" and key.decode != "bytes" and "key" not in metadata and not files:
             raise ValueError(
                 "`store.content: record` or both, or the key in `store.metadata`, for `source.key.decode`: the objects "
                 "have no keys"
