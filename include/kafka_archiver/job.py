@@ -33,17 +33,20 @@ class Endpoints:
 
     `kafka`: librdkafka's client properties. `store`: the options of :func:`~kafka_archiver.store.open_store`.
     `keys`: the secret keys of transforms by name.
+    `master_keys`: what decrypts data keys of objects that are encrypted before they are sent, see `steps/keyring`.
     Credentials are kept out of `repr`.
     """
 
     kafka: Mapping[str, str] = field(repr=False)
     store: Mapping[str, str] = field(repr=False)
     keys: Mapping[str, str] = field(default_factory=dict, repr=False)
+    master_keys: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def to_json(self) -> str:
         """For the environment of the Spark job."""
-        keys = {"keys": dict(self.keys)} if self.keys else {}
-        return json.dumps({"kafka": dict(self.kafka), "store": dict(self.store), **keys})
+        more = {"keys": dict(self.keys), "master_keys": dict(self.master_keys)}
+        given = {name: value for name, value in more.items() if value}
+        return json.dumps({"kafka": dict(self.kafka), "store": dict(self.store), **given})
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
@@ -54,10 +57,12 @@ class Endpoints:
         try:
             found = json.loads(text)
             kafka, store = ({str(k): str(v) for k, v in found[name].items()} for name in ("kafka", "store"))
-            keys = {str(k): str(v) for k, v in found.get("keys", {}).items()}
+            keys, masters = (
+                {str(k): str(v) for k, v in found.get(name, {}).items()} for name in ("keys", "master_keys")
+            )
         except (ValueError, KeyError, TypeError, AttributeError):
             raise ConfigError(f"{ENDPOINTS} is not JSON with `kafka` and `store`, each a mapping of strings") from None
-        return cls(kafka, store, keys)
+        return cls(kafka, store, keys, masters)
 
 
 class ArchiveJob(Value):

@@ -5,6 +5,7 @@ Data:   <topic>/<path of the layout>/<name>.<ext>; the name is
         _dead_letter/<topic>/… for the records that the archive's format cannot hold
 Ledger: _ledger/_topics/<topic>.json, which archive has a topic here
         _ledger/<archive>/schemas/<fingerprint>.json, the schemas that plans name
+        _ledger/<archive>/keys/<id>.json, the wrapped data keys of encrypted plans
         _ledger/<archive>/line/<number, 12 digits>.json, the plans in their order
         _ledger/<archive>/runs/<run>/{plan,intent,manifest,commit,settled}.json, …/hours/2026-11-21/05[+<page>].json
 A run is named after the start of its interval. A rebuild adds its revision: 20261121T050000Z+r1.
@@ -19,6 +20,8 @@ from kafka_archiver.intervals import hour_start, parse_run_id, to_hour
 
 LEDGER = "_ledger"
 DEAD_LETTER = "_dead_letter"
+# The end of the name of an object that is encrypted before it is sent.
+SEALED = ".enc"
 _OBJECT = re.compile(
     r"(?P<topic>[^+]+)\+(?P<partition>\d+)\+(?P<start>\d{20})(\+g(?P<generation>\d+))?(\+r(?P<revision>\d+))?"
     r"(\+k\d+)?(\+s\d+)?\..+"
@@ -67,6 +70,12 @@ def object_key(place: Place, path: str, extension: str, dead_letter: bool = Fals
     suffix = f"+g{place.generation}" * bool(place.generation) + f"+r{place.revision}" * bool(place.revision)
     file = f"{name}+{place.partition}+{place.start:020d}{suffix}{schemas}{extension}"
     return f"{topic_prefix(place.topic, dead_letter)}{path}/{file}"
+
+
+def sidecar_key(key: str, extension: str) -> str:
+    """The key of an object's sidecar. :param extension: with its dot, for example `.index.json`."""
+    own = key.removesuffix(SEALED)
+    return own + extension + key[len(own) :]
 
 
 def topic_prefix(topic: str, dead_letter: bool = False) -> str:
@@ -184,6 +193,18 @@ def split_schema_document(archive: str, key: str) -> str | None:
     fingerprint = key.removeprefix(f"{ledger_prefix(archive)}schemas/").removesuffix(".json")
     right = re.fullmatch(r"[0-9a-f]{32}", fingerprint) and key == schema_document(archive, fingerprint)
     return fingerprint if right else None
+
+
+def key_document(archive: str, key_id: str) -> str:
+    """The key of a wrapped data key; the id has 32 hexadecimal digits."""
+    return f"{ledger_prefix(archive)}keys/{key_id}.json"
+
+
+def split_key_document(archive: str, key: str) -> str | None:
+    """The inverse of `key_document`; None for any other key."""
+    key_id = key.removeprefix(f"{ledger_prefix(archive)}keys/").removesuffix(".json")
+    right = re.fullmatch(r"[0-9a-f]{32}", key_id) and key == key_document(archive, key_id)
+    return key_id if right else None
 
 
 def claim_document(topic: str) -> str:

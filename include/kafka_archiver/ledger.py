@@ -5,15 +5,18 @@ Intents, proofs and the progress replace only the version that was read.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Generic, NamedTuple, NoReturn, TypeVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Generic, NamedTuple, NoReturn, TypeVar
 
 from kafka_archiver.advice import repair
-from kafka_archiver.errors import DocumentError, IntegrityError, TransientError
+from kafka_archiver.data_keys import DataKey, DataKeyDocument
+from kafka_archiver.errors import ConfigError, DocumentError, IntegrityError, TransientError
 from kafka_archiver.intervals import run_id, to_hour
 from kafka_archiver.keys import (
+    SEALED,
     claim_document,
     hour_document,
+    key_document,
     ledger_prefix,
     line_document,
     progress_document,
@@ -23,6 +26,7 @@ from kafka_archiver.keys import (
     run_prefix,
     schema_document,
     split_hour_document,
+    split_key_document,
     split_line_document,
     split_run,
     split_run_document,
@@ -34,8 +38,22 @@ from kafka_archiver.proof import Contribution, HourPage, HourProof, counting
 from kafka_archiver.schemas import Schema, SchemaDocument
 from kafka_archiver.store import Store
 
+if TYPE_CHECKING:
+    # Not at runtime: without encryption nobody needs the library.
+    from kafka_archiver.encryption import Keyring
+
 AnyDocument = TypeVar(
-    "AnyDocument", Plan, Intent, Manifest, Commit, Settled, HourProof, HourPage, Progress, SchemaDocument
+    "AnyDocument",
+    Plan,
+    Intent,
+    Manifest,
+    Commit,
+    Settled,
+    HourProof,
+    HourPage,
+    Progress,
+    SchemaDocument,
+    DataKeyDocument,
 )
 
 
@@ -52,11 +70,14 @@ class Ledger:
 
     Each document that is read is checked to be the document that its key promises.
 
+    `keyring`: the master keys, if the archive encrypts its objects before it sends them.
+
     :raises DocumentError: in every method that reads: the document is damaged, or another document.
     """
 
     store: Store
     archive: str
+    keyring: "Keyring | None" = field(default=None, repr=False)
 
     # The line.
 
@@ -261,6 +282,59 @@ class Ledger:
             f"{self._name(schema_document(self.archive, fingerprint))} is gone: the run needs this schema. Restore it "
             f"with {repair(self.archive)}, if the registry still has it, or from a version or copy of the store"
         )
+
+    # Data keys.
+
+    def data_key(self, key_id: str) -> Stored[DataKeyDocument]:
+        """A wrapped data key, to be replaced.
+
+        :raises IntegrityError: it is gone.
+        """
+        key = key_document(self.archive, key_id)
+        found = self._version(DataKeyDocument, key)
+        if found.document is None:
+            raise IntegrityError(
+                f"{self._name(key)} is gone: without it nobody can decrypt the objects of the plan that names it. "
+                "Restore it from a version or copy of the store"
+            )
+        if found.document.id != key_id:
+            raise self._foreign(key, "id", found.document.id, key_id)
+        return found
+
+    def has_data_key(self, key_id: str) -> bool:
+        """Whether the ledger has this data key."""
+        return self.store.head(key_document(self.archive, key_id)) is not None
+
+    def open_key(self, key_id: str) -> DataKey:
+        """A data key, unwrapped.
+
+        :raises ConfigError: the archive's configuration names no master key, or another one.
+        """
+        if self.keyring is None:
+            raise ConfigError(
+                f"objects of archive {self.archive} are encrypted with data key {key_id}, and no master key is given: "
+                "expected `store.encryption: {client: …}` in the archive's YAML; `encrypt: false` there leaves new "
+                "plans as they are"
+            )
+        return self.keyring.open(self.data_key(key_id).document or self._gone(key_document(self.archive, key_id)))
+
+    def keys_of(self, plan: Plan) -> dict[str, DataKey]:
+        """The data keys that a run needs, by id: its own, and those of the dead letters that it reads."""
+        plans = [plan, *(self.writer_of(plan, item.key) for item in plan.letters if item.key.endswith(SEALED))]
+        return {key_id: self.open_key(key_id) for key_id in sorted({p.data_key for p in plans if p.data_key})}
+
+    def data_keys(self) -> list[str]:
+        """The ids of all data keys. Lists the store: for rotations only."""
+        listed = self.store.list(f"{ledger_prefix(self.archive)}keys/")
+        return [key_id for s in listed if (key_id := split_key_document(self.archive, s.key)) is not None]
+
+    def create_data_key(self, document: DataKeyDocument) -> None:
+        """Store a new data key."""
+        self.store.create(key_document(self.archive, document.id), self._bytes(document))
+
+    def put_data_key(self, document: DataKeyDocument, before: Stored[DataKeyDocument]) -> bool:
+        """Replace the wrapped data key that was read. False when another process was faster."""
+        return self._replace(key_document(self.archive, document.id), self._bytes(document), before)
 
     # Topics.
 

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, JsonValue
 from kafka_archiver.documents import Document, UtcTime, Value
 from kafka_archiver.gaps import OffsetRange
 from kafka_archiver.intervals import Interval
-from kafka_archiver.keys import Place, run_name, split_object_key
+from kafka_archiver.keys import SEALED, Place, run_name, split_object_key
 from kafka_archiver.ranges import Range, TopicPartition, overlaps
 from kafka_archiver.transforms import Transform
 
@@ -74,6 +74,7 @@ class Settings(Value):
     `metadata`: columns of Kafka beside decoded ones; `metadata_prefix` precedes the names of all columns of Kafka. Not
     written if empty.
     `rename`: new names of columns of the decoded value, by their own names.
+    `encryption`: `client` if objects are encrypted before they are sent; not written else.
     """
 
     isolation: Isolation = "read_committed"
@@ -98,6 +99,7 @@ class Settings(Value):
     null_value: NullValue = "archive"
     # Not written if there is no limit: such a plan keeps its earlier bytes, and an older release can read it.
     max_value_bytes: Annotated[int, Field(gt=0)] | None = Field(default=None, exclude_if=lambda limit: limit is None)
+    encryption: Literal["client"] | None = Field(default=None, exclude_if=lambda way: way is None)
     chunk_records: Annotated[int, Field(gt=0)] = 1_000_000
     part_bytes: Annotated[int, Field(ge=5 << 20)] = 8 << 20
     encoding: int = 3
@@ -150,6 +152,11 @@ def _mentions(options: JsonValue, column: str) -> bool:
     if isinstance(options, list):
         return any(_mentions(value, column) for value in options)
     return isinstance(options, str) and (options.split(".")[0] == column or f"{{{column}" in options)
+
+
+def sealed_extension(settings: Settings) -> str:
+    """The end of the names of encrypted objects; empty if objects are not encrypted."""
+    return SEALED if settings.encryption else ""
 
 
 class Writer(Value):
@@ -305,6 +312,7 @@ class Plan(Document):
     objects of the run that it supersedes, except `lost_objects`, which cannot be recovered. A replay of dead letters
     (origin `dead_letters`) keeps them too, except `letters`: it reads these objects instead of Kafka, and archives
     their records with settings of its own.
+    `data_key`: the id of the key that encrypts its objects, if its settings say so; no other plan has this key.
     `max_disorder_ms`: what a backfill assumes about the order of times, to prove its hours alone.
     `schemas`: those of each topic that is read, if its keys or values are decoded with a schema.
     """
@@ -328,6 +336,7 @@ class Plan(Document):
     cluster_id: str
     group: str
     settings: Annotated[Settings, AfterValidator(_resolved)]
+    data_key: str | None = Field(default=None, exclude_if=lambda key: key is None)
     policies: Choices
     schemas: tuple[TopicSchemas, ...] = Field(default=(), exclude_if=lambda schemas: not schemas)
     partitions: Annotated[tuple[PartitionPlan, ...], AfterValidator(_disjoint)]

@@ -52,6 +52,7 @@ def test_every_airflow_command_loads_next_to_nothing_of_ours(tmp_path: Path) -> 
         f"{orchestration}.cli.definition.changing",
         f"{orchestration}.cli.definition.common",
         f"{orchestration}.cli.definition.declared",
+        f"{orchestration}.cli.definition.keys",
         f"{orchestration}.cli.definition.runs",
         f"{orchestration}.cli.definition.state",
         f"{orchestration}.provider",
@@ -61,9 +62,9 @@ def test_every_airflow_command_loads_next_to_nothing_of_ours(tmp_path: Path) -> 
     assert found["heavy"] == []
     assert {"list", "trigger", "unpause"} < set(found["dags"])
     assert found["dags"].count("backfill") == 1
-    assert (
-        " ".join(found["archive"])
-        == "list validate import status plan runs show print audit doctor clean rebuild repair replay-dead-letters"
+    assert " ".join(found["archive"]) == (
+        "list validate import status plan runs show print decrypt audit doctor clean rebuild repair "
+        "replay-dead-letters rotate-keys"
     )
 
 

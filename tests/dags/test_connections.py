@@ -312,3 +312,30 @@ def test_secrets_in_the_yaml_are_kept_out_of_logs_too(archive: MakeArchive, loca
     kafka = {"bootstrap.servers": "b:1", name: secret}
     endpoints(orders.model_copy(update={"source": orders.source.model_copy(update={"kafka": kafka})}))
     assert _secrets_masker().redact(f"error: {secret}!") == "error: ***!"
+
+
+def test_master_keys_are_the_password_of_a_connection_and_those_before_it(
+    archive: MakeArchive, local_connections: None, connection: AddConnection
+) -> None:
+    def made(**client: object) -> Archive:
+        encryption = Encryption.model_validate({"client": client})
+        return archive().model_copy(update={"store": archive().store.model_copy(update={"encryption": encryption})})
+
+    orders = made(connection="master_key")
+    with pytest.raises(ConfigError, match=r"'master_key' \(store.encryption.client.connection\); add it with"):
+        endpoints(orders)
+    new, old, older = (base64.b64encode(n * 32).decode() for n in (b"1", b"2", b"3"))
+    connection("master_key", "generic", {"previous_secrets": old}, password=new)
+    with pytest.raises(ConfigError, match="has `previous_secrets` in its extra that is not a list of texts"):
+        endpoints(orders)
+    connection("master_key", "generic", {"previous_secrets": [old, older]}, password=new)
+    found = endpoints(orders)
+    assert found.master_keys == {"secret": new, "previous_secrets": f"{old} {older}"}
+    for secret in (new, old, older):
+        assert _secrets_masker().redact(f"error: {secret}!") == "error: ***!"
+        assert secret not in repr(found) + ArchiveJob.of(orders, ["r"]).to_argument()
+    assert endpoints(made(kms_key_id="alias/a", previous="master_key")).master_keys == {
+        "kms_key_id": "alias/a",
+        "previous_secrets": f"{new} {old} {older}",
+    }
+    assert endpoints(archive()).master_keys == {}

@@ -5,6 +5,7 @@ One archive under a real Airflow, with a secret in every mapping that its YAML h
 succeeds; three that cannot reach what they need; and files that are no archives.
 """
 
+import base64
 import json
 import re
 import sqlite3
@@ -36,6 +37,8 @@ pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(600
 
 # In every secret but the S3 server's own.
 MARK = "Geheim"
+# The master key of the archive that runs, whose objects are encrypted before they are sent.
+MASTER = base64.b64encode(b"the master key, known to nobody.").decode()
 # The plain listener ignores them; both of Kafka's clients take them. With what JSON, Java and JAAS have to escape.
 KAFKA_SECRETS = {
     "sasl.mechanism": "PLAIN",
@@ -92,7 +95,7 @@ def files_with_secrets(home: Path, s3: S3) -> str:
         # Some go meanwhile.
         with suppress(OSError):
             text = file.read_bytes() if file.is_file() else b""
-            if MARK.encode() in text or s3.owner.secret_key.encode() in text:
+            if any(secret.encode() in text for secret in (MARK, MASTER, s3.owner.secret_key)):
                 found.append(f"{file.parent.stat().st_mode & 0o777:o} {file.stat().st_mode & 0o777:o} {file.name}")
     return "\n".join(found)
 
@@ -213,7 +216,7 @@ def told(
             f"{name}b": yaml(topic, name, source__kafka=f"nobody_{name}"),
             f"{name}s": yaml(topic, name, store__aws=f"wrong_{name}"),
             f"{name}u": yaml(topic, name, source__kafka=given["source__kafka"], store__url="s3://no-such-bucket/x"),
-            name: yaml(topic, name, **given),
+            name: yaml(topic, name, **given, store__encryption={"client": {"connection": f"master_{name}"}}),
         }
         *failing, _ = archives
         wrong = no_archives(topic, name)
@@ -264,6 +267,7 @@ def add_connections(airflow: Airflow, name: str, kafka: Kafka, s3: S3, proxy: S3
     extra = {"endpoint_url": proxy.endpoint_url, "region_name": s3.region}
     for kind, password in (("aws", s3.owner.secret_key), ("wrong", f"S3{MARK}90")):
         airflow.add_connection(f"{kind}_{name}", "aws", login=s3.owner.access_key, password=password, extra=extra)
+    airflow.add_connection(f"master_{name}", "generic", password=MASTER)
     # Who knows such an address may post to it.
     for kind, port in (("hook", hook.port), ("gone", 9)):
         airflow.add_connection(f"{kind}_{name}", "http", host=f"http://{HOST}:{port}/hooks/{MARK}?token=Token{MARK}")
@@ -301,7 +305,7 @@ def test_no_secret_is_anywhere(told: Told, s3: S3) -> None:
     found = {
         f"{where}: {text[max(0, at - 100) : at + 60]!r}"
         for where, text in told.items()
-        for secret in (MARK, s3.owner.secret_key)
+        for secret in (MARK, MASTER, s3.owner.secret_key)
         if (at := text.find(secret)) >= 0
     }
     assert not found

@@ -93,6 +93,8 @@ class Archiver:
     client: dict[str, str] = field(default_factory=dict)
     # Submit the job without Spark tasks, which is cheaper.
     plain: bool = False
+    # Of the endpoints, for objects that are encrypted before they are sent.
+    master_keys: dict[str, str] = field(default_factory=dict)
     # A list, because the archivers from `behind` share it.
     now: list[datetime] = field(default_factory=lambda: [FIRST])
 
@@ -128,7 +130,8 @@ class Archiver:
 
     def _endpoints(self, endpoint_url: str) -> Endpoints:
         kafka = {"bootstrap.servers": self.brokers or self.kafka.bootstrap_servers, **self.client}
-        return Endpoints(kafka, {**self.s3.options(), "endpoint_url": endpoint_url})
+        store = {**self.s3.options(), "endpoint_url": endpoint_url}
+        return Endpoints(kafka, store, master_keys=self.master_keys)
 
     def plan(self, interval: Interval, origin: Origin = "scheduled") -> Work:
         self.now[0] = max(self.now[0], interval.end + timedelta(minutes=1))
@@ -204,7 +207,7 @@ class Archiver:
         return ArchiveStep(
             Cluster(kafka),
             opened,
-            Ledger(opened, self.archive.archive),
+            Ledger(opened, self.archive.archive, self.context.ledger.keyring),
             PlainEngine(kafka, opened, limits)
             if plain
             else SparkEngine(url, store, kafka, limits, self.archive.source.reader),

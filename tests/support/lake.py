@@ -11,6 +11,7 @@ from typing import Any
 
 from kafka_archiver.audit.report import Report
 from kafka_archiver.config import Archive
+from kafka_archiver.encryption import Keyring
 from kafka_archiver.formats.base import COLUMNS, VALUE
 from kafka_archiver.intervals import Interval, to_ms
 from kafka_archiver.ledger import Ledger
@@ -62,6 +63,7 @@ class Lake:
     # Offsets without a record, as compaction leaves them.
     absent: set[tuple[TopicPartition, int]] = field(default_factory=set)
     name: str = field(default_factory=lambda: f"a{uuid.uuid4().hex[:8]}")
+    keyring: Keyring | None = None
 
     def __post_init__(self) -> None:
         self.brokers = Brokers(self.logs, first=to_ms(FIRST) // HOUR)
@@ -74,7 +76,7 @@ class Lake:
             }
         )
         self.now = FIRST
-        self.ledger = Ledger(self.store, self.name)
+        self.ledger = Ledger(self.store, self.name, self.keyring)
         timed: Any = Clocked(self.store, lambda: to_ms(self.now))
         self.context = Context(self.archive, self.brokers, timed, self.ledger, lambda: self.now)  # type: ignore[arg-type]
 
@@ -85,6 +87,11 @@ class Lake:
     def configure(self, archive: Archive) -> None:
         """From now on by another YAML."""
         self.archive, self.context = archive, replace(self.context, archive=archive)
+
+    def use(self, keyring: Keyring | None) -> None:
+        """From now on with other master keys."""
+        self.ledger = replace(self.ledger, keyring=keyring)
+        self.context = replace(self.context, ledger=self.ledger)
 
     def run(self, number: int, origin: Origin = "scheduled", until: str = "settled") -> str:
         """Run an hour, up to a state (planned, written, committed, settled). Returns the run's name."""
@@ -135,7 +142,7 @@ class Lake:
         found = []
         for chunk in chunks:
             if plan.letters:
-                records = read_letters(self.store, chunk, plan.letters_of(chunk))
+                records = read_letters(self.store, chunk, plan.letters_of(chunk), job.data_keys)
                 found.append(write_chunk(chunk, records, job, self.store, Limits()))
                 continue
             there = [n for n in range(chunk.start, chunk.end) if (chunk.name, n) not in self.absent]
@@ -177,7 +184,7 @@ class Lake:
         return found
 
     def audit(self, **options: Any) -> Report:
-        return audit(self.archive, self.store, datetime.now(UTC), **options)
+        return audit(self.archive, self.store, datetime.now(UTC), **{"keyring": self.ledger.keyring, **options})
 
     def stored(self) -> list[str]:
         """The keys of this archive's objects."""

@@ -32,7 +32,7 @@ class PlainEngine:
         results: list[ChunkResult] = []
         try:
             for chunk in chunks if plan.letters else ():
-                batches = read_letters(self.store, chunk, plan.letters_of(chunk))
+                batches = read_letters(self.store, chunk, plan.letters_of(chunk), job.data_keys)
                 results.append(write_chunk(chunk, batches, job, self.store, self.limits))
             with closing(read_chunks(self.kafka, plan.group, () if plan.letters else chunks, settings)) as reads:
                 for chunk, batches in reads:

@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 
 from kafka_archiver.audit.readers import READERS
 from kafka_archiver.audit.readers.base import Beside, Fetch, Reader, Seen
+from kafka_archiver.audit.readers.sealed import Unsealed
 from kafka_archiver.checksum import spelt
 from kafka_archiver.errors import ArchiverError
 from kafka_archiver.intervals import hour_of
@@ -90,12 +91,15 @@ class Pieces(io.RawIOBase):
         return spelt(self._crc)
 
 
-def read_through(entry: ObjectEntry, plan: Plan, fetch: Fetch, beside: Beside | None = None) -> list[str]:
+def read_through(
+    entry: ObjectEntry, plan: Plan, fetch: Fetch, beside: Beside | None = None, secret: bytes | None = None
+) -> list[str]:
     """The faults of an object whose size is right. Reads it once, completely.
 
     If the object is not readable, only its checksum is compared.
 
     :param beside: for a sidecar, its object; None: do not compare them.
+    :param secret: the data key of the plan. Without it, of an encrypted object only the checksum is compared.
     :raises ArchiverError: `fetch` raised it: the store failed. Any other error is a fault of the object.
     """
     failures: list[ArchiverError] = []
@@ -112,12 +116,36 @@ def read_through(entry: ObjectEntry, plan: Plan, fetch: Fetch, beside: Beside | 
 
     pieces = Pieces(entry.bytes, noting(fetch))
     other = beside and Beside(beside.entry, noting(beside.fetch))
-    found = _or_damage(lambda: list(_check(entry, plan, io.BufferedReader(pieces, 1 << 20), other)))
+
+    def check() -> list[str]:
+        whole = io.BufferedReader(pieces, 1 << 20)
+        if plan.data_key is None:
+            return list(_check(entry, plan, whole, other))
+        return list(_check_sealed(entry, plan, whole, other, secret)) if secret else []
+
+    found = _or_damage(check)
     wrong = _or_damage(lambda: _other_checksum(pieces, entry))
     # A reader may have turned the store's error into another one.
     if failures:
         raise failures[0]
     return [*wrong, *(problem for problem in found if problem not in wrong)]
+
+
+def _check_sealed(
+    entry: ObjectEntry, plan: Plan, whole: BinaryIO, beside: Beside | None, secret: bytes
+) -> Iterator[str]:
+    """The faults of an encrypted object, and of its content."""
+
+    def fetch(start: int, length: int) -> bytes:
+        whole.seek(start)
+        return whole.read(length)
+
+    content = Unsealed(fetch, entry.bytes, entry.key, secret)
+    if beside:
+        other = Unsealed(beside.fetch, beside.entry.bytes, beside.entry.key, secret)
+        beside = Beside(beside.entry.model_copy(update={"bytes": other.size}), other.fetch)
+    yield from _check(entry, plan, io.BufferedReader(content, 1 << 20), beside)
+    content.read_to_end()
 
 
 def _or_damage(read: Callable[[], list[str]]) -> list[str]:

@@ -135,7 +135,7 @@ class Archive(Section):
     def settings(self) -> Settings:
         """The settings that a plan freezes, before `formats.resolve` checks and completes them."""
         # Keys of the section `store` that are also settings.
-        store = self.store.model_dump(include=set(Settings.model_fields), exclude_none=True)
+        store = self.store.model_dump(include=set(Settings.model_fields) - {"encryption"}, exclude_none=True)
         layout, options = named(self.store.layout)
         return Settings(
             **{"codec": "", **store, "layout": layout, "layout_options": options},
@@ -147,6 +147,7 @@ class Archive(Section):
             schema_id_headers=tuple(c for c, found in self.source.decoded.items() if found.schema_id == "header"),
             schema_evolution=self.schema_evolution,
             transform=self.transform.transform,
+            encryption="client" if (client := self.store.encryption.client) and client.encrypt else None,
             null_value=self.policies.null_value,
             max_value_bytes=self.source.max_value_bytes,
         )

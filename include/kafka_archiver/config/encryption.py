@@ -1,6 +1,6 @@
 """`store.encryption`: how objects and documents are encrypted."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -10,7 +10,7 @@ from kafka_archiver.properties import ConnectionId
 from kafka_archiver.secrets import SECRET
 
 _PLAIN: dict[str, dict[str, Any]] = {"none": {}, "sse-s3": {"sse-s3": True}, "sse-kms": {"sse-kms": {}}}
-_EXPECTED = "none, sse-s3, sse-kms, or a mapping with only one of sse-kms and sse-c"
+_EXPECTED = "none, sse-s3, sse-kms, or a mapping with only one of sse-kms, sse-c and client"
 
 
 class SseKms(Section):
@@ -27,6 +27,27 @@ class SseC(Section):
     connection: ConnectionId
 
 
+class Client(Section):
+    """Encryption before the store. The master key: the password of a connection, or a key of KMS.
+
+    `encrypt`: false: new plans are not encrypted; the master key opens what earlier plans have encrypted.
+    `previous`: only after a change to KMS: the connection with the master key before.
+    """
+
+    connection: ConnectionId | None = None
+    kms_key_id: Annotated[str, Field(min_length=1)] | None = None
+    previous: ConnectionId | None = None
+    encrypt: bool = True
+
+    @model_validator(mode="after")
+    def _one_master(self) -> Self:
+        if bool(self.connection) == bool(self.kms_key_id):
+            raise ValueError("`connection` or `kms_key_id`, and only one of them: the master key")
+        if self.previous and not self.kms_key_id:
+            raise ValueError("`previous` only beside `kms_key_id`: a connection has `previous_secrets` in its extra")
+        return self
+
+
 class Encryption(Section):
     """At most one way of encryption."""
 
@@ -35,6 +56,7 @@ class Encryption(Section):
     sse_s3: Annotated[Literal[True] | None, Field(alias="sse-s3")] = None
     sse_kms: Annotated[SseKms | None, Field(alias="sse-kms")] = None
     sse_c: Annotated[SseC | None, Field(alias="sse-c")] = None
+    client: Client | None = None
 
     @model_validator(mode="before")
     @classmethod

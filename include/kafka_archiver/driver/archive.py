@@ -17,6 +17,7 @@ from kafka_archiver.ledger import Ledger
 from kafka_archiver.spark.failures import exit_code, one_line, understand
 from kafka_archiver.steps.archive.policies import ReadPolicies
 from kafka_archiver.steps.archive.step import ArchiveStep, Engine
+from kafka_archiver.steps.keyring import keyring_of
 from kafka_archiver.store import open_store
 from kafka_archiver.writer.result import Limits
 
@@ -43,7 +44,7 @@ def main(arguments: Sequence[str], make_engine: MakeEngine = spark_engine) -> in
         step = ArchiveStep(
             Cluster(endpoints.kafka),
             store,
-            Ledger(store, job.archive),
+            Ledger(store, job.archive, keyring_of(endpoints)),
             make_engine(job, endpoints),
             ReadPolicies(job.lost_offsets, job.bad_record),
         )

@@ -25,7 +25,7 @@ from kafka_archiver.formats.mak import Mak
 from kafka_archiver.formats.parquet import Parquet
 from kafka_archiver.formats.raw import Bytes
 from kafka_archiver.formats.text import Text
-from kafka_archiver.plan import Settings
+from kafka_archiver.plan import Settings, sealed_extension
 
 if TYPE_CHECKING:
     from kafka_archiver.formats.base import Format
@@ -93,8 +93,10 @@ def resolve(settings: Settings, decoded: bool = False) -> Settings:
 
 
 def extension_of(settings: Settings) -> str:
-    """The file extension of a plan's objects: the format's option `extension`, if it has one, then the codec's."""
-    return f"{settings.options.get('extension', '')}{get_format(settings.format).extensions[settings.codec]}"
+    """The file extension of a plan's objects: the format's option `extension`, if it has one, then the codec's, then
+    that of encrypted objects."""
+    own = f"{settings.options.get('extension', '')}{get_format(settings.format).extensions[settings.codec]}"
+    return own + sealed_extension(settings)
 
 
 def _no_content(found: Format, content: str, contents: Iterable[str]) -> str:

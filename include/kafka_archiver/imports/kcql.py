@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from kafka_archiver.errors import ConfigError
 
-# A word, a text in quotes, or a sign.
 # A comment starts a line or follows a space: names may have dashes.
 _BETWEEN = re.compile(r"(?:\s+|(?:^|(?<=\s))--[^\n]*)*")
+# A word, a text in quotes, or a sign.
 _TOKEN = re.compile(r"(?:(`[^`]*`|'[^']*'|\"[^\"]*\")|([(),=;])|([^\s`'\"(),=;]+))")
 _OPTIONS = ("WITH_FLUSH_COUNT", "WITH_FLUSH_SIZE", "WITH_FLUSH_INTERVAL", "WITHPARTITIONER", "LIMIT", "BATCH")
 _CLAUSES = ("PARTITIONBY", "NOPARTITION", "STOREAS", "PROPERTIES", *_OPTIONS)

@@ -54,7 +54,7 @@ def letters_reader(sink: Sink) -> Callable[[Sequence[Chunk]], Reads]:
     def read(some: Sequence[Chunk]) -> Reads:
         store = open_store(sink.url, sink.options)
         for chunk in some:
-            yield chunk, read_letters(store, chunk, sink.plan.letters_of(chunk))
+            yield chunk, read_letters(store, chunk, sink.plan.letters_of(chunk), sink.job.data_keys)
 
     return read
 

@@ -9,6 +9,7 @@ from kafka_archiver.config import Archive
 from kafka_archiver.job import Endpoints
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.steps.asking_spark import ask_spark
+from kafka_archiver.steps.keyring import keyring_of
 from kafka_archiver.store import Store, open_store
 
 if TYPE_CHECKING:
@@ -64,5 +65,5 @@ class Context:
         """
         store = open_store(archive.store.url, endpoints.store)
         asked = None if registry is None else lambda: ask(registry())
-        ledger = Ledger(store, archive.archive)
+        ledger = Ledger(store, archive.archive, keyring_of(endpoints))
         return cls(archive, connect(endpoints.kafka), store, ledger, registry=asked, keys=endpoints.keys)

@@ -9,6 +9,7 @@ from typing import BinaryIO, cast
 import pyarrow as pa
 
 from kafka_archiver.audit.content import Pieces
+from kafka_archiver.encryption.opened import Fetch, FindKey, Opened
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.formats import extension_of, get_format, names, resolve
 from kafka_archiver.formats.avro.reader import read_records
@@ -17,6 +18,7 @@ from kafka_archiver.formats.jsonl.objects import object_lines
 from kafka_archiver.formats.jsonl.reader import whole_lines
 from kafka_archiver.formats.shared.decompress import decompressed
 from kafka_archiver.formats.shared.records import kafkas
+from kafka_archiver.keys import SEALED
 from kafka_archiver.plan import Content, Settings
 from kafka_archiver.steps.own_columns import of_avro, of_csv, of_parquet
 from kafka_archiver.store import Store
@@ -45,18 +47,31 @@ def _content(format_name: str) -> Content:
     return "record" if "record" in get_format(format_name).contents else "value"
 
 
-def from_file(path: Path) -> BinaryIO:
-    """A local file. Raises ConfigError if it cannot be opened."""
+def from_file(path: Path, find_key: FindKey | None = None) -> BinaryIO:
+    """A local file. Raises ConfigError if it cannot be opened. `find_key`: for an encrypted one."""
     try:
-        return path.open("rb")
+        file = path.open("rb")
     except OSError as error:
         raise ConfigError(
             f"{path} cannot be opened: {error.strerror}; expected a file, or an object's s3:// URL"
         ) from None
+    if find_key is None or not path.name.endswith(SEALED):
+        return file
+
+    def fetch(start: int, length: int) -> bytes:
+        file.seek(start)
+        return file.read(length)
+
+    return _opened(fetch, path.stat().st_size, find_key, str(path), None)
 
 
-def from_store(store: Store, key: str) -> BinaryIO:
-    """An object of a store, read piece by piece.
+def _opened(fetch: Fetch, size: int, find_key: FindKey, name: str, key: str | None) -> BinaryIO:
+    """The content of an encrypted object."""
+    return cast(BinaryIO, io.BufferedReader(Opened(fetch, size, find_key, name, key), 1 << 20))
+
+
+def from_store(store: Store, key: str, find_key: FindKey | None = None) -> BinaryIO:
+    """An object of a store, read piece by piece. `find_key`: for an encrypted one.
 
     :raises ConfigError: there is no such object.
     """
@@ -67,7 +82,15 @@ def from_store(store: Store, key: str) -> BinaryIO:
     def fetch(start: int, length: int) -> bytes:
         return store.read(key, start, length) or b""
 
-    return cast(BinaryIO, io.BufferedReader(Pieces(stat.size, fetch), 1 << 20))
+    whole = cast(BinaryIO, io.BufferedReader(Pieces(stat.size, fetch), 1 << 20))
+    if find_key is None or not key.endswith(SEALED):
+        return whole
+
+    def piece(start: int, length: int) -> bytes:
+        whole.seek(start)
+        return whole.read(length)
+
+    return _opened(piece, stat.size, find_key, f"{store.url}/{key}", key)
 
 
 def lines(name: str, source: BinaryIO, values: bool = False) -> Iterator[bytes]:
@@ -77,7 +100,7 @@ def lines(name: str, source: BinaryIO, values: bool = False) -> Iterator[bytes]:
     :raises IntegrityError: the object is damaged.
     :raises ConfigError: the file does not have what is wanted.
     """
-    settings = settings_of(name)
+    settings = settings_of(name.removesuffix(SEALED))
     if settings.format in ("jsonl", "block_gzip"):
         pieces = decompressed(settings.codec, source, several=settings.format == "block_gzip")
         yield from whole_lines(pieces, name)

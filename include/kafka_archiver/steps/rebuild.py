@@ -17,6 +17,7 @@ from kafka_archiver.steps.clocks import moment
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.line import Line, read_line
 from kafka_archiver.steps.plan.clock import at_planning
+from kafka_archiver.steps.plan.data_key import with_data_key
 from kafka_archiver.steps.plan.schemas import freeze
 from kafka_archiver.steps.plan.settings import settings_of
 from kafka_archiver.steps.plan.spark_sql import with_spark
@@ -85,7 +86,7 @@ def _plan(context: Context, run: str, keep: bool, own: Sequence[str]) -> Plan:
         read = {partition.topic for partition in partitions if partition.ranges}
         made = with_spark(context, settings, frozen, read, old)
         frozen.store(context.ledger)
-        return revised(
+        new = revised(
             context,
             line,
             old,
@@ -98,6 +99,7 @@ def _plan(context: Context, run: str, keep: bool, own: Sequence[str]) -> Plan:
             schemas=frozen.schemas,
             partitions=partitions,
         )
+        return with_data_key(context, new)
 
     return new_revision(context, run, own, lambda line: _begun(line, run, settings, keep), make)
 

@@ -34,6 +34,7 @@ class S3Options:
     role_parameters: str | None = field(default=None, repr=False)
     web_identity_token_file: str | None = None
     sts_endpoint_url: str | None = None
+    kms_endpoint_url: str | None = None
     profile_name: str | None = None
     addressing_style: str | None = None
     verify: str | None = None
@@ -109,7 +110,7 @@ class S3Options:
                 f"store option addressing_style: expected {', '.join(ADDRESSING_STYLES)}, "
                 f"found {self.addressing_style!r}"
             )
-        for name in ("endpoint_url", "sts_endpoint_url"):
+        for name in ("endpoint_url", "sts_endpoint_url", "kms_endpoint_url"):
             if url := getattr(self, name):
                 _check_address(name, url)
 

@@ -61,15 +61,20 @@ def _connection(options: S3Options, timeouts: Timeouts, _: int) -> Connection:
         s3={"payload_signing_enabled": False, "addressing_style": options.addressing_style or "auto"},
     )
     try:
-        session = _session(options)
-        client = session.client("s3", endpoint_url=options.endpoint_url, verify=_verify(options), config=config)
+        client = session(options).client(
+            "s3", endpoint_url=options.endpoint_url, verify=_verify(options), config=config
+        )
         return Connection(client)
     except (BotoCoreError, ValueError) as error:
         # Raised before any request: the text names a profile, region or endpoint, no secret.
         raise ConfigError(f"the store's connection cannot be used: {error}") from None
 
 
-def _session(options: S3Options) -> boto3.Session:
+def session(options: S3Options) -> boto3.Session:
+    """boto3's session with these credentials, which renew themselves where they can.
+
+    :raises ConfigError: an option cannot be used.
+    """
     source = botocore.session.Session(profile=options.profile_name)
     # By default botocore gives up after one second, and a busy metadata service answers later.
     source.set_config_variable("metadata_service_num_attempts", 3)

@@ -40,7 +40,7 @@ class BadRecords:
             # By the hour of Kafka's time, whatever the layout: what a layout needs may be why a record is rejected.
             self._paths = Paths(form_of(Settings()), chunk, Settings())
             open_ = dead_letters(chunk, job)
-            self._letters = ChunkObjects(chunk, job.settings, limits, sender, own, open_, self._paths)
+            self._letters = ChunkObjects(chunk, job, limits, sender, own, open_, self._paths)
 
     def take(self, batch: pa.RecordBatch, reasons: Mapping[int, str]) -> None:
         """Take the records at these offsets.

@@ -48,7 +48,7 @@ def write_chunk(
     with (
         working_directory(limits.spill_directory) as directory,
         Sender(store, limits.upload_threads) as sender,
-        closing(ChunkObjects(chunk, job.settings, limits, sender, directory, opener, variants.paths)) as filed,
+        closing(ChunkObjects(chunk, job, limits, sender, directory, opener, variants.paths)) as filed,
         closing(BadRecords(chunk, job, limits, sender, directory)) as bad_records,
     ):
 

@@ -7,13 +7,14 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_archiver.formats.base import HasSidecar
+from kafka_archiver.keys import sidecar_key
 from kafka_archiver.pipeline.filing.paths import Paths
-from kafka_archiver.plan import Chunk, Settings
+from kafka_archiver.plan import Chunk
 from kafka_archiver.writer.disk import disk
 from kafka_archiver.writer.open_object import OpenObject
 from kafka_archiver.writer.openers import Open
 from kafka_archiver.writer.part_stream import PartStream
-from kafka_archiver.writer.result import Limits, WrittenObject
+from kafka_archiver.writer.result import Limits, WriteJob, WrittenObject
 from kafka_archiver.writer.split import blocks, by_part
 from kafka_archiver.writer.upload import Sender
 from kafka_archiver.writer.waiting import Waiting
@@ -32,7 +33,7 @@ class ChunkObjects:
     def __init__(
         self,
         chunk: Chunk,
-        settings: Settings,
+        job: WriteJob,
         limits: Limits,
         sender: Sender,
         directory: Path,
@@ -40,7 +41,7 @@ class ChunkObjects:
         paths: Paths,
     ) -> None:
         self._chunk = chunk
-        self._settings = settings
+        self._job = job
         self._limits = limits
         self._sender = sender
         self._directory = directory
@@ -107,11 +108,13 @@ class ChunkObjects:
     def _start(self, slot: "_Slot") -> None:
         path = self._paths.path(slot.part)
         key, encoder = self._opener(path, slot.variant)
-        sidecar = self._parts(key + encoder.sidecar_extension) if isinstance(encoder, HasSidecar) else None
+        beside = encoder.sidecar_extension if isinstance(encoder, HasSidecar) else None
+        sidecar = self._parts(sidecar_key(key, beside)) if beside else None
         self._open[slot] = OpenObject(path, encoder, self._parts(key), sidecar)
 
     def _parts(self, key: str) -> PartStream:
-        return PartStream(self._sender.new(key), self._settings.part_bytes, self._directory)
+        part_bytes, sealer = self._job.settings.part_bytes, self._job.sealer(key)
+        return PartStream(self._sender.new(key), part_bytes, self._directory, sealer)
 
     def _encode(self, variant: int, part: int, batch: pa.RecordBatch) -> None:
         output = self._open[_Slot(variant, part)]

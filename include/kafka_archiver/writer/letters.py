@@ -6,7 +6,7 @@ memory depends on their number and on the largest record, not on their size.
 
 import io
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import BinaryIO, cast
 
@@ -15,9 +15,11 @@ import pyarrow as pa
 
 from kafka_archiver.checksum import spelt
 from kafka_archiver.columns import column
+from kafka_archiver.data_keys import DataKey
 from kafka_archiver.errors import IntegrityError, TransientError
 from kafka_archiver.formats import dead_letter
 from kafka_archiver.formats.base import PLACE
+from kafka_archiver.keys import SEALED
 from kafka_archiver.plan import Chunk, DeadLetters
 from kafka_archiver.store.base import Store
 
@@ -25,17 +27,21 @@ from kafka_archiver.store.base import Store
 MEMORY, LEAST = 8 << 20, 64 << 10
 # Compressed bytes that become one batch. gzip may expand them a thousandfold.
 PIECE = 16 << 10
+_NO_KEYS: Mapping[str, DataKey] = {}
 
 
-def read_letters(store: Store, chunk: Chunk, letters: Sequence[DeadLetters]) -> Iterator[pa.RecordBatch]:
+def read_letters(
+    store: Store, chunk: Chunk, letters: Sequence[DeadLetters], keys: Mapping[str, DataKey] = _NO_KEYS
+) -> Iterator[pa.RecordBatch]:
     """The records of a chunk's dead letters: the columns of `RECORD` without topic and partition, and `UNREAD`.
 
     :param letters: the objects, as the manifest has them.
+    :param keys: the data keys of encrypted objects, by id.
     :raises IntegrityError: an object is not the one that the manifest has.
     :raises TransientError: an object is gone.
     """
     fetch = max(LEAST, MEMORY // max(1, len(letters)))
-    return merged([_records(store, chunk, item, fetch) for item in letters])
+    return merged([_records(store, chunk, item, fetch, keys) for item in letters])
 
 
 def merged(sources: Sequence[Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
@@ -59,10 +65,13 @@ def merged(sources: Sequence[Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBat
         yield whole if len(ready) == 1 else whole.take(np.argsort(column(whole, "offset"), kind="stable"))
 
 
-def _records(store: Store, chunk: Chunk, item: DeadLetters, fetch: int) -> Iterator[pa.RecordBatch]:
+def _records(
+    store: Store, chunk: Chunk, item: DeadLetters, fetch: int, keys: Mapping[str, DataKey]
+) -> Iterator[pa.RecordBatch]:
     rows = 0
     with closing(_Object(store, item, fetch)) as source:
-        for batch in dead_letter.read(cast(BinaryIO, source), item.key):
+        plain = _Unsealed(source, item, keys) if item.key.endswith(SEALED) else source
+        for batch in dead_letter.read(cast(BinaryIO, plain), item.key):
             for name, expected in zip(PLACE, chunk.name, strict=True):
                 if batch.column(name).unique().to_pylist() != [expected]:
                     raise IntegrityError(f"{item.key} has records of another {name} than {expected}")
@@ -102,3 +111,26 @@ class _Object(io.RawIOBase):
         length = PIECE if size < 0 else min(size, PIECE)
         piece, self._held = self._held[:length], self._held[length:]
         return bytes(piece)
+
+
+class _Unsealed(io.RawIOBase):
+    """The content of an encrypted object, as a stream. `Opened` reads it in order."""
+
+    def __init__(self, source: _Object, item: DeadLetters, keys: Mapping[str, DataKey]) -> None:
+        def fetch(_: int, length: int) -> bytes:
+            found = bytearray()
+            while len(found) < length and (piece := source.read(length - len(found))):
+                found += piece
+            return bytes(found)
+
+        # Imported late: without encryption, executors need not have the library.
+        from kafka_archiver.encryption.opened import Opened
+
+        self._content = Opened(fetch, item.bytes, keys.__getitem__, item.key, item.key)
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """At most `PIECE` bytes."""
+        return self._content.read(PIECE if size < 0 else min(size, PIECE)) or b""

@@ -12,7 +12,7 @@ from kafka_archiver.formats.shared.columns import shaped
 from kafka_archiver.keys import Place, object_key
 from kafka_archiver.layouts.registry import form_of
 from kafka_archiver.pipeline.variants import Variants
-from kafka_archiver.plan import Chunk
+from kafka_archiver.plan import Chunk, sealed_extension
 from kafka_archiver.writer.result import WriteJob
 
 
@@ -65,7 +65,9 @@ def dead_letters(chunk: Chunk, job: WriteJob) -> Open:
     """The objects of dead letters: the same format in all archives."""
 
     def open_(path: str, variant: int) -> Opened:  # noqa: ARG001 - dead letters have one schema
-        key = object_key(_place(chunk, job), path, dead_letter.EXTENSION, dead_letter=True)
+        key = object_key(
+            _place(chunk, job), path, dead_letter.EXTENSION + sealed_extension(job.settings), dead_letter=True
+        )
         return Opened(key, dead_letter.encoder(chunk.topic, chunk.partition, key))
 
     return open_

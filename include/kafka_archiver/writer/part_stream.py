@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.formats.base import Buffer
@@ -9,11 +10,18 @@ from kafka_archiver.store.base import PendingUpload
 from kafka_archiver.writer.part import PartBuffer, part_size
 from kafka_archiver.writer.upload import Upload
 
+if TYPE_CHECKING:
+    from kafka_archiver.encryption.sealed import Sealer
+
 
 class PartStream:
-    """Takes the bytes of an object in order, and sends every part as soon as it is full."""
+    """Takes the bytes of an object in order, and sends every part as soon as it is full.
 
-    def __init__(self, upload: Upload, part_bytes: int, directory: Path) -> None:
+    :param sealer: encrypts the bytes first.
+    """
+
+    def __init__(self, upload: Upload, part_bytes: int, directory: Path, sealer: "Sealer | None" = None) -> None:
+        self._sealer = sealer
         self.buffer = PartBuffer(directory, part_bytes)
         self._number = 1
         self._upload = upload
@@ -23,6 +31,9 @@ class PartStream:
 
     def put(self, buffers: Iterable[Buffer]) -> None:
         """Take bytes."""
+        self._add(self._sealer.update(buffers) if self._sealer else buffers)
+
+    def _add(self, buffers: Iterable[Buffer]) -> None:
         for buffer in buffers:
             data = memoryview(buffer).cast("B")
             whole = len(data)
@@ -37,6 +48,9 @@ class PartStream:
 
     def finish(self) -> None:
         """Send the last part."""
+        if self._sealer:
+            self._add(self._sealer.finish())
+            self._sealer = None
         if self.buffer.size or not self._bytes:
             self._send()
 

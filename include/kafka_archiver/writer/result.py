@@ -3,12 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
+from kafka_archiver.data_keys import DataKey
+from kafka_archiver.errors import IntegrityError
 from kafka_archiver.manifest import ChunkAccount, HourRows, ObjectEntry
 from kafka_archiver.plan import BadRecord, Chunk, Plan, Settings, TopicSchemas
 from kafka_archiver.schemas import Schema
 from kafka_archiver.store.base import PendingUpload
+
+if TYPE_CHECKING:
+    from kafka_archiver.encryption.sealed import Sealer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +22,8 @@ class WriteJob:
 
     `decoded`: the plan's schemas; `schemas`: their texts by fingerprint. `rejected_by`: if the records are dead letters
     that come from Kafka, the jobs that rejected them, one after the other. `keys`: the secret keys of transforms.
+    `data_key`: the id of the key that encrypts its objects. `data_keys`: this key, and those of the dead letters that
+    it reads, by id.
     """
 
     archive: str
@@ -27,6 +34,19 @@ class WriteJob:
     schemas: Mapping[str, Schema] = field(default_factory=dict)
     rejected_by: tuple[Self, ...] = ()
     keys: Mapping[str, str] = field(default_factory=dict, repr=False)
+    data_key: str | None = None
+    data_keys: Mapping[str, DataKey] = field(default_factory=dict, repr=False)
+
+    def sealer(self, key: str) -> "Sealer | None":
+        """What encrypts an object; None: nothing does. `key`: the object's."""
+        if self.settings.encryption and self.data_key is None:
+            raise IntegrityError(f"{key} is to be encrypted, but its plan has no data key: nothing is written")
+        if self.data_key is None:
+            return None
+        # Imported late: without encryption, executors need not have the library.
+        from kafka_archiver.encryption.sealed import Sealer
+
+        return Sealer(self.data_keys[self.data_key], key)
 
     @property
     def needs_all_columns(self) -> bool:
@@ -38,15 +58,24 @@ class WriteJob:
         return replace(self, keys=keys, rejected_by=tuple(job.with_keys(keys) for job in self.rejected_by))
 
     @classmethod
-    def of(cls, plan: Plan, bad_record: BadRecord, schemas: Mapping[str, Schema]) -> Self:
-        """What the chunks of a plan have in common. `schemas`: all that it names, by fingerprint."""
+    def of(
+        cls,
+        plan: Plan,
+        bad_record: BadRecord,
+        schemas: Mapping[str, Schema],
+        data_keys: Mapping[str, DataKey] | None = None,
+    ) -> Self:
+        """What the chunks of a plan have in common. `schemas`: all that it names, by fingerprint. `data_keys`: all
+        that it needs, by id."""
         return cls(
             archive=plan.archive,
             settings=plan.settings,
             revision=plan.revision,
+            data_key=plan.data_key,
             bad_record=bad_record,
             decoded=plan.schemas,
             schemas=schemas,
+            data_keys=data_keys or {},
         )
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from kafka_archiver.audit.report import Report, count
 from kafka_archiver.config import Archive
 from kafka_archiver.orchestration.cli.find import ask_each
-from kafka_archiver.orchestration.connections import open_archive, open_store
+from kafka_archiver.orchestration.connections import open_archive, open_ledger
 from kafka_archiver.orchestration.terminal.output import Answer, Red, Table, answering
 from kafka_archiver.steps.auditing import audit
 
@@ -19,10 +19,10 @@ def show_audit(args: Namespace) -> Answer:
     """The audit of these archives, or of all."""
 
     def look(archive: Archive) -> Report:
-        store = open_store(archive)
+        ledger = open_ledger(archive)
         cluster = open_archive(archive).cluster if args.live else None
         # What is printed here goes to stderr.
-        return audit(archive, store, datetime.now(UTC), args.deep, cluster, tell=print)
+        return audit(archive, ledger.store, datetime.now(UTC), args.deep, cluster, tell=print, keyring=ledger.keyring)
 
     found, failures = ask_each(args.archives, look)
     damaged = [report.summary for report in found if report.verdict != "clean"]

@@ -12,7 +12,14 @@ from kafka_archiver.errors import ArchiverError
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.orchestration.cli.find import ask_each
-from kafka_archiver.orchestration.connections import Wanted, find, kafka_endpoint, open_store, registry_endpoint
+from kafka_archiver.orchestration.connections import (
+    Wanted,
+    find,
+    kafka_endpoint,
+    open_ledger,
+    open_store,
+    registry_endpoint,
+)
 from kafka_archiver.orchestration.metadata.facts import facts_of
 from kafka_archiver.orchestration.submit.handover import handed_over
 from kafka_archiver.orchestration.terminal.output import Answer, Cell, Red, Table, answering
@@ -21,6 +28,7 @@ from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.doctor import Check
 from kafka_archiver.steps.doctor import examine as examine_archive
 from kafka_archiver.steps.doctor.check import ok, problem, tried
+from kafka_archiver.steps.doctor.encryption import NAME, check_encryption
 from kafka_archiver.steps.doctor.records import check_records
 from kafka_archiver.steps.doctor.registry import REGISTRY, check_registry
 from kafka_archiver.steps.doctor.spark import check_submit
@@ -56,6 +64,8 @@ def _checks(archive: Archive) -> Iterator[Check]:
     others = read_archives(config_folder()).found
     yield from examine_archive(archive, cluster, store, facts_of(archive, datetime.now(UTC)), others.values())
     yield from tried(REGISTRY, lambda: check_registry(archive, cluster, _registry(archive)))
+    if store and archive.store.encryption.client:
+        yield from tried(NAME, lambda: check_encryption(open_ledger(archive)))
     if cluster and store:
         asked = (lambda: Registry.of(registry_endpoint(archive) or {})) if archive.source.registry else None
         context = Context(archive, cluster, store, Ledger(store, archive.archive), registry=asked)

@@ -75,7 +75,7 @@ def _require_consent(name: str, repairs: Repairs, args: Namespace) -> None:
 
 
 def _audit(context: Context, deep: bool) -> Report:
-    return audit(context.archive, context.store, datetime.now(UTC), deep, tell=print)
+    return audit(context.archive, context.store, datetime.now(UTC), deep, tell=print, keyring=context.ledger.keyring)
 
 
 def _run(name: str, conf: dict[str, Any]) -> None:

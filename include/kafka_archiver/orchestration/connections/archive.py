@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from kafka_archiver.config import Archive
 from kafka_archiver.job import Endpoints
+from kafka_archiver.orchestration.connections.encryption import master_keys
 from kafka_archiver.orchestration.connections.kafka import kafka_endpoint
 from kafka_archiver.orchestration.connections.keys import transform_keys
 from kafka_archiver.orchestration.connections.registry import registry_endpoint
@@ -21,7 +22,12 @@ def endpoints(archive: Archive) -> Endpoints:
 
     :raises ConfigError: a connection is missing, incomplete, of another type, or unusable for the archive's reader.
     """
-    return Endpoints(kafka=kafka_endpoint(archive), store=store_endpoint(archive), keys=transform_keys(archive))
+    return Endpoints(
+        kafka=kafka_endpoint(archive),
+        store=store_endpoint(archive),
+        keys=transform_keys(archive),
+        master_keys=master_keys(archive),
+    )
 
 
 def open_archive(archive: Archive) -> "Context":
@@ -45,6 +51,9 @@ def open_store(archive: Archive) -> "Store":
 
 def open_ledger(archive: Archive) -> "Ledger":
     """The archive's ledger, without Kafka. Raises ConfigError."""
+    from kafka_archiver import store
     from kafka_archiver.ledger import Ledger
+    from kafka_archiver.steps.keyring import keyring_of
 
-    return Ledger(open_store(archive), archive.archive)
+    found = Endpoints(kafka={}, store=store_endpoint(archive), master_keys=master_keys(archive))
+    return Ledger(store.open_store(archive.store.url, found.store), archive.archive, keyring_of(found))

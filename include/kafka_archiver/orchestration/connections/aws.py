@@ -4,7 +4,9 @@ The job's machines get what lets them renew their credentials: keys, a profile, 
 ways that only Airflow has (SAML, Google's identities, a session factory) give temporary credentials, made here.
 """
 
+import functools
 import json
+import logging
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -26,23 +28,34 @@ def aws_options(connection: Connection, where: str) -> dict[str, str]:
     :raises ConfigError: the provider cannot use the connection.
     :raises TransientError: the credentials that only Airflow can get were not given.
     """
-    from airflow.providers.amazon.aws.utils.connection_wrapper import AwsConnectionWrapper
-
     extra = connection.extra_dejson
     try:
-        wrapper = AwsConnectionWrapper(connection)
+        wrapper = _wrapper()(connection)
     except Exception as error:  # noqa: BLE001 - the provider raises anything; its text may repeat a secret
         raise ConfigError(
             f"{where}: the amazon provider cannot use it ({type(error).__name__}): {_why(extra)}"
         ) from None
     options = {
         "endpoint_url": wrapper.get_service_endpoint_url("s3"),
+        "kms_endpoint_url": wrapper.get_service_config("kms").get("endpoint_url"),
         "region_name": wrapper.region_name,
         "addressing_style": extra.get("config_kwargs", {}).get("s3", {}).get("addressing_style"),
         "verify": wrapper.verify,
         **_credentials(connection, wrapper, where),
     }
     return {name: text(value) for name, value in options.items() if value not in (None, "")}
+
+
+@functools.cache
+def _wrapper() -> "type[AwsConnectionWrapper]":
+    """The provider's class, which does not tell each command's reader where the credentials were found."""
+    from airflow.providers.amazon.aws.utils.connection_wrapper import AwsConnectionWrapper
+
+    class Quiet(AwsConnectionWrapper):
+        log = logging.getLogger(__name__)  # type: ignore[assignment]
+
+    Quiet.log.setLevel(logging.WARNING)
+    return Quiet
 
 
 def _credentials(connection: Connection, wrapper: "AwsConnectionWrapper", where: str) -> dict[str, Any]:

@@ -1,10 +1,9 @@
 """Options for an archive's store, from an aws connection or the mapping in its place, and from the YAML."""
 
-from collections.abc import Mapping
-
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.orchestration.connections.aws import aws_options
+from kafka_archiver.orchestration.connections.encryption import customer_key
 from kafka_archiver.orchestration.connections.hidden import hidden, text
 from kafka_archiver.orchestration.connections.lookup import Wanted, find
 from kafka_archiver.properties import is_plain_address
@@ -13,7 +12,7 @@ from kafka_archiver.store.options import S3Options
 
 def store_endpoint(archive: Archive) -> dict[str, str]:
     """The store's part of `endpoints`."""
-    source, found = archive.store.aws, {**archive.store.requests, **_customer_key(archive)}
+    source, found = archive.store.aws, {**archive.store.requests, **customer_key(archive)}
     if not isinstance(source, str):
         return hidden(
             _checked({**{name: text(value) for name, value in source.items()}, **found}, "the mapping in store.aws")
@@ -22,28 +21,8 @@ def store_endpoint(archive: Archive) -> dict[str, str]:
     return hidden(_checked({**aws_options(find(wanted), str(wanted)), **found}, str(wanted)))
 
 
-def secret_of(wanted: Wanted) -> str:
-    """The password of a connection. Logs mask it.
-
-    :raises ConfigError: it has none.
-    """
-    connection = find(wanted)
-    if not connection.password:
-        raise ConfigError(
-            f"{wanted} has no password; expected 32 random bytes in base64, as from `openssl rand -base64 32`"
-        )
-    return hidden({"secret": connection.password})["secret"]
-
-
-def _customer_key(archive: Archive) -> Mapping[str, str]:
-    own = archive.store.encryption.sse_c
-    if own is None:
-        return {}
-    return {"sse_customer_secret": secret_of(Wanted(own.connection, "store.encryption.sse-c.connection", ("generic",)))}
-
-
 def _checked(options: dict[str, str], where: str) -> dict[str, str]:
-    for name in ("endpoint_url", "sts_endpoint_url"):
+    for name in ("endpoint_url", "sts_endpoint_url", "kms_endpoint_url"):
         if not is_plain_address(options.get(name) or "http://host"):
             # The message does not repeat the address: it may hold a secret.
             raise ConfigError(

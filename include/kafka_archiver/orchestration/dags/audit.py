@@ -10,7 +10,7 @@ from airflow.sdk.exceptions import AirflowException
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.orchestration.alerts.callbacks import FailureAlert
-from kafka_archiver.orchestration.connections import open_archive, open_store
+from kafka_archiver.orchestration.connections import open_archive, open_ledger
 from kafka_archiver.orchestration.dag_run.params import require_known
 from kafka_archiver.orchestration.dags.archive import default_args, tags, wanted, with_params
 from kafka_archiver.orchestration.dags.cleaning import clean_up_task
@@ -80,9 +80,10 @@ def audit_tasks(archive: Archive) -> list[Any]:
         now = get_current_context()
         require_known(now["dag_run"].conf, _params())
         deep, live = now["params"]["deep"], now["params"]["live"]
-        store = open_store(archive)
+        ledger = open_ledger(archive)
+        store = ledger.store
         cluster = open_archive(archive).cluster if live else None
-        report = step.audit(archive, store, datetime.now(UTC), deep, cluster)
+        report = step.audit(archive, store, datetime.now(UTC), deep, cluster, keyring=ledger.keyring)
         key = step.publish(store, report)
         for finding in report.findings[:1000]:
             log.log(logging.ERROR if finding.severity == "error" else logging.WARNING, "%s", finding)

@@ -51,7 +51,7 @@ def archive_letters(plan: Plan, engine: "Engine", policies: ReadPolicies, store:
         )
     chunks = plan.chunks_of_letters()
     log.info("replaying %d dead letters of run %s", sum(item.rows for item in plan.letters), plan.supersedes)
-    job = WriteJob.of(plan, policies.bad_record, ledger.schemas(plan.fingerprints))
+    job = WriteJob.of(plan, policies.bad_record, ledger.schemas(plan.fingerprints), ledger.keys_of(plan))
     results = engine.write(plan, chunks, job)
     try:
         require_all(plan, chunks, results)

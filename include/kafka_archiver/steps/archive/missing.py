@@ -66,7 +66,7 @@ def write_missing(
         for writer in writers.values():
             require_encoding(writer)
             theirs = ReadPolicies().for_run(writer, ledger.manifest(writer.run))
-            job = WriteJob.of(writer, theirs.bad_record, ledger.schemas(writer.fingerprints))
+            job = WriteJob.of(writer, theirs.bad_record, ledger.schemas(writer.fingerprints), ledger.keys_of(writer))
             source = writer
             if not_there(writer, store):
                 # Kafka may have their records.

@@ -69,7 +69,9 @@ class ArchiveStep:
         logs = self._logs(source, stored)
         chunks = readable(source, policies, logs, stored is not None)
         log.info("archiving run %s: %s offsets in %d chunks", run, f"{plan.count:,}", len(chunks))
-        job = WriteJob.of(source, policies.bad_record, self.ledger.schemas(source.fingerprints))
+        job = WriteJob.of(
+            source, policies.bad_record, self.ledger.schemas(source.fingerprints), self.ledger.keys_of(source)
+        )
         results = self.write(source, chunks, job) if chunks else []
         try:
             require_all(source, chunks, results)

@@ -1,18 +1,22 @@
 """The audit without Airflow: python -m kafka_archiver.steps.auditing s3://bucket/prefix ARCHIVE [--deep]
 
 Needs the store's URL and credentials with read access, as boto3 finds them: AWS_ACCESS_KEY_ID and so on, a profile or
-the role of the machine; AWS_ENDPOINT_URL for a store that is not Amazon's. Prints the report as JSON. The exit code is
-0 when the archive is clean, 1 when it is damaged or could not be audited.
+the role of the machine; AWS_ENDPOINT_URL for a store that is not Amazon's. For SSE-C, and to read objects that were
+encrypted before they were sent, KAFKA_ARCHIVER_ENDPOINTS: `{"kafka": {}, "store": {…}, "master_keys": {…}}`. Prints
+the report as JSON. The exit code is 0 when the archive is clean, 1 when it is damaged or could not be audited.
 """
 
 import argparse
+import os
 import sys
 from datetime import UTC, datetime
 
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import ArchiverError
+from kafka_archiver.job import ENDPOINTS, Endpoints
 from kafka_archiver.keys import ledger_prefix
 from kafka_archiver.steps.auditing.step import audit
+from kafka_archiver.steps.keyring import keyring_of
 from kafka_archiver.store import open_store
 
 
@@ -24,7 +28,9 @@ def main() -> int:
     parser.add_argument("--deep", action="store_true", help="also read every object")
     arguments = parser.parse_args()
     try:
-        store = open_store(arguments.store, {})
+        text = os.environ.get(ENDPOINTS)
+        endpoints = Endpoints.from_json(text) if text else Endpoints({}, {})
+        store = open_store(arguments.store, endpoints.store)
         if next(store.list(ledger_prefix(arguments.archive)), None) is None:
             where = ledger_prefix(arguments.archive)
             return _say(f"no archive {arguments.archive!r} in {store.url}: expected its ledger below {where}")
@@ -32,7 +38,7 @@ def main() -> int:
         archive = Archive.model_validate(
             {"archive": arguments.archive, "source": {"pattern": ".*"}, "store": {"url": arguments.store}}
         )
-        report = audit(archive, store, datetime.now(UTC), arguments.deep, tell=_say)
+        report = audit(archive, store, datetime.now(UTC), arguments.deep, tell=_say, keyring=keyring_of(endpoints))
     except (ArchiverError, ValueError) as error:
         return _say(str(error))
     sys.stdout.write(report.to_json().decode())

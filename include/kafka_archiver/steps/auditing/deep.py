@@ -11,7 +11,7 @@ from kafka_archiver.audit.objects import again
 from kafka_archiver.audit.readers import READERS
 from kafka_archiver.audit.readers.base import Beside, Fetch
 from kafka_archiver.audit.report import Finding, error, warning
-from kafka_archiver.errors import DocumentError
+from kafka_archiver.errors import DocumentError, IntegrityError
 from kafka_archiver.keys import revision_in, run_name
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import Manifest, ObjectEntry
@@ -34,6 +34,7 @@ class Reading:
         self.count = 0
         self.same: set[str] = set()
         self._writers: dict[str, Plan | None] = {}
+        self._secrets: dict[str, bytes | None] = {}
 
     def read(self, last: int, skip: set[str], only: set[str] | None = None) -> Iterator[Finding]:
         """The faults in the objects of runs that count, and the objects in a format without a reader.
@@ -44,6 +45,7 @@ class Reading:
         """
         unread: Counter[tuple[str, str]] = Counter()
         first: dict[tuple[str, str], tuple[str, str]] = {}
+        sealed: list[tuple[str, str]] = []
         with ThreadPoolExecutor(THREADS) as pool:
             for plan in filter(None, map(self._counting, range(1, last + 1))):
                 manifest = self._manifest(plan.run)
@@ -58,13 +60,17 @@ class Reading:
                         # A rebuild has replaced the run since the audit began.
                         break
                     settings = settings_of(by, entry)
-                    if not is_readable(settings):
+                    if by.data_key and self._secret(by) is None:
+                        sealed.append((entry.key, plan.run))
+                    elif not is_readable(settings):
                         first.setdefault((settings.format, settings.content), (entry.key, plan.run))
                         unread[settings.format, settings.content] += 1
                     if problems:
                         yield _damaged(self._ledger.archive, entry, plan.run, problems)
                     else:
                         self.same.add(entry.key)
+        if sealed:
+            yield _no_key(self._ledger.archive, len(sealed), *sealed[0])
         for how, count in unread.items():
             yield _not_read(self._ledger.archive, how, count, *first[how])
 
@@ -104,7 +110,23 @@ class Reading:
         beside = Beside(object_, self._fetch(object_)) if object_ else None
         fetch = self._fetch(entry)
         # Read twice before reporting: the first read may have been damaged in transit.
-        return read_through(entry, plan, fetch, beside) and read_through(entry, plan, fetch, beside)
+        secret = self._secret(plan)
+        return read_through(entry, plan, fetch, beside, secret) and read_through(entry, plan, fetch, beside, secret)
+
+    def _secret(self, plan: Plan) -> bytes | None:
+        """The data key of a plan; None if it has none, or nobody gave the master key.
+
+        :raises ConfigError: another master key was given.
+        """
+        if plan.data_key is None or self._ledger.keyring is None:
+            return None
+        if plan.data_key not in self._secrets:
+            try:
+                self._secrets[plan.data_key] = self._ledger.open_key(plan.data_key).secret
+            except (DocumentError, IntegrityError):
+                # A finding of its own.
+                self._secrets[plan.data_key] = None
+        return self._secrets[plan.data_key]
 
     def _fetch(self, entry: ObjectEntry) -> Fetch:
         def fetch(start: int, length: int) -> bytes:
@@ -133,6 +155,19 @@ def _damaged(archive: str, entry: ObjectEntry, run: str, problems: list[str]) ->
         f"checksum {entry.checksum} (run {run})",
         again(archive),
         run,
+    )
+
+
+def _no_key(archive: str, count: int, key: str, run: str) -> Finding:
+    """The finding about encrypted objects whose bytes were compared, but whose records were not read."""
+    return warning(
+        "content-not-read",
+        key,
+        f"{count:,} encrypted objects, this one the first: their bytes were compared with their checksums, their "
+        "records were not read, because the data key was not given",
+        "the master key of the archive, and the documents of its data keys",
+        f"Audit with the archive's configuration: `airflow archive audit {archive} --deep` (run {run} wrote it); "
+        "without Airflow, give the endpoints with `master_keys` in the environment variable KAFKA_ARCHIVER_ENDPOINTS",
     )
 
 

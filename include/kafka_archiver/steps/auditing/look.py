@@ -102,6 +102,8 @@ def look(store: Store, archive: str, topics: Iterable[str], tell: Tell) -> Look:
         findings += _check_derived(reader, archive, keys.hours, progress, promises, books)
         known = {*promises.topics, *topics, *((p.topic for p in progress.partitions) if progress else ())}
         findings += _check_schemas(reader, archive, promises.schemas)
+        # Reading them is enough: what is gone or damaged becomes a finding of the reader.
+        list(reader.data_keys(promises.data_keys))
         findings += _check_claims(reader, archive, promises.topics)
         tell(f"{archive}: listing the objects of {count(len(known), 'topic')}")
         findings += check_listing(

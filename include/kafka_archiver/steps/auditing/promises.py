@@ -31,8 +31,8 @@ class Promises:
     `replay`: the progress; `broken`: runs whose documents are not those that were committed, without which the right
     proofs and progress are unknown; `unfinished`: plans whose objects may exist or not;
     `layouts`: settings with each layout of the plans;
-    `schemas`: by fingerprint, the first run that names the schema; `runs`, `rows`, `lost`: of the
-    runs that count.
+    `schemas`: by fingerprint, the first run that names the schema; `data_keys`: the run of each id; `runs`, `rows`,
+    `lost`: of the runs that count.
     """
 
     def __init__(self, archive: str, reader: Reader, books: Books) -> None:
@@ -45,6 +45,7 @@ class Promises:
         self.topics: set[str] = set()
         self.schemas: dict[str, str] = {}
         self.layouts: dict[Form, Settings] = {}
+        self.data_keys: dict[str, str] = {}
         self.runs = self.rows = self.lost = 0
         self._ahead = False
 
@@ -61,6 +62,8 @@ class Promises:
         self.topics |= {p.topic for p in plan.partitions}
         self.layouts.setdefault(form_of(plan.settings), plan.settings)
         self.schemas = {**dict.fromkeys(plan.fingerprints, run.name), **self.schemas}
+        if plan.data_key:
+            self.data_keys[plan.data_key] = run.name
         yield from self._tiling.take(plan, outcome)
         wrong = list(check_documents(self._archive, run, self._reader.unreadable))
         yield from wrong

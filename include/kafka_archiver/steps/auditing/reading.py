@@ -8,10 +8,12 @@ from typing import TypeVar
 from kafka_archiver.audit.derived import Proved
 from kafka_archiver.audit.documents import Run
 from kafka_archiver.audit.report import Finding, error
+from kafka_archiver.data_keys import DataKeyDocument
 from kafka_archiver.errors import DocumentError, IntegrityError
 from kafka_archiver.keys import (
     claim_document,
     hour_document,
+    key_document,
     line_document,
     progress_document,
     run_document,
@@ -114,6 +116,16 @@ class Reader:
             return self._read(key, lambda: self._ledger.schema(fingerprint))
 
         return self._ahead(read, sorted(fingerprints))
+
+    def data_keys(self, ids: Iterable[str]) -> Iterator[tuple[str, DataKeyDocument | None]]:
+        """Each wrapped data key that plans name. One that is gone is a finding, too."""
+
+        def read(key_id: str) -> DataKeyDocument | None:
+            return self._read(
+                key_document(self._ledger.archive, key_id), lambda: self._ledger.data_key(key_id).document
+            )
+
+        return self._ahead(read, sorted(ids))
 
     def claims(self, topics: Iterable[str]) -> Iterator[tuple[str, str | None]]:
         """The archive that has claimed each topic."""

@@ -6,6 +6,7 @@ Writes nothing except, on request, its report.
 import logging
 from collections.abc import Mapping
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from kafka_archiver.audit.objects import REWRITTEN
 from kafka_archiver.audit.report import Finding, Report, verdict, warning
@@ -20,6 +21,9 @@ from kafka_archiver.steps.auditing.look import Look, look
 from kafka_archiver.steps.auditing.reading import Tell
 from kafka_archiver.store import Store
 
+if TYPE_CHECKING:
+    from kafka_archiver.encryption import Keyring
+
 log = logging.getLogger(__name__)
 # Looks at most, until the ledger does not change during a look.
 LOOKS = 3
@@ -32,6 +36,7 @@ def audit(
     deep: bool = False,
     cluster: Cluster | None = None,
     tell: Tell = log.info,
+    keyring: "Keyring | None" = None,
 ) -> Report:
     """Compare an archive's objects, documents and derived documents with each other.
 
@@ -41,13 +46,14 @@ def audit(
     :param deep: also read every object.
     :param cluster: also compare with these brokers.
     :param tell: receives the progress, one line at a time.
+    :param keyring: the master keys. Without them, of encrypted objects only the bytes are compared.
     :raises ArchiverError: the store or the brokers do not answer.
     """
     found = _settled_look(archive, store, tell)
     findings, counts = found.findings, found.counts
     only = None if deep else _called_wrong(archive, store)
     if deep or only:
-        reading = Reading(store, Ledger(store, archive.archive), counts.objects, tell)
+        reading = Reading(store, Ledger(store, archive.archive, keyring), counts.objects, tell)
         skip = {f.where for f in findings if f.kind in ("object-missing", "object-changed")}
         read = list(reading.read(found.last, skip, only))
         findings = _joined(findings, read, reading.same)

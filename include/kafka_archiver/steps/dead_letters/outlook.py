@@ -39,10 +39,12 @@ def outlook(context: Context, one: Lettered) -> Outlook:
         for name, chunk in chunks.items()
     }
     reasons: Counter[str] = Counter()
+    writers = [context.ledger.writer_of(one.plan, o.key) for o in one.letters]
+    keys = {key: context.ledger.open_key(key) for key in {writer.data_key for writer in writers} if key}
     for chunk in one.plan.chunks():
         place = (chunk.topic, chunk.partition, chunk.start)
         mine = [as_letters(o) for o in one.letters if (o.topic, o.partition, o.chunk_start) == place]
-        for batch in read_letters(context.store, chunk, mine) if mine else ():
+        for batch in read_letters(context.store, chunk, mine, keys) if mine else ():
             for reason in pipelines[chunk.name].run(batch).rejected.values():
                 if reason in reasons or len(reasons) < REASONS:
                     reasons[reason] += 1

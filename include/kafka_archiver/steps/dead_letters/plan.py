@@ -11,6 +11,7 @@ from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.dead_letters.find import Hours, runs_with_letters
 from kafka_archiver.steps.line import Line, read_line
 from kafka_archiver.steps.plan.clock import at_planning
+from kafka_archiver.steps.plan.data_key import with_data_key
 from kafka_archiver.steps.plan.schemas import Frozen, freeze
 from kafka_archiver.steps.plan.settings import settings_of
 from kafka_archiver.steps.plan.spark_sql import with_spark
@@ -64,7 +65,7 @@ def _plan(context: Context, run: str, own: Sequence[str]) -> Plan:
         read = {partition.topic for partition in old.partitions if partition.ranges}
         made = with_spark(context, settings, frozen, read, old)
         frozen.store(context.ledger)
-        return revised(
+        new = revised(
             context,
             line,
             old,
@@ -77,6 +78,7 @@ def _plan(context: Context, run: str, own: Sequence[str]) -> Plan:
             schemas=frozen.schemas,
             partitions=tuple(p.again() for p in old.partitions),
         )
+        return with_data_key(context, new)
 
     return new_revision(context, run, own, begun, make)
 

@@ -18,6 +18,7 @@ from kafka_archiver.steps.line import Line, append, read_line, tidy
 from kafka_archiver.steps.plan.changed_code import plan_changed_anew
 from kafka_archiver.steps.plan.claims import claim_topics, require_own
 from kafka_archiver.steps.plan.clock import at_planning
+from kafka_archiver.steps.plan.data_key import with_data_key
 from kafka_archiver.steps.plan.handover import take_over
 from kafka_archiver.steps.plan.older import older
 from kafka_archiver.steps.plan.schemas import Frozen, freeze
@@ -64,6 +65,7 @@ def plan(context: Context, interval: Interval, origin: Origin) -> Work:
             continue
         claim_topics(context, line, {partition.topic for partition in proposed.partitions})
         frozen.store(context.ledger)
+        proposed = with_data_key(context, proposed)
         if append(context, line, proposed):
             context.ledger.file_plan(proposed)
             log.info("planned interval %s: %s", interval, describe(proposed))

@@ -184,7 +184,9 @@ def _is_in_its_object(context: Context, plan: Plan, entry: ObjectEntry) -> bool:
     manifest = context.ledger.manifest(plan.run)
     if manifest is None:
         return False
-    return from_object(context.store, context.ledger.writer_of(plan, entry.key), manifest, entry) is not None
+    writer = context.ledger.writer_of(plan, entry.key)
+    key = context.ledger.open_key(writer.data_key) if writer.data_key else None
+    return from_object(context.store, writer, manifest, entry, key) is not None
 
 
 def _unfinishable(context: Context, line: Line) -> Iterable[tuple[str, str]]:

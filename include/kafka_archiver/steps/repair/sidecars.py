@@ -7,6 +7,8 @@ import pyarrow as pa
 
 from kafka_archiver.checksum import crc32, spelt
 from kafka_archiver.columns import Int64s
+from kafka_archiver.data_keys import DataKey
+from kafka_archiver.encryption import Sealer
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.formats import get_format
 from kafka_archiver.formats.base import SCHEMAS, HasSidecar, Target
@@ -36,14 +38,19 @@ def write_sidecars(context: Context, run: str, keys: Collection[str]) -> None:
     take_again(context.ledger, plan, manifest)
     for entry in manifest.sidecars:
         if entry.key in keys:
-            data = from_object(context.store, context.ledger.writer_of(plan, entry.key), manifest, entry)
+            writer = context.ledger.writer_of(plan, entry.key)
+            key = context.ledger.open_key(writer.data_key) if writer.data_key else None
+            data = from_object(context.store, writer, manifest, entry, key)
             if data is None:
                 raise IntegrityError(f"{entry.sidecar_of} does not give the bytes of {entry.key} any more")
             _write(context.store, plan, entry.key, data)
 
 
-def from_object(store: Store, plan: Plan, manifest: Manifest, entry: ObjectEntry) -> bytes | None:
-    """A sidecar's bytes, from its object; None if the object does not give the bytes that the manifest promises."""
+def from_object(store: Store, plan: Plan, manifest: Manifest, entry: ObjectEntry, key: DataKey | None) -> bytes | None:
+    """A sidecar's bytes, from its object; None if the object does not give the bytes that the manifest promises.
+
+    :param key: the data key of the plan, if it has one.
+    """
     whole = next((o for o in manifest.objects if o.key == entry.sidecar_of), None)
     if whole is None or not is_there(store, whole):
         return None
@@ -60,12 +67,15 @@ def from_object(store: Store, plan: Plan, manifest: Manifest, entry: ObjectEntry
     offsets = _offsets(manifest, whole)
     if not isinstance(encoder, HasSidecar) or (settings.content == "value" and offsets is None):
         return None
-    with from_store(store, whole.key) as source:
+    with from_store(store, whole.key, (lambda _: key) if key else None) as source:
         for batch in _with_offsets(found.read(source, target), offsets):
             encoder.write(batch)
     for _ in encoder.finish():
         pass
     data = encoder.sidecar()
+    if key:
+        sealer = Sealer(key, entry.key)
+        data = b"".join([*sealer.update([data]), *sealer.finish()])
     return data if spelt(crc32(data)) == entry.checksum else None
 
 

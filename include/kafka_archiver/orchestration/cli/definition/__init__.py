@@ -4,6 +4,7 @@ from airflow.cli.cli_config import CLICommand, GroupCommand
 
 from kafka_archiver.orchestration.cli.definition.changing import CLEAN, REBUILD, REPAIR, REPLAY_DEAD_LETTERS
 from kafka_archiver.orchestration.cli.definition.declared import IMPORT, LIST, VALIDATE
+from kafka_archiver.orchestration.cli.definition.keys import DECRYPT, ROTATE_KEYS
 from kafka_archiver.orchestration.cli.definition.runs import PLAN, PRINT, RUNS, SHOW
 from kafka_archiver.orchestration.cli.definition.state import AUDIT, DOCTOR, STATUS
 
@@ -14,8 +15,8 @@ def commands() -> list[CLICommand]:
         GroupCommand(
             name="archive",
             help="Archives of Kafka topics: their state, their plans, their runs",
-            description="Show and maintain archives of Kafka topics. Only clean, rebuild, repair and "
-            "replay-dead-letters change an archive.",
+            description="Show and maintain archives of Kafka topics. Only clean, rebuild, repair, "
+            "replay-dead-letters and rotate-keys change an archive.",
             subcommands=(
                 LIST,
                 VALIDATE,
@@ -25,12 +26,14 @@ def commands() -> list[CLICommand]:
                 RUNS,
                 SHOW,
                 PRINT,
+                DECRYPT,
                 AUDIT,
                 DOCTOR,
                 CLEAN,
                 REBUILD,
                 REPAIR,
                 REPLAY_DEAD_LETTERS,
+                ROTATE_KEYS,
             ),
         )
     ]

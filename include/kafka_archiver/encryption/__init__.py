@@ -1,0 +1,10 @@
+"""Encryption before the store: sealed objects, data keys, and the master keys that wrap them.
+
+Only this package and the audit's own reader import `cryptography`.
+"""
+
+from kafka_archiver.encryption.masters import Keyring
+from kafka_archiver.encryption.opened import Opened
+from kafka_archiver.encryption.sealed import Sealer
+
+__all__ = ["Keyring", "Opened", "Sealer"]

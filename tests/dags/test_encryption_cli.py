@@ -1,0 +1,77 @@
+"""`airflow archive` on encrypted objects: print, decrypt, audit, rotate-keys; the keys come from connections."""
+
+import base64
+import gzip
+import io
+import json
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+
+from kafka_archiver.orchestration.cli.print_object import decrypt
+from kafka_archiver.orchestration.connections import open_ledger
+from kafka_archiver.ranges import Range
+from kafka_archiver.steps.archives import read_archives
+from kafka_archiver.store.memory import MemoryStore
+from tests.dags.conftest import AddConnection, Call
+from tests.support.lake import Lake, hour
+from tests.support.runs import P0
+
+pytestmark = [pytest.mark.dags, pytest.mark.usefixtures("local_connections")]
+
+OLD, NEW = (base64.b64encode(n * 32).decode() for n in (b"1", b"2"))
+
+
+@pytest.fixture
+def lake(archives: Path, tmp_path: Path, connection: AddConnection) -> Lake:
+    """The archive orders, encrypted, with two runs."""
+    connection("master_key", "generic", password=OLD)
+    (archives / "orders.yaml").write_text(
+        f"archive: orders\nsource: {{topics: [{P0.topic}]}}\n"
+        f"store: {{url: 'memory://{tmp_path.name}/lake', encryption: {{client: {{connection: master_key}}}}}}\n"
+    )
+    archive = read_archives(archives).found["orders"]
+    ledger = open_ledger(archive)
+    made = Lake(MemoryStore(tmp_path.name, "lake"), {P0: Range(0, 4)}, name="orders", keyring=ledger.keyring)
+    made.configure(archive)
+    made.run(2)
+    made.logs[P0] = Range(0, 6)
+    made.run(3)
+    return made
+
+
+def test_print(lake: Lake, call: Call, tmp_path: Path) -> None:
+    key = lake.stored()[0]
+    shown = call("print", f"{lake.store.url}/{key}").out
+    assert json.loads(shown) == {"n": 0}
+    local = tmp_path / "object.jsonl.gz.enc"
+    local.write_bytes(lake.store.get(key) or b"")
+    assert call("print", str(local)).out == shown
+    assert "expected a name that ends in .enc" in call("decrypt", "x.gz", code=1).err
+
+
+def test_decrypted_bytes_are_those_of_the_format(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(written))
+    decrypt(Namespace(object=f"{lake.store.url}/{lake.stored()[0]}"))
+    assert gzip.decompress(written.getvalue()) == b'{"n": 0}\n'
+
+
+def test_rotation(lake: Lake, call: Call, connection: AddConnection) -> None:
+    connection("master_key", "generic", {"previous_secrets": [OLD]}, password=NEW)
+    ids = {lake.planned(hour(n).id).data_key for n in (2, 3)}
+    rows = [{"archive": "orders", "data_key": key, "result": "to be wrapped anew"} for key in sorted(map(str, ids))]
+    assert call("rotate-keys", "--dry-run", "-o", "json").json == rows
+    done = [{**row, "result": "wrapped anew"} for row in rows]
+    assert call("rotate-keys", "orders", "--yes", "-o", "json").json == done
+    connection("master_key", "generic", password=NEW)
+    assert {row["result"] for row in call("rotate-keys", "orders", "--yes", "-o", "json").json} == {"as before"}
+    assert call("audit", "orders", "--deep", "-o", "json").json[0]["verdict"] == "clean"
+    connection("master_key", "generic", password=OLD)
+    assert "add the earlier secret to `previous_secrets`" in call("audit", "orders", "--deep", code=1).err
+
+
+def test_an_archive_without_encryption_has_nothing_to_rotate(orders: Path, call: Call) -> None:
+    assert call("rotate-keys", "--yes", "-o", "json").json == []
+    assert "archive orders has no master key" in call("rotate-keys", "orders", "--yes", code=1).err
