@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from kafka_archiver.config import Archive
 
 # Mappings whose keys and values are no other program's.
-OURS = {"store.rename", "store.tags", "store.encryption.sse-kms.context"}
+OURS = {"store.layout", "store.rename", "store.tags", "store.encryption.sse-kms.context"}
 
 
 class Place(NamedTuple):

@@ -20,9 +20,10 @@ SMALLEST: dict[str, Any] = {"archive": "orders", "source": {"topics": ["t"]}, "s
 # What people write by mistake, or where something else belongs.
 URL = f"https://{MARK}:{MARK}@host/path?token={MARK}#{MARK}"
 CONTAINERS = [[MARK], [[MARK]], {MARK.lower(): MARK}, {"a": [MARK]}, {"a": {"b": MARK}}, [{"a": MARK}]]
-FUNCTIONS = {"transform.mapper", "transform.function"}
+# A name may stand for the whole mapping.
+NAMES = {"store.layout", "transform.mapper", "transform.function"}
 # A text of its own is what these are for.
-PLAIN = [p for p in places() if not p.kinds & {"mapping", "section", "sections"} or p.key in FUNCTIONS]
+PLAIN = [p for p in places() if not p.kinds & {"mapping", "section", "sections"} or p.key in NAMES]
 FULL = f"""\
 archive: orders
 source:

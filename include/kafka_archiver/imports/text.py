@@ -22,7 +22,7 @@ def to_yaml(imported: Imported, draft: Draft, keys: Keys, file: str) -> str:
     """The text of one archive's file."""
     lines = [
         f"# Made from {file} ({imported.tool}) by `airflow archive import`.",
-        "# Stop the tool before the first run. If its objects are below store.url, choose another prefix, or move them.",
+        "# Stop the tool before the first run. If its objects are below store.url, choose another prefix or move them.",
     ]
     notes = [*imported.notes, *draft.notes]
     for kind, title in _TITLES.items():
