@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_archiver.errors import ConfigError
@@ -49,6 +49,8 @@ def test_everything_that_a_statement_may_have() -> None:
         ("INSERT INTO b SELECT * FROM t", ("b", "", "t")),
         ("INSERT INTO b:p/q SELECT a, b FROM t NOPARTITION", ("b", "p/q", "t")),
         ("INSERT INTO `b:p` SELECT * FROM `*` PROPERTIES()", ("b", "p", "*")),
+        ("INSERT INTO b--c:p--q SELECT * FROM t--x\n-- all of it\n", ("b--c", "p--q", "t--x")),
+        ("INSERT INTO b:`p q` SELECT * FROM t", ("b", "p q", "t")),
         ("INSERT INTO b:p SELECT * FROM 't' STOREAS JSON PROPERTIES ('a.b'=1, 'C'=true,)", ("b", "p", "t")),
     ],
 )
@@ -63,6 +65,7 @@ def test_addresses_and_topics(text: str, expected: tuple[str, str, str]) -> None
         min_size=1,
     )
 )
+@settings(max_examples=40)
 def test_statements_are_read_as_they_were_written(parts: list[tuple[Any, ...]]) -> None:
     texts = []
     for bucket, prefix, topic, fields, flush in parts:
@@ -84,6 +87,7 @@ def test_statements_are_read_as_they_were_written(parts: list[tuple[Any, ...]]) 
     [
         ("", "KCQL: expected INSERT INTO bucket:prefix SELECT * FROM topic …; found nothing"),
         ("UPSERT INTO b SELECT * FROM t", "statement 1: expected INSERT; found 'UPSERT'"),
+        ("INSERT INTO b c SELECT * FROM t", "statement 1: expected SELECT; found 'c'"),
         ("INSERT INTO b SELECT * FROM t; INSERT INTO", "statement 2: expected a bucket; found 'the end'"),
         ("INSERT INTO b SELECT * FROM t WITHTAGS x", "WITH_FLUSH_COUNT, WITH_FLUSH_SIZE"),
         ("INSERT INTO b SELECT * FROM t PARTITIONBY", "statement 1: expected a field; found 'the end'"),

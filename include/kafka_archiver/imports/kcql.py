@@ -121,9 +121,11 @@ class _Reader:
 
     def _address(self) -> str:
         """Bucket and prefix; quotes may be around each or both."""
-        found = _plain(self._any("a bucket"))
-        while self._next().upper() != "SELECT" and self._next() not in ("", ";"):
-            found += _plain(self._any("SELECT"))
+        last = self._any("a bucket")
+        found = _plain(last)
+        while last.endswith(":") or self._next().startswith(":"):
+            last = self._any("a prefix")
+            found += _plain(last)
         return found
 
     def _joined(self) -> str:
