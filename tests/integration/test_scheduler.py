@@ -189,8 +189,11 @@ def test_a_failure_for_good_is_told_once_and_blocks_nobody(airflow: Airflow, kaf
         new_topic(kafka.bootstrap_servers, name=topic)
         second = airflow.trigger(dag)
         assert airflow.wait_for_runs(dag, 2) == {failed: "failed", second: "success"}
-    # One each, although Airflow has called the callbacks of the task and of the run.
-    [document], [(recipients, message)] = webhook.documents, mail_server.mails
+    # One each, although Airflow has called the callbacks of the task and of the run; and one when it is over.
+    [document, over], [(recipients, message), (_, end)] = webhook.documents, mail_server.mails
+    assert [(d["kind"], d["state"]) for d in (document, over)] == [("failure", "begins"), ("failure", "over")]
+    assert end["Subject"] == f"Archive {name}: runs succeed again"
+    assert second in over["text"]
     cause = f"could not describe topic {topic}: it does not exist"
     assert cause in document["cause"]
     assert (document["task"], document["attempt"], document["planned"]) == ("plan", 1, None)
