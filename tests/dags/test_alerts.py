@@ -318,13 +318,22 @@ def test_a_deadline_that_is_missed_looks_at_the_ledger(
     progress = SimpleNamespace(closed_until=until)
     monkeypatch.setattr(deadline, "open_ledger", lambda _: SimpleNamespace(progress=lambda: progress))
     (archives / "orders.yaml").write_text(MINIMAL.format(name="orders") + "alerts: {on_failure: [ops], max_age: 3h}\n")
-    run = {"dag_run": {"dag_id": "archive_orders", "dag_run_id": "scheduled__x"}, "deadline": {}}
-    for archive in ("orders", "gone"):
+    start = {"data_interval_start": f"{until:%Y-%m-%dT%H:%M:%SZ}"}
+    run = {"dag_run": {"dag_id": "archive_orders", "dag_run_id": "scheduled__x", **start}, "deadline": {}}
+    for archive in ("orders", "orders", "gone"):
         asyncio.run(deadline.missed(archive, run))
+    noted.open.clear()
+    asyncio.run(deadline.missed("orders", {"dag_run": {**run["dag_run"], "run_type": "backfill"}}))
     [message] = told
     assert (message.kind, message.state) == ("late_hour", "begins")
     assert message.link.endswith("/dags/archive_orders/runs/scheduled__x")
     assert f"{until:%Y-%m-%d %H:%M}" in message.title
+    # A new archive whose first run is not done.
+    noted.open.clear()
+    progress.closed_until = None
+    asyncio.run(deadline.missed("orders", run))
+    assert told[1].title == "Archive orders: its first hour is late"
+    assert told[1].bad == ("No hour is complete yet; alerts.max_age is 3 h",)
 
 
 def test_a_mail_server_that_does_not_answer_holds_up_nobody(

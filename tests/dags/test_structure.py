@@ -72,8 +72,8 @@ def test_the_documentation_lists_every_setting(archive: MakeArchive) -> None:
     assert "| `store.codec` | `gzip` | default |" in text
     assert "| `source.reader` | `auto (native)` | default |" in text
     blocks = archive().store.model_copy(update={"format": "block_gzip"})
-    text = dag_of(archive().model_copy(update={"store": blocks})).doc_md or ""
-    assert "| `store.options.block_bytes` | `67108864` | default |" in text
+    with_options = dag_of(archive().model_copy(update={"store": blocks})).doc_md or ""
+    assert "| `store.options.block_bytes` | `67108864` | default |" in with_options
     assert "| `source.topics` | `orders` |" in text
     assert "| `store.content` | `value` |" in text
     assert "| `spark.conf` | — |" in text

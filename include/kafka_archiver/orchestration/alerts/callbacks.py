@@ -82,17 +82,18 @@ class AlertCallbacks:
         self._works_again("check", "", ti)
         self._damage(None, "", found, ti)
 
-    def late(self, until: datetime | None, now: datetime, link: str) -> None:
+    def late(self, until: datetime | None, now: datetime, link: str, begun: datetime | None = None) -> None:
         """Tell if the last complete hour ended too long ago, or no longer.
 
-        :param until: the end of the last complete hour; None if there is none, or it is unknown.
+        :param until: the end of the last complete hour; None if there is none.
+        :param begun: the start of the first interval, if there is none.
         """
-        most = self._archive.alerts.max_age
-        if most is None or until is None:
+        most, since = self._archive.alerts.max_age, until or begun
+        if most is None or since is None:
             return
         self._incident(
             "late_hour",
-            "late" if now - until > most else None,
+            "late" if now - since > most else None,
             "",
             lambda state, _: texts.late_hour(self._archive.archive, state, until, now, most, link),
         )

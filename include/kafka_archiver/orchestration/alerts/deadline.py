@@ -1,6 +1,7 @@
 """Airflow's deadline of a DAG run: an hour that is not complete in time, although its run may not even have failed."""
 
 import asyncio
+import threading
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -14,7 +15,8 @@ from kafka_archiver.steps.archives import config_folder, read_archives
 
 # Hours close hourly, so a last complete hour of that age is no sign of anything.
 _HOUR = timedelta(hours=1)
-_SOON = timedelta(minutes=5)
+# The triggerer calls back for several runs at once, and the first has to note what it told.
+_ONE_AT_A_TIME = threading.Lock()
 
 
 def deadline(archive: Archive) -> DeadlineAlert | None:
@@ -32,7 +34,7 @@ def deadline(archive: Archive) -> DeadlineAlert | None:
         raise ValueError(f"`alerts.max_age`: expected more than the schedule's longest interval, {usual}; found {most}")
     return DeadlineAlert(
         reference=DeadlineReference.DAGRUN_QUEUED_AT,
-        interval=max(most - usual, _SOON),
+        interval=most - usual,
         callback=AsyncCallback(missed, {"archive": archive.archive}),
     )
 
@@ -46,12 +48,20 @@ async def missed(archive: str, context: dict[str, Any]) -> None:
 
 
 def _missed(name: str, context: dict[str, Any]) -> None:
-    archive = read_archives(config_folder()).found.get(name)
-    if archive is None:
+    archive, run = read_archives(config_folder()).found.get(name), context.get("dag_run", {})
+    if archive is None or run.get("run_type") == "backfill":
         return
+    with _ONE_AT_A_TIME:
+        _look(archive, run)
+
+
+def _look(archive: Archive, run: dict[str, Any]) -> None:
     progress = open_ledger(archive).progress()
-    run = context.get("dag_run", {})
-    AlertCallbacks(archive).late(progress.closed_until if progress else None, datetime.now(UTC), _address(run))
+    start = run.get("data_interval_start")
+    until = progress.closed_until if progress else None
+    AlertCallbacks(archive).late(
+        until, datetime.now(UTC), _address(run), datetime.fromisoformat(start) if start else None
+    )
 
 
 def _address(run: dict[str, Any]) -> str:

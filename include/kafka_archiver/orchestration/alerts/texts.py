@@ -49,11 +49,11 @@ def lag(archive: str, state: State, waiting: int, limit: int, link: str) -> Mess
 
 
 def late_hour(archive: str, state: State, until: datetime | None, now: datetime, most: timedelta, link: str) -> Message:
-    """An hour is not complete in time, or is now. `until`: the end of the last complete hour; None if unknown."""
+    """An hour is not complete in time, or is now. `until`: the end of the last complete hour; None if there is none."""
     over = state == "over"
-    hour = f"the hour from {until:%Y-%m-%d %H:%M} UTC" if until else "the next hour"
+    hour = f"the hour from {until:%Y-%m-%d %H:%M} UTC" if until else "its first hour"
     age = f", {_spelt(now - until)} ago" if until else ""
-    ended = f"Hours are complete until {isoformat(until)}{age}" if until else "Until when hours are complete is unknown"
+    ended = f"Hours are complete until {isoformat(until)}{age}" if until else "No hour is complete yet"
     return Message(
         kind="late_hour",
         state=state,
