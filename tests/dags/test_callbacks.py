@@ -4,7 +4,7 @@ import json
 import socket
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -16,10 +16,11 @@ from kafka_archiver.errors import IntegrityError, PermanentError, TransientError
 from kafka_archiver.formats import resolve
 from kafka_archiver.intervals import Interval
 from kafka_archiver.ledger import Ledger
-from kafka_archiver.orchestration.alerts import alert as alert_module
-from kafka_archiver.orchestration.alerts import callbacks
-from kafka_archiver.orchestration.alerts.callbacks import FailureAlert
+from kafka_archiver.orchestration.alerts import callbacks, send
+from kafka_archiver.orchestration.alerts import failure as failure_module
+from kafka_archiver.orchestration.alerts.callbacks import AlertCallbacks
 from kafka_archiver.orchestration.alerts.cause import CAUSE, leave_cause
+from kafka_archiver.orchestration.alerts.incidents import Incident
 from kafka_archiver.plan import PartitionPlan, Plan
 from kafka_archiver.progress import Progress
 from kafka_archiver.steps.context import Context
@@ -43,6 +44,26 @@ def webhook() -> Iterator[Webhook]:
 def mail_server() -> Iterator[MailServer]:
     with MailServer() as receiver:
         yield receiver
+
+
+class Noted:
+    """Where the open incidents are noted, in the place of Airflow's variables."""
+
+    def __init__(self) -> None:
+        self.open: dict[str, Incident] = {}
+
+    def read(self, archive: str) -> dict[str, Incident]:
+        return dict(self.open)
+
+    def write(self, archive: str, incidents: Mapping[str, Incident]) -> None:
+        self.open = dict(incidents)
+
+
+@pytest.fixture(autouse=True)
+def noted(monkeypatch: pytest.MonkeyPatch) -> Noted:
+    found = Noted()
+    monkeypatch.setattr(callbacks, "InVariables", lambda: found)
+    return found
 
 
 @pytest.fixture
@@ -122,11 +143,17 @@ def test_a_webhook_gets_what_failed_which_interval_and_ranges_why_and_where_to_l
     archive = told("ops")
     plan_in(archive)
     add_webhook(connection, "ops", webhook, **{"X-Token": "ours"})
-    FailureAlert(archive).task_failed(failed(IntegrityError("2 objects are missing\nlake/a\nlake/b")))
+    AlertCallbacks(archive).task_failed(failed(IntegrityError("2 objects are missing\nlake/a\nlake/b")))
     [document] = webhook.documents
     text = document.pop("text")
     assert document == {
         "archive": "orders",
+        "kind": "failure",
+        "state": "begins",
+        "permanent": True,
+        "closed_until": None,
+        "next": ["correct the cause, as it says; then: airflow dags trigger archive_orders"],
+        "guide": "docs/OPERATING.md#alert-a-run-failed",
         "dag_id": "archive_orders",
         "run_id": "scheduled__x",
         "task": "verify",
@@ -150,7 +177,7 @@ def test_a_mail_says_the_same(told: Any, connection: AddConnection, mail_server:
     archive = told("ops_mail")
     plan_in(archive)
     add_mail(connection, "ops_mail", mail_server, to_email="on-call@example.com, second@example.com")
-    FailureAlert(archive).task_failed(failed(PermanentError("PolicyError: 5 offsets <are> gone")))
+    AlertCallbacks(archive).task_failed(failed(PermanentError("PolicyError: 5 offsets <are> gone")))
     [(recipients, mail)] = mail_server.mails
     assert recipients == ["on-call@example.com", "second@example.com"]
     assert mail["From"] == "airflow@example.com"
@@ -166,7 +193,7 @@ def test_what_failed_may_look_like_a_template(
 ) -> None:
     add_webhook(connection, "ops", webhook)
     add_mail(connection, "ops_mail", mail_server, to_email="on-call@example.com")
-    FailureAlert(told("ops", "ops_mail")).task_failed(failed(ValueError("{{ var.value.secret }} {% raise %}")))
+    AlertCallbacks(told("ops", "ops_mail")).task_failed(failed(ValueError("{{ var.value.secret }} {% raise %}")))
     assert webhook.documents[0]["cause"] == "ValueError: {{ var.value.secret }} {% raise %}"
     assert "{{ var.value.secret }} {% raise %}" in text_of(mail_server.mails[0][1])
 
@@ -179,7 +206,7 @@ def test_channels_that_are_down_hide_neither_the_others_nor_themselves(
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(callbacks, "HTTP_SECONDS", 0.2)
+    monkeypatch.setattr(send, "HTTP_SECONDS", 0.2)
     with socket.socket() as free, Webhook(status=500) as broken, Webhook(status=None) as silent:
         free.bind(("127.0.0.1", 0))
         nobody = free.getsockname()[1]
@@ -192,13 +219,15 @@ def test_channels_that_are_down_hide_neither_the_others_nor_themselves(
         add_webhook(connection, "ops", webhook)
         add_mail(connection, "ops_mail", mail_server, to_email="on-call@example.com")
         names = ("refused", "refused_mail", "broken", "silent", "to_nobody", "kafka_by_mistake", "missing")
-        FailureAlert(told(*names, "ops", "ops_mail")).task_failed(failed(ValueError("x")))
+        AlertCallbacks(told(*names, "ops", "ops_mail")).task_failed(failed(ValueError("x")))
     assert len(webhook.documents) == len(mail_server.mails) == 1
     errors = [r.getMessage() for r in caplog.records if r.levelname == "ERROR" and r.name.startswith("kafka_archiver")]
-    assert [e.split(":")[0] for e in errors] == [f"the alert could not be sent by connection {name}" for name in names]
-    assert "to_email" in errors[4]
-    assert "is of type 'kafka'; expected 'http' or 'smtp'" in errors[5]
-    assert "airflow connections add missing --conn-type http" in errors[6]
+    found = {error.split(":")[0]: error for error in errors}
+    assert set(found) == {f"the alert could not be sent by connection {name}" for name in names}
+    to_nobody, by_mistake, missing = (found[f"the alert could not be sent by connection {name}"] for name in names[4:])
+    assert "to_email" in to_nobody
+    assert "is of type 'kafka'; expected 'http' or 'smtp'" in by_mistake
+    assert "airflow connections add missing --conn-type http" in missing
 
 
 def test_no_log_repeats_what_makes_the_address_of_a_webhook_secret(
@@ -208,7 +237,7 @@ def test_no_log_repeats_what_makes_the_address_of_a_webhook_secret(
         free.bind(("127.0.0.1", 0))
         place = f"127.0.0.1:{free.getsockname()[1]}"
         connection("refused", "http", host=f"http://u:Geheim0@{place}/hooks/Geheim1 é?token=Geheim2 é")
-        FailureAlert(told("refused")).task_failed(failed(ValueError("x")))
+        AlertCallbacks(told("refused")).task_failed(failed(ValueError("x")))
     [error] = [r.getMessage() for r in caplog.records if r.levelname == "ERROR" and "refused" in r.getMessage()]
     assert "Connection refused" in error
     printed = capfd.readouterr()
@@ -225,11 +254,11 @@ def test_a_store_that_does_not_answer_does_not_hold_up_the_alert(
         answer.wait()
         raise TransientError("at last")
 
-    ledger = SimpleNamespace(progress=progress)
+    ledger = SimpleNamespace(progress=progress, plan=lambda _: progress())
     monkeypatch.setattr(Context, "open", lambda *_: SimpleNamespace(ledger=ledger))
-    monkeypatch.setattr(alert_module, "LEDGER_SECONDS", 0.2)
+    monkeypatch.setattr(failure_module, "LEDGER_SECONDS", 0.2)
     try:
-        FailureAlert(told("ops")).task_failed(failed(ValueError("x")))
+        AlertCallbacks(told("ops")).task_failed(failed(ValueError("x")))
     finally:
         answer.set()
     assert webhook.documents[0]["planned"] is None
@@ -241,28 +270,30 @@ def test_a_connection_that_is_missing_is_told_too(
 ) -> None:
     # The very thing that failed: there is nothing to read the ledger with.
     add_webhook(connection, "ops", webhook)
-    FailureAlert(archive("alerts: {on_failure: [ops]}\n")).task_failed(failed(ValueError("x"), Task("plan")))
+    AlertCallbacks(archive("alerts: {on_failure: [ops]}\n")).task_failed(failed(ValueError("x"), Task("plan")))
     assert webhook.documents[0]["task"] == "plan"
     assert webhook.documents[0]["planned"] is None
 
 
 def test_a_failure_is_told_once(told: Any, connection: AddConnection, webhook: Webhook) -> None:
     add_webhook(connection, "ops", webhook)
-    alert, context = FailureAlert(told("ops")), failed(ValueError("x"))
+    alert, context = AlertCallbacks(told("ops")), failed(ValueError("x"))
     alert.task_failed(context)
     alert.run_failed(afterwards(context))
     assert [d["cause"] for d in webhook.documents] == ["ValueError: x"]
-    # Cleared, tried again, failed again: news.
+    # Cleared, tried again, killed this time: another cause is news.
     context["ti"].try_number += 1
     alert.run_failed(afterwards(context))
-    assert len(webhook.documents) == 2
+    assert [d["state"] for d in webhook.documents] == ["begins", "changes"]
+    assert webhook.documents[1]["text"].startswith("Archive orders: task verify failed")
+    assert ", now for another cause" in webhook.documents[1]["text"]
 
 
 def test_a_task_whose_process_was_killed_is_told_when_its_run_has_failed(
     told: Any, connection: AddConnection, webhook: Webhook
 ) -> None:
     add_webhook(connection, "ops", webhook)
-    alert, context = FailureAlert(told("ops")), afterwards(failed())
+    alert, context = AlertCallbacks(told("ops")), afterwards(failed())
     # In the DAG processor nothing can be noted, so that the run's callback would tell it again.
     alert.task_failed(context)
     assert webhook.documents == []
@@ -272,11 +303,11 @@ def test_a_task_whose_process_was_killed_is_told_when_its_run_has_failed(
 
 
 def test_a_run_that_failed_without_a_task_is_none_of_ours(told: Any) -> None:
-    FailureAlert(told("ops")).run_failed({"run_id": "x", "reason": "task_failure"})
+    AlertCallbacks(told("ops")).run_failed({"run_id": "x", "reason": "task_failure"})
 
 
 def test_an_alert_is_about_the_run_at_work_and_not_about_the_dag_run_that_came_to_it(
-    told: Any, connection: AddConnection, webhook: Webhook
+    told: Any, connection: AddConnection, webhook: Webhook, noted: Noted
 ) -> None:
     """The DAG run of six o'clock finishes that of four first, which is what failed."""
     archive = told("ops")
@@ -285,10 +316,11 @@ def test_an_alert_is_about_the_run_at_work_and_not_about_the_dag_run_that_came_t
     add_webhook(connection, "ops", webhook)
     context = failed(IntegrityError("x"), Task("archive"))
     context["ti"].work = {"runs": ["20261121T040000Z", "20261121T050000Z"], "archive": ["20261121T050000Z"]}
-    FailureAlert(archive).task_failed(context)
+    AlertCallbacks(archive).task_failed(context)
     ledger = Ledger(open_store(archive.store.url, {}), archive.archive)
     assert ledger.put_progress(Progress(archive=archive.archive, settled=1), ledger.stored_progress())
-    FailureAlert(archive).task_failed(context)
+    noted.open.clear()
+    AlertCallbacks(archive).task_failed(context)
     first, second = webhook.documents
     assert (first["run"], first["interval_start"]) == ("20261121T040000Z", "2026-11-21T04:00:00Z")
     assert "task archive failed, interval 2026-11-21 04:00 to 2026-11-21 05:00 UTC" in first["text"]
@@ -300,9 +332,10 @@ def test_an_audit_s_alert_is_about_no_interval(told: Any, connection: AddConnect
     archive = told("ops")
     plan_in(archive)
     add_webhook(connection, "ops", webhook)
-    FailureAlert(archive, archives=False).task_failed(failed(IntegrityError("1 error"), Task("audit")))
+    AlertCallbacks(archive, archives=False).task_failed(failed(IntegrityError("1 error"), Task("audit")))
     [document] = webhook.documents
     assert [document[name] for name in ("run", "interval_start", "interval_end", "planned")] == [None] * 4
+    assert document["kind"] == "check"
     assert document["text"].startswith("Archive orders: task audit failed\nIntegrityError: 1 error\nAttempt")
 
 
@@ -318,7 +351,7 @@ def test_a_rebuild_that_cannot_be_planned_is_about_no_interval_of_the_schedule(
     add_webhook(connection, "ops", webhook)
     context = failed(PermanentError("cannot be rebuilt"), Task("plan"))
     context["dag_run"].conf = conf
-    FailureAlert(archive).task_failed(context)
+    AlertCallbacks(archive).task_failed(context)
     assert webhook.documents[0]["planned"] is webhook.documents[0]["interval_start"] is None
 
 

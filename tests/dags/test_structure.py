@@ -10,7 +10,7 @@ from airflow.serialization.serialized_objects import DagSerialization
 
 from kafka_archiver.config.decoding import Decoding
 from kafka_archiver.errors import ConfigError, IntegrityError, PermanentError, PolicyError, TransientError
-from kafka_archiver.orchestration.alerts.callbacks import FailureAlert
+from kafka_archiver.orchestration.alerts.callbacks import AlertCallbacks
 from kafka_archiver.orchestration.alerts.cause import leave_cause
 from kafka_archiver.schemas import Schema
 from tests.dags.conftest import MakeArchive, dag_of
@@ -71,6 +71,9 @@ def test_the_documentation_lists_every_setting(archive: MakeArchive) -> None:
     assert "| `source.group` | `archiver-orders` | default |" in text
     assert "| `store.codec` | `gzip` | default |" in text
     assert "| `source.reader` | `auto (native)` | default |" in text
+    blocks = archive().store.model_copy(update={"format": "block_gzip"})
+    with_options = dag_of(archive().model_copy(update={"store": blocks})).doc_md or ""
+    assert "| `store.options.block_bytes` | `67108864` | default |" in with_options
     assert "| `source.topics` | `orders` |" in text
     assert "| `store.content` | `value` |" in text
     assert "| `spark.conf` | — |" in text
@@ -134,7 +137,25 @@ def test_only_archives_with_alerts_tell_of_failures_and_all_leave_the_cause_at_t
     assert not quiet.on_failure_callback
     for task in loud.tasks:
         told, left = task.on_failure_callback
-        assert (told.__func__, left) == (FailureAlert.task_failed, leave_cause)
+        assert (told.__func__, left) == (AlertCallbacks.task_failed, leave_cause)
     assert loud.on_failure_callback
-    # A retry is no news.
-    assert all(task.on_retry_callback == [leave_cause] for task in [*quiet.tasks, *loud.tasks])
+    assert all(task.on_retry_callback[-1] is leave_cause for task in [*quiet.tasks, *loud.tasks])
+    # What is over, late or lost is known when hours are closed.
+    assert {task.task_id for task in loud.tasks if task.on_success_callback} == {"close_hours"}
+    assert not any(task.on_success_callback for task in quiet.tasks)
+
+
+def test_an_archive_with_a_greatest_age_has_a_deadline(archive: MakeArchive) -> None:
+    def deadlines(more: str) -> list[timedelta]:
+        made = dag_of(archive(f"alerts: {{on_failure: [ops], max_age: 2h}}\n{more}"))
+        return [one.interval for one in made.deadline or ()]
+
+    # The last hour is complete an hour before a run of the hour after it is queued.
+    assert deadlines("") == [timedelta(hours=1)]
+    assert deadlines("schedule: '*/15 * * * *'\n") == [timedelta(hours=1)]
+    assert deadlines("schedule: null\n") == []
+    assert not dag_of(archive("alerts: {on_failure: [ops]}\n")).deadline
+    with pytest.raises(
+        ValueError, match=r"`alerts.max_age`: expected more than the schedule's longest interval, 3:00:00"
+    ):
+        deadlines("schedule: '0 */3 * * *'\n")

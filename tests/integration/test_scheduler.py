@@ -67,13 +67,23 @@ def find_job(name: str) -> psutil.Process:
 
 
 @pytest.fixture(scope="module")
-def told_by_scheduler(airflow: Airflow, kafka: Kafka, s3: S3) -> Iterator[dict[str, Any]]:
+def hook() -> Iterator[Webhook]:
+    """Gets the alerts of the archive below."""
+    with Webhook() as receiver:
+        yield receiver
+
+
+@pytest.fixture(scope="module")
+def told_by_scheduler(airflow: Airflow, kafka: Kafka, s3: S3, hook: Webhook) -> Iterator[dict[str, Any]]:
     """A scheduled run, whose job is killed once, and two backfill runs that Airflow is asked for meanwhile."""
     (schedule, last), now = quiet_hours(), this_hour()
     name = f"x{uuid.uuid4().hex[:8]}"
     topic = new_topic(kafka.bootstrap_servers, 2)
     produce(kafka.bootstrap_servers, topic, records(now, hours=4, each=500))
-    dag = airflow.add_archive(name, yaml(topic, name, f"schedule: {schedule}\n"))
+    airflow.add_connection(f"hook_{name}", "http", host=f"http://127.0.0.1:{hook.port}")
+    # When a run is queued, the last complete hour has ended an hour ago: its deadline is five seconds later.
+    alerts = f"alerts: {{on_retry: [hook_{name}], on_late_hour: [hook_{name}], max_age: 3605s}}\n"
+    dag = airflow.add_archive(name, yaml(topic, name, f"schedule: {schedule}\n{alerts}"))
     airflow.pause(dag, False)
     until(lambda: any(t.task == "plan" and t.state == "success" for t in airflow.tasks(dag)), seconds=120, every=0.5)
     since, until_ = (f"{last - timedelta(hours=h):%Y-%m-%dT%H:%M}" for h in (4, 3))
@@ -125,6 +135,22 @@ def test_a_killed_job_is_tried_again(airflow: Airflow, told_by_scheduler: dict[s
     assert airflow.last_line(dag, run, "archive", attempt=1).startswith("spark-submit was killed by signal 9")
 
 
+def test_a_retry_and_a_missed_deadline_are_told_and_the_end_of_the_delay(
+    hook: Webhook, told_by_scheduler: dict[str, Any]
+) -> None:
+    """The deadline by Airflow's triggerer, the others by the tasks."""
+    alerts = {(d["kind"], d["state"]): d for d in hook.documents}
+    told = [(d["kind"], d["state"]) for d in hook.documents]
+    # Near the full hour, the last complete hour is older than that also when the run is done.
+    ends = [("late_hour", "over")] * told.count(("late_hour", "over"))
+    assert sorted(told) == [("late_hour", "begins"), *ends, ("retry", "event")]
+    retry, late = alerts["retry", "event"], alerts["late_hour", "begins"]
+    assert retry["cause"].startswith("spark-submit was killed by signal 9")
+    assert (retry["task"], retry["run_id"]) == ("archive", told_by_scheduler["scheduled"])
+    assert "No hour is complete yet; alerts.max_age is" in late["text"]
+    assert f"/dags/{told_by_scheduler['dag']}/runs/" in late["log_url"]
+
+
 def test_a_run_without_offsets_has_nothing_to_archive_or_to_verify(told_by_scheduler: dict[str, Any]) -> None:
     for run in told_by_scheduler["backfills"]:
         states = {t.task: t.state for t in told_by_scheduler["tasks"] if t.run_id == run}
@@ -141,7 +167,7 @@ def test_the_logs_say_what_a_person_wants_to_know(airflow: Airflow, told_by_sche
     assert f"{topic}[0] none → 1000" in logs["commit"]
     assert "4 hours closed" in logs["close_hours"] or "is complete" in logs["close_hours"]
     [note] = [r["note"] for r in airflow.runs(dag) if r["dag_run_id"] == run]
-    assert re.match(r"2,000 records in 16 objects \([\d.]+ kB\); \d+ hours closed, until ", note), note
+    assert re.match(r"2,000 records in 12 objects \([\d.]+ kB\); \d+ hours closed, until ", note), note
 
 
 def test_each_closed_hour_is_announced_once_as_an_asset_event(
@@ -189,8 +215,13 @@ def test_a_failure_for_good_is_told_once_and_blocks_nobody(airflow: Airflow, kaf
         new_topic(kafka.bootstrap_servers, name=topic)
         second = airflow.trigger(dag)
         assert airflow.wait_for_runs(dag, 2) == {failed: "failed", second: "success"}
-    # One each, although Airflow has called the callbacks of the task and of the run.
-    [document], [(recipients, message)] = webhook.documents, mail_server.mails
+        # Airflow calls back when the task has succeeded already.
+        until(lambda: len(webhook.documents) + len(mail_server.mails) >= 4)
+    # One each, although Airflow has called the callbacks of the task and of the run; and one when it is over.
+    [document, over], [(recipients, message), (_, end)] = webhook.documents, mail_server.mails
+    assert [(d["kind"], d["state"]) for d in (document, over)] == [("failure", "begins"), ("failure", "over")]
+    assert end["Subject"] == f"Archive {name}: runs succeed again"
+    assert second in over["text"]
     cause = f"could not describe topic {topic}: it does not exist"
     assert cause in document["cause"]
     assert (document["task"], document["attempt"], document["planned"]) == ("plan", 1, None)

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
+from kafka_archiver.config.alerts import Alerts
 from kafka_archiver.config.health import Health
 from kafka_archiver.config.policies import Policies
 from kafka_archiver.config.section import Section
@@ -18,13 +19,6 @@ from kafka_archiver.errors import ConfigError
 from kafka_archiver.explain import explain
 from kafka_archiver.layouts.registry import named, resolve
 from kafka_archiver.plan import Evolution, Header, Settings
-from kafka_archiver.properties import ConnectionId
-
-
-class Alerts(Section):
-    """The recipients of alerts: names of Airflow connections (types http and smtp)."""
-
-    on_failure: tuple[ConnectionId, ...] = ()
 
 
 class Archive(Section):

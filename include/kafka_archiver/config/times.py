@@ -1,7 +1,8 @@
 """`timestamp`, `schedule`, `timezone`: the times of records and of runs."""
 
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Annotated, Any, Self
 
 from croniter import CroniterBadDateError, croniter  # type: ignore[import-untyped]
@@ -26,6 +27,9 @@ def _pattern(pattern: str) -> str:
 
     compiled(pattern)
     return pattern
+
+
+_FIRINGS = 200
 
 
 def _disorder(value: Any) -> timedelta | None:
@@ -112,6 +116,13 @@ def _fires(expression: str) -> bool:
     except CroniterBadDateError:
         return False
     return True
+
+
+def longest_interval(schedule: str) -> timedelta:
+    """The longest time between two runs of a cron schedule, among its next firings."""
+    firings = croniter(schedule, datetime(2026, 1, 1, tzinfo=UTC))
+    times: list[datetime] = [firings.get_next(datetime) for _ in range(_FIRINGS)]
+    return max(later - earlier for earlier, later in pairwise(times))
 
 
 Schedule = Annotated[str | None, BeforeValidator(_schedule)]

@@ -1,27 +1,34 @@
-"""Airflow's failure callbacks: send one alert for each failure to the connections in `alerts.on_failure`."""
+"""Airflow's callbacks of an archive's DAGs: what there is to tell, and to whom."""
 
-import functools
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import quote, urlsplit
-
-from airflow.sdk import Connection
-from airflow.sdk.log import mask_secret
 
 from kafka_archiver.config import Archive
-from kafka_archiver.errors import ConfigError, TransientError
-from kafka_archiver.orchestration.alerts.alert import Alert, alert_of
-from kafka_archiver.orchestration.connections import Wanted, find
+from kafka_archiver.documents import isoformat
+from kafka_archiver.errors import ArchiverError
+from kafka_archiver.orchestration.alerts import texts
+from kafka_archiver.orchestration.alerts.failure import failed
+from kafka_archiver.orchestration.alerts.incidents import Incident, Incidents, InVariables, news
+from kafka_archiver.orchestration.alerts.message import Kind, Message, State
+from kafka_archiver.orchestration.alerts.send import send_all
+from kafka_archiver.orchestration.connections import open_archive
+from kafka_archiver.orchestration.dag_run.note import AUDITED, FIGURES
+from kafka_archiver.orchestration.dag_run.params import takes_new
+from kafka_archiver.orchestration.dag_run.schedule import origin_of
+from kafka_archiver.steps.figures import Figures
 
 log = logging.getLogger(__name__)
-HTTP_SECONDS = 20
 # The XCom with the attempt whose alert was sent.
 TOLD = "alerted"
+# Seconds for all receivers. The DAG processor parses nothing meanwhile, and kills its child after 50 seconds.
+IN_TASK, IN_DAG_PROCESSOR = 90.0, 25.0
+Tell = Callable[[State, Incident | None], Message]
 
 
-class FailureAlert:
-    """Sends alerts about tasks that have failed for good: no retry follows.
+class AlertCallbacks:
+    """The alerts of one archive. Each method is a callback, or what a callback asks for.
 
     Airflow calls a task's callback in the task's own process, which knows the error. If that process was killed, the
     callback is not called. So the DAG run's callback, in the DAG processor, sends the alerts that were not sent.
@@ -29,74 +36,151 @@ class FailureAlert:
     :param archives: whether the DAG archives (True) or audits (False).
     """
 
-    def __init__(self, archive: Archive, archives: bool = True) -> None:
+    def __init__(self, archive: Archive, archives: bool = True, incidents: Incidents | None = None) -> None:
         self._archive, self._archives = archive, archives
+        self._incidents = incidents or InVariables()
+        self._seconds = IN_TASK
 
     def task_failed(self, context: Mapping[str, Any]) -> None:
-        """The callback of each task."""
+        """The callback of each task that failed for good."""
         if "exception" not in context:
             # In the DAG processor, because the task's machine stopped reporting: `run_failed` follows.
             return
-        self._tell(context)
+        self._failed(context)
         ti = context["ti"]
         ti.xcom_push(TOLD, ti.try_number)
 
     def run_failed(self, context: Mapping[str, Any]) -> None:
         """The callback of the DAG. Airflow's context has the task that failed last."""
-        ti = context.get("ti")
+        ti, self._seconds = context.get("ti"), IN_DAG_PROCESSOR
         if ti is not None and ti.xcom_pull(task_ids=ti.task_id, key=TOLD, map_indexes=-1) != ti.try_number:
-            self._tell(context)
+            self._failed(context)
 
-    # Not by the providers' notifiers: they render the message as a template, and an error may hold braces.
-    def _tell(self, context: Mapping[str, Any]) -> None:
-        alert = alert_of(self._archive, context, self._archives)
-        for conn_id in self._archive.alerts.on_failure:
-            hidden: list[str] = []
-            try:
-                connection = find(Wanted(conn_id, "alerts.on_failure", ("http", "smtp")))
-                hidden = _secret_parts(connection.host or "")
-                for part in hidden:
-                    mask_secret(part)
-                _SENDERS[str(connection.conn_type)](connection, alert)
-            except Exception as error:  # noqa: BLE001 - a receiver that is down must not stop the other alerts
-                # Airflow masks secrets in a task's log, but not in the executor's copy of it.
-                text = functools.reduce(lambda said, part: said.replace(part, "***"), hidden, str(error))
-                log.error("the alert could not be sent by connection %s: %s: %s", conn_id, type(error).__name__, text)
-            else:
-                log.info("sent an alert by connection %s (%s)", conn_id, connection.conn_type)
+    def task_retried(self, context: Mapping[str, Any]) -> None:
+        """The callback of each task that is tried again. One alert, for the first attempt."""
+        if self._archive.alerts.on_retry and "exception" in context and context["ti"].try_number == 1:
+            self._send(failed(self._archive, context, self._archives).message("retry", "event"))
 
+    def closed(self, context: Mapping[str, Any]) -> None:
+        """The callback of `close_hours`: ends incidents, and looks at lag, age and losses."""
+        ti, now = context["ti"], datetime.now(UTC)
+        found = ti.xcom_pull(task_ids=ti.task_id, key=FIGURES, map_indexes=-1)
+        if found is None:
+            return
+        figures, kind = Figures.model_validate(found), self._kind(context)
+        if kind != "asked":
+            self._works_again(kind, figures.line, ti)
+        self._lost(figures, ti)
+        if kind == "failure":
+            self.late(figures.closed_until, now, ti.log_url)
+            self._lagging(ti)
 
-def _secret_parts(address: str) -> list[str]:
-    """The secret parts of a webhook's address, plain and URL-quoted: errors repeat the address."""
-    parts = urlsplit(address)
-    found = [part for part in (parts.path.strip("/"), parts.query, parts.password) if part]
-    return [*found, *(quote(part, safe="!#$%&'()*+,/:;=?@[]~") for part in found)]
+    def audited(self, context: Mapping[str, Any]) -> None:
+        """The callback of `audit` when it found no damage."""
+        ti = context["ti"]
+        found = ti.xcom_pull(task_ids=ti.task_id, key=AUDITED, map_indexes=-1) or {}
+        self._works_again("check", "", ti)
+        self._damage(None, "", found, ti)
 
+    def late(self, until: datetime | None, now: datetime, link: str, begun: datetime | None = None) -> None:
+        """Tell if the last complete hour ended too long ago, or no longer.
 
-# Hooks are imported late: the import takes a quarter of a CPU second, which DAG parsing must not pay.
-def _post(connection: Connection, alert: Alert) -> None:
-    from airflow.providers.http.hooks.http import HttpHook
-
-    hook = HttpHook(http_conn_id=connection.conn_id)
-    # Without a timeout, a server that accepts and does not answer would hold the task for ever.
-    timeout = connection.extra_dejson.get("timeout", HTTP_SECONDS)
-    # Not the hook's own `run`: it logs the address if the server does not answer.
-    answer = hook.get_conn().post(hook.url_from_endpoint(None), json=alert.document(), timeout=timeout)
-    if not answer.ok:
-        raise TransientError(f"HTTP {answer.status_code} {answer.reason}")
-
-
-def _mail(connection: Connection, alert: Alert) -> None:
-    from airflow.providers.smtp.hooks.smtp import SmtpHook
-
-    recipients = connection.extra_dejson.get("to_email")
-    if not recipients:
-        raise ConfigError(
-            f"Airflow connection {connection.conn_id!r} (alerts.on_failure) names no recipient; expected `to_email` in "
-            'its extra, as in {"from_email": "airflow@example.com", "to_email": "on-call@example.com"}'
+        :param until: the end of the last complete hour; None if there is none.
+        :param begun: the start of the first interval, if there is none.
+        """
+        most, since = self._archive.alerts.max_age, until or begun
+        if most is None or since is None:
+            return
+        self._incident(
+            "late_hour",
+            "late" if now - since > most else None,
+            "",
+            lambda state, _: texts.late_hour(self._archive.archive, state, until, now, most, link),
         )
-    with SmtpHook(smtp_conn_id=connection.conn_id) as hook:
-        hook.send_email_smtp(to=recipients, subject=alert.title, html_content=alert.as_html())
 
+    def _failed(self, context: Mapping[str, Any]) -> None:
+        found, kind = failed(self._archive, context, self._archives), self._kind(context)
+        audit = self._audit_of(context) if kind == "check" else None
+        if audit:
+            self._works_again("check", "", context["ti"])
+            self._damage(audit["damage"], found.cause, audit, context["ti"])
+        elif kind == "asked":
+            self._send(found.message(kind, "event"))
+        else:
+            self._incident(kind, found.key, found.cause, lambda state, _: found.message(kind, state))
 
-_SENDERS = {"http": _post, "smtp": _mail}
+    def _kind(self, context: Mapping[str, Any]) -> Kind:
+        if not self._archives:
+            return "check"
+        if origin_of(context["dag_run"]) == "backfill":
+            return "backfill"
+        return "failure" if takes_new(context["dag_run"].conf) else "asked"
+
+    def _audit_of(self, context: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The figures of the audit, if it found damage."""
+        ti = context["ti"]
+        found = ti.xcom_pull(task_ids=ti.task_id, key=AUDITED, map_indexes=-1) if ti.task_id == "audit" else None
+        return found if found and found["verdict"] != "clean" and "exception" in context else None
+
+    def _damage(self, key: str | None, cause: str, audit: Mapping[str, Any], ti: Any) -> None:
+        report, deep = str(audit.get("report", "")), bool(audit.get("deep"))
+        name = self._archive.archive
+        self._incident("audit", key, cause, lambda state, _: texts.damage(name, state, cause, report, deep, ti.log_url))
+
+    def _works_again(self, kind: Kind, done: str, ti: Any) -> None:
+        def tell(_: State, before: Incident | None) -> Message:
+            assert before is not None
+            return texts.works_again(self._archive.archive, kind, before, done, ti.log_url, ti.run_id)
+
+        self._incident(kind, None, "", tell)
+
+    def _lost(self, figures: Figures, ti: Any) -> None:
+        """A loss has no end: it stays among the open incidents, so that a cleared task does not tell it again."""
+        name = self._archive.archive
+        if figures.lost:
+            self._incident(
+                "loss",
+                f"{figures.runs[-1]}: {figures.lost}",
+                "",
+                lambda *_: texts.loss(name, figures.lost, figures.runs, ti.log_url),
+            )
+
+    def _lagging(self, ti: Any) -> None:
+        most = self._archive.alerts.max_lag_records
+        if most is None:
+            return
+        from kafka_archiver.steps.status.condition import lag_of, observe
+
+        try:
+            context = open_archive(self._archive)
+            waiting = lag_of(context, observe(context))
+        except ArchiverError as error:
+            log.warning("the lag is unknown, so no alert depends on it: %s", error)
+            return
+        self._incident(
+            "lag",
+            "lag" if waiting > most else None,
+            "",
+            lambda state, _: texts.lag(self._archive.archive, state, waiting, most, ti.log_url),
+        )
+
+    def _incident(self, kind: Kind, key: str | None, cause: str, tell: Tell) -> None:
+        """Send what is new of an incident, and note its state; see `incidents.news`."""
+        name = self._archive.archive
+        incidents = self._incidents.read(name)
+        before = incidents.get(kind)
+        state = news(before, key)
+        if state is None:
+            if key is not None:
+                log.info("no alert is sent: the same was told at %s", before.since if before else "")
+            return
+        self._send(tell(state, before))
+        if key is None:
+            incidents.pop(kind, None)
+        else:
+            since = before.since if before else isoformat(datetime.now(UTC).replace(microsecond=0))
+            incidents[kind] = Incident(key=key, since=since, cause=cause)
+        self._incidents.write(name, incidents)
+
+    def _send(self, message: Message) -> None:
+        send_all(self._archive.alerts.of(message.receivers), message.receivers, message, self._seconds)

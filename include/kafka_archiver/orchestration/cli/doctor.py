@@ -7,10 +7,12 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 from kafka_archiver.config import Archive
+from kafka_archiver.config.alerts import Receiver
 from kafka_archiver.decode.registry import Registry
 from kafka_archiver.errors import ArchiverError
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.ledger import Ledger
+from kafka_archiver.orchestration.alerts.send import check_receiver, name_of
 from kafka_archiver.orchestration.cli.find import ask_each
 from kafka_archiver.orchestration.connections import (
     Wanted,
@@ -96,8 +98,8 @@ def _registry(archive: Archive) -> Registry | None:
 
 def _connections(archive: Archive) -> Iterator[Check]:
     """The connections for alerts and for Spark."""
-    for conn_id in archive.alerts.on_failure:
-        yield from _connection(Wanted(conn_id, "alerts.on_failure", ("http", "smtp")))
+    for receiver in archive.alerts.all:
+        yield from _receiver(receiver)
     spark = Wanted(archive.spark.connection, "spark.connection", ("spark", "yarn", "k8s"))
     yield from _connection(spark)
     binary = "spark-submit"
@@ -113,6 +115,16 @@ def _handed_over(archive: Archive, master: str, cluster: bool) -> Iterator[Check
     """Whether the job's endpoints can be handed over privately."""
     handed_over(archive, master, cluster)
     yield ok("secrets", "the job gets its addresses and credentials privately")
+
+
+def _receiver(receiver: Receiver) -> Iterator[Check]:
+    """The receiver of an alert, without sending one."""
+    try:
+        kind = check_receiver(receiver)
+    except ArchiverError as error:
+        yield problem(name_of(receiver), str(error))
+    else:
+        yield ok(name_of(receiver), f"alerts: {kind}")
 
 
 def _connection(wanted: Wanted) -> Iterator[Check]:

@@ -11,8 +11,9 @@ from airflow.sdk.exceptions import AirflowException
 from kafka_archiver.advice import dag_id
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import ConfigError, PermanentError
-from kafka_archiver.orchestration.alerts.callbacks import FailureAlert
+from kafka_archiver.orchestration.alerts.callbacks import AlertCallbacks
 from kafka_archiver.orchestration.alerts.cause import leave_cause
+from kafka_archiver.orchestration.alerts.deadline import deadline
 from kafka_archiver.orchestration.dag_run.form import params
 from kafka_archiver.orchestration.dag_run.schedule import timetable
 from kafka_archiver.orchestration.dags.docs import doc_md
@@ -53,7 +54,7 @@ def wanted(only: str | None, prefix: str) -> Archives:
 
 def archive_dag(archive: Archive, text: str, job: Path) -> DAG:
     """The DAG of one archive. Parameters as of `archive_dags`."""
-    alert = FailureAlert(archive) if archive.alerts.on_failure else None
+    alert = AlertCallbacks(archive) if archive.alerts.all else None
     with DAG(
         dag_id=dag_id(archive.archive),
         description=archive.description or f"Archives {_topics(archive)} to {archive.store.url}",
@@ -66,10 +67,11 @@ def archive_dag(archive: Archive, text: str, job: Path) -> DAG:
         tags=tags(archive),
         default_args=default_args(archive, alert),
         on_failure_callback=alert.run_failed if alert else None,
+        deadline=deadline(archive),
         # The caller decides which DAGs its module shows to Airflow.
         auto_register=False,
     ) as dag:
-        chain(*archive_tasks(archive, job))
+        chain(*archive_tasks(archive, job, alert))
     return with_params(dag, params(archive))
 
 
@@ -83,7 +85,7 @@ def with_params(dag: DAG, params: Mapping[str, Param]) -> DAG:
     return dag
 
 
-def default_args(archive: Archive, alert: FailureAlert | None) -> dict[str, Any]:
+def default_args(archive: Archive, alert: AlertCallbacks | None) -> dict[str, Any]:
     """The default arguments of all tasks of an archive."""
     return {
         "owner": archive.owner,
@@ -104,7 +106,7 @@ def default_args(archive: Archive, alert: FailureAlert | None) -> dict[str, Any]
         ),
         # The cause last: it must be the last line of the log.
         "on_failure_callback": [*([alert.task_failed] if alert else []), leave_cause],
-        "on_retry_callback": leave_cause,
+        "on_retry_callback": [*([alert.task_retried] if alert else []), leave_cause],
     }
 
 

@@ -1,5 +1,6 @@
 """The DAG that audits an archive."""
 
+import hashlib
 import logging
 from datetime import UTC, datetime
 from typing import Any
@@ -7,10 +8,12 @@ from typing import Any
 from airflow.sdk import DAG, CronTriggerTimetable, Param, chain, get_current_context, task
 from airflow.sdk.exceptions import AirflowException
 
+from kafka_archiver.audit.report import Report
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import IntegrityError
-from kafka_archiver.orchestration.alerts.callbacks import FailureAlert
+from kafka_archiver.orchestration.alerts.callbacks import AlertCallbacks
 from kafka_archiver.orchestration.connections import open_archive, open_ledger
+from kafka_archiver.orchestration.dag_run.note import AUDITED
 from kafka_archiver.orchestration.dag_run.params import require_known
 from kafka_archiver.orchestration.dags.archive import default_args, tags, wanted, with_params
 from kafka_archiver.orchestration.dags.cleaning import clean_up_task
@@ -19,8 +22,6 @@ from kafka_archiver.orchestration.dags.docs import doc_md
 log = logging.getLogger(__name__)
 # At night, and not on the hour, when archives run.
 SCHEDULE = "20 3 * * *"
-# The XCom with the report's figures, also of a failed task.
-FIGURES = "audit"
 _NAMED = 10
 _PREFIX = "audit_"
 
@@ -48,7 +49,7 @@ def audit_dag_id(archive: Archive) -> str:
 
 def audit_dag(archive: Archive, text: str) -> DAG:
     """The DAG that audits one archive. It has a schedule if the archive has one."""
-    alert = FailureAlert(archive, archives=False) if archive.alerts.on_failure else None
+    alert = AlertCallbacks(archive, archives=False) if archive.alerts.all else None
     with DAG(
         dag_id=audit_dag_id(archive),
         description=f"Audits the archive {archive.archive} in {archive.store.url}",
@@ -61,11 +62,11 @@ def audit_dag(archive: Archive, text: str) -> DAG:
         on_failure_callback=alert.run_failed if alert else None,
         auto_register=False,
     ) as dag:
-        chain(*audit_tasks(archive))
+        chain(*audit_tasks(archive, alert))
     return with_params(dag, _params())
 
 
-def audit_tasks(archive: Archive) -> list[Any]:
+def audit_tasks(archive: Archive, alert: AlertCallbacks | None = None) -> list[Any]:
     """The tasks in their order, not yet chained."""
 
     @task(
@@ -73,6 +74,7 @@ def audit_tasks(archive: Archive) -> list[Any]:
         # Audit even if clean_up has failed.
         trigger_rule="all_done",
         doc_md="Fails if the archive is damaged, with the findings; the ledger has the whole report.",
+        on_success_callback=[alert.audited] if alert else None,
     )
     def audit() -> None:
         from kafka_archiver.steps import auditing as step
@@ -88,13 +90,20 @@ def audit_tasks(archive: Archive) -> list[Any]:
         for finding in report.findings[:1000]:
             log.log(logging.ERROR if finding.severity == "error" else logging.WARNING, "%s", finding)
         log.info("%s; the report is %s/%s", report.summary, store.url, key)
-        now["ti"].xcom_push(FIGURES, {"verdict": report.verdict, "report": key, **report.counts.model_dump()})
+        now["ti"].xcom_push(AUDITED, _figures(report, key, deep))
         if report.damage:
             named = " ".join(f"({n}) {finding}" for n, finding in enumerate(report.damage[:_NAMED], start=1))
             more = f" … and {len(report.damage) - _NAMED} more: see {key}" if len(report.damage) > _NAMED else ""
             raise IntegrityError(f"{report.summary}. {named}{more}")
 
     return [clean_up_task(archive), audit()]
+
+
+def _figures(report: Report, key: str, deep: bool) -> dict[str, Any]:
+    """The XCom. `damage`: the same in each report that finds the same damage."""
+    damage = sorted(f"{found.kind} {found.where}" for found in report.damage)
+    digest = hashlib.sha256("\n".join(damage).encode()).hexdigest()[:16]
+    return {"verdict": report.verdict, "report": key, "deep": deep, "damage": digest, **report.counts.model_dump()}
 
 
 def _params() -> dict[str, Param]:

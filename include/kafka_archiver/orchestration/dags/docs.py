@@ -13,7 +13,7 @@ from kafka_archiver.formats import resolve
 from kafka_archiver.keys import ledger_prefix
 from kafka_archiver.orchestration.dags.assets import hours_name
 from kafka_archiver.schemas import Schema
-from kafka_archiver.secrets import GIVEN, shown
+from kafka_archiver.secrets import shown
 
 
 def doc_md(archive: Archive, text: str) -> str:
@@ -24,7 +24,7 @@ def doc_md(archive: Archive, text: str) -> str:
     effective = _effective(archive)
     rows = "\n".join(
         f"| `{key}` | {_cell(effective.get(key, value))} | {'YAML' if given else 'default'} |"
-        for key, value, given in _settings(archive)
+        for key, value, given in [*_settings(archive), *_of_format(effective)]
     )
     head = f"{archive.description}\n\n" if archive.description else ""
     ledger = f"{archive.store.url.rstrip('/')}/{ledger_prefix(archive.archive)}"
@@ -38,15 +38,20 @@ def doc_md(archive: Archive, text: str) -> str:
 
 def _effective(archive: Archive) -> dict[str, Any]:
     """The values in use of settings that the YAML may leave open."""
-    found: dict[str, Any] = {"source.group": archive.group, "store.options": GIVEN if archive.store.options else None}
+    found: dict[str, Any] = {"source.group": archive.group}
     if archive.source.reader == "auto":
         found["source.reader"] = "auto (native)"
     # A wrong format is reported by `plan`, `doctor` and `validate`.
     with suppress(ConfigError):
         settings = resolve(archive.settings, archive.has_columns)
-        options = ", ".join(f"{name}: {value}" for name, value in settings.options.items())
-        found |= {"store.codec": settings.codec, "store.options": options or None}
+        options = {name: value for name, value in settings.options.items() if name not in archive.store.options}
+        found |= {"store.codec": settings.codec, **{f"store.options.{name}": value for name, value in options.items()}}
     return found
+
+
+def _of_format(effective: Mapping[str, Any]) -> Iterator[tuple[str, Any, bool]]:
+    """The format's options that the YAML does not give."""
+    yield from ((key, value, False) for key, value in effective.items() if key.startswith("store.options."))
 
 
 def _settings(section: BaseModel, prefix: str = "") -> Iterator[tuple[str, Any, bool]]:
@@ -58,7 +63,7 @@ def _settings(section: BaseModel, prefix: str = "") -> Iterator[tuple[str, Any, 
             yield key, shorten(value.text, 200, placeholder=" …"), given
         elif isinstance(value, BaseModel):
             yield from _settings(value, key + ".")
-        elif isinstance(value, Mapping) and value and key != "store.options":
+        elif isinstance(value, Mapping) and value:
             yield from ((f"{key}.{name}", shown(f"{key}.{name}", found), given) for name, found in value.items())
         elif key != "description":
             yield key, value, given

@@ -10,6 +10,7 @@ from airflow.sdk import PokeReturnValue, get_current_context, task
 from airflow.sdk.exceptions import DownstreamTasksSkipped
 
 from kafka_archiver.config import Archive
+from kafka_archiver.orchestration.alerts.callbacks import AlertCallbacks
 from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.dag_run.form import KEYS, asked
 from kafka_archiver.orchestration.dag_run.gate import PLAN, runs_in_the_middle
@@ -29,7 +30,7 @@ from kafka_archiver.orchestration.submit.operator import ArchiveOperator
 log = logging.getLogger(__name__)
 
 
-def archive_tasks(archive: Archive, job: Path) -> list[Any]:
+def archive_tasks(archive: Archive, job: Path, alert: AlertCallbacks | None = None) -> list[Any]:
     """The tasks in their order, not yet chained.
 
     :param job: spark_jobs/archive.py.
@@ -103,6 +104,7 @@ def archive_tasks(archive: Archive, job: Path) -> list[Any]:
         # To see which events were emitted already.
         inlets=[hours_alias(archive)],
         doc_md="Proves the hours that the run touched, and announces each that is complete as an asset event.",
+        on_success_callback=[alert.closed] if alert else None,
     )
     def close_hours() -> None:
         from kafka_archiver.steps import close_hours as step

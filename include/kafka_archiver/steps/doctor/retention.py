@@ -1,27 +1,17 @@
 """Whether a topic keeps its records until the archive has them. Pure."""
 
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime, timedelta
-from itertools import pairwise
+from datetime import timedelta
 
-from croniter import croniter  # type: ignore[import-untyped]
-
+from kafka_archiver.config.times import longest_interval
 from kafka_archiver.kafka_tools import KafkaTools
 from kafka_archiver.steps.doctor.check import Check, ok, problem, warning
 
 # Records should survive an outage of one night.
 INTERVALS = 6
-_FIRINGS = 200
 # Kafka's own default for message.timestamp.after.max.ms; before release 3.6 there was no limit.
 _AHEAD = timedelta(hours=1)
 _FOREVER = timedelta(days=365 * 100)
-
-
-def longest_interval(schedule: str) -> timedelta:
-    """The longest time between two runs of a cron schedule, among its next firings."""
-    firings = croniter(schedule, datetime(2026, 1, 1, tzinfo=UTC))
-    times: list[datetime] = [firings.get_next(datetime) for _ in range(_FIRINGS)]
-    return max(later - earlier for earlier, later in pairwise(times))
 
 
 def check_retention(

@@ -1,0 +1,91 @@
+"""`alerts`: who is told of what."""
+
+from datetime import timedelta
+from typing import Annotated, Any, Self
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+
+from kafka_archiver.config.section import Section
+from kafka_archiver.intervals import duration
+from kafka_archiver.properties import ConnectionId, Options
+
+# Hours close hourly, so the last complete hour is often that old.
+_SHORTEST = timedelta(hours=1)
+
+
+def _age(value: Any) -> Any:
+    expected = "expected a time of more than an hour, like 90m, 2h or 1d"
+    if value is None or isinstance(value, timedelta):
+        return value
+    try:
+        found = duration(value) if isinstance(value, str) else timedelta(0)
+    except ValueError:
+        raise ValueError(expected) from None
+    if found <= _SHORTEST:
+        raise ValueError(expected)
+    return found
+
+
+class Notifier(Section):
+    """A notifier of Airflow that a connection's type alone does not name.
+
+    `connection`: of a known type; its notifier takes `options` besides. `notifier`: the class of any other, with its
+    arguments in `options`; in these, {title}, {text} and {link} stand for the alert's.
+    """
+
+    connection: ConnectionId | None = None
+    notifier: Annotated[str, Field(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)+$")] | None = None
+    options: Options = Field(default={})
+
+    @model_validator(mode="after")
+    def _names_one(self) -> Self:
+        if (self.connection is None) == (self.notifier is None):
+            raise ValueError("either `connection` or `notifier`")
+        return self
+
+
+Receiver = Annotated[
+    Annotated[ConnectionId, Tag("[connection]")] | Annotated[Notifier, Tag("[notifier]")],
+    Discriminator(lambda value: "[connection]" if isinstance(value, str) else "[notifier]"),
+]
+Receivers = tuple[Receiver, ...]
+
+
+class Alerts(Section):
+    """The receivers of alerts: ids of Airflow connections, or notifiers.
+
+    `on_failure`: a run failed for good. `on_retry`: a task failed and is tried again. The lists that are null are
+    `on_failure`: `on_recovery` (runs succeed again), `on_lag`, `on_late_hour`, `on_loss`, `on_audit` (damage found).
+    `max_lag_records`: more waiting offsets than this after a run are an alert. `max_age`: so is a last complete hour
+    that ended longer ago.
+    """
+
+    on_failure: Receivers = ()
+    on_retry: Receivers = ()
+    on_recovery: Receivers | None = None
+    on_lag: Receivers | None = None
+    on_late_hour: Receivers | None = None
+    on_loss: Receivers | None = None
+    on_audit: Receivers | None = None
+    max_lag_records: Annotated[int, Field(ge=0)] | None = None
+    max_age: Annotated[timedelta | None, BeforeValidator(_age)] = None
+
+    @model_validator(mode="after")
+    def _somebody_is_told(self) -> Self:
+        for limit, told in (("max_lag_records", "on_lag"), ("max_age", "on_late_hour")):
+            if getattr(self, limit) is not None and not self.of(told):
+                raise ValueError(f"receivers in `on_failure` or `{told}` for `{limit}`")
+        return self
+
+    def of(self, key: str) -> Receivers:
+        """The receivers of a kind of alert, by its key here."""
+        found: Receivers | None = getattr(self, key)
+        return self.on_failure if found is None else found
+
+    @property
+    def all(self) -> Receivers:
+        """Every receiver, once."""
+        found: list[Receiver] = []
+        for key in (name for name in type(self).model_fields if name.startswith("on_")):
+            found += [one for one in self.of(key) if one not in found]
+        return tuple(found)

@@ -1,0 +1,71 @@
+"""Airflow's deadline of a DAG run: an hour that is not complete in time, although its run may not even have failed."""
+
+import asyncio
+import threading
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from airflow.sdk import AsyncCallback, DeadlineAlert, DeadlineReference  # type: ignore[attr-defined] # not in its stub
+
+from kafka_archiver.config import Archive
+from kafka_archiver.config.times import longest_interval
+from kafka_archiver.orchestration.alerts.callbacks import AlertCallbacks
+from kafka_archiver.orchestration.connections import open_ledger
+from kafka_archiver.steps.archives import config_folder, read_archives
+
+# Hours close hourly, so a last complete hour of that age is no sign of anything.
+_HOUR = timedelta(hours=1)
+# The triggerer calls back for several runs at once, and the first has to note what it told.
+_ONE_AT_A_TIME = threading.Lock()
+
+
+def deadline(archive: Archive) -> DeadlineAlert | None:
+    """The deadline of each run; None if the archive has none.
+
+    A run is queued at the end of its interval, when the last complete hour has the age of an interval.
+
+    :raises ValueError: `alerts.max_age` is shorter than an interval, so each run would be late.
+    """
+    most = archive.alerts.max_age
+    if most is None or archive.schedule is None:
+        return None
+    usual = max(longest_interval(archive.schedule), _HOUR)
+    if most <= usual:
+        raise ValueError(f"`alerts.max_age`: expected more than the schedule's longest interval, {usual}; found {most}")
+    return DeadlineAlert(
+        reference=DeadlineReference.DAGRUN_QUEUED_AT,
+        interval=most - usual,
+        callback=AsyncCallback(missed, {"archive": archive.archive}),
+    )
+
+
+async def missed(archive: str, context: dict[str, Any]) -> None:
+    """The callback, in Airflow's triggerer: tell if hours are late. A backfill may be slow without making any late.
+
+    :param context: the DAG run as in the REST API.
+    """
+    await asyncio.to_thread(_missed, archive, context)
+
+
+def _missed(name: str, context: dict[str, Any]) -> None:
+    archive, run = read_archives(config_folder()).found.get(name), context.get("dag_run", {})
+    if archive is None or run.get("run_type") == "backfill":
+        return
+    with _ONE_AT_A_TIME:
+        _look(archive, run)
+
+
+def _look(archive: Archive, run: dict[str, Any]) -> None:
+    progress = open_ledger(archive).progress()
+    start = run.get("data_interval_start")
+    until = progress.closed_until if progress else None
+    AlertCallbacks(archive).late(
+        until, datetime.now(UTC), _address(run), datetime.fromisoformat(start) if start else None
+    )
+
+
+def _address(run: dict[str, Any]) -> str:
+    from airflow.sdk.configuration import conf
+
+    base = str(conf.get("api", "base_url", fallback="") or "http://localhost:8080").rstrip("/")
+    return f"{base}/dags/{run.get('dag_id', '')}/runs/{run.get('dag_run_id', '')}"

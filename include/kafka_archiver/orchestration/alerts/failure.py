@@ -1,0 +1,176 @@
+"""The alert about a failed task. Pure, except that it reads the plan and the progress from the ledger."""
+
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from kafka_archiver.config import Archive
+from kafka_archiver.documents import isoformat
+from kafka_archiver.errors import ArchiverError, PermanentError
+from kafka_archiver.intervals import Interval
+from kafka_archiver.job import Endpoints
+from kafka_archiver.orchestration.alerts.cause import cause_of, shortened
+from kafka_archiver.orchestration.alerts.incidents import shape
+from kafka_archiver.orchestration.alerts.message import Kind, Message, State
+from kafka_archiver.orchestration.connections import endpoints
+from kafka_archiver.orchestration.dag_run.gate import PLAN
+from kafka_archiver.orchestration.dag_run.params import takes_new
+from kafka_archiver.orchestration.dag_run.schedule import interval_of
+from kafka_archiver.plan import Plan
+from kafka_archiver.steps.backlog import still_open
+from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.work import Work, describe
+
+log = logging.getLogger(__name__)
+LEDGER_SECONDS = 10.0
+# The plan, and until when hours are complete.
+_Read: TypeAlias = tuple[Plan | None, datetime | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """A failed task.
+
+    `run`: the ledger's run that the task worked on, which may be earlier than the DAG run's own; None before there is a
+    plan, and for an audit. `interval` and `planned`: the interval and the offset ranges of that run. `permanent`: a
+    retry does not help. `closed_until`: hours are complete until then; None if unknown.
+    """
+
+    archive: str
+    dag_id: str
+    run_id: str
+    task: str
+    attempt: int
+    attempts: int
+    run: str | None
+    interval: Interval | None
+    planned: str | None
+    cause: str
+    permanent: bool
+    closed_until: datetime | None
+    log_url: str
+
+    @property
+    def key(self) -> str:
+        """The same for runs that fail for one reason."""
+        return f"{self.task}: {shape(self.cause)}"
+
+    def message(self, kind: Kind, state: State) -> Message:
+        """The alert."""
+        unknown = "unknown (no plan yet, or the ledger cannot be read)"
+        again = "another cause" if state == "changes" else ""
+        return Message(
+            kind=kind,
+            state=state,
+            archive=self.archive,
+            title=self._title + (f", now for {again}" if again else ""),
+            cause=self.cause,
+            bad=(
+                *([f"Run {self.run} of the ledger"] if self.run else []),
+                *([f"Planned: {self.planned or unknown}"] if self.interval or self.run else []),
+                *([f"Hours are complete until {isoformat(self.closed_until)}"] if self.closed_until else []),
+                f"Attempt {self.attempt} of {self.attempts}; Airflow "
+                + ("will try it again." if kind == "retry" else "will not retry."),
+                f"DAG {self.dag_id}, DAG run {self.run_id}",
+            ),
+            do=self._next(kind),
+            link=self.log_url,
+            fields=self._fields(),
+        )
+
+    @property
+    def _title(self) -> str:
+        failed = f"Archive {self.archive}: task {self.task} failed"
+        if self.interval is None:
+            return failed
+        return f"{failed}, interval {self.interval.start:%Y-%m-%d %H:%M} to {self.interval.end:%Y-%m-%d %H:%M} UTC"
+
+    def _next(self, kind: Kind) -> tuple[str, ...]:
+        if kind == "retry":
+            return ("nothing, unless all attempts fail",)
+        trigger = f"airflow dags trigger {self.dag_id}"
+        if kind == "asked":
+            return ("correct the cause, then start it again with the same command or form",)
+        if kind == "backfill":
+            start = f" -s {self.interval.start:%Y-%m-%dT%H:%M}" if self.interval else " -s START"
+            return (f"correct the cause, then: airflow dags backfill {self.dag_id}{start} --rerun-failed-tasks",)
+        if self.permanent:
+            return (f"correct the cause, as it says; then: {trigger}",)
+        return (f"nothing if the cause passes: the next run goes on where this one stopped. To go on now: {trigger}",)
+
+    def _fields(self) -> dict[str, Any]:
+        return {
+            "dag_id": self.dag_id,
+            "run_id": self.run_id,
+            "task": self.task,
+            "attempt": self.attempt,
+            "attempts": self.attempts,
+            "run": self.run,
+            "interval_start": isoformat(self.interval.start) if self.interval else None,
+            "interval_end": isoformat(self.interval.end) if self.interval else None,
+            "planned": self.planned,
+            "permanent": self.permanent,
+            "closed_until": isoformat(self.closed_until) if self.closed_until else None,
+        }
+
+
+def failed(archive: Archive, context: Mapping[str, Any], archives: bool = True) -> Failed:
+    """The failed task in the context of Airflow's callback.
+
+    :param archives: whether the task is of the DAG that archives; an audit has no interval.
+    """
+    ti, dag_run = context["ti"], context["dag_run"]
+    planned = _runs(ti) if archives else ()
+    own = interval_of(archive, dag_run) if archives and takes_new(dag_run.conf) else None
+    runs = planned or ((own.id,) if own else ())
+    plan, until = _ledger(archive, runs) if runs else (None, None)
+    error = context.get("exception")
+    return Failed(
+        archive=archive.archive,
+        dag_id=ti.dag_id,
+        run_id=ti.run_id,
+        task=ti.task_id,
+        attempt=ti.try_number,
+        attempts=ti.max_tries + 1,
+        run=plan.run if plan else planned[0] if len(planned) == 1 else None,
+        interval=plan.interval if plan else own if own and runs == (own.id,) else None,
+        planned=describe(plan) if plan else None,
+        cause=shortened(cause_of(error)),
+        permanent=isinstance(error, PermanentError),
+        closed_until=until,
+        log_url=ti.log_url,
+    )
+
+
+def _runs(ti: Any) -> tuple[str, ...]:
+    """The ledger's runs that the task `plan` of this DAG run returned; none before `plan` has succeeded."""
+    found = ti.xcom_pull(task_ids=PLAN, key="return_value", map_indexes=-1)
+    return Work.from_dict(found).runs if found else ()
+
+
+def _ledger(archive: Archive, runs: Sequence[str]) -> _Read:
+    """The plan of the first unsettled run, which is the run at work, and until when hours are complete."""
+    try:
+        found = endpoints(archive)
+    except ArchiverError:
+        return None, None
+    answer: list[_Read] = []
+    # In a thread with a time limit: if the store is what failed, its client retries for minutes.
+    reader = threading.Thread(target=lambda: answer.append(_read(archive, found, runs)), daemon=True)
+    reader.start()
+    reader.join(LEDGER_SECONDS)
+    return answer[0] if answer else (None, None)
+
+
+def _read(archive: Archive, found: Endpoints, runs: Sequence[str]) -> _Read:
+    try:
+        context = Context.open(archive, found)
+        plan = context.ledger.plan(still_open(context, runs)[0])
+        progress = context.ledger.progress()
+    except ArchiverError as error:
+        log.warning("the alert has no planned offsets: %s", error)
+        return None, None
+    return plan, progress.closed_until if progress else None

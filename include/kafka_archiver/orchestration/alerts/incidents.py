@@ -1,0 +1,84 @@
+"""One message when something goes wrong, and one when it is over.
+
+Airflow's runs alone cannot tell what was told: a run that was triggered by hand has no date, so no run finds it as its
+predecessor. So the open incidents of an archive are an Airflow variable, which tasks and callbacks can read and write.
+It exists only while there are some. Without it, an incident is told again.
+"""
+
+import logging
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+from airflow.sdk import Variable
+
+from kafka_archiver.orchestration.alerts.message import State
+
+log = logging.getLogger(__name__)
+_CHARACTERS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """An open incident. `key`: the same while nothing has changed. `since`, `cause`: when it began, for what reason."""
+
+    key: str
+    since: str
+    cause: str
+
+
+def shape(cause: str) -> str:
+    """The cause without its figures: two hours that fail for one reason have one shape."""
+    return re.sub(r"\d+", "#", cause)[:_CHARACTERS]
+
+
+def news(before: Incident | None, key: str | None) -> State | None:
+    """What there is to tell about an incident; None: nothing.
+
+    :param key: of the present state; None: nothing is wrong.
+    """
+    if key is None:
+        return "over" if before else None
+    if before is None:
+        return "begins"
+    return None if before.key == key else "changes"
+
+
+class Incidents(Protocol):
+    """Where the open incidents of an archive are."""
+
+    def read(self, archive: str) -> dict[str, Incident]:
+        """The open incidents by kind."""
+
+    def write(self, archive: str, incidents: Mapping[str, Incident]) -> None:
+        """Replace them."""
+
+
+class InVariables:
+    """In variables of Airflow. A failure here is logged: an alert that is told twice is better than none."""
+
+    def read(self, archive: str) -> dict[str, Incident]:
+        """The open incidents by kind."""
+        try:
+            found: dict[str, Any] = Variable.get(_name(archive), default=None, deserialize_json=True) or {}
+            return {kind: Incident(**one) for kind, one in found.items()}
+        except Exception as error:  # noqa: BLE001 - see above
+            log.warning("the open incidents of archive %s cannot be read, so all are told: %s", archive, error)
+            return {}
+
+    def write(self, archive: str, incidents: Mapping[str, Incident]) -> None:
+        """Replace them."""
+        try:
+            if incidents:
+                value = {kind: asdict(one) for kind, one in incidents.items()}
+                said = f"Open incidents of archive {archive}, of which alerts were sent. Delete it to be told again."
+                Variable.set(_name(archive), value, description=said, serialize_json=True)
+            else:
+                Variable.delete(_name(archive))
+        except Exception as error:  # noqa: BLE001 - see above
+            log.warning("the open incidents of archive %s cannot be noted, so they are told again: %s", archive, error)
+
+
+def _name(archive: str) -> str:
+    return f"kafka_archiver_incidents_{archive}"

@@ -1,0 +1,100 @@
+"""An alert as a value, and its texts. Pure."""
+
+import html
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+# failure, backfill, asked: a run of the DAG failed: of the schedule or triggered, of a backfill, or one that was asked
+# for a rebuild, a replay or a repair. check: the DAG that audits failed for another reason than damage.
+Kind = Literal["failure", "backfill", "asked", "retry", "lag", "late_hour", "loss", "audit", "check"]
+# changes: the incident goes on, for another reason. event: it is not an incident, so it has no end.
+State = Literal["begins", "changes", "over", "event"]
+# The section of docs/OPERATING.md, and the list of receivers in `alerts`. A retry has no end; a failure's is recovery.
+SECTIONS: dict[Kind, str] = {
+    "failure": "alert-a-run-failed",
+    "backfill": "alert-a-run-failed",
+    "asked": "alert-a-run-failed",
+    "retry": "alert-a-task-is-tried-again",
+    "lag": "alert-too-many-records-wait",
+    "late_hour": "alert-an-hour-is-late",
+    "loss": "alert-records-were-lost",
+    "audit": "alert-the-audit-found-damage",
+    "check": "alert-the-audit-could-not-run",
+}
+_RECEIVERS: dict[Kind, str] = {
+    "failure": "on_failure",
+    "backfill": "on_failure",
+    "asked": "on_failure",
+    "retry": "on_retry",
+    "lag": "on_lag",
+    "late_hour": "on_late_hour",
+    "loss": "on_loss",
+    "audit": "on_audit",
+    "check": "on_failure",
+}
+GUIDE = "docs/OPERATING.md"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One alert. `title`: what, and which hours, in one line. `cause`: one line; empty if it says nothing more.
+
+    `bad`: how bad it is, a line each. `do`: the next steps, exact commands where there are some. `link`: an address in
+    Airflow's UI; empty if there is none. `fields`: for programs, with JSON's types.
+    """
+
+    kind: Kind
+    state: State
+    archive: str
+    title: str
+    cause: str = ""
+    bad: tuple[str, ...] = ()
+    do: tuple[str, ...] = ()
+    link: str = ""
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def receivers(self) -> str:
+        """The key of `alerts` with its receivers."""
+        ends = self.state == "over" and self.kind in ("failure", "backfill", "check")
+        return "on_recovery" if ends else _RECEIVERS[self.kind]
+
+    @property
+    def runbook(self) -> str:
+        """Where the guide says what to do."""
+        return f"{GUIDE}#{SECTIONS[self.kind]}"
+
+    @property
+    def lines(self) -> list[str]:
+        """The text below the title."""
+        return [
+            *filter(None, [self.cause]),
+            *self.bad,
+            *(f"Next: {step}" for step in self.do),
+            *([f"Log: {self.link}"] if self.link else []),
+            f"Guide: {self.runbook}",
+        ]
+
+    @property
+    def text(self) -> str:
+        """The whole message."""
+        return "\n".join([self.title, *self.lines])
+
+    def document(self) -> dict[str, Any]:
+        """The message as JSON; chat services show the `text` of a webhook's document."""
+        return {
+            "text": self.text,
+            "archive": self.archive,
+            "kind": self.kind,
+            "state": self.state,
+            "cause": self.cause,
+            "next": list(self.do),
+            "guide": self.runbook,
+            "log_url": self.link,
+            **self.fields,
+        }
+
+    def as_html(self) -> str:
+        """The message as the body of an email."""
+        return "".join(f"<p>{html.escape(line)}</p>" for line in [self.title, *self.lines])

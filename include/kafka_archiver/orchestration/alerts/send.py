@@ -1,0 +1,152 @@
+"""Send an alert to its receivers: connections of known types, or Airflow's notifiers.
+
+Notifiers are called without rendering their templates: an error may hold braces.
+"""
+
+import functools
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from airflow.sdk import Connection
+from airflow.sdk.log import mask_secret
+
+from kafka_archiver.config.alerts import Notifier, Receiver
+from kafka_archiver.errors import ConfigError, TransientError
+from kafka_archiver.orchestration.alerts.message import Message
+from kafka_archiver.orchestration.alerts.notifiers import KNOWN, arguments, notifier_class
+from kafka_archiver.orchestration.connections import Wanted, find
+
+log = logging.getLogger(__name__)
+HTTP_SECONDS = 20
+KINDS = ("http", "smtp", *KNOWN)
+
+
+def send_all(receivers: Sequence[Receiver], key: str, message: Message, seconds: float) -> None:
+    """Send one message to all receivers at once, so that one that does not answer holds up none of the others.
+
+    :param seconds: for all of them together. Airflow's mail hook alone may take minutes.
+    """
+    threads = {
+        name_of(receiver): threading.Thread(target=send, args=(receiver, key, message), daemon=True)
+        for receiver in receivers
+    }
+    for thread in threads.values():
+        thread.start()
+    end = time.monotonic() + seconds
+    for name, thread in threads.items():
+        thread.join(max(0.0, end - time.monotonic()))
+        if thread.is_alive():
+            log.error("the alert was not sent by %s within %.0f seconds; it is not tried again", name, seconds)
+
+
+def send(receiver: Receiver, key: str, message: Message) -> None:
+    """Send one message. A receiver that is down, or wrong, is logged: it must not stop the others.
+
+    :param key: the key of `alerts` that has the receiver.
+    """
+    name, hidden = name_of(receiver), []
+    try:
+        if isinstance(receiver, Notifier) and receiver.notifier:
+            how = receiver.notifier
+            notifier_class(how)(**arguments(receiver.options, message)).notify({})
+        else:
+            options = receiver.options if isinstance(receiver, Notifier) else {}
+            connection = find(wanted(receiver, key))
+            how = str(connection.conn_type)
+            hidden = _secret_parts(connection.host or "")
+            for part in hidden:
+                mask_secret(part)
+            _sender(how)(connection, message, options)
+    except Exception as error:  # noqa: BLE001 - see above
+        # Airflow masks secrets in a task's log, but not in the executor's copy of it.
+        text = functools.reduce(lambda said, part: said.replace(part, "***"), hidden, str(error))
+        log.error("the alert could not be sent by %s: %s: %s", name, type(error).__name__, text)
+    else:
+        log.info("sent an alert by %s (%s)", name, how)
+
+
+def check_receiver(receiver: Receiver) -> str:
+    """What the receiver is: the type of its connection, or its notifier. Sends nothing.
+
+    :raises ConfigError: the connection is missing, of another type or incomplete, or the notifier is not installed.
+    """
+    if isinstance(receiver, Notifier) and receiver.notifier:
+        notifier_class(receiver.notifier)
+        return receiver.notifier
+    connection = find(wanted(receiver, "on_failure"))
+    kind = str(connection.conn_type)
+    if kind in KNOWN:
+        _require(kind, connection, receiver.options if isinstance(receiver, Notifier) else {})
+        notifier_class(KNOWN[kind].path)
+    return kind
+
+
+def wanted(receiver: Receiver, key: str) -> Wanted:
+    """The connection of a receiver that has one."""
+    conn_id = receiver if isinstance(receiver, str) else str(receiver.connection)
+    return Wanted(conn_id, f"alerts.{key}", KINDS)
+
+
+def name_of(receiver: Receiver) -> str:
+    """The receiver in messages."""
+    if isinstance(receiver, str):
+        return f"connection {receiver}"
+    return f"connection {receiver.connection}" if receiver.connection else f"notifier {receiver.notifier}"
+
+
+def _secret_parts(address: str) -> list[str]:
+    """The secret parts of a webhook's address, plain and URL-quoted: errors repeat the address."""
+    parts = urlsplit(address)
+    found = [part for part in (parts.path.strip("/"), parts.query, parts.password) if part]
+    return [*found, *(quote(part, safe="!#$%&'()*+,/:;=?@[]~") for part in found)]
+
+
+def _sender(kind: str) -> Callable[[Connection, Message, dict[str, Any]], None]:
+    return {"http": _post, "smtp": _mail}.get(kind) or functools.partial(_notify, kind)
+
+
+def _notify(kind: str, connection: Connection, message: Message, options: dict[str, Any]) -> None:
+    known, extra = KNOWN[kind], connection.extra_dejson
+    _require(kind, connection, options)
+    given = {name: extra[name] for name in known.required if name in extra}
+    own = {**known.arguments(str(connection.conn_id), message), **given, **arguments(options, message)}
+    notifier_class(known.path)(**own).notify({})
+
+
+def _require(kind: str, connection: Connection, options: dict[str, Any]) -> None:
+    lacking = [name for name in KNOWN[kind].required if name not in {**connection.extra_dejson, **options}]
+    if lacking:
+        raise ConfigError(
+            f"Airflow connection {connection.conn_id!r} of type {kind!r} needs {', '.join(lacking)} in its extra, or "
+            f"in the YAML: {{connection: {connection.conn_id}, options: {{{lacking[0]}: …}}}}"
+        )
+
+
+# Hooks are imported late: the import takes a quarter of a CPU second, which DAG parsing must not pay.
+def _post(connection: Connection, message: Message, options: dict[str, Any]) -> None:
+    from airflow.providers.http.hooks.http import HttpHook
+
+    hook = HttpHook(http_conn_id=connection.conn_id)
+    # Without a timeout, a server that accepts and does not answer would hold the task for ever.
+    timeout = connection.extra_dejson.get("timeout", HTTP_SECONDS)
+    # Not the hook's own `run`: it logs the address if the server does not answer.
+    answer = hook.get_conn().post(hook.url_from_endpoint(None), json=message.document() | options, timeout=timeout)
+    if not answer.ok:
+        raise TransientError(f"HTTP {answer.status_code} {answer.reason}")
+
+
+def _mail(connection: Connection, message: Message, options: dict[str, Any]) -> None:
+    from airflow.providers.smtp.hooks.smtp import SmtpHook
+
+    recipients = options.get("to_email") or connection.extra_dejson.get("to_email")
+    if not recipients:
+        raise ConfigError(
+            f"Airflow connection {connection.conn_id!r} (alerts) names no recipient; expected `to_email` in "
+            'its extra, as in {"from_email": "airflow@example.com", "to_email": "on-call@example.com"}'
+        )
+    with SmtpHook(smtp_conn_id=connection.conn_id) as hook:
+        hook.send_email_smtp(to=recipients, subject=message.title, html_content=message.as_html())

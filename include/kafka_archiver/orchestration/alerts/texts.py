@@ -1,0 +1,104 @@
+"""The alerts about the state of an archive, from figures. Pure."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from kafka_archiver.advice import audit_again, dag_id
+from kafka_archiver.documents import isoformat
+from kafka_archiver.orchestration.alerts.incidents import Incident
+from kafka_archiver.orchestration.alerts.message import Kind, Message, State
+
+
+def works_again(archive: str, kind: Kind, before: Incident, done: str, link: str, run_id: str) -> Message:
+    """Runs succeed again.
+
+    :param done: what the successful run did, in one line.
+    """
+    what = {"backfill": "backfills succeed again", "check": "its audit runs again"}.get(kind, "runs succeed again")
+    return Message(
+        kind=kind,
+        state="over",
+        archive=archive,
+        title=f"Archive {archive}: {what}",
+        bad=tuple(filter(None, (done and f"Run {run_id}: {done}", f"Failed since {before.since}: {before.cause}"))),
+        link=link,
+        fields={"run_id": run_id, "since": before.since},
+    )
+
+
+def lag(archive: str, state: State, waiting: int, limit: int, link: str) -> Message:
+    """Too many records wait, or no longer."""
+    over = state == "over"
+    what = "no longer too many records wait" if over else "too many records wait"
+    return Message(
+        kind="lag",
+        state=state,
+        archive=archive,
+        title=f"Archive {archive}: {what}",
+        bad=(f"{waiting:,} offsets wait after the run; alerts.max_lag_records is {limit:,}",),
+        do=()
+        if over
+        else (
+            f"airflow archive status {archive}",
+            f"if runs stop at source.max_records_per_run: airflow dags trigger {dag_id(archive)} "
+            f"--conf '{{\"max_records\": {waiting}}}'",
+        ),
+        link=link,
+        fields={"lag": waiting, "max_lag_records": limit},
+    )
+
+
+def late_hour(archive: str, state: State, until: datetime | None, now: datetime, most: timedelta, link: str) -> Message:
+    """An hour is not complete in time, or is now. `until`: the end of the last complete hour; None if there is none."""
+    over = state == "over"
+    hour = f"the hour from {until:%Y-%m-%d %H:%M} UTC" if until else "its first hour"
+    age = f", {_spelt(now - until)} ago" if until else ""
+    ended = f"Hours are complete until {isoformat(until)}{age}" if until else "No hour is complete yet"
+    return Message(
+        kind="late_hour",
+        state=state,
+        archive=archive,
+        title=f"Archive {archive}: hours are complete in time again" if over else f"Archive {archive}: {hour} is late",
+        bad=(f"{ended}; alerts.max_age is {_spelt(most)}",),
+        do=() if over else (f"airflow archive status {archive}", f"airflow archive doctor {archive}"),
+        link=link,
+        fields={"closed_until": isoformat(until) if until else None, "max_age_seconds": int(most.total_seconds())},
+    )
+
+
+def loss(archive: str, lost: int, runs: Sequence[str], link: str) -> Message:
+    """A run recorded offsets as lost."""
+    return Message(
+        kind="loss",
+        state="event",
+        archive=archive,
+        title=f"Archive {archive}: {lost:,} offsets were recorded as lost for ever",
+        cause="a policy or a repair let them go: Kafka no longer has their records",
+        bad=(f"Runs of the ledger: {', '.join(runs)}; their hours are incomplete, or say that they lack records",),
+        do=tuple(f"airflow archive show {archive} {run}" for run in runs[:3]),
+        link=link,
+        fields={"lost": lost, "runs": list(runs)},
+    )
+
+
+def damage(archive: str, state: State, cause: str, report: str, deep: bool, link: str) -> Message:
+    """The audit found damage, or no longer does."""
+    over = state == "over"
+    return Message(
+        kind="audit",
+        state=state,
+        archive=archive,
+        title=f"Archive {archive}: the audit {'finds no damage any more' if over else 'found damage'}",
+        cause="" if over else cause,
+        bad=(f"Report: {report}",),
+        do=() if over else (f"airflow archive repair {archive}{' --deep' * deep}", audit_again(archive, deep)),
+        link=link,
+        fields={"report": report},
+    )
+
+
+def _spelt(time: timedelta) -> str:
+    minutes = round(time.total_seconds() / 60)
+    days, hours, rest = minutes // 1440, minutes % 1440 // 60, minutes % 60
+    parts = [(days, "d"), (hours, "h"), (rest, "min")]
+    return " ".join(f"{number} {unit}" for number, unit in parts if number) or "0 min"

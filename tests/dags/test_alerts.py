@@ -1,0 +1,357 @@
+"""Alerts about the state of an archive: one when something begins, one when it is over."""
+
+import asyncio
+import json
+import socket
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kafka_archiver.config import Archive
+from kafka_archiver.errors import ConfigError, IntegrityError, TransientError
+from kafka_archiver.orchestration.alerts import callbacks, deadline
+from kafka_archiver.orchestration.alerts.callbacks import AlertCallbacks
+from kafka_archiver.orchestration.alerts.incidents import Incident, InVariables, news, shape
+from kafka_archiver.orchestration.alerts.message import Message
+from kafka_archiver.orchestration.alerts.send import check_receiver
+from kafka_archiver.orchestration.dag_run.note import AUDITED, FIGURES
+from kafka_archiver.steps.figures import Figures
+from tests.dags.conftest import MINIMAL, AddConnection, MakeArchive
+from tests.dags.test_callbacks import Noted, Task, failed, noted
+from tests.support.receivers import Webhook
+
+__all__ = ["noted"]
+pytestmark = pytest.mark.dags
+RUN = "20261121T050000Z"
+GOLDEN = Path(__file__).parent / "golden" / "alerts.txt"
+NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
+
+
+class Told:
+    """The messages that an archive's callbacks have sent, with the key of `alerts` that has their receivers."""
+
+    def __init__(self, archive: Archive) -> None:
+        self.messages: list[Message] = []
+        self.receivers: list[Any] = []
+        self.alerts = AlertCallbacks(archive)
+        self.audits = AlertCallbacks(archive, archives=False)
+
+    def send(self, receivers: Any, key: str, message: Message, seconds: float) -> None:
+        self.receivers += [(receiver, key) for receiver in receivers]
+        self.messages.append(message)
+
+    @property
+    def states(self) -> list[tuple[str, str]]:
+        return [(message.kind, message.state) for message in self.messages]
+
+
+@pytest.fixture
+def tell(archive: MakeArchive, noted: Noted, monkeypatch: pytest.MonkeyPatch) -> Any:
+    def make(more: str = "on_failure: [ops]") -> Told:
+        told = Told(archive(f"alerts: {{{more}}}\n"))
+        monkeypatch.setattr(callbacks, "send_all", told.send)
+        return told
+
+    return make
+
+
+def fails(error: Exception | None = None, kind: str = "scheduled", **conf: Any) -> dict[str, Any]:
+    context = failed(error or IntegrityError("5 offsets of run 20261121T050000Z are gone"), Task("verify"))
+    context["dag_run"].run_type, context["dag_run"].conf = kind, conf
+    return context
+
+
+def closes(kind: str = "scheduled", conf: Any = None, **figures: Any) -> dict[str, Any]:
+    """The context of a `close_hours` that succeeded with these figures."""
+    task = Task("close_hours")
+    task.xcoms[FIGURES] = Figures(**{"runs": (RUN,), **figures}).model_dump(mode="json")
+    return {"ti": task, "dag_run": SimpleNamespace(run_type=kind, conf=conf or {})}
+
+
+def test_a_failure_that_repeats_is_told_once_and_its_end_once(tell: Any) -> None:
+    told = tell("on_failure: [ops], on_recovery: [calm]")
+    for count in (5, 17):
+        told.alerts.task_failed(fails(IntegrityError(f"{count} offsets of run 20261121T0{count % 10}0000Z are gone")))
+    told.alerts.closed(closes(records=7))
+    told.alerts.closed(closes(records=8))
+    assert told.states == [("failure", "begins"), ("failure", "over")]
+    assert told.receivers == [("ops", "on_failure"), ("calm", "on_recovery")]
+    assert "7 records" in told.messages[1].text
+    # It begins anew.
+    told.alerts.task_failed(fails())
+    assert told.states[2:] == [("failure", "begins")]
+
+
+def test_another_cause_is_news(tell: Any) -> None:
+    told = tell()
+    told.alerts.task_failed(fails())
+    told.alerts.task_failed(fails(TransientError("no answer from the store")))
+    assert told.states == [("failure", "begins"), ("failure", "changes")]
+
+
+def test_backfills_and_the_schedule_do_not_end_each_other_s_incidents(tell: Any) -> None:
+    told = tell()
+    told.alerts.task_failed(fails(kind="backfill"))
+    told.alerts.closed(closes())
+    told.alerts.task_failed(fails())
+    told.alerts.closed(closes("backfill"))
+    assert told.states == [("backfill", "begins"), ("failure", "begins"), ("backfill", "over")]
+
+
+def test_what_a_person_asked_for_is_told_each_time_and_ends_nothing(tell: Any) -> None:
+    told = tell()
+    told.alerts.task_failed(fails())
+    for _ in range(2):
+        told.alerts.task_failed(fails(kind="manual", repair=[RUN]))
+    told.alerts.closed(closes("manual", {"repair": [RUN]}))
+    assert told.states == [("failure", "begins"), ("asked", "event"), ("asked", "event")]
+
+
+def test_a_retry_is_told_if_somebody_wants_it_and_only_the_first(tell: Any) -> None:
+    quiet, told = tell(), tell("on_failure: [ops], on_retry: [chat]")
+    quiet.alerts.task_retried(fails())
+    for attempt in (1, 2):
+        context = fails()
+        context["ti"].try_number = attempt
+        told.alerts.task_retried(context)
+    assert (quiet.states, told.states) == ([], [("retry", "event")])
+    assert told.receivers == [("chat", "on_retry")]
+    assert "Airflow will try it again." in told.messages[0].text
+
+
+def test_a_loss_is_told_once_also_if_its_task_is_cleared(tell: Any) -> None:
+    told = tell()
+    for lost in (5, 5, 0, 7):
+        told.alerts.closed(closes(lost=lost))
+    assert [message.fields["lost"] for message in told.messages] == [5, 7]
+    assert told.messages[0].title == "Archive orders: 5 offsets were recorded as lost for ever"
+
+
+def test_hours_are_late_and_then_no_longer(tell: Any) -> None:
+    told = tell("on_failure: [ops], max_age: 2h")
+    for age in (1, 3, 4, 1):
+        told.alerts.late(NOW - timedelta(hours=age), NOW, "")
+    told.alerts.late(None, NOW, "")
+    assert told.states == [("late_hour", "begins"), ("late_hour", "over")]
+
+
+def test_too_many_records_wait_and_then_no_longer(tell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    lags = iter((11, 12, 10))
+    monkeypatch.setattr(callbacks, "open_archive", lambda _: None)
+    monkeypatch.setattr("kafka_archiver.steps.status.condition.observe", lambda _: None)
+    monkeypatch.setattr("kafka_archiver.steps.status.condition.lag_of", lambda *_: next(lags))
+    told = tell("on_failure: [ops], max_lag_records: 10")
+    for _ in range(3):
+        told.alerts.closed(closes())
+    assert told.states == [("lag", "begins"), ("lag", "over")]
+
+
+def test_an_unknown_lag_changes_nothing(tell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: Any) -> None:
+        raise TransientError("no answer from the brokers")
+
+    monkeypatch.setattr(callbacks, "open_archive", fail)
+    told = tell("on_failure: [ops], max_lag_records: 10")
+    told.alerts.closed(closes())
+    assert told.states == []
+
+
+def audits(verdict: str, damage: str = "", error: Exception | None = None) -> dict[str, Any]:
+    context = failed(error, Task("audit")) if error else {"ti": Task("audit"), "dag_run": SimpleNamespace(conf={})}
+    found = {"verdict": verdict, "report": "_ledger/orders/audit.json", "deep": True, "damage": damage}
+    context["ti"].xcoms[AUDITED] = found
+    return context
+
+
+def test_damage_is_told_once_again_if_it_grows_and_when_it_is_mended(tell: Any) -> None:
+    told = tell("on_failure: [ops], on_audit: [auditors]")
+    for damage in ("one", "one", "two"):
+        told.audits.task_failed(audits("damaged", damage, IntegrityError("orders is damaged")))
+    told.audits.audited(audits("clean"))
+    told.audits.audited(audits("clean"))
+    assert told.states == [("audit", "begins"), ("audit", "changes"), ("audit", "over")]
+    assert {receiver for receiver, _ in told.receivers} == {"auditors"}
+    assert "airflow archive repair orders --deep" in told.messages[0].text
+
+
+def test_an_audit_that_could_not_run_is_no_damage(tell: Any) -> None:
+    told = tell()
+    told.audits.task_failed(failed(TransientError("no answer from the store"), Task("audit")))
+    told.audits.audited(audits("clean"))
+    assert told.states == [("check", "begins"), ("check", "over")]
+
+
+@pytest.mark.parametrize(
+    ("before", "key", "state"),
+    [(None, None, None), (None, "a", "begins"), ("a", "a", None), ("a", "b", "changes"), ("a", None, "over")],
+)
+def test_when_there_is_news(before: str | None, key: str | None, state: str | None) -> None:
+    assert news(Incident(before, "", "") if before else None, key) == state
+
+
+def test_the_shape_of_a_cause_has_no_figures() -> None:
+    assert shape("5 offsets of run 20261121T050000Z") == shape("17 offsets of run 20261121T060000Z")
+    assert shape("5 offsets are gone") != shape("5 objects are gone")
+
+
+def test_a_variable_that_cannot_be_read_or_written_hides_no_alert(
+    connection: AddConnection, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("airflow.sdk.Variable.get", lambda *_, **__: {"failure": {"odd": 1}})
+    monkeypatch.setattr("airflow.sdk.Variable.set", lambda *_, **__: 1 / 0)
+    assert InVariables().read("orders") == {}
+    InVariables().write("orders", {"failure": Incident("k", "s", "c")})
+    assert [r.levelname for r in caplog.records if "incidents of archive orders" in r.getMessage()] == ["WARNING"] * 2
+
+
+def test_the_texts_are_the_golden_ones(tell: Any, archive: MakeArchive) -> None:
+    told = tell("on_failure: [ops], on_retry: [ops], max_age: 2h")
+    told.alerts.task_failed(fails())
+    told.alerts.task_failed(fails(TransientError("no answer from the store")))
+    told.alerts.closed(closes(records=7, objects=1, bytes=10, hours_closed=1, lost=5))
+    told.alerts.late(NOW - timedelta(hours=3, minutes=30), NOW, "http://airflow/log")
+    told.alerts.late(NOW - timedelta(minutes=30), NOW, "http://airflow/log")
+    told.alerts.task_failed(fails(kind="backfill"))
+    told.alerts.task_failed(fails(kind="manual", repair=[RUN]))
+    retried = fails()
+    retried["ti"].try_number = 1
+    told.alerts.task_retried(retried)
+    told.audits.task_failed(audits("damaged", "one", IntegrityError("orders is damaged: 1 error")))
+    told.audits.audited(audits("clean"))
+    told.messages.append(callbacks.texts.lag("orders", "begins", 1_000_000, 5, "http://airflow/log"))
+    told.messages.append(callbacks.texts.lag("orders", "over", 4, 5, "http://airflow/log"))
+    since = [message.fields["since"] for message in told.messages if "since" in message.fields]
+    found = "\n\n".join(message.text for message in told.messages) + "\n"
+    for moment in since:
+        found = found.replace(moment, "SINCE")
+    assert found == GOLDEN.read_text()
+
+
+def test_a_notifier_by_its_class_gets_the_alert_in_its_arguments(
+    archive: MakeArchive, connection: AddConnection
+) -> None:
+    """A real notifier of a provider, at a real receiver. Braces in the error are no template."""
+    with Webhook() as webhook:
+        connection("raw", "http", host=f"http://127.0.0.1:{webhook.port}")
+        options = {"http_conn_id": "raw", "json": "not used", "data": '{"say": "{title}"}'}
+        del options["json"]
+        receiver = {"notifier": "airflow.providers.http.notifications.http.HttpNotifier", "options": options}
+        made = archive(f"alerts: {{on_failure: [raw, {json.dumps(receiver)}]}}\n")
+        AlertCallbacks(made).task_failed(fails(ValueError("{{ 1/0 }}")))
+    first, second = sorted(webhook.documents, key=len, reverse=True)
+    assert first["cause"] == "ValueError: {{ 1/0 }}"
+    assert second == {"say": first["text"].splitlines()[0]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "extra", "options", "told"),
+    [
+        ("slackwebhook", {}, {}, "install apache-airflow-providers-slack where"),
+        (
+            "slack",
+            {},
+            {},
+            "of type 'slack' needs channel in its extra, or in the YAML",
+        ),
+        ("slack", {"channel": "#ops"}, {}, "install apache-airflow-providers-slack where"),
+        ("apprise", {}, {}, "install apache-airflow-providers-apprise where"),
+        ("discord", {}, {}, "install apache-airflow-providers-discord where"),
+        ("aws", {}, {}, "of type 'aws' needs target_arn in its extra"),
+    ],
+)
+def test_what_is_not_installed_or_incomplete_is_named_and_stops_nobody(
+    archive: MakeArchive,
+    connection: AddConnection,
+    caplog: pytest.LogCaptureFixture,
+    kind: str,
+    extra: dict[str, Any],
+    options: dict[str, Any],
+    told: str,
+) -> None:
+    connection("x", kind, extra)
+    with Webhook() as webhook:
+        connection("raw", "http", host=f"http://127.0.0.1:{webhook.port}")
+        receiver = json.dumps({"connection": "x", "options": options})
+        made = archive(f"alerts: {{on_failure: [{receiver}, raw]}}\n")
+        AlertCallbacks(made).task_failed(fails())
+        with pytest.raises(ConfigError) as found:
+            check_receiver(made.alerts.on_failure[0])
+    assert len(webhook.documents) == 1
+    [error] = [r.getMessage() for r in caplog.records if "could not be sent by connection x" in r.getMessage()]
+    assert told in error
+    assert told in str(found.value)
+
+
+def test_sns_gets_subject_and_message_of_amazon_s_own_notifier(
+    archive: MakeArchive, connection: AddConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[dict[str, Any]] = []
+    monkeypatch.setattr(
+        "airflow.providers.amazon.aws.hooks.sns.SnsHook.publish_to_target", lambda _, **given: told.append(given)
+    )
+    connection("cloud", "aws", {"region_name": "eu-west-1"})
+    receiver = json.dumps({"connection": "cloud", "options": {"target_arn": "arn:aws:sns:eu-west-1:1:ops"}})
+    AlertCallbacks(archive(f"alerts: {{on_failure: [{receiver}]}}\n")).task_failed(fails())
+    [message] = told
+    assert message["target_arn"] == "arn:aws:sns:eu-west-1:1:ops"
+    assert message["subject"].startswith("Archive orders: task verify failed")
+    assert "airflow dags trigger archive_orders" in message["message"]
+
+
+@pytest.mark.parametrize("path", ["kafka_archiver.errors.ConfigError", "nowhere.Notifier", "json.nothing"])
+def test_what_is_no_notifier_is_refused_by_the_doctor(archive: MakeArchive, path: str) -> None:
+    made = archive(f"alerts: {{on_failure: [{{notifier: {path}}}]}}\n")
+    with pytest.raises(ConfigError, match=path.replace(".", r"\.")):
+        check_receiver(made.alerts.on_failure[0])
+
+
+def test_a_deadline_that_is_missed_looks_at_the_ledger(
+    archives: Path, local_connections: None, noted: Noted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Airflow's triggerer calls it."""
+    told: list[Message] = []
+    monkeypatch.setattr(callbacks, "send_all", lambda _, __, message, ___: told.append(message))
+    until = datetime.now(UTC) - timedelta(hours=4)
+    progress = SimpleNamespace(closed_until=until)
+    monkeypatch.setattr(deadline, "open_ledger", lambda _: SimpleNamespace(progress=lambda: progress))
+    (archives / "orders.yaml").write_text(MINIMAL.format(name="orders") + "alerts: {on_failure: [ops], max_age: 3h}\n")
+    start = {"data_interval_start": f"{until:%Y-%m-%dT%H:%M:%SZ}"}
+    run = {"dag_run": {"dag_id": "archive_orders", "dag_run_id": "scheduled__x", **start}, "deadline": {}}
+    for archive in ("orders", "orders", "gone"):
+        asyncio.run(deadline.missed(archive, run))
+    noted.open.clear()
+    asyncio.run(deadline.missed("orders", {"dag_run": {**run["dag_run"], "run_type": "backfill"}}))
+    [message] = told
+    assert (message.kind, message.state) == ("late_hour", "begins")
+    assert message.link.endswith("/dags/archive_orders/runs/scheduled__x")
+    assert f"{until:%Y-%m-%d %H:%M}" in message.title
+    # A new archive whose first run is not done.
+    noted.open.clear()
+    progress.closed_until = None
+    asyncio.run(deadline.missed("orders", run))
+    assert told[1].title == "Archive orders: its first hour is late"
+    assert told[1].bad == ("No hour is complete yet; alerts.max_age is 3 h",)
+
+
+def test_a_mail_server_that_does_not_answer_holds_up_nobody(
+    archive: MakeArchive,
+    connection: AddConnection,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Airflow's mail hook tries five times for half a minute; its DAG processor kills a callback after 50 seconds."""
+    monkeypatch.setattr(callbacks, "IN_DAG_PROCESSOR", 0.5)
+    with Webhook() as webhook, socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        mail = {"from_email": "a@b.example", "to_email": "c@d.example", "disable_ssl": True, "disable_tls": True}
+        connection("mail", "smtp", mail, host="127.0.0.1", port=silent.getsockname()[1])
+        connection("raw", "http", host=f"http://127.0.0.1:{webhook.port}")
+        context = {name: value for name, value in fails().items() if name != "exception"}
+        AlertCallbacks(archive("alerts: {on_failure: [mail, raw]}\n")).run_failed(context)
+        assert len(webhook.documents) == 1
+    told = [r.getMessage() for r in caplog.records if "not sent by connection mail within" in r.getMessage()]
+    assert len(told) == 1

@@ -1,0 +1,61 @@
+"""The guide has a section for each alert, and a line for each problem and error that it promises."""
+
+import re
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from kafka_archiver.orchestration.alerts.message import SECTIONS, Kind, Message
+from scripts.stack.paths import ROOT
+
+pytestmark = pytest.mark.unit
+GUIDE = (ROOT / "docs" / "OPERATING.md").read_text()
+CODE = ROOT / "include" / "kafka_archiver"
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors of a Markdown text's headings, as GitHub makes them."""
+    titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_each_alert_leads_to_a_section_of_the_guide() -> None:
+    assert set(SECTIONS) == set(get_args(Kind))
+    assert set(SECTIONS.values()) <= anchors(GUIDE)
+    message = Message(kind="loss", state="event", archive="orders", title="x")
+    assert message.lines == ["Guide: docs/OPERATING.md#alert-records-were-lost"]
+
+
+def test_each_section_of_an_alert_belongs_to_one() -> None:
+    assert {anchor for anchor in anchors(GUIDE) if anchor.startswith("alert-")} == set(SECTIONS.values())
+
+
+def _named(title: str) -> set[str]:
+    """What the first column of a section's table names."""
+    section = GUIDE.split(f"# {title}\n")[1].split("\n#")[0]
+    return set(re.findall(r"`([a-z -]+)`", "".join(re.findall(r"^\| (.*?) \|", section, re.MULTILINE))))
+
+
+def _names(*files: Path) -> set[str]:
+    """The names of the troubles that this code makes."""
+    found = set()
+    for file in files:
+        found |= set(re.findall(r'(?:problem|warning|say)\(\s*"([a-z ]+)"', file.read_text()))
+    return found
+
+
+def test_each_problem_of_status_has_a_line() -> None:
+    made = _names(*(CODE / "steps" / "status").glob("*.py"))
+    assert len(made) > 15, "the search finds the troubles no more"
+    told = _named("Problems that `status` reports")
+    assert made <= told, sorted(made - told)
+
+
+def test_each_kind_of_finding_of_the_audit_has_a_line() -> None:
+    made = set()
+    for file in [*(CODE / "audit").rglob("*.py"), *(CODE / "steps" / "auditing").rglob("*.py")]:
+        made |= set(re.findall(r'(?:error|warning)\(\s*"([a-z-]+)"', file.read_text()))
+    assert len(made) > 15, "the search finds the kinds no more"
+    told = _named("The audit")
+    assert made <= told, sorted(made - told)
