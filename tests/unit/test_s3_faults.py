@@ -271,6 +271,18 @@ class TestDamage:
             assert store.put(KEY, DATA) if operation == "put_object" else store.create(KEY, DATA)
         assert server.requests[before:] == [operation]
 
+    def test_nor_if_the_answer_does_not_say_how_the_object_is_encrypted(
+        self, server: FaultyS3, connect: OpenFaulty
+    ) -> None:
+        store = connect(sse="aws:kms")
+        server.checksums = "ignored"
+        store.put("there", DATA)
+        server.confirms = False
+        server.fail("get_object", Fault("odd"))
+        before = len(server.requests)
+        assert store.get("there") == DATA
+        assert server.requests[before:] == ["get_object"]
+
 
 class TestCompletion:
     @pytest.mark.parametrize(

@@ -41,6 +41,7 @@ class Unsealed(io.RawIOBase):
         extracted = hmac.digest(salt, secret, "sha256")
         self._cipher = AESGCMSIV(hmac.digest(extracted, b"kafka-archiver/object\x01", "sha256"))
         self._at, self._held = 0, (-1, b"")
+        self._checked: set[int] = set()
 
     def readable(self) -> bool:
         return True
@@ -75,14 +76,17 @@ class Unsealed(io.RawIOBase):
         return found
 
     def read_to_end(self) -> None:
-        """Check each segment, also those that a reader has skipped."""
+        """Check the segments that a reader has skipped."""
         for number in range(self._count):
-            self._segment(number)
+            if number not in self._checked:
+                self._segment(number)
 
     def _segment(self, number: int) -> bytes:
         data = self._fetch(_HEADER + number * self._length, self._length)
         nonce = number.to_bytes(8) + int(number == self._count - 1).to_bytes(4)
         try:
-            return self._cipher.decrypt(nonce, data, self._head)
+            found = self._cipher.decrypt(nonce, data, self._head)
         except InvalidTag:
             raise ValueError(f"segment {number + 1} of {self._count} is not what was encrypted with this key") from None
+        self._checked.add(number)
+        return found
