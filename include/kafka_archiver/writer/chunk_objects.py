@@ -22,6 +22,8 @@ from kafka_archiver.writer.waiting import Waiting
 # If records wait: the most bytes that open objects hold, those of waiting records that are read at once, and of these
 # those of one part; and how many finished objects may have parts on their way.
 _OPEN, _RANGE, _PIECE, _UNSENT = 4 << 20, 2 << 20, 1 << 20, 64
+# How many times the number of encoders are so many paths in one block that none gets an encoder.
+_MANY = 4
 
 
 class _Slot(NamedTuple):
@@ -71,7 +73,7 @@ class ChunkObjects:
         else:
             records, parts, starts = by_part(batch)
             new = sum((variant, part) not in self._open for part in parts.tolist())
-            if new == len(parts) > self._limits.open_objects - len(self._open):
+            if new == len(parts) > _MANY * self._limits.open_objects:
                 # None of so many paths gets an encoder: most records would have to wait anyway.
                 self._wait(variant, records, sorted_=True)
                 return
