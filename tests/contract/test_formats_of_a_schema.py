@@ -20,6 +20,7 @@ from kafka_archiver.formats.base import RECORD, Target
 from kafka_archiver.formats.registry import get_format
 from kafka_archiver.pipeline import variants
 from kafka_archiver.pipeline.base import Marks
+from kafka_archiver.pipeline.filing.stage import File
 from kafka_archiver.writer.commit import complete
 from kafka_archiver.writer.result import Limits
 from tests.support.chunks import HOUR, chunk_of, new_store, write
@@ -265,7 +266,7 @@ def test_the_writer_stores_what_a_stage_makes_of_records(case: Case, monkeypatch
             SCHEMA.field("rate"), rows.column("value").cast(pa.string()).cast(pa.float64())
         )
 
-    monkeypatch.setattr(variants, "stages_of", lambda *_: [rates])
+    monkeypatch.setattr(variants, "stages_of", lambda *given: [rates, File(given[3], hours=False)])
     monkeypatch.setattr(variants, "storable", lambda *_: schema)
     records = [Record(n, n % 2 * HOUR, value=b"%d.5" % n) for n in range(100)]
     store = new_store()

@@ -28,6 +28,7 @@ from kafka_archiver.formats.registry import get_format
 from kafka_archiver.formats.shared.columns import needed, schema_of, shaped
 from kafka_archiver.pipeline import variants
 from kafka_archiver.pipeline.base import Marks
+from kafka_archiver.pipeline.filing.stage import File
 from kafka_archiver.ranges import Range
 from kafka_archiver.writer.commit import complete
 from kafka_archiver.writer.result import Limits
@@ -319,7 +320,7 @@ def test_the_writer_files_decoded_records_by_kafkas_time(name: str, monkeypatch:
         item = batch.append_column("value_decoded", column_of(field, values).column(0))
         return item.select(needed(schema))
 
-    monkeypatch.setattr(variants, "stages_of", lambda *_: [decode])
+    monkeypatch.setattr(variants, "stages_of", lambda *given: [decode, File(given[3], hours=False)])
     monkeypatch.setattr(variants, "storable", lambda *_: schema)
     records = [Row(n, n % 2 * HOUR, key=b"%d" % n, value=b"%d" % n if n % 3 else None) for n in range(100)]
     target = target_of(name, schema, content="value", metadata=("offset", "key"), metadata_prefix="kafka_")

@@ -17,7 +17,8 @@ from kafka_archiver.config.transform import TransformSection
 from kafka_archiver.config.unknown import unknown
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.explain import explain
-from kafka_archiver.layouts.registry import named, resolve
+from kafka_archiver.layouts.registry import form_of, named, resolve
+from kafka_archiver.layouts.tokens import Field as OfRecord
 from kafka_archiver.plan import Evolution, Header, Settings
 
 
@@ -98,9 +99,13 @@ class Archive(Section):
     @model_validator(mode="after")
     def _files_by_what_it_has(self) -> Self:
         try:
-            resolve(self.settings)
+            form = form_of(resolve(self.settings))
         except ConfigError as error:
             raise ValueError(str(error)) from None
+        # S3's keys have 1,024 bytes; paths of values get 760, and 64 are for extensions.
+        prefix = self.store.url.partition("://")[2].partition("/")[2]
+        if any(isinstance(token, OfRecord) for token in form.folders) and len(prefix.encode()) > 200:
+            raise ValueError("a prefix of at most 200 bytes in `store.url`: S3 takes keys of 1,024")
         return self
 
     def choosing(self, policies: Mapping[str, Any]) -> Self:

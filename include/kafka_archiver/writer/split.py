@@ -12,6 +12,8 @@ from kafka_archiver.pipeline.base import PART
 # Bytes of batches of one part: a batch of `_LARGE` is not copied; smaller batches are joined up to `_JOINED`.
 _LARGE = 256 << 10
 _JOINED = 1 << 20
+# Bytes of batches of several parts that are sorted at once: sorting copies them.
+_SORTED = 2 << 20
 
 
 def one_part(batch: pa.RecordBatch) -> int | None:
@@ -24,9 +26,13 @@ def by_part(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Int64s, Int64s]:
     """The records in a stable sort by part; the parts, ascending; the first row of each part, then the row count."""
     parts = column(batch, PART)
     order = np.argsort(parts, kind="stable")
-    parts = parts[order]
+    return batch.take(order), *starts_of(parts[order])
+
+
+def starts_of(parts: Int64s) -> tuple[Int64s, Int64s]:
+    """Of sorted rows the parts, each once; the first row of each part, then the row count."""
     starts = np.concatenate([[0], np.flatnonzero(np.diff(parts)) + 1, [len(parts)]])
-    return batch.take(order), parts[starts[:-1]], starts
+    return parts[starts[:-1]], starts
 
 
 def joined(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:
@@ -97,5 +103,5 @@ def blocks(batches: Iterable[tuple[int, pa.RecordBatch]], size: int) -> Iterator
 
     for (variant, part, large), group in groupby(batches, key=kind):
         own = (batch for _, batch in group)
-        for batch in own if large else joined(own, size if part is None else min(size, _JOINED)):
+        for batch in own if large else joined(own, min(size, _SORTED if part is None else _JOINED)):
             yield variant, part, batch

@@ -67,6 +67,8 @@ class Sender:
 class Upload:
     """One object's multipart upload. The first part starts it in the store."""
 
+    __slots__ = ("_beginning", "_begun", "_key", "_parts", "_store", "_submit")
+
     def __init__(self, store: Store, key: str, submit: Callable[[Callable[[], Part]], Future[Part]]) -> None:
         self._store = store
         self._key = key
@@ -93,6 +95,8 @@ class Upload:
     def pending(self) -> PendingUpload:
         """The upload. Waits until all its parts are stored."""
         parts = tuple(part.result() for part in self._parts)
+        # A future takes a kilobyte, and a chunk may have ten thousand objects.
+        self._parts.clear()
         assert self._begun is not None, "an upload without a part"
         return self._begun._replace(parts=parts)
 

@@ -11,9 +11,13 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from kafka_archiver.columns import Int64s
+from kafka_archiver.columns import Int64s, column
+from kafka_archiver.pipeline.base import PART
 from kafka_archiver.writer.disk import disk
-from kafka_archiver.writer.split import by_part
+from kafka_archiver.writer.split import by_part, starts_of
+
+# Bytes of records that are worth a file of their own.
+_LARGE = 1 << 20
 
 
 class _Run(NamedTuple):
@@ -34,8 +38,13 @@ class Waiting:
         self.held_bytes = 0
         self._runs: list[_Run] = []
 
-    def add(self, batch: pa.RecordBatch) -> None:
-        """Take records."""
+    def add(self, batch: pa.RecordBatch, sorted_: bool = False) -> None:
+        """Take records. `sorted_`: they are sorted by part."""
+        if sorted_ and batch.nbytes >= min(self._run_bytes, _LARGE):
+            # As they are: three copies less in memory.
+            self.store()
+            self._write(batch, *starts_of(column(batch, PART)))
+            return
         if self._held and batch.nbytes >= self._run_bytes:
             # Joined with the large batch they might not fit one array.
             self.store()
@@ -44,10 +53,23 @@ class Waiting:
         if self.held_bytes >= self._run_bytes:
             self.store()
 
-    def parts(self) -> list[int]:
-        """All parts with waiting records, ascending."""
+    def ranges(self, size: int) -> Iterator[tuple[int, int]]:
+        """All parts with waiting records as ranges, ascending. The records of a range have about `size` bytes at most,
+        except if it is of one part."""
         self.store()
-        return sorted({part for run in self._runs for part in run.parts.tolist()})
+        if not self._runs:
+            return
+        every = np.concatenate([run.parts for run in self._runs])
+        shares = [np.diff(run.starts) * (run.path.stat().st_size / run.starts[-1]) for run in self._runs]
+        parts, places = np.unique(every, return_inverse=True)
+        sizes = np.bincount(places, np.concatenate(shares))
+        first, held = 0, 0.0
+        for number, more in enumerate(sizes.tolist()):
+            if number > first and held + more > size:
+                yield int(parts[first]), int(parts[number - 1])
+                first, held = number, 0.0
+            held += more
+        yield int(parts[first]), int(parts[-1])
 
     def read(self, first: int, last: int) -> Iterator[pa.RecordBatch]:
         """The records of the parts from `first` to `last` inclusive; those of each part in offset order."""
@@ -65,6 +87,9 @@ class Waiting:
             return
         records, parts, starts = by_part(pa.concat_batches(self._held))
         self._held, self.held_bytes = [], 0
+        self._write(records, parts, starts)
+
+    def _write(self, records: pa.RecordBatch, parts: Int64s, starts: Int64s) -> None:
         path = self._directory / f"waiting-{self._variant}-{len(self._runs)}.arrow"
         with disk(path), pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, records.schema) as writer:
             writer.write_batch(records)
