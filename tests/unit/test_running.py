@@ -78,9 +78,15 @@ def test_no_dag() -> None:
     [(7, "problem", "and 7 offsets wait"), (0, "warning", "nothing waits"), (None, "warning", "is paused")],
 )
 def test_a_paused_dag_with_and_without_lag(lag: int | None, severity: str, text: str) -> None:
-    one = only(sound(paused=True), lag=lag)
+    one = only(sound(run("success", DUE), paused=True), lag=lag)
     assert (one.name, one.severity, one.do) == ("paused", severity, ("airflow dags unpause archive_orders",))
     assert text in one.found
+
+
+def test_a_new_archive_may_be_paused_until_the_doctor_is_content() -> None:
+    one = only(sound(paused=True, runs=()), lag=7)
+    assert (one.name, one.severity) == ("paused", "warning")
+    assert "and 7 offsets wait" in one.found
 
 
 def test_no_scheduler() -> None:

@@ -63,7 +63,8 @@ def _as_settled(facts: Facts, line: Line) -> Facts:
 def _idle(facts: Facts, lag: int | None) -> Iterator[Trouble]:
     if facts.paused:
         waiting = "" if lag is None else f", and {lag:,} offsets wait" if lag else "; nothing waits at the moment"
-        say = problem if lag else warning
+        # A new archive is paused until somebody has looked at what the doctor says.
+        say = problem if lag and facts.runs else warning
         yield say("paused", f"DAG {facts.dag_id} is paused{waiting}", f"airflow dags unpause {facts.dag_id}")
     elif not facts.scheduler:
         yield problem("no scheduler", "no scheduler of Airflow is alive: no task starts", "airflow scheduler")
