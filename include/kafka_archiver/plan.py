@@ -36,7 +36,7 @@ class Header(Value):
     decode: Decode
 
 
-TimeSource = Literal["record", "wallclock", "value", "key", "header"]
+TimeSource = Literal["record", "wallclock", "value", "key", "header", "sql"]
 TimeUnit = Literal["s", "ms", "us", "ns"]
 # For a record whose time is missing or cannot be read. bad_record: the policy `bad_record` decides; record: Kafka's
 # timestamp; null: none, the layout decides; skip: it is filtered.
@@ -44,7 +44,7 @@ NoTime = Literal["bad_record", "record", "null", "skip"]
 
 
 class EventTime(Value):
-    """Which time of a record files it. `field`: a field of the value or the key, or a header's name.
+    """Which time of a record files it. `field`: a field of the value or the key, a header's name, or SQL.
 
     `patterns`: of text, in their order; `iso` is ISO 8601. `timezone`: of text without an offset. `zone_data`, `names`:
     of the zone and the locale, frozen. `at`: with `wallclock`, the plan's time in milliseconds since 1970, frozen.
@@ -113,8 +113,10 @@ class Settings(Value):
 
     def without_spark(self) -> Self:
         """Without transforms if Spark has a part in them: for commands that look at records without Spark."""
-        sql = self.transform and self.transform.sql
-        return self.model_copy(update={"transform": None}) if sql else self
+        if self.transform is None or self.transform.sql is None:
+            return self
+        time = EventTime() if self.time.source == "sql" else self.time
+        return self.model_copy(update={"transform": None, "time": time})
 
     @property
     def has_columns(self) -> bool:

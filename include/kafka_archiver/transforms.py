@@ -120,18 +120,22 @@ class Mapper(Value):
 
 
 class Sql(Value):
-    """What Spark does: `where` and `select` in its SQL, or a `function` from a DataFrame to a DataFrame, `module:name`.
+    """What Spark does: `where` and `select` in its SQL, or a `function` from a DataFrame to a DataFrame, `module:name`;
+    and `time`, the expression of `timestamp.from: sql`.
 
     `modules`: as those of a mapper. A plan also has `digest`, of the function's code; `spark`, the version that
-    evaluates; and `made`: by topic, the type of the values that `select` or the function makes, as Spark's JSON.
+    evaluates; and by topic, `seen`, a digest of what it sees of records, and `made`, the type of the values that it
+    makes, as Spark's JSON.
     """
 
     where: Annotated[str, Field(min_length=1)] | None = Field(default=None, exclude_if=lambda where: where is None)
     select: tuple[Annotated[str, Field(min_length=1)], ...] = Field(default=(), exclude_if=lambda select: not select)
+    time: Annotated[str, Field(min_length=1)] | None = Field(default=None, exclude_if=lambda time: time is None)
     function: Function | None = Field(default=None, exclude_if=lambda function: function is None)
     modules: tuple[Module, ...] = Field(default=(), exclude_if=lambda modules: not modules)
     digest: str = Field(default="", exclude_if=lambda digest: not digest)
     spark: str = ""
+    seen: dict[str, str] = Field(default={}, exclude_if=lambda seen: not seen)
     made: dict[str, str] = Field(default={}, exclude_if=lambda made: not made)
 
     @property
@@ -141,7 +145,7 @@ class Sql(Value):
 
     def asked(self) -> "Sql":
         """Without what only a plan has."""
-        return self.model_copy(update={"spark": "", "made": {}})
+        return self.model_copy(update={"spark": "", "seen": {}, "made": {}})
 
 
 class Transform(Value):

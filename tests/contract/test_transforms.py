@@ -1,6 +1,7 @@
 """Runs with transforms: exact accounts, the same bytes again, and their code and keys as the plan has them."""
 
 import gzip
+import importlib.metadata
 import json
 import uuid
 from dataclasses import replace
@@ -12,6 +13,7 @@ import pytest
 from kafka_archiver.config import parse_archive
 from kafka_archiver.errors import ConfigError, PermanentError
 from kafka_archiver.keys import is_dead_letter
+from kafka_archiver.pipeline.transform.questions import Answer
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.steps.dead_letters import outlook, runs_with_letters
 from kafka_archiver.store.memory import MemoryStore
@@ -176,3 +178,42 @@ def test_by_choice_a_run_is_planned_anew_if_its_code_has_changed(tmp_path: Path)
     lake.logs[P0] = Range(0, len(VALUES) + 1)
     lake.run(9)
     assert lake.manifest(hour(9).id).account["dead_lettered"] == 1
+
+
+def test_spark_is_asked_again_only_if_something_has_changed(tmp_path: Path) -> None:
+    asked: list[Any] = []
+    version = importlib.metadata.version("pyspark")
+
+    def spark(question: Any) -> Answer:
+        asked.append(question)
+        made = '{"type": "struct", "fields": [{"name": "n", "type": "long"}]}'
+        return Answer(spark=version, made=dict.fromkeys(question.topics, made))
+
+    def yaml(where: str = "value.n > 1", kind: str = "int64") -> str:
+        value = f"{{decode: json, schema: [{{name: n, type: {kind}}}]}}"
+        return (
+            f"source: {{topics: [orders], settle: 0, value: {value}}}\n"
+            f"transform: {{where: '{where}', select: [value.n]}}\n"
+        )
+
+    lake = lake_of(tmp_path, yaml(), [b'{"n": 1}'] * 9)
+    lake.context = replace(lake.context, spark=spark)
+    # The second one reads nothing, which forgets nothing.
+    runs = [(yaml(), 1), (yaml(), 1), (yaml(), 1), (yaml("value.n > 2"), 2)]
+    runs += [(yaml("value.n > 2", "string"), 3)] * 2
+    for number, (given, count) in enumerate(runs, 1):
+        if number != 2:
+            lake.logs[P0] = Range(0, 8 + number)
+        configure(lake, tmp_path, given)
+        lake.run(number, until="planned")
+        assert len(asked) == count, number
+        told = lake.planned(hour(number).id).settings.transform
+        assert told
+        assert told.sql
+        assert told.sql.made.keys() == {"orders"}
+    lake.context = replace(lake.context, spark=lambda _: Answer(error="transform: no such function"))
+    configure(lake, tmp_path, yaml("nope(1)"))
+    lake.logs[P0] = Range(0, 30)
+    with pytest.raises(ConfigError, match=r"orders\.yaml: transform: no such function"):
+        lake.run(8, until="planned")
+    assert lake.ledger.plan(hour(8).id) is None

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyspark
 import pytest
 
-from kafka_archiver.config import parse_archive
+from kafka_archiver.config import Archive, parse_archive
 from kafka_archiver.errors import ConfigError, PermanentError
 from kafka_archiver.keys import is_dead_letter
 from kafka_archiver.pipeline.transform.questions import Question
@@ -20,6 +20,7 @@ from kafka_archiver.steps.auditing import audit
 from kafka_archiver.transforms import Sql
 from tests.contract.test_docs_of_transforms import BLOCKS, EXAMPLES
 from tests.support.archiver import Archiver, Services, hour
+from tests.support.chunks import path_of
 from tests.support.mappers import write_module
 from tests.support.topics import DAY, HOUR, Record
 
@@ -233,3 +234,35 @@ def test_planning_asks_a_spark_of_its_own() -> None:
     found = ask_spark(question)
     assert (found.error, found.spark) == ("", pyspark.__version__)
     assert field_of(found.made["a"]).type == pa.struct([("n", pa.int32())])
+
+
+@pytest.mark.parametrize("transform", [{}, {"where": "value.n % 2 = 0"}, {"function": "F:odd"}], ids=str)
+def test_the_time_of_a_record_by_sql(
+    services: Services, spark: "SparkSession", tmp_path: Path, transform: dict[str, str]
+) -> None:
+    name = write_module(tmp_path, "def odd(frame): return frame.where('n % 2 = 1')\n")
+    given = {key: text.replace("F:", f"{name}:") for key, text in transform.items()}
+    # Of every seventh the cast fails; every fifth has no time.
+    sql = (
+        "CASE WHEN value.n % 5 = 0 THEN NULL ELSE timestamp_millis(1795219200000 + 3600000 * CAST(value.s AS int)) END"
+    )
+    made = archiver_of(services, spark, "native", given)
+    more = made.archive.model_dump(by_alias=True) | {"timestamp": {"from": "sql", "sql": sql, "missing": "bad_record"}}
+    made.archive = Archive.model_validate(more)
+    made.context = replace(made.context, archive=made.archive)
+    made.run(hour(1))
+    found = {(path, line["n"]) for path, lines in made.lines().items() for line in lines if "error" not in line}
+    kept = {0: range(COUNT), 1: range(0, COUNT, 2), 2: range(1, COUNT, 2)}[
+        0 if not given else 1 if "where" in given else 2
+    ]
+    # A function has ANSI off: what fails is null, and then a time is missing, too.
+    good = [n for n in kept if n % 9 != 4 and n % 11 != 5 and n % 7 != 2 and n % 5]
+    start = 1_795_219_200_000
+    assert found == {(path_of(start + 3_600_000 * n), n) for n in good}
+    errors = {line["offset"]: line["error"] for lines in made.lines().values() for line in lines if "error" in line}
+    bad = {n for n in kept if n % 9 != 4 and n % 11 != 5} - set(good)
+    assert bad <= errors.keys()
+    for n in bad:
+        what = "raised an error" if n % 7 == 2 and n % 5 and "function" not in given else "is null or missing"
+        assert what in errors[n], n
+    assert audit(made.archive, made.context.store, made.now[0], deep=True).findings == ()

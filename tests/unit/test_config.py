@@ -71,6 +71,8 @@ def test_what_is_so_anyway_may_be_said() -> None:
         ("s3://archive/lake", "s3://a/b, chunk_records: many", "`store.chunk_records`: expected a whole number; found"),
         ("archive: orders", "archive: orders\ntimestamp: {max_disorder: 5}", "`timestamp.max_disorder`: expected a t"),
         ("archive: orders", "archive: orders\ntimestamp: {max_disorder: 8d}", "a second to a week, like 30s, 5m or 1h"),
+        ("archive: orders", "archive: orders\ntimestamp: {from: sql}", "`sql` (an expression of Spark's that gives a"),
+        ("archive: orders", "archive: orders\ntimestamp: {from: sql, sql: a, unit: ms}", "no `unit` with `from: sql`"),
         ("archive: orders", "archive: orders\ntimestamp: {from: header}", "`header` (a header's name) with `from: h"),
         ("archive: orders", "archive: or/ders", "`archive`: expected text that matches pattern"),
         ("archive: orders", "archive: orders\nschedule: 61 * * * *", "expected a cron expression of five fields"),

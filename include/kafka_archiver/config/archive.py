@@ -145,7 +145,7 @@ class Archive(Section):
             headers=tuple(Header(name=name, decode=found.decode) for name, found in self.source.headers.items()),
             schema_id_headers=tuple(c for c, found in self.source.decoded.items() if found.schema_id == "header"),
             schema_evolution=self.schema_evolution,
-            transform=self.transform.transform,
+            transform=self.transform.timed(self.timestamp.sql),
             encryption="client" if (client := self.store.encryption.client) and client.encrypt else None,
             null_value=self.policies.null_value,
             max_value_bytes=self.source.max_value_bytes,

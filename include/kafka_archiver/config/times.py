@@ -51,7 +51,7 @@ class Timestamp(Section):
     """Which time files a record, and what the archive may assume about the records' times.
 
     `from`: see `plan.EventTime`, as for `unit`, `patterns`, `timezone` and `missing`. `path`: a field of the value or
-    the key; `header`: a header's name.
+    the key; `header`: a header's name; `sql`: an expression of Spark's.
     `max_disorder`: no record is that much older than an earlier record of its partition. With it, a backfill can prove
     its hours alone.
     """
@@ -61,6 +61,7 @@ class Timestamp(Section):
     from_: Annotated[TimeSource, Field(alias="from")] = "record"
     path: Annotated[str, AfterValidator(_path)] = ""
     header: str = ""
+    sql: str = ""
     unit: TimeUnit | None = None
     patterns: tuple[Annotated[str, AfterValidator(_pattern)], ...] = ()
     timezone: Annotated[str, AfterValidator(zone_name)] = "UTC"
@@ -76,7 +77,7 @@ class Timestamp(Section):
             return EventTime()
         return EventTime(
             source=source,
-            field=self.header if source == "header" else self.path,
+            field=self.header or self.sql or self.path,
             unit=self.unit,
             patterns=self.patterns,
             timezone=self.timezone,
@@ -86,14 +87,17 @@ class Timestamp(Section):
 
     @model_validator(mode="after")
     def _goes_together(self) -> Self:
-        own = {"value": ("path",), "key": ("path",), "header": ("header",)}.get(self.from_, ())
-        others = ("path", "header", "unit", "patterns", "timezone", "locale", "missing")
+        own = {"value": ("path",), "key": ("path",), "header": ("header",), "sql": ("sql",)}.get(self.from_, ())
+        others = ("path", "header", "sql", "unit", "patterns", "timezone", "locale", "missing")
         given = {name for name in others if getattr(self, name) != type(self).model_fields[name].default}
-        reads = ("unit", "patterns", "timezone", "locale", "missing") if own else ()
+        reads = {"unit", "patterns", "timezone", "locale", "missing"} if own else set()
+        reads = {"missing"} if self.from_ == "sql" else reads
         if wrong := sorted(given - {*own, *reads}):
             raise ValueError(f"no `{wrong[0]}` with `from: {self.from_}`")
         if self.from_ == "header" and not self.header:
             raise ValueError("`header` (a header's name) with `from: header`")
+        if self.from_ == "sql" and not self.sql:
+            raise ValueError("`sql` (an expression of Spark's that gives a timestamp) with `from: sql`")
         if self.from_ != "record" and self.max_disorder is not None:
             raise ValueError("`max_disorder` with `from: record` only: Kafka's index knows no other times")
         return self

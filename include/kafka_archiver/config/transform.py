@@ -85,6 +85,13 @@ class TransformSection(Section):
         found = Transform(sql=self._sql, mapper=mapper, steps=self.steps)
         return found if found != Transform() else None
 
+    def timed(self, time: str) -> Transform | None:
+        """The same with the SQL of records' times, if it is not empty."""
+        if not time:
+            return self.transform
+        found = self.transform or Transform()
+        return found.model_copy(update={"sql": (found.sql or Sql()).model_copy(update={"time": time})})
+
     @property
     def _sql(self) -> Sql | None:
         if self.function:

@@ -8,7 +8,8 @@ import pyarrow as pa
 
 from kafka_archiver.columns import column
 from kafka_archiver.errors import IntegrityError
-from kafka_archiver.pipeline.transform.from_spark import COUNT, ROWS, UNFIT
+from kafka_archiver.pipeline.base import NONE
+from kafka_archiver.pipeline.transform.from_spark import COUNT, ROWS, SPARK_TIME, UNFIT
 from kafka_archiver.pipeline.transform.spark_types import field_of
 from kafka_archiver.plan import Chunk
 from kafka_archiver.spark.spool import Segment, Spool
@@ -84,6 +85,11 @@ class Results:
             kept = np.ones(len(found), np.bool_)
         counts[np.isin(offsets, segment.unfit)] = UNFIT
         result = records.append_column(COUNT, pa.array(counts, pa.int64()))
+        if self._sql.time:
+            times = np.full(len(offsets), NONE)
+            if rows:
+                times[np.searchsorted(offsets, found)] = np.concatenate([column(row, "_time") for row in rows])
+            result = result.append_column(SPARK_TIME, pa.array(times, pa.int64()))
         if not self._sql.makes_values:
             return result
         kind = field_of(self._sql.made[segment.chunk.topic]).type

@@ -11,11 +11,13 @@ from typing import Any
 from py4j.java_gateway import JavaObject  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql.functions import col, lit, struct, when
-from pyspark.sql.types import DataType, StructType
+from pyspark.sql.functions import coalesce, col, lit, struct, when
+from pyspark.sql.types import DataType, DateType, StructType, TimestampNTZType, TimestampType
 
 from kafka_archiver.errors import ConfigError
+from kafka_archiver.pipeline.base import NONE
 from kafka_archiver.pipeline.transform.code import said
+from kafka_archiver.pipeline.transform.from_spark import RAISED_TIME
 from kafka_archiver.transforms import Sql
 
 # What decides the meaning of SQL, whatever spark.conf says. Without common subexpressions: Spark would evaluate them
@@ -27,6 +29,7 @@ MEANING = {
     "spark.sql.subexpressionElimination.enabled": "false",
     "spark.sql.mapKeyDedupPolicy": "EXCEPTION",
 }
+_TIME = ("_time",)
 _OF_SQL = frozenset({"Project", "SubqueryAlias"})
 _OF_FUNCTIONS = _OF_SQL | {"Filter", "Generate"}
 # They give another result for the same record, and Spark's own mark does not say so.
@@ -53,14 +56,14 @@ def schema_of(fields: Mapping[str, Any]) -> StructType:
 
 
 def transformed(frame: DataFrame, told: Sql, parses_json: bool, load: Load) -> DataFrame:
-    """`_chunk` and `_offset` of each record, with `_fate` (int64) unless there is a function, and `_row`.
+    """`_chunk` and `_offset` of each record, with `_fate` (int64) unless there is a function, `_row` and `_time`.
 
     :param frame: of `schema_of`. :param parses_json: the value is JSON of no schema: SQL has its fields as text.
     :param load: gives the function.
     :raises ConfigError: Spark does not take it, or the result depends on more than the record.
     """
     try:
-        made = _by_function(frame, load) if told.function else _by_sql(frame, told, parses_json)
+        made = _by_function(_timed(frame, told), told, load) if told.function else _by_sql(frame, told, parses_json)
         _require_narrow(made, frame, _OF_FUNCTIONS if told.function else _OF_SQL)
     except PySparkException as error:
         what = f"`{told.function}`" if told.function else "`where` and `select`"
@@ -76,7 +79,7 @@ def made_by(frame: DataFrame) -> str | None:
 
 def _by_sql(frame: DataFrame, told: Sql, parses_json: bool) -> DataFrame:
     spark = frame.sparkSession
-    texts = [told.where or "true", *told.select]
+    texts = [told.where or "true", *told.select, *([told.time] if told.time else [])]
     given = frame
     if parses_json:
         given = frame.withColumn("value", _fields_of_json(spark, texts))
@@ -84,22 +87,40 @@ def _by_sql(frame: DataFrame, told: Sql, parses_json: bool) -> DataFrame:
     where = given.select(_parsed(spark, told.where or "true").alias("w"))
     if (kind := where.schema["w"].dataType.simpleString()) != "boolean":
         raise ConfigError(f"transform.where: expected a condition, true or false; found an expression of type {kind}")
+    given = _timed(given, told)
     judged = given.select("*", _tried(spark, f"named_struct('w', {told.where or 'true'})").alias("_where"))
     true, raised = col("_where.w"), col("_where").isNull()
     if not told.select:
         fate = when(raised, lit(-1)).when(true, lit(1)).otherwise(lit(0)).cast("long")
-        return judged.select("_chunk", "_offset", fate.alias("_fate"))
+        return judged.select("_chunk", "_offset", fate.alias("_fate"), *_TIME[: bool(told.time)])
     stars = "value.*" if isinstance(given.schema["value"].dataType, StructType) else "value"
     items = ", ".join(stars if item.strip() == "*" else item for item in told.select)
     row = when(true, _tried(spark, f"struct({items})")).alias("_row")
-    chosen = judged.select("_chunk", "_offset", "_where", row)
+    chosen = judged.select("_chunk", "_offset", "_where", row, *_TIME[: bool(told.time)])
     fate = (
         when(raised, lit(-1)).when(~true | true.isNull(), lit(0)).when(col("_row").isNull(), lit(-2)).otherwise(lit(1))
     )
-    return chosen.select("_chunk", "_offset", fate.cast("long").alias("_fate"), "_row")
+    return chosen.select("_chunk", "_offset", fate.cast("long").alias("_fate"), "_row", *_TIME[: bool(told.time)])
 
 
-def _by_function(frame: DataFrame, load: Load) -> DataFrame:
+def _timed(frame: DataFrame, told: Sql) -> DataFrame:
+    """The frame with the column `_time`, if SQL gives the time: milliseconds since 1970, or as `from_spark` has it."""
+    if not told.time:
+        return frame
+    spark = frame.sparkSession
+    kind = frame.select(_parsed(spark, told.time).alias("t")).schema["t"].dataType
+    if not isinstance(kind, TimestampType | TimestampNTZType | DateType):
+        raise ConfigError(
+            f"timestamp.sql: expected a timestamp or a date, found an expression of type {kind.simpleString()}; "
+            "timestamp_millis, timestamp_seconds and to_timestamp make one"
+        )
+    tried = _tried(spark, f"named_struct('t', unix_millis(CAST(({told.time}) AS timestamp)))")
+    found = when(col("_tried").isNull(), lit(RAISED_TIME)).otherwise(coalesce(col("_tried.t"), lit(NONE)))
+    columns = [col(f"`{name}`") for name in frame.columns]
+    return frame.select(*columns, tried.alias("_tried")).select(*columns, found.cast("long").alias("_time"))
+
+
+def _by_function(frame: DataFrame, told: Sql, load: Load) -> DataFrame:
     """The function's rows: all columns of its result but `_kafka`, which says which record a row is of."""
     kafka = [name for name in frame.columns if name not in ("value",)]
     value = frame.schema["value"].dataType
@@ -122,9 +143,8 @@ def _by_function(frame: DataFrame, load: Load) -> DataFrame:
     if not names:
         raise ConfigError("transform.function: its result has no column but `_kafka`; expected those of the value")
     row = struct(*(result[f"`{name}`"] for name in names))
-    return result.select(
-        col("_kafka._chunk").alias("_chunk"), col("_kafka._offset").alias("_offset"), row.alias("_row")
-    )
+    names = ["_chunk", "_offset", *_TIME[: bool(told.time)]]
+    return result.select(*(col(f"_kafka.{name}").alias(name) for name in names), row.alias("_row"))
 
 
 def _attribute(frame: DataFrame) -> str | None:

@@ -80,8 +80,8 @@ class SubmitHook(SparkSubmitHook):
 
     def _reader(self) -> str:
         # SQL passes through the JVM, whoever reads.
-        told = self._archive.transform
-        return "spark" if told.where or told.select or told.function else self._archive.source.reader
+        told = self._archive.settings.transform
+        return "spark" if told and told.sql else self._archive.source.reader
 
     def _process_spark_submit_log(self, itr: Any) -> None:
         self._output = Levelled(super().log)

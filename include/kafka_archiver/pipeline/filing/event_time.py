@@ -10,6 +10,7 @@ from kafka_archiver.decode.slices import numbers
 from kafka_archiver.layouts.read_times import Parser, UnreadableTimeError
 from kafka_archiver.pipeline.base import NONE, TIME, Marks
 from kafka_archiver.pipeline.filing.values import Extract, as_texts
+from kafka_archiver.pipeline.transform.from_spark import COUNT, RAISED_TIME, SPARK_TIME
 from kafka_archiver.plan import EventTime, Settings
 
 # Where another engineer adds a source: its times of a batch, `NONE` for none, and by row why one cannot be read.
@@ -23,6 +24,8 @@ def time_stage(settings: Settings) -> "FileTime | None":
         return None
     if time.source == "wallclock":
         return FileTime(_at(time.at), time, None)
+    if time.source == "sql":
+        return FileTime(_of_spark, time, None)
     extract = Extract(_field(time), settings)
     return FileTime(_Read(extract, time), time, extract)
 
@@ -58,6 +61,17 @@ def _at(moment: int | None) -> Callable[[pa.RecordBatch], Times]:
     """The plan's time for every record."""
     at = NONE if moment is None else moment
     return lambda batch: (np.full(batch.num_rows, at), {})
+
+
+def _of_spark(batch: pa.RecordBatch) -> Times:
+    """The times that Spark has found. A record that its SQL filters needs none."""
+    times, filtered = column(batch, SPARK_TIME), column(batch, COUNT) == 0
+    raised = np.flatnonzero(times == RAISED_TIME)
+    wrong = dict.fromkeys(
+        raised.tolist(), "Spark raised an error for this record; try_to_timestamp and so on give null"
+    )
+    times = np.where(times == RAISED_TIME, NONE, times)
+    return np.where(filtered & (times == NONE), 0, times), wrong
 
 
 def _field(time: EventTime) -> str:

@@ -9,13 +9,16 @@ import pyarrow as pa
 from kafka_archiver.columns import column
 from kafka_archiver.decode.slices import numbers
 from kafka_archiver.formats.shared.columns import VALUE_DECODED
-from kafka_archiver.pipeline.base import Marks
+from kafka_archiver.pipeline.base import NONE, Marks
 from kafka_archiver.pipeline.transform.base import Fields
 from kafka_archiver.pipeline.transform.spark_types import field_of
 from kafka_archiver.transforms import Sql, Transform
 
 # The columns: how many rows Spark made of a record, or what else became of it; and the rows as a list.
 COUNT, ROWS = "spark_count", "spark_rows"
+# The record's time in milliseconds since 1970, `base.NONE` for none; only with `timestamp.from: sql`.
+SPARK_TIME = "spark_time"
+RAISED_TIME = NONE + 1
 RAISED_WHERE, RAISED_SELECT, UNFIT = -1, -2, -3
 _RAISED = (
     "Spark raised an error for this record in `transform.{}`: a cast, an overflow or a division by zero of its ANSI "
@@ -28,7 +31,7 @@ def of_spark(told: Transform | None) -> list[str]:
     """The columns that readers add to a batch for a plan."""
     if told is None or told.sql is None:
         return []
-    return [COUNT, ROWS] if told.sql.makes_values else [COUNT]
+    return [COUNT, *([ROWS] if told.sql.makes_values else []), *([SPARK_TIME] if told.sql.time else [])]
 
 
 class FromSpark:
@@ -51,7 +54,7 @@ class FromSpark:
         for code, name in ((RAISED_WHERE, "where"), (RAISED_SELECT, "select")):
             marks.reject(dict.fromkeys(offsets[counts == code].tolist(), _RAISED.format(name)))
         marks.reject(dict.fromkeys(offsets[counts == UNFIT].tolist(), _UNFIT))
-        rest = [name for name in batch.schema.names if name not in (COUNT, ROWS)]
+        rest = [name for name in batch.schema.names if name not in (COUNT, ROWS, SPARK_TIME)]
         if self.made is None:
             return batch.select(rest)
         rows = batch.column(ROWS)

@@ -3,13 +3,19 @@
 Spark starts only if the SQL, the schemas or Spark have changed since the plan before: it takes many seconds.
 """
 
+import hashlib
 import importlib.metadata
+import json
 import logging
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pydantic import JsonValue
+
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.plan import Plan, Settings
+from kafka_archiver.transforms import Sql
 
 if TYPE_CHECKING:
     from kafka_archiver.steps.context import Context
@@ -28,34 +34,37 @@ def with_spark(
     :raises TransientError: Spark does not answer.
     """
     told = settings.transform
-    if told is None or told.sql is None or not topics:
+    if told is None or told.sql is None:
         return settings
-    if known := _known(settings, frozen, topics, before):
-        return known
     # Imported late: it loads Arrow.
     from kafka_archiver.pipeline.transform.questions import Question, columns_for, fields_for, parses_json
     from kafka_archiver.pipeline.variants import Variants
 
-    folder = (str(Path(context.archive.file).absolute().parent),) if context.archive.file else ()
+    sql = _answered(settings, before) or told.sql
     seen = {t: columns_for(fields_for(settings, t, frozen.schemas, frozen.texts)) for t in sorted(topics)}
-    json_ = parses_json(settings, next(iter(seen)), frozen.schemas)
-    log.info("asking Spark about the SQL of `transform`")
-    answer = context.spark(Question(sql=told.sql, topics=seen, parses_json=json_, path=folder))
-    if answer.error:
-        raise ConfigError(f"{context.archive.file}: {answer.error}" if context.archive.file else answer.error)
-    sql = told.sql.model_copy(update={"spark": answer.spark, "made": answer.made})
+    digests = {topic: _digest(columns) for topic, columns in seen.items()}
+    if new := {topic: columns for topic, columns in seen.items() if sql.seen.get(topic) != digests[topic]}:
+        folder = (str(Path(context.archive.file).absolute().parent),) if context.archive.file else ()
+        json_ = parses_json(settings, next(iter(new)), frozen.schemas)
+        log.info("asking Spark about the SQL of `transform`")
+        answer = context.spark(Question(sql=told.sql, topics=new, parses_json=json_, path=folder))
+        if answer.error:
+            raise ConfigError(f"{context.archive.file}: {answer.error}" if context.archive.file else answer.error)
+        known = {"seen": {**sql.seen, **digests}, "made": {**sql.made, **answer.made}}
+        sql = sql.model_copy(update={"spark": answer.spark, **known})
     made = settings.model_copy(update={"transform": told.model_copy(update={"sql": sql})})
     for topic in topics:
         Variants(made, topic, frozen.schemas, frozen.texts, keys=context.keys)
     return made
 
 
-def _known(settings: Settings, frozen: "Frozen", topics: set[str], before: Plan | None) -> Settings | None:
-    """The settings of the plan before, if the same question has the same answer."""
+def _answered(settings: Settings, before: Plan | None) -> Sql | None:
+    """The SQL with what Spark said of it before; None: it was other SQL, other settings or another Spark."""
     sql = before and before.settings.transform and before.settings.transform.sql
-    if not before or not sql or before.settings.asked() != settings.asked() or before.schemas != frozen.schemas:
+    if not before or not sql or sql.spark != importlib.metadata.version("pyspark"):
         return None
-    same = sql.spark == importlib.metadata.version("pyspark")
-    if not same or (sql.makes_values and sql.made.keys() != topics):
-        return None
-    return settings.model_copy(update={"transform": before.settings.transform})
+    return sql if before.settings.asked() == settings.asked() else None
+
+
+def _digest(columns: Mapping[str, JsonValue]) -> str:
+    return hashlib.sha256(json.dumps(columns, sort_keys=True).encode()).hexdigest()[:32]
