@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from airflow.sdk import DAG, ExceptionRetryPolicy, Param, RetryAction, RetryRule, chain
+from airflow.sdk.definitions.param import ParamsDict
 from airflow.sdk.exceptions import AirflowException
 
 from kafka_archiver.advice import dag_id
@@ -81,7 +82,8 @@ def with_params(dag: DAG, params: Mapping[str, Param]) -> DAG:
     Tasks that are made after them have copies of their own, and with 500 archives Airflow spends most of its time in
     checking and storing these. A task's context has the DAG's parameters anyway.
     """
-    dag.params = params  # type: ignore[assignment] # attrs converts it, as in the constructor
+    # Not `dag.params = …`, which checks each default by its schema: these are ours, and tests check them.
+    object.__setattr__(dag, "params", ParamsDict(dict(params)))
     return dag
 
 
