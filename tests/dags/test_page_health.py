@@ -54,7 +54,7 @@ def test_a_stranger_gets_one_word_and_nothing_else(page: Page, brokers: Brokers)
 
 
 def test_before_the_first_look_nothing_is_called_healthy(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kafka_archiver.orchestration.page.health.PATIENCE", 0)
+    monkeypatch.setattr("kafka_archiver.orchestration.page.health.STRANGERS_PATIENCE", 0)
     answer = page.stranger().get("/archiver/health")
     assert (answer.status_code, answer.text) == (503, "unknown")
 

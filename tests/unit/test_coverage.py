@@ -79,6 +79,14 @@ def test_the_days_are_whole_and_in_order(context: Context) -> None:
     assert sum(found.counts.values()) == 72
 
 
+def test_days_of_which_nothing_is_known_are_left_out_but_for_a_week(context: Context) -> None:
+    assert next(day for day, _ in read_coverage(context, LAST, 28, Heads()).known_days) == LAST - timedelta(days=6)
+    later = LAST + timedelta(days=20)
+    known = [day for day, _ in read_coverage(context, later, 28, Heads()).known_days]
+    assert (known[0], known[-1]) == (LAST, later)
+    assert len(read_coverage(context, LAST - timedelta(days=9), 28, Heads()).known_days) == 7
+
+
 def test_hours_with_dead_letters_show_them(context: Context) -> None:
     key = object_key(Place("orders", 0, 0), "date=2026-11-20/hour=03", ".avro", dead_letter=True)
     context.store.put(key, b"a letter")
