@@ -207,3 +207,25 @@ def test_airflow_loads_the_plugin_and_nothing_heavy_with_it() -> None:
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(json.loads(shown.stdout.splitlines()[-1]))
     assert not loaded & {"fastapi", "pyspark", "confluent_kafka", "boto3", "jinja2", "prometheus_client"}
+
+
+def test_the_application_is_made_once_at_the_first_request(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    from fastapi import FastAPI
+    from fastapi.testclient import TestClient
+
+    from kafka_archiver.orchestration.page import app
+    from kafka_archiver.orchestration.page.lazy import LazyApp
+
+    made: list[Any] = []
+
+    def make() -> Any:
+        made.append(real(page.observatory))
+        return made[-1]
+
+    real = app.make_app
+    monkeypatch.setattr(app, "make_app", make)
+    server = FastAPI()
+    server.mount("/archiver", LazyApp())
+    assert made == []
+    answers = {TestClient(server).get("/archiver/health").text for _ in range(3)}
+    assert (answers, len(made)) == ({"healthy"}, 1)

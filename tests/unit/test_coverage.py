@@ -184,6 +184,25 @@ def test_an_hour_in_full_has_its_objects_runs_and_offsets(context: Context) -> N
     assert (found.more_runs, found.more_objects) == (0, 0)
 
 
+def test_of_an_object_with_several_hours_only_the_rows_of_this_hour_count(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of the layout `daily`."""
+    read = Ledger.manifest
+
+    def daily(ledger: Ledger, name: str) -> Any:
+        found = read(ledger, name)
+        if found is None:
+            return None
+        hours = {"rows": 10, "rows_by_hour": ((FIRST + 3, 4), (FIRST + 4, 6)), "path": "date=2026-11-20"}
+        return found.model_copy(update={"objects": tuple(o.model_copy(update=hours) for o in found.objects[:1])})
+
+    monkeypatch.setattr(Ledger, "manifest", daily)
+    found = hour_in_full(context.ledger, FIRST + 3)
+    assert [one.rows for one in found.partitions] == [4]
+    assert sum(o.rows_in(found.hour) for o in found.objects) == 4
+
+
 def test_an_hour_that_nobody_has_looked_at_has_no_proof(context: Context) -> None:
     assert hour_in_full(context.ledger, FIRST + 20).proof is None
 
