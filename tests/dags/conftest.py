@@ -111,7 +111,10 @@ def operator_of(archive: Archive) -> ArchiveOperator:
 def context_of(archive: tuple[str, ...] = (RUN,)) -> Any:
     """What Airflow hands to it, after a `plan` that found these runs to archive."""
     work = Work(runs=archive or (RUN,), archive=archive).to_dict()
-    ti = SimpleNamespace(xcom_pull=lambda task_ids: work if task_ids == "plan" else None)
+    pushed: dict[str, Any] = {}
+    ti = SimpleNamespace(
+        xcom_pull=lambda task_ids: work if task_ids == "plan" else None, xcom_push=pushed.__setitem__, pushed=pushed
+    )
     return {
         "ti": ti,
         "params": {"max_records": 1_000, "policies": {}, "rebuild": None, "dead_letters": None, "repair": None},

@@ -19,6 +19,7 @@ from kafka_archiver.ranges import Range
 from kafka_archiver.steps.auditing import audit, publish
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.rebuild import rebuild_run
+from kafka_archiver.steps.status.facts import Effort
 from kafka_archiver.steps.work import Work
 from tests.dags.conftest import DAGS as DAG_FILES
 from tests.dags.conftest import MINIMAL, AddConnection, Call, MakeArchive, Session, dag_of
@@ -210,6 +211,20 @@ def test_a_long_backfill_hides_no_run_of_the_schedule(airflow_run: MADE, settled
     found = facts_of(settled.archive, datetime.now(UTC))
     assert [one.forward for one in found.runs] == [False, False, True]
     assert found.runs[-1].run_id == name
+
+
+def test_what_the_last_ended_run_took_is_known(airflow_run: MADE, session: Session, settled: Context) -> None:
+    from airflow.models.xcom import XComModel
+
+    assert facts_of(settled.archive, datetime.now(UTC)).effort is None
+    airflow_run("success", minutes=90, attempts=2)
+    name = airflow_run("failed", minutes=30, tasks={"plan": "success", "archive": "failed"}, attempts=3)
+    airflow_run("running", minutes=1)
+    with session() as opened:
+        place = {"dag_id": "archive_orders", "task_id": "archive", "run_id": name}
+        XComModel.set("cpu_seconds", 12.5, **place, session=opened)
+    # Five tasks, each at its third attempt.
+    assert facts_of(settled.archive, datetime.now(UTC)).effort == Effort(retries=10, cpu_seconds=12.5)
 
 
 def test_a_database_that_does_not_answer_hides_nothing_else(

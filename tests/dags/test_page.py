@@ -447,5 +447,7 @@ def test_below_a_path_of_a_proxy_all_links_keep_it(page: Page, monkeypatch: pyte
     page.server.root_path = "/team/airflow"
     text = page.user("user").get("/team/airflow/archiver/archives/orders").text
     links = re.findall(r'(?:href|src|action)="(/[^"]*)"', text)
+    login = page.stranger().get("/team/airflow/archiver/").headers["location"]
+    assert login.endswith("/login?next=%2Fteam%2Fairflow%2Farchiver%2F"), login
     assert links
     assert all(link.startswith("/team/airflow/") for link in links), links

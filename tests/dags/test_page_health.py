@@ -54,7 +54,7 @@ def test_a_stranger_gets_one_word_and_nothing_else(page: Page, brokers: Brokers)
 
 
 def test_before_the_first_look_nothing_is_called_healthy(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kafka_archiver.orchestration.page.health.PATIENCE", 0)
+    monkeypatch.setattr("kafka_archiver.orchestration.page.health.STRANGERS_PATIENCE", 0)
     answer = page.stranger().get("/archiver/health")
     assert (answer.status_code, answer.text) == (503, "unknown")
 
@@ -207,3 +207,25 @@ def test_airflow_loads_the_plugin_and_nothing_heavy_with_it() -> None:
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(json.loads(shown.stdout.splitlines()[-1]))
     assert not loaded & {"fastapi", "pyspark", "confluent_kafka", "boto3", "jinja2", "prometheus_client"}
+
+
+def test_the_application_is_made_once_at_the_first_request(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    from fastapi import FastAPI
+    from fastapi.testclient import TestClient
+
+    from kafka_archiver.orchestration.page import app
+    from kafka_archiver.orchestration.page.lazy import LazyApp
+
+    made: list[Any] = []
+
+    def make() -> Any:
+        made.append(real(page.observatory))
+        return made[-1]
+
+    real = app.make_app
+    monkeypatch.setattr(app, "make_app", make)
+    server = FastAPI()
+    server.mount("/archiver", LazyApp())
+    assert made == []
+    answers = {TestClient(server).get("/archiver/health").text for _ in range(3)}
+    assert (answers, len(made)) == ({"healthy"}, 1)

@@ -17,6 +17,7 @@ from kafka_archiver.driver.watchdog import TASK_PID
 from kafka_archiver.errors import ConfigError, Failure, PermanentError, PolicyError, TransientError
 from kafka_archiver.job import ENDPOINTS, VERDICT, ArchiveJob, Endpoints
 from kafka_archiver.orchestration.connections import endpoints
+from kafka_archiver.orchestration.dag_run.note import CPU
 from kafka_archiver.orchestration.submit.hook import SubmitHook
 from kafka_archiver.spark.failures import MARK
 from kafka_archiver.steps.plan import Work
@@ -149,6 +150,13 @@ def test_each_run_has_a_job_of_its_own_with_a_folder_of_its_own(
     folders = {word for before, word in pairwise(words) if before == "--py-files"}
     assert len(folders) == 3
     assert not any(Path(folder).parent.exists() for folder in folders)
+
+
+def test_the_cpu_of_the_job_is_noted(archive: MakeArchive, local_connections: None, spark_submit: Path) -> None:
+    (spark_submit / "behave.sh").write_text('python3 -c "import time\nwhile time.process_time() < 0.5: pass"\n')
+    context = context_of()
+    operator_of(archive()).execute(context)
+    assert 0.5 <= context["ti"].pushed[CPU] < 30
 
 
 def test_nothing_to_read_skips_spark(archive: MakeArchive, local_connections: None, spark_submit: Path) -> None:

@@ -64,7 +64,7 @@ def api_server_with_login(directory: Path, port: int, settings: Mapping[str, str
         finally:
             os.killpg(server.pid, signal.SIGTERM)
             try:
-                server.wait(20)
+                server.wait(5)
             except subprocess.TimeoutExpired:
                 os.killpg(server.pid, signal.SIGKILL)
                 server.wait(20)

@@ -79,6 +79,14 @@ def test_the_days_are_whole_and_in_order(context: Context) -> None:
     assert sum(found.counts.values()) == 72
 
 
+def test_days_of_which_nothing_is_known_are_left_out_but_for_a_week(context: Context) -> None:
+    assert next(day for day, _ in read_coverage(context, LAST, 28, Heads()).known_days) == LAST - timedelta(days=6)
+    later = LAST + timedelta(days=20)
+    known = [day for day, _ in read_coverage(context, later, 28, Heads()).known_days]
+    assert (known[0], known[-1]) == (LAST, later)
+    assert len(read_coverage(context, LAST - timedelta(days=9), 28, Heads()).known_days) == 7
+
+
 def test_hours_with_dead_letters_show_them(context: Context) -> None:
     key = object_key(Place("orders", 0, 0), "date=2026-11-20/hour=03", ".avro", dead_letter=True)
     context.store.put(key, b"a letter")
@@ -174,6 +182,25 @@ def test_an_hour_in_full_has_its_objects_runs_and_offsets(context: Context) -> N
         assert manifest is not None
         assert one.account == dict(manifest.account)
     assert (found.more_runs, found.more_objects) == (0, 0)
+
+
+def test_of_an_object_with_several_hours_only_the_rows_of_this_hour_count(
+    context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of the layout `daily`."""
+    read = Ledger.manifest
+
+    def daily(ledger: Ledger, name: str) -> Any:
+        found = read(ledger, name)
+        if found is None:
+            return None
+        hours = {"rows": 10, "rows_by_hour": ((FIRST + 3, 4), (FIRST + 4, 6)), "path": "date=2026-11-20"}
+        return found.model_copy(update={"objects": tuple(o.model_copy(update=hours) for o in found.objects[:1])})
+
+    monkeypatch.setattr(Ledger, "manifest", daily)
+    found = hour_in_full(context.ledger, FIRST + 3)
+    assert [one.rows for one in found.partitions] == [4]
+    assert sum(o.rows_in(found.hour) for o in found.objects) == 4
 
 
 def test_an_hour_that_nobody_has_looked_at_has_no_proof(context: Context) -> None:

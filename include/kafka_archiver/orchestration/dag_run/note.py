@@ -7,6 +7,8 @@ from typing import Any
 
 # The XCom of `close_hours` with the figures of the run (kafka_archiver.steps.figures.Figures).
 FIGURES = "figures"
+# The XCom of the task `archive` with the CPU seconds of its last attempt.
+ARCHIVE, CPU = "archive", "cpu_seconds"
 # The XCom of `audit` with its verdict and counts, also of a failed task.
 AUDITED = "audit"
 # Characters; Airflow's limit is 1000.

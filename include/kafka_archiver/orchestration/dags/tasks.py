@@ -107,6 +107,7 @@ def archive_tasks(archive: Archive, job: Path, alert: AlertCallbacks | None = No
         on_success_callback=[alert.closed] if alert else None,
     )
     def close_hours() -> None:
+        from kafka_archiver.orchestration.dags.emitted import emit
         from kafka_archiver.steps import close_hours as step
         from kafka_archiver.steps.figures import figures
 
@@ -117,6 +118,7 @@ def archive_tasks(archive: Archive, job: Path, alert: AlertCallbacks | None = No
         found = figures(context, runs, changed)
         # For programs, and for the run's note, which the scheduler writes.
         now["ti"].xcom_push(FIGURES, found.model_dump(mode="json"))
+        emit(archive.archive, found)
         log.info("%s", found.line)
 
     archived = ArchiveOperator(

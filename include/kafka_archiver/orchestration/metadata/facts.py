@@ -9,19 +9,20 @@ from airflow.models import DagRun as Row
 from airflow.models.taskinstance import TaskInstance
 from airflow.models.xcom import XCOM_RETURN_KEY, XComModel
 from airflow.utils.session import create_session
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from kafka_archiver.advice import dag_id
 from kafka_archiver.config import Archive
 from kafka_archiver.orchestration.dag_run.gate import PLAN
+from kafka_archiver.orchestration.dag_run.note import ARCHIVE, CPU
 from kafka_archiver.orchestration.dag_run.params import takes_new
 from kafka_archiver.orchestration.dag_run.schedule import last_interval
 from kafka_archiver.orchestration.metadata.rest_api import api_url, needs_no_login
 from kafka_archiver.orchestration.metadata.states import ENDED, UNFINISHED
 from kafka_archiver.orchestration.metadata.why import causes
-from kafka_archiver.steps.status.facts import DagRun, Facts, Failure, place
+from kafka_archiver.steps.status.facts import DagRun, Effort, Facts, Failure, place
 from kafka_archiver.steps.work import Work
 
 # Runs to read of each kind. Backfills are separate: a long backfill must not hide the schedule's runs.
@@ -43,6 +44,7 @@ def _facts(archive: Archive, name: str, now: datetime, session: Session) -> Fact
     model = session.get(DagModel, name)
     scheduler = most_recent_job("SchedulerJob", session=session)
     last = last_interval(archive, now) if archive.schedule else None
+    rows = list(_rows(name, session))
     return Facts(
         dag_id=name,
         known=model is not None and not model.is_stale,
@@ -53,8 +55,18 @@ def _facts(archive: Archive, name: str, now: datetime, session: Session) -> Fact
         due=last.start if last else None,
         interval=last.end - last.start if last else None,
         next_due=model.next_dagrun_create_after if model else None,
-        runs=tuple(_run(row, session) for row in _rows(name, session)),
+        runs=tuple(_run(row, session) for row in rows),
+        effort=next((_effort(row, session) for row in rows if row.state in ("success", "failed")), None),
     )
+
+
+def _effort(row: Row, session: Session) -> Effort:
+    this = (TaskInstance.dag_id == row.dag_id, TaskInstance.run_id == row.run_id, TaskInstance.try_number > 1)
+    again = session.scalar(select(func.sum(TaskInstance.try_number - 1)).where(*this))
+    left = select(XComModel).where(XComModel.dag_id == row.dag_id, XComModel.run_id == row.run_id)
+    found = session.scalars(left.where(XComModel.task_id == ARCHIVE, XComModel.key == CPU)).first()
+    spent = XComModel.deserialize_value(found) if found else None
+    return Effort(retries=int(again or 0), cpu_seconds=spent if isinstance(spent, int | float) else None)
 
 
 def _rows(name: str, session: Session) -> Iterable[Row]:

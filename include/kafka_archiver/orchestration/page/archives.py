@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 # Seconds after which an archive is looked at again, if somebody asks.
 FRESH = float(os.environ.get("ARCHIVER_PAGE_SECONDS") or 30)
 # Seconds for each archive, if that is longer: with 1,000 archives, not all of them every 30 seconds.
-PER_ARCHIVE = 0.1
+PER_ARCHIVE = 0.2
 # Seconds for each answer of the brokers: a page should say soon that they do not answer.
 BROKER_SECONDS = 8.0
 _Signature: TypeAlias = tuple[tuple[str, int, int], ...]

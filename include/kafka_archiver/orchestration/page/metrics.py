@@ -181,6 +181,16 @@ _GAUGES = (
         "Duration of the last successful DAG run.",
         lambda one: _seconds(one.snapshot.duration),
     ),
+    _Gauge(
+        "last_run_cpu_seconds",
+        "CPU of spark-submit and its children in the last DAG run; all of Spark only on one machine.",
+        lambda one: one.snapshot.effort.cpu_seconds if one.snapshot.effort else None,
+    ),
+    _Gauge(
+        "last_run_retries",
+        "Attempts after the first of the last DAG run's tasks.",
+        lambda one: one.snapshot.effort.retries if one.snapshot.effort else None,
+    ),
 )
 _OTHERS = ("troubles", "topic_lag_records", "archives", "wrong_files")
 NAMES = frozenset(_PREFIX + name for name in (*(gauge.name for gauge in _GAUGES), *_OTHERS))

@@ -11,6 +11,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from kafka_archiver.audit.report import count
 from kafka_archiver.steps.coverage import HourCell, State
 from kafka_archiver.steps.health.judge import STALE, spelt
 
@@ -53,8 +54,8 @@ def environment() -> Environment:
     """The templates, with every value escaped."""
     made = Environment(loader=FileSystemLoader(HERE / "templates"), autoescape=True, undefined=StrictUndefined)
     made.filters |= {
-        "bytes": _bytes, "count": _count, "moment": _moment, "span": _span, "rate": _rate, "hour": _hour,
-        "told": _told, "sign": lambda state: _SIGNS[state][0], "path": lambda text: quote(text, safe=""),
+        "bytes": _bytes, "count": _count, "number": _number, "moment": _moment, "span": _span, "rate": _rate,
+        "hour": _hour, "told": _told, "sign": lambda state: _SIGNS[state][0], "path": lambda text: quote(text, safe=""),
     }  # fmt: skip
     made.globals["legend"] = [(state, sign, words) for state, (sign, words) in _SIGNS.items()]
     return made
@@ -62,6 +63,10 @@ def environment() -> Environment:
 
 def _count(number: int | None) -> str:
     return NOTHING if number is None else f"{number:,}"
+
+
+def _number(number: int | None, thing: str) -> str:
+    return NOTHING if number is None else count(number, thing)
 
 
 def _bytes(number: int | None) -> str:

@@ -20,7 +20,7 @@ from kafka_archiver.orchestration.page.archives import Observatory
 from kafka_archiver.orchestration.page.csrf import csrf_token
 from kafka_archiver.orchestration.page.details import Details, window
 from kafka_archiver.orchestration.page.health import checks_of
-from kafka_archiver.orchestration.page.render import HEADERS, HERE, airflow_path, render
+from kafka_archiver.orchestration.page.render import HEADERS, HERE, render
 from kafka_archiver.steps.health import HealthCheck, Verdict, worst
 from kafka_archiver.steps.overview import Snapshot
 from kafka_archiver.steps.status.trouble import Trouble
@@ -192,8 +192,7 @@ def _visitor(request: Request, user: Any) -> Any:
     :raises HTTPException: 303 to the login.
     """
     if user is None:
-        here = f"{airflow_path()}{request.url.path}"
-        raise HTTPException(303, headers={"Location": get_auth_manager().get_url_login(next_url=here)})
+        raise HTTPException(303, headers={"Location": get_auth_manager().get_url_login(next_url=request.url.path)})
     return user
 
 

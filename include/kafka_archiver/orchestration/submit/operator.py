@@ -1,5 +1,6 @@
 """The task `archive`: one spark-submit for the runs that `plan` found."""
 
+import resource
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 from kafka_archiver.config import Archive
 from kafka_archiver.job import ArchiveJob
 from kafka_archiver.orchestration.connections import Wanted, endpoints, find, open_archive
+from kafka_archiver.orchestration.dag_run.note import CPU
 from kafka_archiver.orchestration.dag_run.params import with_params
 from kafka_archiver.orchestration.dag_run.work import work_of
 from kafka_archiver.orchestration.submit.hook import SubmitHook
@@ -74,7 +76,9 @@ class ArchiveOperator(SparkSubmitOperator):
                 self._hook.began = began
                 super(ArchiveOperator, self).execute(context)
 
+        before = _cpu_of_children()
         archive_runs(open_archive(archive), work, submit)
+        context["ti"].xcom_push(CPU, round(_cpu_of_children() - before, 2))
 
     def hook(self, archive: Archive, run: str, folder: Path, lock: int) -> SubmitHook:
         """spark-submit for a run, with the package and its temporary files in `folder`."""
@@ -91,3 +95,9 @@ class ArchiveOperator(SparkSubmitOperator):
             ),
             application_args=[ArchiveJob.of(archive, [run]).to_argument()],
         )
+
+
+def _cpu_of_children() -> float:
+    """The CPU seconds of all processes that this one has started and that have ended."""
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime

@@ -16,6 +16,10 @@ from kafka_archiver.proof import Verdict
 State = Literal["none", "running", "open", "complete", "late", "letters", "incomplete", "lost"]
 
 
+# Days that are always shown.
+LEAST = 7
+
+
 class Head(BaseModel):
     """The beginning of a proof, without its objects."""
 
@@ -58,6 +62,12 @@ class Coverage(Value):
         """The hours by day."""
         starts = range(0, len(self.hours), 24)
         return [(self.hours[at].hour_start.date(), self.hours[at : at + 24]) for at in starts]
+
+    @property
+    def known_days(self) -> Sequence[tuple[date, Sequence[HourCell]]]:
+        """The days from the first one of which anything is known; at least the last seven."""
+        first = next((at for at, cell in enumerate(self.hours) if cell.state != "none"), len(self.hours)) // 24
+        return self.days[max(min(first, len(self.days) - LEAST), 0) :]
 
     @property
     def counts(self) -> Mapping[str, int]:

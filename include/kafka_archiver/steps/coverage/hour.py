@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 from kafka_archiver.documents import UtcTime, Value
-from kafka_archiver.intervals import hour_start
+from kafka_archiver.intervals import hour_start, to_hour
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import ObjectEntry
 from kafka_archiver.plan import Plan
@@ -18,7 +18,7 @@ OBJECTS = 500
 
 
 class PartitionInHour(Value):
-    """The hour's records of one partition, by the runs that were read. `first`, `last`: of their offsets."""
+    """The hour's records of one partition, by the runs that were read. `first`, `last`: of the objects' offsets."""
 
     topic: str
     partition: int
@@ -59,6 +59,16 @@ class HourInFull(Value):
     more_runs: int = 0
     more_objects: int = 0
 
+    @property
+    def hour(self) -> int:
+        """The hour, in whole hours since 1970."""
+        return to_hour(self.hour_start)
+
+    @property
+    def dead_letters(self) -> int:
+        """Its dead letters, in the runs that were read."""
+        return sum(entry.rows_in(self.hour) for entry in self.letters)
+
 
 def hour_in_full(ledger: Ledger, hour: int) -> HourInFull:
     """The hour's proof, with the last runs behind it. At most two requests for each of RUNS runs."""
@@ -94,7 +104,7 @@ def hour_in_full(ledger: Ledger, hour: int) -> HourInFull:
             )
             for added in shown[:RUNS]
         ),
-        partitions=_partitions(objects, letters),
+        partitions=_partitions(objects, letters, hour),
         objects=tuple(objects[:OBJECTS]),
         letters=tuple(letters[:OBJECTS]),
         more_runs=max(len(shown) - RUNS, 0) + sum(1 for _ in proof.pages),
@@ -110,10 +120,13 @@ def _schemas(plan: Plan | None) -> tuple[str, ...]:
     return (*decoded, *(f"schema {fingerprint}" for fingerprint in plan.fingerprints))
 
 
-def _partitions(objects: Iterable[ObjectEntry], letters: Iterable[ObjectEntry]) -> tuple[PartitionInHour, ...]:
+def _partitions(
+    objects: Iterable[ObjectEntry], letters: Iterable[ObjectEntry], hour: int
+) -> tuple[PartitionInHour, ...]:
+    """By partition, the objects with records of the hour; an object of another layout has other hours too."""
     rejected = Counter[tuple[str, int, int]]()
     for entry in letters:
-        rejected[entry.topic, entry.partition, entry.generation] += entry.rows
+        rejected[entry.topic, entry.partition, entry.generation] += entry.rows_in(hour)
     grouped: dict[tuple[str, int, int], list[ObjectEntry]] = {place: [] for place in rejected}
     for entry in objects:
         grouped.setdefault((entry.topic, entry.partition, entry.generation), []).append(entry)
@@ -125,7 +138,7 @@ def _partitions(objects: Iterable[ObjectEntry], letters: Iterable[ObjectEntry]) 
             partition=partition,
             generation=generation,
             objects=len(these),
-            rows=sum(o.rows for o in these) - rejected[topic, partition, generation],
+            rows=sum(o.rows_in(hour) for o in these) - rejected[topic, partition, generation],
             bytes=sum(o.bytes for o in these),
             first=min(o.first_offset for o in these),
             last=max(o.last_offset for o in these),

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
 from kafka_archiver.advice import audit_again, dag_id
+from kafka_archiver.audit.report import count
 from kafka_archiver.config import Archive
 from kafka_archiver.documents import isoformat
 from kafka_archiver.steps.health.check import HealthCheck, Verdict, worst
@@ -114,10 +115,10 @@ def _audit(archive: Archive, found: Snapshot, now: datetime) -> HealthCheck:
 
 
 def spelt(time: timedelta) -> str:
-    """A time in words: 90 minutes, 5 hours, 3 days."""
-    minutes = time.total_seconds() / 60
-    if minutes < 1:
-        return f"{time.total_seconds():.0f} seconds"
-    if minutes < 120:
-        return f"{minutes:.0f} minutes"
-    return f"{minutes / 60:.0f} hours" if minutes < 48 * 60 else f"{minutes / 1440:.0f} days"
+    """A time in words: 1 second, 90 minutes, 5 hours, 3 days."""
+    seconds = time.total_seconds()
+    if seconds < 59.5:
+        return count(round(seconds), "second")
+    if seconds < 7200:
+        return count(round(seconds / 60), "minute")
+    return count(round(seconds / 3600), "hour") if seconds < 48 * 3600 else count(round(seconds / 86400), "day")

@@ -22,7 +22,9 @@ def look(context: Context, facts: Facts, before: Snapshot | None = None) -> Snap
     :param before: an earlier snapshot: what cannot have changed since is not read again.
     """
     name, now = context.archive.archive, context.clock()
-    found = Snapshot(archive=name, taken_at=now, interval=facts.interval, duration=_duration(facts))
+    found = Snapshot(
+        archive=name, taken_at=now, interval=facts.interval, duration=_duration(facts), effort=facts.effort
+    )
     try:
         line = read_line(context)
         audited = _audited(context.ledger)

@@ -7,6 +7,7 @@ from kafka_archiver.audit.report import Counts
 from kafka_archiver.documents import UtcTime, Value
 from kafka_archiver.intervals import to_hour
 from kafka_archiver.steps.status import ArchiveStatus
+from kafka_archiver.steps.status.facts import Effort
 from kafka_archiver.steps.status.trouble import Trouble
 
 
@@ -42,7 +43,7 @@ class Snapshot(Value):
 
     `state`: None if the brokers or the store did not answer; then `error` has the reason. `closed_until`: the end of
     the complete hours; `begun`: the start of the first run's interval. `unfinished`: the oldest unfinished run's
-    planning. `duration`: of the last successful DAG run; `retries`: the attempts of the last ended DAG run that failed.
+    planning. `duration`: of the last successful DAG run; `effort`: of the last ended one.
     """
 
     archive: str
@@ -57,6 +58,7 @@ class Snapshot(Value):
     audit: Audited | None = None
     last_run: LastRun | None = None
     duration: timedelta | None = None
+    effort: Effort | None = None
     troubles: tuple[Trouble, ...] = ()
     error: str | None = None
 

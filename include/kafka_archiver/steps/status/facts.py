@@ -53,13 +53,23 @@ class DagRun(Value):
         return self.state == "running" and (self.task is None or place(self.task) > place(task))
 
 
+class Effort(Value):
+    """What the last ended run took. `retries`: attempts after the first, of all its tasks.
+
+    `cpu_seconds`: of spark-submit and its children, which is all of Spark only on one machine; None: not known.
+    """
+
+    retries: int
+    cpu_seconds: float | None
+
+
 class Facts(Value):
     """What Airflow knows. `silent`: why Airflow does not answer; then the other fields mean nothing.
 
     `runs`: the last runs and all unfinished ones. `scheduler`: one is alive. `api`: the address of Airflow's API;
     `needs_no_login`: it gives a token to everybody.
     `due`: the end of the schedule's last complete interval but one, whose run has had one interval's time; None: by
-    hand. `next_due`: when the scheduler will create the next run.
+    hand. `next_due`: when the scheduler will create the next run. `effort`: of the last ended run, if there is one.
     """
 
     dag_id: str
@@ -73,6 +83,7 @@ class Facts(Value):
     interval: timedelta | None = None
     next_due: UtcTime | None = None
     runs: tuple[DagRun, ...] = ()
+    effort: Effort | None = None
 
     def to_come(self, now: datetime) -> list[DagRun]:
         """Queued and running runs with a date in the future."""

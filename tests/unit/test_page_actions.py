@@ -1,0 +1,64 @@
+"""Which DAG run an action of the page starts."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_archiver.config import Archive, parse_archive
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.orchestration.dag_run.schedule import last_interval
+from kafka_archiver.orchestration.page.actions import Form, trigger_of
+
+pytestmark = pytest.mark.unit
+
+MINIMAL = "archive: orders\nsource: {topics: [orders]}\nstore: {url: 's3://bucket/lake'}\n"
+DAY = datetime(2026, 11, 20, tzinfo=UTC)
+
+
+def archive(more: str = "") -> Archive:
+    return parse_archive(MINIMAL + more, "orders.yaml")
+
+
+def form(**fields: str) -> Form:
+    return Form(list(fields.items()))
+
+
+@given(st.integers(0, 59), st.integers(0, 47), st.integers(0, 5))
+def test_a_backfill_takes_every_interval_with_a_part_of_the_hours_and_no_other(
+    minute: int, first: int, more: int
+) -> None:
+    orders = archive(f"schedule: '{minute} * * * *'\n")
+    begin, end = DAY + timedelta(hours=first), DAY + timedelta(hours=first + more)
+    found = trigger_of("backfill", orders, form(first=f"{begin:%Y-%m-%dT%H:%M}", last=f"{end:%Y-%m-%dT%H}"))
+    assert found.backfill is not None
+    since, until, again = found.backfill
+    assert again == "none"
+    # Airflow takes the intervals that start from `since` to `until`, both included.
+    starts = [DAY + timedelta(hours=hour, minutes=minute) for hour in range(-2, 60)]
+    taken = {start for start in starts if since <= start <= until}
+    assert taken == {s for s in starts if s < end + timedelta(hours=1) and s + timedelta(hours=1) > begin}
+
+
+def test_a_backfill_of_an_hour_of_a_daily_schedule_takes_its_day() -> None:
+    orders = archive("schedule: '0 0 * * *'\n")
+    found = trigger_of("backfill", orders, form(first="2026-11-20T05", last="2026-11-20T07", failed="1"))
+    assert found.backfill == (DAY, DAY + timedelta(hours=7, minutes=59), "failed")
+    assert last_interval(orders, DAY + timedelta(hours=5)).end == DAY
+
+
+def test_an_archive_without_a_schedule_has_nothing_to_backfill() -> None:
+    with pytest.raises(ConfigError, match="has no schedule"):
+        trigger_of("backfill", archive("schedule: null\n"), form(first="2026-11-20T05", last="2026-11-20T05"))
+
+
+def test_an_audit_is_of_the_audits_dag() -> None:
+    assert trigger_of("audit", archive(), form()) == ("audit_orders", {}, None)
+    assert trigger_of("audit", archive(), form(deep="1")) == ("audit_orders", {"deep": True}, None)
+
+
+def test_a_policy_is_for_the_run_alone() -> None:
+    fields = {"policy.lost_offsets": "record_loss", "policy.bad_record": ""}
+    found = trigger_of("run", archive(), Form(list(fields.items())))
+    assert found.conf == {"policies": {"lost_offsets": "record_loss"}}
