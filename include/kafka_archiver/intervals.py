@@ -45,16 +45,28 @@ def parse_run_id(text: str) -> datetime:
     return start
 
 
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+
+
 def duration(text: str) -> timedelta:
     """A number and a unit: 90s, 30m, 12h, 1d or 2w.
 
     :raises ValueError: the text is something else.
     """
-    seconds = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}.get(text[-1:])
+    seconds = _UNITS.get(text[-1:])
     # More digits could be more weeks than dates have.
     if seconds is None or not text[:-1].isdecimal() or len(text) > 6:
         raise ValueError(f"expected a time like 90s, 30m, 12h, 1d or 2w, found {text!r}")
     return timedelta(seconds=int(text[:-1]) * seconds)
+
+
+def spelt(span: timedelta | None) -> str | None:
+    """The text that `duration` reads as this time."""
+    if span is None:
+        return None
+    seconds = int(span.total_seconds())
+    unit = next(unit for unit, size in reversed(_UNITS.items()) if seconds % size == 0)
+    return f"{seconds // _UNITS[unit]}{unit}"
 
 
 def to_ms(moment: datetime) -> int:

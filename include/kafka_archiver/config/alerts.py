@@ -3,10 +3,10 @@
 from datetime import timedelta
 from typing import Annotated, Any, Self
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, PlainSerializer, Tag, model_validator
 
 from kafka_archiver.config.section import Section
-from kafka_archiver.intervals import duration
+from kafka_archiver.intervals import duration, spelt
 from kafka_archiver.properties import ConnectionId, Options
 
 # Hours close hourly, so the last complete hour is often that old.
@@ -68,7 +68,7 @@ class Alerts(Section):
     on_loss: Receivers | None = None
     on_audit: Receivers | None = None
     max_lag_records: Annotated[int, Field(ge=0)] | None = None
-    max_age: Annotated[timedelta | None, BeforeValidator(_age)] = None
+    max_age: Annotated[timedelta | None, BeforeValidator(_age), PlainSerializer(spelt, when_used="json")] = None
 
     @model_validator(mode="after")
     def _somebody_is_told(self) -> Self:

@@ -3,10 +3,10 @@
 from datetime import timedelta
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, PlainSerializer
 
 from kafka_archiver.config.section import Section
-from kafka_archiver.intervals import duration
+from kafka_archiver.intervals import duration, spelt
 
 
 def _span(value: Any) -> timedelta | None:
@@ -24,7 +24,7 @@ def _span(value: Any) -> timedelta | None:
     return found
 
 
-Span = Annotated[timedelta | None, BeforeValidator(_span)]
+Span = Annotated[timedelta | None, BeforeValidator(_span), PlainSerializer(spelt, when_used="json")]
 
 
 class Health(Section):

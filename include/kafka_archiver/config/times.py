@@ -6,10 +6,10 @@ from itertools import pairwise
 from typing import Annotated, Any, Self
 
 from croniter import CroniterBadDateError, croniter  # type: ignore[import-untyped]
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
 
 from kafka_archiver.config.section import Section
-from kafka_archiver.intervals import duration
+from kafka_archiver.intervals import duration, spelt
 from kafka_archiver.layouts.options import Locale, or_null, zone_name
 from kafka_archiver.layouts.template import field_of
 from kafka_archiver.plan import EventTime, NoTime, TimeSource, TimeUnit
@@ -67,7 +67,9 @@ class Timestamp(Section):
     timezone: Annotated[str, AfterValidator(zone_name)] = "UTC"
     locale: Locale = "en"
     missing: Annotated[NoTime, BeforeValidator(or_null)] = "bad_record"
-    max_disorder: Annotated[timedelta | None, BeforeValidator(_disorder)] = None
+    max_disorder: Annotated[timedelta | None, BeforeValidator(_disorder), PlainSerializer(spelt, when_used="json")] = (
+        None
+    )
 
     @property
     def event_time(self) -> EventTime:
