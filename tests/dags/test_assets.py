@@ -11,7 +11,7 @@ from airflow.sdk.execution_time.task_runner import _serialize_outlet_events
 
 from kafka_archiver.config import Archive
 from kafka_archiver.documents import isoformat
-from kafka_archiver.orchestration.dags.assets import announce, hours_alias
+from kafka_archiver.orchestration.dags.assets import announce, announce_days, days_alias, hours_alias
 from kafka_archiver.proof import Contribution, HourProof, ProofObject
 from kafka_archiver.steps.close_hours import Changed
 from tests.dags.conftest import MakeArchive
@@ -119,3 +119,48 @@ def test_no_hour_is_no_event_and_no_question(archive: MakeArchive) -> None:
     assert announce(archive(), [], {"outlet_events": outlets}) == 0
     assert list(_serialize_outlet_events(outlets)) == []
     assert hours_alias(archive()).name == "archive_orders_hours"
+
+
+def day_events(archive: Archive, found: list[Changed], proofs: Any, told: Told | None = None) -> list[dict[str, Any]]:
+    outlets: Any = OutletEventAccessors()
+    inlets = {days_alias(archive): told or Told()}
+    count = announce_days(archive, found, proofs, {"inlet_events": inlets, "outlet_events": outlets})
+    made: list[Any] = list(_serialize_outlet_events(outlets))
+    assert count == len(made)
+    return made
+
+
+def proofs_of(*hours: int) -> Any:
+    """Reads the complete proofs of these hours of the day, each of ten rows, and counts."""
+    there = {found.proof.hour: found.proof for found in (changed(hour, 10) for hour in hours)}
+    asked: list[int] = []
+
+    def proof(hour: int) -> HourProof | None:
+        asked.append(hour)
+        return there.get(hour)
+
+    proof.asked = asked  # type: ignore[attr-defined]
+    return proof
+
+
+def test_a_day_is_an_event_once_its_24_hours_are_complete(archive: MakeArchive) -> None:
+    [found] = day_events(archive(), [changed(22, 10), changed(23, 10)], proofs_of(*range(24)))
+    assert found["dest_asset_key"] == {"name": "archive://orders/days", "uri": "archive://orders/days"}
+    assert found["source_alias_name"] == "archive_orders_days"
+    assert found["extra"] == {
+        "event": f"2026-11-21 r {WHEN}", "run": "r", "archive": "orders", "day": "2026-11-21", "status": "complete",
+        "rows": 240, "late_rows": 0, "objects": 72,
+    }  # fmt: skip
+
+
+def test_a_day_that_is_not_over_costs_one_question_and_one_with_a_gap_is_none(archive: MakeArchive) -> None:
+    today = proofs_of(*range(6))
+    assert day_events(archive(), [changed(4, 10), changed(5, 10)], today) == []
+    assert len(today.asked) == 1
+    assert day_events(archive(), [changed(23, 10)], proofs_of(*range(5), *range(6, 24))) == []
+
+
+def test_a_day_is_told_once_a_run(archive: MakeArchive) -> None:
+    told = Told((COMMITTED, f"2026-11-21 r {WHEN}"))
+    assert day_events(archive(), [changed(23, 10)], proofs_of(*range(24)), told) == []
+    assert len(day_events(archive(), [changed(4, 10, run="s")], proofs_of(*range(24)), told)) == 1

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from fastapi.testclient import TestClient
@@ -11,6 +12,7 @@ from kafka_archiver.config import Policies
 from kafka_archiver.errors import TransientError
 from kafka_archiver.orchestration.page import details
 from kafka_archiver.orchestration.page.actions import choices
+from kafka_archiver.orchestration.submit.run_links import address
 from kafka_archiver.ranges import Range
 from kafka_archiver.steps.auditing import audit, publish
 from kafka_archiver.steps.context import Context
@@ -338,6 +340,19 @@ def test_hours_link_to_their_proofs(page: Page, context: Context) -> None:
         assert entry.key in proof
         assert entry.checksum in proof
     assert "20261120T020000Z" in proof
+
+
+def test_the_buttons_of_a_task_lead_to_its_run_s_documents(page: Page, context: Context) -> None:
+    run = hour(2).id
+    for document in ("plan", "manifest"):
+        path = urlsplit(address("orders", run, document)).path
+        answer = page.user("viewer").get(path)
+        assert answer.content == context.store.get(f"_ledger/orders/runs/{run}/{document}.json")
+        assert answer.headers["content-type"] == "application/json"
+        assert page.stranger().get(path).status_code == 401
+    for wrong in (f"{run}+r7/plan", "x/plan", f"{run}/commit"):
+        assert page.user("viewer").get(f"/archiver/archives/orders/runs/{wrong}").status_code in (404, 422)
+    assert address("orders", None, "plan") == ""
 
 
 def test_an_hours_runs_link_to_airflow(page: Page, session: Session) -> None:

@@ -1,6 +1,6 @@
-"""Asset events that tell other DAGs that an hour is complete."""
+"""Asset events that tell other DAGs that an hour, or a day, is complete."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +9,7 @@ from airflow.sdk import Asset, AssetAlias
 from kafka_archiver.config import Archive
 from kafka_archiver.documents import isoformat
 from kafka_archiver.keys import hour_document, ledger_prefix
+from kafka_archiver.proof import HourProof
 
 if TYPE_CHECKING:
     # Not at runtime: the import loads Kafka's and S3's clients, and Airflow parses this module all day.
@@ -30,6 +31,16 @@ def hours_alias(archive: Archive) -> AssetAlias:
     return AssetAlias(name=hours_name(archive), group="kafka-archiver")
 
 
+def days_alias(archive: Archive) -> AssetAlias:
+    """The other outlet of `close_hours`, for whole days."""
+    return AssetAlias(name=f"archive_{archive.archive}_days", group="kafka-archiver")
+
+
+def days_asset(archive: Archive) -> Asset:
+    """The asset of the days. Other DAGs may also be scheduled on it: `Asset("archive://orders/days")`."""
+    return Asset(uri=f"archive://{archive.archive}/days")
+
+
 def announce(archive: Archive, changed: "Sequence[Changed]", context: Mapping[str, Any]) -> int:
     """Emit one event for each hour that a run closed or changed. Its extra says what a reader of the hour needs.
 
@@ -43,16 +54,65 @@ def announce(archive: Archive, changed: "Sequence[Changed]", context: Mapping[st
     asset = Asset(
         name=hours_name(archive), uri=f"{archive.store.url.rstrip('/')}/{ledger_prefix(archive.archive)}hours"
     )
-    told = _told(archive, min(found.since for found in changed), context["inlet_events"])
+    told = _told(hours_alias(archive), min(found.since for found in changed), context["inlet_events"])
     events = [extra for found in changed if (extra := _extra(archive, found))["event"] not in told]
     for extra in events:
         context["outlet_events"][hours_alias(archive)].add(asset, extra=extra)
     return len(events)
 
 
-def _told(archive: Archive, since: datetime, inlet_events: Any) -> set[str]:
+def announce_days(
+    archive: Archive, changed: "Sequence[Changed]", proof: Callable[[int], HourProof | None], context: Mapping[str, Any]
+) -> int:
+    """Emit one event for each day of 24 complete hours (UTC) that a run closed or changed.
+
+    :param proof: reads the proof of an hour. Of a day that is not over, it is asked for one hour.
+    :returns: the number of events.
+    """
+    last = {day: found for found in changed if (day := _day(found)) is not None}
+    days = [(found, proofs) for day, found in last.items() if (proofs := _whole(day, proof))]
+    if not days:
+        return 0
+    told = _told(days_alias(archive), min(found.since for found, _ in days), context["inlet_events"])
+    events = [extra for one in days if (extra := _day_extra(archive, *one))["event"] not in told]
+    for extra in events:
+        context["outlet_events"][days_alias(archive)].add(days_asset(archive), extra=extra)
+    return len(events)
+
+
+def _day(found: "Changed") -> int | None:
+    """The days since 1970 until the hour."""
+    return None if found.proof.hour is None else found.proof.hour // 24
+
+
+def _whole(day: int, proof: Callable[[int], HourProof | None]) -> list[HourProof]:
+    """The proofs of the day's hours if all are complete; else none. The last hour first: it is the last to close."""
+    proofs: list[HourProof] = []
+    for hour in reversed(range(24 * day, 24 * day + 24)):
+        found = proof(hour)
+        if found is None or found.status != "complete":
+            return []
+        proofs.append(found)
+    return proofs
+
+
+def _day_extra(archive: Archive, found: "Changed", proofs: Sequence[HourProof]) -> dict[str, Any]:
+    day = f"{proofs[-1].hour_start:%Y-%m-%d}"
+    return {
+        "event": f"{day} {found.run} {isoformat(found.since)}",
+        "run": found.run,
+        "archive": archive.archive,
+        "day": day,
+        "status": "complete",
+        "rows": sum(proof.rows for proof in proofs),
+        "late_rows": sum(proof.late_rows for proof in proofs),
+        "objects": sum(proof.objects for proof in proofs),
+    }
+
+
+def _told(alias: AssetAlias, since: datetime, inlet_events: Any) -> set[str]:
     """The ids of the events that Airflow has recorded since a moment."""
-    found = inlet_events[hours_alias(archive)].after((since - _SKEW).isoformat()).limit(_EVENTS)
+    found = inlet_events[alias].after((since - _SKEW).isoformat()).limit(_EVENTS)
     return {str(event.extra.get("event")) for event in found}
 
 

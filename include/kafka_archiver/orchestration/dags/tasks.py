@@ -24,7 +24,7 @@ from kafka_archiver.orchestration.dag_run.params import (
 )
 from kafka_archiver.orchestration.dag_run.schedule import by_hand, interval_of, origin_of, second_before
 from kafka_archiver.orchestration.dag_run.work import work_of
-from kafka_archiver.orchestration.dags.assets import announce, hours_alias
+from kafka_archiver.orchestration.dags.assets import announce, announce_days, days_alias, hours_alias
 from kafka_archiver.orchestration.submit.operator import ArchiveOperator
 
 log = logging.getLogger(__name__)
@@ -100,9 +100,9 @@ def archive_tasks(archive: Archive, job: Path, alert: AlertCallbacks | None = No
 
     @task(
         task_id="close_hours",
-        outlets=[hours_alias(archive)],
+        outlets=[hours_alias(archive), days_alias(archive)],
         # To see which events were emitted already.
-        inlets=[hours_alias(archive)],
+        inlets=[hours_alias(archive), days_alias(archive)],
         doc_md="Proves the hours that the run touched, and announces each that is complete as an asset event.",
         on_success_callback=[alert.closed] if alert else None,
     )
@@ -115,6 +115,8 @@ def archive_tasks(archive: Archive, job: Path, alert: AlertCallbacks | None = No
         runs = work_of(now).runs
         changed = step.close_hours(context, runs)
         log.info("%d hours announced", announce(archive, changed, now))
+        if days := announce_days(archive, changed, context.ledger.hour, now):
+            log.info("%d days announced", days)
         found = figures(context, runs, changed)
         # For programs, and for the run's note, which the scheduler writes.
         now["ti"].xcom_push(FIGURES, found.model_dump(mode="json"))

@@ -7,6 +7,7 @@ from starlette.exceptions import HTTPException
 from kafka_archiver.orchestration.page.acting import acting_router
 from kafka_archiver.orchestration.page.archives import Observatory
 from kafka_archiver.orchestration.page.details import Details
+from kafka_archiver.orchestration.page.documents import documents_router
 from kafka_archiver.orchestration.page.health import health_router
 from kafka_archiver.orchestration.page.metrics import metrics_router
 from kafka_archiver.orchestration.page.render import render
@@ -20,6 +21,7 @@ def make_app(observatory: Observatory | None = None) -> FastAPI:
     app.include_router(health_router(known))
     app.include_router(metrics_router(known))
     app.include_router(pages_router(known, Details(known)))
+    app.include_router(documents_router(known))
     app.include_router(acting_router(known))
     app.add_exception_handler(HTTPException, _refused)
     return app

@@ -17,6 +17,7 @@ from kafka_archiver.orchestration.dag_run.params import with_params
 from kafka_archiver.orchestration.dag_run.work import work_of
 from kafka_archiver.orchestration.submit.hook import SubmitHook
 from kafka_archiver.orchestration.submit.package import build_mapper, build_package
+from kafka_archiver.orchestration.submit.run_links import ManifestLink, PlanLink
 from kafka_archiver.orchestration.submit.spark_conf import spark_conf
 from kafka_archiver.orchestration.submit.spark_ui import Application, SparkLink, address
 from kafka_archiver.writer.disk import held_directory
@@ -32,7 +33,7 @@ class ArchiveOperator(SparkSubmitOperator):
 
     # No templates: Airflow would store and show the YAML's values, and {{APP_ID}} is Spark's own.
     template_fields: Sequence[str] = ()
-    operator_extra_links = (SparkLink(),)
+    operator_extra_links = (PlanLink(), ManifestLink(), SparkLink())
 
     def __init__(self, *, archive: Archive, job: Path, **kwargs: Any) -> None:
         super().__init__(
@@ -47,6 +48,9 @@ class ArchiveOperator(SparkSubmitOperator):
         )
         self._archive = archive
         self._application: Application | None = None
+        # The last run of the ledger that a job was submitted for.
+        self.run: str | None = None
+        self.archive_name = archive.archive
 
     def spark_address(self, running: bool) -> str:
         """The address of the UI, or of the history, of the task's last Spark application; empty if there is none."""
@@ -71,6 +75,7 @@ class ArchiveOperator(SparkSubmitOperator):
             context["ti"].xcom_push(SparkLink.xcom_key, self.spark_address(running=True))
 
         def submit(run: str) -> None:
+            self.run = run
             with held_directory(None) as (folder, lock):
                 self._hook = self.hook(archive, run, folder, lock)
                 self._hook.began = began

@@ -1,0 +1,48 @@
+"""The documents of one run, as the ledger has them: where the buttons of the task `archive` lead."""
+
+import asyncio
+from typing import Literal
+
+from fastapi import APIRouter, HTTPException, Response
+from starlette.concurrency import run_in_threadpool
+
+from kafka_archiver.config import Archive
+from kafka_archiver.errors import ArchiverError, ConfigError
+from kafka_archiver.keys import run_document
+from kafka_archiver.orchestration.connections import open_store
+from kafka_archiver.orchestration.dag_run.params import checked_run
+from kafka_archiver.orchestration.page.access import User
+from kafka_archiver.orchestration.page.archives import Observatory
+from kafka_archiver.orchestration.page.render import HEADERS
+from kafka_archiver.orchestration.page.views import require_visible
+
+# Bytes of a document that a browser gets, and seconds to wait for the store.
+MOST, PATIENCE = 16 << 20, 20.0
+
+
+def documents_router(observatory: Observatory) -> APIRouter:
+    """The routes of the documents."""
+    router = APIRouter()
+
+    @router.get("/archives/{name}/runs/{run}/{document}")
+    async def document(user: User, name: str, run: str, document: Literal["plan", "manifest"]) -> Response:
+        """A plan or a manifest, as JSON."""
+        found = await run_in_threadpool(require_visible, observatory, user, name)
+        try:
+            reading = run_in_threadpool(_read, found, checked_run(run, "run"), document)
+            data = await asyncio.wait_for(reading, PATIENCE)
+        except ConfigError:
+            raise HTTPException(404, "There is no such run; expected one like 20261121T050000Z") from None
+        except (ArchiverError, TimeoutError) as error:
+            raise HTTPException(503, f"The store does not answer: {error}") from None
+        if data is None:
+            raise HTTPException(404, f"Run {run} has no {document}")
+        if len(data) > MOST:
+            raise HTTPException(413, f"Too large for a browser; use: airflow archive show {name} {run}")
+        return Response(data, media_type="application/json", headers=HEADERS)
+
+    return router
+
+
+def _read(archive: Archive, run: str, document: str) -> bytes | None:
+    return open_store(archive).read(run_document(archive.archive, run, document), 0, MOST + 1)

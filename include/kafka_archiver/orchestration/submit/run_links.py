@@ -1,0 +1,35 @@
+"""The buttons of the task `archive` that lead to its run's plan and manifest, on the archiver's page."""
+
+from typing import Any
+from urllib.parse import quote
+
+from airflow.sdk import BaseOperatorLink
+from airflow.sdk.configuration import conf
+
+
+def address(archive: str, run: str | None, document: str) -> str:
+    """The address of a run's document; empty without a run."""
+    base = str(conf.get("api", "base_url", fallback="") or "http://localhost:8080").rstrip("/")
+    return f"{base}/archiver/archives/{quote(archive)}/runs/{quote(run, safe='')}/{document}" if run else ""
+
+
+class PlanLink(BaseOperatorLink):
+    """To the plan. Airflow stores the address as an XCom when the task ends."""
+
+    name = "Plan"
+    xcom_key = "_link_plan"
+
+    def get_link(self, operator: Any, *, ti_key: Any) -> str:  # noqa: ARG002 - Airflow's signature
+        """The address of the plan of the last run that the task read."""
+        return address(operator.archive_name, operator.run, "plan")
+
+
+class ManifestLink(BaseOperatorLink):
+    """To the manifest, once there is one."""
+
+    name = "Manifest"
+    xcom_key = "_link_manifest"
+
+    def get_link(self, operator: Any, *, ti_key: Any) -> str:  # noqa: ARG002 - Airflow's signature
+        """The address of the manifest of the last run that the task read."""
+        return address(operator.archive_name, operator.run, "manifest")
