@@ -23,7 +23,7 @@ status: ## Show which services run
 demo: install ## Archive a generated stream by hour, kill the job once, backfill an hour, show the result
 	@$(VENV)/python -m scripts.demo
 
-test: install ## Run all tests, on real services of their own, in three processes
+test: install ## Run all tests, on real services of their own, in four processes
 	@$(VENV)/python -m scripts.suite
 
 bench: install ## Measure records per second, CPU and memory; compare with a bare program

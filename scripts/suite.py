@@ -25,16 +25,14 @@ def _integration(*names: str) -> list[str]:
 
 # In the order of execution. Tests that start Airflow or a cluster come last: these run to the end of the process.
 SHARES: Mapping[str, Sequence[str]] = {
+    "page": ["tests/dags", *_integration("decoded", "dead_letters", "page")],
     "airflow": [
-        "tests/dags",
         "tests/unit/test_model.py",
-        *_integration("commands", "scheduler", "page", "secrets", "killed_tasks"),
+        *_integration("commands", "scheduler", "secrets", "killed_tasks"),
     ],
     "spark": [
         "tests/spark",
-        *_integration(
-            "temporary_files", "memory", "crashes", "yarn", "timezones", "cluster", "decoded", "dead_letters"
-        ),
+        *_integration("temporary_files", "memory", "crashes", "yarn", "timezones", "cluster"),
     ],
 }
 REST = "rest"
