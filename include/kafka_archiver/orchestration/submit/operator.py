@@ -50,11 +50,21 @@ class ArchiveOperator(SparkSubmitOperator):
         self._application: Application | None = None
         # The last run of the ledger that a job was submitted for.
         self.run: str | None = None
+        self._runs: list[str] = []
         self.archive_name = archive.archive
 
     def spark_address(self, running: bool) -> str:
         """The address of the UI, or of the history, of the task's last Spark application; empty if there is none."""
         return address(self._application, self._archive.spark.history_url, running)
+
+    def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:  # noqa: ARG002 - Airflow's signature
+        """What the task has read and written. Airflow's provider of OpenLineage calls this, if it is installed."""
+        from kafka_archiver.orchestration.submit.lineage import operator_lineage, written
+
+        context = open_archive(self._archive)
+        done = ((context.ledger.plan(run), context.ledger.manifest(run)) for run in self._runs)
+        found = written((plan, manifest) for plan, manifest in done if plan and manifest)
+        return operator_lineage(self._archive.store.url, context.cluster.brokers, found)
 
     def execute(self, context: Context) -> None:
         """Submit a job for each run to read, first the unfinished earlier runs.
@@ -76,6 +86,7 @@ class ArchiveOperator(SparkSubmitOperator):
 
         def submit(run: str) -> None:
             self.run = run
+            self._runs.append(run)
             with held_directory(None) as (folder, lock):
                 self._hook = self.hook(archive, run, folder, lock)
                 self._hook.began = began
