@@ -6,6 +6,7 @@ from typing import get_args
 
 import pytest
 
+from kafka_archiver.errors import ArchiverError
 from kafka_archiver.orchestration.alerts.message import SECTIONS, Kind, Message
 from scripts.stack.paths import ROOT
 
@@ -59,3 +60,14 @@ def test_each_kind_of_finding_of_the_audit_has_a_line() -> None:
     assert len(made) > 15, "the search finds the kinds no more"
     told = _named("The audit")
     assert made <= told, sorted(made - told)
+
+
+def test_each_class_of_error_has_a_line() -> None:
+    def below(kind: type) -> set[type]:
+        return {one for direct in kind.__subclasses__() for one in (direct, *below(direct))}
+
+    section = GUIDE.split("# When something fails\n")[1].split("\n#")[0]
+    told = set(re.findall(r"`(\w+Error)`", "".join(re.findall(r"^\| (.*?) \|", section, re.MULTILINE))))
+    made = {kind.__name__ for kind in below(ArchiverError) if kind.__module__ == "kafka_archiver.errors"}
+    # The messages of a PermanentError without a class of its own name no class.
+    assert made - {"PermanentError"} <= told, sorted(made - told)
