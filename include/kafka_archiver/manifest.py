@@ -7,7 +7,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from kafka_archiver.documents import Document, UtcTime, Value
 from kafka_archiver.gaps import Gaps, OffsetRange, count, merged, outside, pack, unpack
-from kafka_archiver.keys import is_dead_letter
+from kafka_archiver.keys import is_dead_letter, revision_in
 from kafka_archiver.layouts.registry import hours_by_path
 from kafka_archiver.plan import Choices, Chunk, Plan
 from kafka_archiver.ranges import Range
@@ -297,12 +297,17 @@ def discrepancies(plan: Plan, manifest: Manifest) -> list[str]:
 
 
 def _sidecars(manifest: Manifest) -> Iterator[str]:
-    """If an object has a sidecar, every object has one, except where it is lost."""
+    """If an object has a sidecar, every object of that revision has one, except where it is lost.
+
+    A replay of dead letters keeps objects of earlier revisions, whose format may be another one.
+    """
     if manifest.sidecars:
         having = {o.sidecar_of for o in manifest.sidecars}
         keys = {o.key for o in manifest.objects}
         lost = {o.sidecar_of for o in manifest.lost_objects}
-        yield from (f"{key} has no sidecar" for key in sorted(keys - having - lost))
+        revisions = {revision_in(key) for key in having | lost if key}
+        bare = (key for key in keys - having - lost if revision_in(key) in revisions)
+        yield from (f"{key} has no sidecar" for key in sorted(bare))
         yield from (f"a sidecar of {key}, which is not an object" for key in sorted(filter(None, having - keys)))
 
 

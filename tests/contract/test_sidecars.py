@@ -5,10 +5,12 @@ import hashlib
 import json
 import uuid
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kafka_archiver.config import Archive
 from kafka_archiver.errors import ArchiverError, IntegrityError, PermanentError
 from kafka_archiver.formats.block_gzip.encoder import BlockEncoder
 from kafka_archiver.intervals import to_ms
@@ -20,6 +22,7 @@ from kafka_archiver.store.base import PendingUpload
 from kafka_archiver.store.memory import MemoryStore
 from tests.contract.test_clean_up import soon
 from tests.support.lake import FIRST, Lake, hour
+from tests.support.mappers import write_module
 
 pytestmark = pytest.mark.contract
 P0 = TopicPartition("orders", 0)
@@ -249,3 +252,43 @@ def test_an_index_that_was_written_wrong_is_found_by_reading(
     found = lake.audit(deep=True).damage
     assert {f.where for f in found} == {s.key for s in lake.manifest(RUN).sidecars}
     assert all(fault in f.found for f in found)
+
+
+TWICE = """
+def twice(record):
+    return [record, record, record]
+"""
+
+
+def test_rows_of_one_record_may_be_in_several_members(tmp_path: Path) -> None:
+    lake = new_lake("record")
+    name = write_module(tmp_path, TWICE)
+    mapped = {**lake.archive.model_dump(by_alias=True), "transform": {"mapper": f"{name}:twice"}}
+    lake.configure(Archive.model_validate(mapped).of_file(str(tmp_path / "a.yaml")))
+    lake.run(0)
+    manifest = lake.manifest(RUN)
+    assert (manifest.account["archived"], manifest.rows) == (36, 108)
+    assert not lake.audit(deep=True).findings
+
+
+@pytest.mark.parametrize("formats", [("block_gzip", "jsonl"), ("jsonl", "block_gzip")])
+def test_dead_letters_are_replayed_into_a_format_with_or_without_an_index(formats: tuple[str, str]) -> None:
+    odd = {(P0, 0): {"value": b"no json"}}
+    settings = {"content": "record", "format": formats[0]}
+    lake = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(0, 4)}, settings=settings, odd=odd)
+    lake.choose(bad_record="dead_letter")
+    told = lake.archive.model_dump(by_alias=True, exclude_defaults=True)
+
+    def edit(format_: str, decode: str) -> None:
+        source, store = {**told["source"], "value": {"decode": decode}}, {**told["store"], "format": format_}
+        lake.configure(Archive.model_validate({**told, "source": source, "store": store}))
+
+    edit(formats[0], "json")
+    lake.run(3)
+    edit(formats[1], "bytes")
+    replayed = lake.manifest(lake.replay())
+    assert replayed.account["archived"] == 4
+    assert len(replayed.objects) == 4
+    # Three objects are of the run, one is of the replay.
+    assert len(replayed.sidecars) == (3 if formats[0] == "block_gzip" else 1)
+    assert not lake.audit(deep=True).findings

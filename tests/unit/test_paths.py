@@ -3,18 +3,25 @@
 import json
 from collections.abc import Sequence
 from typing import Any
+from uuid import UUID
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_archiver.errors import ConfigError, PermanentError
+from kafka_archiver.formats.shared.plain_types import LOGICAL
 from kafka_archiver.keys import Place
 from kafka_archiver.layouts.registry import form_of, named, place_in, resolve
 from kafka_archiver.layouts.text import segment
-from kafka_archiver.pipeline.base import Marks
+from kafka_archiver.pipeline.base import NONE, TIME, Marks
+from kafka_archiver.pipeline.filing.event_time import time_stage
 from kafka_archiver.pipeline.filing.paths import LONGEST_KEY, Paths
-from kafka_archiver.plan import Settings
+from kafka_archiver.pipeline.filing.stage import File
+from kafka_archiver.pipeline.filing.values import Extract, as_texts
+from kafka_archiver.plan import EventTime, Settings
 from kafka_archiver.writer.commit import complete
 from kafka_archiver.writer.result import Limits
 from tests.support.chunks import Row, batch, chunk_of, cut, facts, new_store, read_values, write
@@ -261,3 +268,59 @@ def test_names_of_the_archive_s_own(name: str, expected: str) -> None:
     key = form_of(settings).key(place, "date=x-y-z/hour=05", ".avro", "+s3")
     assert key == f"a-1/date=x-y-z/hour=05/{expected}+r7+s3.avro"
     assert place_in(settings, key) == place
+
+
+TYPED: list[tuple[pa.Array, list[str | None]]] = [
+    (pa.array([UUID(int=1).bytes, None], pa.uuid()), [str(UUID(int=1)), None]),
+    (pa.array([b"ab", b"\xff\xff"], pa.binary(2)), ["ab", "no UTF-8"]),
+    (pa.array([0, 10**8], pa.date32()), ["1970-01-01", "100000000"]),
+    # Arrow's text would be 17036-07-06 of the first, and no text that is a date of the other.
+    (pa.array([2**62, -(2**62)], pa.timestamp("us")), [str(2**62), str(-(2**62))]),
+    (pa.array([1, None], pa.timestamp("us", "UTC")), ["1970-01-01 00:00:00.000001Z", None]),
+]
+
+
+@pytest.mark.parametrize(("column", "texts"), TYPED, ids=lambda given: str(getattr(given, "type", "")))
+def test_each_value_of_a_column_has_a_text_of_its_own(column: pa.Array, texts: list[str | None]) -> None:
+    indices, found = as_texts(column)
+    shown = ["no UTF-8" if text is None else text for text in found]
+    assert [None if n is None else shown[n] for n in indices.to_pylist()] == texts
+
+
+def test_16_bytes_that_avro_calls_a_uuid_are_one() -> None:
+    inner = pa.field("id", pa.binary(16), metadata={LOGICAL: b"uuid"})
+    column = pa.StructArray.from_arrays([pa.array([UUID(int=7).bytes, None], pa.binary(16))], fields=[inner])
+    found = Extract("value.id", Settings(value_decode="avro"))(pa.record_batch([column], ["value_decoded"]))
+    assert found.values.to_pylist() == [str(UUID(int=7)), None]
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        (pa.array([-1, -1000, -1001, 0, 1999, None], pa.timestamp("us")), [-1, -1, -2, 0, 1, NONE]),
+        (pa.array([-1, 1_999_999], pa.timestamp("ns", "UTC")), [-1, 1]),
+        (pa.array([253_402_300_799, 253_402_300_800, 2**62], pa.timestamp("s")), [253_402_300_799_000, NONE, NONE]),
+        (pa.array([2**62, -(2**62)], pa.timestamp("us")), [NONE, NONE]),
+        (pa.array([-1, 2**31 - 1], pa.date32()), [-86_400_000, NONE]),
+    ],
+    ids=lambda given: str(getattr(given, "type", "")),
+)
+def test_times_of_columns_are_rounded_down_and_of_the_years_1_to_9999(column: pa.Array, expected: list[int]) -> None:
+    stage = time_stage(Settings(value_decode="avro", time=EventTime(source="value", field="t")))
+    assert stage
+    numbers = pa.array(range(len(column)), pa.int64())
+    values = pa.StructArray.from_arrays([column], ["t"])
+    marks = Marks()
+    filed = stage(pa.record_batch([numbers, numbers, values], ["offset", "timestamp", "value_decoded"]), marks)
+    assert filed.column(TIME).to_pylist() == expected
+    assert sorted(marks.rejected) == [n for n, time in enumerate(expected) if time == NONE]
+
+
+def test_a_row_without_the_value_is_left_out_and_the_other_rows_of_its_record_stay() -> None:
+    values = [b'{"a":1}', b"{}", b'{"a":2}', b"{}", b"{}", b'{"a":{}}', b"{}"]
+    rows = [Row(offset, 0, value=value) for offset, value in zip([0, 0, 0, 1, 1, 2, 2], values, strict=True)]
+    settings = settings_of({"fields": ["value.a"], "missing": "skip"})
+    marks = Marks()
+    found = File(Paths(form_of(settings), chunk_of(0, 9), settings), hours=True)(batch(rows), marks)
+    assert found.filter(pc.less(found["offset"], 1))["value"].to_pylist() == [b'{"a":1}', b'{"a":2}']
+    assert (marks.filtered().tolist(), list(marks.rejected)) == ([1], [2])

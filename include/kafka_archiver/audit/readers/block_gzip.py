@@ -25,7 +25,9 @@ def index(file: BinaryIO, settings: Settings, beside: Beside) -> Iterator[str]:
         first = chunk["first_record_offset"]
         if chunk["byte_offset"] != end or first < offset or (not number and first != offset):
             yield f"chunk {number} begins at byte {chunk['byte_offset']} and offset {first}"
-        end, offset = chunk["byte_offset"] + chunk["byte_length"], first + chunk["num_records"]
+        # The rows of a record may go on in the next chunk.
+        end, offset = chunk["byte_offset"] + chunk["byte_length"], first
+        offset += chunk["num_records"] if entry.records is None else 0
         yield from (f"chunk {number} {what}" for what in _chunk(chunk, settings, beside))
     rows = sum(chunk["num_records"] for chunk in chunks)
     if (end, rows) != (entry.bytes, entry.rows) or offset > entry.last_offset + 1:

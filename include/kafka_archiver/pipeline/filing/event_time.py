@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from kafka_archiver.columns import Int64s, column
 from kafka_archiver.decode.slices import numbers
+from kafka_archiver.formats.shared.texts import in_iso_years, units
 from kafka_archiver.layouts.read_times import Parser, UnreadableTimeError
 from kafka_archiver.pipeline.base import NONE, TIME, Marks
 from kafka_archiver.pipeline.filing.values import Extract, as_texts
@@ -15,6 +16,8 @@ from kafka_archiver.plan import EventTime, Settings
 
 # Where another engineer adds a source: its times of a batch, `NONE` for none, and by row why one cannot be read.
 Times = tuple[Int64s, dict[int, str]]
+# By the unit of a column: how many make a millisecond, and how many milliseconds one is.
+_MILLISECONDS = {"day": (1, 86_400_000), "s": (1, 1000), "ms": (1, 1), "us": (1000, 1), "ns": (1_000_000, 1)}
 
 
 def time_stage(settings: Settings) -> "FileTime | None":
@@ -88,9 +91,8 @@ class _Read:
     def __call__(self, batch: pa.RecordBatch) -> Times:
         found = self._extract(batch)
         wrong = {row: f"{self._extract.field} is {what}" for row, what in found.wrong.items()}
-        if pa.types.is_temporal(found.values.type) and not pa.types.is_time(found.values.type):
-            exact = found.values.cast(pa.timestamp("ms"), safe=False).cast(pa.int64())
-            return np.array(exact.fill_null(NONE).to_pylist(), np.int64), wrong
+        if pa.types.is_timestamp(found.values.type) or pa.types.is_date(found.values.type):
+            return self._typed(found.values, wrong)
         indices, texts = as_texts(found.values)
         times: list[int] = []
         reasons: dict[int, str] = {}
@@ -104,3 +106,13 @@ class _Read:
         for row in np.flatnonzero(np.isin(codes, list(reasons))).tolist() if reasons else ():
             wrong[row] = reasons[int(codes[row])]
         return np.array([*times, NONE], np.int64)[codes], wrong
+
+    def _typed(self, values: pa.Array, wrong: dict[int, str]) -> Times:
+        """Dates and timestamps, rounded down to milliseconds."""
+        present, inside = values.is_valid().to_numpy(zero_copy_only=False), in_iso_years(values)
+        numbers = np.where(present & inside, units(values).fill_null(0).to_numpy(), 0).astype(np.int64)
+        unit = str(values.type).split("[")[1].rstrip("]").split(",")[0]
+        finer, coarser = _MILLISECONDS[unit]
+        said = f"{self._extract.field} is outside the years 1 to 9999"
+        wrong |= dict.fromkeys(np.flatnonzero(present & ~inside).tolist(), said)
+        return np.where(present & inside, numbers * coarser // finer, NONE), wrong

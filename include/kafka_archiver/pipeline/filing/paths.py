@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 # S3 takes keys of 1,024 bytes. 200 are for the prefix in `store.url`, 64 for the extension and what is appended.
 LONGEST_KEY = 760
-_NOWHERE = -1
+# The part of a row that is left out.
+NOWHERE = -1
 # Of each row an index of a label, and the labels; None: the record has none.
 Labels = tuple[Int64s, Sequence[str | None]]
 
@@ -51,7 +52,7 @@ class Paths:
         return self._paths[part]
 
     def parts(self, batch: pa.RecordBatch, marks: Marks) -> Int64s:
-        """The part of each record; any of a record that is marked.
+        """The part of each row; any of a record that is marked. `NOWHERE`: leave this row out, its record has others.
 
         :raises PermanentError: there are more paths than the limit.
         """
@@ -121,9 +122,9 @@ class Paths:
         return codes, [tuple(texts[int(more[row])] for more, texts in labels) for row in first.tolist()]
 
     def _number(self, labels: "Mapping[Piece, str | None]") -> int:
-        """The part of a path; `_NOWHERE` if a label is missing and has no place, or the key would be too long."""
+        """The part of a path; `NOWHERE` if a label is missing and has no place, or the key would be too long."""
         if None in labels.values() and self._form.missing != "null":
-            return _NOWHERE
+            return NOWHERE
         texts = []
         for piece in self._form.path:
             text = labels.get(piece, "")
@@ -131,7 +132,7 @@ class Paths:
         path = "".join(texts)
         if path not in self._numbers:
             if len(self._form.key(self._place, path, "").encode()) > LONGEST_KEY:
-                return _NOWHERE - 1
+                return NOWHERE - 1
             if len(self._paths) >= self._most:
                 raise PermanentError(self._too_many())
             self._numbers[path] = len(self._paths)
@@ -142,19 +143,20 @@ class Paths:
         if not wrong and (not len(parts) or parts.min() >= 0):
             return
         offsets = column(batch, "offset")
-        missing = np.flatnonzero(parts == _NOWHERE).tolist()
+        missing = np.flatnonzero(parts == NOWHERE).tolist()
         reasons = {int(offsets[row]): reason for row, reason in wrong.items()}
-        for row in np.flatnonzero(parts < _NOWHERE).tolist():
+        for row in np.flatnonzero(parts < NOWHERE).tolist():
             reasons.setdefault(int(offsets[row]), f"its key would have more than {LONGEST_KEY} bytes below `store.url`")
         gone = [int(offsets[row]) for row in missing if int(offsets[row]) not in reasons]
         names = ", ".join(self.extracts) or "the time"
         if self._form.missing == "skip":
-            marks.filter(np.array(sorted(set(gone)), np.int64))
+            # A record is filtered if none of its rows has a place.
+            marks.filter(np.setdiff1d(np.array(gone, np.int64), offsets[parts >= 0]))
         else:
             why = f"it cannot be filed: {names} is null or missing (`store.layout.missing` was bad_record)"
             reasons.update(dict.fromkeys(gone, why))
         marks.reject(reasons)
-        parts[parts < 0] = 0
+        parts[parts < NOWHERE] = 0
 
     def _too_many(self) -> str:
         most = max(self._seen, key=lambda name: len(self._seen[name]), default=None)

@@ -4,7 +4,8 @@ import pyarrow as pa
 
 from kafka_archiver.decode.slices import numbers
 from kafka_archiver.pipeline.base import HOUR, PART, Marks
-from kafka_archiver.pipeline.filing.paths import Paths, hours_of, times_of
+from kafka_archiver.pipeline.filing.paths import NOWHERE, Paths, hours_of, times_of
+from kafka_archiver.pipeline.rows import rows_where
 
 
 class File:
@@ -18,5 +19,8 @@ class File:
 
     def __call__(self, batch: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:
         """Find the paths."""
-        filed = batch.append_column(PART, numbers(self._paths.parts(batch, marks)))
+        parts = self._paths.parts(batch, marks)
+        filed = batch.append_column(PART, numbers(parts))
+        if (parts == NOWHERE).any():
+            batch = filed = rows_where(filed, parts != NOWHERE)
         return filed.append_column(HOUR, numbers(hours_of(times_of(batch)))) if self._hours else filed

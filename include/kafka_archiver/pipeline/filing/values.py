@@ -1,12 +1,15 @@
 """Values of records by the names that the YAML has: value.a.b, key, header.x."""
 
 from typing import NamedTuple
+from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_archiver.formats.shared.columns import HEADER, VALUE_DECODED
 from kafka_archiver.formats.shared.columns import KEY as KEY_DECODED
+from kafka_archiver.formats.shared.plain_types import plain
+from kafka_archiver.formats.shared.texts import in_iso_years, units
 from kafka_archiver.pipeline.filing.json_fields import NoPlaceError, text_at
 from kafka_archiver.pipeline.headers import last_header
 from kafka_archiver.plan import Settings
@@ -56,15 +59,18 @@ class Extract:
         return self._of_json(data) if self._json else Found(data, {})
 
     def _typed(self, column: pa.Array) -> Found:
+        field = pa.field("value", column.type)
         for name in self._path:
             if not pa.types.is_struct(column.type) or column.type.get_field_index(name) < 0:
                 return Found(pa.nulls(len(column), pa.string()), {})
-            column = pc.struct_field(column, name)
+            field, column = column.type.field(name), pc.struct_field(column, name)
         if pa.types.is_nested(column.type):
             what = f"a value of type {column.type}"
             valid = column.is_valid().to_pylist()
             return Found(pa.nulls(len(column), pa.string()), {row: what for row, there in enumerate(valid) if there})
-        return Found(column, {})
+        # Avro's decoder says of 16 bytes only in the field's metadata that they are a UUID.
+        is_uuid = field.metadata is not None and plain(field).type == pa.uuid()
+        return Found(_with_hyphens(column) if is_uuid else column, {})
 
     def _of_json(self, data: pa.Array) -> Found:
         texts: list[str | None] = []
@@ -85,9 +91,17 @@ class Extract:
 def as_texts(values: pa.Array) -> tuple[pa.Array, list[str | None]]:
     """The indices of each row's text (null for null), and the texts; a text is None if the bytes are no UTF-8.
 
-    Numbers, times and so on as Arrow writes them.
+    Numbers, times and so on as Arrow writes them; dates and timestamps outside the years 1 to 9999 as their numbers.
     """
-    if not pa.types.is_binary(values.type) and not pa.types.is_large_binary(values.type):
+    kind = values.type
+    if kind == pa.uuid():
+        values = _with_hyphens(values)
+    elif pa.types.is_fixed_size_binary(kind):
+        values = values.cast(pa.binary())
+    elif pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        # Arrow has no text of other years: two of them could have the same.
+        values = pc.if_else(pa.array(in_iso_years(values)), values.cast(pa.string()), units(values).cast(pa.string()))
+    elif not pa.types.is_binary(kind) and not pa.types.is_large_binary(kind):
         values = values.cast(pa.string())
     encoded = values.dictionary_encode()
     texts: list[str | None] = []
@@ -97,3 +111,9 @@ def as_texts(values: pa.Array) -> tuple[pa.Array, list[str | None]]:
         except UnicodeDecodeError:
             texts.append(None)
     return encoded.indices, texts
+
+
+def _with_hyphens(values: pa.Array) -> pa.Array:
+    """UUIDs, or their 16 bytes, as text."""
+    found = [UUID(bytes=one) if isinstance(one, bytes) else one for one in values.to_pylist()]
+    return pa.array([None if one is None else str(one) for one in found], pa.string())
