@@ -14,10 +14,10 @@ from kafka_archiver.documents import Value
 from kafka_archiver.errors import ConfigError, DocumentError
 from kafka_archiver.intervals import LAST_MS, hour_of
 from kafka_archiver.keys import Place, object_key, revision_in, split_object_key
-from kafka_archiver.layouts.form import Form
+from kafka_archiver.layouts.form import Form, fixed
 from kafka_archiver.layouts.hourly import hour_path
 from kafka_archiver.layouts.registry import LAYOUTS, form_of, named, place_in, plain_place, resolve
-from kafka_archiver.layouts.tokens import Text, Topic
+from kafka_archiver.layouts.tokens import FIXED, Text, Topic
 from kafka_archiver.pipeline.base import PART, Marks
 from kafka_archiver.pipeline.filing.paths import Paths
 from kafka_archiver.plan import Settings
@@ -106,6 +106,29 @@ def test_a_place_is_read_from_each_key(
     assert place_in(settings, key) == place
     assert revision_in(key) == place.revision
     assert key.startswith(form.prefix(topic))
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("{topic}/{partition:5}/{yyyy}", ""),
+        ("{partition:2}/{topic}", "{partition}-{start}"),
+        ("{topic}", "{partition}-{start:5}_{start}"),
+        ("{topic}", "{start}_{topic}g{topic}-{partition}x"),
+    ],
+)
+@given(topic=TOPICS | st.just("_ledger"), numbers=st.tuples(*[st.integers(0, 10**6)] * 4))
+def test_a_place_may_be_in_a_key_twice_with_other_zeros(
+    path: str, name: str, topic: str, numbers: tuple[int, ...]
+) -> None:
+    settings = settings_of({"path": path}, name=name)
+    place = Place(topic, *numbers)
+    form = form_of(settings)
+    folder = "".join(fixed(piece, place) if isinstance(piece, FIXED) else "2026" for piece in form.path)
+    assert place_in(settings, form.key(place, folder, ".gz")) == place
+    # Folders of another partition are none of ours.
+    wrong = "".join(fixed(p, place._replace(partition=10**7)) if isinstance(p, FIXED) else "2026" for p in form.path)
+    assert wrong == folder or place_in(settings, form.key(place, wrong, ".gz")) is None
 
 
 def test_the_keys_of_hourly_are_those_of_earlier_releases() -> None:

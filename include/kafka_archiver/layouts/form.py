@@ -89,13 +89,10 @@ class Form:
         found = None if is_reserved(key) else self._key.fullmatch(key)
         if found is None:
             return None
-        said = {name: {found[group] for group in groups} for name, groups in self._groups.items()}
-        if any(len(values) > 1 for values in said.values()):
-            return None
-        numbers = (int(said[name].pop()) for name in ("partition", "start"))
+        topic, partition, start = (found[self._groups[kind][0]] for kind in ("topic", "partition", "start"))
         own = (int(found[name] or 0) for name in ("generation", "revision"))
-        place = Place(decode(said["topic"].pop()), *numbers, *own)
-        # Each object has one key: not also one with other zeros.
+        place = Place(decode(topic), int(partition), int(start), *own)
+        # Each object has one key: not also one with other zeros, or with another place in its folders.
         return place if all(found[group] == fixed(token, place) for group, token in self._fixed) else None
 
     @cached_property
@@ -127,7 +124,10 @@ class Form:
                 case Text():
                     parts.append(re.escape(token.text))
                 case Topic():
-                    parts.append(rf"(?P<f{number}>[A-Za-z0-9._~%-]+)")
+                    # Again it is the same; else the text between the two could be part of it.
+                    first = self._groups["topic"][0]
+                    again = rf"(?P={first})" if first != f"f{number}" else "[A-Za-z0-9._~%-]+"
+                    parts.append(rf"(?P<f{number}>{again})")
                 case Partition() | Start():
                     parts.append(rf"(?P<f{number}>\d+)")
                 case Times():
