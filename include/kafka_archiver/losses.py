@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from kafka_archiver.documents import UtcTime, Value
+from kafka_archiver.gaps import count, unpack
 from kafka_archiver.intervals import hour_start, to_hour
 from kafka_archiver.manifest import Manifest
 from kafka_archiver.plan import Plan
@@ -62,7 +63,7 @@ def gone_by(
 
 def _unknown(manifest: Manifest) -> int:
     """The number of lost offsets with unknown records: all but those of lost objects."""
-    return manifest.account["lost"] - sum(o.offsets for o in manifest.lost_objects)
+    return sum(count(unpack(a.start, a.end, a.lost_ranges)) for a in manifest.chunks if a.lost_ranges)
 
 
 def unsure(

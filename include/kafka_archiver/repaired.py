@@ -19,7 +19,8 @@ def without_lost(plan: Plan, before: Manifest) -> Manifest:
 
     def account(old: ChunkAccount) -> ChunkAccount:
         place = (old.topic, old.partition, old.start)
-        gone, letters = fewer.get(place, 0), fewer_letters.get(place, 0)
+        # Rows of one record may be in several lost objects: it is lost once.
+        gone, letters = min(fewer.get(place, 0), old.archived), fewer_letters.get(place, 0)
         archived, rows = old.archived - gone, old.stored["archived"] - fewer_rows.get(place, 0)
         return old.model_copy(
             update={

@@ -16,6 +16,7 @@ from kafka_archiver.keys import is_dead_letter
 from kafka_archiver.pipeline.transform.questions import Answer
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.steps.dead_letters import outlook, runs_with_letters
+from kafka_archiver.steps.repair import lose
 from kafka_archiver.store.memory import MemoryStore
 from tests.support.lake import Lake, hour
 from tests.support.mappers import write_module
@@ -217,3 +218,43 @@ def test_spark_is_asked_again_only_if_something_has_changed(tmp_path: Path) -> N
     with pytest.raises(ConfigError, match=r"orders\.yaml: transform: no such function"):
         lake.run(8, until="planned")
     assert lake.ledger.plan(hour(8).id) is None
+
+
+SPREAD = """
+import json
+def spread(record):
+    return [record.replace(value=json.dumps({"c": c}).encode()) for c in json.loads(record.value)]
+"""
+
+
+@pytest.mark.parametrize(
+    ("values", "lost", "left"),
+    [
+        ([b'["DE","FR","DE"]', b'["DE"]', b'["IT"]'], ["DE"], (1, 2)),
+        # Each lost object has rows of the same record.
+        ([b'["DE","FR","IT"]'], ["DE", "FR", "IT"], (0, 0)),
+        ([b'["DE","FR","IT"]', b'["DE","FR"]'], ["DE", "FR"], (0, 1)),
+    ],
+)
+def test_objects_with_rows_of_the_same_records_are_lost(
+    tmp_path: Path, values: list[bytes], lost: list[str], left: tuple[int, int]
+) -> None:
+    name = write_module(tmp_path, SPREAD)
+    lake = lake_of(tmp_path, mapped(name, "spread"), values)
+    told = f"archive: {lake.name}\nsource: {{topics: [orders], settle: 0, value: {{decode: json}}}}\n"
+    told += "store: {url: 's3://unused/x', chunk_records: 3, layout: {fields: [value.c]}}\n"
+    told += f"transform: {{mapper: '{name}:spread'}}\n"
+    lake.configure(parse_archive(told, str(tmp_path / "orders.yaml")))
+    run = lake.run(len(values) - 1)
+    keys = [o.key for o in lake.manifest(run).objects if o.path.removeprefix("c=") in lost]
+    assert len(keys) == len(lost)
+    # Together, and one after the other.
+    for some in keys[:-1], keys[-1:]:
+        for key in some:
+            lake.store.delete(key)
+        if some:
+            run = lose(lake.context, run, some).run
+            assert not lake.audit(deep=True).damage
+    manifest = lake.manifest(run)
+    assert (manifest.account["archived"], manifest.rows) == left
+    assert manifest.account["lost"] == len(values) - left[0] == lake.progress.lost
