@@ -13,11 +13,15 @@ import pytest
 from kafka_archiver.config import parse_archive
 from kafka_archiver.errors import ConfigError, PermanentError
 from kafka_archiver.keys import is_dead_letter
+from kafka_archiver.layouts.registry import resolve
+from kafka_archiver.pipeline.decode import storable
 from kafka_archiver.pipeline.transform.questions import Answer
+from kafka_archiver.plan import Settings
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.steps.dead_letters import outlook, runs_with_letters
 from kafka_archiver.steps.repair import lose
 from kafka_archiver.store.memory import MemoryStore
+from kafka_archiver.transforms import Sql, Transform
 from tests.support.lake import Lake, hour
 from tests.support.mappers import write_module
 
@@ -258,3 +262,47 @@ def test_objects_with_rows_of_the_same_records_are_lost(
     manifest = lake.manifest(run)
     assert (manifest.account["archived"], manifest.rows) == left
     assert manifest.account["lost"] == len(values) - left[0] == lake.progress.lost
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "found"),
+    [
+        ("steps: [{drop: [country]}]", "value.country", "n, at"),
+        ("steps: [{rename: {country: land}}]", "value.country", "n, land, at"),
+        ("steps: [{flatten: {separator: _}}]", "value.at.city", "n, country, at_city"),
+        ("mapper: {function: 'MODULE:spread', schema: [{name: n, type: int64}]}", "value.country", "n"),
+    ],
+)
+def test_a_field_that_a_transform_takes_away_files_no_records(
+    tmp_path: Path, change: str, field: str, found: str
+) -> None:
+    """`missing: null` would file every record without a value, and nobody would see why."""
+    schema = "[{name: n, type: int64}, {name: country, type: string}, "
+    schema += "{name: at, type: struct, columns: [{name: city, type: string}]}]"
+    name = write_module(tmp_path, SPREAD)
+    lake = lake_of(tmp_path, mapped(name, "spread"), [b"{}"])
+    told = f"archive: {lake.name}\nsource: {{topics: [orders], settle: 0, value: {{decode: json, schema: {schema}}}}}\n"
+    told += f"store: {{url: 's3://unused/x', layout: {{fields: [{{field: {field}, as: p}}], missing: null}}}}\n"
+    told += f"transform: {{{change.replace('MODULE', name)}}}\n"
+    lake.configure(parse_archive(told, str(tmp_path / "orders.yaml")))
+    with pytest.raises(ConfigError, match=f"store.layout: {field} is no field behind `transform`.*found {found}[.]"):
+        lake.run(0)
+    assert lake.ledger.plan(hour(0).id) is None
+
+
+def test_what_spark_makes_is_known_once_it_was_asked() -> None:
+    kind = {"type": "struct", "fields": [{"name": "m", "type": "long", "nullable": True, "metadata": {}}]}
+    for made, field, fits in [
+        ({}, "value.m", True),
+        ({"orders": kind}, "value.m", True),
+        ({"orders": kind}, "value.n", False),
+    ]:
+        sql = Sql(select=("value.n AS m",), made={topic: json.dumps(one) for topic, one in made.items()})
+        layout = {"fields": [{"field": field, "as": "p"}]}
+        settings = resolve(Settings(layout="fields", layout_options=layout, value_decode="json"))
+        settings = settings.model_copy(update={"transform": Transform(sql=sql), "codec": "none"})
+        if fits:
+            storable(settings, "orders", ())
+        else:
+            with pytest.raises(ConfigError, match=r"value.n is no field behind `transform`.*found m[.]"):
+                storable(settings, "orders", ())

@@ -14,6 +14,7 @@ from kafka_archiver.formats import get_format
 from kafka_archiver.formats.base import Target
 from kafka_archiver.formats.shared.columns import HEADER, schema_of
 from kafka_archiver.layouts.registry import form_of
+from kafka_archiver.layouts.tokens import Field
 from kafka_archiver.pipeline.base import Marks
 from kafka_archiver.pipeline.headers import SchemaIds, last_header
 from kafka_archiver.pipeline.json_values import RequireJson
@@ -111,11 +112,41 @@ def storable(settings: Settings, topic: str, found: Sequence[Decoding]) -> pa.Sc
     """`columns_of`, checked by an encoder of the plan's format.
 
     :param settings: complete, as a plan has them.
-    :raises ConfigError: also if the format or an option does not fit the columns.
+    :raises ConfigError: also if the format or an option does not fit the columns, or a transform takes away a field by
+        which records are filed.
     """
     columns = columns_of(settings, found, topic)
+    sql = settings.transform.sql if settings.transform else None
+    if not sql or not sql.makes_values or topic in sql.made:
+        # Else Spark was not asked yet what it makes.
+        _require_filed(settings, fields_of(found), chain_of(settings, fields_of(found), Place(topic)).fields)
     get_format(settings.format).encoder(Target(topic=topic, partition=0, key="", settings=settings, schema=columns))
     return columns
+
+
+def _require_filed(settings: Settings, before: Fields, after: Fields) -> None:
+    """Layouts see what the transforms leave. A field that no record has would be null in every path."""
+    for token in form_of(settings).folders:
+        if not isinstance(token, Field) or token.field.startswith("header."):
+            continue
+        column, *path = token.field.split(".")
+        was, now = (fields.key if column == "key" else fields.value for fields in (before, after))
+        made = column == "value" and settings.transform is not None and settings.transform.makes_columns
+        if now is not None and not _has(now, path) and (made or (was is not None and _has(was, path))):
+            has = ", ".join(one.name for one in now.type) if pa.types.is_struct(now.type) else now.type
+            raise ConfigError(
+                f"store.layout: {token.field} is no field behind `transform`, and records are filed by what that "
+                f"leaves; found {has}. Name one of these, or keep the field"
+            )
+
+
+def _has(field: pa.Field, path: Sequence[str]) -> bool:
+    kind = field.type
+    for name in path:
+        if not pa.types.is_struct(kind) or kind.get_field_index(name) < 0:
+            return False
+        kind = kind.field(name).type
+    return True
 
 
 class Decode:
