@@ -1,11 +1,14 @@
 """Dead letters come back: archived by today's settings, once, as a revision of their run; on any store."""
 
 import uuid
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from kafka_archiver.config import Archive
 from kafka_archiver.errors import IntegrityError, PermanentError
+from kafka_archiver.intervals import to_ms
 from kafka_archiver.keys import is_dead_letter
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.steps.clean_up import clean_up
@@ -224,3 +227,17 @@ def test_a_run_that_is_not_final_has_no_letters_to_replay() -> None:
     lake.run(9, until="written")
     with pytest.raises(PermanentError, match="is not final yet"):
         replay_letters(lake.context, [hour(9).id])
+
+
+@pytest.mark.parametrize("what", ["rebuild", "replay"])
+def test_a_revision_keeps_the_wall_clock_s_time_of_the_run_whatever_revisions_came_between(what: str) -> None:
+    lake = lake_with({1: BAD})
+    configure(lake, decode="json")
+    lake.now += timedelta(days=3)
+    lake.replay()
+    lake.now += timedelta(days=3)
+    told = lake.archive.model_dump(by_alias=True, exclude_defaults=True)
+    lake.configure(Archive.model_validate({**told, "timestamp": {"from": "wallclock"}}))
+    last = lake.planned(lake.rebuild(RUN) if what == "rebuild" else lake.replay())
+    assert last.revision == 2
+    assert last.settings.time.at == to_ms(lake.planned(RUN).planned_at)

@@ -21,7 +21,7 @@ from kafka_archiver.steps.plan.data_key import with_data_key
 from kafka_archiver.steps.plan.schemas import freeze
 from kafka_archiver.steps.plan.settings import settings_of
 from kafka_archiver.steps.plan.spark_sql import with_spark
-from kafka_archiver.steps.revision import counting, new_revision, revised, unfinished
+from kafka_archiver.steps.revision import counting, new_revision, origin_of, revised, unfinished
 from kafka_archiver.steps.work import Work, work
 
 log = logging.getLogger(__name__)
@@ -94,7 +94,7 @@ def _plan(context: Context, run: str, keep: bool, own: Sequence[str]) -> Plan:
             keep_superseded=keep,
             takes_over=not final,
             origin="rebuild",
-            settings=at_planning(made, now.earliest, old),
+            settings=at_planning(made, now.earliest, origin_of(context, old)),
             policies=context.archive.policies.model_dump(),
             schemas=frozen.schemas,
             partitions=partitions,

@@ -106,3 +106,10 @@ def next_revision(context: Context, line: Line, old: Plan) -> int:
     while context.ledger.plan(run := run_name(old.interval.id, revision)) or context.ledger.commit(run):
         revision += 1
     return revision
+
+
+def origin_of(context: Context, old: Plan) -> Plan:
+    """The plan whose time a revision of `old` keeps: that of the run itself, unless `old` has a wall clock's time."""
+    if not old.revision or old.settings.time.at is not None:
+        return old
+    return context.ledger.plan(old.interval.id) or old

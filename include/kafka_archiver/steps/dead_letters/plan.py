@@ -15,7 +15,7 @@ from kafka_archiver.steps.plan.data_key import with_data_key
 from kafka_archiver.steps.plan.schemas import Frozen, freeze
 from kafka_archiver.steps.plan.settings import settings_of
 from kafka_archiver.steps.plan.spark_sql import with_spark
-from kafka_archiver.steps.revision import new_revision, revised, unfinished
+from kafka_archiver.steps.revision import new_revision, origin_of, revised, unfinished
 from kafka_archiver.steps.work import Work, work
 
 log = logging.getLogger(__name__)
@@ -92,7 +92,7 @@ def settings_for(context: Context, old: Plan) -> Settings:
     """Today's settings for the letters of a run. Its chunks stay: the account is by chunk."""
     kept = {"chunk_records": old.settings.chunk_records, "isolation": old.settings.isolation}
     settings = settings_of(context.archive, context.keys).model_copy(update=kept)
-    return at_planning(settings, old.planned_at, old)
+    return at_planning(settings, old.planned_at, origin_of(context, old))
 
 
 def schemas_for(context: Context, old: Plan, settings: Settings) -> Frozen:
