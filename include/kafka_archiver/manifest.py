@@ -288,19 +288,23 @@ def discrepancies(plan: Plan, manifest: Manifest) -> list[str]:
                 found.append(f"{account.chunk}: {offsets}, its objects hold {held} rows")
         found += [f"objects of {topic}[{n}] {start}, a chunk without account" for topic, n, start in held_rows]
     found += _sidecars(manifest)
-    found += _lost(manifest)
+    found += _lost(manifest, plan.settings.transform is not None)
     return found
 
 
-def _lost(manifest: Manifest) -> Iterator[str]:
-    """Lost offsets are in the ranges or in lost objects. Two of these may have rows of the same record."""
+def _lost(manifest: Manifest, shared: bool) -> Iterator[str]:
+    """Lost offsets are in the ranges or in lost objects.
+
+    :param shared: two lost objects may have rows of the same record.
+    """
     most, least = by_chunk((o, o.offsets) for o in manifest.lost_objects), dict[tuple[str, int, int], int]()
     for item in manifest.lost_objects:
         place = (item.topic, item.partition, item.chunk_start)
         least[place] = max(least.get(place, 0), item.offsets)
     for account in manifest.chunks:
         listed = count(unpack(account.start, account.end, account.lost_ranges)) if account.lost_ranges else 0
-        if not least.get(_place(account), 0) <= account.lost - listed <= most.get(_place(account), 0):
+        sure = (least if shared else most).get(_place(account), 0)
+        if not sure <= account.lost - listed <= most.get(_place(account), 0):
             yield f"{account.chunk}: {account.lost} offsets lost, but not in its ranges and lost objects"
 
 
