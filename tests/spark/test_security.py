@@ -109,7 +109,7 @@ def test_a_broker_that_cannot_be_trusted_is_not_spoken_to(guarded: Guarded, impa
 def test_a_broker_that_wants_a_certificate_says_so(guarded: Guarded) -> None:
     client = {k: v for k, v in guarded.connections["TLS"].items() if k not in ("ssl.certificate.pem", "ssl.key.pem")}
     with pytest.raises(TransientError, match=r"no answer.*alert bad certificate"):
-        Cluster(client, timeout=5).size()
+        Cluster(client, timeout=10).size()
 
 
 def test_the_provider_hears_what_the_connection_says(guarded: Guarded) -> None:

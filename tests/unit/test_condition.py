@@ -23,7 +23,7 @@ from kafka_archiver.steps.plan.survey import OvertakenError
 from kafka_archiver.steps.stamp import stamp
 from kafka_archiver.steps.status import ArchiveStatus, damage, status
 from kafka_archiver.steps.status.condition import condition, observe
-from kafka_archiver.steps.status.facts import Facts
+from kafka_archiver.steps.status.facts import DagRun, Facts
 from kafka_archiver.steps.status.held import of_transactions
 from kafka_archiver.steps.status.trouble import Trouble
 from kafka_archiver.store.memory import MemoryStore
@@ -282,7 +282,10 @@ def test_what_stops_the_archive_comes_first() -> None:
     context = settled()
     brokers_of(context).logs[P0] = Range(0, 5)
     brokers_of(context).group.clear()
-    found = status(context, Facts(dag_id="archive_orders", paused=True)).troubles
+    ran = DagRun(
+        run_id="manual", state="success", date=hour(0).start, due=hour(0).start, begun=hour(0).start, forward=True
+    )
+    found = status(context, Facts(dag_id="archive_orders", paused=True, runs=(ran,))).troubles
     assert [one.name for one in found] == ["paused", "missing group", "missing group"]
 
 
