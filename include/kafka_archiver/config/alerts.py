@@ -1,29 +1,16 @@
 """`alerts`: who is told of what."""
 
 from datetime import timedelta
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
-from pydantic import BeforeValidator, Discriminator, Field, PlainSerializer, Tag, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from kafka_archiver.config.section import Section
-from kafka_archiver.intervals import duration, spelt
+from kafka_archiver.config.spans import span
 from kafka_archiver.properties import ConnectionId, Options
 
 # Hours close hourly, so the last complete hour is often that old.
-_SHORTEST = timedelta(hours=1)
-
-
-def _age(value: Any) -> Any:
-    expected = "expected a time of more than an hour, like 90m, 2h or 1d"
-    if value is None or isinstance(value, timedelta):
-        return value
-    try:
-        found = duration(value) if isinstance(value, str) else timedelta(0)
-    except ValueError:
-        raise ValueError(expected) from None
-    if found <= _SHORTEST:
-        raise ValueError(expected)
-    return found
+_HOUR = timedelta(hours=1)
 
 
 class Notifier(Section):
@@ -68,7 +55,10 @@ class Alerts(Section):
     on_loss: Receivers | None = None
     on_audit: Receivers | None = None
     max_lag_records: Annotated[int, Field(ge=0)] | None = None
-    max_age: Annotated[timedelta | None, BeforeValidator(_age), PlainSerializer(spelt, when_used="json")] = None
+    max_age: Annotated[
+        timedelta | None,
+        *span("expected a time of more than an hour, like 90m, 2h or 1d", least=_HOUR + timedelta(seconds=1)),
+    ] = None
 
     @model_validator(mode="after")
     def _somebody_is_told(self) -> Self:

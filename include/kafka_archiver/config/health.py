@@ -1,30 +1,14 @@
 """`health`: the limits beyond which an archive is not healthy."""
 
 from datetime import timedelta
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import BeforeValidator, Field, PlainSerializer
+from pydantic import Field
 
 from kafka_archiver.config.section import Section
-from kafka_archiver.intervals import duration, spelt
+from kafka_archiver.config.spans import span
 
-
-def _span(value: Any) -> timedelta | None:
-    expected = "expected a time like 90m, 12h or 2d"
-    if value is None or isinstance(value, timedelta):
-        return value
-    if not isinstance(value, str):
-        raise ValueError(expected)
-    try:
-        found = duration(value)
-    except ValueError:
-        raise ValueError(expected) from None
-    if not found:
-        raise ValueError(expected)
-    return found
-
-
-Span = Annotated[timedelta | None, BeforeValidator(_span), PlainSerializer(spelt, when_used="json")]
+_SPAN = span("expected a time like 90m, 12h or 2d")
 
 
 class Health(Section):
@@ -36,6 +20,6 @@ class Health(Section):
     """
 
     max_lag_records: Annotated[int, Field(ge=0)] | None = None
-    max_age: Span = None
-    max_audit_age: Span = timedelta(days=3)
+    max_age: Annotated[timedelta | None, *_SPAN] = None
+    max_audit_age: Annotated[timedelta | None, *_SPAN] = timedelta(days=3)
     ignore: tuple[Annotated[str, Field(min_length=1)], ...] = ()

@@ -6,10 +6,10 @@ from itertools import pairwise
 from typing import Annotated, Any, Self
 
 from croniter import CroniterBadDateError, croniter  # type: ignore[import-untyped]
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
 
 from kafka_archiver.config.section import Section
-from kafka_archiver.intervals import duration, spelt
+from kafka_archiver.config.spans import span
 from kafka_archiver.layouts.options import Locale, or_null, zone_name
 from kafka_archiver.layouts.template import field_of
 from kafka_archiver.plan import EventTime, NoTime, TimeSource, TimeUnit
@@ -32,21 +32,6 @@ def _pattern(pattern: str) -> str:
 _FIRINGS = 200
 
 
-def _disorder(value: Any) -> timedelta | None:
-    expected = "expected a time of a second to a week, like 30s, 5m or 1h"
-    if value is None:
-        return None
-    if not isinstance(value, str):
-        raise ValueError(expected)
-    try:
-        found = duration(value)
-    except ValueError:
-        raise ValueError(expected) from None
-    if not timedelta(seconds=1) <= found <= timedelta(weeks=1):
-        raise ValueError(expected)
-    return found
-
-
 class Timestamp(Section):
     """Which time files a record, and what the archive may assume about the records' times.
 
@@ -67,9 +52,10 @@ class Timestamp(Section):
     timezone: Annotated[str, AfterValidator(zone_name)] = "UTC"
     locale: Locale = "en"
     missing: Annotated[NoTime, BeforeValidator(or_null)] = "bad_record"
-    max_disorder: Annotated[timedelta | None, BeforeValidator(_disorder), PlainSerializer(spelt, when_used="json")] = (
-        None
-    )
+    max_disorder: Annotated[
+        timedelta | None,
+        *span("expected a time of a second to a week, like 30s, 5m or 1h", most=timedelta(weeks=1)),
+    ] = None
 
     @property
     def event_time(self) -> EventTime:
