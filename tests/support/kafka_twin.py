@@ -342,4 +342,4 @@ def _batch(records: Sequence[tuple[int, Record | None]], settings: Settings) -> 
         for offset, record in records
         if record is not None
     ]
-    return pa.RecordBatch.from_pylist(rows, schema=_RECORD if settings.content == "record" else VALUE)
+    return pa.RecordBatch.from_pylist(rows, schema=_RECORD if settings.whole_records else VALUE)
