@@ -4,7 +4,7 @@ import io
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from kafka_archiver.audit.readers import READERS
 from kafka_archiver.audit.readers.base import Beside, Fetch, Reader, Seen
@@ -16,6 +16,7 @@ from kafka_archiver.keys import is_dead_letter
 from kafka_archiver.manifest import ObjectEntry
 from kafka_archiver.plan import Plan, Settings
 from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.segmented import Segmented
 
 PIECE = 8 << 20
 # Characters of a library's error message to keep: some messages quote all damaged bytes.
@@ -41,53 +42,28 @@ def _has_offsets(settings: Settings) -> bool:
     return settings.content != "value" or "offset" in settings.metadata
 
 
-class Pieces(io.RawIOBase):
-    """An object as a file, which is fetched piece by piece; one piece is in memory.
+class Pieces(Segmented):
+    """An object as a file.
 
     Pieces that are read in order update the checksum at once, also with other reads in between.
     """
 
     def __init__(self, size: int, fetch: Fetch, length: int = PIECE) -> None:
-        self._size, self._length, self._fetch = size, length, fetch
-        self._crc, self._seen = 0, 0
-        self._number, self._piece, self._at = -1, b"", 0
+        super().__init__(size, length, -(-size // length))
+        self._fetch, self._crc, self._seen = fetch, 0, 0
 
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
-        return self._at
-
-    def readinto(self, buffer: Any) -> int:
-        if self._at >= self._size:
-            return 0
-        number, start = divmod(self._at, self._length)
-        self._load(number)
-        piece = self._piece[start : start + len(buffer)]
-        buffer[: len(piece)] = piece
-        self._at += len(piece)
-        return len(piece)
-
-    def _load(self, number: int) -> None:
-        if number != self._number:
-            self._piece = self._fetch(number * self._length, self._length)
-            self._number = number
-            if not self._piece:
-                raise EOFError("the object is truncated")
+    def _fetched(self, number: int) -> bytes:
+        piece = self._fetch(number * self._length, self._length)
+        if not piece:
+            raise EOFError("the object is truncated")
         if number == self._seen:
-            self._crc, self._seen = zlib.crc32(self._piece, self._crc), number + 1
+            self._crc, self._seen = zlib.crc32(piece, self._crc), number + 1
+        return piece
 
     def checksum(self) -> str:
         """The checksum of all bytes, with zlib, not the writer's implementation. Fetches the pieces not yet counted."""
-        while self._seen * self._length < self._size:
-            self._load(self._seen)
+        while self._seen * self._length < self.size:
+            self._segment(self._seen)
         return spelt(self._crc)
 
 

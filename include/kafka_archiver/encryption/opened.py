@@ -1,14 +1,13 @@
 """Reads sealed objects, in order or at any place."""
 
-import io
 from collections.abc import Callable
-from typing import Any
 
 from cryptography.exceptions import InvalidTag
 
 from kafka_archiver.data_keys import DataKey
 from kafka_archiver.encryption.sealed import HEADER, NONCE, TAG, Header, cipher, salt_of
 from kafka_archiver.errors import IntegrityError
+from kafka_archiver.segmented import Segmented
 
 # Reads bytes of an object: (start, length).
 Fetch = Callable[[int, int], bytes]
@@ -16,7 +15,7 @@ Fetch = Callable[[int, int], bytes]
 FindKey = Callable[[str], DataKey]
 
 
-class Opened(io.RawIOBase):
+class Opened(Segmented):
     """The content of a sealed object, as a file. One segment is in memory, besides what `fetch` holds.
 
     :param size: the sealed object's.
@@ -25,52 +24,26 @@ class Opened(io.RawIOBase):
     """
 
     def __init__(self, fetch: Fetch, size: int, find_key: FindKey, name: str, key: str | None = None) -> None:
-        self._fetch, self._sealed_size, self._name = fetch, size, name
+        self._fetch, self._name = fetch, name
         self._head = fetch(0, HEADER.size)
         header = Header.parse(self._head, name)
         if key is not None and header.salt != salt_of(key):
             raise IntegrityError(
                 f"{name} is another object, which somebody has put there: its header is not of this key"
             )
-        self._length = header.segment
         whole = size - HEADER.size
-        self._count = -(-whole // (self._length + TAG))
-        self.size = whole - self._count * TAG
-        if self._count < 1 or self.size < 0:
+        count = -(-whole // (header.segment + TAG))
+        super().__init__(whole - count * TAG, header.segment, count)
+        if count < 1 or self.size < 0:
             raise IntegrityError(f"{name} is truncated: it has {size} bytes")
         self._cipher = cipher(find_key(header.key_id), header.salt)
-        self._number, self._segment, self._at = -1, b"", 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self.size}[whence]
-        return self._at
-
-    def readinto(self, buffer: Any) -> int:
-        number, start = divmod(self._at, self._length)
-        if number >= self._count:
-            return 0
-        if number != self._number:
-            self._segment, self._number = self._open(number), number
-        piece = self._segment[start : start + len(buffer)]
-        buffer[: len(piece)] = piece
-        self._at += len(piece)
-        return len(piece)
 
     def check(self) -> None:
         """Read all of it."""
         for number in range(self._count):
-            self._open(number)
+            self._fetched(number)
 
-    def _open(self, number: int) -> bytes:
+    def _fetched(self, number: int) -> bytes:
         sealed = self._length + TAG
         data = self._fetch(HEADER.size + number * sealed, sealed)
         try:

@@ -2,19 +2,18 @@
 
 import hashlib
 import hmac
-import io
-from typing import Any
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCMSIV
 
 from kafka_archiver.audit.readers.base import Fetch
+from kafka_archiver.segmented import Segmented
 
 _HEADER, _TAG = 56, 16
 
 
-class Unsealed(io.RawIOBase):
-    """The content of an encrypted object as a file; one segment is in memory.
+class Unsealed(Segmented):
+    """The content of an encrypted object as a file.
 
     :param fetch: reads bytes of the encrypted object.
     :param size: of the encrypted object.
@@ -31,41 +30,16 @@ class Unsealed(io.RawIOBase):
         salt = self._head[24:]
         if salt != hashlib.sha256(key.encode()).digest():
             raise ValueError("it was encrypted as an object of another key, and put here")
-        self._length = int.from_bytes(self._head[4:8]) + _TAG
-        self._count, rest = divmod(size - _HEADER, self._length)
-        self._count += rest > 0
-        if not self._count or 0 < rest < _TAG:
+        self._sealed = int.from_bytes(self._head[4:8]) + _TAG
+        count, rest = divmod(size - _HEADER, self._sealed)
+        count += rest > 0
+        if not count or 0 < rest < _TAG:
             raise ValueError("it is truncated")
-        self.size = size - _HEADER - self._count * _TAG
+        super().__init__(size - _HEADER - count * _TAG, self._sealed - _TAG, count)
         # HKDF with SHA-256, of one block.
         extracted = hmac.digest(salt, secret, "sha256")
         self._cipher = AESGCMSIV(hmac.digest(extracted, b"kafka-archiver/object\x01", "sha256"))
-        self._at, self._held = 0, (-1, b"")
         self._checked: set[int] = set()
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._at = offset + (0, self._at, self.size)[whence]
-        return self._at
-
-    def readinto(self, buffer: Any) -> int:
-        number, skipped = divmod(self._at, self._length - _TAG)
-        if self._at >= self.size:
-            return 0
-        if self._held[0] != number:
-            self._held = (number, self._segment(number))
-        piece = self._held[1][skipped : skipped + len(buffer)]
-        buffer[: len(piece)] = piece
-        self._at += len(piece)
-        return len(piece)
 
     def fetch(self, start: int, length: int) -> bytes:
         """Bytes of the content."""
@@ -79,10 +53,10 @@ class Unsealed(io.RawIOBase):
         """Check the segments that a reader has skipped."""
         for number in range(self._count):
             if number not in self._checked:
-                self._segment(number)
+                self._fetched(number)
 
-    def _segment(self, number: int) -> bytes:
-        data = self._fetch(_HEADER + number * self._length, self._length)
+    def _fetched(self, number: int) -> bytes:
+        data = self._fetch(_HEADER + number * self._sealed, self._sealed)
         nonce = number.to_bytes(8) + int(number == self._count - 1).to_bytes(4)
         try:
             found = self._cipher.decrypt(nonce, data, self._head)
