@@ -12,6 +12,7 @@ A run is named after the start of its interval. A rebuild adds its revision: 202
 """
 
 import re
+from collections.abc import Callable
 from datetime import datetime
 from typing import NamedTuple
 from urllib.parse import quote, unquote
@@ -190,9 +191,7 @@ def schema_document(archive: str, fingerprint: str) -> str:
 
 def split_schema_document(archive: str, key: str) -> str | None:
     """The inverse of `schema_document`; None for any other key."""
-    fingerprint = key.removeprefix(f"{ledger_prefix(archive)}schemas/").removesuffix(".json")
-    right = re.fullmatch(r"[0-9a-f]{32}", fingerprint) and key == schema_document(archive, fingerprint)
-    return fingerprint if right else None
+    return _hex_name(archive, key, schema_document)
 
 
 def key_document(archive: str, key_id: str) -> str:
@@ -202,9 +201,12 @@ def key_document(archive: str, key_id: str) -> str:
 
 def split_key_document(archive: str, key: str) -> str | None:
     """The inverse of `key_document`; None for any other key."""
-    key_id = key.removeprefix(f"{ledger_prefix(archive)}keys/").removesuffix(".json")
-    right = re.fullmatch(r"[0-9a-f]{32}", key_id) and key == key_document(archive, key_id)
-    return key_id if right else None
+    return _hex_name(archive, key, key_document)
+
+
+def _hex_name(archive: str, key: str, document: Callable[[str, str], str]) -> str | None:
+    name = key.rpartition("/")[2].removesuffix(".json")
+    return name if re.fullmatch(r"[0-9a-f]{32}", name) and key == document(archive, name) else None
 
 
 def claim_document(topic: str) -> str:

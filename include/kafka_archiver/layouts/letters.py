@@ -80,6 +80,20 @@ def tokens_of(pattern: str) -> list[Text | Time]:
 
     :raises ValueError: a quote is not closed, or a letter has no meaning.
     """
+    found = split(pattern)
+    for token in found:
+        if isinstance(token, Time) and (letter := token.letters[0]) not in _SHOWN:
+            raise ValueError(
+                f"{letter!r} in {pattern!r} is no part of a time; expected {' '.join(_SHOWN)}, or text in quotes"
+            )
+    return found
+
+
+def split(pattern: str) -> list[Text | Time]:
+    """The texts and the runs of one letter in a pattern; the letters may have no meaning.
+
+    :raises ValueError: a quote is not closed.
+    """
     found: list[Text | Time] = []
     at = 0
     for match in _TOKEN.finditer(pattern):
@@ -89,12 +103,8 @@ def tokens_of(pattern: str) -> list[Text | Time]:
         quoted, letter, other = match.groups()
         if letter is None:
             found.append(Text("'" if quoted == "" else other if quoted is None else quoted.replace("''", "'")))
-        elif letter in _SHOWN:
-            found.append(Time(match.group()))
         else:
-            raise ValueError(
-                f"{letter!r} in {pattern!r} is no part of a time; expected {' '.join(_SHOWN)}, or text in quotes"
-            )
+            found.append(Time(match.group()))
     if at != len(pattern):
         raise ValueError(f"the quote in {pattern!r} is not closed")
     return found

@@ -7,14 +7,14 @@ from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from decimal import Decimal, InvalidOperation
 
 from kafka_archiver.intervals import to_ms
-from kafka_archiver.layouts.letters import ENGLISH, Names
+from kafka_archiver.layouts.letters import ENGLISH, Names, split
+from kafka_archiver.layouts.tokens import Text
 from kafka_archiver.layouts.zone import bounds, zone_of
 from kafka_archiver.plan import EventTime
 
 _PER_MS = {"s": Decimal(1000), "ms": Decimal(1), "us": Decimal("0.001"), "ns": Decimal("0.000001")}
 ISO = "iso"
 _FRACTION = re.compile(r"(\.\d{6})\d+")
-_TOKEN = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|([^A-Za-z'])")
 _LONGEST = 60
 
 
@@ -74,20 +74,12 @@ def compiled(pattern: str, names: Names = ENGLISH) -> Callable[[str], datetime |
     if pattern == ISO:
         return _iso
     parts, letters = [], []
-    at = 0
-    for match in _TOKEN.finditer(pattern):
-        if match.start() != at:
-            break
-        at = match.end()
-        quoted, letter, other = match.groups()
-        if letter is None:
-            text = "'" if quoted == "" else other if quoted is None else quoted.replace("''", "'")
-            parts.append(re.escape(text))
+    for token in split(pattern):
+        if isinstance(token, Text):
+            parts.append(re.escape(token.text))
         else:
-            parts.append(f"({_shape(letter, len(match.group()), names)})")
-            letters.append(match.group())
-    if at != len(pattern):
-        raise ValueError(f"the quote in {pattern!r} is not closed")
+            parts.append(f"({_shape(token.letters[0], len(token.letters), names)})")
+            letters.append(token.letters)
     whole = re.compile("".join(parts), re.IGNORECASE)
     if not {"y", "Y", "u"} & {text[0] for text in letters}:
         raise ValueError(f"expected a year (yyyy) in {pattern!r}")
