@@ -102,7 +102,7 @@ class Settings(Value):
     encryption: Literal["client"] | None = Field(default=None, exclude_if=lambda way: way is None)
     chunk_records: Annotated[int, Field(gt=0)] = 1_000_000
     part_bytes: Annotated[int, Field(ge=5 << 20)] = 8 << 20
-    encoding: int = 3
+    encoding: int = 4
 
     def asked(self) -> Self:
         """Without what a plan adds when it knows its schemas and its time: as the YAML gives them."""

@@ -116,8 +116,8 @@ def test_a_key_twice_in_a_map_is_once_in_a_line() -> None:
 
 SHA256 = {
     "avro": "53609dc82d5af7d317cbbcc92c56ca67cde23c46f8f2f07206eef15bd864f89e",
-    "csv": "c171a7c892d8fefb33dede06e120f03a06a03b64e6a3d6cdeb7945890d7620d7",
-    "jsonl": "c9601232513c664c4c0e8bf1b0cb199d4fee72410ff24b10ae91cf03ccecd6a6",
+    "csv": "5f4a11804b94504bf247a41e65f7c7bd6ad74b9a6d0da9bcee76fce859f6ecc9",
+    "jsonl": "8395ccc973e04cd0a5e2f7060804621783d42efcfa6724d0de853dd3b4309018",
     "parquet": "a1100f2e3de603b247d49308e191a699acfabcdb77205f821ce46c0ab880290d",
 }
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from kafka_archiver.documents import Document
+from kafka_archiver.errors import PermanentError
 from kafka_archiver.manifest import Claim, Commit, Intent, Manifest, Settled
 from kafka_archiver.plan import Plan
 from kafka_archiver.progress import Progress
@@ -68,9 +69,8 @@ def test_each_old_document_is_read_and_has_the_same_bytes_again(key: str) -> Non
     assert kind.model_validate(document.model_dump()).to_json() == found
 
 
-@pytest.mark.parametrize("state", ["planned", "written"])
-def test_an_old_plan_is_finished_with_the_bytes_that_the_old_release_would_have_written(state: str) -> None:
-    lake = old_lake(state)
+def test_an_old_run_that_is_written_is_finished_with_the_bytes_of_the_old_release() -> None:
+    lake = old_lake("written")
     assert [plan.run for plan in observe(lake.context).line.unfinished] == [OPEN]
     lake.logs.update({P0: Range(0, 7), P1: Range(0, 6)})
     lake.run(3)
@@ -78,6 +78,21 @@ def test_an_old_plan_is_finished_with_the_bytes_that_the_old_release_would_have_
     derived = ("_ledger/old/progress.json", "_ledger/old/hours/")
     same = {key: data(stored) for key, stored in OLD["objects"].items() if not key.startswith(derived)}
     assert {key: lake.store.get(key) for key in same} == same
+    went_on(lake)
+
+
+def test_an_old_plan_of_another_encoding_is_refused_and_planned_anew() -> None:
+    lake = old_lake("planned")
+    with pytest.raises(PermanentError, match=f"encoding 3, this code writes 4.*airflow archive rebuild old --run {OPEN}"):
+        lake.run(3)
+    assert lake.ledger.commit(OPEN) is None
+    assert all(lake.store.head(key) is None for key in written_by_the_open_run())
+    lake.rebuild(OPEN)
+    lake.run(3)
+    went_on(lake)
+
+
+def went_on(lake: Lake) -> None:
     ends: Any = {run: lake.ledger.commit(run) for run in (OPEN, "20261120T030000Z")}
     assert {run: end.outcome for run, end in ends.items()} == dict.fromkeys(ends, "committed")
     assert lake.audit(deep=True).findings == ()

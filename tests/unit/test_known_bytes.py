@@ -16,7 +16,7 @@ from kafka_archiver.formats import get_format, known_bytes, names, registry
 from kafka_archiver.formats.avro import encoder as avro
 from kafka_archiver.formats.jsonl import JsonLines
 from kafka_archiver.formats.known_bytes import require_known_bytes
-from kafka_archiver.formats.shared import compress
+from kafka_archiver.formats.shared import compress, deflate
 from kafka_archiver.plan import PartitionPlan, Settings
 from kafka_archiver.ranges import Range
 from kafka_archiver.spark.native import write_natively
@@ -53,7 +53,7 @@ def test_the_libraries_of_requirements_txt_are_right_and_it_takes_milliseconds(c
 
 def test_all_cases_of_this_encoding_are_known() -> None:
     encodings = {name: get_format(name).encoding for name in names()}
-    assert encodings == dict.fromkeys(names(), 3) | {"parquet": 4}, "put the new checksums and number beside the format"
+    assert encodings == dict.fromkeys(names(), 4), "put the new checksums and number beside the format"
     known = {f"{name}-{which}" for name in names() for which in get_format(name).known}
     plain = {case for case in ALL_CASES if not case.options}
     typed = {case._replace(content="both") for case in plain if get_format(case.format).typed}
@@ -66,8 +66,7 @@ OTHER = zstandard.ZstdCompressionParameters.from_level(4, window_log=20, write_c
 CHANGES: list[tuple[Any, str, Any, str]] = [
     (compress, "ZSTD", OTHER, "zstd"),
     (avro, "ZSTD", OTHER, "zstd"),
-    (compress, "GZIP_LEVEL", 1, "gzip"),
-    (avro, "GZIP_LEVEL", 1, "gzip"),
+    (deflate, "_LEVEL", 1, "gzip"),
 ]
 
 
@@ -82,7 +81,8 @@ def test_what_compresses_otherwise_is_refused_and_named(
     monkeypatch.setitem(known_bytes._RIGHT, library, ("7.7", "8.8"))
     message = f"found {library} {re.escape(version)}, expected one of 7.7, 8.8. Install .* executors"
     for case in CASES:
-        if case.format != "parquet" and (case.format == "avro") == (module is avro) and case.codec in codecs:
+        compresses = module is deflate or (case.format == "avro") == (module is avro)
+        if case.format != "parquet" and compresses and case.codec in codecs:
             with pytest.raises(PermanentError, match=f"format {case.format}, codec {case.codec}: {message}"):
                 require_known_bytes(settings_of(case))
         else:
@@ -90,7 +90,7 @@ def test_what_compresses_otherwise_is_refused_and_named(
 
 
 def test_a_build_of_a_right_version_that_is_wrong_is_named_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compress, "GZIP_LEVEL", 1)
+    monkeypatch.setattr(deflate, "_LEVEL", 1)
     with pytest.raises(
         PermanentError, match=r"isal [\d.]+, .* right versions elsewhere: the cause is their build, or this kind"
     ):
@@ -101,7 +101,7 @@ def test_a_build_of_a_right_version_that_is_wrong_is_named_too(monkeypatch: pyte
 
 
 def test_dead_letters_have_a_format_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compress, "GZIP_LEVEL", 1)
+    monkeypatch.setattr(deflate, "_LEVEL", 1)
     settings = Settings(format="parquet", codec="zstd", content="record")
     require_known_bytes(settings)
     with pytest.raises(PermanentError, match="format jsonl, codec gzip"):
@@ -127,7 +127,7 @@ class Local:
 
 @pytest.mark.parametrize("engine", ["native", "spark"])
 def test_no_task_reads_before_its_libraries_were_looked_at(monkeypatch: pytest.MonkeyPatch, engine: str) -> None:
-    monkeypatch.setattr(compress, "GZIP_LEVEL", 1)
+    monkeypatch.setattr(deflate, "_LEVEL", 1)
     partition = PartitionPlan(
         topic="t",
         topic_id="id",
@@ -169,7 +169,7 @@ THEIRS = Theirs()
 def test_a_format_of_another_distribution_answers_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     points = EntryPoints([EntryPoint("theirs", f"{__name__}:THEIRS", registry.GROUP)])
     monkeypatch.setattr(registry, "entry_points", lambda **match: points.select(**match))
-    monkeypatch.setattr(compress, "GZIP_LEVEL", 1)
+    monkeypatch.setattr(deflate, "_LEVEL", 1)
     require_known_bytes(Settings(format="theirs"))
 
 

@@ -28,7 +28,7 @@ class Avro:
     """The format `avro`."""
 
     name = "avro"
-    encoding = 3
+    encoding = 4
     extensions: ClassVar[Mapping[str, str]] = dict.fromkeys(_MAKERS, ".avro")
     default_codec = "zstd"
     contents: ClassVar[frozenset[Content]] = frozenset({"record"})
@@ -40,10 +40,10 @@ class Avro:
     known: ClassVar[Mapping[str, str]] = {
         "bzip2-both": "2b38dbd7afc7517899e15b48b61d39ba",
         "bzip2-record": "a1104544d42a53c9d9c74b722cc347ce",
-        "deflate-both": "fd6d4e0bdaa1d1e74017bf641f8bae2c",
-        "deflate-record": "07bf776095b5b815d4604ba1f99ae4e6",
-        "gzip-both": "fd6d4e0bdaa1d1e74017bf641f8bae2c",
-        "gzip-record": "07bf776095b5b815d4604ba1f99ae4e6",
+        "deflate-both": "7bf7704ef1c3366991d969de4130184e",
+        "deflate-record": "9cfa5caf078582611e1a70b362e296fe",
+        "gzip-both": "7bf7704ef1c3366991d969de4130184e",
+        "gzip-record": "9cfa5caf078582611e1a70b362e296fe",
         "none-both": "0de68d8b50e5b520ac183c8e41f688b0",
         "none-record": "4e12be970b5111fab805cc885dfc872d",
         "snappy-both": "305192d8ce8d8a2ca560c761f9aa00e2",

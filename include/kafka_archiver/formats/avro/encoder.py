@@ -13,13 +13,13 @@ import numpy as np
 import orjson
 import pyarrow as pa
 import zstandard
-from isal import isal_zlib
 
 from kafka_archiver.formats.avro.datum import datums, long
 from kafka_archiver.formats.avro.schema import schema_of, stored
 from kafka_archiver.formats.base import Buffer, Target
-from kafka_archiver.formats.shared.compress import GZIP_LEVEL, ZSTD
+from kafka_archiver.formats.shared.compress import ZSTD
 from kafka_archiver.formats.shared.cuts import cuts
+from kafka_archiver.formats.shared.deflate import Deflate
 from kafka_archiver.formats.shared.records import held, normalised
 from kafka_archiver.formats.vectors import text_of
 
@@ -29,9 +29,8 @@ _BLOCK = 512 << 10
 
 
 def _deflate(block: Buffer) -> bytes:
-    compressor = isal_zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
-    deflated: bytes = compressor.compress(block) + compressor.flush()
-    return deflated
+    stream = Deflate()
+    return stream.compress(block) + stream.flush()
 
 
 def _snappy(block: Buffer) -> bytes:

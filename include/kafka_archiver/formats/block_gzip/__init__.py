@@ -32,7 +32,7 @@ class BlockGzip:
     """The format `block_gzip`."""
 
     name = "block_gzip"
-    encoding = 3
+    encoding = 4
     extensions: ClassVar[Mapping[str, str]] = {"gzip": ".gz"}
     default_codec = "gzip"
     contents: ClassVar[frozenset[Content]] = frozenset({"value", "record"})
@@ -41,8 +41,8 @@ class BlockGzip:
     makers: ClassVar[Mapping[str, tuple[str, ...]]] = makers("orjson", "pyarrow")
     # Of one member: those of `jsonl`.
     known: ClassVar[Mapping[str, str]] = {
-        "gzip-record": "08d1592b87216bd9e0c06f3c26d69a20",
-        "gzip-value": "245475733a3efef2f7674a24d5e0ee24",
+        "gzip-record": "ddee4474308b5bf0f072ed2ec16f4c7a",
+        "gzip-value": "48f2d87430317b9b6728889072c7b62d",
     }
 
     def encoder(self, target: Target) -> Encoder:

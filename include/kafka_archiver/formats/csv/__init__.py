@@ -50,7 +50,7 @@ class Csv:
     """The format `csv`."""
 
     name = "csv"
-    encoding = 3
+    encoding = 4
     extensions: ClassVar[Mapping[str, str]] = extensions(".csv")
     default_codec = "gzip"
     contents: ClassVar[frozenset[Content]] = frozenset({"value", "record"})
@@ -64,12 +64,12 @@ class Csv:
         "bzip2-both": "3a55b16ebd102cd2b34b41cae3695265",
         "bzip2-record": "c3d8c761abd5014db88861facfeca4de",
         "bzip2-value": "a01b5a3238feefbdd9888a548a76d52d",
-        "deflate-both": "67843e68386e49b22f97e6ddf604ee59",
-        "deflate-record": "a714dd8970f9292cdb489d1c8a47b47a",
-        "deflate-value": "38b2c69e8b09e81f8fbad4ad0bc23bbd",
-        "gzip-both": "a255567ff3ebbba4d8e4b5a4cc19c880",
-        "gzip-record": "500fd7f7d6a7730840b7e5ecae98237b",
-        "gzip-value": "c64165d9f300ae010db9a32a657a923b",
+        "deflate-both": "060ae2340814ef3114200ede4a72af0b",
+        "deflate-record": "9a70b342acd2d2db8117156bba88252e",
+        "deflate-value": "40871cd26e8997ff70a809392dfe1d90",
+        "gzip-both": "465f2eff32212e8bab4c3843b87eaf7d",
+        "gzip-record": "ebc42a682a6f3f2fcde5d430ebb0b70f",
+        "gzip-value": "de19d23e53ba8945220eaaea49a32b44",
         "lz4-both": "6537a978e149692bcca454f543057bf6",
         "lz4-record": "bb7eb37686a7d4d41c386ac665dbecaf",
         "lz4-value": "c93392bdde7636062dd7b61ebef863ba",

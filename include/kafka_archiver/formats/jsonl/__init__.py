@@ -19,7 +19,7 @@ class JsonLines:
     """The format `jsonl`."""
 
     name = "jsonl"
-    encoding = 3
+    encoding = 4
     extensions: ClassVar[Mapping[str, str]] = extensions(".jsonl")
     default_codec = "gzip"
     contents: ClassVar[frozenset[Content]] = frozenset({"value", "record"})
@@ -33,12 +33,12 @@ class JsonLines:
         "bzip2-both": "760f1bebc13122b04f95bc01971a3ae4",
         "bzip2-record": "c6da4f4af3ab85548f77d1e9e1ce6de4",
         "bzip2-value": "080edd5a180897d8d4ebe9c69d8d72b1",
-        "deflate-both": "63868ede1f6224abb14f8eb9a06fe440",
-        "deflate-record": "d2d480c768da94f670b911af3a44b785",
-        "deflate-value": "353a51984951149f69339e05a0f28521",
-        "gzip-both": "cba650ddbd7a04f1d123eac37b016a39",
-        "gzip-record": "08d1592b87216bd9e0c06f3c26d69a20",
-        "gzip-value": "245475733a3efef2f7674a24d5e0ee24",
+        "deflate-both": "b1954468a7a70b4d4d1fb91e450381f4",
+        "deflate-record": "d4154b33ac58ce9011383532df29e294",
+        "deflate-value": "104d48d057b1f79c319651b1885544d3",
+        "gzip-both": "c40a5f4a2b70b74069aea5b9baee89ee",
+        "gzip-record": "ddee4474308b5bf0f072ed2ec16f4c7a",
+        "gzip-value": "48f2d87430317b9b6728889072c7b62d",
         "lz4-both": "fdab6ff878cb97f74169f24df033fb3c",
         "lz4-record": "9f50a65e34e2b34bad11d0f0684dc6d9",
         "lz4-value": "fc1708648deb9e5a08039c6f49c27bfd",

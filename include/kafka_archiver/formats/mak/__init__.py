@@ -55,7 +55,7 @@ class Mak:
     """The format `mak`."""
 
     name = "mak"
-    encoding = 3
+    encoding = 4
     extensions: ClassVar[Mapping[str, str]] = {"none": ".mak", "gzip": ".mak.gz", "zstd": ".mak.zst"}
     default_codec = "gzip"
     contents: ClassVar[frozenset[Content]] = frozenset({"record"})
@@ -63,7 +63,7 @@ class Mak:
     options = Options
     makers: ClassVar[Mapping[str, tuple[str, ...]]] = makers("orjson", "pyarrow")
     known: ClassVar[Mapping[str, str]] = {
-        "gzip-record": "0c09155fe71a517371dc16efaf56b0e3",
+        "gzip-record": "50e8d9787019ededa2fc19270ab4c341",
         "none-record": "583b5466a260c208b4897c9dcca88606",
         "zstd-record": "8ae3409600fb852c3d5310cd041c84ff",
     }

@@ -48,7 +48,7 @@ class Bytes:
     """The format `bytes`."""
 
     name = "bytes"
-    encoding = 3
+    encoding = 4
     extensions: ClassVar[Mapping[str, str]] = extensions("")
     default_codec = "gzip"
     contents: ClassVar[frozenset[Content]] = frozenset({"value"})
@@ -58,8 +58,8 @@ class Bytes:
     known: ClassVar[Mapping[str, str]] = {
         "brotli-value": "f36c43a8261a7bee760a893d4a375b8a",
         "bzip2-value": "fc7515083c0ab0f87ea261d19c197fcf",
-        "deflate-value": "75a98e173e7a168b8ba86be29788c096",
-        "gzip-value": "ff82b618b5da492d0ef0153c908b5564",
+        "deflate-value": "5458ff4e411406e50dfb0b0ae5ee19c4",
+        "gzip-value": "ebd1311b6c58a42d95341a92d1d9c365",
         "lz4-value": "552711f2c9ec4c578c7abf81a3bd97f1",
         "none-value": "c875b77412c32f82a3c7483e2c02750a",
         "snappy-value": "c219739b19225db98dbddf46c2b84699",

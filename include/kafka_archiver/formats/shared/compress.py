@@ -5,21 +5,18 @@ of a fixed size, counted from its beginning. The output then depends on the stre
 """
 
 import bz2
-import zlib
 from collections.abc import Callable
 from typing import Any, Protocol
 
 import brotli
 import cramjam
 import zstandard
-from isal import isal_zlib
 
 from kafka_archiver.formats.base import Buffer
+from kafka_archiver.formats.shared.deflate import Gzip, Zlib
 
 # 48 open objects hold 12 MiB; larger slices make the compressors neither faster nor their output smaller.
 SLICE = 256 << 10
-# isal's level 2 writes as few bytes as zlib's level 1, with a quarter of the CPU. isal writes mtime 0 and OS byte 255.
-GZIP_LEVEL = 2
 # A window of 1 MiB instead of level 3's 2 MiB: an open object takes 2.5 MB of state, and the output is as small.
 ZSTD = zstandard.ZstdCompressionParameters.from_level(3, window_log=20, write_checksum=True)
 # Slices a zstd frame: frames of 8 MiB can be read in parallel, and the first one alone.
@@ -30,7 +27,6 @@ BROTLI = {"quality": 4, "lgwin": 20}
 LZ4 = (1, True, True)
 # The beginning of every stream in Snappy's framing format.
 SNAPPY_START = b"\xff\x06\x00\x00sNaPpY"
-_GZIP_FORMAT = 16 + zlib.MAX_WBITS
 
 
 class _Compressor(Protocol):
@@ -86,14 +82,13 @@ class _Brotli:
 
 
 _COMPRESSORS: dict[str, Callable[[], _Compressor]] = {
-    "gzip": lambda: isal_zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, _GZIP_FORMAT),
+    "gzip": Gzip,
     "zstd": _ZstdFrames,
     "snappy": lambda: _Flushed(cramjam.snappy.Compressor(), SNAPPY_START),
     "lz4": lambda: _Flushed(cramjam.lz4.Compressor(*LZ4)),
     "brotli": _Brotli,
     "bzip2": bz2.BZ2Compressor,
-    # With zlib's header and checksum, as HTTP and Hadoop mean the word.
-    "deflate": lambda: isal_zlib.compressobj(GZIP_LEVEL, zlib.DEFLATED, zlib.MAX_WBITS),
+    "deflate": Zlib,
 }
 
 

@@ -35,7 +35,7 @@ class Text:
     """The format `text`."""
 
     name = "text"
-    encoding = 3
+    encoding = 4
     extensions: ClassVar[Mapping[str, str]] = extensions(".txt")
     default_codec = "gzip"
     contents: ClassVar[frozenset[Content]] = frozenset({"value"})
@@ -45,8 +45,8 @@ class Text:
     known: ClassVar[Mapping[str, str]] = {
         "brotli-value": "fed254b640174a472f9762d981252403",
         "bzip2-value": "080edd5a180897d8d4ebe9c69d8d72b1",
-        "deflate-value": "353a51984951149f69339e05a0f28521",
-        "gzip-value": "245475733a3efef2f7674a24d5e0ee24",
+        "deflate-value": "104d48d057b1f79c319651b1885544d3",
+        "gzip-value": "48f2d87430317b9b6728889072c7b62d",
         "lz4-value": "fc1708648deb9e5a08039c6f49c27bfd",
         "none-value": "df7257d995756f2713d5e1173e14ff61",
         "snappy-value": "7a67892b24bee703dde93ed37d2d51c2",
