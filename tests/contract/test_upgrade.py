@@ -78,27 +78,28 @@ def test_an_old_run_that_is_written_is_finished_with_the_bytes_of_the_old_releas
     derived = ("_ledger/old/progress.json", "_ledger/old/hours/")
     same = {key: data(stored) for key, stored in OLD["objects"].items() if not key.startswith(derived)}
     assert {key: lake.store.get(key) for key in same} == same
-    went_on(lake)
+    went_on(lake, "committed", 5)
 
 
 def test_an_old_plan_of_another_encoding_is_refused_and_planned_anew() -> None:
     lake = old_lake("planned")
-    with pytest.raises(PermanentError, match=f"encoding 3, this code writes 4.*airflow archive rebuild old --run {OPEN}"):
+    advice = f"encoding 3, this code writes 4.*airflow archive rebuild old --run {OPEN}"
+    with pytest.raises(PermanentError, match=advice):
         lake.run(3)
     assert lake.ledger.commit(OPEN) is None
     assert all(lake.store.head(key) is None for key in written_by_the_open_run())
     lake.rebuild(OPEN)
     lake.run(3)
-    went_on(lake)
+    went_on(lake, "replaced", 6)
 
 
-def went_on(lake: Lake) -> None:
+def went_on(lake: Lake, open_run: str, settled: int) -> None:
     ends: Any = {run: lake.ledger.commit(run) for run in (OPEN, "20261120T030000Z")}
-    assert {run: end.outcome for run, end in ends.items()} == dict.fromkeys(ends, "committed")
+    assert {run: end.outcome for run, end in ends.items()} == {OPEN: open_run, "20261120T030000Z": "committed"}
     assert lake.audit(deep=True).findings == ()
     progress = lake.ledger.progress()
     assert progress is not None
-    assert progress.settled == 5
+    assert progress.settled == settled
 
 
 def test_an_old_dead_letter_and_an_old_run_can_be_archived_again() -> None:
