@@ -3,6 +3,7 @@
 With ARCHIVER_SCREENSHOTS=docs/images, the pictures of the README are made anew.
 """
 
+import json
 import os
 import re
 import shutil
@@ -25,10 +26,12 @@ from kafka_archiver.config import parse_archive
 from kafka_archiver.steps.auditing import audit, publish
 from kafka_archiver.store import Store, open_store
 from scripts.stack.kafka import Kafka
+from scripts.stack.paths import ROOT
 from scripts.stack.ports import free_ports
 from scripts.stack.s3 import S3
 from tests.support.airflow import Airflow
 from tests.support.api_server import api_server_with_login, password
+from tests.support.prometheus import PROMETHEUS, prometheus
 from tests.support.schedules import quiet_hours
 from tests.support.topics import Record, new_topic, produce
 from tests.support.waiting import until
@@ -268,6 +271,33 @@ def test_a_failed_run_and_a_damaged_object_are_told_with_the_next_step(
     checks = {check["name"]: check["verdict"] for check in answer.json()["checks"]}
     assert (answer.status_code, checks["audit"], checks["runs"]) == (503, "failing", "failing")
     picture(page, "trouble")
+
+
+@pytest.mark.skipif(PROMETHEUS is None, reason="needs Debian's prometheus: apt-get install prometheus")
+def test_prometheus_scrapes_the_page_draws_the_dashboard_and_raises_an_alert(scene: Scene, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("a-token\n")
+    text = (ROOT / "docs" / "OPERATING.md").read_text()
+    [example] = re.findall(r"^```\n(scrape_configs:.*?)^```", text, re.MULTILINE | re.DOTALL)
+    example = example.replace("/etc/prometheus/archiver-token", str(tmp_path / "token"))
+    example = example.replace("airflow.example.com:8080", scene.url.removeprefix("http://")).replace("60s", "1s")
+    with prometheus(tmp_path, example) as server:
+        until(server.firing, every=0.5)
+        [target] = server.ask("targets")["activeTargets"]
+        assert (target["health"], target["lastError"]) == ("up", "")
+        fired = server.firing()
+        # Of two archives, the audit of one has found damage (above).
+        assert set(fired) == {"KafkaArchiverDamaged"}
+        assert fired["KafkaArchiverDamaged"]["labels"]["archive"] == scene.name
+        assert scene.name in fired["KafkaArchiverDamaged"]["annotations"]["summary"]
+        dashboard = json.loads((ROOT / "docs" / "monitoring" / "grafana-dashboard.json").read_text())
+        [names] = [one["query"]["query"] for one in dashboard["templating"]["list"] if one["type"] == "query"]
+        metric, label = re.fullmatch(r"label_values\((\w+), (\w+)\)", names).groups()
+        assert scene.name in server.ask(f"label/{label}/values", **{"match[]": metric})
+        drawn = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+        found = {expr: server.ask("query", query=expr.replace("$archive", scene.name))["result"] for expr in drawn}
+        assert [expr for expr, samples in found.items() if not samples] == []
+        [lost] = found['sum(kafka_archiver_lost_offsets{archive=~"$archive"})']
+        assert lost["value"][1] == "5"
 
 
 def test_on_a_phone_nothing_is_wider_than_the_screen(visit: Any, scene: Scene) -> None:

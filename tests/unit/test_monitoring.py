@@ -2,7 +2,11 @@
 
 import json
 import re
+import shutil
+import subprocess
+from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 
 import promql_parser
 import pytest
@@ -10,11 +14,13 @@ import yaml
 
 from kafka_archiver.orchestration.page.metrics import NAMES
 from scripts.stack.paths import ROOT
+from tests.support.prometheus import PROMTOOL
 
 pytestmark = pytest.mark.unit
 
 FOLDER = ROOT / "docs" / "monitoring"
 RULES = yaml.safe_load((FOLDER / "alert-rules.yaml").read_text())
+CASES = ROOT / "tests" / "unit" / "alert-rules.test.yaml"
 DASHBOARD = json.loads((FOLDER / "grafana-dashboard.json").read_text())
 
 
@@ -49,6 +55,23 @@ def test_rules_say_what_to_do() -> None:
         assert re.fullmatch(r"\d+[smhd]", rule.get("for", "1m"))
         assert rule["labels"]["severity"] in ("page", "ticket")
         assert set(rule["annotations"]) == {"summary", "description"}
+
+
+@pytest.mark.skipif(PROMTOOL is None, reason="needs Debian's prometheus: apt-get install prometheus")
+def test_promtool_takes_the_rules_and_each_fires_when_it_should(tmp_path: Path) -> None:
+    for file in (FOLDER / "alert-rules.yaml", CASES):
+        shutil.copy(file, tmp_path)
+    for arguments in (["check", "rules", "alert-rules.yaml"], ["test", "rules", CASES.name]):
+        done = subprocess.run([str(PROMTOOL), *arguments], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_promtool_is_given_each_alert_firing_and_silent() -> None:
+    cases: dict[str, set[bool]] = defaultdict(set)
+    for test in yaml.safe_load(CASES.read_text())["tests"]:
+        for case in test["alert_rule_test"]:
+            cases[case["alertname"]].add("exp_alerts" in case)
+    assert cases == {rule["alert"]: {True, False} for group in RULES["groups"] for rule in group["rules"]}
 
 
 def test_the_dashboard_is_complete() -> None:
