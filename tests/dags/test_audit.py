@@ -9,7 +9,7 @@ import pytest
 import yaml
 from airflow.sdk.exceptions import AirflowException
 
-from kafka_archiver.errors import ConfigError, IntegrityError, TransientError
+from kafka_archiver.errors import ConfigError, IntegrityError, PermanentError, TransientError
 from kafka_archiver.orchestration.dags import audit as audit_dags
 from kafka_archiver.orchestration.dags.audit import audit_dag
 from kafka_archiver.ranges import Range, TopicPartition
@@ -31,6 +31,10 @@ def lake(orders: Path, local_connections: None, monkeypatch: pytest.MonkeyPatch,
     lake.run(2)
     monkeypatch.setattr("kafka_archiver.steps.context.connect", lake.brokers)
     return lake
+
+
+def report_time(lake: Lake) -> str:
+    return str(json.loads(lake.store.get("_ledger/orders/audit.json") or b"")["audited_at"])
 
 
 class TestCommand:
@@ -62,7 +66,22 @@ class TestCommand:
         assert lines(shown.err) == [
             "orders: 2 runs; reading what they promise",
             "orders: listing the objects of 1 topic",
+            f"orders: the report is {lake.store.url}/_ledger/orders/audit.json",
         ]
+        # Later ones take its place.
+        assert json.loads(lake.store.get("_ledger/orders/audit.json") or b"")["deep"] is False
+        assert f"last audit: clean at {report_time(lake)}; 6 objects of {size} bytes" in call("status", code=None).lines
+
+    def test_who_may_only_read_gets_the_report(self, call: Call, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refused(*_: Any) -> None:
+            raise PermanentError("AccessDenied")
+
+        monkeypatch.setattr(type(lake.store), "create", refused)
+        shown = call("audit", "-o", "json")
+        assert (shown.json[0]["verdict"], lake.store.get("_ledger/orders/audit.json")) == ("clean", None)
+        assert "orders: `status` and the page do not know this report, because it cannot be written: AccessDenied" in (
+            shown.err
+        )
 
     def test_a_damaged_one(self, call: Call, lake: Lake) -> None:
         [key, *_] = lake.stored()
@@ -75,6 +94,22 @@ class TestCommand:
         table = call("audit", code=1).out
         assert "object-missing" in table
         assert "what to do" in table
+
+    def test_status_has_the_dead_letters_of_the_last_run(self, call: Call, lake: Lake) -> None:
+        later = Lake(
+            lake.store,
+            {P0: Range(0, 5), P1: Range(0, 3)},
+            name="orders",
+            policies={"bad_record": "dead_letter"},
+            odd={(P0, 4): {"value": b"two\nlines"}},
+        )
+        later.brokers.group = lake.brokers.group
+        later.run(5)
+        lines = call("status", code=None).lines
+        [(at, told)] = [(n, line) for n, line in enumerate(lines) if line.startswith("last run: ")]
+        assert told.startswith("last run: 1 row in 2 objects of ")
+        assert told.endswith(", 1 dead letter")
+        assert lines[at + 1] == "  - airflow archive replay-dead-letters orders"
 
     def test_losses_are_shown_and_make_no_damage(self, call: Call, lake: Lake) -> None:
         later = Lake(

@@ -94,13 +94,24 @@ def test_validate_some(call: Call, orders: Path, tmp_path: Path) -> None:
     assert call("validate", "nobody", code=1).err == said
 
 
-def test_status(call: Call, context: Context, brokers: Brokers) -> None:
+def test_status(call: Call, context: Context, orders: Path, brokers: Brokers) -> None:
+    orders.write_text(orders.read_text() + "health: {max_age: 1h}\n")
     run(context, 2)
     brokers.logs[P0] = Range(0, 5)
     run(context, 3, until="planned")
     [found] = call("status", "orders", "-o", "json").json
     last = found.pop("last_commit")
     assert (last["run"], last["committed_at"]) == ("20261120T020000Z", "2026-11-20T03:06:00Z")
+    assert found.pop("hours_open") > 24
+    # As on the page and in `/archiver/health`.
+    verdicts = {check["name"]: check["verdict"] for check in found.pop("health")}
+    ok = dict.fromkeys(("answers", "lag", "runs", "brokers"), "ok")
+    assert verdicts == ok | {"age": "failing", "plans": "warning", "audit": "warning"}
+    assert found.pop("last_run") == {
+        "run": "20261120T020000Z", "committed_at": "2026-11-20T03:06:00Z", "offsets": 6, "rows": 6, "bytes": 6_000,
+        "objects": 4, "dead_letters": 0, "lost": 0, "seconds": None, "cpu_seconds": None, "retries": None,
+    }  # fmt: skip
+    assert found.pop("audit") is None
     partition = ["topic", "partition", "committed", "archived_to", "log_start", "log_end", "lag", "oldest_unarchived"]
     assert found == {
         "archive": "orders",
@@ -123,13 +134,20 @@ def test_status(call: Call, context: Context, brokers: Brokers) -> None:
             dict(zip(partition, ("orders", 1, 3, 3, 0, 3, 0, None), strict=True)),
         ],
     }
-    assert call("status").lines == [
+    lines = call("status").lines
+    [age, how, audit, what] = lines[7:11]
+    assert age.startswith("failing: age: hours are complete until 2026-11-20T03:00:00Z, ")
+    assert audit.startswith("warning: audit: there was no audit yet; ")
+    assert [how, what] == ["  - airflow archive status orders --hours 24", "  - airflow dags trigger audit_orders"]
+    assert lines[:7] + lines[11:] == [
         "orders: lag 2, the oldest of 2026-11-20T03:00:00Z, last commit 2026-11-20T03:06:00Z (run 20261120T020000Z), "
         "closed until 2026-11-20T03:00:00Z, unfinished: 20261120T030000Z",
         "topic  | partition | committed | archived to | log start | log end | lag | oldest unarchived",
         "=======+===========+===========+=============+===========+=========+=====+=====================",
         "orders |         0 |         3 |           3 |         0 |       5 |   2 | 2026-11-20T03:00:00Z",
         "orders |         1 |         3 |           3 |         0 |       3 |   0 | -",
+        "last run: 6 rows in 4 objects of 6,000 bytes, 0 dead letters",
+        "last audit: none yet",
         "warning: unfinished run: run 20261120T030000Z, planned at 2026-11-20T04:05:00Z, is not finished, and no DAG "
         "run is at work on it; the next run finishes it first",
         "  - airflow dags trigger archive_orders",

@@ -1,4 +1,4 @@
-"""`airflow archive audit`: check an archive against its ledger."""
+"""`airflow archive audit`: check an archive against its ledger, and publish the report as the DAG's audit does."""
 
 from argparse import Namespace
 from collections.abc import Iterator
@@ -6,10 +6,12 @@ from datetime import UTC, datetime
 
 from kafka_archiver.audit.report import Report, count
 from kafka_archiver.config import Archive
+from kafka_archiver.errors import ArchiverError
 from kafka_archiver.orchestration.cli.find import ask_each
 from kafka_archiver.orchestration.connections import open_archive, open_ledger
 from kafka_archiver.orchestration.terminal.output import Answer, Red, Table, answering
-from kafka_archiver.steps.auditing import audit
+from kafka_archiver.steps.auditing import audit, publish
+from kafka_archiver.store import Store
 
 SHOWN = 200
 
@@ -21,13 +23,24 @@ def show_audit(args: Namespace) -> Answer:
     def look(archive: Archive) -> Report:
         ledger = open_ledger(archive)
         cluster = open_archive(archive).cluster if args.live else None
+        now = datetime.now(UTC)
         # What is printed here goes to stderr.
-        return audit(archive, ledger.store, datetime.now(UTC), args.deep, cluster, tell=print, keyring=ledger.keyring)
+        report = audit(archive, ledger.store, now, args.deep, cluster, tell=print, keyring=ledger.keyring)
+        _publish(ledger.store, report)
+        return report
 
     found, failures = ask_each(args.archives, look)
     damaged = [report.summary for report in found if report.verdict != "clean"]
     tables = [table for report in found for table in _tables(report)]
     return Answer([report.model_dump() for report in found], tables, [*failures, *damaged])
+
+
+def _publish(store: Store, report: Report) -> None:
+    """For `status` and the page. Somebody who may only read can audit, too."""
+    try:
+        print(f"{report.archive}: the report is {store.url}/{publish(store, report)}")
+    except ArchiverError as error:
+        print(f"{report.archive}: `status` and the page do not know this report, because it cannot be written: {error}")
 
 
 def _tables(report: Report) -> Iterator[Table]:

@@ -14,9 +14,8 @@ from kafka_archiver.config import Archive
 from kafka_archiver.orchestration.page.access import Someone, visible
 from kafka_archiver.orchestration.page.archives import Observatory
 from kafka_archiver.orchestration.page.token import has_token
-from kafka_archiver.steps.health import HealthCheck, Verdict, judge, worst
-from kafka_archiver.steps.health.own import own_checks
-from kafka_archiver.steps.overview import Snapshot
+from kafka_archiver.steps.health import HealthCheck, Verdict, worst
+from kafka_archiver.steps.health.own import checks_of
 
 # Seconds to wait for archives that nobody has looked at since the start.
 PATIENCE = 10.0
@@ -56,11 +55,6 @@ def health_router(observatory: Observatory) -> APIRouter:
         return JSONResponse(_told(checks), _code(_verdict(checks)))
 
     return router
-
-
-def checks_of(archive: Archive, found: Snapshot | None, now: datetime) -> list[HealthCheck]:
-    """All checks of an archive."""
-    return [*judge(archive, found, now), *(own_checks(archive, found, now) if found else ())]
 
 
 def _named(found: dict[str, Archive], token: bool, user: Any) -> dict[str, Archive] | None:

@@ -13,9 +13,9 @@ from prometheus_client.registry import Collector
 from kafka_archiver.config import Archive
 from kafka_archiver.orchestration.page.access import Someone, visible
 from kafka_archiver.orchestration.page.archives import Observatory
-from kafka_archiver.orchestration.page.health import checks_of
 from kafka_archiver.orchestration.page.token import has_token
 from kafka_archiver.steps.health import worst
+from kafka_archiver.steps.health.own import checks_of
 from kafka_archiver.steps.overview import Audited, LastRun, Snapshot
 
 # Prometheus gives up after ten seconds.

@@ -19,9 +19,9 @@ from kafka_archiver.orchestration.page.actions import choices
 from kafka_archiver.orchestration.page.archives import Observatory
 from kafka_archiver.orchestration.page.csrf import csrf_token
 from kafka_archiver.orchestration.page.details import Details, window
-from kafka_archiver.orchestration.page.health import checks_of
 from kafka_archiver.orchestration.page.render import HEADERS, HERE, render
 from kafka_archiver.steps.health import HealthCheck, Verdict, worst
+from kafka_archiver.steps.health.own import checks_of
 from kafka_archiver.steps.overview import Snapshot
 from kafka_archiver.steps.status.trouble import Trouble
 

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from kafka_archiver.config import Archive
 from kafka_archiver.steps.health.check import HealthCheck
+from kafka_archiver.steps.health.judge import judge
 from kafka_archiver.steps.overview.snapshot import Snapshot
 
 GROUP = "kafka_archiver.checks"
@@ -28,6 +29,14 @@ def _loaded() -> tuple[tuple[str, Own | str], ...]:
         except (ImportError, AttributeError) as error:
             found.append((point.name, f"{point.value} cannot be loaded: {error}"))
     return tuple(found)
+
+
+def checks_of(archive: Archive, found: Snapshot | None, now: datetime) -> list[HealthCheck]:
+    """All checks of an archive: the archiver's, and those of other distributions.
+
+    :param found: None: nobody has looked yet.
+    """
+    return [*judge(archive, found, now), *(own_checks(archive, found, now) if found else ())]
 
 
 def own_checks(archive: Archive, found: Snapshot, now: datetime) -> list[HealthCheck]:

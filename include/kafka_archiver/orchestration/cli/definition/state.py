@@ -31,16 +31,20 @@ Show how far these archives, or all, are, as the brokers, the ledger and Airflow
 group's committed offset, the offset up to which the ledger has it archived, the log's start and end, the number of
 offsets that wait (the lag) and the time of the first of their records. Then: the last commit, the time up
 to which all hours are complete, and the runs that are planned but not finished (the next run finishes them first).
-Below the table are the problems and warnings, each with the commands that help: what would stop the next run (a moved
-group, a recreated topic, lost offsets), damage that the last audit by DAG audit_NAME found, and runs that failed, are
-late, are stuck or have a date in the future.
+Below the table are what the last run wrote, with its dead letters, what the last audit found, and the problems and
+warnings, each with the commands that help: what would stop the next run (a moved group, a recreated topic, lost
+offsets), damage that the last audit found, runs that failed, are late, are stuck or have a date in the future, and
+limits of `health` that are exceeded. All of it is also on the archiver's page.
 With --hours also the last hours, one by one: open (more may come), complete (nothing is missing) or incomplete (past,
 and what is missing will not come by itself).
 
 json and yaml: a list of {{archive, lag, oldest_unarchived, closed_until, last_commit: {{run, committed_at,
 plan_digest, manifest_digest, …}}, unfinished (a list of runs), partitions (a list of {{topic, partition, committed,
 archived_to, log_start, log_end, lag, oldest_unarchived}}), lost (offsets lost for ever), troubles (a list of {{name,
-severity (warning or problem), found, do (a list of commands)}}); with --hours also hours (a
+severity (warning or problem), found, do (a list of commands)}}), health (a list of {{name, verdict (ok, warning,
+unknown or failing), found, do}}), last_run: {{run, committed_at, offsets, rows, bytes, objects, dead_letters, lost,
+seconds, cpu_seconds, retries}}, audit: {{at, deep, verdict, errors, counts, damaged (a list of runs)}}, hours_open
+(ended hours without a verdict); with --hours also hours (a
 list of {{hour_start, status (null: no run has looked at it yet), rows, bytes, objects, late_rows, dead_letters,
 complete_as_of, closed_by}})}}. Null where there is nothing yet.
 {ANSWER} Any problem gives 1; warnings do not.""",
@@ -66,7 +70,8 @@ AUDIT = ActionCommand(
 Check these archives, or all, against the ledger, from the store alone: every document is the one that was committed;
 every plan is accounted for; the plans tile each partition's log without gap or overlap; every object is there with its
 size and ETag, and no object is unexplained; the proofs of the hours and the progress are what the manifests give.
-Changes nothing.
+Changes nothing but the published report, _ledger/NAME/audit.json, which `status` and the page show. Who may not write
+there gets the report all the same.
 
 Every finding names a key or offsets. Errors make the archive damaged; warnings (offsets that a policy has recorded as
 lost, a group that the next run will correct, …) do not.
