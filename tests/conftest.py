@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 Server = TypeVar("Server", Kafka, S3, RegistryServer)
 
 SESSION = directory_of_this(LOCAL / "test")
+# A shell that has sourced a stack's env.sh would lead the tests to that stack.
+for name in list(os.environ):
+    if name.startswith(("AIRFLOW_", "AWS_", "PYSPARK_", "SPARK_")) or name == "ARCHIVER_CONFIG_DIR":
+        del os.environ[name]
 # Set before the first test imports Airflow, which would make itself a home in the person's own.
 os.environ["AIRFLOW_HOME"] = str(SESSION / "airflow-home")
 os.environ["AIRFLOW__CORE__LOAD_EXAMPLES"] = "False"
