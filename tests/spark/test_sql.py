@@ -50,7 +50,7 @@ def archiver_of(services: Services, spark: "SparkSession", reader: str, transfor
         source={"reader": reader, "value": COLUMNS, **source},
         more={"transform": transform},
     )
-    made.produce([Record(0, DAY + n % 3 * HOUR, value(n), b"k%d" % n) for n in range(COUNT)])
+    made.produce([Record(0, DAY + n % 3 * HOUR, value(n), b"\xff" if n == 105 else b"k%d" % n) for n in range(COUNT)])
     made.context = replace(made.context, spark=lambda question: answer(spark, question))
     return made
 
@@ -65,17 +65,18 @@ def rows(made: Archiver) -> dict[int, list[Any]]:
 
 
 def fate(n: int) -> str:
-    """Of `where: value.s + 1 > 100`."""
+    """Of `where: value.s + 1 > 100`, and the key as text."""
     if n % 9 == 4:
         return "filtered"
-    if n % 11 == 5 or n % 7 == 2:
+    if n % 11 == 5 or n % 7 == 2 or n == 105:
         return "dead_lettered"
     return "archived" if n > 99 else "filtered"
 
 
 @pytest.mark.parametrize("reader", ["native", "spark"])
 def test_where_and_select_keep_an_exact_account(services: Services, spark: "SparkSession", reader: str) -> None:
-    transform = {"where": "value.s + 1 > 100", "select": ["*", "upper(array_join(value.tags, '-')) AS joined", "key"]}
+    select = ["* EXCEPT (tags)", "upper(array_join(value.tags, '-')) AS joined", "CAST(key AS string) AS key"]
+    transform = {"where": "value.s + 1 > 100", "select": select}
     made = archiver_of(services, spark, reader, transform)
     made.run(hour(1))
     fates = [fate(n) for n in range(COUNT)]
@@ -85,11 +86,11 @@ def test_where_and_select_keep_an_exact_account(services: Services, spark: "Spar
     tags = ["a", "b", "c"]
     for n, [row] in found.items():
         assert row == {
-            "offset": n, "n": n, "s": str(n), "tags": tags[: n % 4], "joined": "-".join(tags[: n % 4]).upper(),
-            "key": row["key"],
+            "offset": n, "n": n, "s": str(n), "joined": "-".join(tags[: n % 4]).upper(), "key": f"k{n}",
         }  # fmt: skip
     errors = [line["error"] for lines in made.lines().values() for line in lines if "error" in line]
     assert sum("Spark raised an error for this record in `transform.where`" in error for error in errors) > 20
+    assert sum("text of this record that is not UTF-8" in error for error in errors) == 1
     report = audit(made.archive, made.context.store, made.now[0], deep=True)
     assert (report.verdict, report.findings) == ("clean", ())
     before = {key: made.context.store.get(key) for key in made.objects()}
@@ -137,6 +138,8 @@ def test_a_function_drops_and_multiplies_rows(services: Services, spark: "SparkS
         "def tagged(frame):\n"
         "    return frame.where('n < 200').withColumn('tag', F.explode('tags')).drop('tags')\n"
         "def counted(frame):\n    return frame.groupBy('n').count()\n"
+        "def asserted(frame):\n    def checked(n):\n        assert n != 57, 'it is 57'\n"
+        "    return frame.withColumn('c', F.udf(checked, 'string')('n'))\n"
     )
     name = write_module(tmp_path, code)
     made = archiver_of(services, spark, "native", {"function": f"{name}:tagged"})
@@ -155,6 +158,10 @@ def test_a_function_drops_and_multiplies_rows(services: Services, spark: "SparkS
         refused.run(hour(1))
     work = made.plan(hour(2))
     assert work.archive == ()
+    failing = archiver_of(services, spark, "native", {"function": f"{name}:asserted"})
+    with pytest.raises(PermanentError, match=rf"transform\.function: {name}:asserted .* AssertionError: it is 57\."):
+        failing.run(hour(1))
+    assert failing.uploads() == []
     # Its code is part of the plan.
     made.produce([Record(0, DAY, value(1), b"k")])
     work = made.plan(hour(3))
@@ -182,6 +189,10 @@ def test_sql_on_json_without_a_schema_sees_fields_as_text(services: Services, sp
     [
         ({"where": "rand() > 0.5"}, "rand does not always give the same for the same record"),
         ({"where": "current_timestamp() > timestamp"}, "current_timestamp does not always give the same"),
+        ({"where": "timestamp < timestamp'now'"}, "timestamp'now' is the time at which Spark reads it"),
+        ({"select": ["date /**/ ' today' as d"]}, "is the time at which Spark reads it"),
+        ({"where": "_chunk = 0"}, "transform.where: the column _chunk is the archiver's own"),
+        ({"select": ["struct(*) as a"]}, "transform.select: the column _chunk is the archiver's own"),
         ({"where": "value.n = (select 1)"}, "a subquery reads other data than the record"),
         ({"where": "row_number() over (order by offset) = 1"}, "Spark plans Window"),
         ({"where": "window(timestamp, '5 minutes').start > timestamp"}, "Spark plans Filter"),

@@ -1,11 +1,12 @@
 """What is UTF-8: Python's verdict, for all short sequences of the bytes at which the ranges of Unicode end."""
 
+from collections.abc import Callable
 from itertools import product
 
 import pyarrow as pa
 import pytest
 
-from kafka_archiver.formats.shared.utf8 import not_utf8, utf8_and_others
+from kafka_archiver.formats.shared.utf8 import broken_texts, not_utf8, utf8_and_others
 
 pytestmark = pytest.mark.unit
 
@@ -33,3 +34,30 @@ def test_each_value_is_on_its_side(values: list[bytes | None]) -> None:
     good = [value is not None and is_utf8(value) for value in values]
     assert text.to_pylist() == [value if ok else None for value, ok in zip(values, good, strict=True)]
     assert others.to_pylist() == [None if ok else value for value, ok in zip(values, good, strict=True)]
+
+
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        lambda text: text,
+        lambda text: pa.StructArray.from_arrays([pa.nulls(len(text)), text], ["a", "b"]),
+        lambda text: pa.ListArray.from_arrays(pa.array(range(len(text) + 1), pa.int32()), text),
+        lambda text: pa.MapArray.from_arrays(pa.array(range(len(text) + 1), pa.int32()), text.fill_null("b"), text),
+        lambda text: pa.MapArray.from_arrays(pa.array(range(len(text) + 1), pa.int32()), numbers(text), text),
+    ],
+)
+def test_broken_text_is_found_at_any_depth(wrapped: Callable[[pa.Array], pa.Array]) -> None:
+    text = pa.array([b"\xff", b"a", None, b"\xff", b"", b"\xff"], pa.binary()).cast(pa.string(), safe=False)
+    for depth in range(3):
+        column = text
+        for _ in range(depth + 1):
+            column = wrapped(column)
+        assert broken_texts(column).tolist() == [0, 3, 5]
+        assert broken_texts(column.slice(1, 4)).tolist() == [2]
+        assert broken_texts(column.slice(1, 2)).tolist() == []
+        if column.type in (pa.string(),) or pa.types.is_map(column.type):
+            break
+
+
+def numbers(text: pa.Array) -> pa.Array:
+    return pa.array(range(len(text)), pa.int32())

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from kafka_archiver.job import Reader
 from kafka_archiver.plan import Chunk, Plan
-from kafka_archiver.spark.failures import APPLICATION, understand
+from kafka_archiver.spark.failures import APPLICATION, of_function, understand
 from kafka_archiver.spark.local_dirs import local_dirs
 from kafka_archiver.spark.native import write_letters, write_natively
 from kafka_archiver.spark.reading import describe, nothing_there, read_settings, whole_chunk
@@ -89,7 +89,8 @@ class SparkEngine:
         except Exception as error:
             told = unpacked(collected.value)
             abort(results(told), open_store(self._url, self._options))
-            raise (failed(told) or understand(error)) from error
+            function = sql and sql.function and of_function(error, sql.function)
+            raise (failed(told) or function or understand(error)) from error
         return results(outcomes)
 
     def _by_frame(self, plan: Plan, chunks: Sequence[Chunk], sink: Sink) -> list[Outcome]:

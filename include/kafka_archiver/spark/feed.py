@@ -38,7 +38,7 @@ class Given:
     def batch(self, number: int, chunk: Chunk, records: pa.RecordBatch) -> tuple[pa.RecordBatch, list[int]]:
         """The records that the decoders take; the pipeline decodes all of them again, and says what is wrong.
 
-        Also the offsets of records that Spark cannot have. `number`: of the chunk in its task.
+        Also the offsets of records that Spark cannot have. `number`: of the chunk in its plan.
         """
         try:
             return self._batch(number, chunk, records), []
@@ -121,9 +121,12 @@ class Feed:
         list(sweep())
         spool = Spool(spool_name(self.job))
         given: dict[str, Given] = {}
+        # A function may see the number: it is the same in each attempt, however chunks are shared among tasks.
+        order = {(chunk.name, chunk.start): number for number, chunk in enumerate(self.sink.plan.chunks())}
         try:
-            for number, (chunk, batches) in enumerate(reads):
+            for chunk, batches in reads:
                 whole = whole_chunk(self.sink.plan, chunk.name, chunk.start)
+                number = order[whole.name, whole.start]
                 if chunk.topic not in given:
                     given[chunk.topic] = Given(self.sink, chunk.topic)
                 empty = True

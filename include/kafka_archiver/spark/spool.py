@@ -27,7 +27,7 @@ _locks: list[int] = []
 
 
 class Segment(NamedTuple):
-    """Records of a chunk, the `number`th of its task.
+    """Records of a chunk, the `number`th of its plan.
 
     `sent`: how many of them Spark got. `unfit`: the offsets of those that it cannot have.
     """

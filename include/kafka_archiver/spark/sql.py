@@ -5,6 +5,7 @@ expression. Spark drops no row for `where`, and an error of one record (ANSI) do
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -40,6 +41,12 @@ _CHANGING = frozenset(
         "InputFileBlockLength", "AesEncrypt", "CallMethodViaReflection",
     }
 )  # fmt: skip
+# Literals that the parser gives the time at which it reads them: timestamp'now', date'today'.
+_TODAY = re.compile(r"\b(?:now|today|tomorrow|yesterday)\b", re.IGNORECASE)
+_TIMES = TimestampType | TimestampNTZType | DateType
+# The archiver's own columns.
+_OWN = frozenset({"_chunk", "_offset", "_tried", "_time", "_where"})
+_STAR = re.compile(r"^\s*\*(?=\s*(?:$|except\b))", re.IGNORECASE)
 Load = Callable[[], Callable[[DataFrame], Any]]
 
 
@@ -85,6 +92,7 @@ def _by_sql(frame: DataFrame, told: Sql, parses_json: bool) -> DataFrame:
         given = frame.withColumn("value", _fields_of_json(spark, texts))
     # First alone, so that an error is of the expression that has it.
     where = given.select(_parsed(spark, told.where or "true").alias("w"))
+    _require_public("transform.where", where)
     if (kind := where.schema["w"].dataType.simpleString()) != "boolean":
         raise ConfigError(f"transform.where: expected a condition, true or false; found an expression of type {kind}")
     given = _timed(given, told)
@@ -94,7 +102,8 @@ def _by_sql(frame: DataFrame, told: Sql, parses_json: bool) -> DataFrame:
         fate = when(raised, lit(-1)).when(true, lit(1)).otherwise(lit(0)).cast("long")
         return judged.select("_chunk", "_offset", fate.alias("_fate"), *_TIME[: bool(told.time)])
     stars = "value.*" if isinstance(given.schema["value"].dataType, StructType) else "value"
-    items = ", ".join(stars if item.strip() == "*" else item for item in told.select)
+    items = ", ".join(_STAR.sub(stars, item) for item in told.select)
+    _require_public("transform.select", given.select(_parsed(spark, f"struct({items})")))
     row = when(true, _tried(spark, f"struct({items})")).alias("_row")
     chosen = judged.select("_chunk", "_offset", "_where", row, *_TIME[: bool(told.time)])
     fate = (
@@ -108,8 +117,10 @@ def _timed(frame: DataFrame, told: Sql) -> DataFrame:
     if not told.time:
         return frame
     spark = frame.sparkSession
-    kind = frame.select(_parsed(spark, told.time).alias("t")).schema["t"].dataType
-    if not isinstance(kind, TimestampType | TimestampNTZType | DateType):
+    alone = frame.select(_parsed(spark, told.time).alias("t"))
+    _require_public("timestamp.sql", alone)
+    kind = alone.schema["t"].dataType
+    if not isinstance(kind, _TIMES):
         raise ConfigError(
             f"timestamp.sql: expected a timestamp or a date, found an expression of type {kind.simpleString()}; "
             "timestamp_millis, timestamp_seconds and to_timestamp make one"
@@ -233,8 +244,23 @@ def _require_narrow(made: DataFrame, frame: DataFrame, allowed: frozenset[str]) 
         raise ConfigError(f"transform: Spark's plan reads the records {leaves} times; expected once")
 
 
+def _require_public(key: str, frame: DataFrame) -> None:
+    """:raises ConfigError: the expression that the frame selects has a column that SQL does not see."""
+    for node in _nodes(frame._jdf.queryExecution().analyzed().expressions().apply(0)):
+        if node.getClass().getSimpleName() == "AttributeReference" and node.name() in _OWN:
+            raise ConfigError(
+                f"{key}: the column {node.name()} is the archiver's own; name the columns of the record, or write "
+                "`value.*` instead of a `*` within an expression"
+            )
+
+
 def _require_constant(expression: JavaObject) -> None:
     name = expression.getClass().getSimpleName()
+    if name == "Literal" and _TODAY.search(_written(expression)):
+        raise ConfigError(
+            f"transform: {_written(expression)} is the time at which Spark reads it, and a retry has to write the same "
+            "bytes; write the time itself"
+        )
     below = expression.children()
     itself = not expression.deterministic() and all(below.apply(n).deterministic() for n in range(below.size()))
     if name in _CHANGING or itself:
@@ -246,6 +272,14 @@ def _require_constant(expression: JavaObject) -> None:
         raise ConfigError("transform: a subquery reads other data than the record; leave it out")
     if name in ("AggregateExpression", "WindowExpression"):
         raise ConfigError(f"transform: {expression.sql()} looks at several records; leave it out")
+
+
+def _written(literal: JavaObject) -> str:
+    """The SQL of a time; empty for literals of other types, and for those that are of no SQL."""
+    origin = literal.origin()
+    if not str(literal.dataType().typeName()).startswith(("timestamp", "date")) or origin.sqlText().isEmpty():
+        return ""
+    return str(origin.sqlText().get())[origin.startIndex().get() : origin.stopIndex().get() + 1]
 
 
 def _nodes(expression: JavaObject) -> Iterator[JavaObject]:

@@ -40,3 +40,19 @@ def utf8_and_others(values: pa.Array) -> tuple[pa.Array, pa.Array]:
     mask = np.zeros(len(values), bool)
     mask[bad] = True
     return pc.if_else(pa.array(mask), None, values), pc.if_else(pa.array(mask), values, None)
+
+
+def broken_texts(values: pa.Array) -> Int64s:
+    """The places of the values with text that is not UTF-8, at any depth: Arrow believes who makes a string."""
+    kind = values.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return not_utf8(values.cast(pa.large_binary()))
+    if pa.types.is_struct(kind):
+        found = [broken_texts(pc.struct_field(values, n)) for n in range(kind.num_fields)]
+        return np.unique(np.concatenate(found)) if found else np.empty(0, np.int64)
+    if pa.types.is_map(kind) or pa.types.is_list(kind):
+        offsets = values.offsets.to_numpy()
+        within = [values.keys, values.items] if pa.types.is_map(kind) else [values.values]
+        bad = [broken_texts(one.slice(offsets[0], offsets[-1] - offsets[0])) for one in within]
+        return np.unique(np.searchsorted(offsets, np.concatenate(bad) + offsets[0], side="right") - 1)
+    return np.empty(0, np.int64)

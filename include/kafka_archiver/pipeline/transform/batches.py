@@ -10,6 +10,7 @@ import pyarrow as pa
 from kafka_archiver.columns import column
 from kafka_archiver.decode.slices import numbers
 from kafka_archiver.formats.shared.columns import HEADER
+from kafka_archiver.formats.shared.utf8 import broken_texts
 from kafka_archiver.pipeline.base import Marks
 from kafka_archiver.pipeline.transform.base import Fields, Place
 from kafka_archiver.pipeline.transform.code import load, said
@@ -139,9 +140,12 @@ def _cast(array: pa.Array, field: pa.Field) -> pa.Array:
     """
     _require_names(array.type, field.type, field.name)
     try:
-        return array if array.type == field.type else array.cast(field.type)
+        found = array if array.type == field.type else array.cast(field.type)
     except (pa.ArrowException, ValueError) as error:
         raise ValueError(f"{field.name} cannot be of type {field.type}: {error}") from None
+    if len(broken_texts(found)):
+        raise ValueError(f"{field.name} has text that is not UTF-8")
+    return found
 
 
 def _require_names(found: pa.DataType, wanted: pa.DataType, name: str) -> None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 from kafka_archiver.columns import column
 from kafka_archiver.decode.slices import numbers
 from kafka_archiver.formats.shared.columns import VALUE_DECODED
+from kafka_archiver.formats.shared.utf8 import broken_texts
 from kafka_archiver.pipeline.base import NONE, Marks
 from kafka_archiver.pipeline.transform.base import Fields
 from kafka_archiver.pipeline.transform.spark_types import field_of
@@ -23,6 +24,10 @@ RAISED_WHERE, RAISED_SELECT, UNFIT = -1, -2, -3
 _RAISED = (
     "Spark raised an error for this record in `transform.{}`: a cast, an overflow or a division by zero of its ANSI "
     "mode; try_cast, try_add, try_divide and so on give null instead"
+)
+_NO_TEXT = (
+    "Spark made text of this record that is not UTF-8, as `CAST(key AS string)` does of other bytes; make_valid_utf8 "
+    "replaces them, and base64 keeps them"
 )
 _UNFIT = "Spark cannot have a value of this record, such as a time beyond the year 294247"
 
@@ -59,9 +64,10 @@ class FromSpark:
             return batch.select(rest)
         rows = batch.column(ROWS)
         lengths = np.maximum(counts, 0)
-        places = numbers(np.repeat(np.arange(len(counts)), lengths))
+        places = np.repeat(np.arange(len(counts)), lengths)
         values = rows.flatten()
-        again = batch.select(rest).take(places)
+        marks.reject(dict.fromkeys(offsets[places[broken_texts(values)]].tolist(), _NO_TEXT))
+        again = batch.select(rest).take(numbers(places))
         place = again.schema.get_field_index(VALUE_DECODED)
         return (
             again.append_column(VALUE_DECODED, values) if place < 0 else again.set_column(place, VALUE_DECODED, values)
