@@ -1,5 +1,6 @@
 """The guide has a section for each alert, and a line for each problem and error that it promises."""
 
+import ast
 import re
 from pathlib import Path
 from typing import get_args
@@ -71,3 +72,26 @@ def test_each_class_of_error_has_a_line() -> None:
     made = {kind.__name__ for kind in below(ArchiverError) if kind.__module__ == "kafka_archiver.errors"}
     # The messages of a PermanentError without a class of its own name no class.
     assert made - {"PermanentError"} <= told, sorted(made - told)
+
+
+def _messages() -> list[str]:
+    """The texts of the package, with … for each value."""
+    found = []
+    for file in CODE.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.JoinedStr):
+                parts = [part.value if isinstance(part, ast.Constant) else "…" for part in node.values]
+                found.append("".join(map(str, parts)))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.append(node.value)
+    return found
+
+
+def test_each_message_of_the_guide_is_one_of_the_package() -> None:
+    section = GUIDE.split("# When something fails\n")[1].split("\n#")[0].split("| you see |")[1]
+    quoted = re.findall(r"`(.+?)`", "".join(re.findall(r"^\| (.*?) \|", section, re.MULTILINE)))
+    assert len(quoted) > 40, "the search finds the messages no more"
+    said = [text.replace("`", "") for text in _messages()]
+    pieces = {piece.strip() for message in quoted for piece in re.split(r"…|\bN\b|\bM\b|, and (?=Kafka)", message)}
+    unknown = {piece for piece in pieces if not any(piece in text for text in said)}
+    assert unknown == set()

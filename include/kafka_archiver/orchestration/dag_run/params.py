@@ -61,10 +61,10 @@ def require_known(conf: Mapping[str, Any] | None, known: Collection[str]) -> Non
         near = get_close_matches(key.lower(), lowered, n=1)
         unknown.append(f"`{key}`" + (f" (did you mean `{lowered[near[0]]}`?)" if near else ""))
     if unknown:
-        wrong = f"{', '.join(unknown)} {'is not a key' if len(unknown) == 1 else 'are not keys'}"
+        wrong = "is not a key of this DAG run's conf" if len(unknown) == 1 else "are not keys of this DAG run's conf"
         raise ConfigError(
-            f"{wrong} of this DAG run's conf; expected {', '.join(sorted(known))}. Nothing was planned; trigger the "
-            "DAG again with the right key"
+            f"{', '.join(unknown)} {wrong}; expected {', '.join(sorted(known))}. Nothing was planned; trigger the DAG "
+            "again with the right key"
         )
 
 
