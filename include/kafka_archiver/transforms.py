@@ -125,7 +125,7 @@ class Sql(Value):
 
     `modules`: as those of a mapper. A plan also has `digest`, of the function's code; `spark`, the version that
     evaluates; and by topic, `seen`, a digest of what it sees of records, and `made`, the type of the values that it
-    makes, as Spark's JSON.
+    makes, as Spark's JSON, and `literals`, a digest of the values that a function writes into its frame.
     """
 
     where: Annotated[str, Field(min_length=1)] | None = Field(default=None, exclude_if=lambda where: where is None)
@@ -137,6 +137,7 @@ class Sql(Value):
     spark: str = ""
     seen: dict[str, str] = Field(default={}, exclude_if=lambda seen: not seen)
     made: dict[str, str] = Field(default={}, exclude_if=lambda made: not made)
+    literals: dict[str, str] = Field(default={}, exclude_if=lambda literals: not literals)
 
     @property
     def makes_values(self) -> bool:
@@ -145,7 +146,7 @@ class Sql(Value):
 
     def asked(self) -> "Sql":
         """Without what only a plan has."""
-        return self.model_copy(update={"spark": "", "seen": {}, "made": {}})
+        return self.model_copy(update={"spark": "", "seen": {}, "made": {}, "literals": {}})
 
 
 class Transform(Value):

@@ -134,10 +134,12 @@ def test_many_partitions_of_two_topics_share_tasks(services: Services, spark: "S
 
 def test_a_function_drops_and_multiplies_rows(services: Services, spark: "SparkSession", tmp_path: Path) -> None:
     code = (
-        "from pyspark.sql import functions as F\n"
+        "from datetime import datetime\nfrom pyspark.sql import functions as F\n"
         "def tagged(frame):\n"
         "    return frame.where('n < 200').withColumn('tag', F.explode('tags')).drop('tags')\n"
         "def counted(frame):\n    return frame.groupBy('n').count()\n"
+        "def dated(frame):\n    return frame.withColumn('at', F.lit(datetime.now()))\n"
+        "def acting(frame):\n    return frame.withColumn('all', F.lit(frame.count()))\n"
         "def asserted(frame):\n    def checked(n):\n        assert n != 57, 'it is 57'\n"
         "    return frame.withColumn('c', F.udf(checked, 'string')('n'))\n"
     )
@@ -158,6 +160,12 @@ def test_a_function_drops_and_multiplies_rows(services: Services, spark: "SparkS
         refused.run(hour(1))
     work = made.plan(hour(2))
     assert work.archive == ()
+    refused = archiver_of(services, spark, "native", {"function": f"{name}:dated"})
+    with pytest.raises(ConfigError, match="made two different frames when it was called twice"):
+        refused.plan(hour(1))
+    acting = archiver_of(services, spark, "native", {"function": f"{name}:acting"})
+    with pytest.raises(PermanentError, match=r"made another frame than when the run was planned; .* as `count` is"):
+        acting.run(hour(1))
     failing = archiver_of(services, spark, "native", {"function": f"{name}:asserted"})
     with pytest.raises(PermanentError, match=rf"transform\.function: {name}:asserted .* AssertionError: it is 57\."):
         failing.run(hour(1))
@@ -173,15 +181,15 @@ def test_a_function_drops_and_multiplies_rows(services: Services, spark: "SparkS
 
 
 def test_sql_on_json_without_a_schema_sees_fields_as_text(services: Services, spark: "SparkSession") -> None:
-    made = archiver_of(
-        services, spark, "native", {"where": "value.n > 50 and value.s <> 'x'"}, value={"decode": "json"}
-    )
+    where = "value is null or value.n > 50 and value.s <> 'x'"
+    made = archiver_of(services, spark, "native", {"where": where}, value={"decode": "json"})
     made.archive = made.archive.model_copy(
         update={"store": made.archive.store.model_copy(update={"metadata": (), "content": "record"})}
     )
     made.context = replace(made.context, archive=made.archive)
     made.run(hour(1))
-    assert sorted(rows(made)) == [n for n in range(51, COUNT) if n % 9 != 4 and n % 11 != 5 and n % 7 != 2]
+    good = [n for n in range(COUNT) if n % 9 == 4 or (n > 50 and n % 11 != 5 and n % 7 != 2)]
+    assert sorted(rows(made)) == good
 
 
 @pytest.mark.parametrize(

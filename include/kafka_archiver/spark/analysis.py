@@ -7,7 +7,7 @@ import sys
 
 from pyspark.sql import SparkSession
 
-from kafka_archiver.errors import ArchiverError
+from kafka_archiver.errors import ArchiverError, ConfigError
 from kafka_archiver.pipeline.transform.code import load_function
 from kafka_archiver.pipeline.transform.questions import Answer, Question
 from kafka_archiver.pipeline.transform.spark_types import field_of
@@ -17,18 +17,27 @@ from kafka_archiver.spark.sql import made_by, prepare, schema_of, transformed
 def answer(spark: SparkSession, question: Question) -> Answer:
     """Spark's version, and by topic the type of the values that the SQL makes; or what is wrong."""
     told = question.sql
+    load = lambda: load_function(told.function or "")  # noqa: E731
     prepare(spark, told)
     made: dict[str, str] = {}
+    literals: dict[str, str] = {}
     try:
         for topic, fields in question.topics.items():
             frame = spark.createDataFrame([], schema_of(fields))
-            found = transformed(frame, told, question.parses_json, lambda: load_function(told.function or ""))
-            if kind := made_by(found):
+            found = transformed(frame, told, question.parses_json, load)
+            if told.function:
+                literals[topic] = found.literals
+                if transformed(frame, told, question.parses_json, load).literals != found.literals:
+                    raise ConfigError(
+                        f"transform.function: {told.function} made two different frames when it was called twice, as "
+                        "with a clock or random numbers in Python; a retry has to write the same bytes"
+                    )
+            if kind := made_by(found.frame):
                 field_of(kind)
                 made[topic] = kind
     except ArchiverError as error:
         return Answer(error=str(error))
-    return Answer(spark=spark.version, made=made)
+    return Answer(spark=spark.version, made=made, literals=literals)
 
 
 def main() -> None:

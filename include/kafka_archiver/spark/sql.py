@@ -4,10 +4,11 @@ Only what looks at one record, and always gives the same for it, is taken: the a
 expression. Spark drops no row for `where`, and an error of one record (ANSI) does not fail the task: see `TryEval`.
 """
 
+import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from py4j.java_gateway import JavaObject  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
@@ -62,7 +63,14 @@ def schema_of(fields: Mapping[str, Any]) -> StructType:
     return StructType.fromJson({"type": "struct", "fields": columns})
 
 
-def transformed(frame: DataFrame, told: Sql, parses_json: bool, load: Load) -> DataFrame:
+class Made(NamedTuple):
+    """What SQL or a function makes of records. `literals`: a digest of the values that a function wrote into it."""
+
+    frame: DataFrame
+    literals: str
+
+
+def transformed(frame: DataFrame, told: Sql, parses_json: bool, load: Load) -> Made:
     """`_chunk` and `_offset` of each record, with `_fate` (int64) unless there is a function, `_row` and `_time`.
 
     :param frame: of `schema_of`. :param parses_json: the value is JSON of no schema: SQL has its fields as text.
@@ -71,11 +79,11 @@ def transformed(frame: DataFrame, told: Sql, parses_json: bool, load: Load) -> D
     """
     try:
         made = _by_function(_timed(frame, told), told, load) if told.function else _by_sql(frame, told, parses_json)
-        _require_narrow(made, frame, _OF_FUNCTIONS if told.function else _OF_SQL)
+        literals = _narrow(made, frame, _OF_FUNCTIONS if told.function else _OF_SQL)
     except PySparkException as error:
         what = f"`{told.function}`" if told.function else "`where` and `select`"
         raise ConfigError(f"transform: Spark does not take {what}: {_short(error)}") from None
-    return made
+    return Made(made, hashlib.sha256("\0".join(literals).encode()).hexdigest()[:32])
 
 
 def made_by(frame: DataFrame) -> str | None:
@@ -203,12 +211,14 @@ def _fields_of_json(spark: SparkSession, texts: list[str]) -> Column:
         return col("value")
 
     def built(level: Mapping[str, Any], path: str) -> str:
+        found = f"get_json_object(cast(value as string), {_quoted(path)})"
         if not level:
-            return f"get_json_object(cast(value as string), {_quoted(path)})"
+            return found
         if wrong := next((name for name in level if "'" in name), None):
             raise ConfigError(f"transform: the field {wrong!r} of a JSON value has a quote; give the value a `schema`")
         fields = (_quoted(name) + ", " + built(below, f"{path}['{name}']") for name, below in level.items())
-        return f"named_struct({', '.join(fields)})"
+        # Also the value itself, or an object in it, may be null.
+        return f"IF({'value' if path == '$' else found} IS NULL, NULL, named_struct({', '.join(fields)}))"
 
     return _parsed(spark, built(wanted, "$"))
 
@@ -217,8 +227,12 @@ def _quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _require_narrow(made: DataFrame, frame: DataFrame, allowed: frozenset[str]) -> None:
-    """:raises ConfigError: the result depends on more than one record, or on more than records."""
+def _narrow(made: DataFrame, frame: DataFrame, allowed: frozenset[str]) -> list[str]:
+    """The literals in it.
+
+    :raises ConfigError: the result depends on more than one record, or on more than records.
+    """
+    literals: list[str] = []
     analyzed = made._jdf.queryExecution().analyzed()
     leaf = frame._jdf.queryExecution().analyzed()
     waiting = [analyzed]
@@ -238,10 +252,13 @@ def _require_narrow(made: DataFrame, frame: DataFrame, allowed: frozenset[str]) 
         for n in range(expressions.size()):
             for expression in _nodes(expressions.apply(n)):
                 _require_constant(expression)
+                if expression.getClass().getSimpleName() == "Literal":
+                    literals.append(str(expression.sql()))
         children = node.children()
         waiting += [children.apply(n) for n in range(children.size())]
     if leaves != 1:
         raise ConfigError(f"transform: Spark's plan reads the records {leaves} times; expected once")
+    return literals
 
 
 def _require_public(key: str, frame: DataFrame) -> None:

@@ -42,8 +42,14 @@ def sql_frame(
         frame = _fed(spark, topic, some, kafka, sink, job, by_spark)
         json_ = parses_json(sink.plan.settings, topic, sink.job.decoded)
         made = transformed(frame, told, json_, lambda: load_function(told.function or ""))
-        _require_same(made_by(made), told.made.get(topic), topic, sink)
-        frames.append(made.mapInArrow(lambda batches: sink.write_spooled(batches, job), Rows))
+        _require_same(made_by(made.frame), told.made.get(topic), topic, sink)
+        if told.literals.get(topic, made.literals) != made.literals:
+            raise PermanentError(
+                f"transform.function: {told.function} made another frame than when the run was planned; its result "
+                "must depend on its code alone: no clock or variable of this machine, and no action on the records, "
+                "as `count` is"
+            )
+        frames.append(made.frame.mapInArrow(lambda batches: sink.write_spooled(batches, job), Rows))
     return reduce(DataFrame.unionAll, frames)
 
 

@@ -34,10 +34,11 @@ class Question(Value):
 
 
 class Answer(Value):
-    """Spark's version, and what the SQL makes, by topic; or what is wrong with it."""
+    """Spark's version, and by topic what the SQL makes and a function's `literals`; or what is wrong with it."""
 
     spark: str = ""
     made: dict[str, str] = Field(default={})
+    literals: dict[str, str] = Field(default={})
     error: str = ""
 
 

@@ -51,6 +51,7 @@ def with_spark(
         if answer.error:
             raise ConfigError(f"{context.archive.file}: {answer.error}" if context.archive.file else answer.error)
         known = {"seen": {**sql.seen, **digests}, "made": {**sql.made, **answer.made}}
+        known["literals"] = {**sql.literals, **answer.literals}
         sql = sql.model_copy(update={"spark": answer.spark, **known})
     made = settings.model_copy(update={"transform": told.model_copy(update={"sql": sql})})
     for topic in topics:
