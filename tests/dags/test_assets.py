@@ -11,7 +11,14 @@ from airflow.sdk.execution_time.task_runner import _serialize_outlet_events
 
 from kafka_archiver.config import Archive
 from kafka_archiver.documents import isoformat
-from kafka_archiver.orchestration.dags.assets import announce, announce_days, days_alias, hours_alias
+from kafka_archiver.orchestration.dags.assets import (
+    announce,
+    announce_days,
+    announce_partitions,
+    days_alias,
+    hours_alias,
+    hours_asset,
+)
 from kafka_archiver.proof import Contribution, HourProof, ProofObject
 from kafka_archiver.steps.close_hours import Changed
 from tests.dags.conftest import MakeArchive
@@ -57,9 +64,9 @@ def changed(hour: int, rows: int, late_rows: int = 0, run: str = "r") -> Changed
 def events(archive: Archive, found: list[Changed], told: Told | None = None) -> list[dict[str, Any]]:
     outlets: Any = OutletEventAccessors()
     inlets = {hours_alias(archive): told or Told()}
-    count = announce(archive, found, {"inlet_events": inlets, "outlet_events": outlets})
+    extras = announce(archive, found, {"inlet_events": inlets, "outlet_events": outlets})
     made: list[Any] = list(_serialize_outlet_events(outlets))
-    assert count == len(made)
+    assert [one["extra"] for one in made] == extras
     return made
 
 
@@ -116,9 +123,26 @@ def test_airflow_s_clock_may_be_behind_the_one_that_committed(archive: MakeArchi
 
 def test_no_hour_is_no_event_and_no_question(archive: MakeArchive) -> None:
     outlets: Any = OutletEventAccessors()
-    assert announce(archive(), [], {"outlet_events": outlets}) == 0
+    assert announce(archive(), [], {"outlet_events": outlets}) == []
     assert list(_serialize_outlet_events(outlets)) == []
     assert hours_alias(archive()).name == "archive_orders_hours"
+
+
+def test_each_hour_is_a_partition_and_no_hour_is_no_event(archive: MakeArchive) -> None:
+    made, outlets = archive(), OutletEventAccessors()
+    declared = [hours_alias(made), hours_asset(made)]
+    context: dict[str, Any] = {"outlet_events": outlets, "ti": SimpleNamespace(task=SimpleNamespace(outlets=declared))}
+    announce_partitions(
+        made, [{"hour": f"2026-11-21T0{hour}:00:00Z"} for hour in (5, 4, 5)] + [{"hour": None}], context
+    )
+    found: list[Any] = list(_serialize_outlet_events(outlets))
+    assert sorted(one["partition_key"] for one in found) == ["2026-11-21T04:00:00", "2026-11-21T05:00:00"]
+    assert {one["dest_asset_key"]["uri"] for one in found} == {"archive://orders/hours"}
+    assert found[0]["extra"] == {"archive": "orders", "proofs": "s3://bucket/lake/_ledger/orders/hours"}
+    assert context["ti"].task.outlets == declared
+    announce_partitions(made, [], context)
+    assert context["ti"].task.outlets == [hours_alias(made)]
+    assert len(declared) == 2, "the DAG's own list is not changed"
 
 
 def day_events(archive: Archive, found: list[Changed], proofs: Any, told: Told | None = None) -> list[dict[str, Any]]:

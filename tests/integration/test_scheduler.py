@@ -10,15 +10,19 @@ from typing import Any
 
 import psutil
 import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from kafka_archiver.config import parse_archive
+from kafka_archiver.orchestration.dags.emitted import COUNTERS
 from kafka_archiver.steps.auditing import audit
 from kafka_archiver.store import open_store
 from scripts.stack.kafka import Kafka
 from scripts.stack.paths import ROOT
+from scripts.stack.rest import address
 from scripts.stack.s3 import S3
 from tests.support.airflow import Airflow, spans
-from tests.support.receivers import MailServer, Webhook, text_of
+from tests.support.receivers import MailServer, Otlp, Webhook, text_of
 from tests.support.schedules import quiet_hours
 from tests.support.topics import HOUR, Record, new_topic, produce
 from tests.support.waiting import until
@@ -174,12 +178,23 @@ def test_each_closed_hour_is_announced_once_as_an_asset_event(
     airflow: Airflow, told_by_scheduler: dict[str, Any]
 ) -> None:
     name = told_by_scheduler["name"]
-    events = [e for e in airflow.asset_events(told_by_scheduler["dag"]) if e["extra"]["rows"]]
+    events = [e for e in airflow.asset_events(told_by_scheduler["dag"]) if e["extra"].get("rows")]
     assert {e["name"] for e in events} == {f"archive_{name}_hours"}
     assert {e["uri"] for e in events} == {f"s3://archive/{name}/_ledger/{name}/hours"}
     hours = sorted(e["extra"]["hour"] for e in events)
     assert hours == [f"{told_by_scheduler['now'] - timedelta(hours=h):%Y-%m-%dT%H:00:00Z}" for h in (4, 3, 2, 1)]
     assert {(e["extra"]["status"], e["extra"]["rows"]) for e in events} == {("complete", 500)}
+
+
+def test_airflows_opentelemetry_has_the_figures_of_the_run(otlp: Otlp, told_by_scheduler: dict[str, Any]) -> None:
+    name = told_by_scheduler["name"]
+    until(lambda: otlp.counted["airflow.kafka_archiver.records", name])
+    found = {counter: otlp.counted[f"airflow.kafka_archiver.{counter}", name] for counter in COUNTERS}
+    known = {"records": 2000, "objects": 12, "filtered": 0, "dead_letters": 0, "lost": 0}
+    assert known.items() <= found.items()
+    assert found["bytes"] > 1000
+    assert found["hours_closed"] >= 4
+    assert otlp.counted[f"airflow.kafka_archiver.{name}.records", None] == 2000
 
 
 def test_a_deleted_object_is_written_again_when_its_task_is_cleared_as_the_docs_say(
@@ -239,6 +254,55 @@ def test_a_failure_for_good_is_told_once_and_blocks_nobody(airflow: Airflow, kaf
     assert states == {"plan": ("failed", 1)} | dict.fromkeys(TASKS[1:], ("upstream_failed", 0))
 
 
+def test_lag_a_loss_and_damage_are_told_once_and_when_they_are_over(
+    airflow: Airflow, kafka: Kafka, s3: S3, name: str
+) -> None:
+    topic = new_topic(kafka.bootstrap_servers)
+    produce(
+        kafka.bootstrap_servers, topic, [Record(0, record.timestamp, b"x") for record in records(this_hour(), 1, 30)]
+    )
+    with Webhook() as webhook, MailServer() as mail_server:
+        airflow.add_connection(f"hook_{name}", "http", host=f"http://127.0.0.1:{webhook.port}")
+        mail = {"disable_ssl": True, "disable_tls": True, "from_email": "a@b.example", "to_email": "c@d.example"}
+        airflow.add_connection(f"mail_{name}", "smtp", host="127.0.0.1", port=mail_server.port, extra=mail)
+        alerts = f"alerts: {{on_failure: [hook_{name}, mail_{name}], max_lag_records: 5}}\n"
+        more = f"schedule: null\npolicies: {{lost_offsets: record_loss}}\n{alerts}"
+        dag = airflow.add_archive(name, yaml(topic, name, more, ", max_records_per_run: 10"))
+        audits = airflow.parsed(f"audit_{name}")
+        for one in (dag, audits):
+            airflow.pause(one, False)
+        airflow.trigger(dag)
+        airflow.wait_for_runs(dag, 1)
+        admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+        [gone] = admin.delete_records([TopicPartition(topic, 0, 22)]).values()
+        gone.result(30)
+        airflow.trigger(dag, max_records=100)
+        assert set(airflow.wait_for_runs(dag, 2).values()) == {"success"}
+        store = open_store(f"s3://archive/{name}", s3.options())
+        damaged = next(stat.key for stat in store.list("") if stat.key.endswith("/plan.json"))
+        before = store.get(damaged)
+        assert before
+        store.delete(damaged)
+        for number in (1, 2):
+            airflow.trigger(audits)
+            assert set(airflow.wait_for_runs(audits, number).values()) == {"failed"}
+        store.put(damaged, before)
+        last = airflow.trigger(audits)
+        assert airflow.wait_for_runs(audits, 3)[last] == "success"
+        until(lambda: len(webhook.documents) + len(mail_server.mails) >= 10)
+    lag, loss, less, damage, mended = webhook.documents
+    told = [(d["kind"], d["state"]) for d in webhook.documents]
+    assert told == [("lag", "begins"), ("loss", "event"), ("lag", "over"), ("audit", "begins"), ("audit", "over")]
+    assert [message["Subject"] for _, message in mail_server.mails] == [
+        d["text"].splitlines()[0] for d in webhook.documents
+    ]
+    assert "20 offsets" in lag["text"]
+    assert "12 offsets" in loss["text"]
+    assert "0 offsets" in less["text"]
+    assert damaged in damage["cause"]
+    assert mended["archive"] == name
+
+
 def test_a_task_whose_process_is_killed_for_good_is_told_too(airflow: Airflow, kafka: Kafka, name: str) -> None:
     topic = new_topic(kafka.bootstrap_servers)
     produce(kafka.bootstrap_servers, topic, [Record(0, 1, b"x")])
@@ -260,3 +324,60 @@ def test_a_task_whose_process_is_killed_for_good_is_told_too(airflow: Airflow, k
     assert document["planned"] == f"1 offsets of 1 partitions: {topic}[0] [0, 1)"
     # The job does not live on without its task.
     job.wait(timeout=30)
+
+
+OTHERS = """
+from airflow.sdk import (
+    DAG, Asset, DayWindow, PartitionedAssetTimetable, RollupMapper, StartOfDayMapper, get_current_context, task,
+)
+from airflow.providers.standard.operators.empty import EmptyOperator
+
+HOURS = Asset(uri="archive://{name}/hours")
+
+with DAG("others-hours_{name}", schedule=PartitionedAssetTimetable(assets=HOURS)):
+    EmptyOperator(task_id="report")
+
+days = RollupMapper(upstream_mapper=StartOfDayMapper(), window=DayWindow())
+with DAG("others-days_{name}", schedule=PartitionedAssetTimetable(assets=HOURS, default_partition_mapper=days)):
+
+    @task
+    def report():
+        return get_current_context()["dag_run"].partition_key
+
+    report()
+"""
+
+
+def test_other_dags_run_once_for_each_hour_and_once_for_each_day(airflow: Airflow, kafka: Kafka, name: str) -> None:
+    now = this_hour()
+    today = now.replace(hour=0)
+    yesterday = today - timedelta(days=1)
+    # Due on both midnights, and then for days no more.
+    schedule = f"schedule: '0 0 * * {yesterday.isoweekday() % 7},{today.isoweekday() % 7}'\n"
+    dag = airflow.add_archive(name, yaml(new_topic(kafka.bootstrap_servers), name, schedule))
+    (airflow.others / f"{name}.py").write_text(OTHERS.format(name=name))
+    hours, days = f"others-hours_{name}", f"others-days_{name}"
+    for other in (hours, days):
+        airflow.pause(airflow.parsed(other), False)
+    airflow.pause(dag, False)
+    # An idle archive that has begun a day ago: all its hours close.
+    airflow.wait_for_runs(dag, 1)
+    # Nothing closes in this run, so it tells nobody.
+    airflow.trigger(dag)
+    assert set(airflow.wait_for_runs(dag, 2).values()) == {"success"}
+    expected = [
+        f"{yesterday + timedelta(hours=h):%Y-%m-%dT%H:00:00}"
+        for h in range(int((now - yesterday) / timedelta(hours=1)))
+    ]
+    airflow.wait_for_runs(hours, len(expected))
+    airflow.wait_for_runs(days, 1)
+    assert sorted(run["partition_key"] for run in airflow.runs(hours)) == expected
+    [day] = airflow.runs(days)
+    assert (day["partition_key"], day["state"]) == (f"{yesterday:%Y-%m-%d}", "success")
+    said = airflow.request(
+        "GET",
+        address("dags", days, "dagRuns", day["dag_run_id"], "taskInstances", "report", "xcomEntries", "return_value"),
+    )
+    assert said["value"] == f"{yesterday:%Y-%m-%d}"
+    events = [e for e in airflow.asset_events(dag) if e["uri"] == f"archive://{name}/hours"]
+    assert sorted(e["partition_key"] for e in events) == expected

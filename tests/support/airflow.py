@@ -32,10 +32,10 @@ class TaskRun(NamedTuple):
 
 
 class Airflow:
-    """:param settings: the environment variables for its command line."""
+    """:param settings: the environment variables for its command line. :param others: the folder of DAGs of others."""
 
-    def __init__(self, url: str, archives: Path, settings: dict[str, str]) -> None:
-        self.url, self.archives = url, archives
+    def __init__(self, url: str, archives: Path, settings: dict[str, str], others: Path) -> None:
+        self.url, self.archives, self.others = url, archives, others
         self._environment = {k: v for k, v in os.environ.items() if not k.startswith(FOREIGN)} | settings
         self.request = RestApi(url).ask
         # Airflow's tokens of the files with all archives' DAGs, by the DAGs' prefix, once it has one.

@@ -1,14 +1,18 @@
-"""Receivers of alerts: a webhook and a mail server, each in a thread, on a real socket."""
+"""Receivers of alerts and metrics: a webhook, a mail server, statsd and OTLP, each in a thread, on a real socket."""
 
 from __future__ import annotations
 
+import gzip
 import json
 import socketserver
 import threading
+from collections import Counter
 from email import message_from_string, policy
 from email.message import EmailMessage
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
+
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
 
 class _Server:
@@ -96,6 +100,56 @@ class MailServer(_Server):
 
         self.server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
+
+
+class Statsd(_Server):
+    """:ivar counted: the sum of each counter."""
+
+    def __init__(self) -> None:
+        self.counted: Counter[str] = Counter()
+        owner = self
+
+        class Handler(socketserver.DatagramRequestHandler):
+            def handle(self) -> None:
+                for line in self.rfile.read().decode().splitlines():
+                    name, _, value = line.partition(":")
+                    number, _, kind = value.partition("|")
+                    if kind == "c":
+                        owner.counted[name] += int(number)
+
+        self.server = socketserver.UDPServer(("127.0.0.1", 0), Handler)
+
+
+class Otlp(_Server):
+    """OpenTelemetry's protocol over HTTP. :ivar counted: the sum of each counter, by name and attribute `archive`.
+
+    Each process of Airflow exports its sums, and Airflow's tasks export once, when they end.
+    """
+
+    def __init__(self) -> None:
+        self.counted: Counter[tuple[str, str | None]] = Counter()
+        owner = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                owner._add(gzip.decompress(body) if self.headers.get("Content-Encoding") == "gzip" else body)
+                self.send_response(200)
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+
+    def _add(self, body: bytes) -> None:
+        found = ExportMetricsServiceRequest.FromString(body)
+        metrics = (m for r in found.resource_metrics for s in r.scope_metrics for m in s.metrics)
+        for metric in metrics:
+            for point in metric.sum.data_points:
+                tags = {tag.key: tag.value.string_value for tag in point.attributes}
+                self.counted[metric.name, tags.get("archive")] += int(point.as_double or point.as_int)
 
 
 def text_of(mail: EmailMessage) -> str:

@@ -20,7 +20,8 @@ def require_quiet(dag: str, schedule: str | None, now: datetime | None = None) -
     DAGs of audits must have no schedule: Airflow at once starts a daily run that was due in the last two hours.
     """
     now = now or datetime.now(UTC)
-    if schedule is None:
+    # By hand, or by events.
+    if schedule in (None, "Partitioned Asset"):
         return
     assert not dag.startswith("audit_"), f"{dag} has the schedule {schedule!r}: set `schedule: null` in its archive"
     due = croniter(schedule, now).get_next(datetime)

@@ -41,24 +41,45 @@ def days_asset(archive: Archive) -> Asset:
     return Asset(uri=f"archive://{archive.archive}/days")
 
 
-def announce(archive: Archive, changed: "Sequence[Changed]", context: Mapping[str, Any]) -> int:
+def hours_asset(archive: Archive) -> Asset:
+    """The asset whose partitions are the hours, for DAGs with one run for each hour: PartitionedAssetTimetable."""
+    return Asset(uri=f"archive://{archive.archive}/hours")
+
+
+def announce(archive: Archive, changed: "Sequence[Changed]", context: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Emit one event for each hour that a run closed or changed. Its extra says what a reader of the hour needs.
 
     An event that Airflow has already is not emitted again, however often the task is cleared.
 
     :param context: Airflow's context of the task `close_hours`.
-    :returns: the number of events.
+    :returns: the extras of the events.
     """
     if not changed:
-        return 0
-    asset = Asset(
-        name=hours_name(archive), uri=f"{archive.store.url.rstrip('/')}/{ledger_prefix(archive.archive)}hours"
-    )
+        return []
+    asset = Asset(name=hours_name(archive), uri=f"{archive.store.url.rstrip('/')}/{_hours(archive)}")
     told = _told(hours_alias(archive), min(found.since for found in changed), context["inlet_events"])
     events = [extra for found in changed if (extra := _extra(archive, found))["event"] not in told]
     for extra in events:
         context["outlet_events"][hours_alias(archive)].add(asset, extra=extra)
-    return len(events)
+    return events
+
+
+def announce_partitions(archive: Archive, events: Sequence[Mapping[str, Any]], context: Mapping[str, Any]) -> None:
+    """Emit an event for each of these hours, with the hour as its partition key: `2026-11-21T05:00:00`, UTC.
+
+    Airflow's mappers of times read such keys as they are. Partitions of one task share their extra.
+
+    :param events: the extras of hours that Airflow does not know of yet.
+    """
+    keys = sorted({str(extra["hour"]).removesuffix("Z") for extra in events if extra["hour"]})
+    asset, task = hours_asset(archive), context["ti"].task
+    if keys:
+        accessor = context["outlet_events"][asset]
+        accessor.extra = {"archive": archive.archive, "proofs": f"{archive.store.url.rstrip('/')}/{_hours(archive)}"}
+        accessor.add_partitions(keys)
+    else:
+        # Else Airflow makes an event without a partition, on which a DAG of partitions cannot run.
+        task.outlets = [outlet for outlet in task.outlets if outlet != asset]
 
 
 def announce_days(
@@ -108,6 +129,10 @@ def _day_extra(archive: Archive, found: "Changed", proofs: Sequence[HourProof]) 
         "late_rows": sum(proof.late_rows for proof in proofs),
         "objects": sum(proof.objects for proof in proofs),
     }
+
+
+def _hours(archive: Archive) -> str:
+    return f"{ledger_prefix(archive.archive)}hours"
 
 
 def _told(alias: AssetAlias, since: datetime, inlet_events: Any) -> set[str]:

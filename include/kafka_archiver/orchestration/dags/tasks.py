@@ -24,7 +24,14 @@ from kafka_archiver.orchestration.dag_run.params import (
 )
 from kafka_archiver.orchestration.dag_run.schedule import by_hand, interval_of, origin_of, second_before
 from kafka_archiver.orchestration.dag_run.work import work_of
-from kafka_archiver.orchestration.dags.assets import announce, announce_days, days_alias, hours_alias
+from kafka_archiver.orchestration.dags.assets import (
+    announce,
+    announce_days,
+    announce_partitions,
+    days_alias,
+    hours_alias,
+    hours_asset,
+)
 from kafka_archiver.orchestration.submit.operator import ArchiveOperator
 
 log = logging.getLogger(__name__)
@@ -100,7 +107,7 @@ def archive_tasks(archive: Archive, job: Path, alert: AlertCallbacks | None = No
 
     @task(
         task_id="close_hours",
-        outlets=[hours_alias(archive), days_alias(archive)],
+        outlets=[hours_alias(archive), days_alias(archive), hours_asset(archive)],
         # To see which events were emitted already.
         inlets=[hours_alias(archive), days_alias(archive)],
         doc_md="Proves the hours that the run touched, and announces each that is complete as an asset event.",
@@ -114,7 +121,9 @@ def archive_tasks(archive: Archive, job: Path, alert: AlertCallbacks | None = No
         now, context = get_current_context(), open_archive(archive)
         runs = work_of(now).runs
         changed = step.close_hours(context, runs)
-        log.info("%d hours announced", announce(archive, changed, now))
+        events = announce(archive, changed, now)
+        announce_partitions(archive, events, now)
+        log.info("%d hours announced", len(events))
         if days := announce_days(archive, changed, context.ledger.hour, now):
             log.info("%d days announced", days)
         found = figures(context, runs, changed)
