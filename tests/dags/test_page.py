@@ -189,7 +189,12 @@ def test_each_action_starts_a_run_with_its_parameters(
 @pytest.mark.parametrize(
     ("action", "fields", "told"),
     [
-        ("rebuild", {"hour": "yesterday"}, "`hour`: expected an hour like 2026-11-21T05:00, found &#39;yesterday&#39;"),
+        ("rebuild", {"hour": "yesterday"}, "`hour`: expected an hour since 1970, like 2026-11-21T05:00, found &#39;"),
+        ("rebuild", {"hour": "0001-01-01T00:00+05:00"}, "expected an hour since 1970"),
+        ("rebuild", {"hour": "1" * 5000}, "found &#39;1111111111111111111111111111111111111111&#39;"),
+        ("backfill", {"first": "0001-01-01T00", "last": "0001-01-01T00"}, "expected an hour since 1970"),
+        ("backfill", {"first": "9999-12-31T23", "last": "9999-12-31T23"}, "expected an hour since 1970"),
+        ("backfill", {"first": "2025-11-20T00", "last": "2026-11-20T00"}, "expected at most 750 intervals at once"),
         ("repair", {}, "no run is chosen"),
         ("repair", {"run": "nonsense"}, "expected names of runs"),
         ("backfill", {"first": "2026-11-20T05", "last": "2026-11-20T02"}, "is after the last"),
@@ -212,6 +217,7 @@ def test_a_paused_dag_is_not_started(page: Page, session: Session) -> None:
     answer = do(page.user("user"), "run")
     assert answer.status_code == 409
     assert "Unpause it first" in answer.text
+    assert '<a data-airflow href="/dags/archive_orders">' in answer.text
 
 
 def test_a_backfill_is_created_for_the_hours_and_only_once(page: Page, session: Session) -> None:
@@ -349,7 +355,7 @@ def test_the_buttons_of_a_task_lead_to_its_run_s_documents(page: Page, context: 
         answer = page.user("viewer").get(path)
         assert answer.content == context.store.get(f"_ledger/orders/runs/{run}/{document}.json")
         assert answer.headers["content-type"] == "application/json"
-        assert page.stranger().get(path).status_code == 401
+        assert page.stranger().get(path).headers["location"].startswith("/auth/login?next=")
     for wrong in (f"{run}+r7/plan", "x/plan", f"{run}/commit"):
         assert page.user("viewer").get(f"/archiver/archives/orders/runs/{wrong}").status_code in (404, 422)
     assert address("orders", None, "plan") == ""
@@ -442,6 +448,35 @@ def test_browsers_get_errors_as_pages_and_others_as_json(page: Page) -> None:
     assert client.get("/archiver/static/secrets.py").status_code == 404
     assert client.get("/archiver/docs").status_code == 404
     assert client.get("/archiver/openapi.json").status_code == 404
+
+
+@pytest.mark.parametrize("last", ["0001-01-01", "1969-12-31", "9999-12-31", "2026-11-20"])
+def test_any_day_can_be_asked_for(page: Page, last: str) -> None:
+    text = page.user("viewer").get(f"/archiver/archives/orders?last={last}").text
+    days = re.findall(r'<th scope="row">(\d{4})-', text)
+    assert len(days) >= 7
+    assert {"1969", "1970", "2026"} >= set(days)
+
+
+@pytest.mark.parametrize("query", ["?last=nonsense", "?last=2026-02-30", "?last=99999999999999999999"])
+def test_a_wrong_value_in_the_address_is_said_on_a_page(page: Page, query: str) -> None:
+    answer = page.user("viewer").get(f"/archiver/archives/orders{query}", headers=WIDE)
+    assert answer.status_code == 422
+    assert "`last`: Input should be a valid date" in answer.text
+
+
+def test_no_cache_keeps_what_only_some_may_see(page: Page) -> None:
+    client = page.user("viewer")
+    run = hour(2).id
+    for path in (*PAGES, "/health", "/metrics", f"/archives/orders/runs/{run}/plan", "/archives/nothing"):
+        headers = client.get(f"/archiver{path}").headers
+        assert (headers["cache-control"], headers["x-content-type-options"]) == ("no-store", "nosniff"), path
+    assert client.get("/archiver/static/page.css").headers["cache-control"] == "max-age=300"
+
+
+def test_the_login_leads_back_to_what_was_asked_for(page: Page) -> None:
+    location = page.stranger().get("/archiver/archives/orders?last=2026-11-20").headers["location"]
+    assert location.endswith("next=%2Farchiver%2Farchives%2Forders%3Flast%3D2026-11-20")
 
 
 def test_nothing_is_loaded_from_elsewhere(page: Page) -> None:

@@ -47,6 +47,7 @@ def broken(brokers: Brokers, page: Page) -> None:
 def test_a_stranger_gets_one_word_and_nothing_else(page: Page, brokers: Brokers) -> None:
     answer = page.stranger().get("/archiver/health")
     assert (answer.status_code, answer.text) == (200, "healthy")
+    assert page.stranger().head("/archiver/health").status_code == 200
     brokers.failure = TransientError("no broker answers at broker:9092")
     page.refresh("orders")
     answer = page.stranger().get("/archiver/health")

@@ -1,6 +1,6 @@
 """The note of a DAG run, in words."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -9,7 +9,7 @@ from kafka_archiver.orchestration.dag_run.note import LONGEST, Failed, audited, 
 from kafka_archiver.steps.figures import Figures, size
 
 pytestmark = pytest.mark.unit
-SEVEN = datetime(2026, 11, 21, 7, tzinfo=UTC)
+SEVEN, MINUTE = datetime(2026, 11, 21, 7, tzinfo=UTC), timedelta(minutes=1)
 RUN = "20261121T050000Z"
 
 
@@ -62,8 +62,13 @@ def run(forward: bool = True, works: tuple[str, ...] = (), end: datetime | None 
     return Failed("scheduled__x", forward, end, works)
 
 
-def done(runs: tuple[str, ...] = (), unfinished: tuple[str, ...] = (), until: datetime | None = SEVEN) -> Any:
-    return Figures(runs=runs, unfinished=unfinished, closed_until=until).model_dump(mode="json")
+def done(
+    runs: tuple[str, ...] = (),
+    unfinished: tuple[str, ...] = (),
+    until: datetime | None = SEVEN,
+    as_of: datetime | None = None,
+) -> Any:
+    return Figures(runs=runs, unfinished=unfinished, closed_until=until, as_of=as_of).model_dump(mode="json")
 
 
 @pytest.mark.parametrize(
@@ -83,6 +88,9 @@ def done(runs: tuple[str, ...] = (), unfinished: tuple[str, ...] = (), until: da
         (done(), True, run(), True),
         (done(until=datetime(2026, 11, 21, 6, tzinfo=UTC)), True, run(), False),
         (done(until=None), True, run(), False),
+        # It was triggered by hand, within an hour.
+        (done(as_of=SEVEN + 2 * MINUTE), True, run(end=SEVEN + MINUTE), True),
+        (done(as_of=SEVEN), True, run(end=SEVEN + MINUTE), False),
         (done(), False, run(), False),
         (done(), True, run(False), False),
     ],

@@ -48,6 +48,15 @@ def test_a_backfill_of_an_hour_of_a_daily_schedule_takes_its_day() -> None:
     assert last_interval(orders, DAY + timedelta(hours=5)).end == DAY
 
 
+def test_a_backfill_is_of_at_most_so_many_intervals_whatever_their_length() -> None:
+    year = {"first": "2025-11-20T00:00", "last": "2026-11-19T23:00"}
+    assert trigger_of("backfill", archive("schedule: '0 0 * * *'\n"), form(**year)).backfill
+    with pytest.raises(ConfigError, match="at most 750 intervals"):
+        trigger_of("backfill", archive(), form(**year))
+    month = {"first": "2026-10-20T00:00", "last": "2026-11-19T23:00"}
+    assert trigger_of("backfill", archive(), form(**month)).backfill
+
+
 def test_an_archive_without_a_schedule_has_nothing_to_backfill() -> None:
     with pytest.raises(ConfigError, match="has no schedule"):
         trigger_of("backfill", archive("schedule: null\n"), form(first="2026-11-20T05", last="2026-11-20T05"))

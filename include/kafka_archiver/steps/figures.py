@@ -15,8 +15,8 @@ class Figures(Value):
     """What a DAG run has done. `runs`: the ledger's runs that it finished; all counts are sums over them.
 
     `records`: archived offsets. `objects`, `bytes`: in the store, with dead letters and sidecars.
-    `hours_closed`: hours that became complete. `closed_until`: every hour before it is judged. `unfinished`: the runs
-    that still have to be finished.
+    `hours_closed`: hours that became complete. `closed_until`: every hour before it is judged. `as_of`: every
+    record that Kafka had by then is archived. `unfinished`: the runs that still have to be finished.
     """
 
     runs: tuple[str, ...]
@@ -28,6 +28,7 @@ class Figures(Value):
     lost: int = 0
     hours_closed: int = 0
     closed_until: UtcTime | None = None
+    as_of: UtcTime | None = None
     unfinished: tuple[str, ...] = ()
 
     @property
@@ -62,6 +63,7 @@ def figures(context: "Context", runs: Sequence[str], changed: "Sequence[Changed]
         lost=account["lost"],
         hours_closed=sum(one.proof.closed_by == one.run for one in changed),
         closed_until=line.settled.closed_until,
+        as_of=line.settled.as_of,
         unfinished=tuple(plan.run for plan in line.unfinished),
     )
 

@@ -47,7 +47,8 @@ def settles(figures: Mapping[str, Any], by: bool, run: Failed) -> bool:
     works = set(run.works)
     if works:
         return works <= set(figures["runs"]) or (run.forward and by and not works & set(figures["unfinished"]))
-    until = figures["closed_until"]
+    # An older version of the task left no `as_of`.
+    until = figures.get("as_of") or figures["closed_until"]
     return bool(run.forward and by and run.end and until and datetime.fromisoformat(until) >= run.end)
 
 

@@ -41,12 +41,14 @@ def _do(observatory: Observatory, request: Request, user: Any, name: str, action
     require_own_page(request, user, form.get("csrf"))
     back = f"{str(request.scope.get('root_path', '')).rstrip('/')}/archives/{name}"
     _require_right(user, dag_id(name))
+    trigger = None
     try:
         trigger = trigger_of(action, archive, form)
         _require_right(user, trigger.dag)
         started = _start(trigger, user.get_name())
     except ArchiverError as error:
-        return render(request, "message.html", 409, title="Nothing was started", text=str(error), back=back)
+        dag = trigger.dag if trigger else None
+        return render(request, "message.html", 409, title="Nothing was started", text=str(error), back=back, dag=dag)
     log.info("%s has started %s of %s from the page: %s", user.get_name(), started, trigger.dag, trigger.conf)
     note(f"archiver_{action}", trigger.dag, user.get_name(), started=started, conf=trigger.conf)
     observatory.again(name)

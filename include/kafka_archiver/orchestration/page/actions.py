@@ -1,15 +1,21 @@
 """The actions of the page: each triggers a DAG run, as `airflow dags trigger` and `airflow dags backfill` do."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple, get_args
 
 from kafka_archiver.advice import dag_id
 from kafka_archiver.config import Archive, Policies
 from kafka_archiver.documents import isoformat
 from kafka_archiver.errors import ConfigError
-from kafka_archiver.orchestration.dag_run.params import checked_run, utc
+from kafka_archiver.orchestration.dag_run.params import checked_run
 from kafka_archiver.orchestration.dag_run.schedule import last_interval
+
+# Kafka's times begin in 1970. Later than that, an interval around the hour would end after the last date there is.
+_HOUR = re.compile(r"(19[7-9][0-9]|[2-8][0-9]{3})-[0-9]{2}-[0-9]{2}T[0-9]{2}(:[0-9]{2})?")
+# Intervals of one backfill. Airflow makes all its runs while the browser waits, 20 or 50 a second.
+MOST = 750
 
 
 class Trigger(NamedTuple):
@@ -38,11 +44,14 @@ class Form(NamedTuple):
 
         :raises ConfigError: it is not an hour.
         """
+        given = self.get(name)
         try:
-            found = utc(self.get(name))
+            found = datetime.fromisoformat(f"{given[:13]}:00Z") if _HOUR.fullmatch(given) else None
         except ValueError:
-            raise ConfigError(f"`{name}`: expected an hour like 2026-11-21T05:00, found {self.get(name)!r}") from None
-        return found.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+            found = None
+        if found is None:
+            raise ConfigError(f"`{name}`: expected an hour since 1970, like 2026-11-21T05:00, found {given[:40]!r}")
+        return found
 
     def hours(self) -> tuple[datetime, datetime]:
         """The fields `first` and `last`. Raises ConfigError."""
@@ -79,6 +88,13 @@ def _backfill(archive: Archive, form: Form) -> Trigger:
     first, last = form.hours()
     # All intervals with a part of these hours: the first one may start before them.
     start = min(last_interval(archive, first).end, first)
+    interval = last_interval(archive, last)
+    if (last - first) / (interval.end - interval.start) >= MOST:
+        raise ConfigError(
+            f"expected at most {MOST} intervals at once, found those from {isoformat(first)} to {isoformat(last)}. "
+            f"Backfill them in parts, or on a terminal: airflow dags backfill {dag_id(archive.archive)} "
+            f"-s {isoformat(first)} -e {isoformat(last)}"
+        )
     again = "failed" if form.get("failed") else "none"
     return Trigger(dag_id(archive.archive), {}, (start, last + timedelta(minutes=59), again))
 

@@ -1,6 +1,9 @@
 """The application below `/archiver`."""
 
+from collections.abc import Awaitable, Callable
+
 from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
@@ -10,7 +13,7 @@ from kafka_archiver.orchestration.page.details import Details
 from kafka_archiver.orchestration.page.documents import documents_router
 from kafka_archiver.orchestration.page.health import health_router
 from kafka_archiver.orchestration.page.metrics import metrics_router
-from kafka_archiver.orchestration.page.render import render
+from kafka_archiver.orchestration.page.render import HEADERS, render
 from kafka_archiver.orchestration.page.views import pages_router
 
 
@@ -24,7 +27,24 @@ def make_app(observatory: Observatory | None = None) -> FastAPI:
     app.include_router(documents_router(known))
     app.include_router(acting_router(known))
     app.add_exception_handler(HTTPException, _refused)
+    app.add_exception_handler(RequestValidationError, _wrong)
+    app.middleware("http")(_guarded)
     return app
+
+
+async def _guarded(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
+    """Each answer has the headers of a page: no cache between here and the user may keep what others may not see."""
+    answer = await call_next(request)
+    for name, value in HEADERS.items():
+        answer.headers.setdefault(name, value)
+    return answer
+
+
+async def _wrong(request: Request, error: Exception) -> Response:
+    """A value in the address that is none."""
+    assert isinstance(error, RequestValidationError)
+    told = "; ".join(f"`{one['loc'][-1]}`: {one['msg']}" for one in error.errors())
+    return await _refused(request, HTTPException(422, told))
 
 
 async def _refused(request: Request, error: Exception) -> Response:
@@ -33,5 +53,6 @@ async def _refused(request: Request, error: Exception) -> Response:
     if error.status_code < 400:
         return Response(status_code=error.status_code, headers=error.headers)
     if "text/html" in request.headers.get("accept", ""):
-        return render(request, "message.html", error.status_code, title="Not possible", text=error.detail, back=None)
+        told = {"title": "Not possible", "text": error.detail, "back": None, "dag": None}
+        return render(request, "message.html", error.status_code, **told)
     return JSONResponse({"detail": error.detail}, error.status_code, error.headers)

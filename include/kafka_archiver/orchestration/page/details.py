@@ -22,6 +22,8 @@ DAYS, RUNS, PLANS = 28, 10, 24
 PATIENCE, FRESH = 12.0, 15.0
 # Answers that are kept: each hour that somebody looks at is one.
 MOST = 500
+# No record is older: Kafka's times begin here.
+FIRST = date(1970, 1, 1)
 Found = TypeVar("Found")
 _Key: TypeAlias = tuple[Hashable, ...]
 
@@ -95,6 +97,6 @@ class Details:
 
 def window(last: date, today: date) -> tuple[date, date, date | None]:
     """The last day that is shown, that of the window before, and that of the window after, if there is one."""
-    last = min(last, today)
+    last = max(min(last, today), FIRST)
     after = min(last + timedelta(days=DAYS), today)
     return last, last - timedelta(days=DAYS), after if last < today else None

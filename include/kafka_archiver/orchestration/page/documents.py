@@ -3,7 +3,7 @@
 import asyncio
 from typing import Literal
 
-from fastapi import APIRouter, HTTPException, Response
+from fastapi import APIRouter, HTTPException, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from kafka_archiver.config import Archive
@@ -11,10 +11,9 @@ from kafka_archiver.errors import ArchiverError, ConfigError
 from kafka_archiver.keys import run_document
 from kafka_archiver.orchestration.connections import open_store
 from kafka_archiver.orchestration.dag_run.params import checked_run
-from kafka_archiver.orchestration.page.access import User
+from kafka_archiver.orchestration.page.access import Someone
 from kafka_archiver.orchestration.page.archives import Observatory
-from kafka_archiver.orchestration.page.render import HEADERS
-from kafka_archiver.orchestration.page.views import require_visible
+from kafka_archiver.orchestration.page.views import require_visible, visitor
 
 # Bytes of a document that a browser gets, and seconds to wait for the store.
 MOST, PATIENCE = 16 << 20, 20.0
@@ -25,9 +24,11 @@ def documents_router(observatory: Observatory) -> APIRouter:
     router = APIRouter()
 
     @router.get("/archives/{name}/runs/{run}/{document}")
-    async def document(user: User, name: str, run: str, document: Literal["plan", "manifest"]) -> Response:
+    async def document(
+        request: Request, user: Someone, name: str, run: str, document: Literal["plan", "manifest"]
+    ) -> Response:
         """A plan or a manifest, as JSON."""
-        found = await run_in_threadpool(require_visible, observatory, user, name)
+        found = await run_in_threadpool(require_visible, observatory, visitor(request, user), name)
         try:
             reading = run_in_threadpool(_read, found, checked_run(run, "run"), document)
             data = await asyncio.wait_for(reading, PATIENCE)
@@ -39,7 +40,7 @@ def documents_router(observatory: Observatory) -> APIRouter:
             raise HTTPException(404, f"Run {run} has no {document}")
         if len(data) > MOST:
             raise HTTPException(413, f"Too large for a browser; use: airflow archive show {name} {run}")
-        return Response(data, media_type="application/json", headers=HEADERS)
+        return Response(data, media_type="application/json")
 
     return router
 

@@ -28,7 +28,8 @@ def health_router(observatory: Observatory) -> APIRouter:
     """The routes of health."""
     router = APIRouter()
 
-    @router.get("/health")
+    # Some load balancers ask with HEAD.
+    @router.api_route("/health", methods=["GET", "HEAD"])
     def health(request: Request, user: Someone) -> Response:
         """All archives that the caller may know of; a stranger gets the word of all of them."""
         archives, token = observatory.archives(), has_token(request)
@@ -43,7 +44,7 @@ def health_router(observatory: Observatory) -> APIRouter:
         more = {"wrong_files": list(map(str, archives.errors))} if token else {}
         return JSONResponse({"status": _WORDS[overall], "archives": told, **more}, _code(overall))
 
-    @router.get("/health/{name}")
+    @router.api_route("/health/{name}", methods=["GET", "HEAD"])
     def health_of(name: str, request: Request, user: Someone) -> Response:
         """One archive. A stranger is refused, whether there is such an archive or not."""
         named = _named(observatory.archives().found, has_token(request), user)

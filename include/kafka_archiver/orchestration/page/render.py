@@ -41,7 +41,7 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
     """A page of this template."""
     base = str(request.scope.get("root_path", "")).rstrip("/")
     given = {"base": base, "airflow": airflow_path(), "now": datetime.now(UTC), "stale": STALE, **values}
-    return HTMLResponse(environment().get_template(template).render(given), status, HEADERS)
+    return HTMLResponse(environment().get_template(template).render(given), status)
 
 
 def airflow_path() -> str:
@@ -100,9 +100,9 @@ def _told(cell: HourCell) -> str:
     words = _SIGNS[cell.state][1] if cell.state in _SIGNS else "no run has looked at it"
     parts = [f"{_moment(cell.hour_start)}: {words}"]
     if cell.rows:
-        parts.append(f"{cell.rows:,} rows")
+        parts.append(count(cell.rows, "row"))
     if cell.late_rows:
         parts.append(f"{cell.late_rows:,} late")
     if cell.dead_letters:
-        parts.append(f"{cell.dead_letters:,} objects of dead letters")
+        parts.append(f"{count(cell.dead_letters, 'object')} of dead letters")
     return ", ".join(parts) + (f". {cell.reason}" if cell.reason else "")

@@ -19,7 +19,7 @@ from kafka_archiver.orchestration.page.actions import choices
 from kafka_archiver.orchestration.page.archives import Observatory
 from kafka_archiver.orchestration.page.csrf import csrf_token
 from kafka_archiver.orchestration.page.details import Details, window
-from kafka_archiver.orchestration.page.render import HEADERS, HERE, render
+from kafka_archiver.orchestration.page.render import HERE, render
 from kafka_archiver.steps.health import HealthCheck, Verdict, worst
 from kafka_archiver.steps.health.own import checks_of
 from kafka_archiver.steps.overview import Snapshot
@@ -63,7 +63,7 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
     @router.get("/")
     def archives(request: Request, user: Someone, q: str = "", state: str = "", page: int = 1) -> Response:
         """All archives that the user may see, those with problems first."""
-        who, known = _visitor(request, user), observatory.archives()
+        who, known = visitor(request, user), observatory.archives()
         rows = rows_of(observatory, {name: known.found[name] for name in visible(who, known.found)})
         counted = Counter(row.word for row in rows)
         chosen = [row for row in rows if q.lower() in row.name.lower() and state in ("", row.word)]
@@ -87,7 +87,7 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
         request: Request, user: Someone, name: str, last: date | None = None, started: str = "", dag: str = ""
     ) -> Response:
         """One archive: its state, its hours, its runs, and what can be done."""
-        who = _visitor(request, user)
+        who = visitor(request, user)
         found = require_visible(observatory, who, name)
         [row] = rows_of(observatory, {name: found})
         today = datetime.now(UTC).date()
@@ -119,7 +119,7 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
     @router.get("/archives/{name}/hours/{hour}")
     def hour(request: Request, user: Someone, name: str, hour: str) -> Response:
         """One hour's proof."""
-        who = _visitor(request, user)
+        who = visitor(request, user)
         found = require_visible(observatory, who, name)
         try:
             start = datetime.strptime(hour, "%Y-%m-%dT%H").replace(tzinfo=UTC)
@@ -145,7 +145,7 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
     @router.get("/archives/{name}/plan")
     def plan(request: Request, user: Someone, name: str) -> Response:
         """What a run that is triggered now would do."""
-        require_visible(observatory, _visitor(request, user), name)
+        require_visible(observatory, visitor(request, user), name)
         answer = details.plan(name)
         return render(
             request,
@@ -161,8 +161,7 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
         if name not in _STATIC:
             raise HTTPException(404)
         file: Path = HERE / "static" / name
-        headers = {**HEADERS, "Cache-Control": "max-age=300"}
-        return FileResponse(file, media_type=_STATIC[name], headers=headers)
+        return FileResponse(file, media_type=_STATIC[name], headers={"Cache-Control": "max-age=300"})
 
     return router
 
@@ -186,13 +185,14 @@ def require_visible(observatory: Observatory, user: Any, name: str) -> Archive:
     return found
 
 
-def _visitor(request: Request, user: Any) -> Any:
+def visitor(request: Request, user: Any) -> Any:
     """The user; a stranger is sent to Airflow's login.
 
     :raises HTTPException: 303 to the login.
     """
     if user is None:
-        raise HTTPException(303, headers={"Location": get_auth_manager().get_url_login(next_url=request.url.path)})
+        here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        raise HTTPException(303, headers={"Location": get_auth_manager().get_url_login(next_url=here)})
     return user
 
 
