@@ -149,6 +149,19 @@ class Sql(Value):
         return self.model_copy(update={"spark": "", "seen": {}, "made": {}, "literals": {}})
 
 
+def _touches(step: Mask | Hash | Drop | Rename | Flatten, path: tuple[str, ...]) -> bool:
+    """Whether the field of a path may be another one, or have another value, behind a step."""
+    if isinstance(step, Flatten):
+        return path[0] == "value" and any(step.separator in name for name in path[1:])
+    if isinstance(step, Rename):
+        old = [parts_of(name) for name in step.names]
+        touched = [*old, *((*was[:-1], new) for was, new in zip(old, step.names.values(), strict=True))]
+    else:
+        touched = [parts_of(name) for name in step.fields]
+    # Also of what is around the field, and within it.
+    return any(all(a == b for a, b in zip(one, path, strict=False)) for one in touched)
+
+
 class Transform(Value):
     """The transforms of a plan, in the order of their work: Spark's, the mapper, then the steps."""
 
@@ -170,6 +183,11 @@ class Transform(Value):
     def takes_records(self) -> bool:
         """Whether it takes whole records: their keys and headers too."""
         return self.mapper is not None or self.sql is not None
+
+    def touches(self, path: tuple[str, ...]) -> bool:
+        """Whether the field of a path (`value`, `a`, `b`) may have another value behind it than in Kafka."""
+        sql = self.sql is not None and self.sql.makes_values and path[0] == "value"
+        return sql or self.mapper is not None or any(_touches(step, path) for step in self.steps)
 
     @property
     def makes_columns(self) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from kafka_archiver.pipeline.transform.questions import Answer
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.doctor import Check, examine
 from kafka_archiver.steps.doctor.records import check_records
@@ -107,4 +108,10 @@ def test_the_newest_records_are_decoded_as_a_run_would_do(services: Services) ->
     archiver.choose(bad_record="dead_letter")
     assert records().state == "warning"
     assert list(check_records(services.archive_of(topic).context)) == []
+    asking = services.archive_of(topic, more={"transform": {"where": "nope(offset)"}}).context
+    asked = replace(asking, spark=lambda question: Answer(error=f"no {question.sql.where}"))
+    assert [(check.name, check.state, check.found) for check in check_records(asked)] == [
+        (f"records of {topic}", "ok", "the newest 5 can be archived as the YAML says"),
+        (f"SQL of {topic}", "problem", "no nope(offset)"),
+    ]
     assert list(archiver.context.store.list("")) == []

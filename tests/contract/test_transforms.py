@@ -27,6 +27,7 @@ from tests.support.mappers import write_module
 
 pytestmark = pytest.mark.contract
 P0 = TopicPartition("orders", 0)
+NULL = "__HIVE_DEFAULT_PARTITION__"
 # Offset 2 has three rows, 3 none, and 5 fails.
 VALUES = [b'"a"', b'"b"', b'"c,d,e"', b'""', b'"f"', b'"!"', b'"g,h"', b'"i"']
 SPLIT = """
@@ -288,6 +289,33 @@ def test_a_field_that_a_transform_takes_away_files_no_records(
     with pytest.raises(ConfigError, match=f"store.layout: {field} is no field behind `transform`.*found {found}[.]"):
         lake.run(0)
     assert lake.ledger.plan(hour(0).id) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "folder"),
+    [
+        ("{}", "f=1.50"),
+        ("{steps: [{mask: [key.n, value.m]}, {rename: {m: l}}, {drop: [at.b]}, {flatten: {separator: _}}]}", "f=1.50"),
+        ("{steps: [{rename: {n: m, m: n}}]}", "f=2.5"),
+        ("{steps: [{mask: n}]}", f"f={NULL}"),
+        ("{mapper: 'MODULE:same'}", "f=1.5"),
+    ],
+)
+def test_a_field_that_no_transform_touches_files_a_record_as_without_one(
+    tmp_path: Path, change: str, folder: str
+) -> None:
+    at = "{name: at, type: struct, columns: [{name: a, type: string}, {name: b, type: string}]}"
+    schema = f"[{{name: n, type: float64}}, {{name: m, type: float64}}, {at}]"
+    name = write_module(tmp_path, "def same(record): return record\n")
+    lake = lake_of(tmp_path, mapped(name), [b'{"n": 1.50, "m": 2.50}'])
+    told = f"archive: {lake.name}\nsource: {{topics: [orders], settle: 0, key: KEY, value: KEY}}\n"
+    told = told.replace("KEY", f"{{decode: json, schema: {schema}}}") + f"transform: {change.replace('MODULE', name)}\n"
+    told += "store: {url: 's3://unused/x', metadata: [key], "
+    told += "layout: {path: '{topic}/f={value.n}', missing: null}}\n"
+    lake.odd[P0, 0]["key"] = None
+    lake.configure(parse_archive(told, str(tmp_path / "orders.yaml")))
+    assert [o.path for o in lake.manifest(lake.run(0)).objects] == [folder]
+    assert not lake.audit(deep=True).findings
 
 
 def test_what_spark_makes_is_known_once_it_was_asked() -> None:

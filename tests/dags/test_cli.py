@@ -71,6 +71,11 @@ def test_validate_finds_every_problem(call: Call, orders: Path) -> None:
     assert shown.err == "Files with problems: 3 of 4.\n"
 
 
+def test_validate_says_who_checks_sql(call: Call, orders: Path) -> None:
+    orders.write_text(orders.read_text() + "transform: {where: nope(value)}\n")
+    assert call("validate").lines[-1] == "Spark checks the SQL of orders: airflow archive plan orders"
+
+
 def test_validate_names_a_time_zone_in_which_airflow_stops(call: Call, orders: Path) -> None:
     orders.write_text(orders.read_text() + "timezone: Australia/Lord_Howe\n")
     [found] = call("validate", "-o", "json", code=1).json

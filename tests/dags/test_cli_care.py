@@ -1,6 +1,7 @@
 """`airflow archive doctor`, `clean` and `status --hours`: what they answer, and with which exit code."""
 
 import io
+import json
 import os
 import sys
 from datetime import datetime, timedelta
@@ -95,7 +96,15 @@ def test_warnings_are_no_failure(call: Call, context: Context, brokers: Brokers)
     assert found["unfinished run"]["found"].startswith("run 20261120T030000Z, planned at 2026-11-20T04:05:00Z, is not")
 
 
-def test_brokers_that_do_not_answer(call: Call, context: Context, brokers: Brokers) -> None:
+def test_brokers_that_do_not_answer(
+    call: Call, context: Context, brokers: Brokers, orders: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The doctor has the keys of transforms, as a run has.
+    monkeypatch.setenv("AIRFLOW_CONN_PII", json.dumps({"conn_type": "generic", "password": "k" * 20}))
+    schema = "value: {decode: json, schema: [{name: n, type: string}]}"
+    orders.write_text(orders.read_text().replace("[orders]", f"[orders], {schema}"))
+    with orders.open("a") as file:
+        file.write("transform: {steps: [{hash: {fields: n, key: pii}}]}\n")
     brokers.failure = TransientError("no answer from the Kafka brokers at broker:9092")
     shown = call("doctor", code=1)
     assert shown.err == "orders: 1 problem\n"

@@ -29,6 +29,7 @@ def check(folder: Path, source: str, store: str) -> None:
     ("source", "store"),
     [
         (ID, "options: {bloom_filters: [id]}"),
+        (ID, "layout: {path: '{topic}/{value.it}'}}\ntransform: {steps: [{rename: {id: it}}]"),
         (f"{ID}, key: {{decode: string}}", "metadata: [key]"),
         # Only planning knows all columns.
         (f"{ID}, key: {{decode: avro}}, registry: r", "content: both, options: {bloom_filters: [key_decoded.id]}"),
@@ -57,6 +58,12 @@ def test_what_fits_is_taken(source: str, store: str, tmp_path: Path) -> None:
             "store.options.bloom_filters: found 'nobody', expected columns of id",
         ),
         (ID, "options: {bloom_filters: [{a: b}]}", "`store.options.bloom_filters`: expected .* a list of texts; found"),
+        (
+            ID,
+            "layout: {fields: [value.it]}",
+            r"store.layout: `source.value.schema` has no field value.it, .* one of id,",
+        ),
+        (ID, "}\ntimestamp: {from: value, path: at", "timestamp.path: `source.value.schema` has no field value.at"),
         (f"{ID}, key: {{decode: string}}", "", r"a.yaml: expected `store.content: record` or both, or the key"),
     ],
 )

@@ -166,6 +166,14 @@ def test_a_record_without_the_value(missing: str, kept: list[int], rejected: lis
         assert f"/a={NULL}/" in keys[0]
 
 
+def test_the_reason_names_what_is_missing() -> None:
+    rows = [row._replace(key=key) for row, key in zip(documents([{"a": 1}, {}, {}]), [None, b"k", None], strict=True)]
+    _, marks = filed(settings_of({"fields": ["value.a", "key"]}), rows)
+    said = ["key is", "value.a is", "value.a and key are"]
+    for offset, what in enumerate(said):
+        assert marks.rejected[offset].startswith(f"it cannot be filed: {what} null or missing")
+
+
 def test_keys_and_headers_are_values_too() -> None:
     rows = [
         Row(0, 0, key=b"k", headers=(("x", b"1"), ("x", b"2"))),

@@ -140,6 +140,34 @@ def _require_filed(settings: Settings, before: Fields, after: Fields) -> None:
             )
 
 
+def require_known(settings: Settings, given: Fields) -> None:
+    """Check the fields by which records are filed.
+
+    :param given: keys and values with a schema of the YAML.
+    :raises ConfigError: the schema does not have a field of the layout, or of the time.
+    """
+    transform = settings.transform
+    wanted = [("store.layout", token.field) for token in form_of(settings).folders if isinstance(token, Field)]
+    # What a transform may have made is known behind it.
+    wanted = [one for one in wanted if not (transform and transform.touches(tuple(one[1].split("."))))]
+    if settings.time.source in ("value", "key"):
+        wanted.append(("timestamp.path", f"{settings.time.source}.{settings.time.field}".removesuffix(".")))
+    for key, name in wanted:
+        column, *path = name.split(".")
+        field = {"key": given.key, "value": given.value}.get(column)
+        for part in path:
+            if field is None or not pa.types.is_struct(field.type):
+                # The text of a JSON document within a column may have more.
+                break
+            if field.type.get_field_index(part) < 0:
+                has = ", ".join(one.name for one in field.type)
+                raise ConfigError(
+                    f"{key}: `source.{column}.schema` has no field {name}, so no record would have it; expected one of "
+                    f"{has}, found {part!r}"
+                )
+            field = field.type.field(part)
+
+
 def _has(field: pa.Field, path: Sequence[str]) -> bool:
     kind = field.type
     for name in path:

@@ -3,6 +3,7 @@
 from argparse import Namespace
 from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TypeVar
 
@@ -22,6 +23,7 @@ from kafka_archiver.orchestration.connections import (
     open_store,
     registry_endpoint,
 )
+from kafka_archiver.orchestration.connections.keys import transform_keys
 from kafka_archiver.orchestration.metadata.facts import facts_of
 from kafka_archiver.orchestration.submit.handover import handed_over
 from kafka_archiver.orchestration.terminal.output import Answer, Cell, Red, Table, answering
@@ -71,7 +73,7 @@ def _checks(archive: Archive) -> Iterator[Check]:
     if cluster and store:
         asked = (lambda: Registry.of(registry_endpoint(archive) or {})) if archive.source.registry else None
         context = Context(archive, cluster, store, Ledger(store, archive.archive), registry=asked)
-        yield from tried("records", lambda: check_records(context))
+        yield from tried("records", lambda: check_records(replace(context, keys=transform_keys(archive))))
 
 
 def _opened(

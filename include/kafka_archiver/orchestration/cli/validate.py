@@ -3,7 +3,7 @@
 import os
 from argparse import Namespace
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -20,11 +20,12 @@ from kafka_archiver.steps.plan.settings import settings_of
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One file and its problems. `archive` is None when the file cannot be read."""
+    """One file and its problems. `archive` is None when the file cannot be read. `sql`: whether it has Spark's SQL."""
 
     file: Path
     archive: str | None
     problems: tuple[str, ...]
+    sql: bool = False
 
 
 @answering
@@ -37,7 +38,8 @@ def validate(args: Namespace) -> Answer:
     rows = [(c.file.name, c.archive, problem) for c in checked for problem in c.problems or ("ok",)]
     wrong = [c for c in checked if c.problems]
     summary = [f"Files with problems: {len(wrong)} of {len(checked)}."] if wrong else []
-    return Answer(document, [Table(("file", "archive", "result"), rows)], summary)
+    later = [f"Spark checks the SQL of {c.archive}: airflow archive plan {c.archive}" for c in checked if c.sql]
+    return Answer(document, [Table(("file", "archive", "result"), rows, below=later)], summary)
 
 
 def _is_file(word: str) -> bool:
@@ -72,14 +74,15 @@ def _check(declared: Declaration) -> Checked:
         archive_dag(archive, text="", job=Path())
     except (AirflowException, ValueError, TypeError) as error:
         problems.append(f"Airflow cannot make a DAG of it: {error}")
-    return Checked(file, archive.archive, tuple(problems))
+    transform = archive.settings.transform
+    return Checked(file, archive.archive, tuple(problems), transform is not None and transform.sql is not None)
 
 
 def _with_conflicts(known: list[Checked]) -> list[Checked]:
     """Add the problems that come from conflicts with other files."""
     errors = read_archives(config_folder()).errors
     lines = {c.file: [p for e in errors if str(e).startswith(f"{c.file}: ") for p in _lines(c.file, e)] for c in known}
-    return [Checked(c.file, c.archive, tuple(dict.fromkeys([*c.problems, *lines[c.file]]))) for c in known]
+    return [replace(c, problems=tuple(dict.fromkeys([*c.problems, *lines[c.file]]))) for c in known]
 
 
 def _lines(file: Path, error: ConfigError) -> tuple[str, ...]:

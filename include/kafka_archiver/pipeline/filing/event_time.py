@@ -29,7 +29,8 @@ def time_stage(settings: Settings) -> "FileTime | None":
         return FileTime(_at(time.at), time, None)
     if time.source == "sql":
         return FileTime(_of_spark, time, None)
-    extract = Extract(_field(time), settings)
+    # The time is that of the record before the transforms.
+    extract = Extract(_field(time), settings.model_copy(update={"transform": None}))
     return FileTime(_Read(extract, time), time, extract)
 
 

@@ -62,7 +62,7 @@ class Paths:
         together, places = self._together(labels, batch.num_rows)
         found = np.array([self._number(dict(zip(varying, place, strict=True))) for place in places], np.int64)
         parts = found[together] if len(found) else np.zeros(batch.num_rows, np.int64)
-        self._mark(batch, marks, parts, wrong)
+        self._mark(batch, marks, parts, wrong, dict(zip(varying, labels, strict=True)))
         return parts
 
     def _labels(self, batch: pa.RecordBatch, varying: Sequence[Piece], wrong: dict[int, str]) -> list[Labels]:
@@ -139,7 +139,14 @@ class Paths:
             self._paths.append(path)
         return self._numbers[path]
 
-    def _mark(self, batch: pa.RecordBatch, marks: Marks, parts: Int64s, wrong: dict[int, str]) -> None:
+    def _mark(
+        self,
+        batch: pa.RecordBatch,
+        marks: Marks,
+        parts: Int64s,
+        wrong: dict[int, str],
+        labels: "Mapping[Piece, Labels]",
+    ) -> None:
         if not wrong and (not len(parts) or parts.min() >= 0):
             return
         offsets = column(batch, "offset")
@@ -147,14 +154,17 @@ class Paths:
         reasons = {int(offsets[row]): reason for row, reason in wrong.items()}
         for row in np.flatnonzero(parts < NOWHERE).tolist():
             reasons.setdefault(int(offsets[row]), f"its key would have more than {LONGEST_KEY} bytes below `store.url`")
-        gone = [int(offsets[row]) for row in missing if int(offsets[row]) not in reasons]
-        names = ", ".join(self.extracts) or "the time"
+        gone = {int(offsets[row]): row for row in missing if int(offsets[row]) not in reasons}
         if self._form.missing == "skip":
             # A record is filtered if none of its rows has a place.
-            marks.filter(np.setdiff1d(np.array(gone, np.int64), offsets[parts >= 0]))
+            marks.filter(np.setdiff1d(np.array(list(gone), np.int64), offsets[parts >= 0]))
         else:
-            why = f"it cannot be filed: {names} is null or missing (`store.layout.missing` was bad_record)"
-            reasons.update(dict.fromkeys(gone, why))
+            for offset, row in gone.items():
+                named = {
+                    _name(piece): None for piece, (which, texts) in labels.items() if texts[int(which[row])] is None
+                }
+                what = f"{' and '.join(named)} {'are' if len(named) > 1 else 'is'} null or missing"
+                reasons[offset] = f"it cannot be filed: {what} (`store.layout.missing` was bad_record)"
         marks.reject(reasons)
         parts[parts < NOWHERE] = 0
 
@@ -166,6 +176,10 @@ class Paths:
             "go on with this plan, raise `store.max_paths`. For later plans choose another field, a smaller "
             f"`store.chunk_records`, or buckets: `{{field: {most or 'value.id'}, buckets: 64}}`"
         )
+
+
+def _name(piece: Piece) -> str:
+    return piece.field if isinstance(piece, Field) else "its time" if isinstance(piece, Times) else "a part of its path"
 
 
 def times_of(batch: pa.RecordBatch) -> Int64s:

@@ -39,8 +39,10 @@ class Extract:
             self._decoded = f"{HEADER}{self._header}" if self._header in named else None
             return
         decode = settings.key_decode if column == "key" else settings.value_decode
-        # A mapper's values may have columns, whatever the decoder is.
-        if decode not in ("bytes", "json", "string") or settings.transform is not None:
+        # JSON as it stands in the document: a schema may give a number another text. Only behind a transform the column
+        # has what the document has not; a mapper's values may have columns, whatever the decoder is.
+        touched = settings.transform is not None and settings.transform.touches((column, *self._path))
+        if decode not in ("bytes", "json", "string") or touched:
             self._decoded = KEY_DECODED if column == "key" else VALUE_DECODED
         self._json = decode == "json" or bool(self._path)
 

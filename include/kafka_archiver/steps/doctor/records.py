@@ -10,6 +10,7 @@ from kafka_archiver.steps.doctor.check import Check, ok, problem, tried, warning
 from kafka_archiver.steps.doctor.newest import PATIENCE_SECONDS, TOPICS, newest, topics_of
 from kafka_archiver.steps.plan.schemas import freeze
 from kafka_archiver.steps.plan.settings import settings_of
+from kafka_archiver.steps.plan.spark_sql import with_spark
 
 _MEANS = {
     "fail": "a run that reads such a record fails (`policies.bad_record: fail`)",
@@ -27,9 +28,25 @@ def check_records(context: Context) -> Iterator[Check]:
     decoded = archive.has_columns or {archive.settings.key_decode, archive.settings.value_decode} != {"bytes"}
     if not decoded and archive.settings.transform is None:
         return
-    settings = settings_of(archive, context.keys).without_spark()
+    settings = settings_of(archive, context.keys)
+    asks = settings != settings.without_spark()
     for topic in list(topics_of(archive, context.cluster))[:TOPICS]:
-        yield from tried(f"records of {topic.name}", lambda: [_decoded(context, settings, topic)])  # noqa: B023 - at once
+
+        found = list(tried(f"records of {topic.name}", lambda: [_decoded(context, settings.without_spark(), topic)]))  # noqa: B023
+        yield from found
+        if asks and found[0].state != "problem":
+            # Once: Spark takes seconds to start.
+            asks = False
+            yield from tried(f"SQL of {topic.name}", lambda: [_taken(context, settings, topic)])  # noqa: B023
+
+
+def _taken(context: Context, settings: Settings, topic: Topic) -> Check:
+    """Whether Spark takes the SQL, as planning asks it."""
+    read = [_planned(topic, chunk) for chunk in newest(context.archive, context.cluster, topic)]
+    frozen = freeze(context, settings, read)
+    if read:
+        with_spark(context, settings, frozen, {topic.name}, None)
+    return ok(f"SQL of {topic.name}", "Spark takes it" if read else "there are no records")
 
 
 def _decoded(context: Context, settings: Settings, topic: Topic) -> Check:

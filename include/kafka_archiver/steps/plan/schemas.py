@@ -85,12 +85,13 @@ def complete(given: Schema) -> Schema:
 
 
 def require_readable(archive: Archive, settings: Settings) -> None:
-    """Check the schemas that the YAML gives: that the decoders can read them, and the format store their columns.
+    """Check the schemas that the YAML gives: that the decoders can read them, the format store their columns, and that
+    they have the fields by which records are filed.
 
     :param settings: complete, as a plan has them.
     :raises ConfigError: they cannot.
     """
-    from kafka_archiver.pipeline.decode import decodings, storable
+    from kafka_archiver.pipeline.decode import decodings, fields_of, require_known, storable
 
     own: list[TopicSchemas] = []
     texts: dict[str, Schema] = {}
@@ -109,6 +110,7 @@ def require_readable(archive: Archive, settings: Settings) -> None:
             names[f"{column}_decode"] = "bytes"
     known = settings.model_copy(update=names)
     found = decodings(known, "", own, texts)
+    require_known(settings, fields_of([one for one in found if one.column in {given.column for given in own}]))
     if (own or settings.transform) and known == settings:
         storable(settings, "", found)
 
