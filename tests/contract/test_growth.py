@@ -2,6 +2,7 @@
 
 import uuid
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,10 +10,15 @@ import pytest
 from kafka_archiver.plan import PartitionPlan
 from kafka_archiver.progress import PartitionProgress
 from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.steps.backlog import still_open
+from kafka_archiver.steps.close_hours import close_hours
+from kafka_archiver.steps.commit import commit
+from kafka_archiver.steps.plan import plan
 from kafka_archiver.steps.status.condition import observe, waits
 from kafka_archiver.store.memory import MemoryStore
+from tests.support.counted import Counted as Asked
 from tests.support.growth import Growing
-from tests.support.lake import Lake
+from tests.support.lake import Lake, hour
 
 pytestmark = pytest.mark.timeout(120)
 # The plan and its copy; an object a partition; the end; a proof, and what settling did.
@@ -29,6 +35,32 @@ def test_a_run_asks_the_store_for_no_more_after_300_runs_than_after_10() -> None
     # It is a run: it writes documents, objects and proofs.
     assert [few[step][verb] for step, verb in WRITES] == [2, 2, 1, 2]
     assert not any("list" in few[step] for step in ("plan", "archive", "commit", "close_hours"))
+
+
+def test_an_interval_without_a_record_costs_few_requests_however_old_the_archive() -> None:
+    """docs/OPERATING.md (Capacity) has these figures, for 500 archives."""
+
+    def idle(runs: int) -> tuple[Counter[str], int]:
+        growing = Growing()
+        growing.grow(runs)
+        lake, brokers = growing.lake, Asked(growing.lake.context.cluster)
+        lake.now = hour(runs + 2).start
+        context: Any = replace(lake.context, cluster=brokers)
+        growing.store.counts.clear()
+        work = plan(context, hour(runs + 1), "scheduled")
+        assert (work.archive, work.idle) == ((), True), "no Spark, nothing to verify"
+        commit(context, still_open(context, work.runs))
+        close_hours(context, work.runs)
+        assert lake.ledger.settled(work.runs[-1]), "it is a run, and it is done"
+        return growing.store.counts, len(brokers.asked)
+
+    requests, asked = idle(10)
+    assert (requests, asked) == idle(100)
+    writes = requests["create"] + requests["replace"]
+    assert writes <= 7
+    assert sum(requests.values()) - writes <= 36
+    assert not requests["list"]
+    assert asked <= 18
 
 
 def test_neither_does_an_hour_to_which_every_run_adds() -> None:

@@ -158,7 +158,7 @@ def test_a_retry_and_a_missed_deadline_are_told_and_the_end_of_the_delay(
 def test_a_run_without_offsets_has_nothing_to_archive_or_to_verify(told_by_scheduler: dict[str, Any]) -> None:
     for run in told_by_scheduler["backfills"]:
         states = {t.task: t.state for t in told_by_scheduler["tasks"] if t.run_id == run}
-        assert states == dict.fromkeys(TASKS, "success") | dict.fromkeys(("archive", "verify"), "skipped")
+        assert states == dict.fromkeys(TASKS, "success") | dict.fromkeys(("archive", "verify", "commit"), "skipped")
 
 
 def test_the_logs_say_what_a_person_wants_to_know(airflow: Airflow, told_by_scheduler: dict[str, Any]) -> None:

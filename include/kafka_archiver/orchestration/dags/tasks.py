@@ -74,9 +74,9 @@ def archive_tasks(archive: Archive, job: Path, alert: AlertCallbacks | None = No
         refuse_idle_choices(context, interval, told["policies"])
         work = step.plan(context, interval, origin)
         if work.idle:
-            # Saves the processes of two tasks in each hour without records.
+            # Saves the processes of three tasks in each hour without records: `close_hours` commits.
             now["ti"].xcom_push("return_value", work.to_dict())
-            raise DownstreamTasksSkipped(tasks=["archive", "verify"])  # type: ignore[no-untyped-call]
+            raise DownstreamTasksSkipped(tasks=["archive", "verify", "commit"])  # type: ignore[no-untyped-call]
         return PokeReturnValue(is_done=True, xcom_value=work.to_dict())
 
     @task(
@@ -94,7 +94,7 @@ def archive_tasks(archive: Archive, job: Path, alert: AlertCallbacks | None = No
 
     @task(
         task_id="commit",
-        # Also after a skipped `verify`: a run without offsets is committed too.
+        # Also after a skipped `verify`.
         trigger_rule="none_failed",
         doc_md="Records that the run is final, then moves the consumer group.",
     )
@@ -107,6 +107,8 @@ def archive_tasks(archive: Archive, job: Path, alert: AlertCallbacks | None = No
 
     @task(
         task_id="close_hours",
+        # Also after a skipped `commit`: hours without records close, too.
+        trigger_rule="none_failed",
         outlets=[hours_alias(archive), days_alias(archive), hours_asset(archive)],
         # To see which events were emitted already.
         inlets=[hours_alias(archive), days_alias(archive)],
@@ -116,10 +118,15 @@ def archive_tasks(archive: Archive, job: Path, alert: AlertCallbacks | None = No
     def close_hours() -> None:
         from kafka_archiver.orchestration.dags.emitted import emit
         from kafka_archiver.steps import close_hours as step
+        from kafka_archiver.steps import commit as committing
+        from kafka_archiver.steps.backlog import still_open
         from kafka_archiver.steps.figures import figures
 
         now, context = get_current_context(), open_archive(archive)
-        runs = work_of(now).runs
+        work = work_of(now)
+        runs = work.runs
+        if work.idle:
+            committing.commit(context, still_open(context, runs))
         changed = step.close_hours(context, runs)
         events = announce(archive, changed, now)
         announce_partitions(archive, events, now)
