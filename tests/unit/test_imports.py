@@ -193,6 +193,75 @@ def test_confluent_s_keys_have_their_effect(more: dict[str, str], path: tuple[st
     assert found == expected
 
 
+CONNECT = "org.apache.kafka.connect.transforms"
+AVRO = {"format.class": f"{FORMAT}.avro.AvroFormat", "value.converter": "io.confluent.connect.avro.AvroConverter"}
+
+
+def transformed(more: dict[str, str], **transforms: str) -> tuple[dict[str, Any], dict[str, Note]]:
+    """The content, and the notes by key, of a connector with transforms: each a class and its settings."""
+    keys = {**LEAST["confluent"], **more, "transforms": ",".join(transforms)}
+    for name, told in transforms.items():
+        kind, *settings = told.split()
+        keys[f"transforms.{name}.type"] = f"{CONNECT}.{kind}"
+        keys |= {f"transforms.{name}.{key}": value for key, value in (one.split("=") for one in settings)}
+    imported, read = import_text(text_of("confluent", keys), "file")
+    assert [note for note in imported.notes if note.kind == "unknown"] == []
+    named = [note.key for note in imported.notes if note.key]
+    assert sorted(named) == sorted(read.starting(""))
+    settings_of(parse_archive(to_yaml(imported, imported.drafts[0], read, "file"), "x", {}))
+    return imported.drafts[0].content, {note.key: note for note in imported.notes}
+
+
+def test_transforms_of_connect_become_steps() -> None:
+    content, notes = transformed(
+        AVRO,
+        route="RegexRouter regex=a replacement=b",
+        fields="ReplaceField$Value exclude=a,b.c renames=d:e,f:g",
+        hide="MaskField$Value fields=card,key replacement=x",
+        key="MaskField$Key fields=id",
+        flat="Flatten$Value delimiter=_",
+    )
+    assert content["transform"]["steps"] == [
+        {"drop": ["value.a", "value.`b.c`"]},
+        {"rename": {"value.d": "e", "value.f": "g"}},
+        {"mask": ["value.card", "value.key"]},
+        {"flatten": {"separator": "_"}},
+    ]
+    kinds = {name: notes[f"transforms.{name}.type"].kind for name in ("route", "fields", "hide", "key", "flat")}
+    assert kinds == {"route": "lacks", "fields": "kept", "hide": "differs", "key": "lacks", "flat": "kept"}
+    assert transformed(AVRO, flat="Flatten$Value")[0]["transform"]["steps"] == [{"flatten": {"separator": "."}}]
+
+
+def test_a_transform_without_an_equivalent_says_what_to_do_and_no_later_one_is_taken() -> None:
+    content, notes = transformed(
+        AVRO,
+        cast="Cast$Value spec=a:int32",
+        few="ReplaceField$Value include=a,b",
+        hide="MaskField$Value fields=a",
+        out="ExtractField$Value field=after",
+        drop="ReplaceField$Value exclude=a",
+    )
+    assert content["transform"]["steps"] == [{"mask": ["value.a"]}]
+    assert "CAST(value.a AS int)" in notes["transforms.cast.type"].text
+    assert "transform.select" in notes["transforms.few.type"].text
+    assert notes["transforms.drop.type"].text == ("by hand, because out before it has no equivalent: {drop: [value.a]}")
+
+
+def test_steps_need_columns_and_a_predicate_stands_in_their_way() -> None:
+    content, notes = transformed({}, hide="MaskField$Value fields=a")
+    assert "transform" not in content
+    assert (notes["transforms.hide.type"].kind, "{mask: [value.a]}" in notes["transforms.hide.type"].text) == (
+        "by_hand", True
+    )  # fmt: skip
+    content, notes = transformed(AVRO, hide="MaskField$Value fields=a predicate=p", drop="ReplaceField$Value exclude=a")
+    assert "transform" not in content
+    tombstones = {"predicates": "p", "predicates.p.type": f"{CONNECT}.predicates.RecordIsTombstone"}
+    content, notes = transformed(AVRO | tombstones, no="Filter predicate=p")
+    assert content["policies"] == {"null_value": "skip"}
+    assert notes["predicates.p.type"].kind == "kept"
+    assert "policies" not in transformed(AVRO | tombstones, no="Filter predicate=p negate=true")[0]
+
+
 @pytest.mark.parametrize(
     ("key", "value"), [("partitioner.class", "a.B"), ("format.class", "a.B"), ("value.converter", "a.B")]
 )

@@ -16,6 +16,7 @@ from kafka_archiver.imports.base import (
 )
 from kafka_archiver.imports.confluent_layout import layout_of
 from kafka_archiver.imports.s3 import access, requests
+from kafka_archiver.imports.smt import steps_of
 
 TOOL = "Confluent S3 sink"
 CLASS = "io.confluent.connect.s3.S3SinkConnector"
@@ -68,7 +69,10 @@ def draft(keys: Keys) -> Imported:
     value = _assumed(keys, connect.converter(keys, "value"))
     form = _format(keys, value.decode)
     columns = {"key": connect.converter(keys, "key", used="key" in form.get("metadata", ())), "value": value}
-    policies = without_empty({"bad_record": connect.bad_records(keys), "null_value": _null_values(keys)})
+    columns_stored = value.decode in connect.FRAMED and form["format"] != "bytes" and "content" not in form
+    steps, skips_null = steps_of(keys, columns_stored)
+    nulls = _null_values(keys)
+    policies = without_empty({"bad_record": connect.bad_records(keys), "null_value": "skip" if skips_null else nulls})
     source = connect.source(keys, columns)
     layout, timestamp = layout_of(keys)
     keys.kept("s3.bucket.name", "store.url")
@@ -88,10 +92,15 @@ def draft(keys: Keys) -> Imported:
         "schedule": _schedule(keys),
         "source": source,
         "timestamp": timestamp,
+        "transform": {"steps": steps} if steps else None,
         "store": without_empty(store),
         "schema_evolution": _evolution(keys, value.decode),
         "policies": policies,
     }
+    if timestamp.get("from") == "value" and any("rename" in step or "flatten" in step for step in steps):
+        keys.remark(
+            "by_hand", "timestamp.path is of the record before `transform`: correct it if a step made the field"
+        )
     keys.table("by_hand", _BY_HAND)
     keys.table("differs", _DIFFERS)
     keys.table("lacks", _LACKS)

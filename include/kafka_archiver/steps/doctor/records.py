@@ -31,7 +31,6 @@ def check_records(context: Context) -> Iterator[Check]:
     settings = settings_of(archive, context.keys)
     asks = settings != settings.without_spark()
     for topic in list(topics_of(archive, context.cluster))[:TOPICS]:
-
         found = list(tried(f"records of {topic.name}", lambda: [_decoded(context, settings.without_spark(), topic)]))  # noqa: B023
         yield from found
         if asks and found[0].state != "problem":
