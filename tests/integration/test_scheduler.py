@@ -265,9 +265,9 @@ def test_lag_a_loss_and_damage_are_told_once_and_when_they_are_over(
         airflow.add_connection(f"hook_{name}", "http", host=f"http://127.0.0.1:{webhook.port}")
         mail = {"disable_ssl": True, "disable_tls": True, "from_email": "a@b.example", "to_email": "c@d.example"}
         airflow.add_connection(f"mail_{name}", "smtp", host="127.0.0.1", port=mail_server.port, extra=mail)
-        alerts = f"alerts: {{on_failure: [hook_{name}, mail_{name}], max_lag_records: 5}}\n"
-        more = f"schedule: null\npolicies: {{lost_offsets: record_loss}}\n{alerts}"
-        dag = airflow.add_archive(name, yaml(topic, name, more, ", max_records_per_run: 10"))
+        alerts = f"alerts: {{on_lag: [hook_{name}, mail_{name}], max_lag_records: 5}}\n"
+        before = yaml(topic, name, f"schedule: null\n{alerts}", ", max_records_per_run: 10")
+        dag = airflow.add_archive(name, before)
         audits = airflow.parsed(f"audit_{name}")
         for one in (dag, audits):
             airflow.pause(one, False)
@@ -276,17 +276,20 @@ def test_lag_a_loss_and_damage_are_told_once_and_when_they_are_over(
         admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
         [gone] = admin.delete_records([TopicPartition(topic, 0, 22)]).values()
         gone.result(30)
+        # Nobody parses the DAG again: the tasks of the next run read the new YAML, with another policy and receivers.
+        after = before.replace("on_lag:", "on_failure:") + "policies: {lost_offsets: record_loss}\n"
+        (airflow.archives / f"{name}.yaml").write_text(f"archive: {name}\n{after}")
         airflow.trigger(dag, max_records=100)
         assert set(airflow.wait_for_runs(dag, 2).values()) == {"success"}
         store = open_store(f"s3://archive/{name}", s3.options())
         damaged = next(stat.key for stat in store.list("") if stat.key.endswith("/plan.json"))
-        before = store.get(damaged)
-        assert before
+        document = store.get(damaged)
+        assert document
         store.delete(damaged)
         for number in (1, 2):
             airflow.trigger(audits)
             assert set(airflow.wait_for_runs(audits, number).values()) == {"failed"}
-        store.put(damaged, before)
+        store.put(damaged, document)
         last = airflow.trigger(audits)
         assert airflow.wait_for_runs(audits, 3)[last] == "success"
         until(lambda: len(webhook.documents) + len(mail_server.mails) >= 10)
