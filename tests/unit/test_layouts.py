@@ -1,6 +1,10 @@
 """Layouts: the form of keys, and whole archives that are filed by another layout than `hourly`."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +28,7 @@ from kafka_archiver.plan import Settings
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.writer.commit import complete
 from kafka_archiver.writer.result import Limits
+from scripts.stack.paths import ROOT
 from tests.support.chunks import HOUR, Row, batch, chunk_of, cut, facts, new_store, read_values, write
 from tests.support.lake import Lake
 
@@ -254,3 +259,75 @@ def test_an_archive_of_another_layout_is_proved_and_audited_as_any_other() -> No
     assert len(lake.stored()) == 5
     assert all("+r1." in key for key in lake.stored())
     assert lake.audit(deep=True).verdict == "clean"
+
+
+OWN = """
+from dataclasses import dataclass
+import pyarrow.compute as pc
+from kafka_archiver.documents import Value
+from kafka_archiver.layouts.form import Form
+from kafka_archiver.layouts.tokens import Partition, Text, Topic
+
+@dataclass(frozen=True)
+class Length:
+    most: int
+    def labels(self, batch):
+        return [None if n is None else str(min(n, self.most)) for n in pc.binary_length(batch["value"]).to_pylist()]
+
+class Options(Value):
+    most: int = 3
+
+class ByLength:
+    name = "by_length"
+    options = Options
+    def form(self, options):
+        return Form((Topic(), Text("/p="), Partition(), Text("/length="), Length(options.most)), missing="null")
+"""
+RUNS = """
+import uuid
+from kafka_archiver.config import parse_archive
+from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.store.memory import MemoryStore
+from tests.support.lake import Lake
+name = TopicPartition("orders", 0)
+values = [b"a", b"bb", b"ccc", b"dddd", None, b"e"]
+odd = {(name, n): {"value": v} for n, v in enumerate(values)}
+lake = Lake(MemoryStore(uuid.uuid4().hex), {name: Range(0, 6)}, odd=odd)
+yaml = f"archive: {lake.name}\\nsource: {{topics: [orders], settle: 0}}\\nstore: {{url: 's3://b/p', layout: LAYOUT}}\\n"
+lake.configure(parse_archive(yaml.replace("LAYOUT", "{name: by_length, most: 2}"), "o.yaml"))
+print(sorted((o.path, o.rows) for o in lake.manifest(lake.run(6)).objects))
+lake.rebuild("20261120T060000Z")
+print(lake.audit(deep=True).findings)
+for layout in ("{name: by_length, least: 2}", "one", "other", "none"):
+    try:
+        print(parse_archive(yaml.replace("LAYOUT", layout), "o.yaml").store.layout)
+    except Exception as error:
+        print(error)
+"""
+
+
+def test_a_distribution_adds_a_layout_by_an_entry_point(tmp_path: Path) -> None:
+    (tmp_path / "by_length.py").write_text(f"{OWN}\nONE = ByLength()\nOTHER = 7\n")
+    about = tmp_path / "by_length-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: by-length\nVersion: 1.0\n")
+    points = {"by_length": "ByLength", "one": "ONE", "other": "OTHER", "none": "NONE"}
+    lines = [f"{name} = by_length:{value}" for name, value in points.items()]
+    (about / "entry_points.txt").write_text("\n".join(["[kafka_archiver.layouts]", *lines]))
+    path = os.pathsep.join([str(tmp_path), str(ROOT)])
+    done = subprocess.run(
+        [sys.executable, "-c", RUNS],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    wrong = "o.yaml: `store.layout`: expected another layout: "
+    assert done.stdout.splitlines() == [
+        "[('p=0/length=1', 2), ('p=0/length=2', 3), ('p=0/length=__HIVE_DEFAULT_PARTITION__', 1)]",
+        "()",
+        f"{wrong}`store.layout.least` is not an option: layout by_length has most",
+        "one",
+        f"{wrong}'other' (by_length:OTHER) is no layout: it has no `name`",
+        f"{wrong}'none' (by_length:NONE) cannot be loaded: AttributeError: module 'by_length' has no attribute 'NONE'",
+    ], done.stderr

@@ -81,10 +81,14 @@ def get_layout(name: str) -> Layout:
         what = f"two distributions add {name!r}" if found else f"found {name!r}"
         raise ConfigError(f"store.layout: expected {' | '.join(names())}; {what}")
     try:
-        loaded: Layout = found[0].load()
-    except (ImportError, AttributeError) as error:
-        raise ConfigError(f"store.layout: {name!r} ({found[0].value}) cannot be loaded: {error}") from error
-    return loaded
+        loaded = found[0].load()
+        made: Layout = loaded() if isinstance(loaded, type) else loaded
+    except Exception as error:
+        why = f"{type(error).__name__}: {error}"
+        raise ConfigError(f"store.layout: {name!r} ({found[0].value}) cannot be loaded: {why}") from error
+    if missing := [part for part in ("name", "options", "form") if not hasattr(made, part)]:
+        raise ConfigError(f"store.layout: {name!r} ({found[0].value}) is no layout: it has no `{missing[0]}`")
+    return made
 
 
 def named(given: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
