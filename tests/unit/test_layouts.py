@@ -328,6 +328,7 @@ def test_a_distribution_adds_a_layout_by_an_entry_point(tmp_path: Path) -> None:
         "()",
         f"{wrong}`store.layout.least` is not an option: layout by_length has most",
         "one",
-        f"{wrong}'other' (by_length:OTHER) is no layout: it has no `name`",
-        f"{wrong}'none' (by_length:NONE) cannot be loaded: AttributeError: module 'by_length' has no attribute 'NONE'",
+        f"{wrong}'other' (by_length:OTHER) is no layout: it has no `name`; found 'other'",
+        f"{wrong}'none' (by_length:NONE) cannot be loaded: "
+        "AttributeError: module 'by_length' has no attribute 'NONE'; found 'none'",
     ], done.stderr
