@@ -214,7 +214,9 @@ def test_a_long_backfill_hides_no_run_of_the_schedule(airflow_run: MADE, settled
 
 
 def test_what_the_last_ended_run_took_is_known(airflow_run: MADE, session: Session, settled: Context) -> None:
+    from airflow.models import DagRun
     from airflow.models.xcom import XComModel
+    from sqlalchemy import select
 
     assert facts_of(settled.archive, datetime.now(UTC)).effort is None
     airflow_run("success", minutes=90, attempts=2)
@@ -223,8 +225,12 @@ def test_what_the_last_ended_run_took_is_known(airflow_run: MADE, session: Sessi
     with session() as opened:
         place = {"dag_id": "archive_orders", "task_id": "archive", "run_id": name}
         XComModel.set("cpu_seconds", 12.5, **place, session=opened)
+    with session() as opened:
+        opened.scalars(select(DagRun).where(DagRun.run_id == name)).one().note = "settled by run x"
+    found = facts_of(settled.archive, datetime.now(UTC))
     # Five tasks, each at its third attempt.
-    assert facts_of(settled.archive, datetime.now(UTC)).effort == Effort(retries=10, cpu_seconds=12.5)
+    assert found.effort == Effort(retries=10, cpu_seconds=12.5)
+    assert [one.note for one in found.runs] == [None, "settled by run x", None]
 
 
 def test_a_database_that_does_not_answer_hides_nothing_else(

@@ -111,6 +111,37 @@ def test_with_several_teams_a_dag_that_airflow_does_not_have_is_of_nobody(
         assert "/archives/new" not in page.user("viewer", "sales").get("/archiver/").text
 
 
+def test_permissions_by_dag_decide_for_each_archive_and_each_action(
+    page: Page, session: Session, orders: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in the FAB auth manager, where a role may have the permissions of single DAGs."""
+    from airflow.api_fastapi.auth.managers.simple.simple_auth_manager import SimpleAuthManager
+
+    may = {("GET", "archive_orders"), ("POST", "archive_orders"), ("GET", "archive_new")}
+
+    def decide(*_: Any, method: str, details: Any = None, **__: Any) -> bool:
+        return (method, details.id) in may
+
+    (orders.parent / "new.yaml").write_text(orders.read_text().replace("archive: orders", "archive: new"))
+    (orders.parent / "secret.yaml").write_text(orders.read_text().replace("archive: orders", "archive: secret"))
+    monkeypatch.setattr(SimpleAuthManager, "is_authorized_dag", decide)
+    client = page.user("admin")
+    assert set(re.findall(r'href="/archiver/archives/(\w+)"', client.get("/archiver/").text)) == {"new", "orders"}
+    assert set(client.get("/archiver/health").json()["archives"]) == {"new", "orders"}
+    assert "secret" not in client.get("/archiver/metrics").text
+    # Its audit has a DAG of its own, which this user may not trigger.
+    assert "/do/run" in client.get("/archiver/archives/orders").text
+    assert "/do/audit" not in client.get("/archiver/archives/orders").text
+    assert do(client, "audit").status_code == 403
+    assert "/do/" not in client.get("/archiver/archives/new").text
+    assert client.get("/archiver/archives/secret").status_code == 404
+    forms = {"data": {"csrf": token_of(client)}, "headers": OURS}
+    assert client.post("/archiver/archives/new/do/run", **forms).status_code == 403
+    assert client.post("/archiver/archives/secret/do/run", **forms).status_code == 404
+    assert do(client, "run").status_code == 303
+    assert len(confs(session)) == 1
+
+
 # Who may act.
 
 
@@ -210,6 +241,24 @@ def test_a_wrong_field_starts_nothing_and_says_why(
     assert answer.status_code == 409
     assert told in answer.text
     assert confs(session) == []
+
+
+def test_a_database_that_stays_locked_is_said_and_starts_nothing(
+    page: Page, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from airflow.settings import engine
+
+    client = page.user("user")
+    monkeypatch.setattr("kafka_archiver.orchestration.metadata.transactions._WAIT_MS", 100)
+    token = token_of(client)
+    with engine.connect() as other:  # type: ignore[union-attr]
+        other.exec_driver_sql("BEGIN IMMEDIATE")
+        for action, hours in (("run", {}), ("backfill", {"first": "2026-11-20T02", "last": "2026-11-20T02"})):
+            answer = client.post(DO + action, data={"csrf": token, **hours}, headers=OURS)
+            assert (answer.status_code, "database is locked" in answer.text) == (409, True)
+        other.rollback()
+    assert confs(session) == []
+    assert do(client, "run").status_code == 303
 
 
 def test_a_paused_dag_is_not_started(page: Page, session: Session) -> None:

@@ -103,6 +103,7 @@ def _run(row: Row, session: Session) -> DagRun:
         task_state=str(following.state) if following and following.state else None,
         failure=_failure(row, failed, session) if failed else None,
         works=_works(row, session) if failed else (),
+        note=row.note if failed else None,
     )
 
 

@@ -2,11 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Lock
 
 from airflow import settings
 from sqlalchemy import Connection, event
 
 _WAIT_MS = 60_000
+# In a server, one thread at a time: a transaction cannot begin twice.
+_one = Lock()
 
 
 @contextmanager
@@ -28,10 +31,11 @@ def whole_transactions() -> Iterator[None]:
         connection.exec_driver_sql(f"PRAGMA busy_timeout={_WAIT_MS}")
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
-    event.listen(engine, "begin", begin)
-    try:
-        yield
-    finally:
-        event.remove(engine, "begin", begin)
-        # The connections no longer have Airflow's settings.
-        engine.dispose()
+    with _one:
+        event.listen(engine, "begin", begin)
+        try:
+            yield
+        finally:
+            event.remove(engine, "begin", begin)
+            # The connections no longer have Airflow's settings.
+            engine.dispose()

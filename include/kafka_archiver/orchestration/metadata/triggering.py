@@ -13,10 +13,12 @@ from airflow.sdk.exceptions import AirflowException
 from airflow.utils.session import create_session
 from airflow.utils.types import DagRunTriggeredByType
 from sqlalchemy import select
+from sqlalchemy.exc import SQLAlchemyError
 
-from kafka_archiver.errors import ConfigError
+from kafka_archiver.errors import ConfigError, TransientError
 from kafka_archiver.intervals import run_id
 from kafka_archiver.orchestration.metadata.start import require_active
+from kafka_archiver.orchestration.metadata.transactions import whole_transactions
 
 
 def start_run(dag: str, conf: dict[str, Any], user: str) -> str:
@@ -26,11 +28,14 @@ def start_run(dag: str, conf: dict[str, Any], user: str) -> str:
     """
     require_active(dag)
     try:
-        made = trigger_dag(
-            dag_id=dag, triggered_by=DagRunTriggeredByType.UI, triggering_user_name=user, conf=conf or None
-        )
+        with whole_transactions():
+            made = trigger_dag(
+                dag_id=dag, triggered_by=DagRunTriggeredByType.UI, triggering_user_name=user, conf=conf or None
+            )
     except (AirflowException, ValueError) as error:
         raise ConfigError(f"Airflow refuses the run: {error}") from error
+    except SQLAlchemyError as error:
+        raise _unanswered(error) from error
     return str(made.run_id) if made else ""
 
 
@@ -46,24 +51,34 @@ def start_backfill(dag: str, first: datetime, last: datetime, reprocess: str, us
     with create_session() as session:
         latest = resolve_run_on_latest_version(None, dag, session, fallback=True)
     try:
-        made = airflow._create_backfill(
-            dag_id=dag,
-            from_date=first,
-            to_date=last,
-            max_active_runs=1,
-            reverse=False,
-            dag_run_conf=None,
-            triggering_user_name=user,
-            reprocess_behavior=airflow.ReprocessBehavior(reprocess),
-            run_on_latest_version=latest,
-        )
+        with whole_transactions():
+            made = airflow._create_backfill(
+                dag_id=dag,
+                from_date=first,
+                to_date=last,
+                max_active_runs=1,
+                reverse=False,
+                dag_run_conf=None,
+                triggering_user_name=user,
+                reprocess_behavior=airflow.ReprocessBehavior(reprocess),
+                run_on_latest_version=latest,
+            )
     except airflow.AlreadyRunningBackfill as error:
         raise ConfigError(
             f"Another backfill of {dag} is not finished, and Airflow runs one backfill of a DAG at a time"
         ) from error
     except (AirflowException, ValueError) as error:
         raise ConfigError(f"Airflow refuses the backfill: {error}") from error
+    except SQLAlchemyError as error:
+        raise _unanswered(error) from error
     return f"backfill {made.id}"
+
+
+def _unanswered(error: SQLAlchemyError) -> TransientError:
+    said = " ".join(str(getattr(error, "orig", None) or error).split())
+    return TransientError(
+        f"Airflow's metadata database does not answer: {said}. See whether a run has started, then try again"
+    )
 
 
 def note(event: str, dag: str, user: str, **more: Any) -> None:

@@ -113,6 +113,7 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
             started_backfill=started.startswith("backfill "),
             damaged=row.snapshot.audit.damaged if row.snapshot and row.snapshot.audit else (),
             choices=choices(),
+            may_audit=may_act(who, f"audit_{name}"),
             **_acting(who, name),
         )
 

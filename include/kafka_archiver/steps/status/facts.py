@@ -33,7 +33,8 @@ class DagRun(Value):
     `date`: no task starts before it. `due`: the end of the run's interval, or the time of a manual trigger.
     `forward`: it archives new offsets: not a backfill, a rebuild or a repair, nor a run with an unknown parameter.
     `task`, `task_state`: the first task that has not ended. `failure`: of the task that failed or is retried.
-    `works`: the ledger's runs that it was to finish; read only of a run with a failure.
+    `works`: the ledger's runs that it was to finish; `note`: the run's note in Airflow. Both are read only of a run
+    with a failure.
     """
 
     run_id: str
@@ -47,6 +48,7 @@ class DagRun(Value):
     task_state: str | None = None
     failure: Failure | None = None
     works: tuple[str, ...] = ()
+    note: str | None = None
 
     def has_passed(self, task: str) -> bool:
         """Whether the run is at work, and a later task is next."""
