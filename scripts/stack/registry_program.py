@@ -28,7 +28,9 @@ def fetch_registry(java: Java, log: Path) -> Path:
             retrieve(java, MODULES, SETTINGS, ["tar.gz"], HOME, log)
             [archive] = HOME.glob("registry/*.tar.gz")
             with tarfile.open(archive) as packed:
-                packed.extractall(HOME, filter="data")
+                # Python before 3.11.4 (Debian 12 has 3.11.2) has no filters.
+                safe = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+                packed.extractall(HOME, **safe)
             archive.unlink()
             stamp.write_bytes(MODULES.read_bytes())
     [jar] = HOME.glob("*-runner.jar")
