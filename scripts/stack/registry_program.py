@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import tarfile
 from pathlib import Path
+from typing import Any
 
 from scripts.stack.jars import retrieve
 from scripts.stack.java import Java
@@ -29,7 +30,7 @@ def fetch_registry(java: Java, log: Path) -> Path:
             [archive] = HOME.glob("registry/*.tar.gz")
             with tarfile.open(archive) as packed:
                 # Python before 3.11.4 (Debian 12 has 3.11.2) has no filters.
-                safe = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+                safe: Any = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
                 packed.extractall(HOME, **safe)
             archive.unlink()
             stamp.write_bytes(MODULES.read_bytes())
