@@ -12,13 +12,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from kafka_archiver.job import Reader
 from kafka_archiver.plan import Chunk, Plan
-from kafka_archiver.spark.failures import APPLICATION, of_function, understand
+from kafka_archiver.spark.failures import APPLICATION, understand
 from kafka_archiver.spark.local_dirs import local_dirs
 from kafka_archiver.spark.native import write_letters, write_natively
 from kafka_archiver.spark.reading import describe, nothing_there, read_settings, whole_chunk
 from kafka_archiver.spark.sink import Collected, Outcome, Sink, failed, results, unpacked
 from kafka_archiver.spark.source import chunks_frame, range_read
-from kafka_archiver.spark.sql_tasks import sql_frame
+from kafka_archiver.spark.sql_tasks import of_function, sql_frame
 from kafka_archiver.store import open_store
 from kafka_archiver.writer.commit import abort
 from kafka_archiver.writer.result import ChunkResult, Limits, WriteJob

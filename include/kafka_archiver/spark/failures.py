@@ -1,11 +1,10 @@
 """Translates failures of Spark and Java to our errors, and errors to the job's exit code.
 
-Our own errors leave tasks as values (spark/sink.py); Spark's and Java's are text in an exception.
+Our own errors leave tasks as values (spark/sink.py); Spark's and Java's are text in an exception. Does not import
+Spark: Airflow's DAG processor and tasks use the exit codes.
 """
 
 import re
-
-from pyspark.errors import PySparkException, PythonException
 
 from kafka_archiver.errors import ArchiverError, PermanentError, TransientError
 
@@ -44,19 +43,6 @@ def understand(error: Exception) -> Exception:
             "what is left, and `policies.lost_offsets` decides about the rest"
         )
     return out_of_memory(text) or error
-
-
-def of_function(error: Exception, function: str) -> PermanentError | None:
-    """The error if a PySpark function of the archive failed on a record, and not the archiver or Spark itself."""
-    lines = str(error).partition("\n\nJVM stacktrace")[0].strip().splitlines()
-    if not isinstance(error, PySparkException) or not lines or any("kafka_archiver" in line for line in lines):
-        return None
-    what = lines[-1] if isinstance(error, PythonException) else lines[0]
-    return PermanentError(
-        f"transform.function: {function} failed in Spark, which does not tell the record, so no policy can decide "
-        f"about it: {what.strip()}. Catch the error in the function, or use `transform.mapper`, whose errors "
-        "`policies.bad_record` decides about; the run has to be planned anew with it"
-    )
 
 
 def out_of_memory(text: str) -> PermanentError | None:

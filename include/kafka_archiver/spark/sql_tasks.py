@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 
+from pyspark.errors import PySparkException, PythonException
 from pyspark.sql import DataFrame, SparkSession
 
 from kafka_archiver.advice import plan_anew
@@ -51,6 +52,19 @@ def sql_frame(
             )
         frames.append(made.frame.mapInArrow(lambda batches: sink.write_spooled(batches, job), Rows))
     return reduce(DataFrame.unionAll, frames)
+
+
+def of_function(error: Exception, function: str) -> PermanentError | None:
+    """The error if a PySpark function of the archive failed on a record, and not the archiver or Spark itself."""
+    lines = str(error).partition("\n\nJVM stacktrace")[0].strip().splitlines()
+    if not isinstance(error, PySparkException) or not lines or any("kafka_archiver" in line for line in lines):
+        return None
+    what = lines[-1] if isinstance(error, PythonException) else lines[0]
+    return PermanentError(
+        f"transform.function: {function} failed in Spark, which does not tell the record, so no policy can decide "
+        f"about it: {what.strip()}. Catch the error in the function, or use `transform.mapper`, whose errors "
+        "`policies.bad_record` decides about; the run has to be planned anew with it"
+    )
 
 
 def _fed(
