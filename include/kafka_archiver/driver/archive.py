@@ -15,8 +15,9 @@ from kafka_archiver.job import ENDPOINTS, VERDICT, ArchiveJob, Endpoints
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.spark.failures import exit_code, one_line, understand
+from kafka_archiver.steps.archive.engine import Engine
 from kafka_archiver.steps.archive.policies import ReadPolicies
-from kafka_archiver.steps.archive.step import ArchiveStep, Engine
+from kafka_archiver.steps.archive.step import ArchiveStep
 from kafka_archiver.steps.keyring import keyring_of
 from kafka_archiver.store import open_store
 from kafka_archiver.writer.result import Limits

@@ -4,7 +4,6 @@ Write order as in `publish`. The old dead letters stay until `close_hours`, so a
 """
 
 import logging
-from typing import TYPE_CHECKING
 
 from kafka_archiver.advice import repair
 from kafka_archiver.errors import ArchiverError, IntegrityError, TransientError
@@ -12,6 +11,7 @@ from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import Manifest
 from kafka_archiver.plan import DeadLetters, Plan
 from kafka_archiver.replayed import manifest_of, with_letters
+from kafka_archiver.steps.archive.engine import Engine
 from kafka_archiver.steps.archive.intents import refuse_closed
 from kafka_archiver.steps.archive.policies import ReadPolicies
 from kafka_archiver.steps.archive.publish import publish
@@ -23,14 +23,11 @@ from kafka_archiver.writer.commit import abort
 from kafka_archiver.writer.result import WriteJob
 from kafka_archiver.writer.threads import each
 
-if TYPE_CHECKING:
-    from kafka_archiver.steps.archive.step import Engine
-
 log = logging.getLogger(__name__)
 THREADS = 16
 
 
-def archive_letters(plan: Plan, engine: "Engine", policies: ReadPolicies, store: Store, ledger: Ledger) -> Manifest:
+def archive_letters(plan: Plan, engine: Engine, policies: ReadPolicies, store: Store, ledger: Ledger) -> Manifest:
     """Write the objects and the manifest of a replay of dead letters that has no manifest yet.
 
     :raises BadRecordError: a record still fails, and `policies.bad_record` is `fail`. Nothing has changed.

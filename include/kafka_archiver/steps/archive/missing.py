@@ -7,7 +7,6 @@ are those that the plans before rejected. For an object that nobody has, `replay
 
 import logging
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from kafka_archiver.advice import plan_anew
 from kafka_archiver.errors import ArchiverError, ConfigError, PermanentError
@@ -16,6 +15,7 @@ from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import Manifest, ObjectEntry
 from kafka_archiver.plan import Chunk, Plan
+from kafka_archiver.steps.archive.engine import Engine
 from kafka_archiver.steps.archive.letters import not_there
 from kafka_archiver.steps.archive.logs import read_logs
 from kafka_archiver.steps.archive.policies import ReadPolicies
@@ -26,9 +26,6 @@ from kafka_archiver.store import Store
 from kafka_archiver.writer.commit import abort
 from kafka_archiver.writer.result import ChunkResult, WriteJob
 from kafka_archiver.writer.threads import each
-
-if TYPE_CHECKING:
-    from kafka_archiver.steps.archive.step import Engine
 
 log = logging.getLogger(__name__)
 THREADS = 16
@@ -49,7 +46,7 @@ def require_encoding(plan: Plan) -> None:
 
 
 def write_missing(
-    plan: Plan, stored: Manifest, engine: "Engine", cluster: Cluster, store: Store, ledger: Ledger
+    plan: Plan, stored: Manifest, engine: Engine, cluster: Cluster, store: Store, ledger: Ledger
 ) -> Manifest:
     """Write the missing and damaged objects of a manifest again. Raises as `replay`."""
 

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from kafka_archiver.advice import go_on, plan_anew, replay_again
 from kafka_archiver.errors import ArchiverError, PermanentError, TransientError
@@ -11,6 +10,7 @@ from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import Manifest
 from kafka_archiver.plan import Chunk, Plan
+from kafka_archiver.steps.archive.engine import Engine
 from kafka_archiver.steps.archive.finish import as_intended, finish
 from kafka_archiver.steps.archive.letters import archive_letters
 from kafka_archiver.steps.archive.logs import Logs, read_logs
@@ -23,13 +23,6 @@ from kafka_archiver.writer.commit import abort
 from kafka_archiver.writer.result import ChunkResult, WriteJob
 
 log = logging.getLogger(__name__)
-
-
-class Engine(Protocol):
-    """Writes chunks, somewhere; see :class:`kafka_archiver.spark.engine.SparkEngine`."""
-
-    def write(self, plan: Plan, chunks: Sequence[Chunk], job: WriteJob) -> list[ChunkResult]:
-        """Write the chunks' objects. They stay invisible until their uploads are completed."""
 
 
 @dataclass(frozen=True, slots=True)
