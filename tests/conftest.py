@@ -22,6 +22,7 @@ from scripts.stack.s3 import S3, S3Ports
 from tests.support import quick
 from tests.support.proxy import S3Proxy
 from tests.support.registry import RegistryServer
+from tests.support.s3_with_kms import S3WithKms
 from tests.support.sessions import directory_of_this, discard, sweep
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def kafka(stack_directory: Path) -> Iterator[Kafka]:
 @pytest.fixture(scope="session")
 def s3(stack_directory: Path) -> Iterator[S3]:
     """A real S3 server with the bucket `archive`. Objects outlive a test: give each test a prefix of its own."""
-    yield from _running(S3(stack_directory / "s3", free_ports(S3Ports)))
+    yield from _running(S3WithKms(stack_directory / "s3", free_ports(S3Ports)))
 
 
 @pytest.fixture(scope="session")

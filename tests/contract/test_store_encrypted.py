@@ -16,6 +16,7 @@ from kafka_archiver.store.base import MIN_PART
 from kafka_archiver.store.compare import compare
 from scripts.stack.s3 import S3
 from tests.support.lake import Lake, hour
+from tests.support.s3_with_kms import KMS_KEY
 
 pytestmark = pytest.mark.contract
 
@@ -23,10 +24,17 @@ P0 = TopicPartition("orders", 0)
 KEY = bytes(range(32))
 BESIDES = {
     "SSE-S3": {"sse": "AES256", "tags": "team=data&cost=a%26b", "storage_class": "STANDARD_IA", "acl": "private"},
+    "SSE-KMS": {
+        "sse": "aws:kms",
+        "sse_kms_key_id": KMS_KEY,
+        "sse_kms_context": '{"team": "data"}',
+        "sse_bucket_key": "true",
+    },
     "SSE-C": {"sse_customer": "true", "sse_customer_secret": base64.b64encode(KEY).decode()},
 }
 OURS: dict[str, dict[str, Any]] = {
     "SSE-S3": {},
+    "SSE-KMS": {},
     "SSE-C": {"SSECustomerAlgorithm": "AES256", "SSECustomerKey": KEY},
 }
 every_way = pytest.mark.parametrize("way", BESIDES)
@@ -51,7 +59,8 @@ def test_every_step_works_and_every_object_is_encrypted(s3: S3, way: str) -> Non
     client, prefix = s3.client(), place.removeprefix(f"s3://{s3.bucket}/") + "/"
     for key in (stat.key for stat in store.list("")):
         found = client.head_object(Bucket=s3.bucket, Key=prefix + key, **OURS[way])
-        assert (found.get("ServerSideEncryption") or found["SSECustomerAlgorithm"]) == "AES256", key
+        algorithm = found.get("ServerSideEncryption") or found["SSECustomerAlgorithm"]
+        assert algorithm == ("aws:kms" if way == "SSE-KMS" else "AES256"), key
         if way == "SSE-S3":
             tags = client.get_object_tagging(Bucket=s3.bucket, Key=prefix + key)["TagSet"]
             assert {tag["Key"]: tag["Value"] for tag in tags} == {"team": "data", "cost": "a&b"}
