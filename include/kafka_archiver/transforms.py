@@ -180,6 +180,11 @@ class Transform(Value):
         return frozenset(step.key for step in self.hashes)
 
     @property
+    def has_code(self) -> bool:
+        """Whether a person's code is part of it."""
+        return self.mapper is not None or (self.sql is not None and self.sql.function is not None)
+
+    @property
     def takes_records(self) -> bool:
         """Whether it takes whole records: their keys and headers too."""
         return self.mapper is not None or self.sql is not None

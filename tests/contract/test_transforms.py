@@ -3,6 +3,7 @@
 import gzip
 import importlib.metadata
 import json
+import sys
 import uuid
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from kafka_archiver.errors import ConfigError, PermanentError
 from kafka_archiver.keys import is_dead_letter
 from kafka_archiver.layouts.registry import resolve
 from kafka_archiver.pipeline.decode import storable
+from kafka_archiver.pipeline.transform.code import load_function
 from kafka_archiver.pipeline.transform.questions import Answer
 from kafka_archiver.plan import Settings
 from kafka_archiver.ranges import Range, TopicPartition
@@ -113,6 +115,45 @@ def test_changed_code_stops_a_retry_and_a_rebuild_plans_with_the_new_code(tmp_pa
     assert not lake.audit(deep=True).findings
 
 
+@pytest.mark.parametrize("way", ["rebuild", "plan_anew", "dead_letter", "back"])
+def test_each_way_on_that_the_error_of_a_mapper_names_works(tmp_path: Path, way: str) -> None:
+    name = write_module(tmp_path, SPLIT)
+    lake = lake_of(tmp_path, mapped(name))
+    lake.choose(bad_record="fail")
+    with pytest.raises(PermanentError) as caught:
+        lake.run(7)
+    run = hour(7).id
+    anew = f"with other settings or other code of `transform`: `airflow archive rebuild {lake.name} --run {run}`"
+    assert "offset 5: the mapper" in str(caught.value)
+    assert "policies.bad_record: dead_letter" in str(caught.value)
+    assert anew in str(caught.value)
+    code, letters = tmp_path / f"{name}.py", 0
+    before = code.read_text()
+    if way == "dead_letter":
+        letters = 1
+        lake.choose(bad_record=way)
+    else:
+        code.write_text(before.replace('"!" in text', "False"))
+        with pytest.raises(PermanentError) as caught:
+            lake.run(8)
+        assert "`policies.changed_code: plan_anew` does by itself" in str(caught.value)
+        assert anew in str(caught.value)
+        # A job is a process of its own.
+        load_function.cache_clear()
+        sys.modules.pop(name)
+    if way == "rebuild":
+        lake.rebuild(run)
+    elif way == "plan_anew":
+        lake.choose(changed_code=way)
+    elif way == "back":
+        code.write_text(before)
+        lake.choose(bad_record="skip")
+    lake.run(9)
+    assert len(rows_of(lake)) == 9 + (way in ("rebuild", "plan_anew"))
+    assert len([key for key in lake.stored() if is_dead_letter(key)]) == letters
+    assert not lake.audit(deep=True).findings
+
+
 def test_dead_letters_come_back_once_the_mapper_is_mended(tmp_path: Path) -> None:
     name = write_module(tmp_path, SPLIT)
     lake = lake_of(tmp_path, mapped(name))
@@ -149,6 +190,7 @@ def test_another_key_is_refused_with_the_plan_as_it_is(tmp_path: Path) -> None:
 
 def test_what_cannot_be_done_is_refused_before_anything_is_planned(tmp_path: Path) -> None:
     for yaml, said in [
+        (mapped(write_module(tmp_path, SPLIT), "splt"), "has no function 'splt'; found .*split"),
         (mapped("nowhere_at_all"), "orders.yaml: transform: Python does not find module nowhere_at_all"),
         (
             "source: {topics: [orders], settle: 0}\ntransform: {steps: [{mask: a}]}\n",

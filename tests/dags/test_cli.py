@@ -76,6 +76,16 @@ def test_validate_says_who_checks_sql(call: Call, orders: Path) -> None:
     assert call("validate").lines[-1] == "Spark checks the SQL of orders: airflow archive plan orders"
 
 
+def test_validate_finds_functions_and_runs_none(call: Call, orders: Path) -> None:
+    yaml = orders.read_text()
+    (orders.parent / "validated.py").write_text("raise SystemExit\ndef split(record): ...\n")
+    for function, problem in {"split": "", "splt": "has no function 'splt'; found split."}.items():
+        orders.write_text(f"{yaml}transform: {{mapper: validated:{function}}}\n")
+        [found] = call("validate", "-o", "json", code=1 if problem else 0).json
+        assert problem in "".join(found["problems"])
+        assert bool(found["problems"]) == bool(problem)
+
+
 def test_validate_names_a_time_zone_in_which_airflow_stops(call: Call, orders: Path) -> None:
     orders.write_text(orders.read_text() + "timezone: Australia/Lord_Howe\n")
     [found] = call("validate", "-o", "json", code=1).json

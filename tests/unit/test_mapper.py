@@ -14,7 +14,7 @@ from kafka_archiver.errors import ConfigError, PermanentError
 from kafka_archiver.pipeline.runner import Runner
 from kafka_archiver.pipeline.stages import stages_of
 from kafka_archiver.pipeline.transform.base import Place
-from kafka_archiver.pipeline.transform.code import digest_of
+from kafka_archiver.pipeline.transform.code import digest_of, require_function
 from kafka_archiver.plan import Settings
 from kafka_archiver.schemas import Schema
 from kafka_archiver.transforms import Mapper, Transform
@@ -124,6 +124,8 @@ def text_value(record): return record.replace(value="x")
 def pair(record): return record.replace(headers=[("a", b"b", b"c")])
 def header(record): return record.replace(headers=[("a", "text")])
 def leaving(record): raise SystemExit(3)
+def silent(record): raise KeyError()
+def long(record): raise ValueError("first\\n  second")
 def unordered(batch): return batch.take(pa.array([1, 0])) if batch.num_rows > 1 else batch.drop_columns(["offset"])
 def beyond(batch): return pa.record_batch([pa.array([99])], ["offset"])
 def more(batch): return batch.append_column("mine", batch["offset"])
@@ -145,6 +147,8 @@ def a_list(batch): return [1]
         ("pair", "returned a record that cannot be stored: headers[] is a mapping of fields, found tuple"),
         ("header", "headers[].value is of bytes, found str"),
         ("leaving", "raised SystemExit: 3"),
+        ("silent", "raised KeyError"),
+        ("long", "raised ValueError: first second"),
         ("unordered", "expected a column `offset` of 64-bit integers"),
         ("beyond", "expected only offsets of the given batch"),
         ("more", "ValueError: expected the columns topic, partition, offset, timestamp, timestamp_type, key, value, "),
@@ -158,6 +162,16 @@ def test_what_a_mapper_must_not_return_rejects_the_record(tmp_path: Path, functi
     passed = runner(mapper).run(batch([Row(1, 5), Row(2, 5)]))
     assert (passed.kept.num_rows, sorted(passed.rejected)) == (0, [1, 2])
     assert said in passed.rejected[1]
+
+
+@pytest.mark.parametrize(("head", "place"), [("def f(one)", "offset 1: "), ("async def f(one)", "offset 1: "),
+                                             ("def f(batch)", "offsets 1 to 2: ")])  # fmt: skip
+def test_a_mapper_without_memory_fails_the_run_and_rejects_no_record(tmp_path: Path, head: str, place: str) -> None:
+    name = write_module(tmp_path, f"{head}: raise MemoryError\n")
+    mapper = Mapper(function=f"{name}:f", by="batch" if "batch" in head else "record")
+    with pytest.raises(PermanentError) as caught:
+        runner(mapper).run(batch([Row(1, 5), Row(2, 5)]))
+    assert f"{name}:f raised MemoryError at orders[3] {place}" in str(caught.value)
 
 
 TYPED = """
@@ -249,6 +263,19 @@ def test_changed_code_is_refused_and_so_is_code_that_is_not_there(tmp_path: Path
     broken = write_module(tmp_path, "1 / 0\n")
     with pytest.raises(ConfigError, match="cannot be imported: ZeroDivisionError: division by zero"):
         runner(Mapper(function=f"{broken}:f")).run(batch([Row(1, 5)]))
+
+
+def test_planning_sees_without_an_import_whether_there_is_the_function(tmp_path: Path) -> None:
+    code = "1 / 0\ndef f(r): pass\nasync def g(r): pass\nif 1:\n    from x import y as h\ni = f\n"
+    name = write_module(tmp_path, code)
+    for function in "fghi":
+        require_function("mapper", f"{name}:{function}")
+    with pytest.raises(ConfigError, match=rf"{name}[.]py\) has no function 'nope'; found Record, .*f, g, h, i[.]"):
+        require_function("mapper", f"{name}:nope")
+    # Whatever a module gets so, nobody knows without running it.
+    require_function("mapper", f"{write_module(tmp_path, 'from os.path import *')}:join")
+    with pytest.raises(ConfigError, match=r"[.]py\) is not Python: .*line 4"):
+        require_function("mapper", f"{write_module(tmp_path, 'def f(:')}:f")
 
 
 def test_a_package_is_digested_with_all_that_it_has(tmp_path: Path) -> None:

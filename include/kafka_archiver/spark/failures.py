@@ -13,6 +13,8 @@ MARK = "kafka-archiver error: "
 # Precedes the id of Spark's application in the job's log.
 APPLICATION = "Spark application "
 _CAUSE = re.compile(r"^Caused by: (?P<type>[\w.$]+): (?P<text>.*)$", re.MULTILINE)
+# The end of Python's traceback, behind the lines of the calls.
+_PYTHON = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t].*\n)+(?P<error>\S.*)")
 _DATA_LOSS = re.compile(r"OffsetOutOfRange|failOnDataLoss|Some data may have been lost", re.IGNORECASE)
 _DAMAGED = re.compile(r"CorruptRecordException|KafkaException: Received exception when fetching|Record is corrupt")
 _FAR = re.compile(r"topic (\S+) partition (\d+) offset (\d+) has timestamp value (-?\d+) that overflows")
@@ -66,4 +68,8 @@ def one_line(error: Exception) -> str:
     """The error in one line; of nested causes, the innermost one."""
     causes = _CAUSE.findall(str(error))
     text = ": ".join(causes[-1]) if causes else f"{type(error).__name__}: {error}"
+    raised = _PYTHON.findall(str(error))
+    # Java's line of a Python error has none of its text.
+    if raised and (not causes or causes[-1][1].startswith("Traceback")):
+        text = raised[-1]
     return MARK + " ".join(text.split())[:2000]

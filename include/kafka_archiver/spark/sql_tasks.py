@@ -63,7 +63,7 @@ def of_function(error: Exception, function: str) -> PermanentError | None:
     return PermanentError(
         f"transform.function: {function} failed in Spark, which does not tell the record, so no policy can decide "
         f"about it: {what.strip()}. Catch the error in the function, or use `transform.mapper`, whose errors "
-        "`policies.bad_record` decides about; the run has to be planned anew with it"
+        "`policies.bad_record` decides about"
     )
 
 

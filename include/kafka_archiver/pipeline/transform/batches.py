@@ -13,7 +13,7 @@ from kafka_archiver.formats.shared.columns import HEADER
 from kafka_archiver.formats.shared.utf8 import broken_texts
 from kafka_archiver.pipeline.base import Marks
 from kafka_archiver.pipeline.transform.base import Fields, Place
-from kafka_archiver.pipeline.transform.code import load, said
+from kafka_archiver.pipeline.transform.code import load, no_memory, said
 from kafka_archiver.pipeline.transform.outputs import STAYS, Outputs, is_async
 from kafka_archiver.transforms import Mapper as Told
 
@@ -55,7 +55,9 @@ class Batches:
             yield self._map(batch)
             return
         except MemoryError:
-            raise
+            first, last = column(batch, "offset")[[0, -1]].tolist()
+            place = f"{self._place.topic}[{self._place.partition}] offsets {first} to {last}"
+            raise no_memory(self._told.function, place) from None
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a policy decides
             if batch.num_rows == 1:
                 reasons[int(column(batch, "offset")[0])] = f"raised {said(error)}"

@@ -1,8 +1,11 @@
 """The code of a mapper: found, digested and loaded, in the planner and in Spark's tasks."""
 
+import ast
 import hashlib
 import importlib
 import importlib.util
+import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib.machinery import ModuleSpec
@@ -46,6 +49,40 @@ def _sources(module: str) -> Iterator[tuple[str, bytes]]:
     yield module, source.replace("\r\n", "\n").replace("\r", "\n").encode()
 
 
+def require_function(key: str, function: str) -> None:
+    """Check by its source that a module has a function. Nothing is run: executors may have more than this machine.
+
+    :raises ConfigError: it has no such name, or is not Python.
+    """
+    module, _, name = function.partition(":")
+    source = dict(_sources(module)).get(module, b"").decode(errors="replace")
+    place = f"transform.{key}: module {module} ({_spec(module).origin or 'a folder without __init__.py'})"
+    try:
+        names = list(dict.fromkeys(_names(ast.parse(source))))
+    except (SyntaxError, ValueError) as error:
+        raise ConfigError(f"{place} is not Python: {error}") from None
+    if name not in names and not _HIDDEN.search(source):
+        has = ", ".join(names[:20]) or "nothing"
+        raise ConfigError(f"{place} has no function {name!r}; found {has}. Correct the name, or add the function")
+
+
+# How a module gets names that its statements do not show.
+_HIDDEN = re.compile(r"import \*|__getattr__|globals\(|setattr\(|exec\(|\bglobal\b")
+
+
+def _names(node: ast.AST) -> Iterator[str]:
+    """The names that the statements of a module give."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield child.name
+            continue
+        if isinstance(child, ast.alias):
+            yield (child.asname or child.name).partition(".")[0]
+        elif isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store):
+            yield child.id
+        yield from _names(child)
+
+
 def _spec(module: str) -> ModuleSpec:
     try:
         spec = importlib.util.find_spec(module)
@@ -61,7 +98,8 @@ def _spec(module: str) -> ModuleSpec:
 def _not_found(module: str, why: str) -> ConfigError:
     return ConfigError(
         f"transform: Python does not find module {module}{why and f' ({why})'}; expected {module}.py beside the "
-        "YAML, from where Spark gets it, or the module installed where Airflow plans and on all of Spark's executors"
+        "YAML, from where Spark gets it, or the module installed where Airflow plans and on all of Spark's executors; "
+        f"searched {', '.join(filter(None, sys.path))}"
     )
 
 
@@ -82,7 +120,8 @@ def require_code(key: str, function: str, modules: Sequence[str], digest: str) -
         raise PermanentError(
             f"transform.{key}: the code of {', '.join((function.partition(':')[0], *modules))} has changed since the "
             f"run was planned (SHA-256 {found[:12]}…, the plan's is {digest[:12]}…), so the run could write other "
-            "bytes than before. Put the code back as it was"
+            "bytes than before. Put the code back as it was, or plan the run anew with the code as it is now, which "
+            "`policies.changed_code: plan_anew` does by itself"
         )
 
 
@@ -94,21 +133,33 @@ def load_function(function: str) -> Callable[..., Any]:
     """
     module, _, name = function.partition(":")
     try:
-        found = getattr(importlib.import_module(module), name)
+        imported = importlib.import_module(module)
+    except (Exception, SystemExit) as error:
+        raise ConfigError(f"transform: module {module} cannot be imported: {said(error)}") from error
+    try:
+        found = getattr(imported, name)
     except AttributeError:
         raise ConfigError(f"transform: module {module} has no function {name!r}") from None
-    except Exception as error:
-        raise ConfigError(f"transform: module {module} cannot be imported: {said(error)}") from error
     if not callable(found):
         raise ConfigError(f"transform: {function} is no function, found {type(found).__name__}")
     made: Callable[..., Any] = found
     return made
 
 
+def no_memory(function: str, place: str) -> PermanentError:
+    """The error of a mapper without memory. No policy decides about it: the machine is at fault, not the record."""
+    return PermanentError(
+        f"the mapper {function} raised MemoryError at {place}: give Spark's Python processes more memory "
+        "(`spark.executor.memoryOverhead` in `spark.conf`), or have the function raise another error for records that "
+        "it refuses to hold, which `policies.bad_record` decides about"
+    )
+
+
 def said(error: BaseException) -> str:
-    """The last line of an error's traceback, the same in every process."""
-    import re
+    """An error's type and text in one line, the same in every process."""
     import traceback
 
-    lines = "".join(traceback.format_exception_only(error)).strip().splitlines() or [type(error).__name__]
-    return re.sub(r"0x[0-9a-fA-F]{6,}", "0x…", lines[-1])[:1000]
+    # A syntax error comes with its lines of code, other errors with notes behind them.
+    first = traceback.format_exception_only(error)[0]
+    text = f"SyntaxError: {error}" if isinstance(error, SyntaxError) else first
+    return re.sub(r"0x[0-9a-fA-F]{6,}", "0x…", " ".join(text.split()))[:1000]

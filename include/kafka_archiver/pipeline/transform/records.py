@@ -13,7 +13,7 @@ from kafka_archiver.formats.shared.columns import HEADER
 from kafka_archiver.mapper import Record
 from kafka_archiver.pipeline.base import Marks
 from kafka_archiver.pipeline.transform.base import Fields, Place
-from kafka_archiver.pipeline.transform.code import load, said
+from kafka_archiver.pipeline.transform.code import load, no_memory, said
 from kafka_archiver.pipeline.transform.outputs import STAYS, Outputs, is_async
 from kafka_archiver.pipeline.transform.python_values import Unreadable, python
 from kafka_archiver.transforms import Mapper as Told
@@ -90,7 +90,8 @@ class Records:
         try:
             return list(_checked(record, self._function(record)))
         except MemoryError:
-            raise
+            place = f"{record.topic}[{record.partition}] offset {record.offset}"
+            raise no_memory(self._told.function, place) from None
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a policy decides
             return f"raised {said(error)}"
 
@@ -115,7 +116,8 @@ class Records:
                 result = await result
             return list(_checked(record, result))
         except MemoryError:
-            raise
+            place = f"{record.topic}[{record.partition}] offset {record.offset}"
+            raise no_memory(self._told.function, place) from None
         except (Exception, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001 - a policy decides
             return f"raised {said(error)}"
 

@@ -104,7 +104,9 @@ class ArchiveStep:
                     f"{error}. Nothing has changed; once that is fixed, {replay_again(plan.archive)}"
                 ) from error
             # Two ways on: the same plan, or, because a plan never changes its settings, a new one.
-            then = f"{go_on(plan.archive, plan.run)}; with other settings: {plan_anew(plan.archive, plan.run)}"
+            told = plan.settings.transform
+            code = " or other code of `transform`" if told and told.has_code else ""
+            then = f"{go_on(plan.archive, plan.run)}; with other settings{code}: {plan_anew(plan.archive, plan.run)}"
             raise PermanentError(f"{error}. Once that is fixed, {then}") from error
 
     def _logs(self, plan: Plan, stored: Manifest | None) -> Logs:

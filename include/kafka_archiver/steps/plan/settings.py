@@ -38,14 +38,16 @@ def frozen_transform(told: Transform, file: str, keys: Mapping[str, str] | None)
     mapper, sql = told.mapper, told.sql
     if mapper or (sql and sql.function):
         # Imported late: Airflow parses DAGs all day.
-        from kafka_archiver.pipeline.transform.code import digest_of
+        from kafka_archiver.pipeline.transform.code import digest_of, require_function
 
         folder = str(Path(file).absolute().parent)
         if file and folder not in sys.path:
             sys.path.append(folder)
         if mapper:
+            require_function("mapper", mapper.function)
             mapper = mapper.model_copy(update={"digest": digest_of(mapper.function, mapper.modules)})
         if sql and sql.function:
+            require_function("function", sql.function)
             sql = sql.model_copy(update={"digest": digest_of(sql.function, sql.modules)})
     steps = told.steps
     if keys is not None:
