@@ -69,7 +69,10 @@ def test_rotation(lake: Lake, call: Call, connection: AddConnection) -> None:
     assert {row["result"] for row in call("rotate-keys", "orders", "--yes", "-o", "json").json} == {"as before"}
     assert call("audit", "orders", "--deep", "-o", "json").json[0]["verdict"] == "clean"
     connection("master_key", "generic", password=OLD)
-    assert "add the earlier secret to `previous_secrets`" in call("audit", "orders", "--deep", code=1).err
+    shown = call("audit", "orders", "--deep", "-o", "json", code=1)
+    [finding] = shown.json[0]["findings"]
+    assert finding["kind"] == "not-opened"
+    assert "add the earlier secret to `previous_secrets`" in finding["found"]
 
 
 def test_an_archive_without_encryption_has_nothing_to_rotate(orders: Path, call: Call) -> None:

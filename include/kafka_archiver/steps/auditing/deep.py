@@ -11,7 +11,7 @@ from kafka_archiver.audit.objects import again
 from kafka_archiver.audit.readers import READERS
 from kafka_archiver.audit.readers.base import Beside, Fetch
 from kafka_archiver.audit.report import Finding, error, warning
-from kafka_archiver.errors import DocumentError, IntegrityError
+from kafka_archiver.errors import DocumentError, IntegrityError, PermanentError
 from kafka_archiver.keys import revision_in, run_name
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import Manifest, ObjectEntry
@@ -35,6 +35,8 @@ class Reading:
         self.same: set[str] = set()
         self._writers: dict[str, Plan | None] = {}
         self._secrets: dict[str, bytes | None] = {}
+        # Data keys that cannot be opened: the master key that has wrapped each, and the error.
+        self._closed: dict[str, tuple[str, str]] = {}
 
     def read(self, last: int, skip: set[str], only: set[str] | None = None) -> Iterator[Finding]:
         """The faults in the objects of runs that count, and the objects in a format without a reader.
@@ -45,7 +47,8 @@ class Reading:
         """
         unread: Counter[tuple[str, str]] = Counter()
         first: dict[tuple[str, str], tuple[str, str]] = {}
-        sealed: list[tuple[str, str]] = []
+        sealed: dict[str, tuple[str, str]] = {}
+        many: Counter[str] = Counter()
         with ThreadPoolExecutor(THREADS) as pool:
             for plan in filter(None, map(self._counting, range(1, last + 1))):
                 manifest = self._manifest(plan.run)
@@ -61,7 +64,9 @@ class Reading:
                         break
                     settings = settings_of(by, entry)
                     if by.data_key and self._secret(by) is None:
-                        sealed.append((entry.key, plan.run))
+                        if closed := self._closed.get(by.data_key):
+                            sealed.setdefault(closed[0], (entry.key, closed[1]))
+                            many[closed[0]] += 1
                     elif not is_readable(settings):
                         first.setdefault((settings.format, settings.content), (entry.key, plan.run))
                         unread[settings.format, settings.content] += 1
@@ -69,8 +74,8 @@ class Reading:
                         yield _damaged(self._ledger.archive, entry, plan.run, problems)
                     else:
                         self.same.add(entry.key)
-        if sealed:
-            yield _no_key(self._ledger.archive, len(sealed), *sealed[0])
+        for master, (key, why) in sealed.items():
+            yield _not_opened(self._ledger.archive, many[master], key, master, why)
         for how, count in unread.items():
             yield _not_read(self._ledger.archive, how, count, *first[how])
 
@@ -114,19 +119,25 @@ class Reading:
         return read_through(entry, plan, fetch, beside, secret) and read_through(entry, plan, fetch, beside, secret)
 
     def _secret(self, plan: Plan) -> bytes | None:
-        """The data key of a plan; None if it has none, or nobody gave the master key.
-
-        :raises ConfigError: another master key was given.
-        """
-        if plan.data_key is None or self._ledger.keyring is None:
+        """The data key of a plan; None if it has none, or it cannot be opened."""
+        if plan.data_key is None:
             return None
         if plan.data_key not in self._secrets:
-            try:
-                self._secrets[plan.data_key] = self._ledger.open_key(plan.data_key).secret
-            except (DocumentError, IntegrityError):
-                # A finding of its own.
-                self._secrets[plan.data_key] = None
+            self._secrets[plan.data_key] = self._open(plan.data_key)
         return self._secrets[plan.data_key]
+
+    def _open(self, key_id: str) -> bytes | None:
+        master = ""
+        try:
+            document = self._ledger.data_key(key_id).document
+            master = document.wrapped.master if document else ""
+            return self._ledger.open_key(key_id).secret
+        except (DocumentError, IntegrityError):
+            # A finding of its own.
+            return None
+        except PermanentError as why:
+            self._closed[key_id] = (master, str(why))
+            return None
 
     def _fetch(self, entry: ObjectEntry) -> Fetch:
         def fetch(start: int, length: int) -> bytes:
@@ -158,16 +169,16 @@ def _damaged(archive: str, entry: ObjectEntry, run: str, problems: list[str]) ->
     )
 
 
-def _no_key(archive: str, count: int, key: str, run: str) -> Finding:
-    """The finding about encrypted objects whose bytes were compared, but whose records were not read."""
-    return warning(
-        "content-not-read",
+def _not_opened(archive: str, count: int, key: str, master: str, why: str) -> Finding:
+    """The finding about encrypted objects whose bytes were compared, but whose records nobody could read so."""
+    return error(
+        "not-opened",
         key,
-        f"{count:,} encrypted objects, this one the first: their bytes were compared with their checksums, their "
-        "records were not read, because the data key was not given",
-        "the master key of the archive, and the documents of its data keys",
-        f"Audit with the archive's configuration: `airflow archive audit {archive} --deep` (run {run} wrote it); "
-        "without Airflow, give the endpoints with `master_keys` in the environment variable KAFKA_ARCHIVER_ENDPOINTS",
+        f"{count:,} encrypted objects, this one the first, cannot be opened: {why}. Their bytes were compared with "
+        "their checksums, their records were not read",
+        f"the master key {master}, which opens their data keys",
+        f"Give that master key, then audit again: `airflow archive audit {archive} --deep`. Without Airflow, "
+        "`master_keys` in the environment variable KAFKA_ARCHIVER_ENDPOINTS",
     )
 
 
