@@ -51,11 +51,26 @@ def test_three_variables_are_an_archive(tmp_path: Path) -> None:
             "store: {url: s3://archive/lake, encryption: {sse-kms: {key_id: k}}}",
         ),
         ("POLICIES", "{null_value: skip}", "policies: {null_value: skip}"),
+        ("STORE__LAYOUT__NAME", "daily", "store: {url: s3://archive/lake, layout: {name: daily}}"),
+        ("STORE__LAYOUT__PATH", "{topic}", "store: {url: s3://archive/lake, layout: {path: '{topic}'}}"),
+        (
+            "STORE__LAYOUT__FIELDS",
+            "header.a, header.b",
+            "store: {url: s3://archive/lake, layout: {fields: [header.a, header.b]}}",
+        ),
+        (
+            "STORE__AWS__ENDPOINT_URL",
+            "http://a:1",
+            "store: {url: s3://archive/lake, aws: {endpoint_url: 'http://a:1'}}",
+        ),
+        ("STORE__TAGS__TEAM", "data", "store: {url: s3://archive/lake, tags: {team: data}}"),
+        ("TRANSFORM__MAPPER__MODULES", "a,b", "transform: {mapper: {function: m:f, modules: [a, b]}}"),
     ],
 )
 def test_a_variable_is_a_key_of_the_yaml(tmp_path: Path, name: str, value: str, yaml: str) -> None:
     expected = YAML[: YAML.index("store:")] + yaml if yaml.startswith("store:") else YAML + yaml
-    assert described(tmp_path, **{name: value}) == parse_archive(expected, "x")
+    more = {"TRANSFORM__MAPPER__FUNCTION": "m:f"} if name.startswith("TRANSFORM") else {}
+    assert described(tmp_path, **more, **{name: value}) == parse_archive(expected, "x")
 
 
 @pytest.mark.parametrize("pattern", ["[a-z]+", "{2}", "a,b", "orders$"])
@@ -71,6 +86,13 @@ def test_keys_of_one_section_may_be_in_several_variables(tmp_path: Path) -> None
     more = {"SOURCE__VALUE": "{decode: json}", "SOURCE__VALUE__SCHEMA": "infer", "SOURCE__REGISTRY": "apicurio"}
     source = described(tmp_path, **more).source
     assert (source.value.decode, source.value.infers, source.registry) == ("json", True, "apicurio")
+
+
+def test_properties_of_clients_have_dots(tmp_path: Path) -> None:
+    more = {"SOURCE__KAFKA__BOOTSTRAP_SERVERS": "a:1", "SOURCE__KAFKA__SSL_CA_LOCATION": "/ca"}
+    assert described(tmp_path, **more).source.kafka == {"bootstrap.servers": "a:1", "ssl.ca.location": "/ca"}
+    more = {"SOURCE__HEADERS__N__DECODE": "json", "SOURCE__HEADERS__N__SCHEMA": "infer", "STORE__LAYOUT__ZERO": "1"}
+    assert "ARCHIVER_STORE__LAYOUT__ZERO: `store.layout.zero` is not a key" in complaint(tmp_path, **more)
 
 
 def test_the_schema_of_a_variable_is_a_file_in_the_folder_of_archives(tmp_path: Path) -> None:

@@ -51,6 +51,11 @@ def complaint(text: str, **environ: str) -> str:
         # The value of a variable is not read again, and cannot add keys.
         ("${DOLLAR}", "${TEXT}"),
         ("${LINES}", "a\nkey: b # c"),
+        # A pattern of paths is text.
+        ("${NONE:-{topic}/{yyyy}}", "{topic}/{yyyy}"),
+        ("'${NONE:-{topic}/x}'", "{topic}/x"),
+        ("${PATTERN}", "{topic}"),
+        ("${NONE:-{}}", {}),
     ],
 )
 def test_a_variable_stands_for_its_value(value: str, found: Any) -> None:
@@ -64,6 +69,7 @@ def test_a_variable_stands_for_its_value(value: str, found: Any) -> None:
         "MAP": "{a: '${TEXT}'}",
         "DOLLAR": "${TEXT}",
         "LINES": "a\nkey: b # c",
+        "PATTERN": "{topic}",
     }
     assert read(f"key: {value}\nother: 1", **environ) == {"key": found, "other": 1}
 
@@ -91,6 +97,14 @@ def test_an_archive_of_variables_is_like_any_other() -> None:
     assert archive.settings == parse_archive(same, "x").settings
 
 
+@pytest.mark.parametrize("topics", ["a,b", "[a, b]", "a, b,"])
+def test_a_list_of_one_variable_has_commas_or_brackets(topics: str) -> None:
+    for value in ("${TOPICS}", f"${{NONE:-{topics}}}"):
+        text = SMALLEST.replace(" {topics: [orders]}", f"\n  topics: {value}")
+        archive = parse_archive(text, "x", {"TOPICS": topics})
+        assert archive.source.topics == ("a", "b")
+
+
 def test_the_example_of_the_docs() -> None:
     section = (ROOT / "docs/OPERATING.md").read_text().partition("### Environment variables")[2]
     text = section.partition("```yaml\n")[2].partition("```")[0]
@@ -107,7 +121,7 @@ def test_every_missing_variable_is_named_with_file_key_and_line() -> None:
     ]
 
 
-@pytest.mark.parametrize("wrong", ["${}", "${A", "${A-b}", "${1A}", "${A:-${B}}", "${A:-{}}", "${ A }"])
+@pytest.mark.parametrize("wrong", ["${}", "${A", "${A-b}", "${1A}", "${A:-${B}}", "${A:-{}", "${ A }"])
 def test_what_is_no_variable_is_refused(wrong: str) -> None:
     found = complaint(f"{SMALLEST}description: '{wrong}'\n", A="a", B="b")
     assert "`description` (line 5): `${` begins an environment variable, but what follows" in found
@@ -123,6 +137,7 @@ def test_what_is_no_variable_is_refused(wrong: str) -> None:
         ("tags: [${A}]", "not YAML: line 5, column 9: "),
         ("tags: [${A}]", "(inside [] or {}, a value with ${NAME} needs quotes)"),
         ("tags: ${B}", "`tags` (line 5): B is not YAML: line 1"),
+        ("tags: '${B}'", "`tags`: expected a list; found the value of B (not shown"),
         ("spark: {conf: '${A}'}", "`spark.conf`: expected a mapping of properties; found the value of A (not shown"),
     ],
 )

@@ -4,17 +4,13 @@ More archives have prefixes of their own: `ARCHIVER_PREFIXES=ORDERS_,PAYMENTS_`,
 """
 
 import re
-import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
-from pydantic.fields import FieldInfo
-
 from kafka_archiver.config.archive import Archive
+from kafka_archiver.config.kinds import items_of, place_of
 from kafka_archiver.config.load import make_archive
-from kafka_archiver.config.section import Section
 from kafka_archiver.config.yaml_text import Read, read_yaml
 from kafka_archiver.errors import ConfigError
 
@@ -79,45 +75,21 @@ def _put(content: dict[str, Any], path: tuple[str, ...], value: Any) -> bool:
 
 
 def _value(keys: tuple[str, ...], text: str) -> tuple[tuple[str, ...], Any]:
-    """The YAML's keys of a variable, and its value.
+    """The YAML's keys of a variable, and its value: a list or mapping as YAML in brackets, a list also with commas,
+    `null` as none, else text. The types of numbers take text too.
 
     :raises ValueError: no archive has these keys, or the value is not YAML.
     """
-    fields: Mapping[str, FieldInfo] = Archive.model_fields
-    path: list[str] = []
-    field: FieldInfo | None = None
-    for number, key in enumerate(keys):
-        # A variable's name has no dashes.
-        named = {
-            (found.alias or name).replace("-", "_"): (found.alias or name, found) for name, found in fields.items()
-        }
-        if key not in named:
-            where = ".".join(keys[: number + 1])
-            raise ValueError(f"`{where}` is not a key of an archive; see docs/OPERATING.md for all keys")
-        name, field = named[key]
-        path.append(name)
-        section = _section(field)
-        if number + 1 < len(keys) and section is None:
-            raise ValueError(f"`{'.'.join(path)}` has no keys with variables of their own; give it as {{…}} in one")
-        fields = section.model_fields if section else {}
-    return tuple(path), _read(text, list(_branches(field.annotation)) if field else [])
-
-
-def _read(text: str, branches: list[Any]) -> Any:
-    """A value: a list or mapping as YAML in brackets, a list also with commas, `null` as none, else text.
-
-    :param branches: the types that the key takes. Those of numbers take text too.
-    """
-    if text[:1] in ("[", "{") and any(_is_structure(branch) for branch in branches):
+    place = place_of(keys)
+    if text[:1] in ("[", "{") and place.is_structure:
         try:
             # The value of a variable names no other variable.
-            return read_yaml(text.replace("${", "$${"), {}).content
+            return place.keys, read_yaml(text.replace("${", "$${"), {}).content
         except ConfigError as error:
             raise ValueError(str(error)) from None
     if text == "null":
-        return None
-    is_list = any(typing.get_origin(branch) is tuple for branch in branches)
-    return [item.strip() for item in text.split(",") if item.strip()] if is_list else text
+        return place.keys, None
+    return place.keys, items_of(text) if place.is_list else text
 
 
 def _named(path: tuple[str, ...], value: Any, name: str) -> dict[str, tuple[str, ...]]:
@@ -127,25 +99,3 @@ def _named(path: tuple[str, ...], value: Any, name: str) -> dict[str, tuple[str,
     for key, item in items:
         found |= _named((*path, str(key)), item, name)
     return found
-
-
-def _branches(annotation: Any) -> Iterator[Any]:
-    """The types of a key, without `Annotated` and unions."""
-    if hasattr(annotation, "__metadata__"):
-        yield from _branches(annotation.__origin__)
-    elif isinstance(annotation, type) or _is_structure(annotation):
-        yield annotation
-    else:
-        for branch in typing.get_args(annotation):
-            yield from _branches(branch)
-
-
-def _is_structure(branch: Any) -> bool:
-    """Whether it is a list, a mapping or a model."""
-    return typing.get_origin(branch) in (tuple, list, dict) or (
-        isinstance(branch, type) and issubclass(branch, BaseModel)
-    )
-
-
-def _section(field: FieldInfo) -> type[Section] | None:
-    return next((b for b in _branches(field.annotation) if isinstance(b, type) and issubclass(b, Section)), None)

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from kafka_archiver.config.archive import Archive
+from kafka_archiver.config.kinds import with_lists
 from kafka_archiver.config.unknown import unknown, without_the_only_choices
 from kafka_archiver.config.yaml_text import Read, read_yaml
 from kafka_archiver.errors import ConfigError
@@ -35,7 +36,7 @@ def make_archive(read: Read, file: str, folder: Path) -> Archive:
     :param folder: of the files of schemas.
     :raises ConfigError: the values are not an archive.
     """
-    content: Any = read.content
+    content: Any = with_lists(read.content, read.variables)
     if not isinstance(content, dict):
         found = kind_of(content)
         raise ConfigError(f"{file}: expected a mapping with the keys archive, source and store; found {found}")

@@ -5,7 +5,9 @@ from collections.abc import Mapping
 
 NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 # `$` elsewhere is itself, also `$$`: regular expressions and passwords have it.
-_PLACE = re.compile(rf"\$(\$\{{)|\$\{{(?:({NAME})(?::-([^{{}}]*))?(\}}))?")
+# A default may have pairs of braces, as patterns of paths have, but no variable.
+_DEFAULT = r"(?:[^{}$]|\$(?!\{)|\{[^{}]*\})*"
+_PLACE = re.compile(rf"\$(\$\{{)|\$\{{(?:({NAME})(?::-({_DEFAULT}))?(\}}))?")
 
 
 def expand(text: str, environ: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
@@ -23,8 +25,8 @@ def expand(text: str, environ: Mapping[str, str]) -> tuple[str, tuple[str, ...]]
             return "${"
         if not end:
             raise ValueError(
-                "`${` begins an environment variable, but what follows is neither ${NAME} nor ${NAME:-default}; write "
-                "$${ for the two characters themselves"
+                "`${` begins an environment variable, but what follows is neither ${NAME} nor ${NAME:-default}, where "
+                "the default has braces only in pairs, and no variable; write $${ for the two characters themselves"
             )
         names.append(name)
         given = environ.get(name)
@@ -42,4 +44,4 @@ def expand(text: str, environ: Mapping[str, str]) -> tuple[str, tuple[str, ...]]
 
 def is_one_variable(text: str) -> bool:
     """Whether the text is one variable and nothing else."""
-    return re.fullmatch(rf"\$\{{{NAME}(:-[^{{}}]*)?\}}", text) is not None
+    return re.fullmatch(rf"\$\{{{NAME}(:-{_DEFAULT})?\}}", text) is not None

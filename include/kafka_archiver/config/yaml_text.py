@@ -15,6 +15,10 @@ _STRING = "tag:yaml.org,2002:str"
 _DEEP = 5000
 
 
+# `{topic}/{yyyy}` is a pattern; as YAML it would be a mapping without values.
+_PATTERN = re.compile(r"""\{[^{}\s"',]+\}""")
+
+
 class _Strict:
     """Leaves times as text, and refuses duplicate keys, of which PyYAML silently takes the last."""
 
@@ -61,7 +65,7 @@ def read_yaml(text: str, environ: Mapping[str, str]) -> Read:
     """Read YAML text.
 
     An unquoted value with variables has the type that its text would have in the YAML, but is never null when it is
-    empty; one variable alone may be a list or a mapping in brackets. A quoted value is text.
+    empty; one variable alone may be a list or a mapping in brackets. A quoted value is text, so is a pattern: `{topic}`.
 
     :raises ConfigError: the text is not YAML, has a key twice, or names a missing variable. Has no values.
     """
@@ -129,7 +133,7 @@ class _Expansion:
         if names:
             self._variables[".".join(keys)] = names
         plain = not node.style and node.tag != "!"
-        if plain and text[:1] in ("[", "{") and is_one_variable(node.value):
+        if plain and text[:1] in ("[", "{") and is_one_variable(node.value) and not _PATTERN.match(text):
             return self._tree(text, names, node, keys)
         tag = node.tag
         if plain:
