@@ -65,7 +65,7 @@ def read_yaml(text: str, environ: Mapping[str, str]) -> Read:
     """Read YAML text.
 
     An unquoted value with variables has the type that its text would have in the YAML, but is never null when it is
-    empty; one variable alone may be a list or a mapping in brackets. Quoted values are text, as are patterns: `{topic}`.
+    empty; one variable alone may be a list or a mapping in brackets. Quoted values and patterns (`{topic}`) are text.
 
     :raises ConfigError: the text is not YAML, has a key twice, or names a missing variable. Has no values.
     """
