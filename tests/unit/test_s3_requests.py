@@ -9,10 +9,10 @@ import pytest
 
 from kafka_archiver.checksum import crc32
 from kafka_archiver.config import Archive, parse_archive
-from kafka_archiver.errors import ConfigError, PermanentError
+from kafka_archiver.errors import ArchiverError, ConfigError, PermanentError
 from kafka_archiver.store.s3 import S3Store
-from tests.support.faulty_s3 import FaultyS3
-from tests.unit.conftest import OpenFaulty
+from tests.support.faulty_s3 import FaultyS3, refuse
+from tests.unit.conftest import TRIES, OpenFaulty
 
 pytestmark = pytest.mark.unit
 
@@ -168,3 +168,24 @@ def test_a_key_of_another_length_is_refused_and_not_shown(connect: OpenFaulty) -
     assert "bm90" not in str(caught.value)
     with pytest.raises(ConfigError, match="expected both or neither"):
         connect(sse_customer="true")
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "hint"),
+    [
+        ({"sse": "aws:kms"}, 500, "`store.encryption` asks for SSE-KMS: this needs a store with a key management"),
+        ({"sse": "aws:kms"}, 403, "credentials with kms:GenerateDataKey and kms:Decrypt"),
+        ({"sse": "AES256"}, 501, "a store without this encryption may answer so"),
+        # Too early is no refusal.
+        ({"sse": "aws:kms"}, 503, ""),
+        ({}, 500, ""),
+    ],
+)
+def test_a_refused_write_says_that_it_was_to_be_encrypted(
+    server: FaultyS3, connect: OpenFaulty, options: dict[str, str], status: int, hint: str
+) -> None:
+    server.fail("put_object", *[refuse(status, "Whatever")] * (2 * TRIES))
+    with pytest.raises(ArchiverError) as caught:
+        connect(**options).put(KEY, DATA)
+    assert hint in str(caught.value)
+    assert ("store.encryption" in str(caught.value)) == bool(hint)

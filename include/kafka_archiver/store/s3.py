@@ -295,6 +295,7 @@ class S3Store:
             if optional and may_not_know(error, operation):
                 return None
             # The error's text may have a session token, so it must not be in the traceback.
-            raise explain(error, self._bucket, operation, key) from None
+            told = explain(error, self._bucket, operation, key)
+            raise type(told)(f"{told}{self._besides.hint(error, operation)}") from None
         self._besides.check(operation, answer, self._bucket.endpoint)
         return answer if self._md5_etags else {**answer, OPAQUE: True}

@@ -9,6 +9,8 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from botocore.exceptions import ClientError
+
 from kafka_archiver.errors import PermanentError
 from kafka_archiver.store.options import S3Options
 from kafka_archiver.store.s3_sums import Answer
@@ -33,6 +35,9 @@ _NOT_OF = {"put_object": {"StorageClass"}}
 # Parameters that the answer repeats if the store has done it.
 _CONFIRMED = {"ServerSideEncryption", "SSECustomerAlgorithm"}
 _WRITES = ("put_object", "upload_part")
+_ENCRYPTED = {*_WRITES, "create_multipart_upload", "complete_multipart_upload"}
+# Of a request that the store does not take: not of one that comes too early.
+_REFUSALS = {400, 403, 500, 501}
 
 
 class Besides:
@@ -54,6 +59,20 @@ class Besides:
         taken = self._client.meta.service_model.operation_model(name).input_shape.members
         without = _NOT_OF.get(operation, ())
         return {name: value for name, value in self._all.items() if name in taken and name not in without}
+
+    def hint(self, error: BaseException, operation: str) -> str:
+        """What may be the reason, if the store has refused a write that it was to encrypt."""
+        status = (
+            error.response.get("ResponseMetadata", {}).get("HTTPStatusCode") if isinstance(error, ClientError) else 0
+        )
+        if status not in _REFUSALS or operation not in _ENCRYPTED or not _CONFIRMED & self._all.keys():
+            return ""
+        if self._all.get("ServerSideEncryption") != "aws:kms":
+            return "; `store.encryption` asks the store to encrypt, and a store without this encryption may answer so"
+        return (
+            "; `store.encryption` asks for SSE-KMS: this needs a store with a key management service, an enabled key "
+            "there, and credentials with kms:GenerateDataKey and kms:Decrypt. Without them, a store may answer so"
+        )
 
     def check(self, operation: str, answer: Answer, endpoint: str) -> None:
         """Check that the store has encrypted what it was given.

@@ -36,8 +36,11 @@ from kafka_archiver.steps.doctor.encryption import NAME, check_encryption
 from kafka_archiver.steps.doctor.records import check_records
 from kafka_archiver.steps.doctor.registry import REGISTRY, check_registry
 from kafka_archiver.steps.doctor.spark import check_submit
+from kafka_archiver.store.retry import Backoff
 
 Opened = TypeVar("Opened")
+# Somebody waits for the answer, and several checks may fail, one after the other.
+IMPATIENT = Backoff(tries=4, total=4)
 
 
 @answering
@@ -62,7 +65,7 @@ def _checks(archive: Archive) -> Iterator[Check]:
     store = yield from _opened(
         "store.aws",
         archive.store.aws,
-        lambda: open_store(archive),
+        lambda: open_store(archive, IMPATIENT),
         lambda store: store.url,
     )
     others = read_archives(config_folder()).found

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kafka_archiver.ledger import Ledger
     from kafka_archiver.steps.context import Context
     from kafka_archiver.store import Store
+    from kafka_archiver.store.retry import Backoff
 
 
 def endpoints(archive: Archive) -> Endpoints:
@@ -42,11 +43,11 @@ def open_archive(archive: Archive) -> "Context":
     return Context.open(archive, endpoints(archive), registry)
 
 
-def open_store(archive: Archive) -> "Store":
-    """The archive's store, without Kafka. Raises ConfigError."""
+def open_store(archive: Archive, backoff: "Backoff | None" = None) -> "Store":
+    """The archive's store, without Kafka. Parameters as of `store.open_store`. Raises ConfigError."""
     from kafka_archiver import store
 
-    return store.open_store(archive.store.url, store_endpoint(archive))
+    return store.open_store(archive.store.url, store_endpoint(archive), backoff)
 
 
 def open_ledger(archive: Archive) -> "Ledger":
