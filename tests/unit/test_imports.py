@@ -1,16 +1,20 @@
 """The import of other tools' configurations: the gallery of docs/MIGRATING.md, and every key that a tool documents."""
 
+import json
 import re
 from typing import Any
 
 import pytest
 import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from kafka_archiver.config import parse_archive
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.imports.base import Imported, Keys, Note
 from kafka_archiver.imports.registry import TOOLS, import_text
 from kafka_archiver.imports.text import to_yaml
+from kafka_archiver.orchestration.cli.import_file import Result, archives_of
 from kafka_archiver.steps.plan.settings import settings_of
 from scripts.stack.paths import ROOT
 from tests.support import documented_keys
@@ -286,7 +290,9 @@ def test_what_is_read_by_a_wrong_tool_is_told() -> None:
     ("text", "message"),
     [
         ("", "found no key"),
-        ("no keys here", "found no key"),
+        ("# no keys here", "found no key"),
+        ("a.b=\\u12", "file: not Java properties: expected \\u and four hexadecimal digits"),
+        ("a.b=\\ud800", "file: a.b: expected text; found one half of a surrogate pair"),
         ('{"a": ', "file: not JSON: line 1"),
         ('{"name": "x", "tasks": []}', "found a list or a mapping in tasks"),
         ("[s3]\n[s3]\n", "file: not an ini file: DuplicateSectionError (line 2)"),
@@ -310,10 +316,176 @@ def test_json_may_be_bare_or_named() -> None:
     assert drafts[0][0].content["store"]["aws"] == {"addressing_style": "path"}
 
 
-def test_an_environment_variable_in_a_value_stays_text() -> None:
-    imported, keys = import_text(text_of("zooz", LEAST["zooz"] | {"S3_ROOT_PATH": "${STAGE}"}), "file")
-    text = to_yaml(imported, imported.drafts[0], keys, "file")
-    assert yaml.safe_load(text)["store"]["url"] == "s3://b/$${STAGE}"
+def made_from(tool: str, more: dict[str, str]) -> Result:
+    return archives_of(text_of(tool, LEAST[tool] | more), "file", tool)
+
+
+def test_properties_are_read_as_java_reads_them() -> None:
+    given = r"""
+! a comment
+# another = one
+name : n
+connector.class io.confluent.connect.s3.S3SinkConnector
+topics.regex=orders_\\d+
+s3.bucket.name=b\u0061
+topics.dir=a,\
+    b # c
+file.delim=\u002d
+format.class=io.confluent.connect.s3.format.json.JsonFormat
+flush.size="1"
+"""
+    [made] = archives_of(given, "file").archives
+    content = yaml.safe_load(made.yaml)
+    assert content["source"]["pattern"] == r"orders_\d+"
+    assert content["store"]["url"] == "s3://ba/a,b # c"
+    assert content["store"]["layout"] == {"name": "confluent_default", "file_delimiter": "-"}
+    assert 'flush.size="1": expected a whole number from 1, found \'"1"\'' in made.yaml
+
+
+PROVIDER = "s3.credentials.provider.class"
+JSON = {"value.converter": "org.apache.kafka.connect.json.JsonConverter"}
+BY_FIELD = {"partitioner.class": "x.FieldPartitioner", "partition.field.name": "a.b"}
+BY_TIME = {"partitioner.class": "x.HourlyPartitioner", "timestamp.extractor": "RecordField", "timestamp.field": "a"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "more", "path", "expected"),
+    [
+        # JsonConverter's envelope is the default, and is stored.
+        ("confluent", JSON | BY_FIELD, "store.layout.fields", ["value.payload.a.b"]),
+        ("confluent", JSON | BY_FIELD | {"value.converter.schemas.enable": "false"}, "store.layout.fields",
+         ["value.a.b"]),
+        ("confluent", JSON | BY_TIME, "timestamp.path", "payload.a"),
+        ("lenses", JSON | {"connect.s3.kcql": f"{SELECT} PARTITIONBY _value.a, _key"}, "store.layout.fields",
+         ["value.payload.a", "key"]),
+        # A chunk of one record, dates, whitelists.
+        ("lenses", {"connect.s3.kcql": f"{SELECT} PARTITIONBY _date.uuuu, _date.LL, _date.DDD"}, "store.layout.path",
+         "date={yyyy}/date={MM}/date={DDD}"),
+        ("lenses", {"connect.s3.kcql": f"{SELECT} PARTITIONBY _date.`uuuu 'w'xx`"}, "store.layout.path",
+         "date={yyyy 'w'Z}"),
+        ("lenses", {"connect.s3.kcql": f"{SELECT} PARTITIONBY _date.QQ"}, "store.layout.path", "date={yyyy-MM-dd}"),
+        ("kafkatos3", {"consumer.topic_whitelist": "^a,b.c,d-.*"}, "source.pattern", r"^a.*|b\.c|d-.*"),
+        ("deviantart", {}, "timestamp", {"from": "wallclock"}),
+        # Kafka Connect's providers.
+        ("confluent", {"topics.dir": "${env:STAGE}/x"}, "store.url", "s3://b/${STAGE}/x"),
+        ("zooz", {"S3_ROOT_PATH": "${STAGE}"}, "store.url", "s3://b/$${STAGE}"),
+        # What has no records.
+        ("confluent", {"format.class": f"{FORMAT}.bytearray.ByteArrayFormat", "store.kafka.keys": "true"},
+         "store.content", None),
+        ("confluent", AVRO | {"format.class": f"{FORMAT}.bytearray.ByteArrayFormat"}, "source.value", None),
+        ("lenses", {"connect.s3.kcql": f"{SELECT} STOREAS `TEXT` PROPERTIES('store.envelope'=true)"}, "store.content",
+         None),
+        ("lenses", AVRO | {"key.converter": AVRO["value.converter"], "connect.s3.kcql":
+         f"{SELECT} PARTITIONBY _key.id STOREAS `AVRO`"}, "store.metadata", ["key"]),
+        ("confluent", {"s3.acl.canned": "log-delivery-write"}, "store.acl", None),
+    ],
+)  # fmt: skip
+def test_the_yaml_has(tool: str, more: dict[str, str], path: str, expected: Any) -> None:
+    [made] = made_from(tool, more).archives
+    found: Any = yaml.safe_load(made.yaml)
+    for key in path.split("."):
+        found = (found or {}).get(key)
+    assert found == expected
+    assert all("is not replaced here" in problem for problem in made.problems)
+
+
+@pytest.mark.parametrize(
+    ("tool", "more", "kind", "text"),
+    [
+        ("confluent", {"flush.size": "abc"}, "by_hand", "1, found 'abc'; store.chunk_records is left out: 1000000"),
+        ("confluent", {"flush.size": "9" * 5000}, "by_hand", "expected a whole number from 1, found '999"),
+        ("confluent", {"flush.size": "1"}, "by_hand", "many tiny objects"),
+        ("confluent", {"s3.part.size": "5MB"}, "by_hand", "found '5MB'; store.part_bytes is left out: 8388608"),
+        ("confluent", {"partition.duration.ms": "-1", "partitioner.class": "x.TimeBasedPartitioner",
+                       "path.format": "YYYY"}, "by_hand", "from 1, found '-1'; store.layout.every: 3600000ms"),
+        ("confluent", {"filename.offset.zero.pad.width": "x"}, "by_hand", "from 0, found 'x'"),
+        ("lenses", {"connect.s3.kcql": f"{SELECT} PROPERTIES('flush.count'=x)"}, "by_hand", "found 'x'; its default"),
+        ("lenses", {"connect.s3.kcql": f"{SELECT} WITH_FLUSH_COUNT = 1"}, "by_hand", "many tiny objects"),
+        ("lenses", {"connect.s3.kcql": f"{SELECT} PARTITIONBY _date.QQ"}, "lacks", "'QQ' in 'QQ' has no equal here"),
+        ("lenses", {"connect.s3.kcql": f"{SELECT} PARTITIONBY _date.YYYY"}, "lacks", "weeks are those of ISO 8601"),
+        ("zooz", {"FLUSH_INTERVAL_MINUTES": "often"}, "by_hand", "found 'often'; schedule: every 15 minutes"),
+        ("deviantart", {"compressed_block_size": "big"}, "by_hand", "found 'big'; store.options is left out: 6710"),
+        ("deviantart", {}, "by_hand", "last_chunk_index.<topic>-<partition>.txt"),
+        ("confluent", {PROVIDER: "my.Provider"}, "by_hand", "no Java class runs here. Give what"),
+        ("confluent", {PROVIDER: "io.confluent.connect.s3.auth.AwsAssumeRoleCredentialsProvider"}, "by_hand",
+         "connection aws_default (type aws): role_arn"),
+        ("confluent", {PROVIDER: "com.amazonaws.auth.DefaultAWSCredentialsProviderChain"},
+         "kept", "nothing: boto3 finds the same credentials"),
+    ],
+)  # fmt: skip
+def test_the_report_says(tool: str, more: dict[str, str], kind: str, text: str) -> None:
+    made = made_from(tool, more)
+    assert [note for note in made.notes if note.kind == kind and text in note.text]
+    assert [one.problems for one in made.archives] == [()]
+
+
+@pytest.mark.parametrize(
+    ("tool", "more", "problem"),
+    [
+        ("confluent", {"topics.dir": "${file:/p:dir}"}, "`store.url`: ${file:/p:dir} is not replaced here"),
+        ("confluent", {"topics": "a,b c"}, "`source.topics.1`: expected the name of a topic"),
+        ("confluent", {"topics": ".."}, "`source.topics.0`: expected the name of a topic"),
+        ("confluent", {"topics": "x" * 250}, "`source.topics.0`: expected the name of a topic"),
+        ("confluent", {"topics": ""}, "`source.topics`: expected at least one topic"),
+        ("zooz", {"SOURCE_KAFKA_TOPIC": "\u00e4"}, "`source.topics.0`: expected the name of a topic"),
+    ],
+)
+def test_what_a_person_must_fill_in_is_said_by_its_key(tool: str, more: dict[str, str], problem: str) -> None:
+    [made] = made_from(tool, more).archives
+    assert made.problems[0].startswith(problem)
+    assert made.problems[1:] == ()
+
+
+def test_one_bad_statement_does_not_hide_the_others() -> None:
+    made = made_from("lenses", {"connect.s3.kcql": f"{SELECT}; INSERT x; INSERT INTO `b SELECT 1; {SELECT}"})
+    assert [one.archive for one in made.archives] == ["n-1", "n-4"]
+    assert made.faults == (
+        "file: KCQL, statement 2: expected INTO; found 'x'",
+        "file: KCQL, statement 3: expected the end of the quote; found '`b SELECT 1'",
+    )
+
+
+def test_several_connectors_in_json() -> None:
+    connectors = [{"name": name, "config": LEAST["confluent"] | {"name": name}, "tasks": []} for name in "ab"]
+    for told in (connectors, {one["name"]: {"info": one, "status": {}} for one in connectors}):
+        assert [one.archive for one in archives_of(json.dumps(told), "file").archives] == ["a", "b"]
+    made = archives_of(json.dumps([*connectors, {"name": "c", "config": {"connector.class": "c"}}]), "file")
+    assert len(made.archives) == 2
+    assert made.faults[0].startswith("file, connector 3: the configuration of no known tool; found connector.class c.")
+    with pytest.raises(ConfigError, match="expected a list of connectors; found an empty list"):
+        archives_of("[]", "file")
+
+
+# What a person may write, and what nobody should.
+ODD = st.sampled_from(
+    ["", "x", "-1", "0", "1", "1e9", "true", "a,b", "a.b", "a b", "${env:X}", "${X", "{", "'", "`", "\\", "*", "http://h",
+     "x.FieldPartitioner", "x.TimeBasedPartitioner", "RecordField", "Record", *AVRO.values(), *JSON.values(),
+     *(f"{FORMAT}.{name}Format" for name in ("bytearray.ByteArray", "parquet.Parquet"))]
+) | st.text(st.characters(codec="utf-8"), max_size=12)  # fmt: skip
+WORDS = f"""
+{SELECT} PARTITIONBY _key _key.x _value.a _date.uuuu _date._ _topic , ; ( ) = . ` ' 0 true
+STOREAS BYTES PARQUET TEXT CSV PROPERTIES 'store.envelope' WITH_FLUSH_COUNT
+"""
+KCQL = st.lists(st.sampled_from(WORDS.split()), max_size=10).map(lambda words: f"{SELECT} {' '.join(words)}")
+KEY_OF_OURS = re.compile(r"\b(archive|schedule|source|timestamp|transform|store|policies|schema_evolution)\b")
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_whatever_the_file_has_the_yaml_is_valid_or_its_keys_are_named(tool: str, data: st.DataObject) -> None:
+    more = data.draw(st.dictionaries(st.sampled_from(KEYS[tool]), ODD, max_size=8))
+    if tool == "lenses":
+        more["connect.s3.kcql"] = data.draw(KCQL)
+    text = text_of(tool, LEAST[tool] | more) if tool == "kafkatos3" else json.dumps(LEAST[tool] | more)
+    try:
+        made = archives_of(text, "file", tool)
+    except ConfigError as error:
+        assert str(error).startswith("file: ")  # noqa: PT017 - it need not be raised
+        return
+    for one in made.archives:
+        assert yaml.compose(one.yaml)
+        assert all(KEY_OF_OURS.search(problem) for problem in one.problems), one.problems
 
 
 def test_comments_show_no_secret() -> None:

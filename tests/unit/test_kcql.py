@@ -17,7 +17,7 @@ FIELD = st.from_regex(r"(_value|_header|_key)(\.[a-z]{1,4}){1,3}", fullmatch=Tru
 
 
 def one(text: str) -> Statement:
-    [found] = parse(text)
+    [found] = parse(text).statements.values()
     return found
 
 
@@ -72,7 +72,7 @@ def test_statements_are_read_as_they_were_written(parts: list[tuple[Any, ...]]) 
         by = f" PARTITIONBY {', '.join(fields)}" if fields else ""
         count = " WITH_FLUSH_COUNT = 7" if flush else ""
         texts.append(f"INSERT INTO {bucket}{f':{prefix}' if prefix else ''} SELECT * FROM {topic}{by}{count}")
-    found = parse(";\n".join(texts) + ";")
+    found = list(parse(";\n".join(texts) + ";").statements.values())
     assert len(found) == len(parts)
     for statement, (bucket, prefix, topic, fields, flush) in zip(found, parts, strict=True):
         assert statement.bucket == bucket
@@ -88,10 +88,13 @@ def test_statements_are_read_as_they_were_written(parts: list[tuple[Any, ...]]) 
         ("", "KCQL: expected INSERT INTO bucket:prefix SELECT * FROM topic …; found nothing"),
         ("UPSERT INTO b SELECT * FROM t", "statement 1: expected INSERT; found 'UPSERT'"),
         ("INSERT INTO b c SELECT * FROM t", "statement 1: expected SELECT; found 'c'"),
-        ("INSERT INTO b SELECT * FROM t; INSERT INTO", "statement 2: expected a bucket; found 'the end'"),
+        ("INSERT INTO", "statement 1: expected a bucket; found 'the end'"),
+        ("INSERT INTO `:p` SELECT * FROM t", "statement 1: expected a bucket; found ':p'"),
+        ("INSERT INTO b SELECT * FROM t PARTITIONBY .", "statement 1: expected a field; found '.'"),
+        ("INSERT x; UPSERT", "statement 1: expected INTO; found 'x'\nKCQL, statement 2: expected INSERT"),
         ("INSERT INTO b SELECT * FROM t WITHTAGS x", "WITH_FLUSH_COUNT, WITH_FLUSH_SIZE"),
         ("INSERT INTO b SELECT * FROM t PARTITIONBY", "statement 1: expected a field; found 'the end'"),
-        ("INSERT INTO b SELECT * FROM `t", "KCQL: a quote is not closed: '`t'"),
+        ("INSERT INTO b SELECT * FROM `t", "statement 1: expected the end of the quote; found '`t'"),
         ("INSERT INTO b SELECT * FROM t PROPERTIES ('a' 1)", "statement 1: expected =; found '1'"),
     ],
 )

@@ -3,7 +3,7 @@
 import re
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from kafka_archiver.config.decoding import KINDS, Decoding, Given, HeaderDecoding
 from kafka_archiver.config.section import Section
@@ -14,13 +14,34 @@ from kafka_archiver.properties import ConnectionOrProperties, without_credential
 # Where another tool stopped: its consumer group.
 GROUP = "group:"
 OldGroup = Annotated[str, Field(pattern=rf"^{GROUP}.+$")]
+_LEGAL = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}")
+
+
+def is_topic(name: str) -> bool:
+    """Whether Kafka takes a topic of that name."""
+    return _LEGAL.fullmatch(name) is not None
+
+
+def _topic(name: str) -> str:
+    if not is_topic(name):
+        raise ValueError(
+            "expected the name of a topic (1 to 249 letters A-Z a-z, digits, `.`, `_` and `-`, but not `.` or `..`); a "
+            "regular expression belongs in `source.pattern`"
+        )
+    return name
+
+
+def _some(topics: tuple[str, ...]) -> tuple[str, ...]:
+    if not topics:
+        raise ValueError("expected at least one topic")
+    return topics
 
 
 class Source(Section):
     """What is archived, and how it is read."""
 
     kafka: ConnectionOrProperties = "kafka_default"
-    topics: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
+    topics: Annotated[tuple[Annotated[str, AfterValidator(_topic)], ...], AfterValidator(_some)] | None = None
     pattern: str | None = None
     group: str | None = None
     start: Literal["earliest", "latest"] | UtcTime | OldGroup = "earliest"

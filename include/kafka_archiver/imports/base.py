@@ -1,7 +1,7 @@
 """What an import has read and made: the archives, and a note for every key of the other tool."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from kafka_archiver.secrets import SECRET_NAME, plain_url
@@ -9,6 +9,10 @@ from kafka_archiver.secrets import SECRET_NAME, plain_url
 # kept: the YAML says the same. differs: another way, on purpose. lacks: no equivalent. by_hand: for a person to do.
 # unknown: the other tool has no such key.
 Kind = Literal["kept", "differs", "lacks", "by_hand", "unknown"]
+
+
+# Chunks of fewer records are slow and costly.
+FEW = 10_000
 
 
 class Note(NamedTuple):
@@ -27,11 +31,15 @@ class Draft(NamedTuple):
 
 
 class Imported(NamedTuple):
-    """The result of an import. `tool`: the other tool's name; `notes`: about all archives."""
+    """The result of an import.
+
+    `tool`: the other tool's name; `notes`: about all archives; `faults`: of what no archive could be made.
+    """
 
     tool: str
     drafts: tuple[Draft, ...]
     notes: tuple[Note, ...]
+    faults: tuple[str, ...] = ()
 
 
 class Keys:
@@ -48,6 +56,20 @@ class Keys:
         """The value of a key, without white space around it."""
         return self._values.get(key, default).strip()
 
+    def number(self, key: str, instead: str, least: int = 1, most: int = 10**18) -> int | None:
+        """The whole number of a key, not above `most`; None if there is none, which gets a note unless it is missing.
+
+        :param instead: what the YAML has then, for the note.
+        """
+        text = self.get(key)
+        if key not in self._values:
+            return None
+        found = whole(text, least)
+        if found is None:
+            shown = self.shown(key).removeprefix(f"{key}=")
+            self.by_hand(key, f"expected a whole number from {least}, found {shown!r}; {instead}")
+        return None if found is None else min(found, most)
+
     def flag(self, key: str, default: bool) -> bool:
         """Whether a key is true."""
         return self.get(key, str(default)).lower() == "true"
@@ -62,17 +84,13 @@ class Keys:
             self._values = {new if key == old else key: value for key, value in self._values.items()}
 
     def note(self, kind: Kind, key: str, text: str) -> None:
-        """Note what became of a key, if the file has it."""
-        if key in self._values:
+        """Note what became of a key, if the file has it and it has no note yet."""
+        if key in self._values and key not in {note.key for note in self._notes}:
             self._notes.append(Note(kind, key, text))
 
     def kept(self, key: str, target: str) -> None:
         """The YAML says the same in `target`."""
         self.note("kept", key, target)
-
-    def kept_if_new(self, key: str, target: str) -> None:
-        """As `kept`, unless the key has a note already."""
-        self.table("kept", {key: target})
 
     def differs(self, key: str, why: str) -> None:
         """The archiver does this in another way."""
@@ -93,8 +111,7 @@ class Keys:
     def table(self, kind: Kind, notes: Mapping[str, str]) -> None:
         """Notes of one kind for those of these keys that have none yet. A key that ends with `*` is a prefix."""
         for pattern, text in notes.items():
-            keys = self.starting(pattern[:-1]) if pattern.endswith("*") else [pattern]
-            for key in set(keys) - {note.key for note in self._notes}:
+            for key in self.starting(pattern[:-1]) if pattern.endswith("*") else [pattern]:
                 self.note(kind, key, text)
 
     def notes(self, tool: str) -> tuple[Note, ...]:
@@ -131,19 +148,23 @@ def without_empty(content: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in content.items() if value not in (None, {}, [], "")}
 
 
-def chunk_records(count: str) -> int | None:
-    """A number of records for each file as `store.chunk_records`; None if it is none."""
-    return min(int(count), 100_000_000) if count.isdecimal() and int(count) else None
+def small(records: int) -> str:
+    """The warning about a chunk of fewer than `FEW` records."""
+    return (
+        f"store.chunk_records: {records} makes an object of at most so many records, so there are many tiny objects; "
+        "100000 and more is faster and costs less"
+    )
 
 
-def part_bytes(size: str) -> int | None:
-    """The size of a multipart part as `store.part_bytes`; None if it is none."""
-    return min(max(int(size), 5 << 20), 1 << 30) if size.isdecimal() else None
+def whole(text: str, least: int = 1) -> int | None:
+    """The whole number that a text is, if it is not below `least`."""
+    found = int(text) if re.fullmatch(r"[+-]?[0-9]{1,40}", text) else None
+    return None if found is None or found < least else found
 
 
-def schedule_of(milliseconds: str) -> str | None:
+def schedule_of(milliseconds: int | None) -> str | None:
     """The schedule of an interval, if an hour or a day is a multiple of it, and it is not shorter than five minutes."""
-    minutes, rest = divmod(int(milliseconds) if milliseconds.isdecimal() else 1, 60_000)
+    minutes, rest = divmod(milliseconds or 1, 60_000)
     if rest:
         return None
     if minutes == 1440:
@@ -151,8 +172,3 @@ def schedule_of(milliseconds: str) -> str | None:
     if minutes == 60:
         return "0 * * * *"
     return f"*/{minutes} * * * *" if minutes >= 5 and 60 % minutes == 0 else None
-
-
-def named(items: Iterable[str]) -> str:
-    """Names for a message."""
-    return ", ".join(items)

@@ -1,17 +1,18 @@
 """Confluent's S3 sink connector."""
 
+import re
 from typing import Any
 
 from kafka_archiver.imports import connect
 from kafka_archiver.imports.base import (
+    FEW,
     Draft,
     Imported,
     Keys,
     archive_name,
     bucket_url,
-    chunk_records,
-    part_bytes,
     schedule_of,
+    small,
     without_empty,
 )
 from kafka_archiver.imports.confluent_layout import layout_of
@@ -43,7 +44,7 @@ _DIFFERS = {
     "max.files.scan.limit": "nothing is listed: the ledger knows every object",
 }
 _BY_HAND = {
-    "sts.*": "into the extra of the Airflow connection aws_default: role_arn, external_id, role_session_name",
+    "sts.*": "into the extra of the Airflow connection aws_default: role_arn, assume_role_kwargs: {ExternalId, …}",
     "partition.field.format.path": "store.layout: {fields: […], style: values} if it is false",
 }
 _LACKS = {
@@ -68,23 +69,27 @@ def draft(keys: Keys) -> Imported:
     keys.kept("connector.class", TOOL)
     value = _assumed(keys, connect.converter(keys, "value"))
     form = _format(keys, value.decode)
+    if form["format"] == "bytes" and value.decode in connect.TYPED:
+        keys.remark("differs", f"values are not decoded ({value.decode}): the format bytes stores them as they are")
+        value = connect.Decoded("bytes", given=True)
     columns = {"key": connect.converter(keys, "key", used="key" in form.get("metadata", ())), "value": value}
     columns_stored = value.decode in connect.FRAMED and form["format"] != "bytes" and "content" not in form
-    steps, skips_null = steps_of(keys, columns_stored)
+    steps, skips_null = steps_of(keys, columns_stored, value.inside)
     nulls = _null_values(keys)
     policies = without_empty({"bad_record": connect.bad_records(keys), "null_value": "skip" if skips_null else nulls})
     source = connect.source(keys, columns)
-    layout, timestamp = layout_of(keys)
+    layout, timestamp = layout_of(keys, value.inside)
     keys.kept("s3.bucket.name", "store.url")
     keys.kept("topics.dir", "store.url")
+    part = keys.number("s3.part.size", "store.part_bytes is left out: 8388608", most=1 << 30)
     store = {
         "url": bucket_url(keys.get("s3.bucket.name"), keys.get("topics.dir", "topics")),
-        **access(keys, _ACCESS, TOOL),
+        **access(keys, _ACCESS),
         "layout": layout,
         **requests(keys),
         **form,
         "chunk_records": _chunk(keys),
-        "part_bytes": part_bytes(keys.get("s3.part.size")),
+        "part_bytes": part and max(part, 5 << 20),
     }
     keys.kept("s3.part.size", "store.part_bytes (at least 5 MiB); memory does not depend on it")
     content = {
@@ -154,8 +159,13 @@ def _format(keys: Keys, decode: str) -> dict[str, Any]:
         keys.kept(key, "store.options" if form == "bytes" else "no effect with this format, here as there")
     wanted = [n for n in ("key", "headers") if keys.flag(f"store.kafka.{n if n == 'headers' else 'keys'}", False)]
     # Only decoded values have columns beside which Kafka's could be.
-    columns = decode in (*connect.FRAMED, "string") and form != "bytes"
-    if wanted and columns:
+    columns = decode in connect.TYPED and form != "bytes"
+    if form == "bytes":
+        for key in ("store.kafka.keys", "store.kafka.headers"):
+            keys.lacks(
+                key, "the format bytes has values only; jsonl, avro and parquet with store.content: record have all"
+            )
+    elif wanted and columns:
         made["metadata"] = wanted
     elif wanted or (form in ("avro", "parquet") and not columns):
         made["content"] = "record"
@@ -171,8 +181,11 @@ def _format(keys: Keys, decode: str) -> dict[str, Any]:
 
 def _bytes(keys: Keys) -> dict[str, Any]:
     options = {}
-    if "format.bytearray.extension" in keys:
-        options["extension"] = keys.get("format.bytearray.extension")
+    extension = keys.get("format.bytearray.extension")
+    if re.fullmatch(r"(\.[A-Za-z0-9_-]+)+", extension):
+        options["extension"] = extension
+    elif extension:
+        keys.lacks("format.bytearray.extension", "expected a dot, letters and digits; .bin stands in its place")
     # Their default is a line break.
     options["separator"] = keys.get("format.bytearray.separator") or "\n"
     return {"options": options}
@@ -180,20 +193,20 @@ def _bytes(keys: Keys) -> dict[str, Any]:
 
 def _schedule(keys: Keys) -> str | None:
     key = "rotate.schedule.interval.ms"
-    found = schedule_of(keys.get(key))
+    found = schedule_of(keys.number(key, "`schedule` is left out: hourly", least=-1))
     keys.differs(key, f"schedule: {found}" if found else f"`schedule` says when runs start (hourly); {_ROTATION}")
     return found
 
 
 def _chunk(keys: Keys) -> int | None:
-    found = chunk_records(keys.get("flush.size"))
+    found = keys.number("flush.size", "store.chunk_records is left out: 1000000", most=100_000_000)
     keys.differs(
         "flush.size",
         "store.chunk_records: a chunk is so many offsets of a partition, and an object has a path's records of "
         "one chunk",
     )
-    if found and found < 10_000:
-        keys.remark("by_hand", f"store.chunk_records: {found} makes many small objects; 100000 and more is faster")
+    if found and found < FEW:
+        keys.remark("by_hand", small(found))
     return found
 
 

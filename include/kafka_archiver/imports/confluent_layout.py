@@ -14,8 +14,11 @@ _PARTITIONERS = {
 _TIMES = ("confluent_time", "confluent_daily", "confluent_hourly")
 
 
-def layout_of(keys: Keys) -> tuple[Any, dict[str, Any]]:
-    """The layout, and the section `timestamp`, which is empty if no path has times."""
+def layout_of(keys: Keys, inside: str) -> tuple[Any, dict[str, Any]]:
+    """The layout, and the section `timestamp`, which is empty if no path has times.
+
+    :param inside: what stands before the path of a field of the value.
+    """
     name = keys.get("partitioner.class", "DefaultPartitioner").rpartition(".")[2]
     layout = _PARTITIONERS.get(name)
     if layout is None:
@@ -30,11 +33,12 @@ def layout_of(keys: Keys) -> tuple[Any, dict[str, Any]]:
     options: dict[str, Any] = {}
     by_time = layout in _TIMES
     if layout == "confluent_field":
-        options["fields"] = [f"value.{field}" for field in words(keys.get("partition.field.name"))]
+        options["fields"] = [f"value.{inside}{field}" for field in words(keys.get("partition.field.name"))]
     keys.kept("partition.field.name", "store.layout.fields")
     if layout == "confluent_time":
         options["path_format"] = keys.get("path.format")
-        options["every"] = f"{keys.get('partition.duration.ms', '3600000')}ms"
+        every = keys.number("partition.duration.ms", "store.layout.every: 3600000ms", most=366 * 86_400_000)
+        options["every"] = f"{every or 3_600_000}ms"
     if by_time:
         options["timezone"] = keys.get("timezone")
         options["locale"] = keys.get("locale")
@@ -45,14 +49,13 @@ def layout_of(keys: Keys) -> tuple[Any, dict[str, Any]]:
     for key, option in (("file.delim", "file_delimiter"), ("directory.delim", "directory_delimiter")):
         options[option] = keys.get(key)
         keys.kept(key, f"store.layout.{option}")
-    width = keys.get("filename.offset.zero.pad.width")
-    options["zero_pad"] = int(width) if width.isdecimal() else None
+    options["zero_pad"] = keys.number("filename.offset.zero.pad.width", "store.layout.zero_pad is left out: 10", 0, 40)
     keys.kept("filename.offset.zero.pad.width", "store.layout.zero_pad")
     options = without_empty(options)
-    return ({"name": layout, **options} if options else layout), _timestamp(keys, by_time)
+    return ({"name": layout, **options} if options else layout), _timestamp(keys, by_time, inside)
 
 
-def _timestamp(keys: Keys, by_time: bool) -> dict[str, Any]:
+def _timestamp(keys: Keys, by_time: bool, inside: str) -> dict[str, Any]:
     extractor = keys.get("timestamp.extractor", "Wallclock")
     if not by_time:
         for key in ("timestamp.extractor", "timestamp.field"):
@@ -61,7 +64,7 @@ def _timestamp(keys: Keys, by_time: bool) -> dict[str, Any]:
     keys.kept("timestamp.field", "timestamp.path")
     if extractor.endswith("RecordField"):
         keys.kept("timestamp.extractor", "timestamp.from: value (a number is milliseconds, a text is ISO 8601)")
-        return {"from": "value", "path": keys.get("timestamp.field", "timestamp")}
+        return {"from": "value", "path": inside + (keys.get("timestamp.field") or "timestamp")}
     if extractor == "Record":
         keys.kept("timestamp.extractor", "timestamp.from: record")
         return {"from": "record"}

@@ -45,6 +45,8 @@ _CONVERTERS = {
     "io.confluent.connect.json.JsonSchemaConverter": "json_schema",
 }
 FRAMED = ("avro", "protobuf", "json_schema")
+# What they decode has columns.
+TYPED = (*FRAMED, "string")
 REGISTRY = "schema_registry_default"
 # The rule of `source.start: group:…`, for the notes of each tool.
 RULE = (
@@ -54,10 +56,14 @@ RULE = (
 
 
 class Decoded(NamedTuple):
-    """How keys or values are decoded. `given`: the file says so; else its worker does."""
+    """How keys or values are decoded. `given`: the file says so; else its worker does.
+
+    `inside`: what stands before the path of a field: `payload.` in the envelope of JsonConverter.
+    """
 
     decode: str
     given: bool
+    inside: str = ""
 
 
 def converter(keys: Keys, column: str, used: bool = True) -> Decoded:
@@ -79,17 +85,17 @@ def converter(keys: Keys, column: str, used: bool = True) -> Decoded:
         return Decoded("bytes", given=True)
     keys.kept(key, f"source.{column}.decode: {decode}")
     envelope = f"{key}.schemas.enable"
-    if decode == "json" and keys.flag(envelope, True):
-        keys.lacks(envelope, "the envelope {schema, payload} is stored as it is")
-        if envelope not in keys:
-            keys.remark(
-                "differs",
-                f"{envelope} is true by default: an envelope {{schema, payload}} around the {column} is stored "
-                f"as it is",
-            )
-    else:
+    if decode != "json" or not keys.flag(envelope, True):
         keys.kept(envelope, "JSON is stored as it is")
-    return Decoded(decode, given=True)
+        return Decoded(decode, given=True)
+    text = (
+        f"the {column}s are {{schema, payload}}, and are stored so. Paths of fields begin with `payload.`: correct "
+        f"them if the {column}s have no such envelope"
+    )
+    keys.differs(envelope, text)
+    if envelope not in keys:
+        keys.remark("differs", f"{envelope} is true by default: {text}")
+    return Decoded(decode, given=True, inside="payload.")
 
 
 def registry(keys: Keys, columns: dict[str, Decoded]) -> str | dict[str, str] | None:

@@ -17,23 +17,35 @@ def draft(keys: Keys) -> Imported:
     found = connect.source(keys, {})
     for column in ("key", "value"):
         keys.note("kept", f"{column}.converter", "format: block_gzip stores the bytes of the values as lines")
-    size = keys.get("compressed_block_size")
+    size = keys.number("compressed_block_size", "store.options is left out: 67108864", most=1 << 30)
     keys.kept("s3.bucket", "store.url")
     keys.kept("s3.prefix", "store.url")
     keys.kept("compressed_block_size", "store.options.block_bytes")
     keys.differs("local.buffer.dir", "only what exceeds `spark.memory_bytes` is on disk, in Spark's local directory")
-    keys.remark("differs", "the date in a path is the record's (UTC); in the connector it was the day of the upload")
+    keys.remark(
+        "differs",
+        "timestamp.from: wallclock: the folder is the day of the plan (UTC), so a retry files each record in the same "
+        "place; in the connector it was the day of the upload by its worker's clock and time zone (`store.layout: "
+        "{name: deviantart, timezone: …}`). Leave `timestamp` out, and records are filed by their own days",
+    )
+    keys.remark(
+        "by_hand",
+        "the connector kept its position in the bucket (last_chunk_index.<topic>-<partition>.txt), and Kafka Connect "
+        "committed it afterwards. After a crash the group may be behind the bucket: then the archive has some records "
+        "of the last files again",
+    )
     keys.remark("differs", "the index is beside each object, with the same fields: <object>.index.json")
     store = {
         "url": bucket_url(keys.get("s3.bucket"), keys.get("s3.prefix")),
-        **access(keys, _ACCESS, TOOL),
+        **access(keys, _ACCESS),
         "layout": "deviantart",
         "format": "block_gzip",
-        "options": {"block_bytes": int(size)} if size.isdecimal() else {},
+        "options": {"block_bytes": max(size, 64 << 10)} if size else {},
     }
     content = {
         "archive": archive_name(keys.get("name")),
         "source": found,
+        "timestamp": {"from": "wallclock"},
         "store": without_empty(store),
         "policies": policies,
     }

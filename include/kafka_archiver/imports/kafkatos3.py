@@ -1,6 +1,9 @@
 """kafkatos3.cfg, an ini file; a key is `section.key` here."""
 
-from kafka_archiver.config.source import GROUP
+import re
+from typing import Any
+
+from kafka_archiver.config.source import GROUP, is_topic
 from kafka_archiver.imports.base import Draft, Imported, Keys, archive_name, bucket_url, without_empty, words
 from kafka_archiver.imports.connect import RULE
 from kafka_archiver.imports.s3 import access
@@ -25,12 +28,27 @@ _DIFFERS = {
 }
 
 
+def _topics(keys: Keys) -> dict[str, Any]:
+    """The topics; a pattern if the list has regular expressions."""
+    key = "consumer.topic_whitelist"
+    names = words(keys.get(key))
+    if all(map(is_topic, names)):
+        keys.kept(key, "source.topics")
+        return {"topics": names}
+    # librdkafka takes what begins with ^ for a regular expression of a part of the name; ours is of the whole.
+    patterns = [
+        re.escape(name) if is_topic(name) else f"{name}.*" if re.match(r"\^.*[^$]$", name) else name for name in names
+    ]
+    keys.differs(key, "source.pattern, a regular expression for whole names: check it with `airflow archive plan`")
+    return {"pattern": "|".join(patterns)}
+
+
 def draft(keys: Keys) -> Imported:
     """The archive of a configuration."""
     group = keys.get("consumer.kafka_consumer_group")
     keys.kept("consumer.kafka_consumer_group", f"the archive's name, and source.start: {RULE}")
     keys.by_hand("consumer.kafka_bootstrap", "bootstrap.servers in the Airflow connection kafka_default (type kafka)")
-    keys.kept("consumer.topic_whitelist", "source.topics")
+    topics = _topics(keys)
     keys.note("kept", "s3.topic_whitelist", "the same as consumer.topic_whitelist")
     keys.kept("s3.s3_bucket_name", "store.url (below kafkatos3/, as its own files)")
     keys.table("differs", _DIFFERS)
@@ -46,10 +64,10 @@ def draft(keys: Keys) -> Imported:
     made = {"start": f"{GROUP}{group}"} if group else {}
     content = {
         "archive": archive_name(group or "kafkatos3"),
-        "source": {"topics": words(keys.get("consumer.topic_whitelist")), **made},
+        "source": {**topics, **made},
         "store": {
             "url": bucket_url(keys.get("s3.s3_bucket_name"), "kafkatos3"),
-            **access(keys, {"access_key": "s3.s3_access_key", "secret_key": "s3.s3_secret_key"}, TOOL),
+            **access(keys, {"access_key": "s3.s3_access_key", "secret_key": "s3.s3_secret_key"}),
             "layout": "topic_partition",
             "format": "mak",
             "content": "record",

@@ -7,8 +7,9 @@ from kafka_archiver.errors import ConfigError
 
 # A comment starts a line or follows a space: names may have dashes.
 _BETWEEN = re.compile(r"(?:\s+|(?:^|(?<=\s))--[^\n]*)*")
-# A word, a text in quotes, or a sign.
-_TOKEN = re.compile(r"(?:(`[^`]*`|'[^']*'|\"[^\"]*\")|([(),=;])|([^\s`'\"(),=;]+))")
+# A text in quotes, a sign, or a word.
+# A quote that is not closed ends with the statement.
+_TOKEN = re.compile(r"(`[^`;]*`|'[^']*'|\"[^\"]*\"|[`'\"][^;]*|[(),=;]|[^\s`'\"(),=;]+)")
 _OPTIONS = ("WITH_FLUSH_COUNT", "WITH_FLUSH_SIZE", "WITH_FLUSH_INTERVAL", "WITHPARTITIONER", "LIMIT", "BATCH")
 _CLAUSES = ("PARTITIONBY", "NOPARTITION", "STOREAS", "PROPERTIES", *_OPTIONS)
 
@@ -30,30 +31,42 @@ class Statement(NamedTuple):
     options: dict[str, str]
 
 
-def parse(text: str) -> list[Statement]:
+class Parsed(NamedTuple):
+    """The statements by their number in the text, and what is wrong with the others."""
+
+    statements: dict[int, Statement]
+    faults: tuple[str, ...]
+
+
+def parse(text: str) -> Parsed:
     """The statements of a text, separated by semicolons. Words of the language have any case.
 
-    :raises ConfigError: names the statement, what was found and what was expected.
+    :raises ConfigError: there is no good statement; the message has a line for each of the others.
     """
     tokens = _tokens(text)
-    found: list[Statement] = []
+    found: dict[int, Statement] = {}
+    faults: list[str] = []
     while tokens:
         if tokens[0] == ";":
             tokens.pop(0)
             continue
-        found.append(_Reader(tokens, len(found) + 1).statement())
+        number = len(found) + len(faults) + 1
+        try:
+            found[number] = _Reader(tokens, number).statement()
+        except ConfigError as error:
+            faults.append(str(error))
+            while tokens and tokens[0] != ";":
+                tokens.pop(0)
     if not found:
-        raise ConfigError("KCQL: expected INSERT INTO bucket:prefix SELECT * FROM topic …; found nothing")
-    return found
+        expected = "KCQL: expected INSERT INTO bucket:prefix SELECT * FROM topic …; found nothing"
+        raise ConfigError("\n".join(faults) or expected)
+    return Parsed(found, tuple(faults))
 
 
 def _tokens(text: str) -> list[str]:
     tokens, place = [], _skipped(text, 0)
-    while place < len(text):
-        found = _TOKEN.match(text, place)
-        if not found:
-            raise ConfigError(f"KCQL: a quote is not closed: {text[place : place + 20].strip()!r}")
-        tokens.append(found[1] or found[2] or found[3])
+    while found := _TOKEN.match(text, place):
+        tokens.append(found[0])
         place = _skipped(text, found.end())
     return tokens
 
@@ -76,7 +89,10 @@ class _Reader:
 
     def statement(self) -> Statement:
         self._words("INSERT", "INTO")
-        bucket, _, prefix = self._address().partition(":")
+        address = self._address()
+        bucket, _, prefix = address.partition(":")
+        if not bucket:
+            raise self._error("a bucket", address)
         self._words("SELECT")
         fields = [self._any("a field or *")]
         while self._next() == ",":
@@ -111,7 +127,10 @@ class _Reader:
     def _any(self, expected: str) -> str:
         if self._next() in ("", ";", ",", "(", ")", "="):
             raise self._error(expected, self._next())
-        return self._tokens.pop(0)
+        token = self._tokens.pop(0)
+        if token[0] in "`'\"" and (len(token) == 1 or token[-1] != token[0]):
+            raise self._error("the end of the quote", token)
+        return token
 
     def _words(self, *words: str) -> None:
         for word in words:
@@ -138,7 +157,10 @@ class _Reader:
             # `_value.`a.b`` is three tokens without white space; none of them is a clause.
             while self._next()[:1] == "`" and text.endswith("."):
                 text += self._tokens.pop(0)
-            found.append(tuple(_plain(part) for part in re.findall(r"`[^`]*`|'[^']*'|[^.`']+", text)))
+            parts = tuple(_plain(part) for part in re.findall(r"`[^`]*`|'[^']*'|[^.`']+", text))
+            if not all(parts) or not parts:
+                raise self._error("a field", text)
+            found.append(parts)
             if self._next() != ",":
                 return found
             self._tokens.pop(0)
@@ -156,4 +178,4 @@ class _Reader:
         return found
 
     def _error(self, expected: str, found: str) -> ConfigError:
-        return ConfigError(f"KCQL, statement {self._number}: expected {expected}; found {found or 'the end'!r}")
+        return ConfigError(f"KCQL, statement {self._number}: expected {expected}; found {found[:40] or 'the end'!r}")

@@ -62,28 +62,33 @@ _OLDER = {
 def draft(keys: Keys) -> Imported:
     """The archives of a connector's statements.
 
-    :raises ConfigError: a statement cannot be read.
+    :raises ConfigError: no statement can be read.
     """
-    statements = parse(keys.get(KCQL))
+    parsed = parse(keys.get(KCQL))
+    statements = list(parsed.statements.values())
     keys.kept("connector.class", TOOL)
     keys.kept(KCQL, "one archive for each statement")
+    for fault in parsed.faults:
+        keys.remark("lacks", f"no archive: {fault}")
     columns = {column: _assumed(keys, column, statements) for column in ("key", "value")}
     policies = without_empty({"bad_record": connect.bad_records(keys) or _errors(keys), "null_value": _nulls(keys)})
     source = connect.source(keys, columns)
     shared = {"aws": _aws(keys), "codec": _codec(keys)}
+    keys.number("connect.s3.padding.length", "the connector's default of 12 digits stays", least=-1)
     padding = keys.get("connect.s3.padding.strategy"), keys.get("connect.s3.padding.length")
     keys.kept("connect.s3.padding.length", "store.layout.zero_pad, if there is a strategy")
     keys.kept("connect.s3.padding.strategy", "store.layout.zero_pad: zeros in front")
     keys.table("differs", _DIFFERS)
     keys.table("lacks", _LACKS)
     drafts = []
-    for number, statement in enumerate(statements, start=1):
-        content, notes = section_of(statement, columns["value"].decode, padding, source)
-        name = archive_name(keys.get("name") or "imported") + (f"-{number}" if len(statements) > 1 else "")
+    several = len(statements) + len(parsed.faults) > 1
+    for number, statement in parsed.statements.items():
+        content, notes = section_of(statement, columns, padding, source)
+        name = archive_name(keys.get("name") or "imported") + (f"-{number}" if several else "")
         content["store"] = without_empty({**content["store"], **shared})
         content = {"archive": name, **content, "policies": policies}
         drafts.append(Draft(without_empty(content), notes))
-    return Imported(TOOL, tuple(drafts), keys.notes(TOOL))
+    return Imported(TOOL, tuple(drafts), keys.notes(TOOL), parsed.faults)
 
 
 def _assumed(keys: Keys, column: str, statements: list[Statement]) -> connect.Decoded:
@@ -109,7 +114,7 @@ def _aws(keys: Keys) -> Any:
             "connect.s3.vhost.bucket",
             "store.aws.addressing_style: virtual or path; in the connector its sense is reversed",
         )
-    return access(keys, _ACCESS, TOOL).get("aws")
+    return access(keys, _ACCESS).get("aws")
 
 
 def _codec(keys: Keys) -> str | None:

@@ -5,7 +5,32 @@ import json
 import re
 from typing import Any
 
+import javaproperties
+
 from kafka_archiver.errors import ConfigError
+
+# A file of variables has nothing else; the keys of properties have dots.
+_VARIABLE = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)=\s*(.*?)\s*", re.ASCII)
+
+
+def documents_of(text: str, file: str) -> list[str]:
+    """The text of each connector: a JSON list, or Kafka Connect's answer with several, has one for each.
+
+    :raises ConfigError: it looks like JSON and is not.
+    """
+    stripped = text.lstrip("\ufeff \t\r\n")
+    if not re.match(r"\{|\[\s*[{\]]", stripped):
+        return [text]
+    content = _loaded(stripped, file)
+    if isinstance(content, dict):
+        # `GET /connectors?expand=info` has the name of each connector as a key.
+        infos = [one.get("info") for one in content.values() if isinstance(one, dict)]
+        if not infos or len(infos) < len(content) or not all(isinstance(info, dict) for info in infos):
+            return [text]
+        content = infos
+    if not content:
+        raise ConfigError(f"{file}: expected a list of connectors; found an empty list")
+    return [json.dumps(one) for one in content]
 
 
 def read_keys(text: str, file: str) -> dict[str, str]:
@@ -17,22 +42,34 @@ def read_keys(text: str, file: str) -> dict[str, str]:
     """
     stripped = text.lstrip("\ufeff \t\r\n")
     if stripped.startswith("{"):
-        return _json(stripped, file)
-    if re.match(r"(\s*([#;].*)?\n)*\s*\[[\w. -]+\]\s*(\n|$)", stripped):
-        return _ini(stripped, file)
-    found = _properties(stripped)
+        found = _json(stripped, file)
+    elif re.match(r"(\s*([#;].*)?\n)*\s*\[[\w. -]+\]\s*(\n|$)", stripped):
+        found = _ini(stripped, file)
+    else:
+        found = _variables(stripped) or _properties(stripped, file)
     if not found:
         raise ConfigError(f"{file}: expected JSON, properties (key=value), an ini file or variables; found no key")
+    if halves := [key for key, value in found.items() if re.search("[\ud800-\udfff]", key + value)]:
+        shown = halves[0].encode("ascii", "backslashreplace").decode()
+        raise ConfigError(f"{file}: {shown}: expected text; found one half of a surrogate pair (\\ud800 to \\udfff)")
     return found
 
 
-def _json(text: str, file: str) -> dict[str, str]:
+def _loaded(text: str, file: str) -> Any:
     try:
-        content = json.loads(text)
+        return json.loads(text)
     except (ValueError, RecursionError) as error:
-        where = f"line {error.lineno}: {error.msg}" if isinstance(error, json.JSONDecodeError) else "too deep"
+        where = (
+            f"line {error.lineno}: {error.msg}"
+            if isinstance(error, json.JSONDecodeError)
+            else "a number or the nesting is too long"
+        )
         raise ConfigError(f"{file}: not JSON: {where}") from None
-    config = content.get("config") if isinstance(content, dict) else None
+
+
+def _json(text: str, file: str) -> dict[str, str]:
+    content = _loaded(text, file)
+    config = content.get("config")
     if isinstance(config, dict):
         name = {"name": content["name"]} if "name" in content and "name" not in config else {}
         content = {**name, **config}
@@ -60,14 +97,19 @@ def _ini(text: str, file: str) -> dict[str, str]:
     return {f"{s}.{key}": _unquoted(value) for s in parser.sections() for key, value in parser.items(s)}
 
 
-def _properties(text: str) -> dict[str, str]:
-    """Java's properties, and `export NAME='value'`. A line that ends with a backslash goes on in the next."""
-    found = {}
-    for line in re.sub(r"\\\r?\n[ \t]*", "", text).splitlines():
-        pair = re.match(r"\s*(?:export\s+)?([^\s#!=:][^\s=:]*)\s*[=:]\s*(.*?)\s*$", line)
-        if pair:
-            found[pair[1]] = _unquoted(pair[2])
-    return found
+def _properties(text: str, file: str) -> dict[str, str]:
+    try:
+        return javaproperties.loads(text)
+    except javaproperties.InvalidUEscapeError as error:
+        raise ConfigError(f"{file}: not Java properties: expected \\u and four hexadecimal digits; {error}") from None
+
+
+def _variables(text: str) -> dict[str, str]:
+    """`NAME=value`, also with `export` and quotes; nothing if a line is anything else."""
+    joined = re.sub(r"\\\r?\n[ \t]*", "", text)
+    lines = [line for line in joined.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    pairs = [_VARIABLE.fullmatch(line) for line in lines]
+    return {pair[1]: _unquoted(pair[2]) for pair in pairs if pair} if all(pairs) else {}
 
 
 def _unquoted(value: str) -> str:

@@ -66,7 +66,7 @@ def import_text(text: str, file: str, tool: str | None = None, group: str | None
     try:
         made = found.draft(keys)
     except ConfigError as error:
-        raise ConfigError(f"{file}: {error}") from None
+        raise ConfigError("\n".join(f"{file}: {line}" for line in str(error).splitlines())) from None
     if group:
         for draft in made.drafts:
             draft.content["source"]["start"] = f"group:{group}"

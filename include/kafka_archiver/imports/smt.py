@@ -39,10 +39,11 @@ class Found(NamedTuple):
     skips_null: bool
 
 
-def steps_of(keys: Keys, columns: bool) -> Found:
+def steps_of(keys: Keys, columns: bool, inside: str) -> Found:
     """The steps for the transforms of a connector. Each of their keys gets a note.
 
     :param columns: whether the archive has columns of the values.
+    :param inside: what stands before the path of a field.
     """
     steps: list[dict[str, Any]] = []
     names = words(keys.get("transforms"))
@@ -52,7 +53,7 @@ def steps_of(keys: Keys, columns: bool) -> Found:
         prefix = f"transforms.{name}."
         path = keys.get(f"{prefix}type")
         kind, _, of = path.rpartition(".")[2].partition("$")
-        made = _steps(keys, prefix, kind) if of == "Value" else []
+        made = _steps(keys, prefix, kind, inside) if of == "Value" else []
         if kind == "Filter" and _of_tombstones(keys, prefix):
             skips = True
             _note(keys, prefix, "kept", "policies.null_value: skip; the account counts each of them")
@@ -81,22 +82,22 @@ def steps_of(keys: Keys, columns: bool) -> Found:
     return Found(steps, skips)
 
 
-def _steps(keys: Keys, prefix: str, kind: str) -> list[dict[str, Any]]:
+def _steps(keys: Keys, prefix: str, kind: str, inside: str) -> list[dict[str, Any]]:
     """The steps that do what a transform of values does; none if there are none."""
     if kind == "MaskField":
-        return [{"mask": [_path(field) for field in words(keys.get(f"{prefix}fields"))]}]
+        return [{"mask": [_path(field, inside) for field in words(keys.get(f"{prefix}fields"))]}]
     if kind == "Flatten":
         return [{"flatten": {"separator": keys.get(f"{prefix}delimiter") or "."}}]
     if kind != "ReplaceField" or keys.get(f"{prefix}include") or keys.get(f"{prefix}whitelist"):
         return []
     dropped = words(keys.get(f"{prefix}exclude") or keys.get(f"{prefix}blacklist"))
     pairs = [pair.partition(":") for pair in words(keys.get(f"{prefix}renames"))]
-    found: list[dict[str, Any]] = [{"drop": [_path(field) for field in dropped]}] if dropped else []
-    return found + ([{"rename": {_path(old): new for old, _, new in pairs}}] if pairs else [])
+    found: list[dict[str, Any]] = [{"drop": [_path(field, inside) for field in dropped]}] if dropped else []
+    return found + ([{"rename": {_path(old, inside): new for old, _, new in pairs}}] if pairs else [])
 
 
-def _path(field: str) -> str:
-    return f"value.`{field}`" if "." in field else f"value.{field}"
+def _path(field: str, inside: str) -> str:
+    return f"value.{inside}" + (f"`{field}`" if "." in field else field)
 
 
 def _of_tombstones(keys: Keys, prefix: str) -> bool:

@@ -1,11 +1,13 @@
 """The YAML of an imported archive, with its notes as comments. Pure."""
 
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import yaml
 
+from kafka_archiver.config.variables import NAME
 from kafka_archiver.imports.base import Draft, Imported, Keys, Kind, Note
 
 _TITLES: dict[Kind, str] = {
@@ -21,7 +23,7 @@ _WIDTH = 120
 def to_yaml(imported: Imported, draft: Draft, keys: Keys, file: str) -> str:
     """The text of one archive's file."""
     lines = [
-        f"# Made from {file} ({imported.tool}) by `airflow archive import`.",
+        f"# Made from {_printable(file)} ({imported.tool}) by `airflow archive import`.",
         "# Stop the tool before the first run. If its objects are below store.url, choose another prefix or move them.",
     ]
     notes = [*imported.notes, *draft.notes]
@@ -32,7 +34,7 @@ def to_yaml(imported: Imported, draft: Draft, keys: Keys, file: str) -> str:
         "\n".join(lines)
         + "\n\n"
         + yaml.dump(
-            _escaped(draft.content),
+            _with_variables(draft.content),
             Dumper=_Dumper,
             sort_keys=False,
             allow_unicode=True,
@@ -46,7 +48,7 @@ def _comments(notes: Sequence[Note], keys: Keys) -> Iterator[str]:
     for note in notes:
         text = f"{keys.shown(note.key)}: {note.text}" if note.key else note.text
         yield from textwrap.wrap(
-            text,
+            _printable(" ".join(text.split())),
             _WIDTH,
             initial_indent="# - ",
             subsequent_indent="#   ",
@@ -55,13 +57,37 @@ def _comments(notes: Sequence[Note], keys: Keys) -> Iterator[str]:
         )
 
 
-def _escaped(value: Any) -> Any:
-    """The content without environment variables: `${` is text."""
+def _printable(text: str) -> str:
+    """A text that ends no comment."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def unfilled(value: Any, where: str = "") -> Iterator[str]:
+    """What a person must fill in: values that something else replaced before the other tool read them."""
     if isinstance(value, str):
-        return value.replace("${", "$${")
+        for found in dict.fromkeys(re.findall(r"\$\{[^{}]*\}", value)):
+            if not _START.fullmatch(found):
+                yield (
+                    f"`{where}`: {found} is not replaced here; write what it stands for, or ${{NAME}}, which is an "
+                    "environment variable of Airflow's scheduler, DAG processor and workers"
+                )
+        return
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        yield from unfilled(item, f"{where}.{key}" if where else str(key))
+
+
+# A variable of Kafka Connect's EnvVarConfigProvider is one of ours.
+_START = re.compile(rf"\$\{{(?:env:({NAME})\}})?")
+
+
+def _with_variables(value: Any) -> Any:
+    """The content with environment variables as our YAML has them; any other `${` is text."""
+    if isinstance(value, str):
+        return _START.sub(lambda found: f"${{{found[1]}}}" if found[1] else "$${", value)
     if isinstance(value, dict):
-        return {key: _escaped(item) for key, item in value.items()}
-    return [_escaped(item) for item in value] if isinstance(value, list) else value
+        return {key: _with_variables(item) for key, item in value.items()}
+    return [_with_variables(item) for item in value] if isinstance(value, list) else value
 
 
 class _Dumper(yaml.SafeDumper):

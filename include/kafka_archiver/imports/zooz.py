@@ -49,7 +49,7 @@ _DIFFERS = {
 def draft(keys: Keys) -> Imported:
     """The archive of the service's variables."""
     group = keys.get("APP_ID") or _APP
-    keys.kept("APP_ID", f"store.url, the archive's name, and source.start: {RULE}")
+    keys.kept("APP_ID", f"the archive's name, and source.start: {RULE}")
     if "APP_ID" not in keys:
         keys.remark("kept", f"no APP_ID, so the service's group was {_APP}. source.start: {RULE}")
     keys.kept("SOURCE_KAFKA_TOPIC", "source.topics")
@@ -59,8 +59,8 @@ def draft(keys: Keys) -> Imported:
     if codec is None:
         keys.lacks("COMPRESSION_TYPE", "`gzip` stands in its place; other codecs are in docs/FORMATS.md")
     keys.note("kept", "COMPRESSION_TYPE", "store.codec") if codec else None
-    every = keys.get("FLUSH_INTERVAL_MINUTES") or "15"
-    schedule = schedule_of(str(int(every) * 60_000) if every.isdecimal() else "")
+    minutes = keys.number("FLUSH_INTERVAL_MINUTES", "schedule: every 15 minutes, which is its default")
+    schedule = schedule_of((minutes or 15) * 60_000)
     keys.differs("FLUSH_INTERVAL_MINUTES", f"schedule: {schedule or 'hourly'}; a file ends with the plan's chunk")
     pattern = keys.get("S3_PATTERN_PATH")
     if pattern and pattern != "date=%s/hour=%s":
@@ -91,7 +91,7 @@ def draft(keys: Keys) -> Imported:
         "source": {"topics": words(keys.get("SOURCE_KAFKA_TOPIC")), "start": f"{GROUP}{group}"},
         "store": {
             "url": bucket_url(keys.get("S3_BUCKET_NAME"), keys.get("S3_ROOT_PATH")),
-            **access(keys, _ACCESS, TOOL),
+            **access(keys, _ACCESS),
             "layout": "zooz",
             "format": "jsonl",
             "codec": codec or "gzip",

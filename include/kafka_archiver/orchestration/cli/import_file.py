@@ -1,15 +1,19 @@
 """`airflow archive import`: the YAML of archives from another tool's configuration."""
 
+import os
+import re
 import sys
 from argparse import Namespace
+from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kafka_archiver.config import parse_archive
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.imports.base import Note
+from kafka_archiver.imports.reading import documents_of
 from kafka_archiver.imports.registry import import_text
-from kafka_archiver.imports.text import to_yaml
+from kafka_archiver.imports.text import to_yaml, unfilled
 from kafka_archiver.orchestration.terminal.failures import plainly
 from kafka_archiver.orchestration.terminal.output import show
 from kafka_archiver.steps.plan.settings import settings_of
@@ -19,39 +23,77 @@ _TOLD = ("by_hand", "lacks", "unknown")
 
 
 class Made(NamedTuple):
-    """The YAML of one archive. `problems`: why it is not valid."""
+    """The YAML of one archive. `problems`: why it is not valid; each line names the key."""
 
     archive: str
     yaml: str
     problems: tuple[str, ...]
+
+
+class Result(NamedTuple):
+    """The archives of a file. `faults`: of what no archive could be made."""
+
+    tools: tuple[str, ...]
+    archives: tuple[Made, ...]
     notes: tuple[Note, ...]
+    faults: tuple[str, ...]
 
 
 @plainly
 def import_file(args: Namespace) -> None:
     """Print the YAML, or write it into a folder. What needs a person goes to stderr, too."""
     text, name = _read(args.file)
-    imported, keys = import_text(text, name, args.tool, args.group)
-    made = [
-        Made(str(d.content["archive"]), yaml := to_yaml(imported, d, keys, name), _problems(yaml), d.notes)
-        for d in imported.drafts
-    ]
-    notes = [*imported.notes, *(note for one in made for note in one.notes)]
+    made = archives_of(text, name, args.tool, args.group)
     if args.output_folder:
-        _write(Path(args.output_folder), made)
+        _write(Path(args.output_folder), made.archives)
     if args.output != "table":
-        archives = [{"archive": one.archive, "yaml": one.yaml, "problems": one.problems} for one in made]
-        listed = [{"kind": note.kind, "key": note.key or None, "text": note.text} for note in notes]
-        show(args.output, {"tool": imported.tool, "archives": archives, "notes": listed}, [])
+        archives = [one._asdict() for one in made.archives]
+        listed = [{"kind": note.kind, "key": note.key or None, "text": note.text} for note in made.notes]
+        tool = ", ".join(made.tools)
+        show(args.output, {"tool": tool, "archives": archives, "notes": listed, "faults": made.faults}, [])
     elif not args.output_folder:
-        print("---\n".join(one.yaml for one in made), end="")
-        if made[1:]:
-            print(f"{len(made)} archives: each needs a file of its own (--output-folder)", file=sys.stderr)
-    told = sum(note.kind in _TOLD for note in notes)
+        print("---\n".join(one.yaml for one in made.archives), end="")
+        if made.archives[1:]:
+            print(f"{len(made.archives)} archives: each needs a file of its own (--output-folder)", file=sys.stderr)
+    told = sum(note.kind in _TOLD for note in made.notes)
     if told:
         print(f"{told} keys or remarks need a look: the comments at the top of the YAML name them", file=sys.stderr)
-    if problems := [f"{one.archive}: {problem}" for one in made for problem in one.problems]:
-        raise ConfigError("\n".join(["The YAML is not valid yet:", *problems]))
+    problems = [f"{one.archive}: {problem}" for one in made.archives for problem in one.problems]
+    if problems:
+        problems = ["The YAML is not valid yet:", *problems]
+    if made.faults:
+        problems += ["No archive is made of these:", *made.faults]
+    if problems:
+        raise ConfigError("\n".join(problems))
+
+
+def archives_of(text: str, file: str, tool: str | None = None, group: str | None = None) -> Result:
+    """The archives of every connector in a file, or of the one configuration that it is.
+
+    :param file: the name of the text in messages. :param tool: as of `import_text`, as is `group`.
+    :raises ConfigError: no archive can be made of it.
+    """
+    documents = documents_of(text, file)
+    tools: list[str] = []
+    archives: list[Made] = []
+    notes: list[Note] = []
+    faults: list[str] = []
+    for number, document in enumerate(documents, start=1):
+        place = f"{file}, connector {number}" if documents[1:] else file
+        try:
+            imported, keys = import_text(document, place, tool, group)
+        except ConfigError as error:
+            faults += str(error).splitlines()
+            continue
+        tools.append(imported.tool)
+        notes += [*imported.notes, *(note for draft in imported.drafts for note in draft.notes)]
+        faults += [f"{place}: {fault}" for fault in imported.faults]
+        for draft in imported.drafts:
+            yaml = to_yaml(imported, draft, keys, place)
+            archives.append(Made(str(draft.content["archive"]), yaml, tuple(_problems(yaml, draft.content))))
+    if not archives:
+        raise ConfigError("\n".join(faults))
+    return Result(tuple(dict.fromkeys(tools)), tuple(archives), tuple(notes), tuple(faults))
 
 
 def _read(file: str) -> tuple[str, str]:
@@ -65,15 +107,19 @@ def _read(file: str) -> tuple[str, str]:
         raise ConfigError(f"{file}: cannot be read: {error.strerror}") from None
 
 
-def _problems(yaml: str) -> tuple[str, ...]:
+def _problems(yaml: str, content: dict[str, Any]) -> list[str]:
+    # Their values are known where the archive runs.
+    variables = dict.fromkeys(re.findall(r"\$\{(\w+)\}", yaml), "x") | dict(os.environ)
     try:
-        settings_of(parse_archive(yaml, "", {}))
+        settings_of(parse_archive(yaml, "", variables))
     except ConfigError as error:
-        return tuple(line.removeprefix(": ") for line in str(error).splitlines())
-    return ()
+        faults = [line.removeprefix(": ") for line in str(error).splitlines()]
+    else:
+        faults = []
+    return [*faults, *unfilled(content)]
 
 
-def _write(folder: Path, made: list[Made]) -> None:
+def _write(folder: Path, made: Iterable[Made]) -> None:
     for one in made:
         file = folder / f"{one.archive}.yaml"
         try:
