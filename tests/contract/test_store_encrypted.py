@@ -72,13 +72,13 @@ def test_without_the_customer_s_key_nothing_can_be_read(s3: S3) -> None:
     place = url(s3)
     store, plain = open_store(place, {**s3.options(), **BESIDES["SSE-C"]}), open_store(place, s3.options())
     store.put("k", b"content")
-    with pytest.raises(ArchiverError):
+    with pytest.raises(ArchiverError, match=r"needs the customer key that wrote it \(sse-c\)"):
         plain.get("k")
     with pytest.raises(ClientError):
         s3.client().get_object(Bucket=s3.bucket, Key=place.removeprefix(f"s3://{s3.bucket}/") + "/k")
     other = base64.b64encode(bytes(32)).decode()
     wrong = open_store(place, {**s3.options(), "sse_customer": "true", "sse_customer_secret": other})
-    with pytest.raises(ArchiverError) as caught:
+    with pytest.raises(ArchiverError, match=r"needs the customer key that wrote it \(sse-c\)") as caught:
         wrong.get("k")
     assert other not in str(caught.value)
     assert store.get("k") == b"content"

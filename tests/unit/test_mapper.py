@@ -18,7 +18,7 @@ from kafka_archiver.pipeline.transform.code import digest_of, require_function
 from kafka_archiver.plan import Settings
 from kafka_archiver.schemas import Schema
 from kafka_archiver.transforms import Mapper, Transform
-from tests.support.chunks import Row, batch
+from tests.support.chunks import Row, batch, chunk_of, write
 from tests.support.mappers import write_module
 
 pytestmark = pytest.mark.unit
@@ -225,6 +225,30 @@ def test_a_mapper_makes_columns_and_loses_no_field_unseen(tmp_path: Path) -> Non
         4: "value.tags is a list, found str",
         6: "value is a mapping of fields, found list",
     }
+
+
+@pytest.mark.parametrize("kind", ["def", "async def"])
+def test_a_row_is_what_it_was_when_the_function_yielded_it(tmp_path: Path, kind: str) -> None:
+    code = """
+    value, headers = {}, []
+    for n in (1, 2):
+        value["n"] = n
+        headers.append(("h", None))
+        yield record.replace(value=value, headers=headers)
+"""
+    module = write_module(tmp_path, f"{kind} f(record):{code}")
+    found = runner(Mapper(function=f"{module}:f", columns=COLUMNS), content="value", metadata=("headers",))
+    passed = found.run(batch(rows(["x"])))
+    assert [(row["value_decoded"]["n"], len(row["headers"])) for row in passed.kept.to_pylist()] == [(1, 1), (2, 2)]
+
+
+def test_an_error_with_half_of_a_character_is_a_reason_as_any_other(tmp_path: Path) -> None:
+    name = write_module(tmp_path, "def f(record): raise ValueError('\\ud800')\n")
+    result = write(
+        chunk_of(5, 6), [batch(rows(["x"]))], bad_record="dead_letter",
+        transform=Transform(mapper=Mapper(function=f"{name}:f")), content="record",
+    )  # fmt: skip
+    assert result.account.dead_lettered == 1
 
 
 def test_a_batch_with_other_fields_is_refused_and_not_cast(tmp_path: Path) -> None:

@@ -72,6 +72,12 @@ _DENIED = (
     "access denied to {key} in bucket {bucket} at {endpoint}: these credentials need {permission}. "
     "(Without s3:ListBucket, S3 answers the same for an object that does not exist)"
 )
+# The answers of S3 to a read without the object's key.
+_KEYLESS = {"AccessDenied", "403", "InvalidRequest", "InvalidArgument"}
+_KEY = (
+    "; or the object is encrypted with a key that this request lacks: `store.encryption` needs the customer key that "
+    "wrote it (sse-c), or these credentials need kms:Decrypt on its key (sse-kms)"
+)
 _EXPIRED = (
     "the credentials for {endpoint} have expired: renew aws_session_token, "
     "or use role_arn or an instance role, which renew themselves"
@@ -171,6 +177,7 @@ def _answered(error: ClientError, bucket: Bucket, operation: str, key: str) -> A
         f"{operation} of {key or 'all keys'} in bucket {bucket.name}: "
         f"HTTP {status} {code} from {bucket.endpoint}{request}"
     )
+    key_of_object = _KEY if operation in ("get_object", "head_object") and code in _KEYLESS else ""
     if error.operation_name.startswith("AssumeRole"):
         # The answer is from the token service.
         found = (
@@ -189,11 +196,11 @@ def _answered(error: ClientError, bucket: Bucket, operation: str, key: str) -> A
             operation=operation,
             permission=_PERMISSIONS.get(operation, "s3:PutObject"),
         )
-        return PermanentError(message + (f" ({request[2:]})" if request else ""))
+        return PermanentError(message + key_of_object + (f" ({request[2:]})" if request else ""))
     # botocore sets the status of an error in the body of a 200 to 500.
     if code in _TRANSIENT_CODES or status in (408, 429) or status >= 500:
         return TransientError(found)
-    return PermanentError(found)
+    return PermanentError(found + key_of_object)
 
 
 def _is_xml(metadata: dict[str, Any]) -> bool:

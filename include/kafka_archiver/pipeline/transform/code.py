@@ -162,4 +162,6 @@ def said(error: BaseException) -> str:
     # A syntax error comes with its lines of code, other errors with notes behind them.
     first = traceback.format_exception_only(error)[0]
     text = f"SyntaxError: {error}" if isinstance(error, SyntaxError) else first
-    return re.sub(r"0x[0-9a-fA-F]{6,}", "0x…", " ".join(text.split()))[:1000]
+    # Half of a surrogate pair, which JSON allows, is no UTF-8: a dead letter could not say it.
+    shown = " ".join(text.split()).encode("utf-8", "backslashreplace").decode()
+    return re.sub(r"0x[0-9a-fA-F]{6,}", "0x…", shown)[:1000]

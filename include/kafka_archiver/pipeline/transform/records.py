@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Sequence
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -111,15 +112,17 @@ class Records:
         try:
             result = self._function(record)
             if isinstance(result, AsyncIterable):
-                result = [item async for item in result]
-            else:
-                result = await result
-            return list(_checked(record, result))
+                return [row async for item in result for row in _checked(record, _lazily(item))]
+            return list(_checked(record, await result))
         except MemoryError:
             place = f"{record.topic}[{record.partition}] offset {record.offset}"
             raise no_memory(self._told.function, place) from None
         except (Exception, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001 - a policy decides
             return f"raised {said(error)}"
+
+
+def _lazily(item: Any) -> Iterator[Any]:
+    yield item
 
 
 def _checked(record: Record, result: Any) -> Iterator[Record]:
@@ -134,6 +137,7 @@ def _checked(record: Record, result: Any) -> Iterator[Record]:
         raise TypeError(
             f"expected None, a Record (record.replace(value=…)) or an iterable of Records, found {type(found).__name__}"
         )
+    lazy = not isinstance(found, list | tuple)
     for one in found:
         if not isinstance(one, Record):
             raise TypeError(f"expected Records (record.replace(value=…)), found {type(one).__name__}")
@@ -141,7 +145,14 @@ def _checked(record: Record, result: Any) -> Iterator[Record]:
             record.topic, record.partition, record.offset, record.timestamp, record.timestamp_type,
         ):  # fmt: skip
             raise ValueError(f"expected a record of offset {record.offset} with its place and time, found {one.offset}")
-        yield one
+        yield _as_it_is_now(one) if lazy else one
+
+
+def _as_it_is_now(one: Record) -> Record:
+    """The record with values of its own: a function that yields may change them when it goes on."""
+    given = {"key": one.key, "value": one.value, "headers": one.headers}
+    own = {name: deepcopy(value) for name, value in given.items() if isinstance(value, dict | list)}
+    return one.replace(**own) if own else one
 
 
 def _columns(
