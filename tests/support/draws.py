@@ -1,8 +1,11 @@
 """Strategies of the model test: records, policies, settings, and how attempts end."""
 
+from typing import Any
+
 from hypothesis import strategies as st
 
 from kafka_archiver.intervals import from_ms
+from tests.support.outcomes import SCHEMA, STEPS
 from tests.support.topics import DAY, HOUR
 
 MINUTE = 60_000
@@ -28,6 +31,14 @@ FORMATS = st.sampled_from(
         {"format": "jsonl", "codec": "zstd", "content": "value"},
         {"format": "avro", "codec": "none", "content": "record"},
         {"format": "parquet", "codec": "none", "content": "record"},
+        {"format": "csv", "codec": "none", "content": "record"},
+        {"format": "csv", "codec": "gzip", "content": "value"},
+        {"format": "text", "codec": "zstd", "content": "value"},
+        {"format": "bytes", "codec": "none", "content": "value", "options": {"framing": "length"}},
+        {"format": "block_gzip", "codec": "gzip", "content": "value"},
+        {"format": "block_gzip", "codec": "gzip", "content": "record"},
+        {"format": "mak", "codec": "none", "content": "record"},
+        {"format": "mak", "codec": "gzip", "content": "record", "options": {"version": 2}},
     ]
 )
 # What can hold every value.
@@ -35,7 +46,9 @@ MENDED = [
     {"format": "jsonl", "codec": "none", "content": "record"},
     {"format": "parquet", "codec": "none", "content": "record", "chunk_records": 4},
 ]
-# stored.key_of says where their objects are.
+# A name that no column of the values has.
+GROUP = {"field": "value.g", "as": "k"}
+# outcomes._folder says where their objects are.
 LAYOUTS = st.sampled_from(
     [
         *["hourly"] * 5,
@@ -46,6 +59,36 @@ LAYOUTS = st.sampled_from(
         {"path": "{topic}/p{partition}/{HH}-{mm}", "timezone": "Asia/Kathmandu", "missing": "null"},
         "lenses",
         "deviantart",
+        "zooz",
+        "confluent_default",
+        "confluent_daily",
+        "confluent_hourly",
+        {"name": "confluent_time", "path_format": "'year'=YYYY/MM/'hour'=HH"},
+        {"name": "confluent_field", "fields": [GROUP], "missing": "null"},
+        {"fields": [GROUP, "header.h"], "missing": "null"},
+        {"fields": [GROUP]},
+        {"fields": ["key"], "missing": "skip"},
+        {"fields": [{"field": "key", "as": "k", "buckets": 2}], "missing": "null"},
+        {"name": "lenses_keys_and_values", "fields": [GROUP, "key"], "missing": "skip"},
+        {"name": "lenses_values", "fields": ["header.h"], "missing": "null"},
+    ]
+)
+TIMESTAMPS = st.sampled_from(
+    [
+        *[{}] * 4,
+        {"from": "wallclock"},
+        {"from": "header", "header": "t", "unit": "ms", "missing": "record"},
+        {"from": "header", "header": "t", "unit": "ms", "missing": "skip"},
+        {"from": "value", "path": "t", "unit": "ms", "missing": "null"},
+        {"from": "value", "path": "t", "unit": "ms"},
+    ]
+)
+TRANSFORMS = st.sampled_from(
+    [
+        *[{}] * 3,
+        {"mapper": "tests.support.mapped:split"},
+        {"mapper": {"function": "tests.support.mapped:split_later", "concurrency": 3}},
+        {"steps": STEPS},
     ]
 )
 STORE = st.builds(
@@ -54,6 +97,19 @@ STORE = st.builds(
     st.sampled_from([3, 1, 2, 5, 100]),
     LAYOUTS,
 )
+
+
+def fitting(store: dict[str, Any], value: dict[str, Any], timestamp: Any, transform: Any) -> dict[str, Any]:
+    """The sections of a YAML, with what they need of each other: a decoder for fields, columns for steps."""
+    if "steps" in transform and store["format"] not in ("jsonl", "csv", "avro", "parquet"):
+        transform = {}
+    if "steps" in transform:
+        store, value = {**store, "content": "value"}, {"decode": "json", "schema": SCHEMA}
+    elif timestamp.get("from") == "value" or "value." in str(store.get("layout")):
+        value = {"decode": "json"}
+    return {"store": store, "value": value, "timestamp": timestamp, "transform": transform}
+
+
 SOURCE = st.fixed_dictionaries(
     {
         "start": st.sampled_from(["earliest", "earliest", "latest", from_ms(DAY - HOUR).isoformat()]),

@@ -45,6 +45,9 @@ from tests.support.draws import (
     SOURCE,
     STORE,
     TIMES_OF_DAY,
+    TIMESTAMPS,
+    TRANSFORMS,
+    fitting,
 )
 from tests.support.oracle import Oracle
 from tests.support.topics import HOUR, Record
@@ -63,7 +66,8 @@ EXCUSES = (
         "retention|recreated|group",
     ),
     (r"Kafka does not have the records of", "retention|recreated"),
-    (r"is not one JSON document|contains a newline", "bad"),
+    (r"is not one JSON document|contains a newline|contains the separator|cannot be decoded", "bad"),
+    (r"raised ValueError|ValueError: no|is null or missing|are null or missing", "always"),
     (r"was written by an earlier attempt", "retention|recreated"),
     (r"cannot be rebuilt", "retention|compaction|recreated|group|isolation"),
     (r"has been replaced by another run meanwhile", "always"),
@@ -145,6 +149,8 @@ class Model(RuleBasedStateMachine):
         null=st.sampled_from(["archive", "skip"]),
         etags=st.sampled_from(["MD5s", "MD5s", "foreign", "neither"]),
         disorder=st.sampled_from([None, None, "10s", "90m"]),
+        timestamp=TIMESTAMPS,
+        transform=TRANSFORMS,
     )
     def begin(
         self,
@@ -154,9 +160,13 @@ class Model(RuleBasedStateMachine):
         null: str,
         etags: str = "MD5s",
         disorder: str | None = None,
+        timestamp: dict[str, Any] | None = None,
+        transform: dict[str, Any] | None = None,
     ) -> None:
         self.world.choose_etags(etags)
-        self.disorder = disorder
+        self.timestamp, self.transform = timestamp or {}, transform or {}
+        if disorder and not self.timestamp:
+            self.timestamp = {"max_disorder": disorder}
         self.topics = [f"{self.world.prefix}t{n}" for n in range(len(partitions))]
         for topic, count in zip(self.topics, partitions, strict=True):
             self.twin.create_topic(topic, count)
@@ -169,14 +179,16 @@ class Model(RuleBasedStateMachine):
         self.oracle = Oracle(self.twin, self.store, self.ledger)
 
     def archive(self, policies: str) -> Archive:
+        made = fitting(self.store_settings, self.source["value"], self.timestamp, self.transform)
         return Archive.model_validate(
             {
                 "archive": self.archive_name,
-                "source": {"group": f"{self.world.prefix}g", "settle": 0, **self.source},
-                "timestamp": {} if self.disorder is None else {"max_disorder": self.disorder},
+                "source": {"group": f"{self.world.prefix}g", "settle": 0, **self.source, "value": made["value"]},
+                "timestamp": made["timestamp"],
+                "transform": made["transform"],
                 "store": {
                     "url": self.store.url if self.store.url.startswith("s3") else "memory://m",
-                    **self.store_settings,
+                    **made["store"],
                 },
                 "policies": {"null_value": self.null_value, **dict(zip(POLICY_NAMES, policies.split(), strict=True))},
             }
@@ -209,11 +221,21 @@ class Model(RuleBasedStateMachine):
     def _record(self, partition: int, when: Any, key: bytes | None, kind: str | None) -> Record:
         self.produced += 1
         n = self.produced
-        values = {"good": b'{"n": %d}' % n, "two lines": b'{"n":\n%d}' % n, "bad": b"bad\n%d" % n, None: None}
+        timestamp = TIMES_OF_DAY.get(when) or self.now_ms // HOUR * HOUR + when
+        earlier = max(timestamp - HOUR, 0)
+        more = [b', "g": "x"', b', "g": "a/b", "t": %d' % earlier, b', "g": ""', b', "g": null, "t": %d' % earlier][
+            n % 4
+        ]
+        values = {
+            "good": b'{"n": %d%b}' % (n, more),
+            "two lines": b'{"n":\n%d%b}' % (n, more),
+            "bad": b"bad\n%d" % n,
+            None: None,
+        }
         if kind == "bad":
             self.strange.add("bad")
-        timestamp = TIMES_OF_DAY.get(when) or self.now_ms // HOUR * HOUR + when
-        return Record(partition, timestamp, values[kind], key, [("h", b"%d" % n), ("h", None)] if n % 3 == 0 else ())
+        headers = [[("h", b"%d" % n), ("h", None)], [("h", None), ("h", b"a b")], []][n % 3]
+        return Record(partition, timestamp, values[kind], key, [*headers, *[("t", b"%d" % earlier)] * (n % 2)])
 
     @precondition(lambda self: self.open)
     @step(which=st.integers(0, 1), commit=st.booleans())
@@ -288,9 +310,9 @@ class Model(RuleBasedStateMachine):
         self.group_touched = True
         self.strange.add("group")
 
-    @step(store=STORE, isolation=SOURCE.map(lambda source: source["isolation"]))
-    def reconfigure(self, store: dict[str, Any], isolation: str) -> None:
-        self.store_settings = store
+    @step(store=STORE, isolation=SOURCE.map(lambda source: source["isolation"]), transform=TRANSFORMS)
+    def reconfigure(self, store: dict[str, Any], isolation: str, transform: dict[str, Any] | None = None) -> None:
+        self.store_settings, self.transform = store, transform or {}
         if isolation != self.source["isolation"]:
             self.source = {**self.source, "isolation": isolation}
             self.strange.add("isolation")
@@ -371,7 +393,8 @@ class Model(RuleBasedStateMachine):
     ) -> None:
         """Mend the cause, and archive the dead letters of a run, or of all."""
         if mend:
-            self.store_settings, self.source = {**self.store_settings, **mend}, {**self.source, "value": {}}
+            self.store_settings = {**self.store_settings, "options": {}, **mend}
+            self.source, self.transform = {**self.source, "value": {}}, {}
         interval = self.intervals[which % len(self.intervals)]
 
         def planned(context: Context) -> Work:

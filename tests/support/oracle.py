@@ -3,6 +3,7 @@
 It reads objects with other libraries, and builds keys by docs/FORMAT.md, not with the code.
 """
 
+import json
 import re
 import zlib
 from collections import Counter
@@ -17,19 +18,12 @@ from kafka_archiver.manifest import ChunkAccount, Manifest, ObjectEntry
 from kafka_archiver.plan import PartitionPlan, Plan
 from kafka_archiver.store import Store
 from tests.support.kafka_twin import Entry, KafkaTwin
-from tests.support.stored import (
-    EPOCH,
-    EXTENSIONS,
-    HOUR,
-    as_json,
-    as_row,
-    hour_of,
-    hours,
-    is_bad,
-    key_of,
-    name_of,
-    parse,
-)
+from tests.support.outcomes import EPOCH, HOUR, Row, hour_of, outcome
+from tests.support.stored import hours, key_of, letter_of, name_of, parse, wanted
+
+# What an object should have: offsets, with several rows of one offset beside each other.
+Rows = list[tuple[int, Entry, Row]]
+SIDECAR = ".index.json"
 
 
 @dataclass
@@ -162,7 +156,7 @@ class Oracle:
         self, writers: Sequence[tuple[Plan, Manifest]], plan: Plan, manifest: Manifest, stored: Mapping[str, Any]
     ) -> None:
         partitions = {(p.topic, p.partition): p for p in plan.partitions}
-        expected: dict[str, list[tuple[int, Entry]]] = {}
+        expected: dict[str, Rows] = {}
         planned = Counter(
             (p.topic, p.partition, o) for p in plan.partitions for r in (*p.ranges, *p.lost) for o in range(*r)
         )
@@ -174,13 +168,14 @@ class Oracle:
         gone = {o.key for o in manifest.lost_objects}
         assert gone == set(plan.lost_objects) <= expected.keys() | self.given_up
         assert gone <= self.given_up, f"{plan.run}: {gone - self.given_up} was not given up"
-        expected = {key: some for key, some in expected.items() if key not in gone}
+        # An object's sidecar is lost with it.
+        expected = {key: some for key, some in expected.items() if not gone & {key, key.removesuffix(SIDECAR)}}
         entries = {o.key: o for o in manifest.stored}
         assert entries.keys() == expected.keys(), (
             f"{plan.run}: unexpected {sorted(entries.keys() - expected.keys())}, "
             f"missing {sorted(expected.keys() - entries.keys())}"
         )
-        assert manifest.account["archived"] == sum(o.rows for o in manifest.objects)
+        assert sum(a.stored["archived"] for a in manifest.chunks) == sum(o.rows for o in manifest.objects)
         for key, entry in entries.items():
             assert key in stored, f"{plan.run}: {key} is not in the store"
             assert stored[key].size == entry.bytes, f"{key} does not have the size in the manifest"
@@ -195,7 +190,7 @@ class Oracle:
         manifest: Manifest,
         partition: PartitionPlan,
         account: ChunkAccount,
-    ) -> dict[str, list[tuple[int, Entry]]]:
+    ) -> dict[str, Rows]:
         """The expected objects of one chunk, by key. Also checks the chunk's account."""
         settings = writers[0][0].settings
         log = self.twin.logs[partition.topic_id][partition.partition]
@@ -211,7 +206,7 @@ class Oracle:
             policies[0] = "dead_letter" if any(o.key.startswith("_dead_letter/") for o in of) else "skip"
         lost = {o for r in account.lost_ranges for o in range(*r)}
         absent = {o for r in account.absent_ranges for o in range(*r)}
-        found: dict[str, list[tuple[int, Entry]]] = {}
+        found: dict[str, Rows] = {}
         counts = Counter(lost=len(lost), absent=len(absent))
         for offset in range(account.start, account.end):
             entry = log.entries[offset]
@@ -224,48 +219,58 @@ class Oracle:
                 continue
             assert entry.was_visible(settings.isolation), f"{where} is not a record, but counts as one"
             assert entry.record is not None
-            value = entry.record.value
-            if value is None and settings.null_value == "skip":
-                counts["filtered"] += 1
-                continue
-            key = ""
+            letter, fate, rows = "", "", Rows()
             for (by, _), policy in zip(writers, policies, strict=True):
-                if by.letters and key not in {item.key for item in by.letters}:
+                if by.letters and letter not in {item.key for item in by.letters}:
                     # It was no dead letter any more, or was destroyed before the replay.
                     break
-                bad = value is not None and is_bad(value, by.settings)
-                fate = "filtered" if bad and policy == "skip" else "dead_lettered" if bad else "archived"
-                assert not bad or policy != "fail", f"{where} is bad, but was archived"
-                extension = ".jsonl.gz" if bad else EXTENSIONS[by.settings.format][by.settings.codec]
-                key = key_of(account, by, offset, entry, bad) + extension
+                made = outcome(by.settings, partition.topic, partition.partition, offset, entry)
+                assert made.what != "bad" or policy != "fail", f"{where} is bad, but was archived"
+                fate, letter, rows = made.what, "", []
+                for row in made.rows:
+                    rows.append((key_of(account, by, row.folder), row))
+                if made.what == "bad":
+                    fate = "filtered" if policy == "skip" else "dead_lettered"
+                if fate == "dead_lettered":
+                    letter = letter_of(account, by, entry.timestamp)
+                    rows = [(letter, Row(entry.record.key, entry.record.value, entry.record.headers))]
             counts[fate] += 1
-            if fate != "filtered":
-                found.setdefault(key, []).append((offset, entry))
-        counts["lost"] += sum(o.rows for o in destroyed)
-        for o in destroyed:
-            counts["dead_lettered" if o.key.startswith("_dead_letter/") else "archived"] -= o.rows
+            for key, row in rows:
+                found.setdefault(key, []).append((offset, entry, row))
+                if key.endswith(".gz") and not key.endswith((".jsonl.gz", ".csv.gz", ".mak.gz")):
+                    found.setdefault(key + SIDECAR, []).append((offset, entry, row))
         claimed = {fate: getattr(account, fate) for fate in ("archived", "filtered", "dead_lettered", "absent", "lost")}
+        if destroyed:
+            letters = sum(o.rows for o in destroyed if o.key.startswith("_dead_letter/"))
+            objects = [o for o in destroyed if not o.key.startswith("_dead_letter/")]
+            counts["dead_lettered"] -= letters
+            # Which rows of a record are in which object, nobody can know once they are gone.
+            gone = counts["archived"] - account.archived
+            assert max((o.offsets for o in objects), default=0) <= gone <= sum(o.offsets for o in objects)
+            counts["archived"] -= gone
+            counts["lost"] += gone + letters
         assert claimed == {fate: counts[fate] for fate in claimed}, f"{plan.run}: {account} but found {counts}"
         return found
 
-    def _check_object(self, plan: Plan, entry: ObjectEntry, expected: list[tuple[int, Entry]], etag: str) -> None:
-        found = self._rows(plan, entry, etag)
-        settings = plan.settings
+    def _check_object(self, plan: Plan, entry: ObjectEntry, expected: Rows, etag: str) -> None:
+        offsets = list(dict.fromkeys(offset for offset, _, _ in expected))
+        assert (entry.first_offset, entry.last_offset) == (offsets[0], offsets[-1])
+        if entry.sidecar_of:
+            assert self._rows(plan, entry, etag)[0]["first_record_offset"] == offsets[0]
+            return
+        found, rows = self._rows(plan, entry, etag), wanted(plan, entry, expected)
         if entry.key.startswith("_dead_letter/"):
             assert all(row.pop("error", None) for row in found if "error" in row)
-            wanted = [as_json(entry, offset, e) for offset, e in expected]
-        elif settings.content == "value":
-            wanted = [e.record.value if e.record and e.record.value is not None else b"null" for _, e in expected]
-            wanted = [value.replace(b"\n", b" ") for value in wanted]
-        elif settings.format == "jsonl":
-            wanted = [as_json(entry, offset, e) for offset, e in expected]
-        else:
-            wanted = [as_row(entry, offset, e) for offset, e in expected]
-        assert found == wanted, f"{entry.key}: {found} instead of {wanted}"
-        assert entry.rows == len(wanted)
-        assert (entry.first_offset, entry.last_offset) == (expected[0][0], expected[-1][0])
-        times = Counter(hour_of(e.timestamp) for _, e in expected)
-        assert {hour: entry.rows_in(hour) for hour in entry.hours} == times, f"{entry.key}: {times}"
+        assert found == rows, f"{entry.key}: {found} instead of {rows}"
+        assert (entry.rows, entry.offsets) == (len(rows), len(offsets))
+        letter = entry.key.startswith("_dead_letter/")
+        times = [e.timestamp if letter else self._time(plan, o, entry, e) for o, e, _ in expected]
+        counted = Counter(map(hour_of, times))
+        assert {hour: entry.rows_in(hour) for hour in entry.hours} == counted, f"{entry.key}: {counted}"
+
+    @staticmethod
+    def _time(plan: Plan, offset: int, place: ObjectEntry | PartitionPlan, entry: Entry) -> int | None:
+        return outcome(plan.settings, place.topic, place.partition, offset, entry).time
 
     def _rows(self, plan: Plan, entry: ObjectEntry, etag: str) -> list[Any]:
         """:param etag: the stored object's current ETag."""
@@ -273,7 +278,8 @@ class Oracle:
             data = self.store.get(entry.key)
             assert data is not None
             assert entry.checksum == f"crc32:{zlib.crc32(data):08x}", f"{entry.key} does not have its checksum"
-            known = self._read[entry.key, etag] = parse(data, entry.key, plan)
+            known = json.loads(data)["chunks"] if entry.sidecar_of else parse(data, entry.key, plan)
+            self._read[entry.key, etag] = known
         return [dict(row) if isinstance(row, dict) else row for row in known]
 
     # All runs: no offset twice, no gap between two runs.
@@ -351,8 +357,8 @@ class Oracle:
             entries = self.twin.logs[p.topic_id][p.partition].entries
             read = [o for o in range(p.start, p.end) if fates.get((p.topic_id, p.partition, o)) == "kept"]
             # Filtered records have no known timestamp, except the last of a chunk.
-            values = {o: record.value for o in read if (record := entries[o].record)}
-            times = [entries[o].timestamp for o, v in values.items() if v is not None and not is_bad(v, plan.settings)]
+            made = {o: outcome(plan.settings, p.topic, p.partition, o, entries[o]) for o in read if entries[o].record}
+            times = [entries[o].timestamp for o, one in made.items() if one.what == "archived"]
             worst = max((a - b for a, b in zip(accumulate(times, max), times, strict=True)), default=0)
             assert worst <= (plan.max_disorder_ms or 0), f"{plan.run}: hour {hour} assumes {plan}, and {worst} ms"
 
@@ -376,10 +382,22 @@ class Oracle:
         assert moment >= (hour + 1) * HOUR, f"hour {hour} is called complete as of {as_of}, before its end"
         # What was aborted counts only where every run reads it.
         isolation = min(plan.settings.isolation for plan in plans.values())
+        first = next(iter(plans.values()))
+        topics = {p.topic_id: p.topic for plan in plans.values() for p in plan.partitions}
         for topic_id, logs in self.twin.logs.items():
             for partition, log in enumerate(logs if topic_id not in (self._before or ()) else ()):
                 for offset, entry in enumerate(log.entries):
-                    if hour_of(entry.timestamp) == hour and entry.was_there(moment, isolation):
+                    if not entry.record or not entry.was_there(moment, isolation):
+                        continue
+                    time, source = entry.timestamp, first.settings.time.source
+                    if source != "record":
+                        # The archive's begin is not in the record, and what it never had is taken for older.
+                        never = fates.get((topic_id, partition, offset)) in (None, "lost")
+                        if source == "wallclock" or (never and hour >= hours(first.planned_at) // 1):
+                            continue
+                        made = outcome(first.settings, topics.get(topic_id, ""), partition, offset, entry)
+                        time = -1 if made.time is None else made.time
+                    if hour_of(time) == hour:
                         fate = fates.get((topic_id, partition, offset))
                         assert fate == "kept" or (fate in ("absent", None) and entry.compacted), (
                             f"hour {hour} is called complete as of {as_of}, but {topic_id}[{partition}] {offset}, "

@@ -1,33 +1,35 @@
 """The expected and the actual contents of objects of the model's archive, read with other libraries."""
 
 import base64
+import csv
 import gzip
 import io
 import json
-from datetime import UTC, datetime, timedelta
+import struct
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import quote
 
 import fastavro
-import msgspec
 import pyarrow.parquet as pq
 import zstandard
 
+from kafka_archiver.audit.readers.mak import MakFile, MakRecord
 from kafka_archiver.manifest import ObjectEntry
 from kafka_archiver.plan import Plan
 from tests.support.kafka_twin import Entry
+from tests.support.outcomes import EPOCH, Row, hour_of
 
-HOUR = 3_600_000
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 EXTENSIONS = {
+    "csv": {"none": ".csv", "gzip": ".csv.gz"},
+    "text": {"none": ".txt", "zstd": ".txt.zst"},
+    "bytes": {"none": ".bin"},
+    "block_gzip": {"gzip": ".gz"},
+    "mak": {"none": ".mak", "gzip": ".mak.gz"},
     "jsonl": {"gzip": ".jsonl.gz", "none": ".jsonl", "zstd": ".jsonl.zst"},
     "avro": {"none": ".avro"},
     "parquet": {"none": ".parquet"},
 }
-
-
-def hour_of(timestamp: int) -> int | None:
-    return timestamp // HOUR if 0 <= timestamp < 253_402_300_800_000 else None
 
 
 def hours(moment: datetime) -> float:
@@ -43,57 +45,32 @@ def hour_path(timestamp: int) -> str:
 
 def name_of(chunk: Any, plan: Plan, dead_letter: bool = False) -> str:
     """The name of an object without its extension."""
-    topic = quote(chunk.topic, safe="")
+    topic, layout = quote(chunk.topic, safe=""), "hourly" if dead_letter else plan.settings.layout
     name = f"{topic}+{chunk.partition}+{chunk.start:020d}"
-    if not dead_letter and plan.settings.layout == "lenses":
-        name = str(chunk.start)
-    if not dead_letter and plan.settings.layout == "deviantart":
+    if layout.startswith("confluent"):
+        name = f"{topic}+{chunk.partition}+{chunk.start:010d}"
+    elif layout.startswith("lenses_"):
+        name = f"{topic}({chunk.partition}_{chunk.start})"
+    elif layout == "deviantart":
         name = f"{topic}-{chunk.partition:05d}-{chunk.start:012d}"
+    elif layout in ("lenses", "zooz"):
+        name = f"{chunk.partition}_{chunk.start}" if layout == "zooz" else str(chunk.start)
     generation = f"+g{chunk.generation}" if chunk.generation else ""
     revision = f"+r{plan.revision}" if plan.revision else ""
     return f"{name}{generation}{revision}"
 
 
-def key_of(chunk: Any, plan: Plan, offset: int, entry: Entry, dead_letter: bool) -> str:
-    """The key of a record's object without its extension."""
-    null = "__HIVE_DEFAULT_PARTITION__"
-    topic = quote(chunk.topic, safe="")
-    name = name_of(chunk, plan, dead_letter)
-    if dead_letter:
-        return f"_dead_letter/{topic}/{hour_path(entry.timestamp)}/{name}"
-    there = None if hour_of(entry.timestamp) is None else EPOCH + timedelta(milliseconds=entry.timestamp)
-    day = null if there is None else f"{there.year:04d}-{there:%m-%d}"
-    # 10:30 ahead of UTC at the beginning, 5:30 until 1986, 5:45 since.
-    kathmandu = null if there is None or there.year > 9998 else f"{there + timedelta(minutes=345):%H-%M}"
-    if there is not None and there.year < 1986:
-        kathmandu = f"{there + timedelta(minutes=330):%H-%M}"
-    assert entry.record
-    folder = {
-        "hourly": f"{topic}/{hour_path(entry.timestamp)}",
-        "daily": f"{topic}/date={day}",
-        "topic_partition": f"{topic}/partition={chunk.partition}",
-        "offsets": f"{topic}/partition={chunk.partition}/offsets={offset // 3 * 3:020d}",
-        "fields": f"{topic}/key={null if entry.record.key is None else entry.record.key.decode()}",
-        "path": f"{topic}/p{chunk.partition}/{kathmandu}",
-        "lenses": f"{topic}/{chunk.partition}",
-        "deviantart": day,
-    }[plan.settings.layout]
-    return f"{folder}/{name}"
+def key_of(chunk: Any, plan: Plan, folder: str) -> str:
+    """The key of the object of a row in a folder."""
+    place = {"topic": quote(chunk.topic, safe=""), "partition": chunk.partition}
+    extension = EXTENSIONS[plan.settings.format][plan.settings.codec]
+    return f"{folder.format(**place)}/{name_of(chunk, plan)}{extension}"
 
 
-def is_bad(value: bytes, settings: Any) -> bool:
-    """Whether a value is bad. Every value of the model is JSON, or text with a newline."""
-    if settings.value_decode == "json":
-        return not _is_json(value)
-    return settings.content == "value" and b"\n" in value and not _is_json(value)
-
-
-def _is_json(value: bytes) -> bool:
-    try:
-        msgspec.json.decode(value)
-    except msgspec.DecodeError:
-        return False
-    return True
+def letter_of(chunk: Any, plan: Plan, timestamp: int) -> str:
+    """The key of the object of a dead letter."""
+    folder = f"_dead_letter/{quote(chunk.topic, safe='')}/{hour_path(timestamp)}"
+    return f"{folder}/{name_of(chunk, plan, dead_letter=True)}.jsonl.gz"
 
 
 def _text(name: str, value: bytes | None) -> dict[str, Any]:
@@ -115,27 +92,59 @@ def _place(entry: ObjectEntry, offset: int, e: Entry) -> dict[str, Any]:
     }
 
 
-def as_json(entry: ObjectEntry, offset: int, e: Entry) -> dict[str, Any]:
-    assert e.record is not None
+def as_json(entry: ObjectEntry, offset: int, e: Entry, row: Row) -> dict[str, Any]:
     return {
         **_place(entry, offset, e),
-        **_text("key", e.record.key),
-        **_text("value", e.record.value),
-        "headers": [{"key": k, **_text("value", v)} for k, v in e.record.headers],
+        **_text("key", row.key),
+        **_text("value", row.value),
+        "headers": [{"key": k, **_text("value", v)} for k, v in row.headers],
     }
 
 
-def as_row(entry: ObjectEntry, offset: int, e: Entry) -> dict[str, Any]:
-    assert e.record is not None
+def as_row(entry: ObjectEntry, offset: int, e: Entry, row: Row) -> dict[str, Any]:
     return {
         **_place(entry, offset, e),
-        "key": e.record.key,
-        "value": e.record.value,
-        "headers": [{"key": k, "value": v} for k, v in e.record.headers],
+        "key": row.key,
+        "value": row.value,
+        "headers": [{"key": k, "value": v} for k, v in row.headers],
     }
+
+
+def as_mak(version: int, offset: int, e: Entry, row: Row) -> MakRecord:
+    if version == 1:
+        return MakRecord(row.key or b"", row.value or b"", offset)
+    return MakRecord(row.key, row.value, offset, e.timestamp, 0, tuple(row.headers))
+
+
+def wanted(plan: Plan, entry: ObjectEntry, rows: list[tuple[int, Entry, Row]]) -> list[Any]:
+    """What `parse` should give."""
+    settings = plan.settings
+    if entry.key.startswith("_dead_letter/"):
+        return [as_json(entry, *one) for one in rows]
+    if settings.format == "mak":
+        return [as_mak(int(str(settings.options["version"])), *one) for one in rows]
+    if settings.content == "record":
+        form = as_json if settings.format in ("jsonl", "csv", "block_gzip") else as_row
+        return [form(entry, *one) for one in rows]
+    columns = [row.columns for _, _, row in rows]
+    if columns[0] is not None:
+        # Python's reader gives null and the empty text alike.
+        texts = [[None if v in (None, "") else str(v) for v in row.values()] for row in columns if row is not None]
+        return texts if settings.format == "csv" else columns
+    values = [row.value for _, _, row in rows]
+    match settings.format:
+        case "csv":
+            return [[value and value.decode()] for value in values]
+        case "text":
+            return [value or b"" for value in values]
+        case "bytes":
+            return values
+    return [b"null" if value is None else value.replace(b"\n", b" ") for value in values]
 
 
 def parse(data: bytes, key: str, plan: Plan) -> list[Any]:
+    settings = plan.settings
+    letter = key.startswith("_dead_letter/")
     if key.endswith(".avro"):
         return [_with_ms(dict(r)) for r in fastavro.reader(io.BytesIO(data), return_record_name=False)]  # type: ignore[arg-type]
     if key.endswith(".parquet"):
@@ -144,12 +153,41 @@ def parse(data: bytes, key: str, plan: Plan) -> list[Any]:
         data = gzip.decompress(data)
     elif key.endswith(".zst"):
         data = zstandard.ZstdDecompressor().stream_reader(io.BytesIO(data), read_across_frames=True).read()
+    if not letter and settings.format in ("csv", "bytes", "mak"):
+        return {"csv": _csv, "bytes": _framed, "mak": _mak}[settings.format](data, settings.content == "record")
     lines = data.split(b"\n")
     assert lines.pop() == b"", f"{key} does not end in a newline"
-    whole = key.startswith("_dead_letter/") or plan.settings.content == "record"
+    typed = settings.transform is not None and bool(settings.transform.steps)
+    whole = letter or settings.content == "record" or typed
     return [json.loads(line) for line in lines] if whole else lines
 
 
+def _csv(data: bytes, record: bool) -> list[Any]:
+    head, *lines = csv.reader(io.StringIO(data.decode(), newline=""))
+    if not record:
+        return [[cell or None for cell in line or [""]] for line in lines]
+    rows = [{name: cell for name, cell in zip(head, line, strict=True) if "base64" not in name} for line in lines]
+    numbers = ("partition", "offset", "timestamp", "timestamp_type")
+    return [
+        {**{name: cell or None for name, cell in row.items()}, **{name: int(row[name]) for name in numbers},
+         "headers": json.loads(row["headers"])}
+        for row in rows
+    ]  # fmt: skip
+
+
+def _framed(data: bytes, _: bool) -> list[Any]:
+    found: list[bytes | None] = []
+    while data:
+        [size] = struct.unpack(">i", data[:4])
+        found.append(None if size < 0 else data[4 : 4 + size])
+        data = data[4 + max(size, 0) :]
+    return found
+
+
+def _mak(data: bytes, _: bool) -> list[Any]:
+    return list(MakFile(io.BytesIO(data)).records())
+
+
 def _with_ms(row: dict[str, Any]) -> dict[str, Any]:
-    moment = row["timestamp"]
-    return row if isinstance(moment, int) else {**row, "timestamp": (moment - EPOCH) // timedelta(milliseconds=1)}
+    moment = row.get("timestamp")
+    return {**row, "timestamp": (moment - EPOCH) // timedelta(milliseconds=1)} if isinstance(moment, datetime) else row

@@ -214,6 +214,14 @@ def test_too_many_paths_stop_the_chunk_and_name_the_field() -> None:
     assert len(set(filed(settings, rows, most=11)[0])) == 11
 
 
+def test_a_rejected_record_counts_for_no_limit_and_without_fields_no_field_is_advised() -> None:
+    settings = settings_of({"fields": ["value.user"], "missing": "null"})
+    _, marks = filed(settings, documents([{"user": [0]}, {"user": 1}, {"user": [2]}]), most=1)
+    assert sorted(marks.rejected) == [0, 2]
+    with pytest.raises(PermanentError, match=r"For later plans choose another `store.layout`, or a smaller"):
+        filed(settings_of({"offsets": 1}), documents([{}, {}]), most=1)
+
+
 def test_a_key_that_s3_does_not_take_is_a_bad_record() -> None:
     fields = [f"value.f{n}" for n in range(4)]
     settings = settings_of({"fields": fields, "longest": 300})

@@ -60,7 +60,15 @@ class Paths:
         wrong: dict[int, str] = {}
         labels = self._labels(batch, varying, wrong)
         together, places = self._together(labels, batch.num_rows)
-        found = np.array([self._number(dict(zip(varying, place, strict=True))) for place in places], np.int64)
+        # What is rejected has no path, and counts for no limit.
+        right = np.ones(batch.num_rows, np.bool_)
+        right[list(wrong)] = False
+        filed = set(together[right].tolist())
+        numbers = [
+            self._number(dict(zip(varying, place, strict=True))) if number in filed else 0
+            for number, place in enumerate(places)
+        ]
+        found = np.array(numbers, np.int64)
         parts = found[together] if len(found) else np.zeros(batch.num_rows, np.int64)
         self._mark(batch, marks, parts, wrong, dict(zip(varying, labels, strict=True)))
         return parts
@@ -171,10 +179,11 @@ class Paths:
     def _too_many(self) -> str:
         most = max(self._seen, key=lambda name: len(self._seen[name]), default=None)
         count = f"; {most} has {len(self._seen[most]):,} values among them" if most else ""
+        other = f"another field, or buckets: `{{field: {most}, buckets: 64}}`" if most else "another `store.layout`"
         return (
             f"{self._chunk} has more than {self._most:,} paths (`store.max_paths`){count}. Each path is an object. To "
-            "go on with this plan, raise `store.max_paths`. For later plans choose another field, a smaller "
-            f"`store.chunk_records`, or buckets: `{{field: {most or 'value.id'}, buckets: 64}}`"
+            f"go on with this plan, raise `store.max_paths`. For later plans choose {other}, or a smaller "
+            "`store.chunk_records`"
         )
 
 

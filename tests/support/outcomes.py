@@ -1,0 +1,177 @@
+"""What becomes of one record, by the documentation: its rows and their folders, or why it has none. Not by the code."""
+
+import json
+import zlib
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+from urllib.parse import quote
+
+import msgspec
+
+from kafka_archiver.mapper import Record
+from kafka_archiver.plan import Settings
+from tests.support import mapped
+from tests.support.kafka_twin import Entry
+
+HOUR = 3_600_000
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+NULL = "__HIVE_DEFAULT_PARTITION__"
+MASKED = {"mask": {"fields": ["value.g"], "keep": 1}}
+STEPS = [MASKED, {"drop": ["value.t"]}, {"rename": {"value.n": "number"}}]
+# Columns of the values, for `STEPS`.
+SCHEMA = [{"name": "n", "type": "int64"}, {"name": "g", "type": "string"}, {"name": "t", "type": "int64"}]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One stored row. `columns`: of a decoded value. `folder`: without the topic's, see `folder_of`."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: Any
+    columns: dict[str, Any] | None = None
+    folder: str = ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """`time`: by which it is filed; None without one. `rows`: if it is archived."""
+
+    what: Literal["archived", "filtered", "bad"]
+    time: int | None = None
+    rows: tuple[Row, ...] = ()
+
+
+def hour_of(time: int | None) -> int | None:
+    """The hour since 1970; None for a time outside the years to 9999."""
+    return time // HOUR if time is not None and 0 <= time < 253_402_300_800_000 else None
+
+
+def is_json(value: bytes | None) -> bool:
+    """Whether it is one JSON document."""
+    try:
+        msgspec.json.decode(value or b"null")
+    except msgspec.DecodeError:
+        return False
+    return True
+
+
+def outcome(settings: Settings, topic: str, partition: int, offset: int, entry: Entry) -> Outcome:
+    """Of a record under the settings of a plan."""
+    record = entry.record
+    assert record is not None
+    if record.value is None and settings.null_value == "skip":
+        return Outcome("filtered")
+    if settings.value_decode == "json" and not is_json(record.value):
+        return Outcome("bad")
+    time = _time(settings, entry)
+    if isinstance(time, Outcome):
+        return time
+    try:
+        rows = _transformed(settings, topic, partition, offset, entry)
+    except ValueError:
+        return Outcome("bad")
+    filed = [_filed(settings, row, offset, time) for row in rows]
+    if "bad" in filed:
+        return Outcome("bad")
+    kept = tuple(row for row in filed if isinstance(row, Row))
+    if not kept:
+        return Outcome("filtered")
+    return Outcome("bad") if any(_does_not_fit(settings, row) for row in kept) else Outcome("archived", time, kept)
+
+
+def _time(settings: Settings, entry: Entry) -> "int | Outcome | None":
+    of, record = settings.time, entry.record
+    assert record is not None
+    kafkas = entry.timestamp if hour_of(entry.timestamp) is not None else None
+    if of.source == "record":
+        return kafkas
+    if of.source == "wallclock":
+        return of.at
+    if of.source == "header":
+        found = next((v for k, v in reversed(record.headers) if k == of.field), None)
+    else:
+        found = (json.loads(record.value or b"null") or {}).get(of.field)
+    if found is not None:
+        return int(found)
+    return {"record": kafkas, "null": None, "skip": Outcome("filtered"), "bad_record": Outcome("bad")}[of.missing]
+
+
+def _transformed(settings: Settings, topic: str, partition: int, offset: int, entry: Entry) -> list[Row]:
+    record, transform = entry.record, settings.transform
+    assert record is not None
+    if transform is None:
+        return [Row(record.key, record.value, record.headers)]
+    if transform.mapper is not None:
+        given = Record(topic, partition, offset, entry.timestamp, 0, record.key, record.value, tuple(record.headers))
+        return [Row(one.key, one.value, one.headers) for one in mapped.split(given)]
+    found = json.loads(record.value or b"{}")
+    text = found.get("g")
+    masked = None if text is None else "*" * (len(text) - 1) + text[-1:]
+    return [Row(record.key, record.value, record.headers, {"number": found.get("n"), "g": masked})]
+
+
+def _does_not_fit(settings: Settings, row: Row) -> bool:
+    """Whether the format cannot hold a row."""
+    if settings.content != "value" or row.columns is not None or row.value is None:
+        return False
+    if settings.format == "text":
+        return b"\n" in row.value
+    return settings.format in ("jsonl", "block_gzip") and b"\n" in row.value and not is_json(row.value)
+
+
+def _filed(settings: Settings, row: Row, offset: int, time: int | None) -> Row | str:
+    options: Any = settings.layout_options
+    texts = {one["field"]: _text(row, one) for one in options.get("fields", [])}
+    if settings.layout == "path":
+        texts = {"time": time}
+    if None in texts.values() and options.get("missing") != "null":
+        return "bad" if options.get("missing") == "bad_record" else "skip"
+    there = None if time is None else EPOCH + timedelta(milliseconds=time)
+    return replace(row, folder=_folder(settings, offset, there, texts))
+
+
+def _text(row: Row, one: dict[str, Any]) -> Any:
+    column, _, name = one["field"].partition(".")
+    found: Any = row.key if column == "key" else None
+    if column == "header":
+        found = next((v for k, v in reversed(row.headers) if k == name), None)
+    elif column == "value":
+        found = (row.columns or json.loads(row.value or b"null") or {}).get(name)
+    if found is None:
+        return None
+    data = found if isinstance(found, bytes) else str(found).encode()
+    return str(zlib.crc32(data) % one["buckets"]) if one.get("buckets") else quote(data, safe="") or "+"
+
+
+def _folder(settings: Settings, offset: int, there: datetime | None, texts: dict[str, Any]) -> str:
+    options: Any = settings.layout_options
+    day = NULL if there is None else f"{there.year:04d}-{there:%m-%d}"
+    date = [NULL] * 4 if there is None else [f"{there.year:04d}", f"{there:%m}", f"{there:%d}", f"{there:%H}"]
+    hive = [f"{name}={text}" for name, text in zip(("year", "month", "day", "hour"), date, strict=True)]
+    columns = [one.get("as") or one["field"].rsplit(".", 1)[-1] for one in options.get("fields", [])]
+    values = [NULL if texts.get(one["field"]) is None else texts[one["field"]] for one in options.get("fields", [])]
+    fields = "/".join(f"{name}={text}" for name, text in zip(columns, values, strict=True))
+    # 10:30 ahead of UTC at the beginning, 5:30 until 1986, 5:45 since.
+    kathmandu = NULL if there is None or there.year > 9998 else f"{there + timedelta(minutes=345):%H-%M}"
+    if there is not None and there.year < 1986:
+        kathmandu = f"{there + timedelta(minutes=330):%H-%M}"
+    return {
+        "hourly": f"{{topic}}/date={day}/hour={date[3]}",
+        "zooz": f"{{topic}}/date={day}/hour={date[3]}",
+        "daily": f"{{topic}}/date={day}",
+        "topic_partition": "{topic}/partition={partition}",
+        "confluent_default": "{topic}/partition={partition}",
+        "offsets": f"{{topic}}/partition={{partition}}/offsets={offset // 3 * 3:020d}",
+        "fields": f"{{topic}}/{fields}",
+        "confluent_field": f"{{topic}}/{fields}",
+        "confluent_daily": f"{{topic}}/{'/'.join(hive[:3])}",
+        "confluent_hourly": f"{{topic}}/{'/'.join(hive)}",
+        "confluent_time": f"{{topic}}/{hive[0]}/{date[1]}/{hive[3]}",
+        "path": f"{{topic}}/p{{partition}}/{kathmandu}",
+        "lenses": "{topic}/{partition}",
+        "lenses_keys_and_values": fields,
+        "lenses_values": "/".join(values),
+        "deviantart": day,
+    }[settings.layout]
