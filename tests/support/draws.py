@@ -85,7 +85,7 @@ TIMESTAMPS = st.sampled_from(
 )
 TRANSFORMS = st.sampled_from(
     [
-        *[{}] * 3,
+        *[{}] * 2,
         {"mapper": "tests.support.mapped:split"},
         {"mapper": {"function": "tests.support.mapped:split_later", "concurrency": 3}},
         {"steps": STEPS},
