@@ -30,8 +30,11 @@ def explain(
             yield unknown(where)
         elif fault["type"] == "missing":
             yield f"`{where}` is required"
+        elif (told := _expectation(fault["type"], fault["msg"])).startswith(f"`{where}."):
+            # It names its key itself.
+            yield told
         else:
-            expected.setdefault(where, []).append(_expectation(fault["type"], fault["msg"]))
+            expected.setdefault(where, []).append(told)
             names = (variables or {}).get(where)
             found[where] = _of_variables(names) if names else _found(fault["type"], fault["input"])
     for where, expectations in expected.items():
@@ -45,6 +48,7 @@ _PLAIN = {
     "tuple_type": "a list",
     "dict_type": "a mapping",
     "model_type": "a mapping",
+    "too_short": "at least one item",
     "int_type": "a whole number",
     "int_parsing": "a whole number",
     "datetime_from_date_parsing": "a time like 2026-11-01T00:00:00Z",
@@ -61,8 +65,8 @@ _OPENING = re.compile(r"^(Value error, (expected )?|Input should be |(String|Tup
 
 def _found(kind: str, value: Any) -> str:
     """The end of an error: the value that was found, or only its kind if it may be a secret."""
-    if kind == "value_error" and isinstance(value, dict):
-        # The message names the keys that do not go together.
+    if kind == "value_error" and isinstance(value, dict | list):
+        # The message names the keys or items that do not go together.
         return ""
     if isinstance(value, bool | int | float | str) and kind not in (SECRET, "model_type", "dict_type"):
         return f"; found {value!r}"

@@ -144,6 +144,12 @@ class Sql(Value):
         """Whether values are others behind it."""
         return bool(self.select or self.function)
 
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The YAML's keys of what Spark does."""
+        told = {"where": self.where, "select": self.select, "timestamp.sql": self.time}
+        return (*([self.function] if self.function else []), *(name for name, one in told.items() if one))
+
     def asked(self) -> "Sql":
         """Without what only a plan has."""
         return self.model_copy(update={"spark": "", "seen": {}, "made": {}, "literals": {}})

@@ -204,7 +204,7 @@ def test_sql_on_json_without_a_schema_sees_fields_as_text(services: Services, sp
         ({"where": "value.n = (select 1)"}, "a subquery reads other data than the record"),
         ({"where": "row_number() over (order by offset) = 1"}, "Spark plans Window"),
         ({"where": "window(timestamp, '5 minutes').start > timestamp"}, "Spark plans Filter"),
-        ({"where": "value.nope = 1"}, "Spark does not take `where` and `select`: [FIELD_NOT_FOUND]"),
+        ({"where": "value.nope = 1"}, "Spark does not take `where`: [FIELD_NOT_FOUND]"),
         ({"where": "value.n"}, "transform.where: expected a condition, true or false; found an expression of type int"),
         ({"select": ["count(*)"]}, "[MISSING_GROUP_BY]"),
         ({"select": ["explode(value.tags)"]}, "UNSUPPORTED_GENERATOR"),

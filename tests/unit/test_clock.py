@@ -1,5 +1,6 @@
 """Times in paths: zones, locales, rounding; and times that are read from values."""
 
+import re
 import zoneinfo
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_archiver.config.times import Timestamp
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.intervals import LAST_MS, to_ms
 from kafka_archiver.layouts.form import Form
@@ -247,3 +249,18 @@ def test_a_time_of_bytes_is_refused() -> None:
 
 def test_the_last_moment_has_a_date_in_utc() -> None:
     assert texts(clock("{yyyy-MM-dd}"), [LAST_MS, LAST_MS + 1]) == ["9999-12-31", None]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "why"),
+    [
+        ("%Y-%m-%d", "% and a letter are of strftime"),
+        ("yyyy-mm-dd", "it has minutes (mm) and no hour (HH); months are MM"),
+        ("HH:mm", "it has no year (yyyy)"),
+        ("yyyy QQ", "'Q' is no part of a time that can be read"),
+        ("yyyy'T", 'the quote in "yyyy\'T" is not closed'),
+    ],
+)
+def test_a_pattern_that_reads_no_time_is_refused(pattern: str, why: str) -> None:
+    with pytest.raises(ValueError, match=rf"a pattern of a time like .*, or iso: {re.escape(why)}"):
+        Timestamp.model_validate({"from": "header", "header": "h", "patterns": [pattern]})

@@ -326,7 +326,7 @@ def test_a_distribution_adds_a_layout_by_an_entry_point(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == [
         "[('p=0/length=1', 2), ('p=0/length=2', 3), ('p=0/length=__HIVE_DEFAULT_PARTITION__', 1)]",
         "()",
-        f"{wrong}`store.layout.least` is not an option: layout by_length has most",
+        "o.yaml: `store.layout.least` is not an option: layout by_length has most",
         "one",
         f"{wrong}'other' (by_length:OTHER) is no layout: it has no `name`; found 'other'",
         f"{wrong}'none' (by_length:NONE) cannot be loaded: "

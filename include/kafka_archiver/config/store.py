@@ -26,7 +26,8 @@ def _layout(given: Any) -> Any:
         name, options = named(given)
         form_of(Settings(layout=name, layout_options=options))
     except ConfigError as error:
-        raise ValueError(f"another layout: {str(error).removeprefix('store.layout: ')}") from None
+        told = str(error).removeprefix("store.layout: ")
+        raise ValueError(told if told.startswith(("`", "expected ")) else f"another layout: {told}") from None
     return given
 
 

@@ -25,7 +25,17 @@ def _pattern(pattern: str) -> str:
     # Imported late: only archives with patterns need it.
     from kafka_archiver.layouts.read_times import compiled
 
-    compiled(pattern)
+    wrong = ""
+    if re.search(r"%[A-Za-z]", pattern):
+        wrong = "% and a letter are of strftime; its %Y-%m-%d %H:%M:%S is yyyy-MM-dd HH:mm:ss here"
+    elif "m" in (bare := re.sub(r"'[^']*'", "", pattern)) and not re.search("[HhKk]", bare):
+        wrong = "it has minutes (mm) and no hour (HH); months are MM"
+    try:
+        compiled(pattern)
+    except ValueError as error:
+        wrong = wrong or str(error)
+    if wrong:
+        raise ValueError(f"a pattern of a time like yyyy-MM-dd'T'HH:mm:ssX, or iso: {wrong}")
     return pattern
 
 

@@ -82,7 +82,7 @@ def compiled(pattern: str, names: Names = ENGLISH) -> Callable[[str], datetime |
             letters.append(token.letters)
     whole = re.compile("".join(parts), re.IGNORECASE)
     if not {"y", "Y", "u"} & {text[0] for text in letters}:
-        raise ValueError(f"expected a year (yyyy) in {pattern!r}")
+        raise ValueError("it has no year (yyyy)")
 
     def read(text: str) -> datetime | None:
         found = whole.fullmatch(text)
@@ -106,7 +106,9 @@ def _shape(letter: str, length: int, names: Names) -> str:
         return rf"\d{{{length}}}"
     if letter in "MdDHhkKms":
         return rf"\d{{{length}}}" if length > 1 else r"\d{1,3}" if letter == "D" else r"\d{1,2}"
-    raise ValueError(f"{letter!r} is no part of a time that can be read; expected letters of y M d D E a H h m s S X Z")
+    raise ValueError(
+        f"{letter!r} is no part of a time that can be read, y M d D E a H h m s S X Z are; text stands in quotes"
+    )
 
 
 def _names_of(letter: str, length: int, names: Names) -> Sequence[str]:

@@ -81,7 +81,7 @@ def transformed(frame: DataFrame, told: Sql, parses_json: bool, load: Load) -> M
         made = _by_function(_timed(frame, told), told, load) if told.function else _by_sql(frame, told, parses_json)
         literals = _narrow(made, frame, _OF_FUNCTIONS if told.function else _OF_SQL)
     except PySparkException as error:
-        what = f"`{told.function}`" if told.function else "`where` and `select`"
+        what = " and ".join(f"`{name}`" for name in told.given)
         raise ConfigError(f"transform: Spark does not take {what}: {_short(error)}") from None
     return Made(made, hashlib.sha256("\0".join(literals).encode()).hexdigest()[:32])
 

@@ -104,7 +104,7 @@ def _require_as_planned(spark: SparkSession, told: Sql) -> None:
 def _require_same(found: str | None, planned: str | None, topic: str, sink: Sink) -> None:
     if (found and json.loads(found)) != (planned and json.loads(planned)):
         raise PermanentError(
-            f"Spark's SQL makes other columns of topic {topic} than when the run was planned (settings of Spark that "
-            f"change the meaning of SQL?): expected {planned}, found {found}. To plan the run anew: "
+            f"Spark makes other columns of topic {topic} by `transform` than when the run was planned (settings "
+            f"of Spark that change the meaning of SQL?): expected {planned}, found {found}. To plan the run anew: "
             f"{plan_anew(sink.plan.archive, sink.plan.run)}"
         )

@@ -40,6 +40,6 @@ def ask_spark(question: "Question") -> "Answer":
     except ValueError:
         text = " ".join(done.stderr.split())[-500:]
         raise ConfigError(
-            "transform: planning asks Spark on this machine whether it takes the SQL, and Spark cannot start: it needs "
+            "transform: planning asks Spark on this machine about it, and Spark cannot start: it needs "
             f"pyspark and Java (JAVA_HOME) where Airflow plans. It said: {text}"
         ) from None

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from airflow.sdk.exceptions import AirflowException
 
@@ -20,12 +21,12 @@ from kafka_archiver.steps.plan.settings import settings_of
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One file and its problems. `archive` is None when the file cannot be read. `sql`: whether it has Spark's SQL."""
+    """One file and its problems. `archive` is None when the file cannot be read. `sql`: what Spark has to check."""
 
     file: Path
     archive: str | None
     problems: tuple[str, ...]
-    sql: bool = False
+    sql: Literal["SQL", "function", ""] = ""
 
 
 @answering
@@ -38,7 +39,7 @@ def validate(args: Namespace) -> Answer:
     rows = [(c.file.name, c.archive, problem) for c in checked for problem in c.problems or ("ok",)]
     wrong = [c for c in checked if c.problems]
     summary = [f"Files with problems: {len(wrong)} of {len(checked)}."] if wrong else []
-    later = [f"Spark checks the SQL of {c.archive}: airflow archive plan {c.archive}" for c in checked if c.sql]
+    later = [f"Spark checks the {c.sql} of {c.archive}: airflow archive plan {c.archive}" for c in checked if c.sql]
     return Answer(document, [Table(("file", "archive", "result"), rows, below=later)], summary)
 
 
@@ -74,8 +75,8 @@ def _check(declared: Declaration) -> Checked:
         archive_dag(archive, text="", job=Path())
     except (AirflowException, ValueError, TypeError) as error:
         problems.append(f"Airflow cannot make a DAG of it: {error}")
-    transform = archive.settings.transform
-    return Checked(file, archive.archive, tuple(problems), transform is not None and transform.sql is not None)
+    sql = archive.settings.transform and archive.settings.transform.sql
+    return Checked(file, archive.archive, tuple(problems), ("function" if sql.function else "SQL") if sql else "")
 
 
 def _with_conflicts(known: list[Checked]) -> list[Checked]:

@@ -22,8 +22,8 @@ SPARK_TIME = "spark_time"
 RAISED_TIME = NONE + 1
 RAISED_WHERE, RAISED_SELECT, UNFIT = -1, -2, -3
 _RAISED = (
-    "Spark raised an error for this record in `transform.{}`: a cast, an overflow or a division by zero of its ANSI "
-    "mode; try_cast, try_add, try_divide and so on give null instead"
+    "Spark raised an error for this record in `transform.{}`, and does not say which: a cast, an overflow or a "
+    "division by zero of its ANSI mode; try_cast, try_add, try_divide and so on give null instead"
 )
 _NO_TEXT = (
     "Spark made text of this record that is not UTF-8, as `CAST(key AS string)` does of other bytes; make_valid_utf8 "

@@ -46,7 +46,7 @@ def with_spark(
     if new := {topic: columns for topic, columns in seen.items() if sql.seen.get(topic) != digests[topic]}:
         folder = (str(Path(context.archive.file).absolute().parent),) if context.archive.file else ()
         json_ = parses_json(settings, next(iter(new)), frozen.schemas)
-        log.info("asking Spark about the SQL of `transform`")
+        log.info("asking Spark whether it takes %s", " and ".join(f"`{name}`" for name in told.sql.given))
         answer = context.spark(Question(sql=told.sql, topics=new, parses_json=json_, path=folder))
         if answer.error:
             raise ConfigError(f"{context.archive.file}: {answer.error}" if context.archive.file else answer.error)
