@@ -167,7 +167,8 @@ def test_a_function_drops_and_multiplies_rows(services: Services, spark: "SparkS
     with pytest.raises(PermanentError, match=r"made another frame than when the run was planned; .* as `count` is"):
         acting.run(hour(1))
     failing = archiver_of(services, spark, "native", {"function": f"{name}:asserted"})
-    with pytest.raises(PermanentError, match=rf"transform\.function: {name}:asserted .* AssertionError: it is 57\."):
+    told = rf"\[0\] offset 57: transform\.function: {name}:asserted .* AssertionError: it is 57\."
+    with pytest.raises(PermanentError, match=told):
         failing.run(hour(1))
     assert failing.uploads() == []
     # Its code is part of the plan.

@@ -1,6 +1,7 @@
 """Records that pass Spark by: each gets what Spark made of it, whatever the batches, and none is lost or made up."""
 
 import json
+import math
 import uuid
 from collections.abc import Iterator
 from itertools import pairwise
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from kafka_archiver.errors import IntegrityError, TransientError
 from kafka_archiver.pipeline.transform.from_spark import COUNT, ROWS, UNFIT
 from kafka_archiver.pipeline.transform.spark_types import ForSpark, field_of, spelt
+from kafka_archiver.spark.culprit import smallest
 from kafka_archiver.spark.results import Results
 from kafka_archiver.spark.spool import Segment, Spool, sweep
 from kafka_archiver.transforms import Sql
@@ -162,3 +164,14 @@ def test_every_type_has_one_that_spark_knows_and_what_it_makes_is_stored(name: s
         return
     array = given_.array(column)
     assert (array.type, len(array), array.null_count) == (given_.field.type, len(values), 1)
+
+
+@given(bad=st.integers(0, 63), alone=st.booleans())
+def test_the_record_on_which_a_function_fails_is_found(bad: int, alone: bool) -> None:
+    chunks = [chunk_of(0, 20), chunk_of(20, 64)]
+    fails = lambda some: any(bad in one.range for one in some) and (alone or sum(c.range.size for c in some) > 7)  # noqa: E731
+    [found] = smallest(chunks, fails, math.inf)
+    assert bad in found.range
+    assert found.range.size == 1 if alone else found.range.size > 7
+    assert smallest(chunks, fails, 0) == chunks
+    assert smallest(chunks, lambda _: False, math.inf) == chunks

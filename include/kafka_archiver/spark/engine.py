@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from kafka_archiver.job import Reader
 from kafka_archiver.plan import Chunk, Plan
+from kafka_archiver.spark.culprit import located
 from kafka_archiver.spark.failures import APPLICATION, understand
 from kafka_archiver.spark.local_dirs import local_dirs
 from kafka_archiver.spark.native import write_letters, write_natively
@@ -89,7 +90,9 @@ class SparkEngine:
         except Exception as error:
             told = unpacked(collected.value)
             abort(results(told), open_store(self._url, self._options))
-            function = sql and sql.function and of_function(error, sql.function)
+            function = of_function(error, sql.function) if sql and sql.function else None
+            if function and sql and not failed(told):
+                function = located(function, session(plan.archive), chunks, self._kafka, sink, sql)
             raise (failed(told) or function or understand(error)) from error
         return results(outcomes)
 

@@ -19,7 +19,7 @@ from kafka_archiver.spark.native import Reads, letters_reader, share
 from kafka_archiver.spark.reading import read_settings
 from kafka_archiver.spark.sink import Sink
 from kafka_archiver.spark.source import chunks_frame
-from kafka_archiver.spark.sql import made_by, prepare, schema_of, transformed
+from kafka_archiver.spark.sql import Made, made_by, prepare, schema_of, transformed
 from kafka_archiver.transforms import Sql
 
 Rows = "task int, result binary"
@@ -40,9 +40,7 @@ def sql_frame(
     frames = []
     for topic in topics:
         some = [chunk for chunk in chunks if chunk.topic == topic]
-        frame = _fed(spark, topic, some, kafka, sink, job, by_spark)
-        json_ = parses_json(sink.plan.settings, topic, sink.job.decoded)
-        made = transformed(frame, told, json_, lambda: load_function(told.function or ""))
+        made = made_of(spark, topic, some, kafka, sink, told, job, by_spark)
         _require_same(made_by(made.frame), told.made.get(topic), topic, sink)
         if told.literals.get(topic, made.literals) != made.literals:
             raise PermanentError(
@@ -54,6 +52,22 @@ def sql_frame(
     return reduce(DataFrame.unionAll, frames)
 
 
+def made_of(
+    spark: SparkSession,
+    topic: str,
+    chunks: Sequence[Chunk],
+    kafka: Mapping[str, str],
+    sink: Sink,
+    told: Sql,
+    job: str,
+    by_spark: bool = False,
+) -> Made:
+    """What Spark makes of the records of chunks of a topic, after `prepare`."""
+    frame = _fed(spark, topic, chunks, kafka, sink, job, by_spark)
+    json_ = parses_json(sink.plan.settings, topic, sink.job.decoded)
+    return transformed(frame, told, json_, lambda: load_function(told.function or ""))
+
+
 def of_function(error: Exception, function: str) -> PermanentError | None:
     """The error if a PySpark function of the archive failed on a record, and not the archiver or Spark itself."""
     lines = str(error).partition("\n\nJVM stacktrace")[0].strip().splitlines()
@@ -61,7 +75,7 @@ def of_function(error: Exception, function: str) -> PermanentError | None:
         return None
     what = lines[-1] if isinstance(error, PythonException) else lines[0]
     return PermanentError(
-        f"transform.function: {function} failed in Spark, which does not tell the record, so no policy can decide "
+        f"transform.function: {function} failed in Spark, which tells no policy the record, so none can decide "
         f"about it: {what.strip()}. Catch the error in the function, or use `transform.mapper`, whose errors "
         "`policies.bad_record` decides about"
     )
