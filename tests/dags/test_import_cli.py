@@ -80,3 +80,16 @@ def test_a_yaml_that_is_not_valid_is_told_with_the_reason(call: Call, tmp_path: 
     file.write_text(KAFKATOS3.replace("topic_whitelist = orders\n", ""))
     shown = call("import", str(file), code=1)
     assert "The YAML is not valid yet:\norders: `source.topics`: expected" in shown.err
+
+
+def test_what_can_be_made_is_printed_and_the_rest_is_an_error(call: Call, tmp_path: Path) -> None:
+    file = tmp_path / "sink.properties"
+    file.write_text(
+        STATEMENTS.replace("; ", "; SELECT 1; ").replace("INTO x SELECT * FROM b", "INTO ${file:/a:b} SELECT * FROM b")
+    )
+    shown = call("import", str(file), code=1)
+    assert [content["archive"] for content in yaml.safe_load_all(shown.out)] == ["n-1", "n-3"]
+    assert "The YAML is not valid yet:\nn-3: `store.url`: ${file:/a:b} is not replaced here" in shown.err
+    assert f"No archive is made of these:\n{file}: KCQL, statement 2: expected INSERT; found 'SELECT'" in shown.err
+    made = call("import", str(file), "-o", "json", code=1).json
+    assert made["faults"] == [f"{file}: KCQL, statement 2: expected INSERT; found 'SELECT'"]

@@ -436,6 +436,20 @@ def test_what_a_person_must_fill_in_is_said_by_its_key(tool: str, more: dict[str
     assert made.problems[1:] == ()
 
 
+def test_transforms_of_a_lenses_connector_become_steps_too() -> None:
+    transforms = {
+        "transforms": "m,h",
+        "transforms.m.type": f"{CONNECT}.MaskField$Value",
+        "transforms.m.fields": "card",
+        "transforms.h.type": "io.lenses.connect.smt.header.InsertRecordTimestampHeaders",
+    }
+    for form, expected in (("AVRO", {"steps": [{"mask": ["value.card"]}]}), ("TEXT", None)):
+        made = made_from("lenses", AVRO | transforms | {"connect.s3.kcql": f"{SELECT} STOREAS `{form}`"})
+        assert yaml.safe_load(made.archives[0].yaml).get("transform") == expected
+        assert made.archives[0].problems == ()
+        assert [note for note in made.notes if note.key == "transforms.h.type" and "store.layout: {path" in note.text]
+
+
 def test_one_bad_statement_does_not_hide_the_others() -> None:
     made = made_from("lenses", {"connect.s3.kcql": f"{SELECT}; INSERT x; INSERT INTO `b SELECT 1; {SELECT}"})
     assert [one.archive for one in made.archives] == ["n-1", "n-4"]

@@ -51,6 +51,7 @@ def test_everything_that_a_statement_may_have() -> None:
         ("INSERT INTO `b:p` SELECT * FROM `*` PROPERTIES()", ("b", "p", "*")),
         ("INSERT INTO b--c:p--q SELECT * FROM t--x\n-- all of it\n", ("b--c", "p--q", "t--x")),
         ("INSERT INTO b:`p q` SELECT * FROM t", ("b", "p q", "t")),
+        ("INSERT INTO ${env:B}:a/${file:/b:c} SELECT * FROM t", ("${env:B}", "a/${file:/b:c}", "t")),
         ("INSERT INTO b:p SELECT * FROM 't' STOREAS JSON PROPERTIES ('a.b'=1, 'C'=true,)", ("b", "p", "t")),
     ],
 )

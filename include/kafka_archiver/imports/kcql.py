@@ -10,6 +10,8 @@ _BETWEEN = re.compile(r"(?:\s+|(?:^|(?<=\s))--[^\n]*)*")
 # A text in quotes, a sign, or a word.
 # A quote that is not closed ends with the statement.
 _TOKEN = re.compile(r"(`[^`;]*`|'[^']*'|\"[^\"]*\"|[`'\"][^;]*|[(),=;]|[^\s`'\"(),=;]+)")
+# A reference like ${env:BUCKET}, which Kafka Connect replaces before, has colons of its own.
+_BUCKET = re.compile(r"(?:\$\{[^{}]*\}|[^:])*")
 _OPTIONS = ("WITH_FLUSH_COUNT", "WITH_FLUSH_SIZE", "WITH_FLUSH_INTERVAL", "WITHPARTITIONER", "LIMIT", "BATCH")
 _CLAUSES = ("PARTITIONBY", "NOPARTITION", "STOREAS", "PROPERTIES", *_OPTIONS)
 
@@ -90,7 +92,8 @@ class _Reader:
     def statement(self) -> Statement:
         self._words("INSERT", "INTO")
         address = self._address()
-        bucket, _, prefix = address.partition(":")
+        bucket = _BUCKET.match(address)[0]  # type: ignore[index] # matches anything
+        prefix = address[len(bucket) + 1 :]
         if not bucket:
             raise self._error("a bucket", address)
         self._words("SELECT")

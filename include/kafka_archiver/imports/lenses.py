@@ -12,8 +12,9 @@ from kafka_archiver.imports.base import (
 )
 from kafka_archiver.imports.kcql import Statement, parse
 from kafka_archiver.imports.lenses_layout import needs
-from kafka_archiver.imports.lenses_statement import section_of
+from kafka_archiver.imports.lenses_statement import has_columns, section_of
 from kafka_archiver.imports.s3 import access
+from kafka_archiver.imports.smt import steps_of
 
 TOOL = "Lenses S3 sink"
 CLASS = "S3SinkConnector of io.lenses or com.datamountaineer"
@@ -71,7 +72,16 @@ def draft(keys: Keys) -> Imported:
     for fault in parsed.faults:
         keys.remark("lacks", f"no archive: {fault}")
     columns = {column: _assumed(keys, column, statements) for column in ("key", "value")}
-    policies = without_empty({"bad_record": connect.bad_records(keys) or _errors(keys), "null_value": _nulls(keys)})
+    stored = columns["value"].decode in connect.FRAMED and all(map(has_columns, statements))
+    steps, skips_null = steps_of(keys, stored, columns["value"].inside)
+    nulls = _nulls(keys)
+    policies = without_empty(
+        {
+            "bad_record": connect.bad_records(keys) or _errors(keys),
+            "null_value": "skip" if skips_null else nulls,
+        }
+    )
+    transform = {"transform": {"steps": steps}} if steps else {}
     source = connect.source(keys, columns)
     shared = {"aws": _aws(keys), "codec": _codec(keys)}
     keys.number("connect.s3.padding.length", "the connector's default of 12 digits stays", least=-1)
@@ -86,7 +96,7 @@ def draft(keys: Keys) -> Imported:
         content, notes = section_of(statement, columns, padding, source)
         name = archive_name(keys.get("name") or "imported") + (f"-{number}" if several else "")
         content["store"] = without_empty({**content["store"], **shared})
-        content = {"archive": name, **content, "policies": policies}
+        content = {"archive": name, **content, **transform, "policies": policies}
         drafts.append(Draft(without_empty(content), notes))
     return Imported(TOOL, tuple(drafts), keys.notes(TOOL), parsed.faults)
 

@@ -28,6 +28,12 @@ _OPTIONS = {
 }
 
 
+def has_columns(statement: Statement) -> bool:
+    """Whether objects have columns, if the values are decoded to columns."""
+    form = _FORMATS.get(statement.store_as or "JSON", {}).get("format")
+    return form not in (None, *_VALUES_ONLY) and statement.options.get("store.envelope", "").lower() != "true"
+
+
 def section_of(
     statement: Statement, columns: Mapping[str, Decoded], padding: tuple[str, str], source: dict[str, Any]
 ) -> tuple[dict[str, Any], tuple[Note, ...]]:

@@ -6,6 +6,7 @@ from kafka_archiver.imports.base import Keys, words
 
 _KEYS = "keys are stored as Kafka has them"
 _PLACE = "topics keep their names; `store.layout` and `store.name` say where objects are"
+_BY_TIME = "no header is needed to file by time: `store.layout: {path: 'date={yyyy-MM-dd}/hour={HH}'}`"
 _SQL = "by hand, in Spark SQL: "
 # Those that have no step: what to do instead.
 _OTHERS = {
@@ -17,6 +18,16 @@ _OTHERS = {
     "TimestampConverter": _SQL + "`transform.select` with `timestamp_millis`, `date_format` and so on",
     "RegexRouter": _PLACE,
     "TimestampRouter": _PLACE,
+    "MessageTimestampRouter": _PLACE,
+    "ExtractTopic": _PLACE,
+    "TombstoneHandler": "`policies.null_value: skip` leaves tombstones out; `archive`, the default, stores them",
+    "Drop": "by hand: a `transform.mapper` that returns `record.replace(value=None)`",
+    "InsertRecordTimestampHeaders": _BY_TIME,
+    "InsertRollingRecordTimestampHeaders": _BY_TIME,
+    "InsertWallclockHeaders": _BY_TIME + " with `timestamp: {from: wallclock}`",
+    "InsertRollingWallclockHeaders": _BY_TIME + " with `timestamp: {from: wallclock}`",
+    "InsertFieldTimestampHeaders": _BY_TIME + " with `timestamp: {from: value, path: …}`",
+    "InsertRollingFieldTimestampHeaders": _BY_TIME + " with `timestamp: {from: value, path: …}`",
     "SetSchemaMetadata": "the schema is the writer's, with its own name and version",
     "ValueToKey": _KEYS,
     "DropHeaders": "`store.metadata` without headers stores none; a `transform.mapper` drops some",

@@ -116,7 +116,9 @@ def _problems(yaml: str, content: dict[str, Any]) -> list[str]:
         faults = [line.removeprefix(": ") for line in str(error).splitlines()]
     else:
         faults = []
-    return [*faults, *unfilled(content)]
+    missing = list(unfilled(content))
+    told = {line.partition(":")[0] for line in missing}
+    return [*missing, *(line for line in faults if line.partition(":")[0] not in told)]
 
 
 def _write(folder: Path, made: Iterable[Made]) -> None:
