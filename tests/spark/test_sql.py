@@ -140,7 +140,7 @@ def test_a_function_drops_and_multiplies_rows(services: Services, spark: "SparkS
         "def counted(frame):\n    return frame.groupBy('n').count()\n"
         "def dated(frame):\n    return frame.withColumn('at', F.lit(datetime.now()))\n"
         "def acting(frame):\n    return frame.withColumn('all', F.lit(frame.count()))\n"
-        "def asserted(frame):\n    def checked(n):\n        assert n != 57, 'it is 57'\n"
+        "def asserted(frame):\n    def checked(n):\n        assert n != 57, 'it is 57\\nor not'\n"
         "    return frame.withColumn('c', F.udf(checked, 'string')('n'))\n"
     )
     name = write_module(tmp_path, code)
@@ -167,7 +167,7 @@ def test_a_function_drops_and_multiplies_rows(services: Services, spark: "SparkS
     with pytest.raises(PermanentError, match=r"made another frame than when the run was planned; .* as `count` is"):
         acting.run(hour(1))
     failing = archiver_of(services, spark, "native", {"function": f"{name}:asserted"})
-    told = rf"\[0\] offset 57: transform\.function: {name}:asserted .* AssertionError: it is 57\."
+    told = rf"\[0\] offset 57: transform\.function: {name}:asserted .* AssertionError: it is 57\. Catch"
     with pytest.raises(PermanentError, match=told):
         failing.run(hour(1))
     assert failing.uploads() == []

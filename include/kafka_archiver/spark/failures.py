@@ -64,12 +64,18 @@ def exit_code(error: Exception) -> int:
     return PERMANENT_EXIT if isinstance(error, ArchiverError) else UNKNOWN_EXIT
 
 
+def raised_by_python(text: str) -> str:
+    """The class and the first line of the last error in tracebacks of Python; empty without one."""
+    found: list[str] = _PYTHON.findall(text)
+    return found[-1] if found else ""
+
+
 def one_line(error: Exception) -> str:
     """The error in one line; of nested causes, the innermost one."""
     causes = _CAUSE.findall(str(error))
     text = ": ".join(causes[-1]) if causes else f"{type(error).__name__}: {error}"
-    raised = _PYTHON.findall(str(error))
+    raised = raised_by_python(str(error))
     # Java's line of a Python error has none of its text.
     if raised and (not causes or causes[-1][1].startswith("Traceback")):
-        text = raised[-1]
+        text = raised
     return MARK + " ".join(text.split())[:2000]

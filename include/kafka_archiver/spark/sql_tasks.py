@@ -14,6 +14,7 @@ from kafka_archiver.kafka.reader import read_chunks
 from kafka_archiver.pipeline.transform.code import load_function, require_code
 from kafka_archiver.pipeline.transform.questions import columns_for, fields_for, parses_json
 from kafka_archiver.plan import Chunk
+from kafka_archiver.spark.failures import raised_by_python
 from kafka_archiver.spark.feed import Feed
 from kafka_archiver.spark.native import Reads, letters_reader, share
 from kafka_archiver.spark.reading import read_settings
@@ -73,7 +74,7 @@ def of_function(error: Exception, function: str) -> PermanentError | None:
     lines = str(error).partition("\n\nJVM stacktrace")[0].strip().splitlines()
     if not isinstance(error, PySparkException) or not lines or any("kafka_archiver" in line for line in lines):
         return None
-    what = lines[-1] if isinstance(error, PythonException) else lines[0]
+    what = raised_by_python(str(error)) or lines[-1] if isinstance(error, PythonException) else lines[0]
     return PermanentError(
         f"transform.function: {function} failed in Spark, which tells no policy the record, so none can decide "
         f"about it: {what.strip()}. Catch the error in the function, or use `transform.mapper`, whose errors "
