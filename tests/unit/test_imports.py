@@ -503,6 +503,7 @@ def test_whatever_the_file_has_the_yaml_is_valid_or_its_keys_are_named(tool: str
 
 
 def test_comments_show_no_secret() -> None:
-    values = {"a.password": "hunter2", "url": "http://u:hunter2@host/x?token=hunter2", "plain": "x  y"}
+    values = {"a.password": "hunter2", "url": "http://u:hunter2@host/x?token=hunter2", "plain": "x  y?#"}
+    values |= {"at": "u:hunter2@host?x"}
     keys = Keys(values)
-    assert [keys.shown(key) for key in values] == ["a.password=…", "url=…", "plain=x y"]
+    assert [keys.shown(key) for key in values] == ["a.password=…", "url=…", "plain=x y?#", "at=host"]

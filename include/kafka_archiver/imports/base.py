@@ -125,7 +125,10 @@ class Keys:
         """A key with its value, as a comment may show it."""
         value = self.get(key)
         secret = SECRET_NAME.search(key) or SECRET_NAME.search(value)
-        return f"{key}=…" if secret else f"{key}={plain_url(' '.join(value.split()))}"
+        plain = " ".join(value.split())
+        # Regular expressions have ? and #, too, so only an address loses what follows them.
+        plain = plain_url(plain) if re.search("://|@", plain) else plain
+        return f"{key}=…" if secret else f"{key}={plain}"
 
 
 def archive_name(text: str) -> str:
