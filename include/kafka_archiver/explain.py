@@ -23,7 +23,11 @@ def explain(
     """
     expected: dict[str, list[str]] = {}
     found: dict[str, str] = {}
-    for fault in error.errors():
+    faults = error.errors()
+    for fault in faults:
+        if fault["type"] == "too_short" and any(_is_below(other["loc"], fault["loc"]) for other in faults):
+            # pydantic does not count the items that are wrong themselves.
+            continue
         # pydantic also names the branch of a union; the YAML has only keys.
         where = ".".join(key_name(p) for p in (*under, *fault["loc"]) if not _is_branch(str(p)))
         if fault["type"] == "extra_forbidden":
@@ -40,7 +44,12 @@ def explain(
     for where, expectations in expected.items():
         # A fault of the whole YAML names its keys itself.
         key = f"`{where}`: " if where else ""
-        yield f"{key}expected {' or '.join(dict.fromkeys(expectations))}{found[where]}"
+        text = " or ".join(dict.fromkeys(expectations))
+        yield f"{key}expected {text}{'' if ', found ' in text else found[where]}"
+
+
+def _is_below(loc: tuple[int | str, ...], above: tuple[int | str, ...]) -> bool:
+    return len(loc) > len(above) and loc[: len(above)] == above
 
 
 _PLAIN = {

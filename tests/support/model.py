@@ -30,7 +30,7 @@ from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.dead_letters import replay_letters
 from kafka_archiver.steps.plan import Origin, Work, plan
 from kafka_archiver.steps.rebuild import rebuild_hour, rebuild_run
-from kafka_archiver.steps.repair import derive, find, lose, restore, write_again
+from kafka_archiver.steps.repair import derive, find, lose, restore, write_again, write_sidecars
 from kafka_archiver.steps.verify import verify
 from kafka_archiver.writer.result import Limits
 from tests.support.actors import Actor, Watched, WatchedEngine
@@ -624,6 +624,8 @@ class Model(RuleBasedStateMachine):
             derive(context.ledger)
         for run, entries in found.lost.items():
             lose(context, run, [entry.key for entry in entries], given_up)
+        for run, entries in found.sidecars.items():
+            write_sidecars(context, run, [entry.key for entry in entries])
         for run in found.anew:
             self._execute(context, rebuild_run(context, run), actor)
         self.statistics.written_again += sum(map(len, found.again.values()))

@@ -90,6 +90,13 @@ def test_the_key_of_each_layout(layout: Any, expected: str) -> None:
     assert again == settings == resolve(settings)
 
 
+def test_a_wrong_item_of_a_list_is_the_only_complaint() -> None:
+    with pytest.raises(ConfigError) as found:
+        settings_of({"fields": ["value."]})
+    said = "`store.layout.fields.0.field`: expected a field like value.country, key, key.id or header.x, found 'value.'"
+    assert str(found.value) == said
+
+
 @given(
     layout=st.sampled_from([layout for layout, _ in EVERY]),
     topic=TOPICS,
