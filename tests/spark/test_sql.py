@@ -210,6 +210,8 @@ def test_sql_on_json_without_a_schema_sees_fields_as_text(services: Services, sp
         ({"select": ["count(*)"]}, "[MISSING_GROUP_BY]"),
         ({"select": ["explode(value.tags)"]}, "UNSUPPORTED_GENERATOR"),
         ({"select": ["value.n as a", "value.s as A"]}, "the columns 'a' and 'A', which Spark and DuckDB do not disti"),
+        ({"select": ["* except (n, s, tags)"]}, "the value would have no column left"),
+        ({"select": ["*", "value.n"]}, "two columns of the value are named 'n'"),
         ({"select": ["make_interval(1) as i"]}, "i is of Spark's type interval, which objects do not have; cast it"),
     ],
 )

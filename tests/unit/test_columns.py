@@ -77,6 +77,14 @@ def test_a_decoded_key_takes_the_place_of_its_bytes_beside_the_value() -> None:
             "them, for example `store.rename: {ID: ID_2}`",
         ),
         (
+            {
+                "content": "both",
+                "value": pa.field("v", pa.struct([("id", pa.int8()), ("n", pa.int8())])),
+                "rename": {"n": "id"},
+            },
+            "two columns of the value are named 'id': give one of them another name, with AS in `transform.select`",
+        ),
+        (
             {"content": "both", "key": pa.field("k", pa.list_(pa.struct([("id", pa.int8()), ("Id", pa.int8())])))},
             "the decoded column 'key_decoded' has within it the fields 'id' and 'Id', which Spark and DuckDB",
         ),

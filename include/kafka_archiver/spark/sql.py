@@ -87,8 +87,13 @@ def transformed(frame: DataFrame, told: Sql, parses_json: bool, load: Load) -> M
 
 
 def made_by(frame: DataFrame) -> str | None:
-    """The type of the values that a frame of `transformed` has, as Spark's JSON; None: values stay."""
+    """The type of the values that a frame of `transformed` has, as Spark's JSON; None: values stay.
+
+    :raises ConfigError: they have no column.
+    """
     found: list[DataType] = [field.dataType for field in frame.schema if field.name == "_row"]
+    if found and found[0].simpleString() == "struct<>":
+        raise ConfigError("transform: the value would have no column left: expected at least one behind `transform`")
     return json.dumps(found[0].jsonValue(), sort_keys=True) if found else None
 
 

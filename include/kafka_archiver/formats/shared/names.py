@@ -29,6 +29,11 @@ def require_distinct(kafkas: Sequence[pa.Field], decoded: Sequence[pa.Field], pr
             )
     if pair := _pair(decoded):
         first, second = pair
+        if first == second:
+            raise ConfigError(
+                f"two columns of the value are named {first!r}: give one of them another name, with AS in "
+                "`transform.select`, or in `store.rename`"
+            )
         raise ConfigError(
             f"source.value.decode: the decoded value has the columns {first!r} and {second!r}, which Spark and DuckDB "
             f"do not distinguish; rename one of them, for example `store.rename: {{{second}: {second}_2}}`"
