@@ -333,7 +333,7 @@ def test_a_deadline_that_is_missed_looks_at_the_ledger(
     progress.closed_until = None
     asyncio.run(deadline.missed("orders", run))
     assert told[1].title == "Archive orders: its first hour is late"
-    assert told[1].bad == ("No hour is complete yet; alerts.max_age is 3 h",)
+    assert told[1].bad == ("No hour is closed yet; alerts.max_age is 3 h",)
 
 
 def test_a_mail_server_that_does_not_answer_holds_up_nobody(

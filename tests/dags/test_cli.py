@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -120,13 +121,14 @@ def test_status(call: Call, context: Context, orders: Path, brokers: Brokers) ->
     assert found.pop("hours_open") > 24
     # As on the page and in `/archiver/health`.
     verdicts = {check["name"]: check["verdict"] for check in found.pop("health")}
-    ok = dict.fromkeys(("answers", "lag", "runs", "brokers"), "ok")
+    ok = dict.fromkeys(("answers", "lag", "hours", "runs", "brokers"), "ok")
     assert verdicts == ok | {"age": "failing", "plans": "warning", "audit": "warning"}
     assert found.pop("last_run") == {
         "run": "20261120T020000Z", "committed_at": "2026-11-20T03:06:00Z", "offsets": 6, "rows": 6, "bytes": 6_000,
         "objects": 4, "dead_letters": 0, "lost": 0, "seconds": None, "cpu_seconds": None, "retries": None,
     }  # fmt: skip
     assert found.pop("audit") is None
+    assert (found.pop("error"), found.pop("incomplete")) == (None, [])
     partition = ["topic", "partition", "committed", "archived_to", "log_start", "log_end", "lag", "oldest_unarchived"]
     assert found == {
         "archive": "orders",
@@ -151,7 +153,7 @@ def test_status(call: Call, context: Context, orders: Path, brokers: Brokers) ->
     }
     lines = call("status").lines
     [age, how, audit, what] = lines[7:11]
-    assert age.startswith("failing: age: hours are complete until 2026-11-20T03:00:00Z, ")
+    assert age.startswith("failing: age: hours are closed until 2026-11-20T03:00:00Z, ")
     assert audit.startswith("warning: audit: there was no audit yet; ")
     assert [how, what] == ["  - airflow archive status orders --hours 24", "  - airflow dags trigger audit_orders"]
     assert lines[:7] + lines[11:] == [
@@ -175,13 +177,29 @@ def test_status_of_an_archive_that_never_ran(call: Call, context: Context) -> No
     )
 
 
-def test_one_archive_that_does_not_answer_hides_no_other(call: Call, context: Context, brokers: Brokers) -> None:
+def _no_answer(*_: Any, **__: Any) -> None:
+    raise TransientError("no answer from the store")
+
+
+def test_brokers_that_do_not_answer_leave_what_the_ledger_knows(
+    call: Call, context: Context, brokers: Brokers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(context, 2)
+    end = "2026-11-20T03:00:00Z"
     brokers.failure = TransientError("no answer from the Kafka brokers")
     shown = call("status", "-o", "json", code=1)
-    assert shown.json == []
+    [known] = shown.json
+    assert (known["error"], known["lag"], known["closed_until"]) == ("no answer from the Kafka brokers", None, end)
+    assert known["partitions"][0] == {"topic": "orders", "partition": 0, "archived_to": 3}
     assert shown.err == "orders: no answer from the Kafka brokers\n"
+    shown = call("status", "orders", code=1)
+    assert shown.lines[0] == f"orders: lag unknown, closed until {end}"
+    assert "failing: answers: no answer from the Kafka brokers" in shown.lines
+    # Without the store, nothing is known.
+    monkeypatch.setattr(type(context.ledger), "progress", _no_answer)
+    monkeypatch.setattr(type(context.ledger), "stored_progress", _no_answer)
     shown = call("status", "orders", "-o", "json", code=1)
-    assert (shown.out, shown.err) == ("", "no answer from the Kafka brokers\n")
+    assert (shown.out, shown.err) == ("", "no answer from the store\n")
 
 
 def test_several_archives_each_once_and_no_other(call: Call, context: Context, orders: Path) -> None:

@@ -1,6 +1,7 @@
 """Health and metrics: what load balancers, Prometheus, users and strangers get."""
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from kafka_archiver.steps.status.facts import Facts
 from tests.dags.conftest import AddConnection, Session
 from tests.support.brokers import Brokers
 from tests.support.page import Page, teams
+from tests.support.prometheus import PROMTOOL
 from tests.support.runs import P0, run
 
 pytestmark = pytest.mark.dags
@@ -159,10 +161,16 @@ def test_what_is_unknown_has_no_sample(page: Page, token: str, broken: None) -> 
     assert found["kafka_archiver_healthy"] == {("orders",): 0}
     assert not found["kafka_archiver_lag_records"]
     assert not found["kafka_archiver_audit_damaged"]
-    assert found["kafka_archiver_complete_until_timestamp_seconds"]
+    assert found["kafka_archiver_closed_until_timestamp_seconds"]
 
 
-def test_names_follow_the_convention() -> None:
+def test_names_follow_the_convention(page: Page) -> None:
+    archive = page.observatory.archives().found["orders"]
+    snapshot = page.observatory.snapshots(["orders"], 10)["orders"]
+    text = exposition({"orders": archive}, {"orders": snapshot}, archive_time(), 0)
+    if PROMTOOL:
+        done = subprocess.run([PROMTOOL, "check", "metrics"], input=text, capture_output=True, check=False)
+        assert (done.returncode, done.stdout + done.stderr) == (0, b"")
     for gauge in _GAUGES:
         assert gauge.name == gauge.name.lower()
         assert not gauge.name.endswith(("_minutes", "_hours_seconds", "_total", "_ms", "_mb")), gauge.name
@@ -191,7 +199,6 @@ def archive_time() -> Any:
 
 
 def test_airflow_loads_the_plugin_and_nothing_heavy_with_it() -> None:
-    import subprocess
     import sys
 
     from scripts.stack.paths import ROOT

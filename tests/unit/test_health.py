@@ -52,7 +52,7 @@ def verdicts(found: Snapshot | None, more: str = "") -> dict[str, str]:
 
 def test_an_archive_in_order_is_ok() -> None:
     assert set(verdicts(snapshot()).values()) == {"ok"}
-    assert list(verdicts(snapshot())) == ["answers", "lag", "age", "runs", "plans", "brokers", "audit"]
+    assert list(verdicts(snapshot())) == ["answers", "lag", "age", "hours", "runs", "plans", "brokers", "audit"]
 
 
 def test_an_archive_that_nobody_has_looked_at_is_not_called_healthy() -> None:
@@ -108,6 +108,7 @@ def test_brokers_that_do_not_answer_fail_with_the_reason_and_leave_the_lag_unkno
     [
         *[(name, "runs") for name in ("failed", "failed for good", "stuck", "overdue", "paused", "no dag")],
         ("unfinished run", "plans"),
+        ("incomplete hours", "hours"),
         ("damaged", "audit"),
         ("lost offsets", "brokers"),
         ("a trouble of tomorrow", "brokers"),

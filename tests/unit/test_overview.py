@@ -88,6 +88,25 @@ def test_a_store_that_does_not_answer_leaves_what_airflow_knows(context: Context
     assert [trouble.name for trouble in found.troubles] == ["no dag"]
 
 
+def test_hours_that_a_loss_leaves_incomplete_are_named_and_not_called_complete(context: Context) -> None:
+    brokers: Any = context.cluster
+    assert look(context, QUIET).incomplete == ()
+    brokers.logs.update({P0: Range(5, 7)})
+    run(replace(context, archive=context.archive.choosing({"lost_offsets": "record_loss"})), 4)
+    found = look(context, QUIET)
+    assert found.closed_until == DAY + timedelta(hours=5)
+    assert [hour.hour_start for hour in found.incomplete or ()] == [DAY + timedelta(hours=4)]
+    told = next(trouble for trouble in found.troubles if trouble.name == "incomplete hours")
+    assert told.severity == "warning"
+    assert "1 of the last 72 closed hours is incomplete: 2026-11-20 04:00 to 2026-11-20 05:00 UTC (" in told.found
+    assert "orders[0]" in told.found
+    # Only a settled run changes them.
+    store: Any = context.store
+    store.asked.clear()
+    assert look(context, QUIET, found).incomplete == found.incomplete
+    assert not [request for request in store.asked if "/hours/" in request]
+
+
 def test_the_cost_of_a_look_does_not_grow_with_the_runs(context: Context) -> None:
     store: Any = context.store
 

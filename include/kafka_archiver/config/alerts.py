@@ -9,7 +9,7 @@ from kafka_archiver.config.section import Section
 from kafka_archiver.config.spans import span
 from kafka_archiver.properties import ConnectionId, Options
 
-# Hours close hourly, so the last complete hour is often that old.
+# Hours close hourly, so the last closed hour is often that old.
 _HOUR = timedelta(hours=1)
 
 
@@ -43,7 +43,7 @@ class Alerts(Section):
 
     `on_failure`: a run failed for good. `on_retry`: a task failed and is tried again. The lists that are null are
     `on_failure`: `on_recovery` (runs succeed again), `on_lag`, `on_late_hour`, `on_loss`, `on_audit` (damage found).
-    `max_lag_records`: more waiting offsets than this after a run are an alert. `max_age`: so is a last complete hour
+    `max_lag_records`: more waiting offsets than this after a run are an alert. `max_age`: so is a last closed hour
     that ended longer ago.
     """
 

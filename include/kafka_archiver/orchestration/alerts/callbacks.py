@@ -83,9 +83,9 @@ class AlertCallbacks:
         self._damage(None, "", found, ti)
 
     def late(self, until: datetime | None, now: datetime, link: str, begun: datetime | None = None) -> None:
-        """Tell if the last complete hour ended too long ago, or no longer.
+        """Tell if the last closed hour ended too long ago, or no longer.
 
-        :param until: the end of the last complete hour; None if there is none.
+        :param until: the end of the last closed hour; None if there is none.
         :param begun: the start of the first interval, if there is none.
         """
         most, since = self._archive.alerts.max_age, until or begun

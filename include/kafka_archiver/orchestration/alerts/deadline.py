@@ -1,4 +1,4 @@
-"""Airflow's deadline of a DAG run: an hour that is not complete in time, although its run may not even have failed."""
+"""Airflow's deadline of a DAG run: an hour that is not closed in time, although its run may not even have failed."""
 
 import asyncio
 import threading
@@ -13,7 +13,7 @@ from kafka_archiver.orchestration.alerts.callbacks import AlertCallbacks
 from kafka_archiver.orchestration.connections import open_ledger
 from kafka_archiver.steps.archives import config_folder, read_archives
 
-# Hours close hourly, so a last complete hour of that age is no sign of anything.
+# Hours close hourly, so a last closed hour of that age is no sign of anything.
 _HOUR = timedelta(hours=1)
 # The triggerer calls back for several runs at once, and the first has to note what it told.
 _ONE_AT_A_TIME = threading.Lock()
@@ -22,7 +22,7 @@ _ONE_AT_A_TIME = threading.Lock()
 def deadline(archive: Archive) -> DeadlineAlert | None:
     """The deadline of each run; None if the archive has none.
 
-    A run is queued at the end of its interval, when the last complete hour has the age of an interval.
+    A run is queued at the end of its interval, when the last closed hour has the age of an interval.
 
     :raises ValueError: `alerts.max_age` is shorter than an interval, so each run would be late.
     """

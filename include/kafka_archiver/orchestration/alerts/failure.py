@@ -26,7 +26,7 @@ from kafka_archiver.steps.work import Work, describe
 
 log = logging.getLogger(__name__)
 LEDGER_SECONDS = 10.0
-# The plan, and until when hours are complete.
+# The plan, and until when hours are closed.
 _Read: TypeAlias = tuple[Plan | None, datetime | None]
 
 
@@ -36,7 +36,7 @@ class Failed:
 
     `run`: the ledger's run that the task worked on, which may be earlier than the DAG run's own; None before there is a
     plan, and for an audit. `interval` and `planned`: the interval and the offset ranges of that run. `permanent`: a
-    retry does not help. `closed_until`: hours are complete until then; None if unknown.
+    retry does not help. `closed_until`: hours are closed until then; None if unknown.
     """
 
     archive: str
@@ -71,7 +71,7 @@ class Failed:
             bad=(
                 *([f"Run {self.run} of the ledger"] if self.run else []),
                 *([f"Planned: {self.planned or unknown}"] if self.interval or self.run else []),
-                *([f"Hours are complete until {isoformat(self.closed_until)}"] if self.closed_until else []),
+                *([f"Hours are closed until {isoformat(self.closed_until)}"] if self.closed_until else []),
                 f"Attempt {self.attempt} of {self.attempts}; Airflow "
                 + ("will try it again." if kind == "retry" else "will not retry."),
                 f"DAG {self.dag_id}, DAG run {self.run_id}",
@@ -152,7 +152,7 @@ def _runs(ti: Any) -> tuple[str, ...]:
 
 
 def _ledger(archive: Archive, runs: Sequence[str]) -> _Read:
-    """The plan of the first unsettled run, which is the run at work, and until when hours are complete."""
+    """The plan of the first unsettled run, which is the run at work, and until when hours are closed."""
     try:
         found = endpoints(archive)
     except ArchiverError:

@@ -49,16 +49,16 @@ def lag(archive: str, state: State, waiting: int, limit: int, link: str) -> Mess
 
 
 def late_hour(archive: str, state: State, until: datetime | None, now: datetime, most: timedelta, link: str) -> Message:
-    """An hour is not complete in time, or is now. `until`: the end of the last complete hour; None if there is none."""
+    """An hour is not closed in time, or is now. `until`: the end of the last closed hour; None if there is none."""
     over = state == "over"
     hour = f"the hour from {until:%Y-%m-%d %H:%M} UTC" if until else "its first hour"
     age = f", {_spelt(now - until)} ago" if until else ""
-    ended = f"Hours are complete until {isoformat(until)}{age}" if until else "No hour is complete yet"
+    ended = f"Hours are closed until {isoformat(until)}{age}" if until else "No hour is closed yet"
     return Message(
         kind="late_hour",
         state=state,
         archive=archive,
-        title=f"Archive {archive}: hours are complete in time again" if over else f"Archive {archive}: {hour} is late",
+        title=f"Archive {archive}: hours close in time again" if over else f"Archive {archive}: {hour} is late",
         bad=(f"{ended}; alerts.max_age is {_spelt(most)}",),
         do=() if over else (f"airflow archive status {archive}", f"airflow archive doctor {archive}"),
         link=link,

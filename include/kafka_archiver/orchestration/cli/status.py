@@ -13,22 +13,27 @@ from kafka_archiver.errors import TransientError
 from kafka_archiver.orchestration.cli.find import ask_each
 from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.metadata.facts import facts_of
-from kafka_archiver.orchestration.terminal.output import Answer, Red, Table, answering
+from kafka_archiver.orchestration.terminal.output import Answer, Cell, Red, Table, answering
+from kafka_archiver.progress import PartitionProgress
 from kafka_archiver.steps.health import HealthCheck
 from kafka_archiver.steps.health.judge import spelt
 from kafka_archiver.steps.health.own import checks_of
+from kafka_archiver.steps.line import read_line
 from kafka_archiver.steps.overview import Snapshot, look
-from kafka_archiver.steps.status import ArchiveStatus, HourStatus, last_hours
+from kafka_archiver.steps.status import HourStatus, last_hours
 
 # Troubles shown of each kind: a moved group is one for every partition.
 SHOWN = 3
 
 
 class Shown(NamedTuple):
-    """One archive, as the page has it too: its state, which has answered, its checks and, if wanted, its hours."""
+    """One archive, as the page has it too: its snapshot, its checks and, if wanted, its hours.
+
+    `known`: what the ledger knows of the partitions, if the brokers do not answer.
+    """
 
     snapshot: Snapshot
-    state: ArchiveStatus
+    known: tuple[PartitionProgress, ...]
     checks: list[HealthCheck]
     now: datetime
     hours: list[HourStatus] | None
@@ -41,24 +46,37 @@ def show_status(args: Namespace) -> Answer:
     def ask(archive: Archive) -> Shown:
         context, now = open_archive(archive), datetime.now(UTC)
         seen = look(context, facts_of(archive, now))
-        if seen.state is None:
+        if seen.state is None and seen.incomplete is None:
+            # Not even the ledger can be read.
             raise TransientError(seen.error or "no answer")
+        known = () if seen.state else read_line(context).settled.partitions
         hours = last_hours(context, args.hours, now) if args.hours else None
-        return Shown(seen, seen.state, checks_of(archive, seen, now), now, hours)
+        return Shown(seen, known, checks_of(archive, seen, now), now, hours)
 
     found, failures = ask_each(args.archives, ask)
-    problems = [(one.state.archive, len(one.snapshot.problems)) for one in found]
-    failures += [f"{name}: {count(number, 'problem')}" for name, number in problems if number]
+    for seen in (one.snapshot for one in found):
+        if seen.error:
+            failures.append(f"{seen.archive}: {seen.error}")
+        if seen.problems:
+            failures.append(f"{seen.archive}: {count(len(seen.problems), 'problem')}")
     tables = [table for one in found for table in (_table(one), *([hours_table(one.hours)] if one.hours else []))]
     return Answer([_document(one) for one in found], tables, failures)
 
 
 def _document(one: Shown) -> dict[str, Any]:
-    state, seen = one.state, one.snapshot
+    seen, state = one.snapshot, one.snapshot.state
     document = {
-        **state.model_dump(),
-        "lag": state.lag,
-        "oldest_unarchived": state.oldest_unarchived,
+        "archive": seen.archive,
+        "error": seen.error,
+        "partitions": [p.model_dump() for p in state.partitions] if state else [_of_ledger(p) for p in one.known],
+        "last_commit": state.last_commit and state.last_commit.model_dump() if state else None,
+        "closed_until": seen.closed_until,
+        "unfinished": seen.unfinished,
+        "lost": seen.lost,
+        "troubles": [trouble.model_dump() for trouble in seen.troubles],
+        "lag": seen.lag,
+        "oldest_unarchived": state.oldest_unarchived if state else None,
+        "incomplete": [hour.model_dump() for hour in seen.incomplete or ()],
         "hours_open": seen.hours_open(one.now),
         "health": [check.model_dump() for check in one.checks],
         "last_run": {**seen.last_run.model_dump(), **_effort(seen)} if seen.last_run else None,
@@ -76,16 +94,24 @@ def _effort(seen: Snapshot) -> dict[str, float | None]:
     }
 
 
+def _of_ledger(known: PartitionProgress) -> dict[str, Any]:
+    """What the ledger alone knows of a partition."""
+    return {"topic": known.topic, "partition": known.partition, "archived_to": known.next}
+
+
 def _table(shown: Shown) -> Table:
-    one = shown.state
-    columns = ("topic", "partition", "committed", "archived to", "log start", "log end", "lag", "oldest unarchived")
-    rows = [
-        (p.topic, p.partition, p.committed, p.archived_to, p.log_start, p.log_end, p.lag, p.oldest_unarchived)
-        for p in one.partitions
-    ]
-    lost = f"{one.lost:,} offsets lost for ever" if one.lost else None
-    below = [*_figures(shown.snapshot), *_limits(shown), *_troubles(one)]
-    return Table(columns, rows, f"{one.archive}: {', '.join(_summary(one))}", lost, below=below)
+    seen = shown.snapshot
+    columns: tuple[str, ...] = ("topic", "partition", "archived to")
+    rows: list[tuple[Cell, ...]] = [(p.topic, p.partition, p.next) for p in shown.known]
+    if seen.state:
+        columns = ("topic", "partition", "committed", "archived to", "log start", "log end", "lag", "oldest unarchived")
+        rows = [
+            (p.topic, p.partition, p.committed, p.archived_to, p.log_start, p.log_end, p.lag, p.oldest_unarchived)
+            for p in seen.state.partitions
+        ]
+    lost = f"{seen.lost:,} offsets lost for ever" if seen.lost else None
+    below = [*_figures(seen), *_limits(shown), *_troubles(seen)]
+    return Table(columns, rows, f"{seen.archive}: {', '.join(_summary(seen))}", lost, below=below)
 
 
 def _figures(seen: Snapshot) -> Iterator[str]:
@@ -109,13 +135,13 @@ def _figures(seen: Snapshot) -> Iterator[str]:
 def _limits(shown: Shown) -> Iterator[str]:
     """The checks of health that are not ok, except those that only repeat a trouble."""
     for check in shown.checks:
-        if check.verdict != "ok" and not any(f"{t.name}: " in check.found for t in shown.state.troubles):
+        if check.verdict != "ok" and not any(f"{t.name}: " in check.found for t in shown.snapshot.troubles):
             line = f"{check.verdict}: {check.name}: {check.found}"
             yield Red(line) if check.verdict == "failing" else line
             yield from (f"  - {command}" for command in check.do)
 
 
-def _troubles(one: ArchiveStatus) -> Iterator[str]:
+def _troubles(one: Snapshot) -> Iterator[str]:
     """A line for each trouble, with its commands; only the first ones of a kind."""
     kinds = Counter((trouble.name, trouble.severity) for trouble in one.troubles)
     for (name, severity), number in kinds.items():
@@ -144,13 +170,16 @@ def hours_table(hours: list[HourStatus]) -> Table:
     return Table(columns, rows, None, alarm if lacking else None, below)
 
 
-def _summary(one: ArchiveStatus) -> Iterator[str]:
-    oldest = f", the oldest of {isoformat(one.oldest_unarchived)}" if one.oldest_unarchived else ""
-    yield f"lag {one.lag:,}{oldest}"
-    if one.last_commit:
-        yield f"last commit {isoformat(one.last_commit.committed_at)} (run {one.last_commit.run})"
+def _summary(one: Snapshot) -> Iterator[str]:
+    if state := one.state:
+        oldest = f", the oldest of {isoformat(state.oldest_unarchived)}" if state.oldest_unarchived else ""
+        yield f"lag {state.lag:,}{oldest}"
+        if state.last_commit:
+            yield f"last commit {isoformat(state.last_commit.committed_at)} (run {state.last_commit.run})"
+        else:
+            yield "nothing committed yet"
     else:
-        yield "nothing committed yet"
+        yield "lag unknown"
     yield f"closed until {isoformat(one.closed_until)}" if one.closed_until else "no hour closed yet"
     if one.unfinished:
         yield f"unfinished: {', '.join(one.unfinished)}"

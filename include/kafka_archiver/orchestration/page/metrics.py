@@ -17,6 +17,7 @@ from kafka_archiver.orchestration.page.token import has_token
 from kafka_archiver.steps.health import worst
 from kafka_archiver.steps.health.own import checks_of
 from kafka_archiver.steps.overview import Audited, LastRun, Snapshot
+from kafka_archiver.steps.overview.incomplete import RECENT
 
 # Prometheus gives up after ten seconds.
 PATIENCE = 5.0
@@ -152,12 +153,19 @@ _GAUGES = (
         lambda one: _seconds(one.snapshot.behind(one.now)),
     ),
     _Gauge(
-        "complete_until_timestamp_seconds",
-        "The end of the last complete hour.",
+        "closed_until_timestamp_seconds",
+        "The end of the last hour with a verdict, complete or incomplete.",
         lambda one: _time(one.snapshot.closed_until),
     ),
-    _Gauge("age_seconds", "Since the end of the last complete hour.", lambda one: _seconds(one.snapshot.age(one.now))),
-    _Gauge("hours_open", "Ended hours without a verdict yet.", lambda one: one.snapshot.hours_open(one.now)),
+    _Gauge(
+        "age_seconds", "Since the end of the last hour with a verdict.", lambda one: _seconds(one.snapshot.age(one.now))
+    ),
+    _Gauge("proofs_open", "Ended hours without a verdict yet.", lambda one: one.snapshot.hours_open(one.now)),
+    _Gauge(
+        "proofs_incomplete",
+        f"Incomplete hours among the last {RECENT} with a verdict.",
+        lambda one: None if one.snapshot.incomplete is None else len(one.snapshot.incomplete),
+    ),
     _Gauge("lost_offsets", "Offsets ever lost.", lambda one: one.snapshot.lost),
     _Gauge("unfinished_runs", "Planned runs that are not finished.", lambda one: len(one.snapshot.unfinished)),
     _Gauge("audit_timestamp_seconds", "When the last audit was.", _audit(lambda audit: _time(audit.at))),
@@ -166,7 +174,7 @@ _GAUGES = (
     _Gauge("stored_records", "Rows in the store, by the last audit.", _counts("rows")),
     _Gauge("stored_bytes", "Bytes in the store, by the last audit.", _counts("bytes")),
     _Gauge("stored_objects", "Objects in the store, by the last audit.", _counts("objects")),
-    _Gauge("stored_hours", "Hours with a proof, by the last audit.", _counts("hours")),
+    _Gauge("stored_proofs", "Hours with a proof, by the last audit.", _counts("hours")),
     _Gauge(
         "last_run_timestamp_seconds", "When the last run was committed.", _run(lambda run: run.committed_at.timestamp())
     ),

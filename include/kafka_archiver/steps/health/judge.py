@@ -17,10 +17,11 @@ _OF_TROUBLES = {
     **dict.fromkeys(("stuck", "overdue", "paused", "no dag", "no scheduler", "airflow"), "runs"),
     **dict.fromkeys(("unfinished run", "unfinished rebuild"), "plans"),
     **dict.fromkeys(("damaged", "no report"), "audit"),
+    "incomplete hours": "hours",
 }
 # Answers older than these are stale, or say nothing any more.
 STALE, TOO_OLD = timedelta(minutes=5), timedelta(minutes=30)
-_IN_ORDER = ("runs", "plans", "brokers")
+_IN_ORDER = ("hours", "runs", "plans", "brokers")
 
 
 def judge(archive: Archive, found: Snapshot | None, now: datetime) -> list[HealthCheck]:
@@ -70,12 +71,12 @@ def _age(archive: Archive, found: Snapshot, now: datetime) -> HealthCheck:
     most = archive.health.max_age or (2 * found.interval + timedelta(hours=1) if found.interval else None)
     age = found.age(now)
     if age is None:
-        # Before the first complete hour, the first run counts.
+        # Before the first closed hour, the first run counts.
         since = found.begun
         age = None if since is None else now - since
-        said = "no hour is complete yet"
+        said = "no hour is closed yet"
     else:
-        said = f"hours are complete until {isoformat(found.closed_until)}" if found.closed_until else ""
+        said = f"hours are closed until {isoformat(found.closed_until)}" if found.closed_until else ""
     if most is None or age is None or age <= most:
         return _check("age", "ok", said)
     return _check(

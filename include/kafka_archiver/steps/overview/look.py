@@ -7,6 +7,7 @@ from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import Commit
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.line import Line, read_line
+from kafka_archiver.steps.overview.incomplete import Incomplete, incomplete_hours, of_hours
 from kafka_archiver.steps.overview.snapshot import Audited, LastRun, Snapshot
 from kafka_archiver.steps.repair.find import OBJECTS
 from kafka_archiver.steps.status import status
@@ -28,24 +29,28 @@ def look(context: Context, facts: Facts, before: Snapshot | None = None) -> Snap
     try:
         line = read_line(context)
         audited = _audited(context.ledger)
+        incomplete = _incomplete(context.ledger, line, before)
     except ArchiverError as error:
         troubles = tuple(of_runs(name, facts, None, None, now))
         return found.model_copy(update={"troubles": troubles, "error": str(error)})
     known = {
         "begun": line.settled.begun,
         "closed_until": line.settled.closed_until,
+        "settled": line.settled.settled,
+        "incomplete": incomplete,
         "lost": line.settled.lost,
         "unfinished": tuple(plan.run for plan in line.unfinished),
         "unfinished_since": min((plan.planned_at for plan in line.unfinished), default=None),
         "audit": audited,
     }
-    found = found.model_copy(update=known)
+    found, hours = found.model_copy(update=known), tuple(of_hours(name, incomplete))
     try:
         state = status(context, facts)
         last = _last_run(context.ledger, state.last_commit, before)
-        return found.model_copy(update={"state": state, "last_run": last, "troubles": state.troubles})
+        return found.model_copy(update={"state": state, "last_run": last, "troubles": (*state.troubles, *hours)})
     except ArchiverError as error:
-        return found.model_copy(update={"troubles": _without_brokers(context, facts, line), "error": str(error)})
+        troubles = (*_without_brokers(context, facts, line), *hours)
+        return found.model_copy(update={"troubles": troubles, "error": str(error)})
 
 
 def _without_brokers(context: Context, facts: Facts, line: Line) -> tuple[Trouble, ...]:
@@ -53,6 +58,13 @@ def _without_brokers(context: Context, facts: Facts, line: Line) -> tuple[Troubl
         *of_audit(context.ledger),
         *of_runs(context.archive.archive, facts, line, None, context.clock()),
     )
+
+
+def _incomplete(ledger: Ledger, line: Line, before: Snapshot | None) -> tuple[Incomplete, ...]:
+    """The incomplete hours. Only a settled run changes them."""
+    if before and before.incomplete is not None and before.settled == line.settled.settled:
+        return before.incomplete
+    return incomplete_hours(ledger, line.settled)
 
 
 def _duration(facts: Facts) -> timedelta | None:

@@ -6,6 +6,7 @@ from typing import Literal
 from kafka_archiver.audit.report import Counts
 from kafka_archiver.documents import UtcTime, Value
 from kafka_archiver.intervals import to_hour
+from kafka_archiver.steps.overview.incomplete import Incomplete
 from kafka_archiver.steps.status import ArchiveStatus
 from kafka_archiver.steps.status.facts import Effort
 from kafka_archiver.steps.status.trouble import Trouble
@@ -42,8 +43,10 @@ class Snapshot(Value):
     """One archive as it was at `taken_at`.
 
     `state`: None if the brokers or the store did not answer; then `error` has the reason. `closed_until`: the end of
-    the complete hours; `begun`: the start of the first run's interval. `unfinished`: the oldest unfinished run's
-    planning. `duration`: of the last successful DAG run; `effort`: of the last ended one.
+    the last closed hour, be it complete or incomplete; `begun`: the start of the first run's interval. `settled`: the
+    number of settled runs; `incomplete`: the incomplete ones of the last closed hours, None if unknown.
+    `unfinished_since`: the oldest unfinished run's planning. `duration`: of the last successful DAG run; `effort`: of
+    the last ended one.
     """
 
     archive: str
@@ -51,6 +54,8 @@ class Snapshot(Value):
     interval: timedelta | None = None
     begun: UtcTime | None = None
     closed_until: UtcTime | None = None
+    settled: int = 0
+    incomplete: tuple[Incomplete, ...] | None = None
     lost: int = 0
     unfinished: tuple[str, ...] = ()
     unfinished_since: UtcTime | None = None
@@ -77,11 +82,11 @@ class Snapshot(Value):
         return max(now - oldest, timedelta(0))
 
     def age(self, now: datetime) -> timedelta | None:
-        """The time since the end of the last complete hour; None before the first."""
+        """The time since the end of the last closed hour; None before the first."""
         return None if self.closed_until is None else max(now - self.closed_until, timedelta(0))
 
     def hours_open(self, now: datetime) -> int:
-        """The number of ended hours that are not complete yet, or declared incomplete."""
+        """The number of ended hours that are not closed yet."""
         since = self.closed_until or self.begun
         return 0 if since is None else max(to_hour(now) - to_hour(since), 0)
 

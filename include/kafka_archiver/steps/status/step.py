@@ -34,7 +34,7 @@ class PartitionStatus(Value):
 
 
 class ArchiveStatus(Value):
-    """One archive: its partitions, its last commit, the end of its complete hours, its unfinished runs.
+    """One archive: its partitions, its last commit, the end of its closed hours, its unfinished runs.
 
     `lost`: the number of all offsets ever lost. `troubles`: what is wrong, problems first.
     """

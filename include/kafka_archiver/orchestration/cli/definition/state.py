@@ -29,12 +29,14 @@ STATUS = ActionCommand(
     description=f"""\
 Show how far these archives, or all, are, as the brokers, the ledger and Airflow know it. For each partition: the
 group's committed offset, the offset up to which the ledger has it archived, the log's start and end, the number of
-offsets that wait (the lag) and the time of the first of their records. Then: the last commit, the time up
-to which all hours are complete, and the runs that are planned but not finished (the next run finishes them first).
+offsets that wait (the lag) and the time of the first of their records. Then: the last commit, the end of the
+last closed hour (complete or incomplete), and the runs that are planned but not finished (the next run finishes them
+first).
 Below the table are what the last run wrote, with its dead letters, what the last audit found, and the problems and
 warnings, each with the commands that help: what would stop the next run (a moved group, a recreated topic, lost
 offsets), damage that the last audit found, runs that failed, are late, are stuck or have a date in the future, and
-limits of `health` that are exceeded. All of it is also on the archiver's page.
+limits of `health` that are exceeded, and recent hours that are incomplete. If the brokers do not answer, it shows what
+the ledger knows, and ends with 1. All of it is also on the archiver's page.
 With --hours also the last hours, one by one: open (more may come), complete (nothing is missing) or incomplete (past,
 and what is missing will not come by itself).
 
@@ -44,7 +46,8 @@ archived_to, log_start, log_end, lag, oldest_unarchived}}), lost (offsets lost f
 severity (warning or problem), found, do (a list of commands)}}), health (a list of {{name, verdict (ok, warning,
 unknown or failing), found, do}}), last_run: {{run, committed_at, offsets, rows, bytes, objects, dead_letters, lost,
 seconds, cpu_seconds, retries}}, audit: {{at, deep, verdict, errors, counts, damaged (a list of runs)}}, hours_open
-(ended hours without a verdict); with --hours also hours (a
+(ended hours without a verdict), incomplete (a list of {{hour_start, reason}}: the incomplete ones of the last 72 closed
+hours), error (null, or why the brokers did not answer); with --hours also hours (a
 list of {{hour_start, status (null: no run has looked at it yet), rows, bytes, objects, late_rows, dead_letters,
 complete_as_of, closed_by}})}}. Null where there is nothing yet.
 {ANSWER} Any problem gives 1; warnings do not.""",
