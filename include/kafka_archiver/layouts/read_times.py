@@ -15,6 +15,12 @@ from kafka_archiver.plan import EventTime
 _PER_MS = {"s": Decimal(1000), "ms": Decimal(1), "us": Decimal("0.001"), "ns": Decimal("0.000001")}
 ISO = "iso"
 _FRACTION = re.compile(r"(\.\d{6})\d+")
+# Python's readers take more, and would read the digits of a number as a date, and 2026_11_21 as a number.
+_CLOCK = r"\d\d(?::?\d\d(?::?\d\d(?:[.,]\d+)?)?)?"
+_ISO = re.compile(
+    rf"(?:\d{{4}}-\d\d-\d\d|\d{{8}}|\d{{4}}-?W\d\d(?:-?\d)?)(?:[Tt ]{_CLOCK}(?: ?(?:Z|[+-]{_CLOCK}))?)?", re.ASCII
+)
+_DIGITS = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[Ee][+-]?\d+)?", re.ASCII)
 _LONGEST = 60
 
 
@@ -57,11 +63,14 @@ class Parser:
 
 
 def _number(text: str, unit: str) -> int | None:
+    if not _DIGITS.fullmatch(text.strip()):
+        return None
     try:
         number = Decimal(text.strip())
     except InvalidOperation:
+        # An exponent beyond all bounds.
         return None
-    if not number.is_finite() or abs(number.adjusted()) > 40:
+    if abs(number.adjusted()) > 40:
         return None
     return math.floor(number * _PER_MS[unit])
 
@@ -92,6 +101,8 @@ def compiled(pattern: str, names: Names = ENGLISH) -> Callable[[str], datetime |
 
 
 def _iso(text: str) -> datetime:
+    if not _ISO.fullmatch(text.strip()):
+        raise ValueError("not ISO 8601")
     return datetime.fromisoformat(_FRACTION.sub(r"\1", text.strip()))
 
 
