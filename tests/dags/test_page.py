@@ -435,6 +435,21 @@ def test_what_is_wrong_is_shown_with_its_commands(page: Page, context: Context) 
     assert '<input type="checkbox" name="run" value="20261120T020000Z" checked>' in text
 
 
+def test_an_hour_with_a_missing_object_is_damaged_and_can_be_repaired(page: Page, context: Context) -> None:
+    manifest = context.ledger.manifest(hour(2).id)
+    assert manifest is not None
+    gone = next(o.key for o in manifest.objects if "hour=02" in o.path)
+    publish(context.store, audit(context.archive, context.store, context.clock()))
+    hours = "/archiver/archives/orders?last=2026-11-20"
+    assert '<td class="damaged"><a href="/archiver/archives/orders/hours/2026-11-20T02"' in (
+        page.user("viewer").get(hours).text
+    )
+    text = page.user("user").get("/archiver/archives/orders/hours/2026-11-20T02").text
+    assert f'{gone} <span class="bad">≠ object missing</span>' in text
+    assert '<input type="hidden" name="run" value="20261120T020000Z"><button>Repair 1 run</button>' in text
+    assert "do/repair" not in page.user("viewer").get("/archiver/archives/orders/hours/2026-11-20T02").text
+
+
 def test_the_plan_says_what_a_run_would_do_and_writes_nothing(page: Page, context: Context, brokers: Brokers) -> None:
     brokers.logs[P0] = Range(0, 5)
     before = {stat.key for stat in context.store.list("")}

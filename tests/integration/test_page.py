@@ -265,6 +265,7 @@ def test_a_failed_run_and_a_damaged_object_are_told_with_the_next_step(
     page = visit("olga", f"/archiver/archives/{scene.name}")
     reloaded(page, "h1 .pill.unhealthy")
     reloaded(page, ".note.failing:has-text('damaged')")
+    reloaded(page, "table.heat td.damaged")
     expect(page.locator("code", has_text=f"airflow archive repair {scene.name}").first).to_be_visible()
     expect(page.locator("form[action$='/do/repair'] input[name=run]")).to_have_count(1)
     reloaded(page, f"td.bad + td + td + td a[href*='{run.split('__')[0]}']")

@@ -15,9 +15,11 @@ from kafka_archiver.intervals import hour_start, to_hour
 from kafka_archiver.keys import Place, hour_document, object_key
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.ranges import Range
+from kafka_archiver.steps.auditing import audit, publish
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.coverage import Heads, hour_in_full, read_coverage
 from kafka_archiver.steps.coverage.cells import Head, cells
+from kafka_archiver.steps.coverage.damage import damage, hours_by_key
 from kafka_archiver.steps.coverage.read import HEAD
 from kafka_archiver.steps.overview.history import histories, last_plans
 from kafka_archiver.store.memory import MemoryStore
@@ -62,6 +64,31 @@ def test_each_hour_with_a_proof_has_its_verdict_and_the_hour_at_work_is_running(
         if (proof := context.ledger.hour(hour)) and proof.hour_start
     }
     assert found[3] == "complete"
+
+
+def test_a_run_that_nobody_works_on_is_unfinished(context: Context) -> None:
+    cell = read_coverage(context, LAST, 1, Heads(), at_work=False).hours[4]
+    assert cell.state == "unfinished"
+
+
+def test_what_an_audit_found_is_shown_in_its_hours(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The store of these runs has no objects: all are missing.
+    manifest = context.ledger.manifest(context.ledger.hour(FIRST + 3).runs[0].run)  # type: ignore[union-attr]
+    assert manifest is not None
+    gone = {o.key for o in manifest.objects if FIRST + 3 in o.hours}
+    context.store.delete(hour_document("orders", FIRST + 2))
+    publish(context.store, audit(context.archive, context.store, context.clock()))
+    found = {to_hour(c.hour_start) - FIRST: c for c in read_coverage(context, LAST, 1, Heads()).hours}
+    assert (found[3].state, found[3].damaged) == ("damaged", len(gone))
+    assert found[5].state == "none"
+    hour = hour_in_full(context.ledger, FIRST + 3)
+    assert {(one.key, one.kind, one.run) for one in hour.damaged} == {(k, "object-missing", manifest.run) for k in gone}
+    assert "proof-missing" in {one.kind for one in hour_in_full(context.ledger, FIRST + 2).damaged}
+    # Without the manifests, by the keys. These name no hour, which is said.
+    monkeypatch.setattr("kafka_archiver.steps.coverage.damage.RUNS", 0)
+    assert (set(damage(context.ledger).hours), damage(context.ledger).cut) == ({FIRST + 2}, True)
+    key = object_key(Place("orders", 0, 0), "date=2026-11-20/hour=03", ".avro")
+    assert hours_by_key(key) == hours_by_key(f"_dead_letter/{key}") == (FIRST + 3,)
 
 
 def test_the_figures_are_those_of_the_proof(context: Context) -> None:
@@ -158,6 +185,8 @@ HEADS = st.builds(
 @given(HEADS, st.integers(0, 2), st.booleans(), st.booleans())
 def test_the_worst_of_an_hour_is_never_hidden(head: Head, letters: int, running: bool, unsure: bool) -> None:
     spans = [range(FIRST, FIRST + 1)] if running else []
+    [damaged] = cells([FIRST], {FIRST: head}, {FIRST: letters}, spans, None, {FIRST: 1})
+    assert damaged.state == "damaged"
     until = hour_start(FIRST + 1) if unsure else None
     [cell] = cells([FIRST], {FIRST: head}, {FIRST: letters}, spans, until)
     assert (cell.state == "lost") == (head.lost_rows > 0 or (head.status == "incomplete" and unsure))

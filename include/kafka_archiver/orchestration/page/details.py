@@ -82,7 +82,9 @@ class Details:
             TopicPartition(one.topic, one.partition): one
             for one in histories(last_plans(context.ledger, newest, PLANS))
         }
-        return Detail(read_coverage(context, last, DAYS, self._heads), runs, past, facts_of(archive, now))
+        facts = facts_of(archive, now)
+        at_work = facts.silent is not None or any(run.state == "running" for run in facts.at_work(now))
+        return Detail(read_coverage(context, last, DAYS, self._heads, at_work), runs, past, facts)
 
     def _hour(self, archive: Archive, hour: int) -> HourInFull:
         return hour_in_full(self._observatory.open(archive).ledger, hour)

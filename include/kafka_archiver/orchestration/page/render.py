@@ -24,8 +24,10 @@ _SIGNS: dict[State, tuple[str, str]] = {
     "letters": ("✉", "complete, with dead letters"),
     "open": ("·", "open"),
     "running": ("▸", "a run is at work"),
+    "unfinished": ("‖", "a run has begun, is not finished, and no run is at work"),
     "incomplete": ("!", "incomplete"),
     "lost": ("✕", "records are lost"),
+    "damaged": ("≠", "damaged, by the last audit"),
 }
 # Nothing is loaded from elsewhere, and only Airflow may frame the page.
 HEADERS = {
@@ -105,4 +107,6 @@ def _told(cell: HourCell) -> str:
         parts.append(f"{cell.late_rows:,} late")
     if cell.dead_letters:
         parts.append(f"{count(cell.dead_letters, 'object')} of dead letters")
+    if cell.damaged:
+        parts.append(f"{count(cell.damaged, 'object')} missing or wrong")
     return ", ".join(parts) + (f". {cell.reason}" if cell.reason else "")

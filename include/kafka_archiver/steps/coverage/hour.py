@@ -10,6 +10,7 @@ from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import ObjectEntry
 from kafka_archiver.plan import Plan
 from kafka_archiver.proof import HourProof
+from kafka_archiver.steps.coverage.damage import Damaged, damage
 
 # Runs whose documents are read, newest first: an hour of an old archive may have records of thousands of runs.
 RUNS = 24
@@ -47,7 +48,10 @@ class RunOfHour(Value):
 
 
 class HourInFull(Value):
-    """One hour. `proof`: None if no run has looked at it. `more_runs`, `more_objects`: how many are not shown."""
+    """One hour. `proof`: None if no run has looked at it. `more_runs`, `more_objects`: how many are not shown.
+
+    `damaged`: what the last audit found missing or wrong.
+    """
 
     archive: str
     hour_start: UtcTime
@@ -56,6 +60,7 @@ class HourInFull(Value):
     partitions: tuple[PartitionInHour, ...] = ()
     objects: tuple[ObjectEntry, ...] = ()
     letters: tuple[ObjectEntry, ...] = ()
+    damaged: tuple[Damaged, ...] = ()
     more_runs: int = 0
     more_objects: int = 0
 
@@ -65,16 +70,22 @@ class HourInFull(Value):
         return to_hour(self.hour_start)
 
     @property
+    def damage(self) -> dict[str, Damaged]:
+        """The damage by key."""
+        return {one.key: one for one in self.damaged}
+
+    @property
     def dead_letters(self) -> int:
         """Its dead letters, in the runs that were read."""
         return sum(entry.rows_in(self.hour) for entry in self.letters)
 
 
 def hour_in_full(ledger: Ledger, hour: int) -> HourInFull:
-    """The hour's proof, with the last runs behind it. At most two requests for each of RUNS runs."""
+    """The hour's proof, with the last runs behind it. At most two requests for each of RUNS runs, and the damage."""
     proof, start = ledger.hour(hour), hour_start(hour)
+    damaged = damage(ledger).hours.get(hour, ())
     if proof is None:
-        return HourInFull(archive=ledger.archive, hour_start=start, proof=None)
+        return HourInFull(archive=ledger.archive, hour_start=start, proof=None, damaged=damaged)
     shown = sorted(proof.runs, key=lambda added: -added.number)
     names = dict.fromkeys([*(added.run for added in shown[:RUNS]), proof.closed_by or proof.changed_by])
     with ThreadPoolExecutor(8) as pool:
@@ -82,9 +93,10 @@ def hour_in_full(ledger: Ledger, hour: int) -> HourInFull:
         manifests = dict(zip(names, pool.map(ledger.manifest, names), strict=True))
     objects = [o for m in manifests.values() if m for o in m.objects if hour in o.hours]
     letters = [o for m in manifests.values() if m for o in m.dead_letters if hour in o.hours]
-    # A repair's manifest has the objects of the run that it supersedes.
-    objects = sorted({o.key: o for o in objects}.values(), key=lambda o: o.key)
-    letters = sorted({o.key: o for o in letters}.values(), key=lambda o: o.key)
+    # A repair's manifest has the objects of the run that it supersedes. Damaged objects are listed first.
+    wrong = {one.key for one in damaged}
+    objects = sorted({o.key: o for o in objects}.values(), key=lambda o: (o.key not in wrong, o.key))
+    letters = sorted({o.key: o for o in letters}.values(), key=lambda o: (o.key not in wrong, o.key))
     return HourInFull(
         archive=ledger.archive,
         hour_start=start,
@@ -107,6 +119,7 @@ def hour_in_full(ledger: Ledger, hour: int) -> HourInFull:
         partitions=_partitions(objects, letters, hour),
         objects=tuple(objects[:OBJECTS]),
         letters=tuple(letters[:OBJECTS]),
+        damaged=damaged,
         more_runs=max(len(shown) - RUNS, 0) + sum(1 for _ in proof.pages),
         more_objects=max(proof.objects - len(objects[:OBJECTS]), 0),
     )

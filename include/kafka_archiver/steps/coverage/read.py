@@ -15,6 +15,7 @@ from kafka_archiver.keys import hour_document, split_hour_document, topic_prefix
 from kafka_archiver.layouts.hourly import parse_hour_path
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.coverage.cells import Coverage, Head, cells
+from kafka_archiver.steps.coverage.damage import damage
 from kafka_archiver.steps.line import read_line
 from kafka_archiver.store import Store
 
@@ -56,9 +57,10 @@ class Heads:
         return head
 
 
-def read_coverage(context: Context, last: date, days: int, heads: Heads) -> Coverage:
+def read_coverage(context: Context, last: date, days: int, heads: Heads, at_work: bool = True) -> Coverage:
     """The hours of the days up to `last`, UTC. Asks only the store.
 
+    :param at_work: a DAG run is at work, so that unfinished runs are being finished.
     :raises ArchiverError: the store does not answer, or a document is damaged.
     """
     first = to_hour(datetime.combine(last, time(), UTC) - timedelta(days=days - 1))
@@ -69,8 +71,10 @@ def read_coverage(context: Context, last: date, days: int, heads: Heads) -> Cove
     letters, cut = _letters(context.store, topics)
     unsure = line.settled.unsure
     spans = [_hours_of(plan.interval.start, plan.interval.end) for plan in line.unfinished]
-    shown = cells(hours, found, letters, spans, unsure.until if unsure else None)
-    return Coverage(archive=context.archive.archive, hours=tuple(shown), cut=cut)
+    wrong = damage(context.ledger)
+    damaged = {hour: len(these) for hour, these in wrong.hours.items()}
+    shown = cells(hours, found, letters, spans, unsure.until if unsure else None, damaged, at_work)
+    return Coverage(archive=context.archive.archive, hours=tuple(shown), cut=cut, damage_cut=wrong.cut)
 
 
 def _hours_of(start: datetime, end: datetime) -> range:
