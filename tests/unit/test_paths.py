@@ -250,6 +250,8 @@ def test_a_key_that_s3_does_not_take_is_a_bad_record() -> None:
         ("hourly", "{partition}-{start}-{topic}", r"something after \{topic\} at the end"),
         ("hourly", "{partition}+r{start}+{topic}.", r"without \+g, \+r, \+k and \+s"),
         ("hourly", "{topic}/{partition}+{start}", "a name without slashes"),
+        ("hourly", ".{topic}+{partition}+{start}", r"does not begin with _ or \., which Spark skips"),
+        ({"fields": ["value.`a.b`"]}, "", "expected a field without backticks"),
         ("hourly", "{topic}+{partition}+{start}+{HH}", r"expected only \{topic\}, \{partition\} and \{start\}"),
         ({"path": "{topic}/{start}"}, "", r"expected \{start\} only in the name"),
         ({"path": "{topic}/{value.a}", "missing": "null", "null_name": "a/b"}, "", "letters, digits"),

@@ -195,6 +195,8 @@ class Form:
             )
         if not name or "/" in name:
             raise ValueError(f"expected a name without slashes, found {name!r} (x: placeholders)")
+        if name.startswith(("_", ".")):
+            raise ValueError(f"expected a name that does not begin with _ or ., which Spark skips; found {name!r}")
         if whole.startswith("_"):
             raise ValueError("expected a path that does not begin with _, as the archiver's own folders do")
         for text in (whole, name):

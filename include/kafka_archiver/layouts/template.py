@@ -37,6 +37,11 @@ def field_of(name: str) -> str:
     """
     if not _FIELD.fullmatch(name) or "" in name.split("."):
         raise ValueError(f"expected a field like value.country, key, key.id or header.x, found {name!r}")
+    if "`" in name and not name.startswith("header."):
+        raise ValueError(
+            f"expected a field without backticks, found {name!r}: give a name that has dots another one first "
+            "(`transform.steps`: `rename: {value.`a.b`: ab}`), and file by that"
+        )
     return name
 
 
