@@ -4,6 +4,7 @@ import pytest
 
 from tests.support.archiver import Services, hour
 from tests.support.kafka_twin import Entry
+from tests.support.outcomes import Row
 from tests.support.stored import as_json, as_row, hour_path, parse
 from tests.support.topics import DAY, HOUR, Record, new_topic, produce
 
@@ -36,7 +37,8 @@ def test_odd_records_are_stored_whole_whatever_the_format(services: Services, fo
     assert {entry.path for entry in manifest.objects} == set(filed)
     for entry in manifest.objects:
         found = parse(archiver.context.store.get(entry.key) or b"", entry.key, plan)
-        assert found == [make(entry, o, Entry(ODD[o].timestamp, ODD[o], "committed")) for o in filed[entry.path]]
+        rows = [(o, ODD[o], Row(ODD[o].key, ODD[o].value, ODD[o].headers)) for o in filed[entry.path]]
+        assert found == [make(entry, o, Entry(one.timestamp, one, "committed"), row) for o, one, row in rows]
     assert archiver.account(hour(1)) == {"archived": len(ODD)}
 
 

@@ -51,7 +51,8 @@ def replay(plan: Plan, stored: Manifest, results: Sequence[ChunkResult], store: 
                 log.warning("run %s is left alone: %s has taken its place meanwhile", plan.run, by)
                 break
             found = (
-                "its records give other bytes now (Kafka has removed records since, or a library has another version)"
+                "its records give other bytes now (Kafka has removed records since, a library has another version, or "
+                "a transform looks at more than the record)"
                 if item.key in other
                 else "Kafka does not have its records any more"
             )
