@@ -1,6 +1,7 @@
 """The exact commands and settings that messages name. Pure."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 
 # What each choice does.
@@ -10,6 +11,15 @@ _MEANS = {
     "follow_ledger": "archiving goes on where the ledger ends",
     "resume_from_ledger": "archiving goes on where the ledger ends",
 }
+
+
+# A command in a message.
+_COMMAND = re.compile(r"`(airflow [^`]+)`")
+
+
+def commands_in(text: str) -> tuple[str, ...]:
+    """The commands of Airflow that a message names, in its order."""
+    return tuple(dict.fromkeys(_COMMAND.findall(text)))
 
 
 def dag_id(archive: str) -> str:

@@ -636,8 +636,10 @@ class TestLive:
         lake.brokers.group[P1] = 1
         lake.brokers.stamps.pop(P1, None)
         report = lake.audit(cluster=lake.brokers)
-        assert {f.kind for f in report.damage} == {"retention-passed", "group-moved"}
-        [advice] = {f.what_to_do for f in report.damage}
+        assert {f.kind for f in report.stops} == {"retention-passed", "group-moved"}
+        assert (report.verdict, report.damage) == ("clean", ())
+        assert report.summary.startswith(f"{lake.name}: clean, but the next run stops: 2 errors")
+        [advice] = {f.what_to_do for f in report.stops}
         assert "dags trigger" not in "".join(f.found for f in report.findings)
         self.follow(lake, advice)
         assert not {"retention-passed", "group-moved"} & set(self.live(lake))

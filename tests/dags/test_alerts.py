@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kafka_archiver.config import Archive
-from kafka_archiver.errors import ConfigError, IntegrityError, TransientError
+from kafka_archiver.errors import ConfigError, IntegrityError, PolicyError, TransientError
 from kafka_archiver.orchestration.alerts import callbacks, deadline
 from kafka_archiver.orchestration.alerts.callbacks import AlertCallbacks
 from kafka_archiver.orchestration.alerts.incidents import Incident, InVariables, news, shape
@@ -159,28 +159,53 @@ def test_an_unknown_lag_changes_nothing(tell: Any, monkeypatch: pytest.MonkeyPat
     assert told.states == []
 
 
-def audits(verdict: str, damage: str = "", error: Exception | None = None) -> dict[str, Any]:
+REPAIR = "airflow archive repair orders --deep"
+CHOOSE = """airflow dags trigger archive_orders --conf '{"policies": {"lost_offsets": "record_loss"}}'"""
+
+
+def audits(damage: str = "", stops: str = "", live: bool = True) -> dict[str, Any]:
+    error = IntegrityError("orders is damaged") if damage else PolicyError("the next run stops") if stops else None
     context = failed(error, Task("audit")) if error else {"ti": Task("audit"), "dag_run": SimpleNamespace(conf={})}
-    found = {"verdict": verdict, "report": "_ledger/orders/audit.json", "deep": True, "damage": damage}
-    context["ti"].xcoms[AUDITED] = found
+    context["ti"].xcoms[AUDITED] = {
+        "verdict": "damaged" if damage else "clean",
+        "report": "_ledger/orders/audit.json",
+        "deep": True,
+        "live": live,
+        "damage": {"key": damage, "cause": f"(1) {damage} is missing", "do": [REPAIR]} if damage else None,
+        "stops": {"key": stops, "cause": f"(1) {stops} offsets are gone", "do": [CHOOSE]} if stops else None,
+    }
     return context
 
 
 def test_damage_is_told_once_again_if_it_grows_and_when_it_is_mended(tell: Any) -> None:
     told = tell("on_failure: [ops], on_audit: [auditors]")
     for damage in ("one", "one", "two"):
-        told.audits.task_failed(audits("damaged", damage, IntegrityError("orders is damaged")))
-    told.audits.audited(audits("clean"))
-    told.audits.audited(audits("clean"))
+        told.audits.task_failed(audits(damage))
+    told.audits.audited(audits())
+    told.audits.audited(audits())
     assert told.states == [("audit", "begins"), ("audit", "changes"), ("audit", "over")]
     assert {receiver for receiver, _ in told.receivers} == {"auditors"}
     assert "airflow archive repair orders --deep" in told.messages[0].text
 
 
+def test_what_stops_the_next_run_is_no_damage_and_ends_apart_from_it(tell: Any) -> None:
+    told = tell()
+    told.audits.task_failed(audits("one", "5"))
+    # Repaired; the finding at the brokers is still there, and an audit that does not ask them knows nothing of it.
+    told.audits.task_failed(audits(stops="5"))
+    told.audits.audited(audits(live=False))
+    told.audits.audited(audits())
+    assert told.states == [("audit", "begins"), ("stop", "begins"), ("audit", "over"), ("stop", "over")]
+    damaged, stopped = told.messages[:2]
+    assert (damaged.cause, damaged.do) == ("(1) one is missing", (REPAIR,))
+    assert (stopped.cause, stopped.do) == ("(1) 5 offsets are gone", (CHOOSE,))
+    assert stopped.runbook == "docs/OPERATING.md#alert-the-next-run-will-stop"
+
+
 def test_an_audit_that_could_not_run_is_no_damage(tell: Any) -> None:
     told = tell()
     told.audits.task_failed(failed(TransientError("no answer from the store"), Task("audit")))
-    told.audits.audited(audits("clean"))
+    told.audits.audited(audits())
     assert told.states == [("check", "begins"), ("check", "over")]
 
 
@@ -219,8 +244,8 @@ def test_the_texts_are_the_golden_ones(tell: Any, archive: MakeArchive) -> None:
     retried = fails()
     retried["ti"].try_number = 1
     told.alerts.task_retried(retried)
-    told.audits.task_failed(audits("damaged", "one", IntegrityError("orders is damaged: 1 error")))
-    told.audits.audited(audits("clean"))
+    told.audits.task_failed(audits("one", "5"))
+    told.audits.audited(audits())
     told.messages.append(callbacks.texts.lag("orders", "begins", 1_000_000, 5, "http://airflow/log"))
     told.messages.append(callbacks.texts.lag("orders", "over", 4, 5, "http://airflow/log"))
     since = [message.fields["since"] for message in told.messages if "since" in message.fields]

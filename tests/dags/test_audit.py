@@ -9,7 +9,7 @@ import pytest
 import yaml
 from airflow.sdk.exceptions import AirflowException
 
-from kafka_archiver.errors import ConfigError, IntegrityError, PermanentError, TransientError
+from kafka_archiver.errors import ConfigError, IntegrityError, PermanentError, PolicyError, TransientError
 from kafka_archiver.orchestration.dags import audit as audit_dags
 from kafka_archiver.orchestration.dags.audit import audit_dag
 from kafka_archiver.ranges import Range, TopicPartition
@@ -169,7 +169,7 @@ class TestDag:
         archives = read_archives(config_folder()).found
         try:
             audit_dag(archives["orders"], "").get_task("audit").python_callable()  # type: ignore[attr-defined]
-        except IntegrityError as error:
+        except (IntegrityError, PolicyError) as error:
             pushed["error"] = str(error)
         return pushed
 
@@ -197,7 +197,29 @@ class TestDag:
             "(10) " + str(lake.audit().damage[9]) + " … and 2 more: see _ledger/orders/audit.json"
         )
         assert pushed["audit"]["verdict"] == "damaged"
+        repair, clean = "airflow archive repair orders", "airflow archive clean orders"
+        assert pushed["audit"]["damage"]["do"] == [repair, clean, "airflow dags trigger audit_orders"]
+        assert pushed["audit"]["stops"] is None
         assert sum("unexplained" in line or "object-missing" in line for line in caplog.messages) == 12
+
+    def test_what_stops_the_next_run_fails_the_task_and_is_no_damage(
+        self, lake: Lake, call: Call, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        lake.logs[P0] = Range(5, 9)
+        pushed = self.run(lake, monkeypatch, live=True)
+        assert (pushed["audit"]["verdict"], pushed["audit"]["damage"]) == ("clean", None)
+        assert pushed["error"].startswith(
+            "orders: clean, but the next run stops: 1 error, 0 warnings. (1) orders[0]: retention-passed: found: "
+            "2 offsets of orders[0] are gone: the archive stands at 3, but retention has removed everything before 5; "
+            "expected: a log that begins at the archive's position or before. To go on"
+        )
+        choose = """airflow dags trigger archive_orders --conf '{"policies": {"lost_offsets": "record_loss"}}'"""
+        assert pushed["audit"]["stops"]["do"] == [choose]
+        # No surface calls this damage.
+        [status] = call("status", "orders", "-o", "json", code=1).json
+        assert status["audit"]["verdict"] == "clean"
+        assert "damaged" not in {trouble["name"] for trouble in status["troubles"]}
+        assert "the next run stops" in call("audit", "--live", code=1).err
 
     def test_an_archive_that_cannot_be_asked(self, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("AIRFLOW_CONN_AWS_DEFAULT")

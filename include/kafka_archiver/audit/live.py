@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from kafka_archiver.advice import run_now
-from kafka_archiver.audit.report import Finding, error, warning
+from kafka_archiver.audit.report import AT_BROKERS, Finding, error, warning
 from kafka_archiver.config import Archive
 from kafka_archiver.planning.beginnings import advice, each, troubles
 from kafka_archiver.planning.state import Beginning, Known, PartitionState
@@ -12,15 +12,12 @@ from kafka_archiver.ranges import Range
 
 # Warn if the archive's position is within this share of the log from its start: retention will soon pass it.
 NEAR = 0.1
-_KNOWN = "the state that the ledger has recorded"
-_KINDS = {
-    "recreated_topic": "topic-recreated",
-    "moved_group": "group-moved",
-    "missing_group": "group-missing",
-    "lost_offsets": "retention-passed",
+_EXPECTED = {
+    "topic-recreated": "the log that was archived so far",
+    "group-moved": "the group at the archive's position",
+    "group-missing": "an offset of the group",
+    "retention-passed": "a log that begins at the archive's position or before",
 }
-# The kinds of errors about the present state of the brokers. They are no damage of what is stored.
-LIVE = frozenset(_KINDS.values())
 
 
 def check_live(
@@ -35,14 +32,16 @@ def check_live(
     several = len({stop.policy for stop in stops}) > 1
     for stop in stops:
         what_to_do = advice(archive, stops) if several else stop.advice
-        yield error(_KINDS[stop.policy], stop.where, stop.found, _KNOWN, after(first, what_to_do))
+        kind = AT_BROKERS[stop.policy]
+        yield error(kind, stop.where, stop.found.rstrip("."), _EXPECTED[kind], after(first, what_to_do))
     for name, found in each(archive, list(seen), known).items():
         for decided in found.decided if isinstance(found, Beginning) else ():
             policy, _, said = decided.partition(": ")
             choice, _, what = said.partition(": ")
             settles = f"Nothing: the next run applies policies.{policy}: {choice}"
-            yield warning(_KINDS[policy], str(name), what, _KNOWN, settles)
-    first = [*first, *dict.fromkeys(_KINDS[stop.policy] for stop in stops)]
+            kind = AT_BROKERS[policy]
+            yield warning(kind, str(name), what, _EXPECTED[kind], settles)
+    first = [*first, *dict.fromkeys(AT_BROKERS[stop.policy] for stop in stops)]
     for state in seen:
         yield from _retention(archive, state, known, first)
 

@@ -4,8 +4,17 @@ from typing import Literal
 
 from kafka_archiver.documents import Document, UtcTime, Value
 
-# error: the archive is damaged. warning: it is not, but an operator should know.
+# error: the archive is damaged, or the next run stops. warning: neither, but an operator should know.
 Severity = Literal["error", "warning"]
+# The findings at the brokers by the policy that decides them. An error of these stops the next run; nothing that is
+# stored is damaged.
+AT_BROKERS = {
+    "recreated_topic": "topic-recreated",
+    "moved_group": "group-moved",
+    "missing_group": "group-missing",
+    "lost_offsets": "retention-passed",
+}
+LIVE = frozenset(AT_BROKERS.values())
 
 
 class Finding(Value):
@@ -23,11 +32,11 @@ class Finding(Value):
     run: str | None = None
 
     def __str__(self) -> str:
-        return f"{self.where}: {self.kind}: found {self.found}; expected {self.expected}. {self.what_to_do}"
+        return f"{self.where}: {self.kind}: found: {self.found}; expected: {self.expected}. {self.what_to_do}"
 
 
 def error(kind: str, where: str, found: str, expected: str, what_to_do: str, run: str | None = None) -> Finding:
-    """A finding that makes the archive damaged."""
+    """A finding that makes the archive damaged, or stops the next run."""
     return Finding(
         kind=kind, severity="error", where=where, found=found, expected=expected, what_to_do=what_to_do, run=run
     )
@@ -70,16 +79,23 @@ class Report(Document):
 
     @property
     def damage(self) -> tuple[Finding, ...]:
-        """The findings that are errors."""
-        return tuple(f for f in self.findings if f.severity == "error")
+        """The errors in what is stored."""
+        return tuple(f for f in self.findings if f.severity == "error" and f.kind not in LIVE)
+
+    @property
+    def stops(self) -> tuple[Finding, ...]:
+        """The errors at the brokers, which stop the next run."""
+        return tuple(f for f in self.findings if f.severity == "error" and f.kind in LIVE)
 
     @property
     def summary(self) -> str:
         """The result in one line."""
         lost = f", {self.counts.lost:,} offsets lost for ever" if self.counts.lost else ""
-        errors, warnings = len(self.damage), len(self.findings) - len(self.damage)
+        stops = ", but the next run stops" if self.stops else ""
+        errors = len(self.damage) + len(self.stops)
+        warnings = len(self.findings) - errors
         found = f"{count(errors, 'error')}, {count(warnings, 'warning')}" if self.findings else "nothing to report"
-        return f"{self.archive}: {self.verdict}{lost}: {found}"
+        return f"{self.archive}: {self.verdict}{stops}{lost}: {found}"
 
 
 def count(number: int, thing: str) -> str:
@@ -88,5 +104,5 @@ def count(number: int, thing: str) -> str:
 
 
 def verdict(findings: tuple[Finding, ...]) -> Literal["clean", "damaged"]:
-    """Only errors make an archive damaged. Losses that a policy recorded are warnings: they are in the account."""
-    return "damaged" if any(f.severity == "error" for f in findings) else "clean"
+    """Only errors in what is stored make an archive damaged. Recorded losses are warnings: they are in the account."""
+    return "damaged" if any(f.severity == "error" and f.kind not in LIVE for f in findings) else "clean"

@@ -76,11 +76,11 @@ class AlertCallbacks:
             self._lagging(ti)
 
     def audited(self, context: Mapping[str, Any]) -> None:
-        """The callback of `audit` when it found no damage."""
+        """The callback of `audit` when it found neither damage nor a state that stops the next run."""
         ti = context["ti"]
         found = ti.xcom_pull(task_ids=ti.task_id, key=AUDITED, map_indexes=-1) or {}
         self._works_again("check", "", ti)
-        self._damage(None, "", found, ti)
+        self._found(found, ti)
 
     def late(self, until: datetime | None, now: datetime, link: str, begun: datetime | None = None) -> None:
         """Tell if the last closed hour ended too long ago, or no longer.
@@ -103,7 +103,7 @@ class AlertCallbacks:
         audit = self._audit_of(context) if kind == "check" else None
         if audit:
             self._works_again("check", "", context["ti"])
-            self._damage(audit["damage"], found.cause, audit, context["ti"])
+            self._found(audit, context["ti"])
         elif kind == "asked":
             self._send(found.message(kind, "event"))
         else:
@@ -117,15 +117,24 @@ class AlertCallbacks:
         return "failure" if takes_new(context["dag_run"].conf) else "asked"
 
     def _audit_of(self, context: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The figures of the audit, if it found damage."""
+        """The figures of the audit, if it found damage or a state that stops the next run."""
         ti = context["ti"]
         found = ti.xcom_pull(task_ids=ti.task_id, key=AUDITED, map_indexes=-1) if ti.task_id == "audit" else None
-        return found if found and found["verdict"] != "clean" and "exception" in context else None
+        return found if found and (found["damage"] or found["stops"]) and "exception" in context else None
 
-    def _damage(self, key: str | None, cause: str, audit: Mapping[str, Any], ti: Any) -> None:
-        report, deep = str(audit.get("report", "")), bool(audit.get("deep"))
-        name = self._archive.archive
-        self._incident("audit", key, cause, lambda state, _: texts.damage(name, state, cause, report, deep, ti.log_url))
+    def _found(self, audit: Mapping[str, Any], ti: Any) -> None:
+        """Tell of damage and of what stops the next run: two incidents, because they end apart."""
+        self._of_audit("audit", texts.damage, audit, audit.get("damage") or {}, ti)
+        if "live" not in audit or audit["live"]:
+            self._of_audit("stop", texts.stop, audit, audit.get("stops") or {}, ti)
+
+    def _of_audit(
+        self, kind: Kind, text: texts.OfAudit, audit: Mapping[str, Any], found: Mapping[str, Any], ti: Any
+    ) -> None:
+        name, cause, steps = self._archive.archive, str(found.get("cause", "")), tuple(found.get("do", ()))
+        report = str(audit.get("report", ""))
+        tell: Tell = lambda state, _: text(name, state, cause, report, steps, ti.log_url)  # noqa: E731
+        self._incident(kind, found.get("key"), cause, tell)
 
     def _works_again(self, kind: Kind, done: str, ti: Any) -> None:
         def tell(_: State, before: Incident | None) -> Message:

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 # failure, backfill, asked: a run of the DAG failed: of the schedule or triggered, of a backfill, or one that was asked
-# for a rebuild, a replay or a repair. check: the DAG that audits failed for another reason than damage.
-Kind = Literal["failure", "backfill", "asked", "retry", "lag", "late_hour", "loss", "audit", "check"]
+# for a rebuild, a replay or a repair. audit: the audit found damage. stop: it found that the next run will stop. check:
+# the DAG that audits failed for another reason.
+Kind = Literal["failure", "backfill", "asked", "retry", "lag", "late_hour", "loss", "audit", "stop", "check"]
 # changes: the incident goes on, for another reason. event: it is not an incident, so it has no end.
 State = Literal["begins", "changes", "over", "event"]
 # The section of docs/OPERATING.md, and the list of receivers in `alerts`. A retry has no end; a failure's is recovery.
@@ -20,6 +21,7 @@ SECTIONS: dict[Kind, str] = {
     "late_hour": "alert-an-hour-is-late",
     "loss": "alert-records-were-lost",
     "audit": "alert-the-audit-found-damage",
+    "stop": "alert-the-next-run-will-stop",
     "check": "alert-the-audit-could-not-run",
 }
 _RECEIVERS: dict[Kind, str] = {
@@ -31,6 +33,7 @@ _RECEIVERS: dict[Kind, str] = {
     "late_hour": "on_late_hour",
     "loss": "on_loss",
     "audit": "on_audit",
+    "stop": "on_audit",
     "check": "on_failure",
 }
 GUIDE = "docs/OPERATING.md"

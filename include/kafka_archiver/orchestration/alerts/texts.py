@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Protocol
 
-from kafka_archiver.advice import audit_again, dag_id
+from kafka_archiver.advice import dag_id
 from kafka_archiver.documents import isoformat
 from kafka_archiver.orchestration.alerts.incidents import Incident
 from kafka_archiver.orchestration.alerts.message import Kind, Message, State
@@ -81,17 +82,40 @@ def loss(archive: str, lost: int, runs: Sequence[str], link: str) -> Message:
     )
 
 
-def damage(archive: str, state: State, cause: str, report: str, deep: bool, link: str) -> Message:
+class OfAudit(Protocol):
+    """The text about findings of an audit, or about their end. `do`: the commands of their advice."""
+
+    def __call__(
+        self, archive: str, state: State, cause: str, report: str, do: Sequence[str], link: str
+    ) -> Message: ...
+
+
+def damage(archive: str, state: State, cause: str, report: str, do: Sequence[str], link: str) -> Message:
     """The audit found damage, or no longer does."""
     over = state == "over"
+    what = "the audit finds no damage any more" if over else "the audit found damage"
+    return _of_audit("audit", state, archive, what, cause, report, do, link)
+
+
+def stop(archive: str, state: State, cause: str, report: str, do: Sequence[str], link: str) -> Message:
+    """The audit found a state of the brokers that stops the next run, or no longer does."""
+    over = state == "over"
+    what = "nothing at the brokers stops the next run any more" if over else "the next run will stop, says the audit"
+    return _of_audit("stop", state, archive, what, cause, report, do, link)
+
+
+def _of_audit(
+    kind: Kind, state: State, archive: str, what: str, cause: str, report: str, do: Sequence[str], link: str
+) -> Message:
+    over = state == "over"
     return Message(
-        kind="audit",
+        kind=kind,
         state=state,
         archive=archive,
-        title=f"Archive {archive}: the audit {'finds no damage any more' if over else 'found damage'}",
+        title=f"Archive {archive}: {what}",
         cause="" if over else cause,
         bad=(f"Report: {report}",),
-        do=() if over else (f"airflow archive repair {archive}{' --deep' * deep}", audit_again(archive, deep)),
+        do=() if over else tuple(do),
         link=link,
         fields={"report": report},
     )

@@ -30,7 +30,7 @@ def show_audit(args: Namespace) -> Answer:
         return report
 
     found, failures = ask_each(args.archives, look)
-    damaged = [report.summary for report in found if report.verdict != "clean"]
+    damaged = [report.summary for report in found if report.damage or report.stops]
     tables = [table for report in found for table in _tables(report)]
     return Answer([report.model_dump() for report in found], tables, [*failures, *damaged])
 

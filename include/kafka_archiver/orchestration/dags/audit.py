@@ -2,16 +2,19 @@
 
 import hashlib
 import logging
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from airflow.sdk import DAG, CronTriggerTimetable, Param, chain, get_current_context, task
 from airflow.sdk.exceptions import AirflowException
 
-from kafka_archiver.audit.report import Report
+from kafka_archiver.advice import audit_again, commands_in
+from kafka_archiver.audit.report import Finding, Report
 from kafka_archiver.config import Archive
-from kafka_archiver.errors import IntegrityError
+from kafka_archiver.errors import IntegrityError, PolicyError
 from kafka_archiver.orchestration.alerts.callbacks import AlertCallbacks
+from kafka_archiver.orchestration.alerts.cause import shortened
 from kafka_archiver.orchestration.connections import open_archive, open_ledger
 from kafka_archiver.orchestration.dag_run.note import AUDITED
 from kafka_archiver.orchestration.dag_run.params import require_known
@@ -73,7 +76,8 @@ def audit_tasks(archive: Archive, alert: AlertCallbacks | None = None) -> list[A
         task_id="audit",
         # Audit even if clean_up has failed.
         trigger_rule="all_done",
-        doc_md="Fails if the archive is damaged, with the findings; the ledger has the whole report.",
+        doc_md="Fails with the findings if the archive is damaged, or if the next run would stop; the ledger has the "
+        "whole report.",
         on_success_callback=[alert.audited] if alert else None,
     )
     def audit() -> None:
@@ -92,18 +96,46 @@ def audit_tasks(archive: Archive, alert: AlertCallbacks | None = None) -> list[A
         log.info("%s; the report is %s/%s", report.summary, store.url, key)
         now["ti"].xcom_push(AUDITED, _figures(report, key, deep))
         if report.damage:
-            named = " ".join(f"({n}) {finding}" for n, finding in enumerate(report.damage[:_NAMED], start=1))
-            more = f" … and {len(report.damage) - _NAMED} more: see {key}" if len(report.damage) > _NAMED else ""
-            raise IntegrityError(f"{report.summary}. {named}{more}")
+            raise IntegrityError(f"{report.summary}. {_named((*report.damage, *report.stops), key)}")
+        if report.stops:
+            raise PolicyError(f"{report.summary}. {_named(report.stops, key)}")
 
     return [clean_up_task(archive), audit()]
 
 
 def _figures(report: Report, key: str, deep: bool) -> dict[str, Any]:
-    """The XCom. `damage`: the same in each report that finds the same damage."""
-    damage = sorted(f"{found.kind} {found.where}" for found in report.damage)
-    digest = hashlib.sha256("\n".join(damage).encode()).hexdigest()[:16]
-    return {"verdict": report.verdict, "report": key, "deep": deep, "damage": digest, **report.counts.model_dump()}
+    """The XCom. `damage`, `stops`: what there is to tell of each; None if nothing."""
+    archive = report.archive
+    deeper = f"airflow archive repair {archive} --deep"
+    repairs = [deeper if deep and step in deeper else step for step in _steps(report.damage)]
+    return {
+        "verdict": report.verdict,
+        "report": key,
+        "deep": deep,
+        "live": report.live,
+        "damage": _told(report.damage, key, [*repairs, audit_again(archive, deep)]),
+        "stops": _told(report.stops, key, _steps(report.stops)),
+        **report.counts.model_dump(),
+    }
+
+
+def _told(findings: Sequence[Finding], key: str, steps: list[str]) -> dict[str, Any] | None:
+    """The cause and the next steps of an alert. `key`: the same in each report that finds the same."""
+    if not findings:
+        return None
+    same = sorted(f"{found.kind} {found.where}" for found in findings)
+    digest = hashlib.sha256("\n".join(same).encode()).hexdigest()[:16]
+    return {"key": digest, "cause": shortened(_named(findings, key)), "do": steps}
+
+
+def _steps(findings: Sequence[Finding]) -> list[str]:
+    """The commands of their advice, at most three."""
+    return list(dict.fromkeys(step for found in findings for step in commands_in(found.what_to_do)))[:3]
+
+
+def _named(findings: Sequence[Finding], key: str) -> str:
+    named = " ".join(f"({n}) {finding}" for n, finding in enumerate(findings[:_NAMED], start=1))
+    return named + (f" … and {len(findings) - _NAMED} more: see {key}" if len(findings) > _NAMED else "")
 
 
 def _params() -> dict[str, Param]:

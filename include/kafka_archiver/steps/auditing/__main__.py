@@ -42,7 +42,7 @@ def main() -> int:
     except (ArchiverError, ValueError) as error:
         return _say(str(error))
     sys.stdout.write(report.to_json().decode())
-    return 1 if report.damage else 0
+    return 1 if report.damage or report.stops else 0
 
 
 def _say(text: str) -> int:

@@ -82,7 +82,7 @@ def _audited(ledger: Ledger) -> Audited | None:
     return Audited(
         at=head.audited_at,
         deep=head.deep,
-        verdict=head.verdict,
+        verdict="damaged" if head.damaged else "clean",
         errors=len(head.errors),
         counts=head.counted,
         damaged=tuple(sorted({str(f["run"]) for f in head.errors if f.get("run") and f["kind"] in OBJECTS})),

@@ -8,8 +8,7 @@ from pydantic import BaseModel
 from pydantic_core import from_json
 
 from kafka_archiver.advice import audit_again
-from kafka_archiver.audit.live import LIVE
-from kafka_archiver.audit.report import Counts
+from kafka_archiver.audit.report import LIVE, Counts
 from kafka_archiver.documents import UtcTime, isoformat
 from kafka_archiver.keys import audit_document
 from kafka_archiver.ledger import Ledger
@@ -43,6 +42,11 @@ class Head(BaseModel):
         """The damage in the store; the present state of the brokers is better known from the brokers."""
         return [f for f in self.findings if f.get("severity") == "error" and "where" in f and f["kind"] not in LIVE]
 
+    @property
+    def damaged(self) -> bool:
+        """Whether something that is stored is damaged. Older releases counted findings at the brokers, too."""
+        return self.verdict == "damaged" and (bool(self.errors) or self.cut)
+
 
 def read_head(ledger: Ledger) -> Head | None:
     """The beginning of the report of the last audit. One request, whatever the length of the report.
@@ -70,7 +74,7 @@ def of_audit(ledger: Ledger) -> Iterator[Trouble]:
     if head is None:
         return
     errors, cut = head.errors, head.cut
-    if head.verdict == "damaged" and (errors or cut):
+    if head.damaged:
         kinds = Counter(f["kind"] for f in errors)
         named = ", ".join(f"{number:,} × {kind}" for kind, number in kinds.items())
         first = f": {named}{' or more' * cut}, the first {errors[0]['where']}" if errors else ""

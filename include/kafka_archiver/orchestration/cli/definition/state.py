@@ -76,14 +76,14 @@ size and ETag, and no object is unexplained; the proofs of the hours and the pro
 Changes nothing but the published report, _ledger/NAME/audit.json, which `status` and the page show. Who may not write
 there gets the report all the same.
 
-Every finding names a key or offsets. Errors make the archive damaged; warnings (offsets that a policy has recorded as
-lost, a group that the next run will correct, …) do not.
+Every finding names a key or offsets. Errors make the archive damaged, or stop the next run (those at the brokers, with
+--live); warnings (offsets that a policy has recorded as lost, a group that the next run will correct, …) do neither.
 
 json and yaml: a list of reports, see docs/FORMAT.md: {archive, store, audited_at, deep, live, verdict (clean or
 damaged), counts: {runs, objects, bytes, rows, hours, lost, read}, unfinished (a list of runs), findings (a list of
 {kind, severity (error or warning), where, found, expected, what_to_do})}. Progress goes to stderr.
 
-The exit code is 0 when every archive is clean, else 1 with the reason on stderr.""",
+The exit code is 0 when there is no error, else 1 with the reason on stderr.""",
     func=lazy_load_command(f"{HERE}.audit.show_audit"),
     args=(
         ALL,
