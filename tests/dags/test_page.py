@@ -1,7 +1,9 @@
 """The page: what strangers, viewers, operators and other teams see and may do, by Airflow's real auth manager."""
 
 import re
+import time
 from pathlib import Path
+from threading import Event
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -21,6 +23,7 @@ from tests.dags.conftest import Session, confs, pause
 from tests.support.brokers import Brokers
 from tests.support.page import Page, teams
 from tests.support.runs import P0, hour, run
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.dags
 
@@ -488,6 +491,28 @@ def test_an_answer_that_takes_long_is_not_waited_for(page: Page, monkeypatch: py
     client = page.user("viewer")
     assert "reload in a few seconds" in client.get("/archiver/archives/orders").text
     assert "reload in a few seconds" in client.get("/archiver/archives/orders/plan").text
+
+
+def test_an_old_look_is_shown_as_old_until_a_fresh_one_is_there(
+    page: Page, brokers: Brokers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, go_on = page.user("user"), Event()
+    page.observatory._cache.fresh = 3600
+    assert "data-refresh" not in client.get("/archiver/archives/orders").text
+    brokers.logs[P0] = Range(0, 12_345)
+    monkeypatch.setattr(page.observatory._cache, "_clock", lambda: time.monotonic() + 1200)
+    monkeypatch.setattr(brokers, "members", lambda _: go_on.wait(60) and [])
+    old = client.get("/archiver/archives/orders").text
+    assert "A fresh look is on its way" in old
+    assert "12,342 offsets" not in old
+    go_on.set()
+    until(lambda: not page.observatory.is_awaited("orders"))
+    text = client.get("/archiver/archives/orders").text
+    assert ("12,342 offsets" in text, "data-refresh" in text) == (True, False)
+    # What was known before an action is old.
+    brokers.logs[P0] = Range(0, 12_346)
+    do(client, "run")
+    assert "12,343 offsets" in client.get("/archiver/archives/orders").text
 
 
 def _never() -> Any:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafka_archiver.orchestration.page.cache import Cache
+from kafka_archiver.orchestration.page.cache import Cache, Near
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.unit
@@ -70,7 +70,7 @@ def test_an_unknown_value_is_none_at_once_or_awaited(cache: "Cache[str, str]", s
 
 def test_a_failure_keeps_the_old_value_and_is_tried_again(cache: "Cache[str, str]", source: Source) -> None:
     assert cache.get("a", wait=60) == "a1"
-    cache.forget("a")
+    cache.forget("a".__eq__)
     source.failure = OSError("down")
     assert cache.get("a") == "a1"
     until(lambda: len(source.asked) >= 2 and not cache._wanted)
@@ -82,6 +82,32 @@ def test_a_failure_keeps_the_old_value_and_is_tried_again(cache: "Cache[str, str
 def test_a_first_failure_ends_the_waiting(cache: "Cache[str, str]", source: Source) -> None:
     source.failure = OSError("down")
     assert cache.get("a", wait=60) is None
+
+
+def test_who_looks_at_one_value_gets_a_near_one_ahead_of_the_others(source: Source) -> None:
+    cache: Cache[str, str] = Cache(source.load, fresh=30, workers=1, clock=source.clock)
+    assert all(cache.many(["a", "b", "c"], wait=60).values())
+    source.now = 9
+    assert cache.get("c", near=Near(10, 60)) == "c3"
+    source.now = 30
+    source.open.clear()
+    cache.many(["a", "b", "c"])
+    until(lambda: len(source.asked) == 4)
+    assert cache.get("c", near=Near(10, 0)) == "c3"
+    assert cache.is_awaited("c")
+    source.open.set()
+    assert cache.get("c", near=Near(10, 60)) == "c5"
+    until(lambda: not cache._wanted)
+    assert [key for key, _ in source.asked[3:]] == ["a", "c", "b"]
+
+
+def test_what_is_outdated_while_it_is_fetched_is_fetched_again(cache: "Cache[str, str]", source: Source) -> None:
+    source.open.clear()
+    cache.get("a")
+    until(lambda: bool(source.asked))
+    cache.forget("a".__eq__)
+    source.open.set()
+    assert cache.get("a", wait=60) == "a2"
 
 
 def test_values_that_are_no_longer_kept_are_gone(cache: "Cache[str, str]", source: Source) -> None:

@@ -15,6 +15,7 @@ from kafka_archiver.orchestration.page.access import User, may_act
 from kafka_archiver.orchestration.page.actions import Form, Trigger, trigger_of
 from kafka_archiver.orchestration.page.archives import Observatory
 from kafka_archiver.orchestration.page.csrf import require_own_page
+from kafka_archiver.orchestration.page.details import Details
 from kafka_archiver.orchestration.page.render import render
 from kafka_archiver.orchestration.page.views import require_visible
 
@@ -23,7 +24,7 @@ log = logging.getLogger(__name__)
 MOST = 1 << 16
 
 
-def acting_router(observatory: Observatory) -> APIRouter:
+def acting_router(observatory: Observatory, details: Details) -> APIRouter:
     """The routes of actions."""
     router = APIRouter()
 
@@ -31,7 +32,11 @@ def acting_router(observatory: Observatory) -> APIRouter:
     async def do(request: Request, user: User, name: str, action: str) -> Response:
         """Start the DAG run of an action, then show the archive again."""
         form = await _form(request)
-        return await run_in_threadpool(_do, observatory, request, user, name, action, form)
+        answer = await run_in_threadpool(_do, observatory, request, user, name, action, form)
+        # What was read before the action is old.
+        observatory.again(name)
+        details.again(name)
+        return answer
 
     return router
 
@@ -51,7 +56,6 @@ def _do(observatory: Observatory, request: Request, user: Any, name: str, action
         return render(request, "message.html", 409, title="Nothing was started", text=str(error), back=back, dag=dag)
     log.info("%s has started %s of %s from the page: %s", user.get_name(), started, trigger.dag, trigger.conf)
     note(f"archiver_{action}", trigger.dag, user.get_name(), started=started, conf=trigger.conf)
-    observatory.again(name)
     return RedirectResponse(f"{back}?{urlencode({'started': started, 'dag': trigger.dag})}", 303)
 
 

@@ -12,7 +12,7 @@ from kafka_archiver.config import Archive
 from kafka_archiver.errors import ArchiverError
 from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.metadata.facts import facts_of
-from kafka_archiver.orchestration.page.cache import Cache
+from kafka_archiver.orchestration.page.cache import Cache, Near
 from kafka_archiver.steps.archives import Archives, config_folder, read_archives
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.overview import Snapshot, look
@@ -48,16 +48,23 @@ class Observatory:
                 self._cache.fresh = max(self._fresh, PER_ARCHIVE * len(found.found))
             return self._read[2]
 
-    def snapshots(self, names: Collection[str], wait: float = 0.0) -> dict[str, Snapshot | None]:
+    def snapshots(
+        self, names: Collection[str], wait: float = 0.0, near: Near | None = None
+    ) -> dict[str, Snapshot | None]:
         """The last snapshots; those that are not fresh are made again in the background.
 
         :param wait: seconds to wait for archives that nobody has looked at yet.
+        :param near: wait for fresher ones, too.
         """
-        return self._cache.many(names, wait)
+        return self._cache.many(names, wait, near)
+
+    def is_awaited(self, name: str) -> bool:
+        """Whether somebody is looking at this archive now."""
+        return self._cache.is_awaited(name)
 
     def again(self, name: str) -> None:
         """Look at this archive again at the next request."""
-        self._cache.forget(name)
+        self._cache.forget(name.__eq__)
 
     def open(self, archive: Archive) -> Context:
         """The archive with its brokers, store and ledger; makes no request. Raises ConfigError."""

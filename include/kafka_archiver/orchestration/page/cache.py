@@ -1,5 +1,6 @@
 """A cache that never makes a request wait for a slow service: old values are given while new ones are fetched."""
 
+import itertools
 import logging
 import queue
 import threading
@@ -15,6 +16,17 @@ Kept = TypeVar("Kept")
 class _Entry(NamedTuple, Generic[Kept]):
     value: Kept
     at: float
+
+
+class Near(NamedTuple):
+    """How fresh a value should be for somebody who looks at it alone. Seconds.
+
+    :param age: an older value is fetched at once, ahead of all others.
+    :param wait: for this; then the old value is given.
+    """
+
+    age: float
+    wait: float
 
 
 class Cache(Generic[Key, Kept]):
@@ -36,34 +48,50 @@ class Cache(Generic[Key, Kept]):
     ) -> None:
         self._load, self.fresh, self._workers, self._most, self._clock = load, fresh, workers, most, clock
         self._entries: dict[Key, _Entry[Kept]] = {}
+        # Keys that are queued or at work; those ahead of the others are queued again before their first place.
         self._wanted: set[Key] = set()
-        self._queue: queue.SimpleQueue[Key] = queue.SimpleQueue()
+        self._ahead: set[Key] = set()
+        self._at_work: set[Key] = set()
+        self._outdated: set[Key] = set()
+        self._queue: queue.PriorityQueue[tuple[bool, int, Key]] = queue.PriorityQueue()
+        self._numbers = itertools.count()
         self._changed = threading.Condition()
         self._threads = 0
 
-    def get(self, key: Key, wait: float = 0.0) -> Kept | None:
+    def get(self, key: Key, wait: float = 0.0, near: Near | None = None) -> Kept | None:
         """The value of one key, as `many`."""
-        return self.many([key], wait)[key]
+        return self.many([key], wait, near)[key]
 
-    def many(self, keys: Collection[Key], wait: float = 0.0) -> dict[Key, Kept | None]:
+    def many(self, keys: Collection[Key], wait: float = 0.0, near: Near | None = None) -> dict[Key, Kept | None]:
         """What is known now, None for what is not; whatever is not fresh is fetched.
 
         :param wait: seconds to wait, in all, for values that are not known at all.
+        :param near: fetch and await known values, too.
         """
-        until = time.monotonic() + wait
+        begun = time.monotonic()
         with self._changed:
-            self._want(keys)
-            while (left := until - time.monotonic()) > 0 and any(
-                k in self._wanted and k not in self._entries for k in keys
-            ):
+            self._want(keys, near)
+            while awaited := [k for k in keys if k in self._wanted]:
+                unknown = any(k not in self._entries for k in awaited)
+                left = begun + (wait if unknown else near.wait if near else 0.0) - time.monotonic()
+                if left <= 0:
+                    break
                 self._changed.wait(left)
             return {key: entry.value if (entry := self._entries.get(key)) else None for key in keys}
 
-    def forget(self, key: Key) -> None:
-        """Fetch this value again at the next request; until then the old one is given."""
+    def is_awaited(self, key: Key) -> bool:
+        """Whether a value is being fetched."""
         with self._changed:
-            if entry := self._entries.get(key):
-                self._entries[key] = entry._replace(at=float("-inf"))
+            return key in self._wanted
+
+    def forget(self, is_old: Callable[[Key], bool]) -> None:
+        """Fetch these values again at the next request; until then the old ones are given."""
+        with self._changed:
+            # What is being fetched may be of the time before.
+            self._outdated |= {key for key in self._at_work if is_old(key)}
+            for key, entry in self._entries.items():
+                if is_old(key):
+                    self._entries[key] = entry._replace(at=float("-inf"))
 
     def keep(self, keys: Collection[Key]) -> None:
         """Drop the values of all other keys."""
@@ -71,33 +99,49 @@ class Cache(Generic[Key, Kept]):
             kept = set(keys)
             self._entries = {key: entry for key, entry in self._entries.items() if key in kept}
 
-    def _is_awaited(self, key: Key) -> bool:
-        return key in self._wanted and key not in self._entries
-
-    def _want(self, keys: Collection[Key]) -> None:
-        now = self._clock()
+    def _want(self, keys: Collection[Key], near: Near | None) -> None:
+        now, most = self._clock(), self.fresh if near is None else min(near.age, self.fresh)
         for key in keys:
             entry = self._entries.get(key)
-            if key not in self._wanted and (entry is None or now - entry.at >= self.fresh):
+            known = self._wanted if near is None else self._ahead | self._at_work
+            if key not in known and (entry is None or now - entry.at >= most):
                 self._wanted.add(key)
-                self._queue.put(key)
+                if near:
+                    self._ahead.add(key)
+                self._queue.put((near is None, next(self._numbers), key))
         while self._threads < min(self._workers, len(self._wanted)):
             self._threads += 1
             threading.Thread(target=self._work, daemon=True, name="archiver-page").start()
 
     def _work(self) -> None:
         while True:
-            key = self._queue.get()
-            entry = self._entries.get(key)
-            try:
-                found = _Entry(self._load(key, entry.value if entry else None), self._clock())
-            except Exception:
-                log.exception("%s could not be looked at", key)
-                found = None
+            _, _, key = self._queue.get()
             with self._changed:
-                self._wanted.discard(key)
-                if found:
-                    self._entries[key] = found
-                if self._most is not None and len(self._entries) > self._most:
-                    del self._entries[min(self._entries, key=lambda kept: self._entries[kept].at)]
-                self._changed.notify_all()
+                if key not in self._wanted or key in self._at_work:
+                    # Its place before it was queued ahead.
+                    continue
+                self._at_work.add(key)
+            while self._fetch(key):
+                pass
+
+    def _fetch(self, key: Key) -> bool:
+        """Fetch a value. Whether it was outdated meanwhile."""
+        with self._changed:
+            entry = self._entries.get(key)
+            self._outdated.discard(key)
+        try:
+            found = _Entry(self._load(key, entry.value if entry else None), self._clock())
+        except Exception:
+            log.exception("%s could not be looked at", key)
+            found = None
+        with self._changed:
+            if found:
+                self._entries[key] = found
+            if self._most is not None and len(self._entries) > self._most:
+                del self._entries[min(self._entries, key=lambda kept: self._entries[kept].at)]
+            if key in self._outdated:
+                return True
+            for keys in (self._wanted, self._ahead, self._at_work):
+                keys.discard(key)
+            self._changed.notify_all()
+            return False

@@ -9,7 +9,7 @@ from kafka_archiver.errors import ArchiverError
 from kafka_archiver.orchestration.dag_run.schedule import last_interval, second_before
 from kafka_archiver.orchestration.metadata.facts import facts_of
 from kafka_archiver.orchestration.page.archives import Observatory
-from kafka_archiver.orchestration.page.cache import Cache
+from kafka_archiver.orchestration.page.cache import Cache, Near
 from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.steps.coverage import Coverage, Heads, HourInFull, hour_in_full, read_coverage
 from kafka_archiver.steps.history import RunSummary, last_runs
@@ -20,6 +20,8 @@ from kafka_archiver.steps.status.facts import Facts
 DAYS, RUNS, PLANS = 28, 10, 24
 # Seconds to wait for an answer that nobody has asked for yet, and seconds for which an answer is kept.
 PATIENCE, FRESH = 12.0, 15.0
+# Somebody looks at one archive: an answer older than so many seconds is read again at once, and awaited for so many.
+NEAR = Near(age=10.0, wait=0.4)
 # Answers that are kept: each hour that somebody looks at is one.
 MOST = 500
 # No record is older: Kafka's times begin here.
@@ -32,6 +34,7 @@ class Answer(NamedTuple, Generic[Found]):
     """What was found, or why nothing was."""
 
     value: Found | None
+    at: datetime
     error: str | None = None
 
 
@@ -45,7 +48,7 @@ class Detail(NamedTuple):
 
 
 class Details:
-    """Reads details. Each method gives None while the answer is still under way."""
+    """Reads details. Each method gives None while the first answer is under way, or an old answer."""
 
     def __init__(self, observatory: Observatory) -> None:
         self._observatory = observatory
@@ -54,24 +57,32 @@ class Details:
 
     def of(self, archive: str, last: date) -> Answer[Detail] | None:
         """The archive's hours of the days up to `last`, and its last runs."""
-        return self._cache.get((self._detail, archive, last), PATIENCE)
+        return self._cache.get((self._detail, archive, last), PATIENCE, NEAR)
+
+    def is_awaited(self, archive: str, last: date) -> bool:
+        """Whether they are being read now."""
+        return self._cache.is_awaited((self._detail, archive, last))
+
+    def again(self, archive: str) -> None:
+        """Read everything of this archive again at the next request."""
+        self._cache.forget(lambda key: key[1] == archive)
 
     def hour(self, archive: str, hour: int) -> Answer[HourInFull] | None:
         """One hour in full."""
-        return self._cache.get((self._hour, archive, hour), PATIENCE)
+        return self._cache.get((self._hour, archive, hour), PATIENCE, NEAR)
 
     def plan(self, archive: str) -> Answer[Preview] | None:
         """What a run that is triggered now would do."""
-        return self._cache.get((self._plan, archive), PATIENCE)
+        return self._cache.get((self._plan, archive), PATIENCE, NEAR)
 
     def _read(self, key: _Key, _: Answer[Any] | None) -> Answer[Any]:
         read, name, *more = key
-        found = self._observatory.archives().found.get(str(name))
+        found, now = self._observatory.archives().found.get(str(name)), datetime.now(UTC)
         assert callable(read)
         try:
-            return Answer(read(found, *more) if found else None)
+            return Answer(read(found, *more) if found else None, now)
         except ArchiverError as error:
-            return Answer(None, str(error))
+            return Answer(None, now, str(error))
 
     def _detail(self, archive: Archive, last: date) -> Detail:
         context, now = self._observatory.open(archive), datetime.now(UTC)

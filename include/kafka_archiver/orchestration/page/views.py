@@ -17,8 +17,9 @@ from kafka_archiver.orchestration.metadata.triggering import dag_runs_of
 from kafka_archiver.orchestration.page.access import Someone, may_act, visible
 from kafka_archiver.orchestration.page.actions import choices
 from kafka_archiver.orchestration.page.archives import Observatory
+from kafka_archiver.orchestration.page.cache import Near
 from kafka_archiver.orchestration.page.csrf import csrf_token
-from kafka_archiver.orchestration.page.details import Details, window
+from kafka_archiver.orchestration.page.details import NEAR, Details, window
 from kafka_archiver.orchestration.page.render import HERE, render
 from kafka_archiver.steps.health import HealthCheck, Verdict, worst
 from kafka_archiver.steps.health.own import checks_of
@@ -89,11 +90,14 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
         """One archive: its state, its hours, its runs, and what can be done."""
         who = visitor(request, user)
         found = require_visible(observatory, who, name)
-        [row] = rows_of(observatory, {name: found})
         today = datetime.now(UTC).date()
         shown, earlier, later = window(last or today, today)
+        # Both are looked for at the same time.
+        observatory.snapshots([name], 0.0, NEAR._replace(wait=0.0))
         answer = details.of(name, shown)
+        [row] = rows_of(observatory, {name: found}, NEAR)
         detail = answer.value if answer else None
+        looks = [look for look in (row.snapshot and row.snapshot.taken_at, answer and answer.at) if look]
         return render(
             request,
             "archive.html",
@@ -103,6 +107,8 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
             word=row.word,
             checks=row.checks,
             found=row.snapshot,
+            as_of=min(looks, default=None),
+            awaited=observatory.is_awaited(name) or details.is_awaited(name, shown),
             others=_untold(row),
             detail=detail,
             unread=answer.error if answer else "",
@@ -167,9 +173,9 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
     return router
 
 
-def rows_of(observatory: Observatory, archives: dict[str, Archive]) -> list[Row]:
+def rows_of(observatory: Observatory, archives: dict[str, Archive], near: Near | None = None) -> list[Row]:
     """The archives with their checks, those with problems first."""
-    now, snapshots = datetime.now(UTC), observatory.snapshots(archives, PATIENCE)
+    snapshots, now = observatory.snapshots(archives, PATIENCE, near), datetime.now(UTC)
     rows = [Row(name, snapshots[name], checks_of(archives[name], snapshots[name], now)) for name in archives]
     order = list(WORDS)
     return sorted(rows, key=lambda row: (order.index(row.verdict), row.name))

@@ -16,6 +16,16 @@ document.addEventListener("DOMContentLoaded", () => {
       outside.click();
     } catch { /* another site has framed the page: the link opens here */ }
   });
+  // A fresh look is on its way: show it, but not while somebody fills a form, and not in a page that nobody sees.
+  const awaited = document.querySelector("[data-refresh]");
+  let touched = false;
+  document.addEventListener("input", () => { touched = true; });
+  const refresh = () => {
+    const focused = document.activeElement;
+    if (!document.hidden && !touched && (!focused || focused === document.body || focused.id === "main")) location.reload();
+    else setTimeout(refresh, 1000);
+  };
+  if (awaited) setTimeout(refresh, 1000 * awaited.dataset.refresh);
   // Arrow keys move between hours, so that Tab passes the table in one step.
   for (const table of document.querySelectorAll("table.heat")) {
     const rows = [...table.tBodies[0].rows].map((row) => [...row.cells].slice(1).map((cell) => cell.querySelector("a")));
