@@ -51,7 +51,7 @@ GROUP = {"field": "value.g", "as": "k"}
 # outcomes._folder says where their objects are.
 LAYOUTS = st.sampled_from(
     [
-        *["hourly"] * 5,
+        *["hourly"] * 2,
         "daily",
         "topic_partition",
         {"offsets": 3},
