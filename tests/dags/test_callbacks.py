@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from kafka_archiver.advice import once
 from kafka_archiver.config import Archive
-from kafka_archiver.errors import IntegrityError, PermanentError, TransientError
+from kafka_archiver.errors import ConfigError, IntegrityError, PermanentError, PolicyError, TransientError
 from kafka_archiver.formats import resolve
 from kafka_archiver.intervals import Interval
 from kafka_archiver.ledger import Ledger
@@ -262,7 +263,7 @@ def test_a_store_that_does_not_answer_does_not_hold_up_the_alert(
     finally:
         answer.set()
     assert webhook.documents[0]["planned"] is None
-    assert "unknown (no plan yet, or the ledger cannot be read)" in webhook.documents[0]["text"]
+    assert "Planned: unknown, because the ledger has no such plan or cannot be read" in webhook.documents[0]["text"]
 
 
 def test_a_connection_that_is_missing_is_told_too(
@@ -326,6 +327,30 @@ def test_an_alert_is_about_the_run_at_work_and_not_about_the_dag_run_that_came_t
     assert "task archive failed, interval 2026-11-21 04:00 to 2026-11-21 05:00 UTC" in first["text"]
     assert "DAG archive_orders, DAG run scheduled__x" in first["text"]
     assert (second["run"], second["interval_start"]) == ("20261121T050000Z", "2026-11-21T05:00:00Z")
+
+
+def test_a_plan_that_failed_has_no_run_and_the_alert_has_the_command_of_its_cause(
+    told: Any, connection: AddConnection, webhook: Webhook
+) -> None:
+    """A run by hand has the interval of the last run, which is settled and has nothing to do with it."""
+    archive = told("ops")
+    plan_in(archive)
+    ledger = Ledger(open_store(archive.store.url, {}), archive.archive)
+    assert ledger.put_progress(Progress(archive=archive.archive, settled=1), ledger.stored_progress())
+    add_webhook(connection, "ops", webhook)
+    record = once("orders", {"lost_offsets": "record_loss"})
+    for error in (
+        PolicyError("5 offsets are gone.", "lost_offsets", choices=(record, "kafka-topics --list")),
+        PolicyError(f"5 objects are gone. One run stops at each of these: for one run `{record}`"),
+        ConfigError("no connection `x`; `airflow connections add x`"),
+    ):
+        AlertCallbacks(archive).task_failed(failed(error, Task("plan")))
+    first, second, third = webhook.documents
+    assert (first["run"], first["planned"], first["interval_start"]) == (None, None, "2026-11-21T05:00:00Z")
+    assert "\nNothing is planned yet\n" in first["text"]
+    assert first["next"] == [record, "kafka-topics --list"]
+    assert second["next"] == [record]
+    assert third["next"] == ["airflow connections add x", "then: airflow dags trigger archive_orders"]
 
 
 def test_an_audit_s_alert_is_about_no_interval(told: Any, connection: AddConnection, webhook: Webhook) -> None:

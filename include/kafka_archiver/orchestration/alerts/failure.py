@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
 
+from airflow.sdk.log import redact  # type: ignore[attr-defined] # where providers import it from
+
+from kafka_archiver.advice import commands_in
 from kafka_archiver.config import Archive
 from kafka_archiver.documents import isoformat
-from kafka_archiver.errors import ArchiverError, PermanentError
+from kafka_archiver.errors import ArchiverError, PermanentError, PolicyError
 from kafka_archiver.intervals import Interval
 from kafka_archiver.job import Endpoints
 from kafka_archiver.orchestration.alerts.cause import cause_of, shortened
@@ -35,8 +38,9 @@ class Failed:
     """A failed task.
 
     `run`: the ledger's run that the task worked on, which may be earlier than the DAG run's own; None before there is a
-    plan, and for an audit. `interval` and `planned`: the interval and the offset ranges of that run. `permanent`: a
-    retry does not help. `closed_until`: hours are closed until then; None if unknown.
+    plan, and for an audit. `interval` and `planned`: the interval and the offset ranges of that run; before there is a
+    plan, the DAG run's own interval. `permanent`: a retry does not help. `commands`: those that the error names.
+    `closed_until`: hours are closed until then; None if unknown.
     """
 
     archive: str
@@ -50,6 +54,7 @@ class Failed:
     planned: str | None
     cause: str
     permanent: bool
+    commands: tuple[str, ...]
     closed_until: datetime | None
     log_url: str
 
@@ -60,7 +65,10 @@ class Failed:
 
     def message(self, kind: Kind, state: State) -> Message:
         """The alert."""
-        unknown = "unknown (no plan yet, or the ledger cannot be read)"
+        unknown = "unknown, because the ledger has no such plan or cannot be read"
+        planned = (
+            "Nothing is planned yet" if self.task == PLAN and not self.run else f"Planned: {self.planned or unknown}"
+        )
         again = "another cause" if state == "changes" else ""
         return Message(
             kind=kind,
@@ -70,7 +78,7 @@ class Failed:
             cause=self.cause,
             bad=(
                 *([f"Run {self.run} of the ledger"] if self.run else []),
-                *([f"Planned: {self.planned or unknown}"] if self.interval or self.run else []),
+                *([planned] if self.interval or self.run else []),
                 *([f"Hours are closed until {isoformat(self.closed_until)}"] if self.closed_until else []),
                 f"Attempt {self.attempt} of {self.attempts}; Airflow "
                 + ("will try it again." if kind == "retry" else "will not retry."),
@@ -93,13 +101,18 @@ class Failed:
             return ("nothing, unless all attempts fail",)
         trigger = f"airflow dags trigger {self.dag_id}"
         if kind == "asked":
-            return ("correct the cause, then start it again with the same command or form",)
+            return self._then("start it again with the same command or form")
         if kind == "backfill":
             start = f" -s {self.interval.start:%Y-%m-%dT%H:%M}" if self.interval else " -s START"
-            return (f"correct the cause, then: airflow dags backfill {self.dag_id}{start} --rerun-failed-tasks",)
+            return self._then(f"airflow dags backfill {self.dag_id}{start} --rerun-failed-tasks")
         if self.permanent:
-            return (f"correct the cause, as it says; then: {trigger}",)
+            goes_on = any(command.startswith(trigger) for command in self.commands)
+            return self.commands if goes_on else self._then(trigger)
         return (f"nothing if the cause passes: the next run goes on where this one stopped. To go on now: {trigger}",)
+
+    def _then(self, step: str) -> tuple[str, ...]:
+        """The commands that correct the cause, then this step."""
+        return (*self.commands, f"then: {step}") if self.commands else (f"correct the cause, as it says; then: {step}",)
 
     def _fields(self) -> dict[str, Any]:
         return {
@@ -126,7 +139,7 @@ def failed(archive: Archive, context: Mapping[str, Any], archives: bool = True) 
     planned = _runs(ti) if archives else ()
     own = interval_of(archive, dag_run) if archives and takes_new(dag_run.conf) else None
     runs = planned or ((own.id,) if own else ())
-    plan, until = _ledger(archive, runs) if runs else (None, None)
+    plan, until = _ledger(archive, runs, ti.task_id == PLAN) if runs else (None, None)
     error = context.get("exception")
     return Failed(
         archive=archive.archive,
@@ -140,9 +153,17 @@ def failed(archive: Archive, context: Mapping[str, Any], archives: bool = True) 
         planned=describe(plan) if plan else None,
         cause=shortened(cause_of(error)),
         permanent=isinstance(error, PermanentError),
+        commands=_commands(error),
         closed_until=until,
         log_url=ti.log_url,
     )
+
+
+def _commands(error: object) -> tuple[str, ...]:
+    """The commands that an error names, the best one first."""
+    if isinstance(error, PolicyError) and error.choices:
+        return error.choices
+    return commands_in(str(redact(str(error))))[:3] if isinstance(error, ArchiverError) else ()
 
 
 def _runs(ti: Any) -> tuple[str, ...]:
@@ -151,25 +172,30 @@ def _runs(ti: Any) -> tuple[str, ...]:
     return Work.from_dict(found).runs if found else ()
 
 
-def _ledger(archive: Archive, runs: Sequence[str]) -> _Read:
-    """The plan of the first unsettled run, which is the run at work, and until when hours are closed."""
+def _ledger(archive: Archive, runs: Sequence[str], planning: bool) -> _Read:
+    """The plan of the first unsettled run, which is the run at work, and until when hours are closed.
+
+    :param planning: the task `plan` failed, so that a settled run of the same interval is another DAG run's.
+    """
     try:
         found = endpoints(archive)
     except ArchiverError:
         return None, None
     answer: list[_Read] = []
     # In a thread with a time limit: if the store is what failed, its client retries for minutes.
-    reader = threading.Thread(target=lambda: answer.append(_read(archive, found, runs)), daemon=True)
+    reader = threading.Thread(target=lambda: answer.append(_read(archive, found, runs, planning)), daemon=True)
     reader.start()
     reader.join(LEDGER_SECONDS)
     return answer[0] if answer else (None, None)
 
 
-def _read(archive: Archive, found: Endpoints, runs: Sequence[str]) -> _Read:
+def _read(archive: Archive, found: Endpoints, runs: Sequence[str], planning: bool) -> _Read:
     try:
         context = Context.open(archive, found)
         plan = context.ledger.plan(still_open(context, runs)[0])
         progress = context.ledger.progress()
+        if planning and plan and progress and plan.number <= progress.settled:
+            plan = None
     except ArchiverError as error:
         log.warning("the alert has no planned offsets: %s", error)
         return None, None
