@@ -102,6 +102,17 @@ def test_a_moved_group() -> None:
     assert "follow_ledger: archiving goes on where the ledger ends" in one.found
 
 
+def test_what_waits_before_and_during_the_first_run_begins_at_source_start() -> None:
+    source = {"topics": ["orders"], "start": (DAY + timedelta(hours=3)).isoformat()}
+    archive = Archive.model_validate({"archive": "orders", "source": source, "store": {"url": "s3://b/p"}})
+    store = MemoryStore(uuid.uuid4().hex)
+    brokers: Any = Brokers({P0: Range(0, 9), P1: Range(0, 5)}, first=to_ms(DAY) // 3_600_000)
+    context = Context(archive, brokers, store, Ledger(store, "orders"))
+    assert now(context).lag == propose(context, hour(9), "scheduled").count == 8
+    run(context, 9, until="planned")
+    assert now(context).lag == 8
+
+
 def test_a_recreated_topic_and_what_waits_in_it() -> None:
     """It has fewer records than the old one had; all of them wait."""
     context = settled()

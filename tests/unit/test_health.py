@@ -67,6 +67,15 @@ def test_the_lag_fails_only_beyond_the_limit(lag: int, most: int) -> None:
 
 
 @pytest.mark.parametrize(
+    ("at_work", "command"), [(True, "airflow archive runs orders"), (False, "airflow dags trigger")]
+)
+def test_nobody_is_told_to_start_a_run_while_one_is_at_work(at_work: bool, command: str) -> None:
+    checks = judge(archive("health: {max_lag_records: 1}"), snapshot(5, at_work=at_work), NOW)
+    [lag] = [check for check in checks if check.name == "lag"]
+    assert lag.do[0].startswith(command)
+
+
+@pytest.mark.parametrize(
     ("hours", "more", "expected"),
     [
         (3, "", "ok"),

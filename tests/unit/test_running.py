@@ -284,6 +284,15 @@ def test_what_is_not_overdue() -> None:
     assert only(sound(runs=(), next_due=DUE - timedelta(hours=3))).name == "overdue"
 
 
+def test_nobody_is_told_to_start_a_run_while_the_first_one_is_at_work() -> None:
+    begun = DUE - timedelta(minutes=2)
+    found = troubles(sound(run("running", begun, task="archive", task_state="running"), next_due=begun))
+    assert [(one.name, one.severity) for one in found] == [("stuck", "problem"), ("overdue", "warning")]
+    assert "is at work; the next one follows" in found[1].found
+    assert not any("trigger" in command for one in found for command in one.do)
+    assert troubles(sound(run("queued", ago(minutes=20), begun=None), next_due=begun)) == []
+
+
 @pytest.mark.parametrize("forward", [True, False])
 def test_a_backfill_does_not_stand_for_the_schedule(forward: bool) -> None:
     old, other = run("success", DUE - timedelta(hours=5)), run("success", ago(minutes=10), forward=forward)

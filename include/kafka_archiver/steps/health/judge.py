@@ -62,8 +62,10 @@ def _lag(archive: Archive, found: Snapshot) -> HealthCheck:
     if lag is None:
         return _check("lag", "unknown", "unknown")
     if most is not None and lag > most:
-        do = f"airflow dags trigger {dag_id(archive.archive)}"
-        return _check("lag", "failing", f"{lag:,} offsets wait; `health.max_lag_records` is {most:,}", do)
+        said = f"{lag:,} offsets wait; `health.max_lag_records` is {most:,}"
+        if found.at_work:
+            return _check("lag", "failing", f"{said}. A run is at work", f"airflow archive runs {archive.archive}")
+        return _check("lag", "failing", said, f"airflow dags trigger {dag_id(archive.archive)}")
     return _check("lag", "ok", f"{lag:,} offsets wait")
 
 

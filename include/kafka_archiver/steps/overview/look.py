@@ -24,7 +24,12 @@ def look(context: Context, facts: Facts, before: Snapshot | None = None) -> Snap
     """
     name, now = context.archive.archive, context.clock()
     found = Snapshot(
-        archive=name, taken_at=now, interval=facts.interval, duration=_duration(facts), effort=facts.effort
+        archive=name,
+        taken_at=now,
+        interval=facts.interval,
+        duration=_duration(facts),
+        effort=facts.effort,
+        at_work=bool(facts.at_work(now)),
     )
     try:
         line = read_line(context)

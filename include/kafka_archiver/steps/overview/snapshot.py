@@ -46,7 +46,7 @@ class Snapshot(Value):
     the last closed hour, be it complete or incomplete; `begun`: the start of the first run's interval. `settled`: the
     number of settled runs; `incomplete`: the incomplete ones of the last closed hours, None if unknown.
     `unfinished_since`: the oldest unfinished run's planning. `duration`: of the last successful DAG run; `effort`: of
-    the last ended one.
+    the last ended one. `at_work`: a DAG run is queued or at work.
     """
 
     archive: str
@@ -64,6 +64,7 @@ class Snapshot(Value):
     last_run: LastRun | None = None
     duration: timedelta | None = None
     effort: Effort | None = None
+    at_work: bool = False
     troubles: tuple[Trouble, ...] = ()
     error: str | None = None
 

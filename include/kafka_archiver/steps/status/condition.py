@@ -49,6 +49,11 @@ class Observed:
         """What runs that are not settled do with each partition, in the order of the line."""
         return planned(self.line)
 
+    @cached_property
+    def forward(self) -> Mapping[TopicPartition, list[PartitionPlan]]:
+        """The same of runs that move the group."""
+        return planned(self.line, forward=True)
+
 
 def observe(context: Context) -> Observed:
     """Ask the ledger and the brokers as a planner does, but without waiting for open transactions.
@@ -105,6 +110,12 @@ def _position(observed: Observed, state: PartitionState, begin: Beginning | Poli
             return begun[0]
         if settled.next is not None:
             return settled.next
+    if first := observed.forward.get(state.name):
+        # The first run is planned, and nothing is settled.
+        return first[0].start
+    if state.committed is None and isinstance(begin, Beginning):
+        # Nothing is planned: `source.start` says where the first run begins.
+        return begin.start
     return state.committed or 0
 
 

@@ -177,16 +177,23 @@ def _overdue(facts: Facts, now: datetime) -> Iterator[Trouble]:
     if due is None or facts.paused or facts.failing:
         return
     succeeded = [run.due for run in facts.runs if run.forward and run.state == "success"]
-    under_way = [run for run in facts.at_work(now) if run.forward and run.begun and run.begun >= due]
+    at_work = [run for run in facts.at_work(now) if run.forward]
+    # A run that has not begun plans later.
+    under_way = [run for run in at_work if run.begun is None or run.begun >= due]
     if under_way or any(moment >= due for moment in succeeded):
         return
     if not succeeded and (facts.next_due is None or facts.next_due > due):
         # The archive is new.
         return
     last = f"the last successful run was due at {isoformat(max(succeeded))}" if succeeded else "no run ever succeeded"
+    found = f"the run that was due at {isoformat(due)}, {_spelt(now - due)} ago, has not succeeded; {last}"
+    if at_work:
+        before = at_work[0]
+        yield warning("overdue", f"{found}. Run {before.run_id} is at work; the next one follows", _look(facts, before))
+        return
     yield problem(
         "overdue",
-        f"the run that was due at {isoformat(due)}, {_spelt(now - due)} ago, has not succeeded; {last}",
+        found,
         f"airflow dags trigger {facts.dag_id}",
         f"airflow dags list-runs {facts.dag_id}",
     )
