@@ -2,6 +2,7 @@
 
 import re
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -11,18 +12,19 @@ import pytest
 from fastapi.testclient import TestClient
 
 from kafka_archiver.config import Policies
-from kafka_archiver.errors import TransientError
+from kafka_archiver.errors import PolicyError, TransientError
 from kafka_archiver.orchestration.page import details
 from kafka_archiver.orchestration.page.actions import choices
 from kafka_archiver.orchestration.submit.run_links import address
 from kafka_archiver.ranges import Range
 from kafka_archiver.steps.auditing import audit, publish
 from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.status.facts import Facts
+from kafka_archiver.steps.plan import plan
+from kafka_archiver.steps.status.facts import DagRun, Facts, Failure
 from tests.dags.conftest import Session, confs, pause
 from tests.support.brokers import Brokers
 from tests.support.page import Page, teams
-from tests.support.runs import P0, hour, run
+from tests.support.runs import P0, P1, hour, run
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.dags
@@ -451,6 +453,34 @@ def test_an_hour_with_a_missing_object_is_damaged_and_can_be_repaired(page: Page
     assert f'{gone} <span class="bad">≠ object missing</span>' in text
     assert '<input type="hidden" name="run" value="20261120T020000Z"><button>Repair 1 run</button>' in text
     assert "do/repair" not in page.user("viewer").get("/archiver/archives/orders/hours/2026-11-20T02").text
+
+
+def test_a_policy_that_stops_runs_is_told_once_with_its_button(
+    page: Page, context: Context, brokers: Brokers, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    brokers.logs.update({P0: Range(6, 9), P1: Range(6, 9)})
+    with pytest.raises(PolicyError) as raised:
+        plan(context, hour(3), "scheduled")
+    now, cause = datetime.now(UTC), str(raised.value)
+    failed = DagRun(
+        run_id="scheduled__3", state="failed", forward=True, date=now, due=now, ended=now, note=f"plan: {cause}",
+        failure=Failure(task="plan", attempts=1, permanent=True, cause=cause),
+    )  # fmt: skip
+    facts = Facts(dag_id="archive_orders", runs=(failed,))
+    for module in ("archives", "details"):
+        monkeypatch.setattr(f"kafka_archiver.orchestration.page.{module}.facts_of", lambda *_: facts)
+    client = page.user("user")
+    text = client.get("/archiver/archives/orders").text
+    assert text.count("3 offsets of orders[0] are gone") == text.count("3 offsets of orders[1] are gone") == 1
+    assert "run scheduled__3 failed in task plan, because of: lost offsets" in text
+    assert "correct the cause" not in text
+    button = '<input type="hidden" name="policy.lost_offsets" value="record_loss"><button>Run now with lost_offsets'
+    assert button in text
+    assert button in client.get("/archiver/archives/orders/plan").text
+    for path in PAGES[1:]:
+        assert "<button" not in page.user("viewer").get(f"/archiver{path}").text
+    assert do(client, "run", {"policy.lost_offsets": "record_loss"}).status_code == 303
+    assert confs(session) == [{"policies": {"lost_offsets": "record_loss"}}]
 
 
 def test_the_plan_says_what_a_run_would_do_and_writes_nothing(page: Page, context: Context, brokers: Brokers) -> None:

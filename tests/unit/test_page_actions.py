@@ -1,15 +1,20 @@
 """Which DAG run an action of the page starts."""
 
+import json
+import shlex
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_archiver.advice import audit_again, dag_id, once
 from kafka_archiver.config import Archive, parse_archive
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.orchestration.dag_run.schedule import last_interval
 from kafka_archiver.orchestration.page.actions import Form, trigger_of
+from kafka_archiver.orchestration.page.buttons import steps_of
 
 pytestmark = pytest.mark.unit
 
@@ -71,3 +76,39 @@ def test_a_policy_is_for_the_run_alone() -> None:
     fields = {"policy.lost_offsets": "record_loss", "policy.bad_record": ""}
     found = trigger_of("run", archive(), Form(list(fields.items())))
     assert found.conf == {"policies": {"lost_offsets": "record_loss"}}
+
+
+@pytest.mark.parametrize(
+    ("command", "conf"),
+    [
+        (f"airflow dags trigger {dag_id('orders')}", {}),
+        (f"correct the cause, then: airflow dags trigger {dag_id('orders')}", {}),
+        (once("orders", {"lost_offsets": "record_loss", "moved_group": "follow_ledger"}), None),
+        (audit_again("orders"), {}),
+        (audit_again("orders", deep=True), {"deep": True}),
+        ("airflow archive repair orders --deep", {"repair": ["20261120T020000Z"]}),
+    ],
+)
+def test_a_button_starts_what_the_command_beside_it_starts(command: str, conf: Any) -> None:
+    [step] = steps_of("orders", [command], ["20261120T020000Z"])
+    assert step.button
+    found = trigger_of(step.button.action, archive(), Form(step.button.fields))
+    assert found.conf == (json.loads(shlex.split(command)[-1]) if conf is None else conf)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "airflow dags trigger archive_other",
+        "airflow dags trigger archive_orders --conf '{\"rebuild\": {}}'",
+        'airflow dags trigger archive_orders --conf \'{"policies": {"unknown": "x"}}\'',
+        "airflow dags trigger archive_orders --conf '[]'",
+        "airflow dags trigger archive_orders --conf 'x",
+        "airflow archive repair orders",
+        "airflow archive repair orders --lost x",
+        "airflow dags unpause archive_orders",
+    ],
+)
+def test_a_command_that_the_page_cannot_do_has_no_button(command: str) -> None:
+    damaged = ["20261120T020000Z"] if "--lost" in command else []
+    assert [step.button for step in steps_of("orders", [command], damaged)] == [None]

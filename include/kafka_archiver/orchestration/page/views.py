@@ -17,19 +17,18 @@ from kafka_archiver.orchestration.metadata.triggering import dag_runs_of
 from kafka_archiver.orchestration.page.access import Someone, may_act, visible
 from kafka_archiver.orchestration.page.actions import choices
 from kafka_archiver.orchestration.page.archives import Observatory
+from kafka_archiver.orchestration.page.buttons import steps_in
 from kafka_archiver.orchestration.page.cache import Near
+from kafka_archiver.orchestration.page.cards import cards, is_told
 from kafka_archiver.orchestration.page.csrf import csrf_token
 from kafka_archiver.orchestration.page.details import NEAR, Details, window
 from kafka_archiver.orchestration.page.render import HERE, render
 from kafka_archiver.steps.health import HealthCheck, Verdict, worst
 from kafka_archiver.steps.health.own import checks_of
 from kafka_archiver.steps.overview import Snapshot
-from kafka_archiver.steps.status.trouble import Trouble
 
 # Archives on a page of the list, and seconds to wait for archives that nobody has looked at yet.
 ROWS, PATIENCE = 100, 3.0
-# Troubles of an archive that are shown beyond its checks.
-SHOWN = 50
 WORDS: dict[Verdict, str] = {"failing": "unhealthy", "unknown": "unknown", "warning": "warning", "ok": "healthy"}
 _STATIC = {"page.css": "text/css", "page.js": "text/javascript"}
 
@@ -109,7 +108,8 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
             found=row.snapshot,
             as_of=min(looks, default=None),
             awaited=observatory.is_awaited(name) or details.is_awaited(name, shown),
-            others=_untold(row),
+            cards=cards(row.snapshot, row.checks),
+            told={run.run_id for run in detail.facts.runs if is_told(run, row.snapshot)} if detail else set(),
             detail=detail,
             unread=answer.error if answer else "",
             earlier=earlier,
@@ -119,7 +119,6 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
             started_backfill=started.startswith("backfill "),
             damaged=row.snapshot.audit.damaged if row.snapshot and row.snapshot.audit else (),
             choices=choices(),
-            may_audit=may_act(who, f"audit_{name}"),
             **_acting(who, name),
         )
 
@@ -152,14 +151,19 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
     @router.get("/archives/{name}/plan")
     def plan(request: Request, user: Someone, name: str) -> Response:
         """What a run that is triggered now would do."""
-        require_visible(observatory, visitor(request, user), name)
+        who = visitor(request, user)
+        require_visible(observatory, who, name)
         answer = details.plan(name)
+        value = answer.value if answer else None
+        said = " ".join([answer.error or "" if answer else "", *(value.next_run_stops_at if value else ())])
         return render(
             request,
             "plan.html",
             name=name,
-            found=answer.value if answer else None,
+            found=value,
             error=answer.error if answer else None,
+            steps=steps_in(name, said),
+            **_acting(who, name),
         )
 
     @router.get("/static/{name}")
@@ -204,14 +208,10 @@ def visitor(request: Request, user: Any) -> Any:
 
 
 def _acting(user: Any, name: str) -> dict[str, Any]:
-    return {"may_act": may_act(user, dag_id(name)), "csrf": csrf_token(user)}
-
-
-def _untold(row: Row) -> list[Trouble]:
-    """The troubles that no check tells: each check tells its first."""
-    told = [check.found for check in row.checks]
-    found = row.snapshot.troubles if row.snapshot else ()
-    return [one for one in found if not any(text.startswith(f"{one.name}: {one.found}") for text in told)][:SHOWN]
+    """What a page needs for its forms. `allowed`: the actions whose DAGs this user may trigger."""
+    may, may_audit = may_act(user, dag_id(name)), may_act(user, f"audit_{name}")
+    allowed = [*(("run", "backfill", "rebuild", "repair", "dead-letters") if may else ()), *["audit"] * may_audit]
+    return {"may_act": may, "may_audit": may_audit, "allowed": allowed, "csrf": csrf_token(user)}
 
 
 def _sees_errors(user: Any) -> bool:

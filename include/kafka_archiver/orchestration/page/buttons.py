@@ -1,0 +1,77 @@
+"""The buttons beside commands: each posts the action that starts what its command starts. Pure."""
+
+import json
+import re
+import shlex
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
+
+from kafka_archiver.advice import dag_id
+from kafka_archiver.audit.report import count
+from kafka_archiver.config import Policies
+
+# Before the command of a step that a person has to prepare.
+_FIRST = "correct the cause, then: "
+_QUOTED = re.compile(r"`(airflow dags trigger [^`]+)`")
+
+
+class Button(NamedTuple):
+    """A form of one button: the action of the page, and its fields."""
+
+    action: str
+    label: str
+    fields: tuple[tuple[str, str], ...] = ()
+
+
+class Step(NamedTuple):
+    """A command, and the button that does the same, if the page has the action."""
+
+    command: str
+    button: Button | None = None
+
+
+def steps_of(archive: str, commands: Collection[str], damaged: Collection[str] = ()) -> list[Step]:
+    """Commands with their buttons.
+
+    :param damaged: the runs whose objects the last audit found missing or damaged.
+    """
+    return [Step(command, _button(archive, command.removeprefix(_FIRST), damaged)) for command in commands]
+
+
+def steps_in(archive: str, text: str) -> list[Step]:
+    """The commands in a message that start runs."""
+    return [step for step in steps_of(archive, list(dict.fromkeys(_QUOTED.findall(text)))) if step.button]
+
+
+def _button(archive: str, command: str, damaged: Collection[str]) -> Button | None:
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return None
+    if words[:4] == ["airflow", "archive", "repair", archive] and damaged and set(words[4:]) <= {"--deep"}:
+        return Button("repair", f"Repair {count(len(damaged), 'run')}", tuple(("run", run) for run in damaged))
+    if words[:3] != ["airflow", "dags", "trigger"] or len(words) not in (4, 6):
+        return None
+    conf = _conf(words[4:])
+    if words[3] == f"audit_{archive}" and conf in ({}, {"deep": True}):
+        return Button("audit", "Audit, reading every object", (("deep", "1"),)) if conf else Button("audit", "Audit")
+    if words[3] != dag_id(archive) or conf is None:
+        return None
+    if not conf:
+        return Button("run", "Run now")
+    chosen = conf.get("policies")
+    if set(conf) != {"policies"} or not isinstance(chosen, dict) or not set(chosen) <= set(Policies.model_fields):
+        return None
+    told = ", ".join(f"{policy}: {choice}" for policy, choice in chosen.items())
+    return Button("run", f"Run now with {told}", tuple((f"policy.{policy}", str(c)) for policy, c in chosen.items()))
+
+
+def _conf(words: list[str]) -> Mapping[str, Any] | None:
+    """The parameters of a run; None: not understood."""
+    if not words:
+        return {}
+    try:
+        found = json.loads(words[1]) if words[0] == "--conf" else None
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
