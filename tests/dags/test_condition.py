@@ -213,23 +213,26 @@ def test_a_long_backfill_hides_no_run_of_the_schedule(airflow_run: MADE, settled
     assert found.runs[-1].run_id == name
 
 
-def test_what_the_last_ended_run_took_is_known(airflow_run: MADE, session: Session, settled: Context) -> None:
+def test_what_ended_runs_took_and_finished_is_known(airflow_run: MADE, session: Session, settled: Context) -> None:
     from airflow.models import DagRun
     from airflow.models.xcom import XComModel
     from sqlalchemy import select
 
-    assert facts_of(settled.archive, datetime.now(UTC)).effort is None
     airflow_run("success", minutes=90, attempts=2)
     name = airflow_run("failed", minutes=30, tasks={"plan": "success", "archive": "failed"}, attempts=3)
     airflow_run("running", minutes=1)
     with session() as opened:
         place = {"dag_id": "archive_orders", "task_id": "archive", "run_id": name}
         XComModel.set("cpu_seconds", 12.5, **place, session=opened)
+        figures = {"runs": ["20261120T020000Z"], "records": 6}
+        XComModel.set("figures", figures, **{**place, "task_id": "close_hours"}, session=opened)
     with session() as opened:
         opened.scalars(select(DagRun).where(DagRun.run_id == name)).one().note = "settled by run x"
     found = facts_of(settled.archive, datetime.now(UTC))
-    # Five tasks, each at its third attempt.
-    assert found.effort == Effort(retries=10, cpu_seconds=12.5)
+    # Five tasks, each at its third, or second, attempt.
+    efforts = [Effort(retries=10, cpu_seconds=12.5), Effort(retries=5, cpu_seconds=None)]
+    assert [one.effort for one in found.runs] == [None, *efforts]
+    assert [one.finished for one in found.runs] == [(), ("20261120T020000Z",), ()]
     assert [one.note for one in found.runs] == [None, "settled by run x", None]
 
 

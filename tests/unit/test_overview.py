@@ -16,7 +16,7 @@ from kafka_archiver.steps.auditing import audit, publish
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.overview import Snapshot, look
 from kafka_archiver.steps.status import status
-from kafka_archiver.steps.status.facts import DagRun, Facts
+from kafka_archiver.steps.status.facts import DagRun, Effort, Facts
 from kafka_archiver.store.memory import MemoryStore
 from tests.support.brokers import Brokers
 from tests.support.counted import Counted
@@ -57,14 +57,18 @@ def test_a_look_says_what_the_command_says(context: Context) -> None:
     assert (last.run, last.rows, last.objects, last.bytes, last.lost) == (hour(3).id, 2, 2, 2000, 0)
 
 
-def test_it_has_the_last_audit_and_the_duration_of_the_last_run(context: Context) -> None:
+def test_it_has_the_last_audit_and_what_the_last_committed_run_took(context: Context) -> None:
     ended = DAY + timedelta(hours=4, minutes=9)
     done = DagRun(
-        run_id="a", state="success", forward=True, date=DAY, due=DAY, begun=ended - timedelta(minutes=7), ended=ended
-    )
+        run_id="a", state="success", forward=True, date=DAY, due=DAY, begun=ended - timedelta(minutes=7), ended=ended,
+        finished=(hour(3).id,), effort=Effort(retries=1, cpu_seconds=2.5),
+    )  # fmt: skip
+    # A run by hand that found nothing.
+    empty = done.model_copy(update={"run_id": "b", "begun": ended, "ended": ended, "finished": (), "effort": None})
     publish(context.store, audit(context.archive, context.store, context.clock()))
-    found = look(context, QUIET.model_copy(update={"runs": (done,)}))
-    assert found.duration == timedelta(minutes=7)
+    found = look(context, QUIET.model_copy(update={"runs": (empty, done)}))
+    assert (found.duration, found.effort) == (timedelta(minutes=7), done.effort)
+    assert look(context, QUIET.model_copy(update={"runs": (empty,)})).duration is None
     assert found.audit is not None
     assert found.audit.at == context.clock()
     assert found.audit.counts is not None

@@ -82,6 +82,7 @@ def test_a_policy_is_for_the_run_alone() -> None:
     ("command", "conf"),
     [
         (f"airflow dags trigger {dag_id('orders')}", {}),
+        (f"then: airflow dags trigger {dag_id('orders')}", {}),
         (f"correct the cause, then: airflow dags trigger {dag_id('orders')}", {}),
         (once("orders", {"lost_offsets": "record_loss", "moved_group": "follow_ledger"}), None),
         (audit_again("orders"), {}),

@@ -86,7 +86,7 @@ def _document(one: Shown) -> dict[str, Any]:
 
 
 def _effort(seen: Snapshot) -> dict[str, float | None]:
-    """What Airflow knows of the last runs. `seconds`: of the last successful one."""
+    """What the DAG run took that finished the last run."""
     return {
         "seconds": seen.duration.total_seconds() if seen.duration else None,
         "cpu_seconds": seen.effort.cpu_seconds if seen.effort else None,

@@ -11,18 +11,18 @@ from airflow.models.xcom import XCOM_RETURN_KEY, XComModel
 from airflow.utils.session import create_session
 from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, selectinload
 
 from kafka_archiver.advice import dag_id
 from kafka_archiver.config import Archive
 from kafka_archiver.orchestration.dag_run.gate import PLAN
-from kafka_archiver.orchestration.dag_run.note import ARCHIVE, CPU
+from kafka_archiver.orchestration.dag_run.note import ARCHIVE, CPU, FIGURES
 from kafka_archiver.orchestration.dag_run.params import takes_new
 from kafka_archiver.orchestration.dag_run.schedule import last_interval
 from kafka_archiver.orchestration.metadata.rest_api import api_url, needs_no_login
 from kafka_archiver.orchestration.metadata.states import ENDED, UNFINISHED
 from kafka_archiver.orchestration.metadata.why import causes
-from kafka_archiver.steps.status.facts import DagRun, Effort, Facts, Failure, place
+from kafka_archiver.steps.status.facts import TASKS, DagRun, Effort, Facts, Failure, place
 from kafka_archiver.steps.work import Work
 
 # Runs to read of each kind. Backfills are separate: a long backfill must not hide the schedule's runs.
@@ -55,23 +55,32 @@ def _facts(archive: Archive, name: str, now: datetime, session: Session) -> Fact
         due=last.start if last else None,
         interval=last.end - last.start if last else None,
         next_due=model.next_dagrun_create_after if model else None,
-        runs=tuple(_run(row, session) for row in rows),
-        effort=next((_effort(row, session) for row in rows if row.state in ("success", "failed")), None),
+        runs=_with_efforts([_run(row, session) for row in rows], name, session),
     )
 
 
-def _effort(row: Row, session: Session) -> Effort:
-    this = (TaskInstance.dag_id == row.dag_id, TaskInstance.run_id == row.run_id, TaskInstance.try_number > 1)
-    again = session.scalar(select(func.sum(TaskInstance.try_number - 1)).where(*this))
-    left = select(XComModel).where(XComModel.dag_id == row.dag_id, XComModel.run_id == row.run_id)
-    found = session.scalars(left.where(XComModel.task_id == ARCHIVE, XComModel.key == CPU)).first()
-    spent = XComModel.deserialize_value(found) if found else None
-    return Effort(retries=int(again or 0), cpu_seconds=spent if isinstance(spent, int | float) else None)
+def _with_efforts(runs: list[DagRun], name: str, session: Session) -> tuple[DagRun, ...]:
+    """The runs with what they took, and the ledger's runs that they have finished: two queries for all."""
+    ended = [run.run_id for run in runs if run.ended]
+    these = (TaskInstance.dag_id == name, TaskInstance.run_id.in_(ended), TaskInstance.try_number > 1)
+    counted = select(TaskInstance.run_id, func.sum(TaskInstance.try_number - 1)).where(*these)
+    again = {run: int(count) for run, count in session.execute(counted.group_by(TaskInstance.run_id))}
+    left = select(XComModel).where(XComModel.dag_id == name, XComModel.run_id.in_(ended))
+    found = session.scalars(left.where(XComModel.key.in_((CPU, FIGURES)))) if ended else ()
+    noted = {(x.run_id, x.task_id, x.key): XComModel.deserialize_value(x) for x in found}
+
+    def one(run: DagRun) -> DagRun:
+        spent, figures = noted.get((run.run_id, ARCHIVE, CPU)), noted.get((run.run_id, TASKS[-1], FIGURES))
+        effort = Effort(retries=again.get(run.run_id, 0), cpu_seconds=spent if isinstance(spent, int | float) else None)
+        finished = tuple(map(str, figures.get("runs", ()))) if isinstance(figures, dict) else ()
+        return run.model_copy(update={"effort": effort, "finished": finished})
+
+    return tuple(one(run) if run.ended else run for run in runs)
 
 
 def _rows(name: str, session: Session) -> Iterable[Row]:
     """Newest first: the last scheduled and manual runs, the last backfill runs, and the unfinished runs."""
-    mine = select(Row).where(Row.dag_id == name).order_by(Row.id.desc())
+    mine = select(Row).where(Row.dag_id == name).order_by(Row.id.desc()).options(selectinload(Row.dag_run_note))
     found = {
         row.id: row
         for few in (
@@ -103,7 +112,7 @@ def _run(row: Row, session: Session) -> DagRun:
         task_state=str(following.state) if following and following.state else None,
         failure=_failure(row, failed, session) if failed else None,
         works=_works(row, session) if failed else (),
-        note=row.note if failed else None,
+        note=row.note,
     )
 
 

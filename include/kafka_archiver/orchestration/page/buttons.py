@@ -6,13 +6,12 @@ import shlex
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
-from kafka_archiver.advice import dag_id
+from kafka_archiver.advice import commands_in, dag_id
 from kafka_archiver.audit.report import count
 from kafka_archiver.config import Policies
 
 # Before the command of a step that a person has to prepare.
-_FIRST = "correct the cause, then: "
-_QUOTED = re.compile(r"`(airflow dags trigger [^`]+)`")
+_FIRST = re.compile(r"^(correct the cause, )?then: ")
 
 
 class Button(NamedTuple):
@@ -35,12 +34,12 @@ def steps_of(archive: str, commands: Collection[str], damaged: Collection[str] =
 
     :param damaged: the runs whose objects the last audit found missing or damaged.
     """
-    return [Step(command, _button(archive, command.removeprefix(_FIRST), damaged)) for command in commands]
+    return [Step(command, _button(archive, _FIRST.sub("", command), damaged)) for command in commands]
 
 
 def steps_in(archive: str, text: str) -> list[Step]:
     """The commands in a message that start runs."""
-    return [step for step in steps_of(archive, list(dict.fromkeys(_QUOTED.findall(text)))) if step.button]
+    return [step for step in steps_of(archive, commands_in(text)) if step.button]
 
 
 def _button(archive: str, command: str, damaged: Collection[str]) -> Button | None:

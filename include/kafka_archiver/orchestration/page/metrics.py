@@ -190,17 +190,17 @@ _GAUGES = (
     _Gauge("last_run_lost_offsets", "Offsets that the last run recorded as lost.", _run(lambda run: run.lost)),
     _Gauge(
         "last_run_duration_seconds",
-        "Duration of the last successful DAG run.",
+        "Duration of the DAG run that finished the last run.",
         lambda one: _seconds(one.snapshot.duration),
     ),
     _Gauge(
         "last_run_cpu_seconds",
-        "CPU of spark-submit and its children in the last DAG run; all of Spark only on one machine.",
+        "CPU of spark-submit and its children in that DAG run; all of Spark only on one machine.",
         lambda one: one.snapshot.effort.cpu_seconds if one.snapshot.effort else None,
     ),
     _Gauge(
         "last_run_retries",
-        "Attempts after the first of the last DAG run's tasks.",
+        "Attempts after the first of that DAG run's tasks.",
         lambda one: one.snapshot.effort.retries if one.snapshot.effort else None,
     ),
 )

@@ -1,6 +1,6 @@
 """Look at an archive once: a bounded number of requests to the store, the brokers and Airflow."""
 
-from datetime import timedelta
+from typing import Any
 
 from kafka_archiver.errors import ArchiverError
 from kafka_archiver.ledger import Ledger
@@ -27,8 +27,6 @@ def look(context: Context, facts: Facts, before: Snapshot | None = None) -> Snap
         archive=name,
         taken_at=now,
         interval=facts.interval,
-        duration=_duration(facts),
-        effort=facts.effort,
         at_work=bool(facts.at_work(now)),
     )
     try:
@@ -52,7 +50,8 @@ def look(context: Context, facts: Facts, before: Snapshot | None = None) -> Snap
     try:
         state = status(context, facts)
         last = _last_run(context.ledger, state.last_commit, before)
-        return found.model_copy(update={"state": state, "last_run": last, "troubles": (*state.troubles, *hours)})
+        told = {"state": state, "last_run": last, "troubles": (*state.troubles, *hours), **_took(facts, last)}
+        return found.model_copy(update=told)
     except ArchiverError as error:
         troubles = (*_without_brokers(context, facts, line), *hours)
         return found.model_copy(update={"troubles": troubles, "error": str(error)})
@@ -72,9 +71,12 @@ def _incomplete(ledger: Ledger, line: Line, before: Snapshot | None) -> tuple[In
     return incomplete_hours(ledger, line.settled)
 
 
-def _duration(facts: Facts) -> timedelta | None:
-    done = next((run for run in facts.ended if run.state == "success" and run.forward), None)
-    return done.ended - done.begun if done and done.begun and done.ended else None
+def _took(facts: Facts, last: LastRun | None) -> dict[str, Any]:
+    """What the DAG run took that finished the last run; nothing if Airflow's last runs do not have it."""
+    done = next((run for run in facts.ended if last and last.run in run.finished), None)
+    if done is None:
+        return {}
+    return {"duration": done.ended - done.begun if done.ended and done.begun else None, "effort": done.effort}
 
 
 def _audited(ledger: Ledger) -> Audited | None:

@@ -45,8 +45,8 @@ class Snapshot(Value):
     `state`: None if the brokers or the store did not answer; then `error` has the reason. `closed_until`: the end of
     the last closed hour, be it complete or incomplete; `begun`: the start of the first run's interval. `settled`: the
     number of settled runs; `incomplete`: the incomplete ones of the last closed hours, None if unknown.
-    `unfinished_since`: the oldest unfinished run's planning. `duration`: of the last successful DAG run; `effort`: of
-    the last ended one. `at_work`: a DAG run is queued or at work.
+    `unfinished_since`: the oldest unfinished run's planning. `duration`, `effort`: of the DAG run that finished
+    `last_run`. `at_work`: a DAG run is queued or at work.
     """
 
     archive: str

@@ -27,14 +27,24 @@ class Failure(Value):
     cause: str | None = None
 
 
+class Effort(Value):
+    """What an ended run took. `retries`: attempts after the first, of all its tasks.
+
+    `cpu_seconds`: of spark-submit and its children, which is all of Spark only on one machine; None: not known.
+    """
+
+    retries: int
+    cpu_seconds: float | None
+
+
 class DagRun(Value):
     """One run of the archive's DAG. `state`: failed as soon as one of its tasks is; Airflow ends the run later.
 
     `date`: no task starts before it. `due`: the end of the run's interval, or the time of a manual trigger.
     `forward`: it archives new offsets: not a backfill, a rebuild or a repair, nor a run with an unknown parameter.
     `task`, `task_state`: the first task that has not ended. `failure`: of the task that failed or is retried.
-    `works`: the ledger's runs that it was to finish; `note`: the run's note in Airflow. Both are read only of a run
-    with a failure.
+    `works`: the ledger's runs that it was to finish, read only of a run with a failure; `finished`: those that it has
+    finished. `note`: the run's note in Airflow. `effort`: of an ended run.
     """
 
     run_id: str
@@ -48,21 +58,13 @@ class DagRun(Value):
     task_state: str | None = None
     failure: Failure | None = None
     works: tuple[str, ...] = ()
+    finished: tuple[str, ...] = ()
+    effort: Effort | None = None
     note: str | None = None
 
     def has_passed(self, task: str) -> bool:
         """Whether the run is at work, and a later task is next."""
         return self.state == "running" and (self.task is None or place(self.task) > place(task))
-
-
-class Effort(Value):
-    """What the last ended run took. `retries`: attempts after the first, of all its tasks.
-
-    `cpu_seconds`: of spark-submit and its children, which is all of Spark only on one machine; None: not known.
-    """
-
-    retries: int
-    cpu_seconds: float | None
 
 
 class Facts(Value):
@@ -71,7 +73,7 @@ class Facts(Value):
     `runs`: the last runs and all unfinished ones. `scheduler`: one is alive. `api`: the address of Airflow's API;
     `needs_no_login`: it gives a token to everybody.
     `due`: the end of the schedule's last complete interval but one, whose run has had one interval's time; None: by
-    hand. `next_due`: when the scheduler will create the next run. `effort`: of the last ended run, if there is one.
+    hand. `next_due`: when the scheduler will create the next run.
     """
 
     dag_id: str
@@ -85,7 +87,6 @@ class Facts(Value):
     interval: timedelta | None = None
     next_due: UtcTime | None = None
     runs: tuple[DagRun, ...] = ()
-    effort: Effort | None = None
 
     def to_come(self, now: datetime) -> list[DagRun]:
         """Queued and running runs with a date in the future."""
