@@ -13,6 +13,8 @@ from kafka_archiver.ranges import TopicPartition
 
 # How many offsets behind a loss are asked for the time of the loss.
 FIRST_RECORDS = 10
+# Partitions that a reason names: each incomplete hour's proof has it.
+_NAMED = 50
 
 
 class Gone(NamedTuple):
@@ -89,14 +91,19 @@ def unsure(
         yield Unsure(until=_first_whole_hour(plan, manifest, name, offset), reason=reason)
     # Objects that a repair has lost are known by name, so only ranges count here.
     known = {str(account.chunk): account.lost_ranges for account in superseded.chunks} if superseded else {}
+    lost: dict[TopicPartition, int] = {}
     for account in manifest.chunks:
         end = account.lost_until
         if end is not None and account.lost_ranges != known.get(str(account.chunk)):
-            reason = f"offsets of {account.chunk.name} before {end} were lost (run {plan.run})"
-            until = _first_whole_hour(plan, manifest, account.chunk.name, end)
-            # The lost offsets may be among the left-out ones, whose order of times is unknown.
-            before = left_out.get(account.chunk.name)
-            yield Unsure(until=max(until, before) if before else until, reason=reason)
+            lost[account.chunk.name] = max(end, lost.get(account.chunk.name, 0))
+    named = [f"{name} before {end}" for name, end in sorted(lost.items())]
+    more = f" and of {len(named) - _NAMED} more partitions" if len(named) > _NAMED else ""
+    reason = f"offsets of {', '.join(named[:_NAMED])}{more} were lost (run {plan.run})"
+    for name, end in lost.items():
+        until = _first_whole_hour(plan, manifest, name, end)
+        # The lost offsets may be among the left-out ones, whose order of times is unknown.
+        before = left_out.get(name)
+        yield Unsure(until=max(until, before) if before else until, reason=reason)
 
 
 def _first_whole_hour(plan: Plan, manifest: Manifest, name: TopicPartition, offset: int) -> UtcTime:

@@ -236,7 +236,10 @@ def test_the_texts_are_the_golden_ones(tell: Any, archive: MakeArchive) -> None:
     told = tell("on_failure: [ops], on_retry: [ops], max_age: 2h")
     told.alerts.task_failed(fails())
     told.alerts.task_failed(fails(TransientError("no answer from the store")))
-    told.alerts.closed(closes(records=7, objects=1, bytes=10, hours_closed=1, lost=5))
+    five = datetime(2026, 11, 21, 5, tzinfo=UTC)
+    hours = tuple(five + timedelta(hours=n) for n in (0, 1, 4))
+    loss = {"lost": 5, "lost_by": {"orders[0]": 2, "orders[1]": 3}, "incomplete": hours, "unsure_until": NOW}
+    told.alerts.closed(closes(records=7, objects=1, bytes=10, hours_closed=1, **loss))
     told.alerts.late(NOW - timedelta(hours=3, minutes=30), NOW, "http://airflow/log")
     told.alerts.late(NOW - timedelta(minutes=30), NOW, "http://airflow/log")
     told.alerts.task_failed(fails(kind="backfill"))

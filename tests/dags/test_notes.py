@@ -106,7 +106,7 @@ def why(task: str = "verify") -> dict[tuple[str, str], Any]:
 
 
 def test_a_run_s_note_has_its_figures_or_its_cause(runs: Runs) -> None:
-    assert runs.note(runs.end("success", figures(WORK))) == "5 records in 1 object (100 B); 1 hour closed"
+    assert runs.note(runs.end("success", figures(WORK))) == "5 records in 1 object (100 B); 1 hour became complete"
     assert runs.note(runs.end("failed", why())) == "verify failed: IntegrityError: x"
     killed = runs.note(runs.end("failed", {}))
     assert killed is not None

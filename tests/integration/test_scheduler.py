@@ -169,9 +169,11 @@ def test_the_logs_say_what_a_person_wants_to_know(airflow: Airflow, told_by_sche
     assert "2,000 records in" in logs["archive"]
     assert "each there with its checksum" in logs["verify"]
     assert f"{topic}[0] none → 1000" in logs["commit"]
-    assert "4 hours closed" in logs["close_hours"] or "is complete" in logs["close_hours"]
+    assert "4 hours became complete" in logs["close_hours"] or "is complete" in logs["close_hours"]
     [note] = [r["note"] for r in airflow.runs(dag) if r["dag_run_id"] == run]
-    assert re.match(r"2,000 records in 12 objects \([\d.]+ kB\); \d+ hours closed, until ", note), note
+    assert re.match(
+        r"2,000 records in 12 objects \([\d.]+ kB\); \d+ hours became complete, hours are closed until ", note
+    ), note
 
 
 def test_each_closed_hour_is_announced_once_as_an_asset_event(

@@ -18,13 +18,15 @@ RUN = "20261121T050000Z"
     [
         (
             {"records": 1234567, "objects": 12, "bytes": 3_400_000, "hours_closed": 2, "closed_until": SEVEN},
-            "1,234,567 records in 12 objects (3.4 MB); 2 hours closed, until 2026-11-21 07:00 UTC",
+            "1,234,567 records in 12 objects (3.4 MB); 2 hours became complete, hours are closed until 2026-11-21 "
+            "07:00 UTC",
         ),
         (
             {"records": 1, "objects": 2, "bytes": 999, "filtered": 3, "dead_letters": 4, "lost": 5, "hours_closed": 1},
-            "1 record in 2 objects (999 B), 3 filtered, 4 dead-lettered, 5 lost; 1 hour closed",
+            "1 record in 2 objects (999 B), 3 filtered, 4 dead-lettered, 5 lost; 1 hour became complete",
         ),
-        ({}, "0 records; no hour closed"),
+        ({"closed_until": SEVEN}, "0 records; hours are closed until 2026-11-21 07:00 UTC"),
+        ({}, "0 records; no hour is closed yet"),
     ],
 )
 def test_a_successful_run_says_what_it_did(given: dict[str, Any], line: str) -> None:

@@ -14,6 +14,7 @@ from kafka_archiver.ledger import Ledger
 from kafka_archiver.ranges import Range
 from kafka_archiver.steps.auditing import audit, publish
 from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.figures import figures
 from kafka_archiver.steps.overview import Snapshot, look
 from kafka_archiver.steps.status import status
 from kafka_archiver.steps.status.facts import DagRun, Effort, Facts
@@ -95,7 +96,7 @@ def test_a_store_that_does_not_answer_leaves_what_airflow_knows(context: Context
 def test_hours_that_a_loss_leaves_incomplete_are_named_and_not_called_complete(context: Context) -> None:
     brokers: Any = context.cluster
     assert look(context, QUIET).incomplete == ()
-    brokers.logs.update({P0: Range(5, 7)})
+    brokers.logs.update({P0: Range(5, 7), P1: Range(8, 9)})
     run(replace(context, archive=context.archive.choosing({"lost_offsets": "record_loss"})), 4)
     found = look(context, QUIET)
     assert found.closed_until == DAY + timedelta(hours=5)
@@ -103,7 +104,10 @@ def test_hours_that_a_loss_leaves_incomplete_are_named_and_not_called_complete(c
     told = next(trouble for trouble in found.troubles if trouble.name == "incomplete hours")
     assert told.severity == "warning"
     assert "1 of the last 72 closed hours is incomplete: 2026-11-20 04:00 to 2026-11-20 05:00 UTC (" in told.found
-    assert "orders[0]" in told.found
+    assert "(offsets of orders[0] before 5, orders[1] before 8 were lost (run 20261120T040000Z))" in told.found
+    done = figures(context, [hour(4).id], [])
+    assert (done.lost, done.lost_by) == (5, {"orders[0]": 1, "orders[1]": 4})
+    assert (done.incomplete, done.unsure_until) == ((DAY + timedelta(hours=4),), DAY + timedelta(hours=6))
     # Only a settled run changes them.
     store: Any = context.store
     store.asked.clear()

@@ -43,9 +43,13 @@ def facts(proved: Proved | None) -> Facts:
     if proved is None:
         return {}
     proof, runs = proved
-    fields = proof.model_dump(exclude={"document", "version", "archive", "hour_start", "runs", "pages", "replaced"})
+    fields = proof.model_dump(
+        exclude={"document", "version", "archive", "hour_start", "runs", "pages", "replaced", "reason"}
+    )
     return {
         **fields,
+        # Its words are those of the release that wrote it.
+        "has a reason": proof.reason is not None,
         # Counts, because the dictionaries below would hide a repeated run or object.
         "numbers of its runs": ", ".join(str(c.number) for c in runs),
         "objects of its runs": sum(len(c.objects) for c in runs),
@@ -80,7 +84,9 @@ def check_progress(stored: Progress, given: Progress) -> Iterator[Finding]:
 
 def _progress(progress: Progress) -> Facts:
     return {
-        **progress.model_dump(exclude={"document", "version", "archive", "partitions"}),
+        **progress.model_dump(
+            exclude={"document": True, "version": True, "archive": True, "partitions": True, "unsure": {"reason"}}
+        ),
         **{
             f"{p.name} {name}": value
             for p in progress.partitions

@@ -1,12 +1,17 @@
 """The figures of one DAG run, in a line for people and as a small value for XCom."""
 
+from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
 
 from kafka_archiver.documents import UtcTime, Value
-from kafka_archiver.steps.line import read_line
+from kafka_archiver.intervals import hour_start
+from kafka_archiver.steps.line import Line, read_line
 
 if TYPE_CHECKING:
+    from kafka_archiver.manifest import Manifest
     from kafka_archiver.steps.close_hours import Changed
     from kafka_archiver.steps.context import Context
 
@@ -17,6 +22,8 @@ class Figures(Value):
     `records`: archived offsets. `objects`, `bytes`: in the store, with dead letters and sidecars.
     `hours_closed`: hours that became complete. `closed_until`: every hour before it is judged. `as_of`: every
     record that Kafka had by then is archived. `unfinished`: the runs that still have to be finished.
+    After a loss also: `lost_by`: the lost offsets of each partition. `incomplete`: the hours that lost objects, and the
+    incomplete ones of the last closed hours. `unsure_until`: hours before it that are still open will be incomplete.
     """
 
     runs: tuple[str, ...]
@@ -26,6 +33,9 @@ class Figures(Value):
     filtered: int = 0
     dead_letters: int = 0
     lost: int = 0
+    lost_by: dict[str, int] = Field(default={})
+    incomplete: tuple[UtcTime, ...] = ()
+    unsure_until: UtcTime | None = None
     hours_closed: int = 0
     closed_until: UtcTime | None = None
     as_of: UtcTime | None = None
@@ -37,9 +47,10 @@ class Figures(Value):
         objects = f" in {_count(self.objects, 'object')} ({size(self.bytes)})" if self.objects else ""
         counts = ((self.filtered, "filtered"), (self.dead_letters, "dead-lettered"), (self.lost, "lost"))
         others = "".join(f", {number:,} {name}" for number, name in counts if number)
-        until = f", until {self.closed_until:%Y-%m-%d %H:%M} UTC" if self.closed_until else ""
-        closed = _count(self.hours_closed, "hour") if self.hours_closed else "no hour"
-        return f"{_count(self.records, 'record')}{objects}{others}; {closed} closed{until}"
+        until = f"hours are closed until {self.closed_until:%Y-%m-%d %H:%M} UTC" if self.closed_until else ""
+        closed = f"{_count(self.hours_closed, 'hour')} became complete" if self.hours_closed else ""
+        ends = ", ".join(filter(None, (closed, until))) or "no hour is closed yet"
+        return f"{_count(self.records, 'record')}{objects}{others}; {ends}"
 
 
 def figures(context: "Context", runs: Sequence[str], changed: "Sequence[Changed]") -> Figures:
@@ -61,11 +72,31 @@ def figures(context: "Context", runs: Sequence[str], changed: "Sequence[Changed]
         filtered=account["filtered"],
         dead_letters=account["dead_lettered"],
         lost=account["lost"],
+        **(_loss(context, line, manifests) if account["lost"] else {}),
         hours_closed=sum(one.proof.closed_by == one.run for one in changed),
         closed_until=line.settled.closed_until,
         as_of=line.settled.as_of,
         unfinished=tuple(plan.run for plan in line.unfinished),
     )
+
+
+def _loss(context: "Context", line: Line, manifests: "Sequence[Manifest]") -> dict[str, Any]:
+    """Where the loss is, and which hours it leaves incomplete."""
+    # It loads clients, and Airflow parses the callers of this module all day.
+    from kafka_archiver.steps.overview.incomplete import incomplete_hours
+
+    by: Counter[str] = Counter()
+    for account in (account for manifest in manifests for account in manifest.chunks if account.lost):
+        by[str(account.chunk.name)] += account.lost
+    objects = (entry for manifest in manifests for entry in manifest.lost_objects)
+    hours = {hour_start(hour) for entry in objects for hour in entry.hours if hour is not None}
+    hours |= {found.hour_start for found in incomplete_hours(context.ledger, line.settled)}
+    unsure = line.settled.unsure
+    return {
+        "lost_by": dict(sorted(by.items())),
+        "incomplete": tuple(sorted(hours)),
+        "unsure_until": unsure.until if unsure else None,
+    }
 
 
 def size(number: int) -> str:

@@ -151,7 +151,7 @@ class AlertCallbacks:
                 "loss",
                 f"{figures.runs[-1]}: {figures.lost}",
                 "",
-                lambda *_: texts.loss(name, figures.lost, figures.runs, ti.log_url),
+                lambda *_: texts.loss(name, figures, ti.log_url),
             )
 
     def _lagging(self, ti: Any) -> None:

@@ -1,6 +1,6 @@
 """The alerts about the state of an archive, from figures. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -8,6 +8,9 @@ from kafka_archiver.advice import dag_id
 from kafka_archiver.documents import isoformat
 from kafka_archiver.orchestration.alerts.incidents import Incident
 from kafka_archiver.orchestration.alerts.message import Kind, Message, State
+from kafka_archiver.steps.figures import Figures
+
+HOUR = timedelta(hours=1)
 
 
 def works_again(archive: str, kind: Kind, before: Incident, done: str, link: str, run_id: str) -> Message:
@@ -67,18 +70,38 @@ def late_hour(archive: str, state: State, until: datetime | None, now: datetime,
     )
 
 
-def loss(archive: str, lost: int, runs: Sequence[str], link: str) -> Message:
+def loss(archive: str, found: Figures, link: str) -> Message:
     """A run recorded offsets as lost."""
+    by = ", ".join(f"{name} {number:,}" for name, number in found.lost_by.items())
+    hours = ", ".join(f"{start:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M}" for start, end in _spans(found.incomplete))
+    waiting = found.unsure_until is not None and (found.closed_until is None or found.closed_until < found.unsure_until)
     return Message(
         kind="loss",
         state="event",
         archive=archive,
-        title=f"Archive {archive}: {lost:,} offsets were recorded as lost for ever",
-        cause="a policy or a repair let them go: Kafka no longer has their records",
-        bad=(f"Runs of the ledger: {', '.join(runs)}; their hours are incomplete, or say that they lack records",),
-        do=tuple(f"airflow archive show {archive} {run}" for run in runs[:3]),
+        title=f"Archive {archive}: {found.lost:,} offsets were recorded as lost for ever",
+        cause="Kafka no longer had their records, and a policy or a repair recorded them as lost",
+        bad=(
+            *([f"Lost offsets by partition: {by}"] if by else []),
+            *([f"Incomplete hours (UTC): {hours}"] if hours else []),
+            *(
+                [f"Hours before {found.unsure_until:%Y-%m-%d %H:%M} UTC that are still open will be incomplete, too"]
+                if waiting
+                else []
+            ),
+            f"Runs of the ledger: {', '.join(found.runs)}",
+        ),
+        do=(
+            f"airflow archive status {archive} --hours 72",
+            *(f"airflow archive show {archive} {run}" for run in found.runs[:3]),
+        ),
         link=link,
-        fields={"lost": lost, "runs": list(runs)},
+        fields={
+            "lost": found.lost,
+            "lost_by": found.lost_by,
+            "incomplete": [isoformat(hour) for hour in found.incomplete],
+            "runs": list(found.runs),
+        },
     )
 
 
@@ -119,6 +142,13 @@ def _of_audit(
         link=link,
         fields={"report": report},
     )
+
+
+def _spans(hours: Sequence[datetime]) -> Iterator[tuple[datetime, datetime]]:
+    """Consecutive hours as times from, to."""
+    starts = [hour for hour in hours if hour - HOUR not in hours]
+    ends = [hour + HOUR for hour in hours if hour + HOUR not in hours]
+    return zip(starts, ends, strict=True)
 
 
 def _spelt(time: timedelta) -> str:
