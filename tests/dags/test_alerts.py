@@ -306,7 +306,7 @@ def test_what_is_not_installed_or_incomplete_is_named_and_stops_nobody(
         made = archive(f"alerts: {{on_failure: [{receiver}, raw]}}\n")
         AlertCallbacks(made).task_failed(fails())
         with pytest.raises(ConfigError) as found:
-            check_receiver(made.alerts.on_failure[0])
+            check_receiver(made.alerts.on_failure[0], "on_failure")
     assert len(webhook.documents) == 1
     [error] = [r.getMessage() for r in caplog.records if "could not be sent by connection x" in r.getMessage()]
     assert told in error
@@ -333,7 +333,7 @@ def test_sns_gets_subject_and_message_of_amazon_s_own_notifier(
 def test_what_is_no_notifier_is_refused_by_the_doctor(archive: MakeArchive, path: str) -> None:
     made = archive(f"alerts: {{on_failure: [{{notifier: {path}}}]}}\n")
     with pytest.raises(ConfigError, match=path.replace(".", r"\.")):
-        check_receiver(made.alerts.on_failure[0])
+        check_receiver(made.alerts.on_failure[0], "on_failure")
 
 
 def test_a_deadline_that_is_missed_looks_at_the_ledger(

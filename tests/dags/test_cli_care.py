@@ -132,10 +132,12 @@ def test_every_missing_connection_is_named_with_the_command_that_adds_it(
     call: Call, orders: Path, connection: AddConnection
 ) -> None:
     with orders.open("a") as file:
-        file.write("alerts: {on_failure: [hook]}\n")
+        file.write("alerts: {on_failure: [hook], on_audit: [hook, auditors]}\n")
     found = checks(call("doctor", "orders", "-o", "json", code=1))
     for name in ("kafka_default", "aws_default", "spark_default", "hook"):
         assert f"airflow connections add {name} --conn-type" in found[f"connection {name}"]["found"]
+    assert "(alerts.on_failure)" in found["connection hook"]["found"]
+    assert "(alerts.on_audit)" in found["connection auditors"]["found"]
     assert "brokers" not in found
     assert "store" not in found
 

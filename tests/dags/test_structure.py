@@ -1,5 +1,6 @@
 """The DAG of an archive: tasks, order, limits, schedule, documentation."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -71,6 +72,10 @@ def test_the_documentation_lists_every_setting(archive: MakeArchive) -> None:
     assert "| `source.group` | `archiver-orders` | default |" in text
     assert "| `store.codec` | `gzip` | default |" in text
     assert "| `source.reader` | `auto (native)` | default |" in text
+    assert "| `health.max_age` | `3h` | default |" in text
+    # As YAML has them, not Python.
+    assert "| `health.max_audit_age` | `3d` | default |" in text
+    assert not re.search(r"`(True|False|None|\d+:\d\d:\d\d|\d+ days?.*)`", text)
     blocks = archive().store.model_copy(update={"format": "block_gzip"})
     with_options = dag_of(archive().model_copy(update={"store": blocks})).doc_md or ""
     assert "| `store.options.block_bytes` | `67108864` | default |" in with_options

@@ -73,9 +73,9 @@ class Alerts(Section):
         return self.on_failure if found is None else found
 
     @property
-    def all(self) -> Receivers:
-        """Every receiver, once."""
-        found: list[Receiver] = []
+    def all(self) -> tuple[tuple[str, Receiver], ...]:
+        """Every receiver once, after the first key that names it."""
+        found: list[tuple[str, Receiver]] = []
         for key in (name for name in type(self).model_fields if name.startswith("on_")):
-            found += [one for one in self.of(key) if one not in found]
+            found += [(key, one) for one in self.of(key) if one not in (known for _, known in found)]
         return tuple(found)

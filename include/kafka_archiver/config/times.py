@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from itertools import pairwise
 from typing import Annotated, Any, Self
 
@@ -120,6 +121,7 @@ def _fires(expression: str) -> bool:
     return True
 
 
+@lru_cache
 def longest_interval(schedule: str) -> timedelta:
     """The longest time between two runs of a cron schedule, among its next firings."""
     firings = croniter(schedule, datetime(2026, 1, 1, tzinfo=UTC))

@@ -69,15 +69,16 @@ def send(receiver: Receiver, key: str, message: Message) -> None:
         log.info("sent an alert by %s (%s)", name, how)
 
 
-def check_receiver(receiver: Receiver) -> str:
+def check_receiver(receiver: Receiver, key: str) -> str:
     """What the receiver is: the type of its connection, or its notifier. Sends nothing.
 
+    :param key: the key of `alerts` that names it.
     :raises ConfigError: the connection is missing, of another type or incomplete, or the notifier is not installed.
     """
     if isinstance(receiver, Notifier) and receiver.notifier:
         notifier_class(receiver.notifier)
         return receiver.notifier
-    connection = find(wanted(receiver, "on_failure"))
+    connection = find(wanted(receiver, key))
     kind = str(connection.conn_type)
     if kind in KNOWN:
         _require(kind, connection, receiver.options if isinstance(receiver, Notifier) else {})

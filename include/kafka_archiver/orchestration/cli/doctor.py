@@ -103,8 +103,8 @@ def _registry(archive: Archive) -> Registry | None:
 
 def _connections(archive: Archive) -> Iterator[Check]:
     """The connections for alerts and for Spark."""
-    for receiver in archive.alerts.all:
-        yield from _receiver(receiver)
+    for key, receiver in archive.alerts.all:
+        yield from _receiver(receiver, key)
     spark = Wanted(archive.spark.connection, "spark.connection", ("spark", "yarn", "k8s"))
     yield from _connection(spark)
     binary = "spark-submit"
@@ -122,14 +122,14 @@ def _handed_over(archive: Archive, master: str, cluster: bool) -> Iterator[Check
     yield ok("secrets", "the job gets its addresses and credentials privately")
 
 
-def _receiver(receiver: Receiver) -> Iterator[Check]:
+def _receiver(receiver: Receiver, key: str) -> Iterator[Check]:
     """The receiver of an alert, without sending one."""
     try:
-        kind = check_receiver(receiver)
+        kind = check_receiver(receiver, key)
     except ArchiverError as error:
         yield problem(name_of(receiver), str(error))
     else:
-        yield ok(name_of(receiver), f"alerts: {kind}")
+        yield ok(name_of(receiver), f"alerts.{key}: {kind}")
 
 
 def _connection(wanted: Wanted) -> Iterator[Check]:

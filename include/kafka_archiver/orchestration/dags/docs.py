@@ -2,14 +2,18 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from datetime import datetime, timedelta
 from textwrap import shorten
 from typing import Any
 
 from pydantic import BaseModel
 
 from kafka_archiver.config import Archive
+from kafka_archiver.config.times import longest_interval
+from kafka_archiver.documents import isoformat
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.formats import resolve
+from kafka_archiver.intervals import spelt
 from kafka_archiver.keys import ledger_prefix
 from kafka_archiver.orchestration.dags.assets import hours_name
 from kafka_archiver.schemas import Schema
@@ -41,6 +45,14 @@ def _effective(archive: Archive) -> dict[str, Any]:
     found: dict[str, Any] = {"source.group": archive.group}
     if archive.source.reader == "auto":
         found["source.reader"] = "auto (native)"
+    if archive.health.max_age is None and archive.schedule:
+        found["health.max_age"] = 2 * longest_interval(archive.schedule) + timedelta(hours=1)
+    # The lists that are null.
+    found |= {
+        f"alerts.{key}": "as on_failure"
+        for key in type(archive.alerts).model_fields
+        if key.startswith("on_") and getattr(archive.alerts, key) is None and archive.alerts.on_failure
+    }
     # A wrong format is reported by `plan`, `doctor` and `validate`.
     with suppress(ConfigError):
         settings = resolve(archive.settings, archive.has_columns)
@@ -69,9 +81,18 @@ def _settings(section: BaseModel, prefix: str = "") -> Iterator[tuple[str, Any, 
             yield key, value, given
 
 
+def _plain(value: Any) -> str:
+    """A value as YAML has it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, timedelta):
+        return spelt(value) or ""
+    return isoformat(value) if isinstance(value, datetime) else str(value)
+
+
 def _cell(value: Any) -> str:
     if value is None or value in ((), {}, ""):
         return "—"
-    text = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    text = ", ".join(map(_plain, value)) if isinstance(value, tuple) else _plain(value)
     # In Markdown, a bar ends a cell even inside code.
     return f"`{text.replace('|', '∣').replace('`', '′')}`"
