@@ -19,6 +19,8 @@ from kafka_archiver.orchestration.submit.run_links import address
 from kafka_archiver.ranges import Range
 from kafka_archiver.steps.auditing import audit, publish
 from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.coverage import HourInFull
+from kafka_archiver.steps.coverage.letters import Reason
 from kafka_archiver.steps.plan import plan
 from kafka_archiver.steps.status.facts import DagRun, Facts, Failure
 from tests.dags.conftest import Session, confs, pause
@@ -400,6 +402,19 @@ def test_hours_link_to_their_proofs(page: Page, context: Context) -> None:
         assert entry.key in proof
         assert entry.checksum in proof
     assert "20261120T020000Z" in proof
+
+
+def test_an_hours_dead_letters_have_their_reasons_and_a_button(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    read, reason = details.hour_in_full, Reason(said="not JSON at byte 3", letters=12)
+
+    def lettered(*given: Any) -> HourInFull:
+        found = read(*given)
+        return found.model_copy(update={"letters": found.objects, "reasons": (reason,)})
+
+    monkeypatch.setattr(details, "hour_in_full", lettered)
+    text = page.user("user").get("/archiver/archives/orders/hours/2026-11-20T02").text
+    assert '>not JSON at byte 3</th><td class="number">12</td>' in text
+    assert 'action="/archiver/archives/orders/do/dead-letters"' in text
 
 
 def test_the_buttons_of_a_task_lead_to_its_run_s_documents(page: Page, context: Context) -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from kafka_archiver.errors import BadRecordError
 from kafka_archiver.keys import is_dead_letter
+from kafka_archiver.steps.coverage.letters import OBJECTS, why
 from kafka_archiver.writer.commit import complete
 from kafka_archiver.writer.result import Limits
 from tests.support.chunks import HOUR, Row, chunk_of, cut, new_store, path_of, read_values, write
@@ -56,6 +57,8 @@ def test_good_records_are_archived_and_bad_ones_are_where_the_policy_says(
         for e in entries
         if is_dead_letter(e.key)
     }
+    named = why(store, [e for e in entries if is_dead_letter(e.key)])
+    assert sum(one.letters for one in named) == sum(len(some) for some in list(letters.values())[:OBJECTS])
     found = {path: [letter["offset"] for letter in some] for path, some in letters.items()}
     assert found == (dead if policy == "dead_letter" else {})
     for letter in (letter for some in letters.values() for letter in some):

@@ -3,12 +3,14 @@
 A line is that of `format: jsonl`, `content: record`, with `error` as an additional last key. The same reader reads it.
 """
 
+import zlib
 from collections.abc import Iterator
 from typing import BinaryIO
 
 import orjson
 import pyarrow as pa
 
+from kafka_archiver.errors import IntegrityError
 from kafka_archiver.formats.base import RECORD, UNREAD, Target
 from kafka_archiver.formats.jsonl.objects import object_lines
 from kafka_archiver.formats.jsonl.reader import whole_lines
@@ -44,3 +46,18 @@ def read(source: BinaryIO, key: str) -> Iterator[pa.RecordBatch]:
             errors = (orjson.loads(line)["error"] for line in lines.split(b"\n")[:-1])
             marks = [unread_column(error) for error in errors]
         yield batch.append_column(UNREAD, pa.array(marks, UNREAD.type))
+
+
+def reasons(head: bytes, most: int) -> Iterator[str]:
+    """The reasons of the first letters of an object.
+
+    :param head: the beginning of the object, or all of it.
+    :param most: bytes that are decompressed.
+    :raises IntegrityError: it is no object of dead letters.
+    """
+    try:
+        text = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, most)
+        for line in text.split(b"\n")[:-1]:
+            yield str(orjson.loads(line)["error"])
+    except (zlib.error, ValueError, KeyError, TypeError) as error:
+        raise IntegrityError(f"expected dead letters, found something else: {error}") from error

@@ -13,7 +13,7 @@ from kafka_archiver.orchestration.dag_run.params import checked_run
 from kafka_archiver.orchestration.dag_run.schedule import last_interval
 
 # Kafka's times begin in 1970. Later than that, an interval around the hour would end after the last date there is.
-_HOUR = re.compile(r"(19[7-9][0-9]|[2-8][0-9]{3})-[0-9]{2}-[0-9]{2}T[0-9]{2}(:[0-9]{2})?")
+_HOUR = re.compile(r"(19[7-9][0-9]|[2-8][0-9]{3})-[0-9]{2}-[0-9]{2}[T ][0-9]{2}(:[0-9]{2})?")
 # Intervals of one backfill. Airflow makes all its runs while the browser waits, 20 or 50 a second.
 MOST = 750
 
@@ -40,7 +40,7 @@ class Form(NamedTuple):
         return [value.strip() for key, value in self.fields if key == name and value.strip()]
 
     def hour(self, name: str) -> datetime:
-        """An hour, UTC, as the browser sends it: 2026-11-21T05:00, or 2026-11-21T05.
+        """An hour, UTC: 2026-11-21T05:00, or 2026-11-21 05.
 
         :raises ConfigError: it is not an hour.
         """

@@ -11,6 +11,7 @@ from kafka_archiver.manifest import ObjectEntry
 from kafka_archiver.plan import Plan
 from kafka_archiver.proof import HourProof
 from kafka_archiver.steps.coverage.damage import Damaged, damage
+from kafka_archiver.steps.coverage.letters import Reason, why
 
 # Runs whose documents are read, newest first: an hour of an old archive may have records of thousands of runs.
 RUNS = 24
@@ -50,7 +51,7 @@ class RunOfHour(Value):
 class HourInFull(Value):
     """One hour. `proof`: None if no run has looked at it. `more_runs`, `more_objects`: how many are not shown.
 
-    `damaged`: what the last audit found missing or wrong.
+    `damaged`: what the last audit found missing or wrong. `reasons`: of the first dead letters.
     """
 
     archive: str
@@ -60,6 +61,7 @@ class HourInFull(Value):
     partitions: tuple[PartitionInHour, ...] = ()
     objects: tuple[ObjectEntry, ...] = ()
     letters: tuple[ObjectEntry, ...] = ()
+    reasons: tuple[Reason, ...] = ()
     damaged: tuple[Damaged, ...] = ()
     more_runs: int = 0
     more_objects: int = 0
@@ -81,7 +83,7 @@ class HourInFull(Value):
 
 
 def hour_in_full(ledger: Ledger, hour: int) -> HourInFull:
-    """The hour's proof, with the last runs behind it. At most two requests for each of RUNS runs, and the damage."""
+    """The hour's proof, with the last runs behind it. At most two requests for each of RUNS runs, and few more."""
     proof, start = ledger.hour(hour), hour_start(hour)
     damaged = damage(ledger).hours.get(hour, ())
     if proof is None:
@@ -119,6 +121,7 @@ def hour_in_full(ledger: Ledger, hour: int) -> HourInFull:
         partitions=_partitions(objects, letters, hour),
         objects=tuple(objects[:OBJECTS]),
         letters=tuple(letters[:OBJECTS]),
+        reasons=why(ledger.store, letters),
         damaged=damaged,
         more_runs=max(len(shown) - RUNS, 0) + sum(1 for _ in proof.pages),
         more_objects=max(proof.objects - len(objects[:OBJECTS]), 0),
