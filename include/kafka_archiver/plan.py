@@ -331,7 +331,7 @@ class Plan(Document):
     lost_objects: tuple[str, ...] = ()
     # Only of a replay of dead letters.
     letters: tuple[DeadLetters, ...] = Field(default=(), exclude_if=lambda letters: not letters)
-    origin: Literal["scheduled", "backfill", "rebuild", "repair", "dead_letters"]
+    origin: Literal["scheduled", "manual", "backfill", "rebuild", "repair", "dead_letters"]
     max_disorder_ms: Annotated[int, Field(gt=0)] | None = None
     planned_at: UtcTime
     at_latest: UtcTime | None = None
@@ -360,8 +360,8 @@ class Plan(Document):
 
     @property
     def moves_group(self) -> bool:
-        """Whether its commit moves the consumer group (only that of a scheduled run does)."""
-        return self.origin == "scheduled"
+        """Whether its commit moves the consumer group, as those of scheduled and manual runs do."""
+        return self.origin in ("scheduled", "manual")
 
     @property
     def has_columns(self) -> bool:

@@ -108,9 +108,7 @@ class Oracle:
             for run, plan in plans.items()
             if (plan.supersedes is None or plan.takes_over) and run not in first
         } | current
-        self._check_cover(
-            [plans[run] for run in planned.values()], {i for i in planned if plans[i].origin == "scheduled"}
-        )
+        self._check_cover([plans[run] for run in planned.values()], {i for i in planned if plans[i].moves_group})
         unsettled = {run for run, p in plans.items() if p.supersedes is None or run in committed} - settled
         counting = {run: manifests[run] for run in current.values() if run in settled}
         self._check_hours(counting, fates, plans, not unsettled)

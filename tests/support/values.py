@@ -71,7 +71,7 @@ def plans(draw: st.DrawFn, least: int = 0) -> Plan:
     ]
     return plan(
         *partitions,
-        origin=draw(st.sampled_from(["scheduled", "backfill"])),
+        origin=draw(st.sampled_from(["scheduled", "manual", "backfill"])),
         planned_at=FIVE + timedelta(hours=1, microseconds=draw(st.integers(0, 10**9))),
         settings=Settings(chunk_records=draw(st.integers(8, 40))),
     )

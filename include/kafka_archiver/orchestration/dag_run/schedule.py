@@ -134,6 +134,8 @@ def _next(scheduler: Scheduler, last: DataInterval | None, earliest: DateTime | 
     return info.data_interval
 
 
-def origin_of(dag_run: Any) -> Literal["scheduled", "backfill"]:
+def origin_of(dag_run: Any) -> Literal["scheduled", "manual", "backfill"]:
     """The origin of the run's plan. A backfill does not move the group, all other runs do."""
-    return "backfill" if dag_run.run_type == "backfill" else "scheduled"
+    if dag_run.run_type == "backfill":
+        return "backfill"
+    return "manual" if dag_run.run_type == "manual" else "scheduled"

@@ -34,13 +34,13 @@ class PartitionHistory(Value):
 
 
 def last_plans(ledger: Ledger, last: int, count: int) -> list[Plan]:
-    """The plans of the last scheduled runs, oldest first: one request each.
+    """The plans of the last scheduled and manual runs, oldest first: one request each.
 
     :param last: the last place of the line.
     """
     with ThreadPoolExecutor(8) as pool:
         found = pool.map(ledger.planned, range(max(1, last - count + 1), last + 1))
-        return [plan for plan in found if plan and plan.origin == "scheduled"]
+        return [plan for plan in found if plan and plan.moves_group]
 
 
 def histories(plans: Sequence[Plan]) -> list[PartitionHistory]:

@@ -28,7 +28,7 @@ from kafka_archiver.steps.plan.survey import TRIES, OvertakenError, Survey, inte
 from kafka_archiver.steps.work import Work, describe, work
 
 log = logging.getLogger(__name__)
-Origin = Literal["scheduled", "backfill"]
+Origin = Literal["scheduled", "manual", "backfill"]
 CLOCK_SKEW = timedelta(minutes=5)
 
 
@@ -120,12 +120,12 @@ def _propose(context: Context, interval: Interval, origin: Origin, line: Line) -
     expected = line.expected(context.ledger)
     found = survey(context, line, expected)
     known = {p.name: p for p in expected.partitions}
-    if origin == "scheduled":
+    if origin != "backfill":
         take_over(context, found.seen, known)
     partitions = _backfill(context, interval, found, known) if origin == "backfill" else _forward(context, found, known)
     # What an observation that waits has found out goes with it, if a log is made again.
     asked = {TopicPartition(o.topic, o.partition): o for o in expected.older}
-    missing = left_out(partitions, known, asked, origin == "scheduled")
+    missing = left_out(partitions, known, asked, origin != "backfill")
     starts = {state.name: state.log_start for state in found.seen}
     now, index = found.at.latest or found.at.earliest, settings.time.source == "record"
     evidence = older(context.cluster, missing, starts, expected.asked(), now, index)

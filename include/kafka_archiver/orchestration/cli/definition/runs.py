@@ -49,8 +49,8 @@ List the runs of an archive from its ledger, the latest interval first.
 States: planned (the offset ranges are frozen), written (the objects and the manifest are there), committed (final),
 settled (its hours are proved too).
 
-json and yaml: a list of {{run, interval_start, interval_end, origin (scheduled or backfill), planned_at, offsets,
-objects, rows, bytes (null until they are written), state}}.
+json and yaml: a list of {{run, interval_start, interval_end, origin (scheduled, manual, backfill, …), planned_at,
+offsets, objects, rows, bytes (null until they are written), state}}.
 {ANSWER}""",
     func=lazy_load_command(f"{HERE}.runs.list_runs"),
     args=(
