@@ -285,8 +285,8 @@ def test_prometheus_scrapes_the_page_draws_the_dashboard_and_raises_an_alert(sce
         [target] = server.ask("targets")["activeTargets"]
         assert (target["health"], target["lastError"]) == ("up", "")
         fired = server.firing()
-        # Of two archives, the audit of one has found damage (above).
-        assert set(fired) == {"KafkaArchiverDamaged"}
+        # Of two archives, the audit of one has found damage (above). Its loss is of an hour that may be closed by now.
+        assert set(fired) - {"KafkaArchiverIncompleteHours"} == {"KafkaArchiverDamaged"}
         assert fired["KafkaArchiverDamaged"]["labels"]["archive"] == scene.name
         assert scene.name in fired["KafkaArchiverDamaged"]["annotations"]["summary"]
         dashboard = json.loads((ROOT / "docs" / "monitoring" / "grafana-dashboard.json").read_text())
