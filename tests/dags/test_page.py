@@ -542,6 +542,7 @@ def test_an_old_look_is_shown_as_old_until_a_fresh_one_is_there(
     page: Page, brokers: Brokers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client, go_on = page.user("user"), Event()
+    page.observatory.archives()
     page.observatory._cache.fresh = 3600
     assert "data-refresh" not in client.get("/archiver/archives/orders").text
     brokers.logs[P0] = Range(0, 12_345)

@@ -19,7 +19,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Route, TimeoutError, expect, sync_playwright
 from prometheus_client.parser import text_string_to_metric_families
 
 from kafka_archiver.config import parse_archive
@@ -309,6 +309,29 @@ def test_the_button_repairs_what_is_damaged_and_an_audit_shows_it(visit: Any, sc
     publish(scene.store, audit(archive, scene.store, datetime.now(UTC)))
     reloaded(page, "form[action$='/do/repair']:has-text('The last audit found none')")
     reloaded(page, "h1 .pill.healthy")
+
+
+def test_a_page_with_an_old_look_loads_itself_again_but_not_under_somebodys_hands(visit: Any, scene: Scene) -> None:
+    page, address = visit("olga"), f"{scene.url}/archiver/archives/{scene.name}"
+    loads: list[str] = []
+
+    def old_at_first(route: Route) -> None:
+        answer = route.fetch()
+        loads.append(route.request.url)
+        text = answer.text()
+        old = text.replace("<h1>", '<p data-refresh="1">As of an hour ago</p><h1>', 1)
+        route.fulfill(response=answer, body=old if len(loads) < 3 else text)
+
+    page.route(address, old_at_first)
+    page.clock.install()
+    page.goto(address)
+    with page.expect_event("load"):
+        page.clock.run_for(1500)
+    field = page.locator("form[action$='/do/rebuild'] input[name=hour]")
+    field.fill("2026-11-21T05")
+    with pytest.raises(TimeoutError), page.expect_event("load", timeout=1000):
+        page.clock.run_for(60_000)
+    assert (len(loads), field.input_value()) == (2, "2026-11-21T05")
 
 
 def test_on_a_phone_nothing_is_wider_than_the_screen(visit: Any, scene: Scene) -> None:
