@@ -194,8 +194,9 @@ def test_what_stops_the_next_run_is_no_damage_and_ends_apart_from_it(tell: Any) 
     # Repaired; the finding at the brokers is still there, and an audit that does not ask them knows nothing of it.
     told.audits.task_failed(audits(stops="5"))
     told.audits.audited(audits(live=False))
+    assert told.states == [("audit", "begins"), ("stop", "begins"), ("audit", "over")]
     told.audits.audited(audits())
-    assert told.states == [("audit", "begins"), ("stop", "begins"), ("audit", "over"), ("stop", "over")]
+    assert told.states[3:] == [("stop", "over")]
     damaged, stopped = told.messages[:2]
     assert (damaged.cause, damaged.do) == ("(1) one is missing", (REPAIR,))
     assert (stopped.cause, stopped.do) == ("(1) 5 offsets are gone", (CHOOSE,))

@@ -125,7 +125,7 @@ class AlertCallbacks:
     def _found(self, audit: Mapping[str, Any], ti: Any) -> None:
         """Tell of damage and of what stops the next run: two incidents, because they end apart."""
         self._of_audit("audit", texts.damage, audit, audit.get("damage") or {}, ti)
-        if "live" not in audit or audit["live"]:
+        if audit.get("live"):
             self._of_audit("stop", texts.stop, audit, audit.get("stops") or {}, ti)
 
     def _of_audit(
