@@ -15,6 +15,7 @@ from kafka_archiver.config import Policies
 from kafka_archiver.errors import PolicyError, TransientError
 from kafka_archiver.orchestration.page import details
 from kafka_archiver.orchestration.page.actions import choices
+from kafka_archiver.orchestration.page.cache import Near
 from kafka_archiver.orchestration.submit.run_links import address
 from kafka_archiver.ranges import Range
 from kafka_archiver.steps.auditing import audit, publish
@@ -559,6 +560,21 @@ def test_an_old_look_is_shown_as_old_until_a_fresh_one_is_there(
     brokers.logs[P0] = Range(0, 12_346)
     do(client, "run")
     assert "12,343 offsets" in client.get("/archiver/archives/orders").text
+
+
+def test_an_old_hour_or_plan_says_that_it_is_old(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    client, go_on = page.user("viewer"), Event()
+
+    def told() -> list[bool]:
+        return ["A fresh look is on its way" in client.get(f"/archiver{path}").text for path in PAGES[2:]]
+
+    assert told() == [False, False]
+    monkeypatch.setattr(details, "NEAR", Near(0, 0))
+    for name in ("hour_in_full", "preview"):
+        read = getattr(details, name)
+        monkeypatch.setattr(details, name, lambda *given, read=read: go_on.wait(60) and read(*given))
+    assert told() == [True, True]
+    go_on.set()
 
 
 def _never() -> Any:

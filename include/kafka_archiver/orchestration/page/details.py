@@ -31,11 +31,12 @@ _Key: TypeAlias = tuple[Hashable, ...]
 
 
 class Answer(NamedTuple, Generic[Found]):
-    """What was found, or why nothing was."""
+    """What was found, or why nothing was. `awaited`: a fresh answer is on its way."""
 
     value: Found | None
     at: datetime
     error: str | None = None
+    awaited: bool = False
 
 
 class Detail(NamedTuple):
@@ -57,11 +58,7 @@ class Details:
 
     def of(self, archive: str, last: date) -> Answer[Detail] | None:
         """The archive's hours of the days up to `last`, and its last runs."""
-        return self._cache.get((self._detail, archive, last), PATIENCE, NEAR)
-
-    def is_awaited(self, archive: str, last: date) -> bool:
-        """Whether they are being read now."""
-        return self._cache.is_awaited((self._detail, archive, last))
+        return self._get((self._detail, archive, last))
 
     def again(self, archive: str) -> None:
         """Read everything of this archive again at the next request."""
@@ -69,11 +66,15 @@ class Details:
 
     def hour(self, archive: str, hour: int) -> Answer[HourInFull] | None:
         """One hour in full."""
-        return self._cache.get((self._hour, archive, hour), PATIENCE, NEAR)
+        return self._get((self._hour, archive, hour))
 
     def plan(self, archive: str) -> Answer[Preview] | None:
         """What a run that is triggered now would do."""
-        return self._cache.get((self._plan, archive), PATIENCE, NEAR)
+        return self._get((self._plan, archive))
+
+    def _get(self, key: _Key) -> Answer[Any] | None:
+        found = self._cache.get(key, PATIENCE, NEAR)
+        return found._replace(awaited=self._cache.is_awaited(key)) if found else None
 
     def _read(self, key: _Key, _: Answer[Any] | None) -> Answer[Any]:
         read, name, *more = key

@@ -21,7 +21,7 @@ from kafka_archiver.orchestration.page.buttons import steps_in
 from kafka_archiver.orchestration.page.cache import Near
 from kafka_archiver.orchestration.page.cards import cards, is_told
 from kafka_archiver.orchestration.page.csrf import csrf_token
-from kafka_archiver.orchestration.page.details import NEAR, Details, window
+from kafka_archiver.orchestration.page.details import NEAR, Answer, Details, window
 from kafka_archiver.orchestration.page.render import HERE, render
 from kafka_archiver.steps.health import HealthCheck, Verdict, worst
 from kafka_archiver.steps.health.own import checks_of
@@ -107,7 +107,7 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
             checks=row.checks,
             found=row.snapshot,
             as_of=min(looks, default=None),
-            awaited=observatory.is_awaited(name) or details.is_awaited(name, shown),
+            awaited=observatory.is_awaited(name) or bool(answer and answer.awaited),
             cards=cards(row.snapshot, row.checks),
             told={run.run_id for run in detail.facts.runs if is_told(run, row.snapshot)} if detail else set(),
             detail=detail,
@@ -141,6 +141,7 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
             dag=dag_id(name),
             start=start,
             found=value,
+            **_freshness(answer),
             error=answer.error if answer else None,
             store=found.store.url,
             fates=FATES,
@@ -161,6 +162,7 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
             "plan.html",
             name=name,
             found=value,
+            **_freshness(answer),
             error=answer.error if answer else None,
             steps=steps_in(name, said),
             **_acting(who, name),
@@ -205,6 +207,10 @@ def visitor(request: Request, user: Any) -> Any:
         here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
         raise HTTPException(303, headers={"Location": get_auth_manager().get_url_login(next_url=here)})
     return user
+
+
+def _freshness(answer: Answer[Any] | None) -> dict[str, Any]:
+    return {"as_of": answer and answer.at, "awaited": bool(answer and answer.awaited)}
 
 
 def _acting(user: Any, name: str) -> dict[str, Any]:
