@@ -72,7 +72,7 @@ def test_it_starts_a_run_and_tells_what_is_left(
     assert "Repair of orders: done" in shown.out
     assert "run the repair once more" not in shown.err, "that would do the same"
     assert "archive       success             7 s" in shown.err
-    assert f"{OBJECTS[0]}: object-missing: found nothing" in shown.err
+    assert f"{OBJECTS[0]}: object-missing: found: nothing" in shown.err
 
 
 def test_what_could_not_be_judged_before_is_another_repair(call: Call, settled: Context, session: Session) -> None:
