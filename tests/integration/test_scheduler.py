@@ -145,13 +145,13 @@ def test_a_retry_and_a_missed_deadline_are_told_and_the_end_of_the_delay(
     """The deadline by Airflow's triggerer, the others by the tasks."""
     alerts = {(d["kind"], d["state"]): d for d in hook.documents}
     told = [(d["kind"], d["state"]) for d in hook.documents]
-    # Near the full hour, the last complete hour is older than that also when the run is done.
+    # Near the full hour, the last closed hour is older than that also when the run is done.
     ends = [("late_hour", "over")] * told.count(("late_hour", "over"))
     assert sorted(told) == [("late_hour", "begins"), *ends, ("retry", "event")]
     retry, late = alerts["retry", "event"], alerts["late_hour", "begins"]
     assert retry["cause"].startswith("spark-submit was killed by signal 9")
     assert (retry["task"], retry["run_id"]) == ("archive", told_by_scheduler["scheduled"])
-    assert "No hour is complete yet; alerts.max_age is" in late["text"]
+    assert "No hour is closed yet; alerts.max_age is" in late["text"]
     assert f"/dags/{told_by_scheduler['dag']}/runs/" in late["log_url"]
 
 
