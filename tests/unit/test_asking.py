@@ -1,6 +1,7 @@
 """Asking the brokers: what is asked again, and of which client."""
 
 from concurrent.futures import Future
+from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
@@ -60,6 +61,22 @@ def test_what_no_other_question_would_change_is_not_asked_again(monkeypatch: pyt
     with pytest.raises(TransientError, match="ask about orders"):
         Asking({"bootstrap.servers": "b:1"}).ask(start, "ask about {}".format, 5)
     assert len(asked) == 1
+
+
+def test_a_request_that_never_ends_has_the_reason_that_the_client_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Complaining(Client):
+        def __init__(self, settings: dict[str, Any]) -> None:
+            self._complain = settings["error_cb"]
+
+        def poll(self, _: float) -> None:
+            self._complain(KafkaError(KafkaError._TRANSPORT, "Connection refused"))
+
+    monkeypatch.setattr(asking, "AdminClient", Complaining)
+    with pytest.raises(TransientError, match=r"no answer.*ask about orders.*Connection refused"):
+        Asking({"bootstrap.servers": "b:1"}).ask(lambda _: {"orders": Future()}, "ask about {}".format, 0.01)
+    monkeypatch.setattr(asking, "AdminClient", Client)
+    with pytest.raises(TransientError, match=r"no answer.*ask about orders.*nothing within 0 s"):
+        Asking({"bootstrap.servers": "b:1"}).ask(lambda _: {"orders": Future()}, "ask about {}".format, 0.01)
 
 
 @pytest.mark.parametrize("refusal", [KafkaError.UNSUPPORTED_VERSION, KafkaError.INVALID_REQUEST])

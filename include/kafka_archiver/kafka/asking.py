@@ -104,10 +104,8 @@ class Asking:
                     raise _StartingError from failure
                 raise failure from error
             except FutureTimeout as error:
-                raise TransientError(
-                    f"no answer from the Kafka brokers at {self._complaints.brokers} within {timeout:.0f} s while "
-                    f"trying to {what(name)}"
-                ) from error
+                silence = KafkaError(KafkaError._TIMED_OUT, f"nothing within {timeout:.0f} s")
+                raise self._complaints.translate(silence, what(name)) from error
         return held
 
     def _wait(self, future: Future[Result], timeout: float) -> Result:
