@@ -104,7 +104,8 @@ def test_memory_does_not_grow_with_records_of_many_nested_columns(format_: str, 
     some, more = map(int, output.split())
     # A block of 8 MiB, its columns, a row group of 32 MiB twice, and parts on their way.
     assert some < 160 * MIB
-    assert more < some + 16 * MIB
+    # The rows that come besides are at least 80 MB; the allocator alone makes differences of 20.
+    assert more < some + 40 * MIB
 
 
 if __name__ == "__main__":
