@@ -76,12 +76,13 @@ def growth() -> Iterator[list[int]]:
     """Adds the bytes by which the peak grows while the block runs."""
     # Sets the peak back to what is used now.
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-    grown, before = list[int](), _peak()
+    grown, before = list[int](), peak_bytes()
     yield grown
-    grown.append(_peak() - before)
+    grown.append(peak_bytes() - before)
 
 
-def _peak() -> int:
+def peak_bytes() -> int:
+    """The peak since it was set back."""
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return int(next(x for x in lines if x.startswith("VmHWM")).split()[1]) << 10
 
