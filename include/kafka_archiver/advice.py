@@ -22,6 +22,16 @@ def commands_in(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_COMMAND.findall(text)))
 
 
+def next_steps(commands: tuple[str, ...], again: str, otherwise: str) -> tuple[str, ...]:
+    """The steps after a failure: the commands of its cause, then the one that goes on, unless one of them does.
+
+    :param otherwise: the step if the cause names no command.
+    """
+    if any(command.startswith(again) for command in commands):
+        return commands
+    return (*commands, f"then: {again}") if commands else (otherwise,)
+
+
 def dag_id(archive: str) -> str:
     """The DAG of an archive."""
     return f"archive_{archive}"

@@ -90,10 +90,10 @@ class SparkEngine:
         except Exception as error:
             told = unpacked(collected.value)
             abort(results(told), open_store(self._url, self._options))
-            function = of_function(error, sql.function) if sql and sql.function else None
-            if function and sql and not failed(told):
-                function = located(function, session(plan.archive), chunks, self._kafka, sink, sql)
-            raise (failed(told) or function or understand(error)) from error
+            failure = failed(told)
+            if sql and sql.function and not failure and (function := of_function(error, sql.function)):
+                failure = located(function, session(plan.archive), chunks, self._kafka, sink, sql)
+            raise (failure or understand(error)) from error
         return results(outcomes)
 
     def _by_frame(self, plan: Plan, chunks: Sequence[Chunk], sink: Sink) -> list[Outcome]:

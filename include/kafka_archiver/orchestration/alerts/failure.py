@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from airflow.sdk.log import redact  # type: ignore[attr-defined] # where providers import it from
 
-from kafka_archiver.advice import commands_in
+from kafka_archiver.advice import commands_in, next_steps
 from kafka_archiver.config import Archive
 from kafka_archiver.documents import isoformat
 from kafka_archiver.errors import ArchiverError, PermanentError, PolicyError
@@ -106,13 +106,12 @@ class Failed:
             start = f" -s {self.interval.start:%Y-%m-%dT%H:%M}" if self.interval else " -s START"
             return self._then(f"airflow dags backfill {self.dag_id}{start} --rerun-failed-tasks")
         if self.permanent:
-            goes_on = any(command.startswith(trigger) for command in self.commands)
-            return self.commands if goes_on else self._then(trigger)
+            return self._then(trigger)
         return (f"nothing if the cause passes: the next run goes on where this one stopped. To go on now: {trigger}",)
 
     def _then(self, step: str) -> tuple[str, ...]:
-        """The commands that correct the cause, then this step."""
-        return (*self.commands, f"then: {step}") if self.commands else (f"correct the cause, as it says; then: {step}",)
+        """The commands that correct the cause, then this step, unless one of them takes it."""
+        return next_steps(self.commands, step, f"correct the cause, as it says; then: {step}")
 
     def _fields(self) -> dict[str, Any]:
         return {

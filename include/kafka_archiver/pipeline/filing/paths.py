@@ -61,12 +61,11 @@ class Paths:
         labels = self._labels(batch, varying, wrong)
         together, places = self._together(labels, batch.num_rows)
         # What is rejected has no path, and counts for no limit.
-        right = np.ones(batch.num_rows, np.bool_)
-        right[list(wrong)] = False
-        filed = set(together[right].tolist())
+        filed = np.zeros(len(places), np.bool_)
+        filed[np.delete(together, list(wrong))] = True
         numbers = [
-            self._number(dict(zip(varying, place, strict=True))) if number in filed else 0
-            for number, place in enumerate(places)
+            self._number(dict(zip(varying, place, strict=True))) if is_filed else 0
+            for is_filed, place in zip(filed.tolist(), places, strict=True)
         ]
         found = np.array(numbers, np.int64)
         parts = found[together] if len(found) else np.zeros(batch.num_rows, np.int64)

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from kafka_archiver.columns import column
 from kafka_archiver.decode.slices import numbers
+from kafka_archiver.errors import PermanentError
 from kafka_archiver.formats.shared.columns import HEADER
 from kafka_archiver.mapper import Record
 from kafka_archiver.pipeline.base import Marks
@@ -91,10 +92,12 @@ class Records:
         try:
             return list(_checked(record, self._function(record)))
         except MemoryError:
-            place = f"{record.topic}[{record.partition}] offset {record.offset}"
-            raise no_memory(self._told.function, place) from None
+            raise self._no_memory(record) from None
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a policy decides
             return f"raised {said(error)}"
+
+    def _no_memory(self, record: Record) -> PermanentError:
+        return no_memory(self._told.function, f"{record.topic}[{record.partition}] offset {record.offset}")
 
     async def _all(self, records: Sequence[Record | str]) -> list[list[Record] | str]:
         room = asyncio.Semaphore(self._told.concurrency)
@@ -115,8 +118,7 @@ class Records:
                 return [row async for item in result for row in _checked(record, _lazily(item))]
             return list(_checked(record, await result))
         except MemoryError:
-            place = f"{record.topic}[{record.partition}] offset {record.offset}"
-            raise no_memory(self._told.function, place) from None
+            raise self._no_memory(record) from None
         except (Exception, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001 - a policy decides
             return f"raised {said(error)}"
 

@@ -12,10 +12,9 @@ from pydantic_core import from_json
 from kafka_archiver.errors import DocumentError
 from kafka_archiver.intervals import hour_of, to_hour, to_ms
 from kafka_archiver.keys import hour_document, split_hour_document, topic_prefix
-from kafka_archiver.layouts.hourly import parse_hour_path
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.coverage.cells import Coverage, Head, cells
-from kafka_archiver.steps.coverage.damage import damage
+from kafka_archiver.steps.coverage.damage import damage, hours_by_key
 from kafka_archiver.steps.line import read_line
 from kafka_archiver.store import Store
 
@@ -101,15 +100,8 @@ def _letters(store: Store, topics: Iterable[str]) -> tuple[Counter[int], bool]:
     keys = list(islice(_keys_of_letters(store, topics), LETTERS + 1))
     counted: Counter[int] = Counter()
     for key in keys[:LETTERS]:
-        # Below the topic's prefix: the layout's path, then the object's name.
-        _, _, path = key.rpartition("/")[0].partition("/")
-        try:
-            hour = parse_hour_path(path.partition("/")[2])
-        except ValueError:
-            # Another layout: a path of it does not name an hour.
-            continue
-        if hour is not None:
-            counted[hour] += 1
+        # None of a layout whose paths name no hour.
+        counted.update(hours_by_key(key))
     return counted, len(keys) > LETTERS
 
 

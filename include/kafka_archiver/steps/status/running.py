@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from urllib.parse import quote
 
-from kafka_archiver.advice import commands_in
+from kafka_archiver.advice import commands_in, next_steps
 from kafka_archiver.documents import isoformat
 from kafka_archiver.errors import SILENCE
 from kafka_archiver.steps.line import Line
@@ -146,20 +146,12 @@ def _failed(archive: str, facts: Facts, line: Line | None, now: datetime) -> Ite
         yield problem(
             "failed for good",
             f"{where}: {failure.cause}. {then} fails the same way",
-            *_correct(failure.cause or "", again),
+            *next_steps(commands_in(failure.cause or "")[:3], again, f"correct the cause, then: {again}"),
             *(f"airflow archive rebuild {archive} --run {name}" for name in anew),
         )
     else:
         found = f"{where} after {_times(failure.attempts, 'attempt')}: {failure.cause or f'its {SILENCE}'}"
         yield problem("failed", f"{found}. The next run goes on where this run stopped", again, _look(facts, run))
-
-
-def _correct(cause: str, again: str) -> tuple[str, ...]:
-    """The commands of the cause, and the one that goes on."""
-    commands = commands_in(cause)[:3]
-    if any(command.startswith(again) for command in commands):
-        return commands
-    return (*commands, f"then: {again}" if commands else f"correct the cause, then: {again}")
 
 
 def _passed(facts: Facts, failed: DagRun, task: str, now: datetime) -> DagRun | None:
