@@ -124,6 +124,7 @@ def visit(browser: Browser, scene: Scene) -> Iterator[Any]:
         page.fill("input[name=password]", password(who))
         page.keyboard.press("Enter")
         page.wait_for_url(f"{scene.url}{path}")
+        settled(page)
         return page
 
     yield log_in
@@ -138,11 +139,17 @@ def picture(page: Page, name: str) -> None:
         page.screenshot(path=Path(folder) / f"{name}.png", full_page=name.endswith("phone"))
 
 
+def settled(page: Page) -> None:
+    """Wait until the page shows fresh figures, so that it no longer loads itself again."""
+    expect(page.locator("[data-refresh]")).to_have_count(0, timeout=60_000)
+
+
 def reloaded(page: Page, selector: str, seconds: float = 60) -> None:
-    """Reload until the page shows this."""
+    """Reload until the page shows this, and fresh figures."""
 
     def there() -> bool:
         page.reload()
+        settled(page)
         return page.locator(selector).count() > 0
 
     until(there, seconds=seconds, every=1)
@@ -157,7 +164,7 @@ def serious(page: Page) -> list[str]:
 
 def started(page: Page, airflow: Airflow, scene: Scene) -> None:
     """Wait until the run that the page has started, and all others, have ended."""
-    expect(page.locator("[role=status]")).to_contain_text("Started")
+    expect(page.locator("[role=status].ok")).to_contain_text("Started")
     until(lambda: airflow.runs(scene.dag)[0], seconds=10)
     airflow.wait_for_runs(scene.dag, len(airflow.runs(scene.dag)))
 
@@ -338,9 +345,10 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(visit: Any, scene: Scene) -
     page = visit("olga", viewport=PHONE, is_mobile=True, has_touch=True)
     for path in paths(scene):
         page.goto(f"{scene.url}/archiver{path}")
-        page.wait_for_selector("h1")
+        settled(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], path
     page.goto(f"{scene.url}/archiver/archives/{scene.name}")
+    settled(page)
     picture(page, "phone")
 
 
@@ -358,6 +366,7 @@ def test_by_keyboard_alone_one_reaches_an_hour(visit: Any, scene: Scene) -> None
     tab_to(f"a[href$='/archives/{scene.name}']")
     page.keyboard.press("Enter")
     page.wait_for_url(f"**/archives/{scene.name}")
+    settled(page)
     tab_to("table.heat a")
     first = page.evaluate(f"{focused}.href")
     page.keyboard.press("ArrowRight")
@@ -391,7 +400,7 @@ def test_axe_finds_nothing_serious(visit: Any, scene: Scene, scheme: str) -> Non
     page = visit("olga", color_scheme=scheme)
     for path in paths(scene):
         page.goto(f"{scene.url}/archiver{path}")
-        page.wait_for_selector("h1")
+        settled(page)
         assert serious(page) == [], path
 
 
