@@ -1,6 +1,7 @@
 """What every format promises, for each of its codecs and contents. A format added to the registry is tested too."""
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,8 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kafka_archiver.errors import IntegrityError, TransientError
-from kafka_archiver.formats.base import RECORD
+from kafka_archiver.formats.base import RECORD, SCHEMAS, VALUE, ReadsAlone
 from kafka_archiver.formats.registry import extension_of, get_format, resolve
+from kafka_archiver.plan import Settings
 from tests.support.chunks import Row, batch, cut
 from tests.support.formats import (
     CASES,
@@ -74,6 +76,26 @@ def test_what_is_read_has_the_columns_of_a_record(case: Case) -> None:
     table = pa.Table.from_batches(batches)
     assert table.column("topic").unique().to_pylist() == [case.target.topic]
     assert table.column("partition").unique().to_pylist() == [case.target.partition]
+
+
+@every_combination
+def test_a_file_is_read_without_its_plan(case: Case) -> None:
+    format_, rows = get_format(case.format), fit_for(case, ODD)
+    if not isinstance(format_, ReadsAlone):
+        assert format_.contents | format_.typed == {case.content}, "its name tells what it has"
+        return
+    settings = resolve(Settings(format=case.format, codec=case.codec, content=min(format_.contents)))
+    target = replace(case.target, topic="", partition=0, settings=settings, schema=SCHEMAS[settings.content])
+    for known in (rows, []):
+        schema, batches = format_.read_alone(io.BytesIO(case.encode([batch(known)])), target)
+        found = list(batches)
+        own = schema.names if not schema.equals(VALUE) else ["value"]
+        assert all(item.schema.names == own for item in found)
+        assert sum(map(len, found)) == len(known)
+        if schema.equals(case.schema):
+            assert rows_of(found, case) == expected(case, known)
+        else:
+            assert set(schema.names) >= set(case.schema.names) or own == ["value"]
 
 
 @every_combination

@@ -1,5 +1,6 @@
 """A format that nobody asked for, with options of its own: it is one class, and no other file knows its options."""
 
+import io
 from collections.abc import Iterator, Mapping
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import BinaryIO, ClassVar, Literal
 
 import pyarrow as pa
 import pytest
+from pyarrow import csv
 
 from kafka_archiver.config import Archive, parse_archive
 from kafka_archiver.documents import Value
@@ -15,6 +17,7 @@ from kafka_archiver.formats import registry, resolve
 from kafka_archiver.formats.base import Buffer, Target
 from kafka_archiver.plan import Content, Plan, Settings
 from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.steps.print_object import lines
 from kafka_archiver.writer.commit import complete
 from tests.support.chunks import Row, chunk_of, cut, new_store, write
 from tests.support.lake import Lake
@@ -74,6 +77,13 @@ class Table:
     def read(self, source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
         raise NotImplementedError
 
+    def read_alone(self, source: BinaryIO, target: Target) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        """By the heading."""
+        separator = source.read(len("offset;"))[-1:].decode()
+        source.seek(0)
+        table = csv.read_csv(source, parse_options=csv.ParseOptions(delimiter=separator))
+        return table.schema, iter(table.to_batches())
+
 
 TABLE = Table()
 
@@ -90,14 +100,16 @@ def archive(store: str) -> Archive:
     )
 
 
-def test_an_option_goes_from_the_yaml_through_the_plan_into_the_bytes() -> None:
+def test_an_option_goes_from_the_yaml_through_the_plan_into_the_bytes_which_are_printed_by_what_they_say() -> None:
     settings = resolve(archive("format: table, options: {separator: ';', heading: true}").settings)
     frozen = Plan.from_json(plan(settings=settings).to_json(), "plan.json").settings
     store = new_store()
     rows = [Row(0, 0, value=b"a"), Row(1, 0, value=b"b")]
     [entry] = complete([write(chunk_of(0, 2), cut(rows, 1), store, **dict(frozen))], store)
     assert entry.key.endswith(".tbl")
-    assert store.get(entry.key) == b"offset;value\n0;a\n1;b\n"
+    data = store.get(entry.key)
+    assert data == b"offset;value\n0;a\n1;b\n"
+    assert b"".join(lines(entry.key, io.BytesIO(data))) == b'{"offset":0,"value":"a"}\n{"offset":1,"value":"b"}\n'
 
 
 def test_the_plan_has_what_is_left_out_too_so_that_another_default_changes_no_planned_byte() -> None:

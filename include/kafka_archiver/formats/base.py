@@ -120,6 +120,26 @@ class HasSidecar(Protocol):
         """The sidecar's bytes, after `finish`. Like the object's bytes, they depend on the records alone."""
 
 
+@runtime_checkable
+class ReadsAlone(Protocol):
+    """A format whose files are read without their plan, for `airflow archive print`.
+
+    Without this, such a reader takes a file for one of `content: record`, or of `content: value` if the format has no
+    other, with the default options.
+    """
+
+    def read_alone(self, source: BinaryIO, target: "Target") -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        """The columns of a file by what it says of itself, and its records: batches of these columns or, of `VALUE`, of
+        the column `value` alone, which is printed as it is.
+
+        :param source: seekable.
+        :param target: what the file's name tells: key and codec. `settings.content` is the wish of who reads; options
+            and `schema` are the defaults.
+        :raises IntegrityError: `source` is not a complete object of this format.
+        :raises ConfigError: it does not say its columns.
+        """
+
+
 class Format(Protocol):
     """One file format. Instances are stateless."""
 

@@ -1,4 +1,4 @@
-"""The records of one object as JSON lines, by the reader of its format and the columns that the file has."""
+"""The records of one object as JSON lines, by the reader of its format."""
 
 import io
 from collections.abc import Iterator
@@ -6,34 +6,29 @@ from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, cast
 
-import pyarrow as pa
-
 from kafka_archiver.audit.content import Pieces
 from kafka_archiver.encryption.opened import Fetch, FindKey, Opened
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.formats import extension_of, get_format, names, resolve
-from kafka_archiver.formats.avro.reader import read_records
-from kafka_archiver.formats.base import PLACE, SCHEMAS, VALUE, Target
-from kafka_archiver.formats.jsonl.objects import object_lines
-from kafka_archiver.formats.jsonl.reader import whole_lines
-from kafka_archiver.formats.shared.decompress import decompressed
+from kafka_archiver.formats.base import PLACE, SCHEMAS, VALUE, Buffer, ReadsAlone, Target
+from kafka_archiver.formats.jsonl.encoder import lines_of
 from kafka_archiver.formats.shared.records import kafkas
 from kafka_archiver.keys import SEALED
 from kafka_archiver.plan import Content, Settings
-from kafka_archiver.steps.own_columns import of_avro, of_csv, of_parquet
 from kafka_archiver.store import Store
 
 
-def settings_of(name: str) -> Settings:
+def settings_of(name: str, values: bool = False) -> Settings:
     """The settings of an object, by the extension of its name; the content is not known by it.
 
+    :param values: who reads wants values alone.
     :raises ConfigError: no format has this extension.
     """
     known = {
         extension_of(found): found
         for format_name in names()
         for codec in get_format(format_name).extensions
-        for found in [resolve(Settings(format=format_name, codec=codec, content=_content(format_name)))]
+        for found in [resolve(Settings(format=format_name, codec=codec, content=_content(format_name, values)))]
     }
     # `.mak.gz` also ends in `.gz`.
     longest = max((extension for extension in known if name.endswith(extension)), key=len, default=None)
@@ -42,9 +37,10 @@ def settings_of(name: str) -> Settings:
     return known[longest]
 
 
-def _content(format_name: str) -> Content:
+def _content(format_name: str, values: bool) -> Content:
     """What its files have, if the files do not say it."""
-    return "record" if "record" in get_format(format_name).contents else "value"
+    contents = get_format(format_name).contents
+    return "record" if "record" in contents and not (values and "value" in contents) else "value"
 
 
 def from_file(path: Path, find_key: FindKey | None = None) -> BinaryIO:
@@ -93,49 +89,24 @@ def from_store(store: Store, key: str, find_key: FindKey | None = None) -> Binar
     return _opened(piece, stat.size, find_key, f"{store.url}/{key}", key)
 
 
-def lines(name: str, source: BinaryIO, values: bool = False) -> Iterator[bytes]:
-    """Each record as a line of JSON, as `format: jsonl` writes it; what has the values alone, as they are.
+def lines(name: str, source: BinaryIO, values: bool = False) -> Iterator[Buffer]:
+    """The records as lines of JSON, as `format: jsonl` writes them, some at a time; values alone, as they are.
 
     :param values: of a CSV file with the column `value` alone, each value as it is.
     :raises IntegrityError: the object is damaged.
     :raises ConfigError: the file does not have what is wanted.
     """
-    settings = settings_of(name.removesuffix(SEALED))
-    if settings.format in ("jsonl", "block_gzip"):
-        pieces = decompressed(settings.codec, source, several=settings.format == "block_gzip")
-        yield from whole_lines(pieces, name)
-        return
-    schema, batches = _read(name, source, settings, values)
-    for batch in batches:
-        if schema.equals(VALUE):
-            yield from ((b"null" if v is None else v) + b"\n" for v in batch.column("value").to_pylist())
-        elif batch.num_rows:
-            # One value per object.
-            place = {kafka: batch.column(f.name)[0].as_py() for f in schema if (kafka := kafkas(f)) in PLACE}
-            target = _target(name, settings, schema)
-            own = replace(target, topic=place.get("topic", ""), partition=place.get("partition", 0))
-            for some in object_lines(batch, own):
-                yield from bytes(some).splitlines(keepends=True)
-
-
-def _read(name: str, source: BinaryIO, settings: Settings, values: bool) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """The columns of a file, and its records."""
-    schema: pa.Schema = SCHEMAS[settings.content]
-    datum = None
-    if settings.format == "parquet":
-        schema = of_parquet(source, name)
-    elif settings.format == "avro":
-        schema, datum = of_avro(source, name)
-    elif settings.format == "csv":
-        schema, options = of_csv(source, settings.codec, name)
-        settings = settings.model_copy(update={"options": {**settings.options, **options}})
-        schema = VALUE if values and schema.names == ["value"] else schema
+    settings = settings_of(name.removesuffix(SEALED), values)
+    found = get_format(settings.format)
+    target = Target(topic="", partition=0, key=name, settings=settings, schema=SCHEMAS[settings.content])
+    if isinstance(found, ReadsAlone):
+        schema, batches = found.read_alone(source, target)
+    else:
+        schema, batches = target.schema, found.read(source, target)
     if values and not schema.equals(VALUE):
         raise ConfigError(f"{name} has the columns {', '.join(schema.names)}: print it without `--content value`")
-    source.seek(0)
-    target = _target(name, settings, schema)
-    return schema, read_records(source, target, datum) if datum else get_format(settings.format).read(source, target)
-
-
-def _target(name: str, settings: Settings, schema: pa.Schema) -> Target:
-    return Target(topic="", partition=0, key=name, settings=settings, schema=schema)
+    for batch in filter(len, batches):
+        # One value per object.
+        place = {kafka: batch.column(f.name)[0].as_py() for f in schema if (kafka := kafkas(f)) in PLACE}
+        own = replace(target, schema=schema, **place)
+        yield from lines_of(own)(batch, own)

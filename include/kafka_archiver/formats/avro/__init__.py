@@ -66,3 +66,9 @@ class Avro:
         from kafka_archiver.formats.avro.reader import read_records
 
         return read_records(source, target)
+
+    def read_alone(self, source: BinaryIO, target: Target) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        """The columns of the file's schema, and the records."""
+        from kafka_archiver.formats.avro.alone import read_alone
+
+        return read_alone(source, target)

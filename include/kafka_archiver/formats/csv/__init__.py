@@ -105,3 +105,9 @@ class Csv:
         from kafka_archiver.formats.csv.reader import read_records
 
         return read_records(source, target, CsvOptions.model_validate(target.settings.options))
+
+    def read_alone(self, source: BinaryIO, target: Target) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        """The columns of the header, as text unless they are those of `content: record`, and the records."""
+        from kafka_archiver.formats.csv.alone import read_alone
+
+        return read_alone(source, target)

@@ -73,3 +73,9 @@ class JsonLines:
         from kafka_archiver.formats.jsonl.reader import read_records
 
         return read_records(source, target)
+
+    def read_alone(self, source: BinaryIO, target: Target) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        """Each line as it is."""
+        from kafka_archiver.formats.jsonl.reader import read_lines
+
+        return read_lines(source, target)

@@ -5,7 +5,7 @@ from typing import BinaryIO
 
 import pyarrow as pa
 
-from kafka_archiver.formats.base import Target, is_typed
+from kafka_archiver.formats.base import VALUE, Target, is_typed
 from kafka_archiver.formats.jsonl.records import records_of
 from kafka_archiver.formats.jsonl.typed_reader import typed_of
 from kafka_archiver.formats.jsonl.values import values_of
@@ -25,6 +25,15 @@ def read_records(source: BinaryIO, target: Target, several: bool = False) -> Ite
     typed = is_typed(target.schema)
     for lines in whole_lines(decompressed(target.settings.codec, source, several), target.key):
         yield typed_of(lines, target.schema) if typed else _READERS[target.settings.content](lines)
+
+
+def read_lines(source: BinaryIO, target: Target, several: bool = False) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """Each line as a value, whatever it has.
+
+    :param several: as above.
+    """
+    lines = whole_lines(decompressed(target.settings.codec, source, several), target.key)
+    return VALUE, map(values_of, lines)
 
 
 def whole_lines(pieces: Iterator[bytes], name: str) -> Iterator[bytes]:

@@ -71,3 +71,9 @@ class Parquet:
         from kafka_archiver.formats.parquet.reader import read_records
 
         return read_records(source, target)
+
+    def read_alone(self, source: BinaryIO, target: Target) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        """The columns of the file's schema, and the records."""
+        from kafka_archiver.formats.parquet.reader import read_alone
+
+        return read_alone(source, target)

@@ -1,6 +1,7 @@
 """Reads Parquet objects."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import BinaryIO
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ from kafka_archiver.errors import IntegrityError
 from kafka_archiver.formats.base import Target
 from kafka_archiver.formats.parquet import ParquetOptions
 from kafka_archiver.formats.parquet.spark import as_before, written
+from kafka_archiver.formats.shared.found import with_kafkas
 from kafka_archiver.formats.shared.plain_types import bare, seen_as
 
 
@@ -29,3 +31,16 @@ def read_records(source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
             yield back(pa.RecordBatch.from_arrays(columns, schema=schema), target.schema)
     except (pa.ArrowException, OSError, LookupError, ValueError, ArithmeticError) as error:
         raise IntegrityError(f"{target.key} is not a complete Parquet file of records: {error}") from error
+
+
+def read_alone(source: BinaryIO, target: Target) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """The columns of a file's schema, and its records.
+
+    :raises IntegrityError: `source` is no Parquet file.
+    """
+    try:
+        schema = with_kafkas(pq.read_schema(source).remove_metadata())
+    except (pa.ArrowException, OSError) as error:
+        raise IntegrityError(f"{target.key} is not a complete Parquet file: {error}") from error
+    source.seek(0)
+    return schema, read_records(source, replace(target, schema=schema))

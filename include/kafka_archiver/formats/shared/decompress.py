@@ -6,6 +6,7 @@ import bz2
 import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, BinaryIO
 
 import cramjam
@@ -56,7 +57,9 @@ def _streams(codec: str, start: Callable[[], Any], source: BinaryIO, several: bo
 
 def _arrow(codec: str, source: BinaryIO) -> Iterator[bytes]:
     """A codec that pyarrow reads as a stream."""
-    file = pa.PythonFile(source, mode="r")
+    # pyarrow closes the file that it reads at the latest when it forgets it; the source is somebody else's.
+    lent = SimpleNamespace(read=source.read, tell=source.tell, closed=False, close=lambda: None)
+    file = pa.PythonFile(lent, mode="r")
     stream = pa.CompressedInputStream(file, codec)
     while True:
         try:
