@@ -1,12 +1,15 @@
 """Schemas as values: their text with everything it refers to, and a fingerprint that identifies them. Pure."""
 
 import hashlib
+from collections.abc import Mapping
 from typing import Literal, NamedTuple, Self
 
 from kafka_archiver.documents import Document, Value
 
 # As Confluent's API names them.
 Kind = Literal["AVRO", "JSON", "PROTOBUF"]
+# The decoders whose schemas may come from a registry, and their kinds. Their bytes have the registry's frame then.
+KINDS: Mapping[str, Kind] = {"avro": "AVRO", "protobuf": "PROTOBUF", "json_schema": "JSON"}
 
 
 class Schema(Value):

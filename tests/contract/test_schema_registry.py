@@ -9,11 +9,12 @@ from typing import Any
 import fastavro
 import pytest
 
-from kafka_archiver.config.decoding import KINDS, Decoding
+from kafka_archiver.config.decoding import Decoding
 from kafka_archiver.decode.registry import Registry
 from kafka_archiver.decode.wire import schema_id
 from kafka_archiver.errors import PermanentError, TransientError
 from kafka_archiver.kafka.cluster import Topic
+from kafka_archiver.schemas import KINDS
 from kafka_archiver.steps.doctor.check import Check
 from kafka_archiver.steps.doctor.registry import check_registry
 from scripts.stack.kafka import Kafka

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kafka_archiver.decode.decoders import KINDS, decoder
+from kafka_archiver.decode.decoders import DECODERS, decoder
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.schemas import Schema
 from scripts.stack.paths import ROOT
@@ -65,5 +65,5 @@ def test_planning_loads_no_decoder() -> None:
         [sys.executable, "-c", program],
         env={"PYTHONPATH": str(ROOT / "include")}, check=True, capture_output=True, text=True,
     )  # fmt: skip
-    assert set(KINDS) == {"bytes", "string", "json", "avro", "protobuf", "json_schema"}
+    assert set(DECODERS) == {"bytes", "string", "json", "avro", "protobuf", "json_schema"}
     assert not set(run.stdout.split()) & {"pyarrow", "numpy", "fastavro", "msgspec", "ptars", "google.protobuf"}

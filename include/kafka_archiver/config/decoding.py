@@ -7,10 +7,8 @@ from pydantic import BeforeValidator, ConfigDict, Field, ValidationInfo, model_v
 from kafka_archiver.config.schema_files import read_schema
 from kafka_archiver.config.section import Section
 from kafka_archiver.plan import Decode
-from kafka_archiver.schemas import Kind, Schema
+from kafka_archiver.schemas import KINDS, Schema
 
-# The decoders whose schemas may come from a registry; their bytes have the registry's frame then.
-KINDS: dict[Decode, Kind] = {"avro": "AVRO", "protobuf": "PROTOBUF", "json_schema": "JSON"}
 Subject = Annotated[str, Field(min_length=1)]
 
 

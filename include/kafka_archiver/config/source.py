@@ -5,11 +5,12 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from kafka_archiver.config.decoding import KINDS, Decoding, Given, HeaderDecoding
+from kafka_archiver.config.decoding import Decoding, Given, HeaderDecoding
 from kafka_archiver.config.section import Section
 from kafka_archiver.documents import UtcTime
 from kafka_archiver.plan import Isolation
 from kafka_archiver.properties import ConnectionOrProperties, without_credentials
+from kafka_archiver.schemas import KINDS
 
 # Where another tool stopped: its consumer group.
 GROUP = "group:"

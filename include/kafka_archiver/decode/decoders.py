@@ -6,20 +6,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from kafka_archiver.errors import ConfigError
-from kafka_archiver.schemas import Kind, Schema
+from kafka_archiver.schemas import KINDS, Kind, Schema
 
 if TYPE_CHECKING:
     from kafka_archiver.decode.base import Decoder
 
 # The kind of schema that each decoder needs. `json` may do without; then its column is the JSON text.
-KINDS: Mapping[str, Kind | None] = {
-    "bytes": None,
-    "string": None,
-    "json": "JSON",
-    "avro": "AVRO",
-    "protobuf": "PROTOBUF",
-    "json_schema": "JSON",
-}
+DECODERS: Mapping[str, Kind | None] = {"bytes": None, "string": None, "json": "JSON", **KINDS}
 
 
 def decoder(
@@ -27,7 +20,7 @@ def decoder(
 ) -> Decoder:
     """A decoder.
 
-    :param name: one of `KINDS`.
+    :param name: one of `DECODERS`.
     :param schema: the schema that the run writes.
     :param writers: by the registry's id, each schema that records may have been written with.
     :param framed: the bytes have Confluent's wire format; else they are bytes of `schema`.
@@ -35,9 +28,9 @@ def decoder(
     :param message: for protobuf, the name of the message; the first one of the schema if empty.
     :raises ConfigError: the schema is missing, of another kind, not valid, or has no columns.
     """
-    if name not in KINDS:
-        raise ConfigError(f"decode: expected {' | '.join(KINDS)}, found {name!r}")
-    kind = KINDS[name]
+    if name not in DECODERS:
+        raise ConfigError(f"decode: expected {' | '.join(DECODERS)}, found {name!r}")
+    kind = DECODERS[name]
     for found in [*([schema] if schema else []), *writers.values()]:
         if found.kind != kind:
             raise ConfigError(f"decode: {name} needs {kind or 'no'} schema, found one of kind {found.kind}")

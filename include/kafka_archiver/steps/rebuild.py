@@ -17,11 +17,9 @@ from kafka_archiver.steps.clocks import moment
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.line import Line, read_line
 from kafka_archiver.steps.plan.clock import at_planning
-from kafka_archiver.steps.plan.data_key import with_data_key
 from kafka_archiver.steps.plan.schemas import freeze
 from kafka_archiver.steps.plan.settings import settings_of
-from kafka_archiver.steps.plan.spark_sql import with_spark
-from kafka_archiver.steps.revision import counting, new_revision, origin_of, revised, unfinished
+from kafka_archiver.steps.revision import counting, new_revision, origin_of, read_again, unfinished
 from kafka_archiver.steps.work import Work, work
 
 log = logging.getLogger(__name__)
@@ -83,23 +81,9 @@ def _plan(context: Context, run: str, keep: bool, own: Sequence[str]) -> Plan:
         now = moment(context)
         partitions = _as_they_are(context, line.expected(context.ledger), old, final)
         frozen = freeze(context, settings, partitions, old.schemas)
-        read = {partition.topic for partition in partitions if partition.ranges}
-        made = with_spark(context, settings, frozen, read, old)
-        frozen.store(context.ledger)
-        new = revised(
-            context,
-            line,
-            old,
-            now,
-            keep_superseded=keep,
-            takes_over=not final,
-            origin="rebuild",
-            settings=at_planning(made, now.earliest, origin_of(context, old)),
-            policies=context.archive.policies.model_dump(),
-            schemas=frozen.schemas,
-            partitions=partitions,
-        )
-        return with_data_key(context, new)
+        then = at_planning(settings, now.earliest, origin_of(context, old))
+        own = {"origin": "rebuild", "takes_over": not final, "keep_superseded": keep}
+        return read_again(context, line, old, now, then, frozen, partitions, **own)
 
     return new_revision(context, run, own, lambda line: _begun(line, run, settings, keep), make)
 

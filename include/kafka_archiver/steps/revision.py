@@ -7,10 +7,13 @@ from typing import Any, Literal
 from kafka_archiver.documents import isoformat
 from kafka_archiver.errors import ConfigError, TransientError
 from kafka_archiver.keys import run_name
-from kafka_archiver.plan import Plan
+from kafka_archiver.plan import PartitionPlan, Plan, Settings
 from kafka_archiver.steps.clocks import Moment
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.line import Line, append, read_line, tidy
+from kafka_archiver.steps.plan.data_key import with_data_key
+from kafka_archiver.steps.plan.schemas import Frozen
+from kafka_archiver.steps.plan.spark_sql import with_spark
 from kafka_archiver.steps.plan.survey import TRIES
 
 log = logging.getLogger(__name__)
@@ -96,6 +99,36 @@ def revised(context: Context, line: Line, old: Plan, now: Moment, **own: Any) ->
         group=old.group,
         **own,
     )
+
+
+def read_again(
+    context: Context,
+    line: Line,
+    old: Plan,
+    now: Moment,
+    settings: Settings,
+    frozen: Frozen,
+    partitions: tuple[PartitionPlan, ...],
+    **own: Any,
+) -> Plan:
+    """A plan as `revised` makes it, whose objects are written with other settings. It stores schemas and a data key.
+
+    :param own: as of `revised`; at least the origin.
+    """
+    made = with_spark(context, settings, frozen, {p.topic for p in partitions if p.ranges}, old)
+    frozen.store(context.ledger)
+    new = revised(
+        context,
+        line,
+        old,
+        now,
+        settings=made,
+        policies=context.archive.policies.model_dump(),
+        schemas=frozen.schemas,
+        partitions=partitions,
+        **own,
+    )
+    return with_data_key(context, new)
 
 
 def next_revision(context: Context, line: Line, old: Plan) -> int:

@@ -1,7 +1,6 @@
 """`transform.mapper` with `by: batch`: a Python function takes Arrow batches. What it raises rejects single records."""
 
-import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,35 +11,23 @@ from kafka_archiver.decode.slices import numbers
 from kafka_archiver.formats.shared.columns import HEADER
 from kafka_archiver.formats.shared.utf8 import broken_texts
 from kafka_archiver.pipeline.base import Marks
-from kafka_archiver.pipeline.transform.base import Fields, Place
-from kafka_archiver.pipeline.transform.code import load, no_memory, said
-from kafka_archiver.pipeline.transform.outputs import STAYS, Outputs, is_async
-from kafka_archiver.transforms import Mapper as Told
+from kafka_archiver.pipeline.transform.code import no_memory, said
+from kafka_archiver.pipeline.transform.outputs import STAYS, is_async
+from kafka_archiver.pipeline.transform.python_mapper import PythonMapper
 
 
-class Batches:
-    """A mapper of batches. :param made: the field of the values that it returns; None: as they were.
+class Batches(PythonMapper):
+    """A mapper of batches.
 
     The function gets `topic`, `partition`, `offset`, `timestamp`, `timestamp_type`, `key`, `value` and `headers`, and
     decoded headers as `headers.<name>`. It returns a batch or a table, or None for no row. Its column `offset` says for
     each row which record it is of, ascending; `key`, `value` and `headers` may be new, and stay if they are left out.
     """
 
-    def __init__(self, told: Told, place: Place, made: pa.Field | None) -> None:
-        self._told, self._place, self._made = told, place, made
-        self._function: Callable[[pa.RecordBatch], Any] | None = None
-        self._loop: asyncio.Runner | None = None
-        self._outputs: Outputs | None = None
-
-    def fields(self, before: Fields) -> Fields:
-        """See `Transforming`."""
-        self._outputs = Outputs(before, self._made)
-        return before._replace(value=self._made) if self._made is not None else before
-
     def __call__(self, batch: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:
         """See `Transforming`."""
-        if self._function is None:
-            self._function = load(self._told)
+        # It is loaded here, not where an error rejects records.
+        _ = self._function
         reasons: dict[int, str] = {}
         pieces = list(self._pieces(batch, reasons))
         done = pa.concat_batches(pieces) if len(pieces) != 1 else pieces[0]
@@ -68,13 +55,10 @@ class Batches:
         yield from self._pieces(batch.slice(middle), reasons)
 
     def _map(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        assert self._function
         given = self._given(batch)
         result = self._function(given)
         if is_async(self._function):
-            if self._loop is None:
-                self._loop = asyncio.Runner()
-            result = self._loop.run(result)
+            result = self._run(result)
         return self._map_nothing(batch) if result is None else self._rows(batch, given, result)
 
     def _map_nothing(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -83,7 +67,6 @@ class Batches:
 
     def _given(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """What the function gets."""
-        assert self._outputs, "`fields` was not called"
         count = batch.num_rows
         columns = {"topic": pa.repeat(self._place.topic, count)}
         columns["partition"] = pa.repeat(pa.scalar(self._place.partition, pa.int32()), count)
@@ -97,7 +80,6 @@ class Batches:
 
         :raises TypeError, ValueError: it returned something else.
         """
-        assert self._outputs
         if isinstance(result, pa.Table):
             whole = result.combine_chunks().to_batches()
             result = whole[0] if whole else _empty(result.schema)

@@ -1,7 +1,7 @@
 """`transform.mapper`: a Python function makes 0..n records of each. What it raises rejects the record."""
 
 import asyncio
-from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -14,33 +14,18 @@ from kafka_archiver.errors import PermanentError
 from kafka_archiver.formats.shared.columns import HEADER
 from kafka_archiver.mapper import Record
 from kafka_archiver.pipeline.base import Marks
-from kafka_archiver.pipeline.transform.base import Fields, Place
-from kafka_archiver.pipeline.transform.code import load, no_memory, said
+from kafka_archiver.pipeline.transform.code import no_memory, said
 from kafka_archiver.pipeline.transform.outputs import STAYS, Outputs, is_async
+from kafka_archiver.pipeline.transform.python_mapper import PythonMapper
 from kafka_archiver.pipeline.transform.python_values import Unreadable, python
-from kafka_archiver.transforms import Mapper as Told
 
 
-class Records:
-    """A mapper of records. :param made: the field of the values that it returns; None: as they were."""
-
-    def __init__(self, told: Told, place: Place, made: pa.Field | None) -> None:
-        self._told, self._place, self._made = told, place, made
-        self._function: Callable[[Record], Any] | None = None
-        self._loop: asyncio.Runner | None = None
-        self._outputs: Outputs | None = None
-
-    def fields(self, before: Fields) -> Fields:
-        """See `Transforming`."""
-        self._outputs = Outputs(before, self._made)
-        return before._replace(value=self._made) if self._made is not None else before
+class Records(PythonMapper):
+    """A mapper of records."""
 
     def __call__(self, batch: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:
         """See `Transforming`."""
         outputs = self._outputs
-        assert outputs, "`fields` was not called"
-        if self._function is None:
-            self._function = load(self._told)
         offsets = column(batch, "offset")
         results = self._map(list(self._records(batch, outputs)))
         rows: list[int] = []
@@ -83,12 +68,10 @@ class Records:
         """For each record, what the function made of it, or why it is rejected."""
         if not is_async(self._function):
             return [one if isinstance(one, str) else self._call(one) for one in records]
-        if self._loop is None:
-            self._loop = asyncio.Runner()
-        return self._loop.run(self._all(records))
+        found: list[list[Record] | str] = self._run(self._all(records))
+        return found
 
     def _call(self, record: Record) -> list[Record] | str:
-        assert self._function
         try:
             return list(_checked(record, self._function(record)))
         except MemoryError:
@@ -111,7 +94,6 @@ class Records:
         return list(await asyncio.gather(*map(one, records)))
 
     async def _awaited(self, record: Record) -> list[Record] | str:
-        assert self._function
         try:
             result = self._function(record)
             if isinstance(result, AsyncIterable):

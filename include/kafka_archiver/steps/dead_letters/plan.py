@@ -11,11 +11,9 @@ from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.dead_letters.find import Hours, runs_with_letters
 from kafka_archiver.steps.line import Line, read_line
 from kafka_archiver.steps.plan.clock import at_planning
-from kafka_archiver.steps.plan.data_key import with_data_key
 from kafka_archiver.steps.plan.schemas import Frozen, freeze
 from kafka_archiver.steps.plan.settings import settings_of
-from kafka_archiver.steps.plan.spark_sql import with_spark
-from kafka_archiver.steps.revision import new_revision, origin_of, revised, unfinished
+from kafka_archiver.steps.revision import new_revision, origin_of, read_again, unfinished
 from kafka_archiver.steps.work import Work, work
 
 log = logging.getLogger(__name__)
@@ -62,23 +60,13 @@ def _plan(context: Context, run: str, own: Sequence[str]) -> Plan:
             raise TransientError(f"run {old.run} was changed by others meanwhile; the next attempt looks again")
         settings = settings_for(context, old)
         frozen = schemas_for(context, old, settings)
-        read = {partition.topic for partition in old.partitions if partition.ranges}
-        made = with_spark(context, settings, frozen, read, old)
-        frozen.store(context.ledger)
-        new = revised(
-            context,
-            line,
-            old,
-            now,
-            lost_objects=tuple(sorted(o.key for o in before.lost_objects)),
-            letters=tuple(as_letters(o) for o in before.dead_letters),
-            origin="dead_letters",
-            settings=made,
-            policies=context.archive.policies.model_dump(),
-            schemas=frozen.schemas,
-            partitions=tuple(p.again() for p in old.partitions),
-        )
-        return with_data_key(context, new)
+        own = {
+            "origin": "dead_letters",
+            "lost_objects": tuple(sorted(o.key for o in before.lost_objects)),
+            "letters": tuple(as_letters(o) for o in before.dead_letters),
+        }
+        partitions = tuple(p.again() for p in old.partitions)
+        return read_again(context, line, old, now, settings, frozen, partitions, **own)
 
     return new_revision(context, run, own, begun, make)
 
