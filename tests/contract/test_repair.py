@@ -10,17 +10,20 @@ from typing import Any
 
 import pytest
 
+from kafka_archiver.audit.report import Mended, Report
 from kafka_archiver.errors import ConfigError, IntegrityError, PermanentError
 from kafka_archiver.intervals import to_ms
-from kafka_archiver.keys import hour_document, line_document, progress_document, run_document
+from kafka_archiver.keys import audit_document, hour_document, line_document, progress_document, run_document
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.plan import Plan
 from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.steps.auditing import publish
 from kafka_archiver.steps.clean_up import clean_up
 from kafka_archiver.steps.close_hours import close_hours
 from kafka_archiver.steps.commit import commit
 from kafka_archiver.steps.rebuild import rebuild_run
-from kafka_archiver.steps.repair import Repairs, derive, find, lose, restore, write_again
+from kafka_archiver.steps.repair import Repairs, derive, find, look_again, lose, restore, write_again
+from kafka_archiver.steps.status.damage import of_audit
 from kafka_archiver.steps.verify import verify
 from kafka_archiver.store.memory import MemoryStore
 from tests.support.lake import Lake, hour
@@ -235,6 +238,92 @@ def test_what_kafka_has_is_written_again_and_what_it_does_not_have_is_lost_by_na
     report = lake.audit(deep=True)
     assert [(f.kind, f.severity) for f in report.findings] == [("lost", "warning")]
     assert lake.progress.lost == report.counts.lost == 1
+
+
+def wrong(lake: Lake) -> list[str]:
+    """The objects that the published report calls wrong."""
+    report = Report.from_json(lake.store.get(audit_document(lake.name)) or b"", "audit.json")
+    assert report.verdict == ("damaged" if report.damage else "clean")
+    return sorted(finding.where for finding in report.damage)
+
+
+def test_what_a_repair_has_written_and_read_again_leaves_the_report_and_nothing_else_does() -> None:
+    lake, run = lake_of_six(), hour(2).id
+    assert look_again(lake.context, [run]) is None
+    gone, changed, *_ = lake.stored()
+    lake.logs[P0] = Range(0, 8)
+    lake.run(6)
+    other = next(key for key in lake.stored() if key.endswith("00000006.jsonl.gz"))
+    data, others = (lake.store.get(key) or b"" for key in (changed, other))
+    for key in gone, other:
+        lake.store.delete(key)
+    lake.store.put(changed, data[:-1] + b"?")
+    publish(lake.store, before := lake.audit())
+    assert wrong(lake) == sorted([gone, changed, other])
+    # A run that has written nothing takes nothing out.
+    assert look_again(lake.context, [run]) == before
+    work = write_again(lake.context, [run])
+    lake.finish(work)
+    # Since the repair, one of them is wrong again: only its end. The other run's object is not looked at.
+    lake.store.put(changed, data + b"!")
+    lake.store.put(other, others)
+    after = look_again(lake.context, work.runs)
+    assert after is not None
+    assert wrong(lake) == sorted(f.where for f in after.damage) == sorted([changed, other])
+    assert after.mended == Mended(at=lake.now, objects=1)
+    assert (after.audited_at, after.counts) == (before.audited_at, before.counts)
+    assert "1 object repaired since" in next(of_audit(lake.ledger)).found
+    lake.store.put(changed, data)
+    look_again(lake.context, work.runs)
+    assert wrong(lake) == [other]
+
+
+def test_bytes_that_only_reading_shows_to_be_wrong_stay_in_the_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    lake, run = lake_of_six(), hour(2).id
+    key, read = lake.stored()[0], MemoryStore.read
+    with monkeypatch.context() as patch:
+        patch.setattr(MemoryStore, "read", lambda *of: b"?" + (read(*of) or b"")[1:] if of[1] == key else read(*of))
+        publish(lake.store, lake.audit(deep=True))
+        assert wrong(lake) == [key]
+        look_again(lake.context, [run])
+        assert wrong(lake) == [key]
+    look_again(lake.context, [run])
+    assert wrong(lake) == []
+
+
+def test_what_a_rebuild_has_replaced_leaves_the_report_once_it_is_gone() -> None:
+    lake, run = lake_of_six(), hour(2).id
+    gone, changed, *_ = lake.stored()
+    lake.store.delete(gone)
+    lake.store.put(changed, b"somebody's")
+    publish(lake.store, lake.audit())
+    made = lake.rebuild(run)
+    lake.store.put(changed, b"somebody's")
+    look_again(lake.context, [made])
+    assert wrong(lake) == [changed]
+    lake.store.delete(changed)
+    look_again(lake.context, [made])
+    assert wrong(lake) == []
+
+
+def test_a_report_of_a_later_audit_is_not_replaced_by_an_earlier_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An audit ends while a repair looks again."""
+    lake, run = lake_of_six(), hour(2).id
+    gone, *_, other = lake.stored()
+    lake.store.delete(gone)
+    publish(lake.store, lake.audit())
+    lake.finish(write_again(lake.context, [run]))
+    replace = MemoryStore.replace
+
+    def audited_meanwhile(store: MemoryStore, *given: Any) -> bool:
+        monkeypatch.undo()
+        lake.store.delete(other)
+        publish(lake.store, lake.audit())
+        return replace(store, *given)
+
+    monkeypatch.setattr(MemoryStore, "replace", audited_meanwhile)
+    look_again(lake.context, [run])
+    assert wrong(lake) == [other]
 
 
 @pytest.mark.parametrize(

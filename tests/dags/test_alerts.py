@@ -17,7 +17,7 @@ from kafka_archiver.orchestration.alerts.callbacks import AlertCallbacks
 from kafka_archiver.orchestration.alerts.incidents import Incident, InVariables, news, shape
 from kafka_archiver.orchestration.alerts.message import Message
 from kafka_archiver.orchestration.alerts.send import check_receiver
-from kafka_archiver.orchestration.dag_run.note import AUDITED, FIGURES
+from kafka_archiver.orchestration.dag_run.note import AUDITED, DAMAGE_LEFT, FIGURES
 from kafka_archiver.steps.figures import Figures
 from tests.dags.conftest import MINIMAL, AddConnection, MakeArchive
 from tests.dags.test_callbacks import Noted, Task, failed, noted
@@ -108,6 +108,19 @@ def test_what_a_person_asked_for_is_told_each_time_and_ends_nothing(tell: Any) -
         told.alerts.task_failed(fails(kind="manual", repair=[RUN]))
     told.alerts.closed(closes("manual", {"repair": [RUN]}))
     assert told.states == [("failure", "begins"), ("asked", "event"), ("asked", "event")]
+
+
+def test_a_repair_ends_the_incident_of_the_audit_once_when_nothing_is_left(tell: Any) -> None:
+    told = tell()
+    told.audits.task_failed(audits("damaged"))
+    for left in (None, 1, 0, 0):
+        context = closes("manual", {"repair": [RUN]})
+        context["ti"].xcoms[DAMAGE_LEFT] = left
+        told.alerts.closed(context)
+    told.audits.audited(audits())
+    assert told.states == [("audit", "begins"), ("audit", "over")]
+    assert told.messages[1].title == "Archive orders: what the audit found damaged is whole again"
+    assert f"Run {RUN}" in told.messages[1].text
 
 
 def test_a_retry_is_told_if_somebody_wants_it_and_only_the_first(tell: Any) -> None:

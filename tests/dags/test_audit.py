@@ -53,6 +53,7 @@ class TestCommand:
             "live": True,
             "verdict": "clean",
             "counts": {"runs": 1, "objects": 6, "bytes": size, "rows": 6, "hours": 3, "lost": 0, "read": 6},
+            "mended": None,
             "unfinished": ["20261120T030000Z"],
             "findings": [],
         }

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from kafka_archiver.documents import Document, UtcTime, Value
+from kafka_archiver.documents import Document, UtcTime, Value, isoformat
 
 # error: the archive is damaged, or the next run stops. warning: neither, but an operator should know.
 Severity = Literal["error", "warning"]
@@ -62,8 +62,21 @@ class Counts(Value):
     read: int = 0
 
 
+class Mended(Value):
+    """What runs have written again since the audit: the number of objects, read again and right; the last time."""
+
+    at: UtcTime
+    objects: int
+
+    def __str__(self) -> str:
+        return f"{count(self.objects, 'object')} repaired since, read again at {isoformat(self.at)}"
+
+
 class Report(Document):
-    """The result of one audit of one archive. `unfinished`: runs without a commit, or without proved hours."""
+    """The result of one audit of one archive. `unfinished`: runs without a commit, or without proved hours.
+
+    `mended`: findings about these objects were taken out since.
+    """
 
     document: Literal["kafka-archiver/audit"] = "kafka-archiver/audit"
     version: Literal[1] = 1
@@ -74,6 +87,8 @@ class Report(Document):
     live: bool
     verdict: Literal["clean", "damaged"]
     counts: Counts
+    # Before what may be long: `status` reads the beginning only.
+    mended: Mended | None = None
     unfinished: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
 

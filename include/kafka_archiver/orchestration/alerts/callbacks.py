@@ -14,7 +14,7 @@ from kafka_archiver.orchestration.alerts.incidents import Incident, Incidents, I
 from kafka_archiver.orchestration.alerts.message import Kind, Message, State
 from kafka_archiver.orchestration.alerts.send import send_all
 from kafka_archiver.orchestration.connections import open_archive
-from kafka_archiver.orchestration.dag_run.note import AUDITED, FIGURES
+from kafka_archiver.orchestration.dag_run.note import AUDITED, DAMAGE_LEFT, FIGURES
 from kafka_archiver.orchestration.dag_run.params import takes_new
 from kafka_archiver.orchestration.dag_run.schedule import origin_of
 from kafka_archiver.steps.figures import Figures
@@ -71,6 +71,8 @@ class AlertCallbacks:
         if kind != "asked":
             self._works_again(kind, figures.line, ti)
         self._lost(figures, ti)
+        if ti.xcom_pull(task_ids=ti.task_id, key=DAMAGE_LEFT, map_indexes=-1) == 0:
+            self._incident("audit", None, "", lambda *_: texts.whole_again(self._archive.archive, figures, ti.log_url))
         if kind == "failure":
             self.late(figures.closed_until, now, ti.log_url)
             self._lagging(ti)

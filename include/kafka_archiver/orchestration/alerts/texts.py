@@ -120,6 +120,20 @@ def damage(archive: str, state: State, cause: str, report: str, do: Sequence[str
     return _of_audit("audit", state, archive, what, cause, report, do, link)
 
 
+def whole_again(archive: str, figures: Figures, link: str) -> Message:
+    """A repair or a rebuild has written again all that the audit found damaged."""
+    run = figures.runs[-1]
+    return Message(
+        kind="audit",
+        state="over",
+        archive=archive,
+        title=f"Archive {archive}: what the audit found damaged is whole again",
+        bad=(f"Run {run} has written it again, and read it to check",),
+        link=link,
+        fields={"run": run},
+    )
+
+
 def stop(archive: str, state: State, cause: str, report: str, do: Sequence[str], link: str) -> Message:
     """The audit found a state of the brokers that stops the next run, or no longer does."""
     over = state == "over"

@@ -9,6 +9,8 @@ from typing import Any
 FIGURES = "figures"
 # The XCom of the task `archive` with the CPU seconds of its last attempt.
 ARCHIVE, CPU = "archive", "cpu_seconds"
+# The XCom of `close_hours` with the number of errors in the last audit's report, if the run has taken some out of it.
+DAMAGE_LEFT = "damage_left"
 # The XCom of `audit` with its verdict and counts, also of a failed task.
 AUDITED = "audit"
 # Characters; Airflow's limit is 1000.

@@ -14,11 +14,12 @@ from kafka_archiver.orchestration.alerts.callbacks import AlertCallbacks
 from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.dag_run.form import KEYS, asked
 from kafka_archiver.orchestration.dag_run.gate import PLAN, runs_in_the_middle
-from kafka_archiver.orchestration.dag_run.note import FIGURES
+from kafka_archiver.orchestration.dag_run.note import DAMAGE_LEFT, FIGURES
 from kafka_archiver.orchestration.dag_run.params import (
     Rebuild,
     checked_run,
     require_known,
+    takes_new,
     wanted_letters,
     with_params,
 )
@@ -121,6 +122,7 @@ def archive_tasks(archive: Archive, job: Path, alert: AlertCallbacks | None = No
         from kafka_archiver.steps import commit as committing
         from kafka_archiver.steps.backlog import still_open
         from kafka_archiver.steps.figures import figures
+        from kafka_archiver.steps.repair import look_again
 
         now, context = get_current_context(), open_archive(archive)
         work = work_of(now)
@@ -128,6 +130,9 @@ def archive_tasks(archive: Archive, job: Path, alert: AlertCallbacks | None = No
         if work.idle:
             committing.commit(context, still_open(context, runs))
         changed = step.close_hours(context, runs)
+        if not takes_new(now["dag_run"].conf) and (report := look_again(context, runs)):
+            log.info("%s", report.summary)
+            now["ti"].xcom_push(DAMAGE_LEFT, len(report.damage))
         events = announce(archive, changed, now)
         announce_partitions(archive, events, now)
         log.info("%d hours announced", len(events))

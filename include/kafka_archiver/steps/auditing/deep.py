@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from kafka_archiver.advice import plan_anew
@@ -38,10 +38,10 @@ class Reading:
         # Data keys that cannot be opened: the master key that has wrapped each, and the error.
         self._closed: dict[str, tuple[str, str]] = {}
 
-    def read(self, last: int, skip: set[str], only: set[str] | None = None) -> Iterator[Finding]:
+    def read(self, numbers: Iterable[int], skip: set[str], only: set[str] | None = None) -> Iterator[Finding]:
         """The faults in the objects of runs that count, and the objects in a format without a reader.
 
-        :param last: the length of the line.
+        :param numbers: the places of the runs in the line.
         :param skip: keys of objects that are missing or have another size.
         :param only: keys of objects to read; None: all.
         """
@@ -50,7 +50,7 @@ class Reading:
         sealed: dict[str, tuple[str, str]] = {}
         many: Counter[str] = Counter()
         with ThreadPoolExecutor(THREADS) as pool:
-            for plan in filter(None, map(self._counting, range(1, last + 1))):
+            for plan in filter(None, map(self._counting, numbers)):
                 manifest = self._manifest(plan.run)
                 entries = [o for o in manifest.stored if o.key not in skip] if manifest else []
                 objects = {o.key: o for o in entries}

@@ -55,7 +55,7 @@ def audit(
     if deep or only:
         reading = Reading(store, Ledger(store, archive.archive, keyring), counts.objects, tell)
         skip = {f.where for f in findings if f.kind in ("object-missing", "object-changed")}
-        read = list(reading.read(found.last, skip, only))
+        read = list(reading.read(range(1, found.last + 1), skip, only))
         findings = _joined(findings, read, reading.same)
         counts = counts.model_copy(update={"read": reading.count})
     if cluster:

@@ -93,6 +93,7 @@ def _audited(ledger: Ledger) -> Audited | None:
         errors=len(head.errors),
         counts=head.counted,
         damaged=tuple(sorted({str(f["run"]) for f in head.errors if f.get("run") and f["kind"] in OBJECTS})),
+        mended=head.mended,
     )
 
 

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Literal
 
-from kafka_archiver.audit.report import Counts
+from kafka_archiver.audit.report import Counts, Mended
 from kafka_archiver.documents import UtcTime, Value
 from kafka_archiver.intervals import to_hour
 from kafka_archiver.steps.overview.incomplete import Incomplete
@@ -15,7 +15,7 @@ from kafka_archiver.steps.status.trouble import Trouble
 class Audited(Value):
     """The last audit. `errors`: findings that make the archive damaged, as far as the report was read.
 
-    `damaged`: the runs with objects that are missing or damaged.
+    `damaged`: the runs with objects that are missing or damaged. `mended`: the objects that are whole again since.
     """
 
     at: UtcTime
@@ -24,6 +24,7 @@ class Audited(Value):
     errors: int
     counts: Counts | None
     damaged: tuple[str, ...] = ()
+    mended: Mended | None = None
 
 
 class LastRun(Value):

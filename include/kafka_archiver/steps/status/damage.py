@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from pydantic_core import from_json
 
 from kafka_archiver.advice import audit_again
-from kafka_archiver.audit.report import LIVE, Counts
+from kafka_archiver.audit.report import LIVE, Counts, Mended
 from kafka_archiver.documents import UtcTime, isoformat
 from kafka_archiver.keys import audit_document
 from kafka_archiver.ledger import Ledger
@@ -26,6 +26,7 @@ class Head(BaseModel):
     deep: bool
     verdict: Literal["clean", "damaged"]
     counts: dict[str, Any] = {}
+    mended: Mended | None = None
     findings: tuple[dict[str, Any], ...] = ()
     cut: bool = False
 
@@ -78,9 +79,10 @@ def of_audit(ledger: Ledger) -> Iterator[Trouble]:
         kinds = Counter(f["kind"] for f in errors)
         named = ", ".join(f"{number:,} × {kind}" for kind, number in kinds.items())
         first = f": {named}{' or more' * cut}, the first {errors[0]['where']}" if errors else ""
+        since = f"; {head.mended}" if head.mended else ""
         yield problem(
             "damaged",
-            f"the audit at {isoformat(head.audited_at)} found the archive damaged{first}",
+            f"the audit at {isoformat(head.audited_at)} found the archive damaged{first}{since}",
             f"airflow archive repair {archive}{' --deep' * head.deep}",
             audit_again(archive, head.deep),
         )
