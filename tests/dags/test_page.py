@@ -16,6 +16,7 @@ from kafka_archiver.errors import PolicyError, TransientError
 from kafka_archiver.orchestration.page import details
 from kafka_archiver.orchestration.page.actions import choices
 from kafka_archiver.orchestration.page.cache import Near
+from kafka_archiver.orchestration.page.csrf import csrf_token
 from kafka_archiver.orchestration.submit.run_links import address
 from kafka_archiver.ranges import Range
 from kafka_archiver.steps.auditing import audit, publish
@@ -134,6 +135,11 @@ def test_permissions_by_dag_decide_for_each_archive_and_each_action(
     (orders.parent / "secret.yaml").write_text(orders.read_text().replace("archive: orders", "archive: secret"))
     monkeypatch.setattr(SimpleAuthManager, "is_authorized_dag", decide)
     client = page.user("admin")
+
+    def may_edit(*methods: str) -> int:
+        may.update((method, "archive_orders") for method in methods)
+        return int(do(client, "unpause").status_code)
+
     assert set(re.findall(r'href="/archiver/archives/(\w+)"', client.get("/archiver/").text)) == {"new", "orders"}
     assert set(client.get("/archiver/health").json()["archives"]) == {"new", "orders"}
     assert "secret" not in client.get("/archiver/metrics").text
@@ -141,6 +147,7 @@ def test_permissions_by_dag_decide_for_each_archive_and_each_action(
     assert "/do/run" in client.get("/archiver/archives/orders").text
     assert "/do/audit" not in client.get("/archiver/archives/orders").text
     assert do(client, "audit").status_code == 403
+    assert (may_edit(), may_edit("PUT")) == (403, 303)
     assert "/do/" not in client.get("/archiver/archives/new").text
     assert client.get("/archiver/archives/secret").status_code == 404
     forms = {"data": {"csrf": token_of(client)}, "headers": OURS}
@@ -155,8 +162,6 @@ def test_permissions_by_dag_decide_for_each_archive_and_each_action(
 
 def test_a_viewer_may_not_act(page: Page, session: Session) -> None:
     client = page.user("viewer")
-    from kafka_archiver.orchestration.page.csrf import csrf_token
-
     token = csrf_token(_Named("some viewer"))  # type: ignore[arg-type]
     answer = client.post(DO + "run", data={"csrf": token}, headers=OURS)
     assert (answer.status_code, answer.json()["detail"]) == (403, "You may not trigger archive_orders")
@@ -275,6 +280,38 @@ def test_a_paused_dag_is_not_started(page: Page, session: Session) -> None:
     assert answer.status_code == 409
     assert "Unpause it first" in answer.text
     assert '<a data-airflow href="/dags/archive_orders">' in answer.text
+    assert 'action="/archiver/archives/orders/do/unpause"' in answer.text
+
+
+def test_who_may_edit_a_paused_dag_has_a_button_that_unpauses_it(
+    page: Page, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from airflow.models.log import Log
+    from sqlalchemy import select
+
+    pause(session)
+    facts = Facts(dag_id="archive_orders", paused=True)
+    monkeypatch.setattr("kafka_archiver.orchestration.page.archives.facts_of", lambda *_: facts)
+    client, viewer = page.user("user"), page.user("viewer")
+    button = "<button>Unpause archive_orders</button>"
+    assert button in client.get("/archiver/archives/orders").text
+    assert button not in viewer.get("/archiver/archives/orders").text
+    token = csrf_token(_Named("some viewer"))  # type: ignore[arg-type]
+    answer = viewer.post(DO + "unpause", data={"csrf": token}, headers=OURS)
+    assert (answer.status_code, answer.json()["detail"]) == (403, "You may not unpause archive_orders")
+    assert client.post(DO + "unpause", data={"csrf": "a.b.c"}, headers=OURS).status_code == 403
+    assert do(client, "unpause", Origin="https://evil.example").status_code == 403
+    assert client.get(DO + "unpause").status_code == 405
+    assert do(client, "run").status_code == 409
+    answer = do(client, "unpause")
+    assert "DAG archive_orders is no longer paused" in client.get(answer.headers["location"]).text
+    assert do(client, "run").status_code == 303
+    with session() as opened:
+        *_, line = opened.scalars(select(Log).where(Log.event == "archiver_unpause").order_by(Log.id))
+        assert (line.owner, line.dag_id) == ("some user", "archive_orders")
+    # Its audit has a DAG of its own, which is not there.
+    answer = do(client, "unpause-audit")
+    assert (answer.status_code, "Airflow has no DAG &#39;audit_orders&#39;" in answer.text) == (409, True)
 
 
 def test_a_backfill_is_created_for_the_hours_and_only_once(page: Page, session: Session) -> None:

@@ -88,6 +88,7 @@ def test_a_policy_is_for_the_run_alone() -> None:
         (audit_again("orders"), {}),
         (audit_again("orders", deep=True), {"deep": True}),
         ("airflow archive repair orders --deep", {"repair": ["20261120T020000Z"]}),
+        ("airflow archive rebuild orders --run 20261120T020000Z", {"rebuild": {"run": "20261120T020000Z"}}),
     ],
 )
 def test_a_button_starts_what_the_command_beside_it_starts(command: str, conf: Any) -> None:
@@ -107,7 +108,9 @@ def test_a_button_starts_what_the_command_beside_it_starts(command: str, conf: A
         "airflow dags trigger archive_orders --conf 'x",
         "airflow archive repair orders",
         "airflow archive repair orders --lost x",
-        "airflow dags unpause archive_orders",
+        "airflow dags unpause archive_other",
+        "airflow archive rebuild other --run 20261120T020000Z",
+        "airflow archive rebuild orders --hour 2026-11-20T02:00",
     ],
 )
 def test_a_command_that_the_page_cannot_do_has_no_button(command: str) -> None:

@@ -8,6 +8,7 @@ from airflow.models import DagModel
 from airflow.utils.platform import getuser
 from airflow.utils.session import create_session
 from airflow.utils.types import DagRunTriggeredByType
+from sqlalchemy.orm import Session
 
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.orchestration.metadata.follow import follow
@@ -20,16 +21,24 @@ def require_active(name: str) -> None:
     :raises ConfigError: Airflow has no such DAG, or it is paused.
     """
     with create_session() as session:
-        model = session.get(DagModel, name)
-        if model is None or model.is_stale:
-            raise ConfigError(
-                f"Airflow has no DAG {name!r}: see `airflow dags list` and `airflow dags list-import-errors`."
-            )
-        if model.is_paused:
+        if active_dag(name, session).is_paused:
             raise ConfigError(
                 f"DAG {name} is paused, so its run would stay queued; nothing was changed. Unpause it first, "
-                f"which starts its scheduled runs too: airflow dags unpause {name}"
+                f"which starts its scheduled runs too: `airflow dags unpause {name}`"
             )
+
+
+def active_dag(name: str, session: Session) -> DagModel:
+    """A DAG of Airflow, paused or not.
+
+    :raises ConfigError: Airflow has no such DAG.
+    """
+    model = session.get(DagModel, name)
+    if model is None or model.is_stale:
+        raise ConfigError(
+            f"Airflow has no DAG {name!r}: see `airflow dags list` and `airflow dags list-import-errors`."
+        )
+    return model
 
 
 def run_to_its_end(name: str, conf: dict[str, Any], say: Callable[[str], None]) -> str:

@@ -17,7 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from kafka_archiver.errors import ConfigError, TransientError
 from kafka_archiver.intervals import run_id
-from kafka_archiver.orchestration.metadata.start import require_active
+from kafka_archiver.orchestration.metadata.start import active_dag, require_active
 from kafka_archiver.orchestration.metadata.transactions import whole_transactions
 
 
@@ -72,6 +72,19 @@ def start_backfill(dag: str, first: datetime, last: datetime, reprocess: str, us
     except SQLAlchemyError as error:
         raise _unanswered(error) from error
     return f"backfill {made.id}"
+
+
+def unpause(dag: str) -> None:
+    """Unpause a DAG, as Airflow's UI does.
+
+    :raises ConfigError: Airflow has no such DAG.
+    """
+    try:
+        with whole_transactions(), create_session() as session:
+            if (model := active_dag(dag, session)).is_paused:
+                model.is_paused = False
+    except SQLAlchemyError as error:
+        raise _unanswered(error) from error
 
 
 def _unanswered(error: SQLAlchemyError) -> TransientError:

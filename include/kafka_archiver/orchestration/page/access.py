@@ -8,6 +8,7 @@ from collections.abc import Collection
 from typing import Annotated, TypeAlias
 
 from airflow.api_fastapi.app import get_auth_manager
+from airflow.api_fastapi.auth.managers.base_auth_manager import ResourceMethod
 from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity, DagDetails
 from airflow.api_fastapi.core_api.security import get_user
@@ -61,12 +62,19 @@ def visible(user: BaseUser, names: Collection[str]) -> set[str]:
 
 def may_act(user: BaseUser, dag: str) -> bool:
     """Whether this user may trigger runs of a DAG."""
+    return _may(user, dag, "POST", DagAccessEntity.RUN)
+
+
+def may_edit(user: BaseUser, dag: str) -> bool:
+    """Whether this user may pause and unpause a DAG."""
+    return _may(user, dag, "PUT", None)
+
+
+def _may(user: BaseUser, dag: str, method: ResourceMethod, entity: DagAccessEntity | None) -> bool:
     for team in _by_team([dag]):
         details = DagDetails(id=dag, team_name=team)
         return bool(
-            get_auth_manager().is_authorized_dag(
-                method="POST", access_entity=DagAccessEntity.RUN, details=details, user=user
-            )
+            get_auth_manager().is_authorized_dag(method=method, access_entity=entity, details=details, user=user)
         )
     return False
 

@@ -1,4 +1,7 @@
-"""`POST /archiver/archives/<name>/do/<action>`: who may trigger the DAG, and comes from our own page, may act."""
+"""`POST /archiver/archives/<name>/do/<action>`: who may trigger the DAG, and comes from our own page, may act.
+
+Who may edit the DAG may unpause it.
+"""
 
 import logging
 from typing import Any
@@ -10,14 +13,15 @@ from fastapi.responses import RedirectResponse
 
 from kafka_archiver.advice import dag_id
 from kafka_archiver.errors import ArchiverError
-from kafka_archiver.orchestration.metadata.triggering import note, start_backfill, start_run
-from kafka_archiver.orchestration.page.access import User, may_act
-from kafka_archiver.orchestration.page.actions import Form, Trigger, trigger_of
+from kafka_archiver.orchestration.metadata.triggering import note, start_backfill, start_run, unpause
+from kafka_archiver.orchestration.page.access import User, may_act, may_edit
+from kafka_archiver.orchestration.page.actions import Form, Trigger, dag_to_unpause, trigger_of
 from kafka_archiver.orchestration.page.archives import Observatory
+from kafka_archiver.orchestration.page.buttons import steps_in
 from kafka_archiver.orchestration.page.csrf import require_own_page
 from kafka_archiver.orchestration.page.details import Details
 from kafka_archiver.orchestration.page.render import render
-from kafka_archiver.orchestration.page.views import require_visible
+from kafka_archiver.orchestration.page.views import forms_of, require_visible
 
 log = logging.getLogger(__name__)
 # Bytes of a form.
@@ -45,6 +49,8 @@ def _do(observatory: Observatory, request: Request, user: Any, name: str, action
     archive = require_visible(observatory, user, name)
     require_own_page(request, user, form.get("csrf"))
     back = f"{str(request.scope.get('root_path', '')).rstrip('/')}/archives/{name}"
+    if paused := dag_to_unpause(action, name):
+        return _unpause(request, user, action, paused, back)
     _require_right(user, dag_id(name))
     trigger = None
     try:
@@ -53,10 +59,30 @@ def _do(observatory: Observatory, request: Request, user: Any, name: str, action
         started = _start(trigger, user.get_name())
     except ArchiverError as error:
         dag = trigger.dag if trigger else None
-        return render(request, "message.html", 409, title="Nothing was started", text=str(error), back=back, dag=dag)
+        return _refusal(request, user, name, back, dag, error)
     log.info("%s has started %s of %s from the page: %s", user.get_name(), started, trigger.dag, trigger.conf)
     note(f"archiver_{action}", trigger.dag, user.get_name(), started=started, conf=trigger.conf)
     return RedirectResponse(f"{back}?{urlencode({'started': started, 'dag': trigger.dag})}", 303)
+
+
+def _unpause(request: Request, user: Any, action: str, dag: str, back: str) -> Response:
+    if not may_edit(user, dag):
+        raise HTTPException(403, f"You may not unpause {dag}")
+    try:
+        unpause(dag)
+    except ArchiverError as error:
+        return render(request, "message.html", 409, title="Nothing was changed", text=str(error), back=back, dag=dag)
+    log.info("%s has unpaused %s from the page", user.get_name(), dag)
+    note(f"archiver_{action}", dag, user.get_name())
+    return RedirectResponse(f"{back}?{urlencode({'unpaused': dag})}", 303)
+
+
+def _refusal(request: Request, user: Any, name: str, back: str, dag: str | None, error: ArchiverError) -> Response:
+    """Why nothing was started, with the buttons beside the commands of the message."""
+    said = str(error)
+    steps = steps_in(name, said)
+    more = {"at": back, "steps": steps, **forms_of(user, name)} if steps else {}
+    return render(request, "message.html", 409, title="Nothing was started", text=said, back=back, dag=dag, **more)
 
 
 def _require_right(user: Any, dag: str) -> None:

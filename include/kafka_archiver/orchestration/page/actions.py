@@ -105,7 +105,9 @@ def _audit(archive: Archive, form: Form) -> Trigger:
 
 def _rebuild(archive: Archive, form: Form) -> Trigger:
     keep = {"keep": True} if form.get("keep") else {}
-    return Trigger(dag_id(archive.archive), {"rebuild": {"hour": isoformat(form.hour("hour")), **keep}})
+    run = form.get("run")
+    what = {"run": checked_run(run, "rebuild")} if run else {"hour": isoformat(form.hour("hour"))}
+    return Trigger(dag_id(archive.archive), {"rebuild": {**what, **keep}})
 
 
 def _repair(archive: Archive, form: Form) -> Trigger:
@@ -120,6 +122,11 @@ def _dead_letters(archive: Archive, form: Form) -> Trigger:
         return Trigger(dag_id(archive.archive), {"dead_letters": {"all": True}})
     hours = [isoformat(moment) for moment in form.hours()]
     return Trigger(dag_id(archive.archive), {"dead_letters": {"hours": hours}})
+
+
+def dag_to_unpause(action: str, name: str) -> str | None:
+    """The DAG that an action unpauses; None: it is another action."""
+    return {"unpause": dag_id(name), "unpause-audit": f"audit_{name}"}.get(action)
 
 
 _ACTIONS: Mapping[str, Callable[[Archive, Form], Trigger]] = {

@@ -49,6 +49,11 @@ def _button(archive: str, command: str, damaged: Collection[str]) -> Button | No
         return None
     if words[:4] == ["airflow", "archive", "repair", archive] and damaged and set(words[4:]) <= {"--deep"}:
         return Button("repair", f"Repair {count(len(damaged), 'run')}", tuple(("run", run) for run in damaged))
+    if words[:4] == ["airflow", "archive", "rebuild", archive] and len(words) == 6 and words[4] == "--run":
+        return Button("rebuild", f"Rebuild run {words[5]}", (("run", words[5]),))
+    if words[:3] == ["airflow", "dags", "unpause"]:
+        dags = {dag_id(archive): "unpause", f"audit_{archive}": "unpause-audit"}
+        return Button(dags[words[3]], f"Unpause {words[3]}") if len(words) == 4 and words[3] in dags else None
     if words[:3] != ["airflow", "dags", "trigger"] or len(words) not in (4, 6):
         return None
     conf = _conf(words[4:])

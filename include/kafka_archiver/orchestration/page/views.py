@@ -14,7 +14,7 @@ from kafka_archiver.config import Archive
 from kafka_archiver.intervals import parse_run_id, to_hour
 from kafka_archiver.manifest import FATES
 from kafka_archiver.orchestration.metadata.triggering import dag_runs_of
-from kafka_archiver.orchestration.page.access import Someone, may_act, visible
+from kafka_archiver.orchestration.page.access import Someone, may_act, may_edit, visible
 from kafka_archiver.orchestration.page.actions import choices
 from kafka_archiver.orchestration.page.archives import Observatory
 from kafka_archiver.orchestration.page.buttons import steps_in
@@ -84,7 +84,13 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
 
     @router.get("/archives/{name}")
     def archive(
-        request: Request, user: Someone, name: str, last: date | None = None, started: str = "", dag: str = ""
+        request: Request,
+        user: Someone,
+        name: str,
+        last: date | None = None,
+        started: str = "",
+        dag: str = "",
+        unpaused: str = "",
     ) -> Response:
         """One archive: its state, its hours, its runs, and what can be done."""
         who = visitor(request, user)
@@ -115,11 +121,12 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
             earlier=earlier,
             later=later,
             started=started,
+            unpaused=unpaused if unpaused in (dag_id(name), f"audit_{name}") else "",
             started_dag=dag if dag in (dag_id(name), f"audit_{name}") else dag_id(name),
             started_backfill=started.startswith("backfill "),
             damaged=row.snapshot.audit.damaged if row.snapshot and row.snapshot.audit else (),
             choices=choices(),
-            **_acting(who, name),
+            **forms_of(who, name),
         )
 
     @router.get("/archives/{name}/hours/{hour}")
@@ -146,7 +153,7 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
             store=found.store.url,
             fates=FATES,
             dag_runs=dag_runs_of(dag_id(name), [parse_run_id(one) for one in intervals]),
-            **_acting(who, name),
+            **forms_of(who, name),
         )
 
     @router.get("/archives/{name}/plan")
@@ -165,7 +172,7 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
             **_freshness(answer),
             error=answer.error if answer else None,
             steps=steps_in(name, said),
-            **_acting(who, name),
+            **forms_of(who, name),
         )
 
     @router.get("/static/{name}")
@@ -213,10 +220,12 @@ def _freshness(answer: Answer[Any] | None) -> dict[str, Any]:
     return {"as_of": answer and answer.at, "awaited": bool(answer and answer.awaited)}
 
 
-def _acting(user: Any, name: str) -> dict[str, Any]:
-    """What a page needs for its forms. `allowed`: the actions whose DAGs this user may trigger."""
-    may, may_audit = may_act(user, dag_id(name)), may_act(user, f"audit_{name}")
+def forms_of(user: Any, name: str) -> dict[str, Any]:
+    """What a page needs for its forms. `allowed`: the actions for which this user has the rights at their DAGs."""
+    own, audit = dag_id(name), f"audit_{name}"
+    may, may_audit = may_act(user, own), may_act(user, audit)
     allowed = [*(("run", "backfill", "rebuild", "repair", "dead-letters") if may else ()), *["audit"] * may_audit]
+    allowed += ["unpause"] * may_edit(user, own) + ["unpause-audit"] * may_edit(user, audit)
     return {"may_act": may, "may_audit": may_audit, "allowed": allowed, "csrf": csrf_token(user)}
 
 
