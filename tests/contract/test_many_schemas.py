@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from kafka_archiver.config import Archive
 from kafka_archiver.intervals import to_ms
 from kafka_archiver.keys import split_object_key
+from kafka_archiver.pipeline.transform.questions import Answer
 from kafka_archiver.plan import Evolution, Settings, TopicSchemas
 from kafka_archiver.planning.schemas import writers
 from kafka_archiver.ranges import Range, TopicPartition
@@ -88,6 +89,16 @@ def test_schemas_that_alternate_never_multiply_objects(evolution: Evolution, obj
             k = int(key.rpartition("+s")[2].partition(".")[0]) - 100 if "+s" in key else 9
             names = ["offset", *(field["name"] for field in SCHEMAS[k]["fields"])]
             assert rows_of(data) == [dict.fromkeys(names, n) for n in range(k, COUNT, 10)]
+
+
+def test_sql_sees_one_type_of_records_of_several_schemas_also_where_their_bytes_are_stored() -> None:
+    lake = lake_of("BACKWARD")
+    store = {"url": "memory://unused", "content": "record"}
+    changed = {**lake.archive.model_dump(), "store": store, "transform": {"where": "value.n > 2"}}
+    lake.configure(Archive.model_validate(changed))
+    lake.context = replace(lake.context, spark=lambda _: Answer(spark="4.2.0"))
+    [decoded] = lake.planned(lake.run(1, until="planned")).schemas
+    assert (len(decoded.written), len(decoded.writers)) == (1, len(SCHEMAS))
 
 
 def test_a_lost_object_of_one_schema_is_found_and_written_again() -> None:

@@ -14,9 +14,11 @@ from kafka_archiver.errors import ConfigError, PermanentError
 from kafka_archiver.keys import is_dead_letter
 from kafka_archiver.pipeline.transform.questions import Question
 from kafka_archiver.pipeline.transform.spark_types import field_of
+from kafka_archiver.spark import culprit
 from kafka_archiver.spark.analysis import answer
 from kafka_archiver.steps.asking_spark import ask_spark
 from kafka_archiver.steps.auditing import audit
+from kafka_archiver.steps.dead_letters import replay_letters
 from kafka_archiver.transforms import Sql
 from tests.contract.test_docs_of_transforms import BLOCKS, EXAMPLES
 from tests.support.archiver import Archiver, Services, hour
@@ -181,16 +183,62 @@ def test_a_function_drops_and_multiplies_rows(services: Services, spark: "SparkS
         made.work(work)
 
 
-def test_sql_on_json_without_a_schema_sees_fields_as_text(services: Services, spark: "SparkSession") -> None:
-    where = "value is null or value.n > 50 and value.s <> 'x'"
-    made = archiver_of(services, spark, "native", {"where": where}, value={"decode": "json"})
-    made.archive = made.archive.model_copy(
-        update={"store": made.archive.store.model_copy(update={"metadata": (), "content": "record"})}
+def test_the_search_for_a_failing_record_reads_dead_letters_too_and_ends(
+    services: Services, spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    marker = tmp_path / "failed once"
+    code = (
+        "import os, time\nfrom pyspark.sql import functions as F\n"
+        "def checked(frame, hangs):\n    def check(offset):\n"
+        f"        if offset == 6:\n            open({str(marker)!r}, 'w').close()\n"
+        "            raise ValueError('it is 6')\n"
+        f"        while hangs and offset == 1 and os.path.exists({str(marker)!r}):\n            time.sleep(1)\n"
+        "    return frame.withColumn('c', F.udf(check, 'string')('_kafka.offset'))\n"
+        "def failing(frame):\n    return checked(frame, False)\n"
+        "def hanging(frame):\n    return checked(frame, True)\n"
     )
-    made.context = replace(made.context, archive=made.archive)
+    name = write_module(tmp_path, code)
+    made = services.archive(
+        [Record(0, DAY, b"two\nlines" if n else b"one") for n in range(8)],
+        settings={"chunk_records": 4, "format": "text"},
+        policies={"bad_record": "dead_letter"},
+    )
     made.run(hour(1))
+    assert made.account(hour(1)) == {"archived": 1, "dead_lettered": 7}
+
+    def replayed(function: str) -> None:
+        store = made.archive.store.model_dump() | {"format": "jsonl"}
+        more = {"store": store, "transform": {"function": f"{name}:{function}"}}
+        made.archive = Archive.model_validate(made.archive.model_dump(by_alias=True) | more)
+        made.context = replace(made.context, archive=made.archive, spark=lambda question: answer(spark, question))
+        made.work(replay_letters(made.context, None))
+
+    with pytest.raises(PermanentError, match=rf"\[0\] offset 6: transform\.function: {name}:failing .*: it is 6"):
+        replayed("failing")
+    marker.unlink()
+    monkeypatch.setattr(culprit, "SECONDS", 2)
+    # On other records than those of the job that failed.
+    with pytest.raises(PermanentError, match=rf"^transform\.function: {name}:hanging .* ValueError: it is 6"):
+        replayed("hanging")
+
+
+def test_sql_on_json_without_a_schema_sees_fields_as_text(services: Services, spark: "SparkSession") -> None:
+    where = "value is null or value.n > 50 and value.s <> 'x' -- the others are of no use"
+
+    def archived(content: str, transform: Any) -> Archiver:
+        made = archiver_of(services, spark, "native", transform, value={"decode": "json"})
+        store = made.archive.store.model_copy(update={"metadata": (), "content": content})
+        made.archive = made.archive.model_copy(update={"store": store})
+        made.context = replace(made.context, archive=made.archive)
+        made.run(hour(1))
+        return made
+
     good = [n for n in range(COUNT) if n % 9 == 4 or (n > 50 and n % 11 != 5 and n % 7 != 2)]
-    assert sorted(rows(made)) == good
+    assert sorted(rows(archived("record", {"where": where}))) == good
+    # The whole value would have these fields only.
+    for select in (["*"], ["CAST(value AS string) AS v"], ["value.*"]):
+        with pytest.raises(ConfigError, match="the whole `value` beside fields of a JSON value that has no `schema`"):
+            archived("value", {"where": where, "select": select})
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import logging
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from threading import Timer
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -26,8 +27,17 @@ def located(
     """The error with the smallest range of offsets for which the function fails alone. Writes nothing."""
     log.info("%s failed: looking for the record, by running it on parts of the records", told.function)
 
+    until = time.monotonic() + SECONDS
+
     def fails(some: Sequence[Chunk]) -> bool:
         job = uuid.uuid4().hex
+        # On other records than those of the failed job, the function may never end.
+        context = spark.sparkContext
+        context.setJobGroup(job, f"look for the record on which {told.function} fails", interruptOnCancel=True)
+        # Also if the job has not begun yet.
+        cancel = context._jsc.sc().cancelJobGroupAndFutureJobs
+        ender = Timer(max(until - time.monotonic(), 0), cancel, [job])
+        ender.start()
         try:
             for topic in dict.fromkeys(chunk.topic for chunk in some):
                 ours = [chunk for chunk in some if chunk.topic == topic]
@@ -35,9 +45,12 @@ def located(
                 made.frame.mapInArrow(lambda batches: _drained(batches, job), "nothing int").collect()
         except Exception as again:  # noqa: BLE001 - another error shows nothing of the function
             return of_function(again, told.function or "") is not None
+        finally:
+            ender.cancel()
+            context._jsc.clearJobGroup()
         return False
 
-    found = smallest(chunks, fails, time.monotonic() + SECONDS)
+    found = smallest(chunks, fails, until)
     if len(found) != 1 or found[0] in chunks:
         return error
     [one] = found

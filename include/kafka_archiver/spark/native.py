@@ -9,7 +9,9 @@ from contextlib import closing
 import pyarrow as pa
 from pyspark import SparkContext
 
+from kafka_archiver.columns import column
 from kafka_archiver.kafka.reader import read_chunks
+from kafka_archiver.pipeline.rows import rows_where
 from kafka_archiver.plan import Chunk
 from kafka_archiver.spark.reading import read_settings, whole_chunk
 from kafka_archiver.spark.sink import Sink, results, unpacked
@@ -54,9 +56,18 @@ def letters_reader(sink: Sink) -> Callable[[Sequence[Chunk]], Reads]:
     def read(some: Sequence[Chunk]) -> Reads:
         store = open_store(sink.url, sink.options)
         for chunk in some:
-            yield chunk, read_letters(store, chunk, sink.plan.letters_of(chunk), sink.job.data_keys)
+            # The search for a failing record asks for parts of chunks.
+            whole = whole_chunk(sink.plan, chunk.name, chunk.start)
+            letters = read_letters(store, whole, sink.plan.letters_of(whole), sink.job.data_keys)
+            yield chunk, letters if chunk == whole else _within(letters, chunk)
 
     return read
+
+
+def _within(batches: Iterable[pa.RecordBatch], chunk: Chunk) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        offsets = column(batch, "offset")
+        yield rows_where(batch, (offsets >= chunk.start) & (offsets < chunk.end))
 
 
 def write_in_tasks(

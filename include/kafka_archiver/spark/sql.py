@@ -7,7 +7,7 @@ expression. Spark drops no row for `where`, and an error of one record (ANSI) do
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from py4j.java_gateway import JavaObject  # type: ignore[import-untyped]
@@ -99,30 +99,36 @@ def made_by(frame: DataFrame) -> str | None:
 
 def _by_sql(frame: DataFrame, told: Sql, parses_json: bool) -> DataFrame:
     spark = frame.sparkSession
-    texts = [told.where or "true", *told.select, *([told.time] if told.time else [])]
+    # Behind each text a new line, because it may end with a comment.
+    where_text, rows = f"named_struct('w', {told.where or 'true'}\n)", f"struct({_listed(told.select)})"
     given = frame
     if parses_json:
-        given = frame.withColumn("value", _fields_of_json(spark, texts))
+        time = f"named_struct('t', {told.time or 'null'}\n)"
+        given = frame.withColumn("value", _fields_of_json(spark, [where_text, rows, time]))
     # First alone, so that an error is of the expression that has it.
     where = given.select(_parsed(spark, told.where or "true").alias("w"))
     _require_public("transform.where", where)
     if (kind := where.schema["w"].dataType.simpleString()) != "boolean":
         raise ConfigError(f"transform.where: expected a condition, true or false; found an expression of type {kind}")
     given = _timed(given, told)
-    judged = given.select("*", _tried(spark, f"named_struct('w', {told.where or 'true'})").alias("_where"))
+    judged = given.select("*", _tried(spark, where_text).alias("_where"))
     true, raised = col("_where.w"), col("_where").isNull()
     if not told.select:
         fate = when(raised, lit(-1)).when(true, lit(1)).otherwise(lit(0)).cast("long")
         return judged.select("_chunk", "_offset", fate.alias("_fate"), *_TIME[: bool(told.time)])
     stars = "value.*" if isinstance(given.schema["value"].dataType, StructType) else "value"
-    items = ", ".join(_STAR.sub(stars, item) for item in told.select)
-    _require_public("transform.select", given.select(_parsed(spark, f"struct({items})")))
-    row = when(true, _tried(spark, f"struct({items})")).alias("_row")
+    rows = f"struct({_listed(_STAR.sub(stars, item) for item in told.select)})"
+    _require_public("transform.select", given.select(_parsed(spark, rows)))
+    row = when(true, _tried(spark, rows)).alias("_row")
     chosen = judged.select("_chunk", "_offset", "_where", row, *_TIME[: bool(told.time)])
     fate = (
         when(raised, lit(-1)).when(~true | true.isNull(), lit(0)).when(col("_row").isNull(), lit(-2)).otherwise(lit(1))
     )
     return chosen.select("_chunk", "_offset", fate.cast("long").alias("_fate"), "_row", *_TIME[: bool(told.time)])
+
+
+def _listed(items: Iterable[str]) -> str:
+    return ", ".join(f"{item}\n" for item in items)
 
 
 def _timed(frame: DataFrame, told: Sql) -> DataFrame:
@@ -138,7 +144,7 @@ def _timed(frame: DataFrame, told: Sql) -> DataFrame:
             f"timestamp.sql: expected a timestamp or a date, found an expression of type {kind.simpleString()}; "
             "timestamp_millis, timestamp_seconds and to_timestamp make one"
         )
-    tried = _tried(spark, f"named_struct('t', unix_millis(CAST(({told.time}) AS timestamp)))")
+    tried = _tried(spark, f"named_struct('t', unix_millis(CAST(({told.time}\n) AS timestamp)))")
     found = when(col("_tried").isNull(), lit(RAISED_TIME)).otherwise(coalesce(col("_tried.t"), lit(NONE)))
     columns = [col(f"`{name}`") for name in frame.columns]
     return frame.select(*columns, tried.alias("_tried")).select(*columns, found.cast("long").alias("_time"))
@@ -201,17 +207,27 @@ def _jvm(spark: SparkSession) -> Any:
 
 
 def _fields_of_json(spark: SparkSession, texts: list[str]) -> Column:
-    """A struct of the fields of a JSON value that SQL names, as text: `value.a.b`."""
+    """A struct of the fields of a JSON value that SQL names, as text: `value.a.b`.
+
+    :raises ConfigError: SQL has the whole value, too, of which it would see these fields only.
+    """
     wanted: dict[str, Any] = {}
+    whole = False
     for text in texts:
-        for node in _nodes(_expression(spark, text if text.strip() != "*" else "value")):
-            if node.getClass().getSimpleName() == "UnresolvedAttribute":
-                parts = node.nameParts()
-                names = [parts.apply(n) for n in range(parts.size())]
-                if names[0].lower() == "value" and len(names) > 1:
+        for node in _nodes(_expression(spark, text)):
+            whole |= node.getClass().getSimpleName().startswith("UnresolvedStar")
+            below = node.children()
+            for names in filter(None, (_names(below.apply(n)) for n in range(below.size()))):
+                if names[0].lower() == "value":
+                    whole |= len(names) == 1 and node.getClass().getSimpleName() not in ("IsNull", "IsNotNull")
                     level = wanted
                     for name in names[1:]:
                         level = level.setdefault(name, {})
+    if wanted and whole:
+        raise ConfigError(
+            "transform: `*` or the whole `value` beside fields of a JSON value that has no `schema`, where SQL sees "
+            "only the fields that it names; name each field that you want, as value.a, or give the value a `schema`"
+        )
     if not wanted:
         return col("value")
 
@@ -226,6 +242,14 @@ def _fields_of_json(spark: SparkSession, texts: list[str]) -> Column:
         return f"IF({'value' if path == '$' else found} IS NULL, NULL, named_struct({', '.join(fields)}))"
 
     return _parsed(spark, built(wanted, "$"))
+
+
+def _names(expression: JavaObject) -> list[str]:
+    """The names of a column, and of fields in it; empty for other expressions."""
+    if expression.getClass().getSimpleName() != "UnresolvedAttribute":
+        return []
+    parts = expression.nameParts()
+    return [parts.apply(n) for n in range(parts.size())]
 
 
 def _quoted(text: str) -> str:

@@ -162,8 +162,10 @@ class _Sources:
         evolution = self._settings.schema_evolution
         before = self._before.get((topic, column))
         first = before.writers if before else ()
-        # Bytes that are stored as they are are only checked, each with its own schema.
-        projected = bool(given) or (self._settings.content != "record" and evolution != "NONE")
+        # Bytes that are stored as they are are only checked, each with its own schema; but Spark's SQL needs one.
+        transform = self._settings.transform
+        typed = self._settings.content != "record" or (transform is not None and transform.sql is not None)
+        projected = bool(given) or (typed and evolution != "NONE")
         in_header = decoding.schema_id == "header"
         known: dict[int | None, Writer] = {}
         main = None
