@@ -13,13 +13,15 @@ from kafka_archiver.config import Archive
 from kafka_archiver.errors import DocumentError
 from kafka_archiver.intervals import hour_start, to_hour
 from kafka_archiver.keys import Place, hour_document, object_key
+from kafka_archiver.layouts.registry import hours_by_key
 from kafka_archiver.ledger import Ledger
+from kafka_archiver.plan import Settings
 from kafka_archiver.ranges import Range
 from kafka_archiver.steps.auditing import audit, publish
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.coverage import Heads, hour_in_full, read_coverage
 from kafka_archiver.steps.coverage.cells import Head, cells
-from kafka_archiver.steps.coverage.damage import damage, hours_by_key
+from kafka_archiver.steps.coverage.damage import damage
 from kafka_archiver.steps.coverage.read import HEAD
 from kafka_archiver.steps.overview.history import histories, last_plans
 from kafka_archiver.store.memory import MemoryStore
@@ -81,14 +83,17 @@ def test_what_an_audit_found_is_shown_in_its_hours(context: Context, monkeypatch
     found = {to_hour(c.hour_start) - FIRST: c for c in read_coverage(context, LAST, 1, Heads()).hours}
     assert (found[3].state, found[3].damaged) == ("damaged", len(gone))
     assert found[5].state == "none"
-    hour = hour_in_full(context.ledger, FIRST + 3)
+    hour = hour_in_full(context, FIRST + 3)
     assert {(one.key, one.kind, one.run) for one in hour.damaged} == {(k, "object-missing", manifest.run) for k in gone}
-    assert "proof-missing" in {one.kind for one in hour_in_full(context.ledger, FIRST + 2).damaged}
+    assert "proof-missing" in {one.kind for one in hour_in_full(context, FIRST + 2).damaged}
     # Without the manifests, by the keys. These name no hour, which is said.
     monkeypatch.setattr("kafka_archiver.steps.coverage.damage.RUNS", 0)
-    assert (set(damage(context.ledger).hours), damage(context.ledger).cut) == ({FIRST + 2}, True)
+    assert (set(damage(context).hours), damage(context).cut) == ({FIRST + 2}, True)
     key = object_key(Place("orders", 0, 0), "date=2026-11-20/hour=03", ".avro")
-    assert hours_by_key(key) == hours_by_key(f"_dead_letter/{key}") == (FIRST + 3,)
+    for zone, hours in (("", (FIRST + 3,)), ("Asia/Tokyo", ())):
+        settings = Settings(layout_options={"timezone": zone} if zone else {})
+        assert hours_by_key(settings, key) == hours
+        assert hours_by_key(settings, f"_dead_letter/{key}") == (FIRST + 3,), "always UTC"
 
 
 def test_the_figures_are_those_of_the_proof(context: Context) -> None:
@@ -200,7 +205,7 @@ def test_the_worst_of_an_hour_is_never_hidden(head: Head, letters: int, running:
 
 
 def test_an_hour_in_full_has_its_objects_runs_and_offsets(context: Context) -> None:
-    found = hour_in_full(context.ledger, FIRST + 3)
+    found = hour_in_full(context, FIRST + 3)
     assert found.proof == context.ledger.hour(FIRST + 3)
     assert found.proof is not None
     assert sum(one.rows for one in found.partitions) == found.proof.rows
@@ -227,13 +232,13 @@ def test_of_an_object_with_several_hours_only_the_rows_of_this_hour_count(
         return found.model_copy(update={"objects": tuple(o.model_copy(update=hours) for o in found.objects[:1])})
 
     monkeypatch.setattr(Ledger, "manifest", daily)
-    found = hour_in_full(context.ledger, FIRST + 3)
+    found = hour_in_full(context, FIRST + 3)
     assert [one.rows for one in found.partitions] == [4]
     assert sum(o.rows_in(found.hour) for o in found.objects) == 4
 
 
 def test_an_hour_that_nobody_has_looked_at_has_no_proof(context: Context) -> None:
-    assert hour_in_full(context.ledger, FIRST + 20).proof is None
+    assert hour_in_full(context, FIRST + 20).proof is None
 
 
 def test_the_history_of_a_partition_has_what_each_run_took_and_left(context: Context) -> None:

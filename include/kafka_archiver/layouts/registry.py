@@ -239,3 +239,14 @@ def hours_by_path(path: str) -> tuple[int | None]:
             f"a manifest has an object in {path!r} without `rows_by_hour`, which is not the path of an hour: a later "
             "release wrote the manifest, or somebody has changed it"
         ) from None
+
+
+def hours_by_key(settings: Settings, key: str) -> tuple[int, ...]:
+    """The hour of an object or of dead letters, by its key; empty if the keys of these settings do not tell it."""
+    letter = is_dead_letter(key)
+    path = "/".join(key.split("/")[2 if letter else 1 : -1])
+    try:
+        hour = None if counts_hours(settings) and not letter else parse_hour_path(path)
+    except ValueError:
+        hour = None
+    return () if hour is None else (hour,)

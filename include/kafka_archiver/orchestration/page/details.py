@@ -99,7 +99,7 @@ class Details:
         return Detail(read_coverage(context, last, DAYS, self._heads, at_work), runs, past, facts)
 
     def _hour(self, archive: Archive, hour: int) -> HourInFull:
-        return hour_in_full(self._observatory.open(archive).ledger, hour)
+        return hour_in_full(self._observatory.open(archive), hour)
 
     def _plan(self, archive: Archive) -> Preview:
         context, now = self._observatory.open(archive), datetime.now(UTC)

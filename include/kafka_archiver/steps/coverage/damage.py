@@ -6,9 +6,10 @@ from typing import Any
 
 from kafka_archiver.documents import Value
 from kafka_archiver.errors import DocumentError
-from kafka_archiver.keys import is_dead_letter, split_hour_document
-from kafka_archiver.layouts.hourly import parse_hour_path
+from kafka_archiver.keys import split_hour_document
+from kafka_archiver.layouts.registry import hours_by_key
 from kafka_archiver.ledger import Ledger
+from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.repair.find import OBJECTS
 from kafka_archiver.steps.status.damage import read_head
 
@@ -33,8 +34,9 @@ class Damage(Value):
     cut: bool = False
 
 
-def damage(ledger: Ledger) -> Damage:
+def damage(context: Context) -> Damage:
     """The damage in the report of the last audit: one request, and one for each of at most RUNS damaged runs."""
+    ledger, settings = context.ledger, context.archive.settings
     try:
         head = read_head(ledger)
     except ValueError:
@@ -47,7 +49,7 @@ def damage(ledger: Ledger) -> Damage:
     for one in errors:
         key = one["where"]
         hour = _proved(ledger, one)
-        hours = hours_of.get(key) or hours_by_key(key) if hour is None else (hour,)
+        hours = hours_of.get(key) or hours_by_key(settings, key) if hour is None else (hour,)
         cut = cut or not hours
         damaged = Damaged(key=key, kind=one["kind"], found=str(one.get("found", "")), run=one.get("run"))
         for hour in hours:
@@ -75,13 +77,3 @@ def _hours_of_run(ledger: Ledger, run: str) -> dict[str, tuple[int, ...]]:
         manifest = None
     stored = manifest.stored if manifest else ()
     return {o.key: tuple(hour for hour in o.hours if hour is not None) for o in stored}
-
-
-def hours_by_key(key: str) -> tuple[int, ...]:
-    """The hour in the key of an object; empty: the layout's keys have none."""
-    path = key.split("/")[2 if is_dead_letter(key) else 1 : -1]
-    try:
-        hour = parse_hour_path("/".join(path))
-    except ValueError:
-        hour = None
-    return () if hour is None else (hour,)

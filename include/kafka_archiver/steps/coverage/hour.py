@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 from kafka_archiver.documents import UtcTime, Value
 from kafka_archiver.intervals import hour_start, to_hour
-from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import ObjectEntry
 from kafka_archiver.plan import Plan
 from kafka_archiver.proof import HourProof
+from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.coverage.damage import Damaged, damage
 from kafka_archiver.steps.coverage.letters import Reason, why
 
@@ -82,10 +82,10 @@ class HourInFull(Value):
         return sum(entry.rows_in(self.hour) for entry in self.letters)
 
 
-def hour_in_full(ledger: Ledger, hour: int) -> HourInFull:
+def hour_in_full(context: Context, hour: int) -> HourInFull:
     """The hour's proof, with the last runs behind it. At most two requests for each of RUNS runs, and few more."""
-    proof, start = ledger.hour(hour), hour_start(hour)
-    damaged = damage(ledger).hours.get(hour, ())
+    ledger, start = context.ledger, hour_start(hour)
+    proof, damaged = ledger.hour(hour), damage(context).hours.get(hour, ())
     if proof is None:
         return HourInFull(archive=ledger.archive, hour_start=start, proof=None, damaged=damaged)
     shown = sorted(proof.runs, key=lambda added: -added.number)

@@ -12,9 +12,10 @@ from pydantic_core import from_json
 from kafka_archiver.errors import DocumentError
 from kafka_archiver.intervals import hour_of, to_hour, to_ms
 from kafka_archiver.keys import hour_document, split_hour_document, topic_prefix
+from kafka_archiver.layouts.registry import hours_by_key
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.coverage.cells import Coverage, Head, cells
-from kafka_archiver.steps.coverage.damage import damage, hours_by_key
+from kafka_archiver.steps.coverage.damage import damage
 from kafka_archiver.steps.line import read_line
 from kafka_archiver.store import Store
 
@@ -67,10 +68,10 @@ def read_coverage(context: Context, last: date, days: int, heads: Heads, at_work
     line = read_line(context)
     found = _heads(context, hours, heads)
     topics = sorted({partition.topic for partition in line.settled.partitions})
-    letters, cut = _letters(context.store, topics)
+    letters, cut = _letters(context, topics)
     unsure = line.settled.unsure
     spans = [_hours_of(plan.interval.start, plan.interval.end) for plan in line.unfinished]
-    wrong = damage(context.ledger)
+    wrong = damage(context)
     damaged = {hour: len(these) for hour, these in wrong.hours.items()}
     shown = cells(hours, found, letters, spans, unsure.until if unsure else None, damaged, at_work)
     return Coverage(archive=context.archive.archive, hours=tuple(shown), cut=cut, damage_cut=wrong.cut)
@@ -95,13 +96,13 @@ def _heads(context: Context, hours: range, heads: Heads) -> dict[int, Head]:
         return {hour: head for (hour, _), head in zip(wanted, read, strict=True) if head}
 
 
-def _letters(store: Store, topics: Iterable[str]) -> tuple[Counter[int], bool]:
+def _letters(context: Context, topics: Iterable[str]) -> tuple[Counter[int], bool]:
     """The objects of dead letters by hour, and whether there are more than were looked at."""
-    keys = list(islice(_keys_of_letters(store, topics), LETTERS + 1))
+    keys = list(islice(_keys_of_letters(context.store, topics), LETTERS + 1))
     counted: Counter[int] = Counter()
     for key in keys[:LETTERS]:
-        # None of a layout whose paths name no hour.
-        counted.update(hours_by_key(key))
+        # None for records without a usable time.
+        counted.update(hours_by_key(context.archive.settings, key))
     return counted, len(keys) > LETTERS
 
 
