@@ -37,13 +37,11 @@ class HeldRows:
         """
         if not self._messages:
             return 0
-        if self._file is None:
-            # Without a name the file cannot outlive the process. Unbuffered, errors are raised here.
-            self._file = tempfile.TemporaryFile(dir=directory, buffering=0)  # noqa: SIM115
+        self._file = self._file or nameless(directory)
         # Overwrites the bytes that a failed attempt may have left after the last message.
         self._file.seek(sum(self._file_sizes))
         for message in self._messages:
-            _write(self._file, memoryview(message))
+            write_all(self._file, memoryview(message))
         self._file_sizes += [message.size for message in self._messages]
         freed, self._messages, self.memory = self.memory, [], 0
         return freed
@@ -65,6 +63,12 @@ class HeldRows:
         return [mapped.slice(end - size, size) for size, end in zip(sizes, accumulate(sizes), strict=True)]
 
 
-def _write(file: BinaryIO, data: memoryview) -> None:
+def nameless(directory: Path) -> BinaryIO:
+    """A file that cannot outlive the process. Unbuffered, so that each write raises its own errors."""
+    return tempfile.TemporaryFile(dir=directory, buffering=0)
+
+
+def write_all(file: BinaryIO, data: memoryview) -> None:
+    """Write data to such a file, which may take a part of it at a time."""
     while data:
         data = data[file.write(data) :]

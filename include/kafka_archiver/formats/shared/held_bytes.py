@@ -1,6 +1,5 @@
 """Bytes that wait until an object's beginning is known: in memory, or in a file without a name on disk."""
 
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -8,6 +7,7 @@ from typing import BinaryIO
 from kafka_archiver.checksum import crc32
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.formats.base import Buffer
+from kafka_archiver.formats.shared.held import nameless, write_all
 
 _PIECE = 1 << 20
 
@@ -34,17 +34,13 @@ class HeldBytes:
         """
         if not self.memory:
             return 0
-        if self._file is None:
-            # Without a name the file cannot outlive the process. Unbuffered, errors are raised here.
-            self._file = tempfile.TemporaryFile(dir=directory, buffering=0)  # noqa: SIM115
+        self._file = self._file or nameless(directory)
         # Overwrites the bytes that a failed attempt may have left.
         self._file.seek(self._size)
         crc = self._crc
         for piece in self._pieces:
             crc = crc32(piece, crc)
-            rest = memoryview(piece)
-            while rest:
-                rest = rest[self._file.write(rest) :]
+            write_all(self._file, memoryview(piece))
         self._crc = crc
         freed, self._pieces, self.memory = self.memory, [], 0
         self._size += freed
