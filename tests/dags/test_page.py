@@ -2,6 +2,7 @@
 
 import re
 import time
+from collections.abc import Collection
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
@@ -120,40 +121,70 @@ def test_with_several_teams_a_dag_that_airflow_does_not_have_is_of_nobody(
         assert "/archives/new" not in page.user("viewer", "sales").get("/archiver/").text
 
 
-def test_permissions_by_dag_decide_for_each_archive_and_each_action(
-    page: Page, session: Session, orders: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def fab(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Airflow has the FAB auth manager, whose roles may have the rights of single DAGs."""
+    from airflow.providers.fab.auth_manager.fab_auth_manager import FabAuthManager
+    from airflow.providers.fab.auth_manager.models.db import FABDBManager
+
+    monkeypatch.setenv("AIRFLOW__CORE__AUTH_MANAGER", f"{FabAuthManager.__module__}.{FabAuthManager.__name__}")
+    with session() as opened:
+        FABDBManager(opened).initdb()
+
+
+def with_role(page: Page, name: str, rights: Collection[tuple[str, str]]) -> TestClient:
+    """The browser of somebody whose only role has these rights."""
+    from airflow.api_fastapi.app import get_auth_manager
+
+    manager: Any = get_auth_manager()
+    with manager.flask_app.app_context():
+        security = manager.security_manager
+        role = security.add_role(name)
+        for action, resource in rights:
+            security.add_permission_to_role(role, security.create_permission(action, resource))
+        user = security.add_user(name, name, name, f"{name}@example.com", role, password=name)
+        client = page.stranger()
+        client.cookies.set("_token", manager.generate_jwt(user))
+    return client
+
+
+def test_a_role_of_the_fab_auth_manager_sees_and_does_what_operating_says(
+    fab: None, page: Page, session: Session, orders: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As in the FAB auth manager, where a role may have the permissions of single DAGs."""
-    from airflow.api_fastapi.auth.managers.simple.simple_auth_manager import SimpleAuthManager
+    for name in ("new", "secret"):
+        (orders.parent / f"{name}.yaml").write_text(orders.read_text().replace("archive: orders", f"archive: {name}"))
+    paused = Facts(dag_id="archive_orders", paused=True)
+    monkeypatch.setattr("kafka_archiver.orchestration.page.archives.facts_of", lambda *_: paused)
+    reads = {("can_read", "DAG:archive_orders"), ("can_read", "DAG:archive_new")}
+    edits = {*reads, ("can_edit", "DAG:archive_orders")}
+    runs = {*edits, ("can_create", "DAG Run:archive_orders")}
+    nobody, reader = with_role(page, "nobody", ()), with_role(page, "reader", reads)
+    editor, operator = with_role(page, "editor", edits), with_role(page, "operator", runs)
+    orders_page = nobody.get("/archiver/archives/orders")
+    assert (orders_page.status_code, "orders" in nobody.get("/archiver/").text) == (404, False)
+    for client in (reader, editor, operator):
+        assert set(re.findall(r'href="/archiver/archives/(\w+)"', client.get("/archiver/").text)) == {"new", "orders"}
+        assert set(client.get("/archiver/health").json()["archives"]) == {"new", "orders"}
+        assert "secret" not in client.get("/archiver/metrics").text
+        assert client.get("/archiver/archives/secret").status_code == 404
+        assert "/do/" not in client.get("/archiver/archives/new").text
 
-    may = {("GET", "archive_orders"), ("POST", "archive_orders"), ("GET", "archive_new")}
+    def actions(client: TestClient) -> set[str]:
+        return set(
+            re.findall(r'action="/archiver/archives/orders/do/([^"]+)"', client.get("/archiver/archives/orders").text)
+        )
 
-    def decide(*_: Any, method: str, details: Any = None, **__: Any) -> bool:
-        return (method, details.id) in may
-
-    (orders.parent / "new.yaml").write_text(orders.read_text().replace("archive: orders", "archive: new"))
-    (orders.parent / "secret.yaml").write_text(orders.read_text().replace("archive: orders", "archive: secret"))
-    monkeypatch.setattr(SimpleAuthManager, "is_authorized_dag", decide)
-    client = page.user("admin")
-
-    def may_edit(*methods: str) -> int:
-        may.update((method, "archive_orders") for method in methods)
-        return int(do(client, "unpause").status_code)
-
-    assert set(re.findall(r'href="/archiver/archives/(\w+)"', client.get("/archiver/").text)) == {"new", "orders"}
-    assert set(client.get("/archiver/health").json()["archives"]) == {"new", "orders"}
-    assert "secret" not in client.get("/archiver/metrics").text
-    # Its audit has a DAG of its own, which this user may not trigger.
-    assert "/do/run" in client.get("/archiver/archives/orders").text
-    assert "/do/audit" not in client.get("/archiver/archives/orders").text
-    assert do(client, "audit").status_code == 403
-    assert (may_edit(), may_edit("PUT")) == (403, 303)
-    assert "/do/" not in client.get("/archiver/archives/new").text
-    assert client.get("/archiver/archives/secret").status_code == 404
-    forms = {"data": {"csrf": token_of(client)}, "headers": OURS}
-    assert client.post("/archiver/archives/new/do/run", **forms).status_code == 403
-    assert client.post("/archiver/archives/secret/do/run", **forms).status_code == 404
-    assert do(client, "run").status_code == 303
+    # Its audit has a DAG of its own, which none of them may trigger.
+    assert (actions(reader), actions(editor)) == (set(), {"unpause"})
+    assert actions(operator) == {"run", "backfill", "rebuild", "repair", "dead-letters", "unpause"}
+    assert (
+        do(reader, "unpause").status_code == do(editor, "run").status_code == do(operator, "audit").status_code == 403
+    )
+    token = {"csrf": token_of(operator)}
+    found = [operator.post(f"/archiver/archives/{name}/do/run", data=token, headers=OURS) for name in ("new", "secret")]
+    assert [answer.status_code for answer in found] == [403, 404]
+    assert confs(session) == []
+    assert do(editor, "unpause").status_code == do(operator, "run").status_code == 303
     assert len(confs(session)) == 1
 
 
