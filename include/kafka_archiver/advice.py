@@ -86,9 +86,9 @@ def plan_anew(archive: str, run: str) -> str:
     return f"`airflow archive rebuild {archive} --run {run}`"
 
 
-def replay_again(archive: str) -> str:
-    """The command that archives dead letters again, with today's settings."""
-    return f"`airflow archive replay-dead-letters {archive}`"
+def replay_again(archive: str, run: str) -> str:
+    """The command that archives a run's dead letters again, with today's settings."""
+    return f"`airflow archive replay-dead-letters {archive} {run}`"
 
 
 def run_now(archive: str) -> str:

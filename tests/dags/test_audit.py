@@ -110,7 +110,7 @@ class TestCommand:
         [(at, told)] = [(n, line) for n, line in enumerate(lines) if line.startswith("last run: ")]
         assert told.startswith("last run: 1 row in 2 objects of ")
         assert told.endswith(", 1 dead letter")
-        assert lines[at + 1] == "  - airflow archive replay-dead-letters orders"
+        assert lines[at + 1] == "  - airflow archive replay-dead-letters orders --all"
 
     def test_losses_are_shown_and_make_no_damage(self, call: Call, lake: Lake) -> None:
         later = Lake(

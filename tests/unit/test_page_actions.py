@@ -88,6 +88,11 @@ def test_a_policy_is_for_the_run_alone() -> None:
         (audit_again("orders"), {}),
         (audit_again("orders", deep=True), {"deep": True}),
         ("airflow archive repair orders --deep", {"repair": ["20261120T020000Z"]}),
+        ("airflow archive replay-dead-letters orders --all", {"dead_letters": {"all": True}}),
+        (
+            "then: airflow archive replay-dead-letters orders 20261120T020000Z",
+            {"dead_letters": {"runs": ["20261120T020000Z"]}},
+        ),
         ("airflow archive rebuild orders --run 20261120T020000Z", {"rebuild": {"run": "20261120T020000Z"}}),
     ],
 )
@@ -110,6 +115,8 @@ def test_a_button_starts_what_the_command_beside_it_starts(command: str, conf: A
         "airflow archive repair orders --lost x",
         "airflow dags unpause archive_other",
         "airflow archive rebuild other --run 20261120T020000Z",
+        "airflow archive replay-dead-letters orders",
+        "airflow archive replay-dead-letters orders --hours 2026-11-20T02:00 2026-11-20T02:00",
         "airflow archive rebuild orders --hour 2026-11-20T02:00",
     ],
 )

@@ -123,7 +123,7 @@ def _figures(seen: Snapshot) -> Iterator[str]:
             f"{took}, {count(last.dead_letters, 'dead letter')}"
         )
         if last.dead_letters:
-            yield f"  - airflow archive replay-dead-letters {seen.archive}"
+            yield f"  - airflow archive replay-dead-letters {seen.archive} --all"
     if audit := seen.audit:
         counts = audit.counts
         stored = f"; {count(counts.objects, 'object')} of {count(counts.bytes, 'byte')}" if counts else ""

@@ -118,6 +118,8 @@ def _repair(archive: Archive, form: Form) -> Trigger:
 
 
 def _dead_letters(archive: Archive, form: Form) -> Trigger:
+    if runs := [checked_run(run, "dead_letters") for run in form.all("run")]:
+        return Trigger(dag_id(archive.archive), {"dead_letters": {"runs": runs}})
     if not form.get("first") and not form.get("last"):
         return Trigger(dag_id(archive.archive), {"dead_letters": {"all": True}})
     hours = [isoformat(moment) for moment in form.hours()]

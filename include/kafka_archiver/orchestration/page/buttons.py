@@ -51,6 +51,8 @@ def _button(archive: str, command: str, damaged: Collection[str]) -> Button | No
         return Button("repair", f"Repair {count(len(damaged), 'run')}", tuple(("run", run) for run in damaged))
     if words[:4] == ["airflow", "archive", "rebuild", archive] and len(words) == 6 and words[4] == "--run":
         return Button("rebuild", f"Rebuild run {words[5]}", (("run", words[5]),))
+    if words[:4] == ["airflow", "archive", "replay-dead-letters", archive]:
+        return _replay(words[4:])
     if words[:3] == ["airflow", "dags", "unpause"]:
         dags = {dag_id(archive): "unpause", f"audit_{archive}": "unpause-audit"}
         return Button(dags[words[3]], f"Unpause {words[3]}") if len(words) == 4 and words[3] in dags else None
@@ -68,6 +70,14 @@ def _button(archive: str, command: str, damaged: Collection[str]) -> Button | No
         return None
     told = ", ".join(f"{policy}: {choice}" for policy, choice in chosen.items())
     return Button("run", f"Run now with {told}", tuple((f"policy.{policy}", str(c)) for policy, c in chosen.items()))
+
+
+def _replay(words: list[str]) -> Button | None:
+    if words == ["--all"]:
+        return Button("dead-letters", "Replay all dead letters")
+    if not words or any(word.startswith("-") for word in words):
+        return None
+    return Button("dead-letters", f"Replay dead letters of {', '.join(words)}", tuple(("run", run) for run in words))
 
 
 def _conf(words: list[str]) -> Mapping[str, Any] | None:

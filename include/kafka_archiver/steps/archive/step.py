@@ -101,7 +101,8 @@ class ArchiveStep:
         except PermanentError as error:
             if plan.letters:
                 raise PermanentError(
-                    f"{error}. Nothing has changed; once that is fixed, {replay_again(plan.archive)}"
+                    f"{error}. Nothing has changed; once that is fixed, "
+                    f"{replay_again(plan.archive, plan.supersedes or plan.run)}"
                 ) from error
             # Two ways on: the same plan, or, because a plan never changes its settings, a new one.
             told = plan.settings.transform
