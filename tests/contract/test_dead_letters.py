@@ -12,6 +12,7 @@ from kafka_archiver.intervals import to_ms
 from kafka_archiver.keys import is_dead_letter
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.steps.clean_up import clean_up
+from kafka_archiver.steps.coverage import hour_in_full
 from kafka_archiver.steps.dead_letters import Hours, outlook, replay_letters, runs_with_letters
 from kafka_archiver.steps.repair import derive, find, lose, restore, write_again
 from kafka_archiver.store.memory import MemoryStore
@@ -55,6 +56,17 @@ def configure(lake: Lake, decode: str = "bytes", max_value_bytes: int | None = N
 
 def letters(lake: Lake, run: str) -> set[int]:
     return {o.first_offset for o in lake.manifest(run).dead_letters}
+
+
+def test_an_hour_in_full_has_the_dead_letters_and_objects_that_are_there_now(lake: Lake) -> None:
+    filed = {hour for o in lake.manifest(RUN).dead_letters for hour in o.hours if hour is not None}
+    hours = [hour for hour in sorted(filed) if hour_in_full(lake.context, hour).dead_letters]
+    assert hours
+    configure(lake)
+    lake.replay()
+    found = [hour_in_full(lake.context, hour) for hour in hours]
+    assert [one.dead_letters for one in found] == [0] * len(hours)
+    assert {o.key for one in found for o in one.objects} <= set(lake.stored())
 
 
 def test_each_cause_is_mended_by_another_setting_and_every_record_is_archived_once(lake: Lake) -> None:

@@ -89,7 +89,9 @@ def hour_in_full(context: Context, hour: int) -> HourInFull:
     if proof is None:
         return HourInFull(archive=ledger.archive, hour_start=start, proof=None, damaged=damaged)
     shown = sorted(proof.runs, key=lambda added: -added.number)
-    names = dict.fromkeys([*(added.run for added in shown[:RUNS]), proof.closed_by or proof.changed_by])
+    # It may have only dead letters here. Its replay or rebuild has replaced it.
+    last = proof.closed_by or proof.changed_by
+    names = dict.fromkeys([*(added.run for added in shown[:RUNS]), ledger.superseded_by(last) or last])
     with ThreadPoolExecutor(8) as pool:
         plans = dict(zip(names, pool.map(ledger.plan, names), strict=True))
         manifests = dict(zip(names, pool.map(ledger.manifest, names), strict=True))
