@@ -130,7 +130,11 @@ class WatchedEngine:
                 whole = plan.chunk_of(chunk.name, chunk.start)
                 assert whole is not None
                 letters = plan.letters_of(chunk)
-                batches = read_letters(self.store, chunk, letters) if letters else self._batches(chunk, settings)
+                batches = (
+                    read_letters(self.store, chunk, letters, job.data_keys)
+                    if letters
+                    else self._batches(chunk, settings)
+                )
                 results.append(write_chunk(whole, batches, job, self.store, self.limits))
         except Exception:
             abort(results, self.store)

@@ -92,10 +92,11 @@ TRANSFORMS = st.sampled_from(
     ]
 )
 STORE = st.builds(
-    lambda f, n, layout: {**f, "chunk_records": n, "layout": layout},
+    lambda f, n, layout, encryption: {**f, "chunk_records": n, "layout": layout, "encryption": encryption},
     FORMATS,
     st.sampled_from([3, 1, 2, 5, 100]),
     LAYOUTS,
+    st.sampled_from(["none", "none", {"client": {"connection": "master_key"}}]),
 )
 
 

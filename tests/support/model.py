@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from kafka_archiver.config import Archive
+from kafka_archiver.encryption import Keyring
+from kafka_archiver.encryption.masters import LocalMaster
 from kafka_archiver.errors import ArchiverError, IntegrityError, TransientError
 from kafka_archiver.intervals import Interval, from_ms
 from kafka_archiver.ledger import Ledger
@@ -31,6 +33,7 @@ from kafka_archiver.steps.dead_letters import replay_letters
 from kafka_archiver.steps.plan import Origin, Work, plan
 from kafka_archiver.steps.rebuild import rebuild_hour, rebuild_run
 from kafka_archiver.steps.repair import derive, find, lose, restore, write_again, write_sidecars
+from kafka_archiver.steps.rotate import rotate
 from kafka_archiver.steps.verify import verify
 from kafka_archiver.writer.result import Limits
 from tests.support.actors import Actor, Watched, WatchedEngine
@@ -77,6 +80,7 @@ EXCUSES = (
     (r"was given up by .*, and has replaced nothing", "always"),
     (r"is not final yet, and only a final run|has no final run|was changed by others meanwhile", "always"),
     (r"is gone: another attempt has finished the replay|another attempt has ended run", "always"),
+    (r"names another one: add the earlier secret", "rotated"),
     (r"has no records of hour|run \S+ of archive \S+ does not exist", "always"),
 )
 
@@ -175,8 +179,9 @@ class Model(RuleBasedStateMachine):
             self.source["start"] = from_ms(self.world.epoch - HOUR).isoformat()
         self.store_settings = store
         self.archive_name = "m"
+        self.masters = [b"1" * 32]
         self.ledger = Ledger(self.store, self.archive_name)
-        self.oracle = Oracle(self.twin, self.store, self.ledger)
+        self.oracle = Oracle(self.twin, self.store, self.ledger, master=self.masters[0])
 
     def archive(self, policies: str) -> Archive:
         made = fitting(self.store_settings, self.source["value"], self.timestamp, self.transform)
@@ -232,7 +237,7 @@ class Model(RuleBasedStateMachine):
             "bad": b"bad\n%d" % n,
             None: None,
         }
-        if kind == "bad":
+        if kind in ("bad", "two lines"):
             self.strange.add("bad")
         headers = [[("h", b"%d" % n), ("h", None)], [("h", None), ("h", b"a b")], []][n % 3]
         return Record(partition, timestamp, values[kind], key, [*headers, *[("t", b"%d" % earlier)] * (n % 2)])
@@ -316,6 +321,17 @@ class Model(RuleBasedStateMachine):
         if isolation != self.source["isolation"]:
             self.source = {**self.source, "isolation": isolation}
             self.strange.add("isolation")
+
+    @step()
+    def rotate(self) -> None:
+        """A new master key. Frozen attempts have the old one only."""
+        self.masters.insert(0, bytes([ord("1") + len(self.masters)]) * 32)
+        rotate(self._ledger(self.store))
+        self.oracle.master = self.masters[0]
+        self.strange.add("rotated")
+
+    def _ledger(self, store: Any) -> Ledger:
+        return Ledger(store, self.archive_name, Keyring([LocalMaster(secret) for secret in self.masters]))
 
     # Runs.
 
@@ -560,7 +576,7 @@ class Model(RuleBasedStateMachine):
     ) -> None:
         store: Any = Watched("store", self.store, actor)
         cluster: Any = Watched("kafka", self.world.cluster, actor)
-        context = Context(archive, cluster, store, Ledger(store, archive.archive), clock)
+        context = Context(archive, cluster, store, self._ledger(store), clock)
         if not progress:
             progress.append(make(context))
         work: Work = progress[0]
@@ -610,7 +626,7 @@ class Model(RuleBasedStateMachine):
         archive = self.archive(ALL_GOES)
         store: Any = Watched("store", self.store, actor)
         cluster: Any = Watched("kafka", self.world.cluster, actor)
-        context = Context(archive, cluster, store, Ledger(store, archive.archive), self._now)
+        context = Context(archive, cluster, store, self._ledger(store), self._now)
         report = audit(archive, store, self._now())
         found = find(context, report, given_up & {f.where for f in report.damage})
         for entries in found.lost.values():

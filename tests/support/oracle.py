@@ -19,7 +19,7 @@ from kafka_archiver.plan import PartitionPlan, Plan
 from kafka_archiver.store import Store
 from tests.support.kafka_twin import Entry, KafkaTwin
 from tests.support.outcomes import EPOCH, HOUR, Row, hour_of, outcome
-from tests.support.stored import hours, key_of, letter_of, name_of, parse, wanted
+from tests.support.stored import hours, key_of, letter_of, name_of, opened, parse, wanted
 
 # What an object should have: offsets, with several rows of one offset beside each other.
 Rows = list[tuple[int, Entry, Row]]
@@ -34,6 +34,8 @@ class Oracle:
     store: Store
     ledger: Ledger
     complete: int = 0
+    # The present master key.
+    master: bytes = b""
     # Keys of destroyed objects that a repair has recorded as lost.
     given_up: set[str] = field(default_factory=set)
     _read: dict[tuple[str, str], list[Any]] = field(default_factory=dict)
@@ -167,7 +169,7 @@ class Oracle:
         assert gone == set(plan.lost_objects) <= expected.keys() | self.given_up
         assert gone <= self.given_up, f"{plan.run}: {gone - self.given_up} was not given up"
         # An object's sidecar is lost with it.
-        expected = {key: some for key, some in expected.items() if not gone & {key, key.removesuffix(SIDECAR)}}
+        expected = {key: some for key, some in expected.items() if not gone & {key, key.replace(SIDECAR, "")}}
         entries = {o.key: o for o in manifest.stored}
         assert entries.keys() == expected.keys(), (
             f"{plan.run}: unexpected {sorted(entries.keys() - expected.keys())}, "
@@ -235,8 +237,10 @@ class Oracle:
             counts[fate] += 1
             for key, row in rows:
                 found.setdefault(key, []).append((offset, entry, row))
-                if key.endswith(".gz") and not key.endswith((".jsonl.gz", ".csv.gz", ".mak.gz")):
-                    found.setdefault(key + SIDECAR, []).append((offset, entry, row))
+                plain = key.removesuffix(".enc")
+                if plain.endswith(".gz") and not plain.endswith((".jsonl.gz", ".csv.gz", ".mak.gz")):
+                    sidecar = plain + SIDECAR + key.removeprefix(plain)
+                    found.setdefault(sidecar, []).append((offset, entry, row))
         claimed = {fate: getattr(account, fate) for fate in ("archived", "filtered", "dead_lettered", "absent", "lost")}
         if destroyed:
             letters = sum(o.rows for o in destroyed if o.key.startswith("_dead_letter/"))
@@ -276,7 +280,11 @@ class Oracle:
             data = self.store.get(entry.key)
             assert data is not None
             assert entry.checksum == f"crc32:{zlib.crc32(data):08x}", f"{entry.key} does not have its checksum"
-            known = json.loads(data)["chunks"] if entry.sidecar_of else parse(data, entry.key, plan)
+            if entry.key.endswith(".enc"):
+                wrapped = self.store.get(f"_ledger/{plan.archive}/keys/{plan.data_key}.json")
+                data = opened(data, self.master, wrapped or b"")
+            key = entry.key.removesuffix(".enc")
+            known = json.loads(data)["chunks"] if entry.sidecar_of else parse(data, key, plan)
             self._read[entry.key, etag] = known
         return [dict(row) if isinstance(row, dict) else row for row in known]
 

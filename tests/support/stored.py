@@ -13,6 +13,10 @@ from urllib.parse import quote
 import fastavro
 import pyarrow.parquet as pq
 import zstandard
+from cryptography.hazmat.primitives.ciphers.aead import AESGCMSIV
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from cryptography.hazmat.primitives.keywrap import aes_key_unwrap
 
 from kafka_archiver.audit.readers.mak import MakFile, MakRecord
 from kafka_archiver.manifest import ObjectEntry
@@ -64,13 +68,27 @@ def key_of(chunk: Any, plan: Plan, folder: str) -> str:
     """The key of the object of a row in a folder."""
     place = {"topic": quote(chunk.topic, safe=""), "partition": chunk.partition}
     extension = EXTENSIONS[plan.settings.format][plan.settings.codec]
-    return f"{folder.format(**place)}/{name_of(chunk, plan)}{extension}"
+    return f"{folder.format(**place)}/{name_of(chunk, plan)}{extension}{_sealed(plan)}"
 
 
 def letter_of(chunk: Any, plan: Plan, timestamp: int) -> str:
     """The key of the object of a dead letter."""
     folder = f"_dead_letter/{quote(chunk.topic, safe='')}/{hour_path(timestamp)}"
-    return f"{folder}/{name_of(chunk, plan, dead_letter=True)}.jsonl.gz"
+    return f"{folder}/{name_of(chunk, plan, dead_letter=True)}.jsonl.gz{_sealed(plan)}"
+
+
+def _sealed(plan: Plan) -> str:
+    return ".enc" if plan.settings.encryption else ""
+
+
+def opened(data: bytes, master: bytes, wrapped: bytes) -> bytes:
+    """The content of an encrypted object, by the program of docs/ENCRYPTION.md."""
+    head, parts = data[:56], [data[at : at + 65552] for at in range(56, len(data), 65552)]
+    key = aes_key_unwrap(master, base64.b64decode(json.loads(wrapped)["wrapped"]["text"]))
+    cipher = AESGCMSIV(HKDF(SHA256(), 32, head[24:], b"kafka-archiver/object").derive(key))
+    return b"".join(
+        cipher.decrypt(n.to_bytes(8) + (n + 1 == len(parts)).to_bytes(4), part, head) for n, part in enumerate(parts)
+    )
 
 
 def _text(name: str, value: bytes | None) -> dict[str, Any]:

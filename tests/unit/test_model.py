@@ -30,7 +30,7 @@ WRITES = re.compile(
     r"store (create|replace|put|delete|start_upload|upload_part|complete_upload|abort|list_uploads)\b|kafka move_group"
 )
 # A document that is there, and that nobody replaces.
-FINAL = re.compile(r"store (version|get) _ledger/.*(/line/\d+|/plan|/manifest|/commit)\.json$")
+FINAL = re.compile(r"store (version|get) _ledger/.*(/line/\d+|/plan|/manifest|/commit|/keys/\w+)\.json$")
 
 
 @pytest.fixture(autouse=True)
@@ -118,9 +118,10 @@ def test_so_may_a_rebuild(how: str) -> None:
 
 
 def lettered() -> Model:
-    """A settled run with two dead letters, in two hours of one chunk."""
+    """A settled run with two encrypted dead letters, in two hours of one chunk."""
     state = Model()
-    state.begin({**STORE, "content": "value", "chunk_records": 3}, SOURCE, [1], "archive")
+    store = {**STORE, "content": "value", "chunk_records": 3, "encryption": {"client": {"connection": "master_key"}}}
+    state.begin(store, SOURCE, [1], "archive")
     state.produce(0, [(0, 0, b"a", "bad"), (0, 0, None, "good"), (0, HOUR, b"a", "bad"), (0, 0, None, "bad")], None)
     go(state)
     return state
