@@ -18,6 +18,7 @@ from kafka_archiver.orchestration.page import details
 from kafka_archiver.orchestration.page.actions import choices
 from kafka_archiver.orchestration.page.cache import Near
 from kafka_archiver.orchestration.page.csrf import csrf_token
+from kafka_archiver.orchestration.page.views import ON_SCREEN
 from kafka_archiver.orchestration.submit.run_links import address
 from kafka_archiver.ranges import Range
 from kafka_archiver.steps.auditing import audit, publish
@@ -448,7 +449,16 @@ def test_the_list_can_be_filtered_and_has_pages(page: Page, orders: Path, monkey
     assert names("?state=unhealthy&q=a") == []
     monkeypatch.setattr("kafka_archiver.orchestration.page.views.ROWS", 3)
     assert len(names("?page=1")) == 3
-    assert len(names("?page=2")) == 1
+    look, asked = page.observatory.snapshots, list[Any]()
+
+    def noted(*of: Any, **near: Any) -> Any:
+        asked.append((*of, near))
+        return look(*of, **near)
+
+    monkeypatch.setattr(page.observatory, "snapshots", noted)
+    [last] = names("?page=2")
+    # Those on the screen are looked at first.
+    assert asked[-1] == ([last], {"near": ON_SCREEN})
     assert names("?page=99") == names("?page=2")
 
 

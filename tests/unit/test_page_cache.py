@@ -101,6 +101,25 @@ def test_who_looks_at_one_value_gets_a_near_one_ahead_of_the_others(source: Sour
     assert [key for key, _ in source.asked[3:]] == ["a", "c", "b"]
 
 
+def test_what_is_on_the_screen_goes_before_the_rest_and_what_is_looked_at_alone_before_both(source: Source) -> None:
+    cache: Cache[str, str] = Cache(source.load, fresh=200, workers=1, clock=source.clock)
+    screen = Near(60, 0)
+    assert all(cache.many("abcd", wait=60).values())
+    source.now = 100
+    assert cache.many("abcd") == {"a": "a1", "b": "b2", "c": "c3", "d": "d4"}
+    assert not any(map(cache.is_awaited, "abcd")), "fresh enough for what nobody sees"
+    source.open.clear()
+    cache.many("a", near=screen)
+    until(lambda: len(source.asked) == 5)
+    source.now = 250
+    cache.many("bcd")
+    cache.many("cd", near=screen)
+    cache.get("d", near=Near(10, 0))
+    source.open.set()
+    until(lambda: not cache._wanted)
+    assert [key for key, _ in source.asked[4:]] == ["a", "d", "c", "b"]
+
+
 def test_what_is_outdated_while_it_is_fetched_is_fetched_again(cache: "Cache[str, str]", source: Source) -> None:
     source.open.clear()
     cache.get("a")

@@ -2,6 +2,7 @@
 
 import itertools
 import logging
+import math
 import queue
 import threading
 import time
@@ -21,7 +22,7 @@ class _Entry(NamedTuple, Generic[Kept]):
 class Near(NamedTuple):
     """How fresh a value should be for somebody who looks at it alone. Seconds.
 
-    :param age: an older value is fetched at once, ahead of all others.
+    :param age: an older value is fetched ahead of those for which a greater age, or none, is good.
     :param wait: for this; then the old value is given.
     """
 
@@ -48,12 +49,11 @@ class Cache(Generic[Key, Kept]):
     ) -> None:
         self._load, self.fresh, self._workers, self._most, self._clock = load, fresh, workers, most, clock
         self._entries: dict[Key, _Entry[Kept]] = {}
-        # Keys that are queued or at work; those ahead of the others are queued again before their first place.
-        self._wanted: set[Key] = set()
-        self._ahead: set[Key] = set()
+        # Keys that are queued or at work, each with its rank. One that is wanted sooner is queued again.
+        self._wanted: dict[Key, float] = {}
         self._at_work: set[Key] = set()
         self._outdated: set[Key] = set()
-        self._queue: queue.PriorityQueue[tuple[bool, int, Key]] = queue.PriorityQueue()
+        self._queue: queue.PriorityQueue[tuple[float, int, Key]] = queue.PriorityQueue()
         self._numbers = itertools.count()
         self._changed = threading.Condition()
         self._threads = 0
@@ -100,15 +100,14 @@ class Cache(Generic[Key, Kept]):
             self._entries = {key: entry for key, entry in self._entries.items() if key in kept}
 
     def _want(self, keys: Collection[Key], near: Near | None) -> None:
-        now, most = self._clock(), self.fresh if near is None else min(near.age, self.fresh)
+        now, rank = self._clock(), math.inf if near is None else near.age
+        most = min(rank, self.fresh)
         for key in keys:
-            entry = self._entries.get(key)
-            known = self._wanted if near is None else self._ahead | self._at_work
-            if key not in known and (entry is None or now - entry.at >= most):
-                self._wanted.add(key)
-                if near:
-                    self._ahead.add(key)
-                self._queue.put((near is None, next(self._numbers), key))
+            entry, wanted = self._entries.get(key), self._wanted.get(key)
+            is_new = wanted is None and (entry is None or now - entry.at >= most)
+            if is_new or (wanted is not None and rank < wanted and key not in self._at_work):
+                self._wanted[key] = rank
+                self._queue.put((rank, next(self._numbers), key))
         while self._threads < min(self._workers, len(self._wanted)):
             self._threads += 1
             threading.Thread(target=self._work, daemon=True, name="archiver-page").start()
@@ -141,7 +140,7 @@ class Cache(Generic[Key, Kept]):
                 del self._entries[min(self._entries, key=lambda kept: self._entries[kept].at)]
             if key in self._outdated:
                 return True
-            for keys in (self._wanted, self._ahead, self._at_work):
-                keys.discard(key)
+            self._wanted.pop(key, None)
+            self._at_work.discard(key)
             self._changed.notify_all()
             return False

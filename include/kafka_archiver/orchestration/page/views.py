@@ -29,6 +29,8 @@ from kafka_archiver.steps.overview import Snapshot
 
 # Archives on a page of the list, and seconds to wait for archives that nobody has looked at yet.
 ROWS, PATIENCE = 100, 3.0
+# Those that are shown are looked at before all others that are not.
+ON_SCREEN = Near(age=60.0, wait=0.0)
 WORDS: dict[Verdict, str] = {"failing": "unhealthy", "unknown": "unknown", "warning": "warning", "ok": "healthy"}
 _STATIC = {"page.css": "text/css", "page.js": "text/javascript"}
 
@@ -69,10 +71,12 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
         chosen = [row for row in rows if q.lower() in row.name.lower() and state in ("", row.word)]
         pages = max(-(-len(chosen) // ROWS), 1)
         page = min(max(page, 1), pages)
+        shown = chosen[(page - 1) * ROWS : page * ROWS]
+        observatory.snapshots([row.name for row in shown], near=ON_SCREEN)
         return render(
             request,
             "list.html",
-            rows=chosen[(page - 1) * ROWS : page * ROWS],
+            rows=shown,
             counts=[(word, counted[word]) for word in WORDS.values() if counted[word]],
             total=len(rows),
             errors=known.errors if _sees_errors(who) else (),
