@@ -54,13 +54,18 @@ class OnePort:
 
 @dataclass(frozen=True)
 class Scene:
-    """An archive on the stack, its page's address, and an hour that is older than the archive."""
+    """An archive on the stack, and its page's address.
+
+    `early`: an hour older than the archive; `lettered`: one with a dead letter; `corrected`: the YAML that takes it.
+    """
 
     url: str
     name: str
     topic: str
     yaml: str
+    corrected: str
     early: datetime
+    lettered: datetime
     brokers: str
     store: Store
 
@@ -82,11 +87,14 @@ def scene(airflow: Airflow, kafka: Kafka, s3: S3, tmp_path_factory: pytest.TempP
     now = datetime.now(UTC)
     step = (now - start) / 200
     moments = [*[early] * 20, *(start + number * step for number in range(200))]
-    produce(kafka.bootstrap_servers, topic, (record(moment) for moment in moments))
-    yaml = (
-        f"description: The orders of all shops\nschedule: {schedule}\n"
-        f"source: {{topics: [{topic}], start: {start:%Y-%m-%dT%H:%M:%SZ}}}\n"
-        f"store: {{url: 's3://archive/{name}', chunk_records: 1000}}\n"
+    lettered = start + timedelta(hours=1)
+    too_long = record(lettered)._replace(value=b" " * 2000)
+    produce(kafka.bootstrap_servers, topic, [*map(record, moments), too_long])
+    source, policies = f"topics: [{topic}], start: {start:%Y-%m-%dT%H:%M:%SZ}", "policies: {bad_record: dead_letter}\n"
+    corrected, yaml = (
+        f"description: The orders of all shops\nschedule: {schedule}\nsource: {{{source}, max_value_bytes: {most}}}\n"
+        f"store: {{url: 's3://archive/{name}', chunk_records: 1000}}\n{policies}"
+        for most in (10_000, 1000)
     )
     dag = airflow.add_archive(name, yaml)
     airflow.pause(dag, False)
@@ -95,7 +103,7 @@ def scene(airflow: Airflow, kafka: Kafka, s3: S3, tmp_path_factory: pytest.TempP
     settings = {k: v for k, v in airflow._environment.items() if k.startswith(("AIRFLOW", "ARCHIVER", "JAVA"))}
     directory = tmp_path_factory.mktemp("api") / "server"
     with api_server_with_login(directory, free_ports(OnePort).web, settings) as url:
-        yield Scene(url, name, topic, yaml, early, kafka.bootstrap_servers, store)
+        yield Scene(url, name, topic, yaml, corrected, early, lettered, kafka.bootstrap_servers, store)
     airflow.remove_archive(name)
 
 
@@ -163,10 +171,13 @@ def serious(page: Page) -> list[str]:
 
 
 def started(page: Page, airflow: Airflow, scene: Scene) -> None:
-    """Wait until the run that the page has started, and all others, have ended."""
-    expect(page.locator("[role=status].ok")).to_contain_text("Started")
+    """Wait until the run that the page has started has succeeded, and all others have ended."""
+    status = page.locator("[role=status].ok")
+    expect(status).to_contain_text("Started")
+    name = re.findall(r"Started (.*?)\.\s", status.inner_text())[0]
     until(lambda: airflow.runs(scene.dag)[0], seconds=10)
-    airflow.wait_for_runs(scene.dag, len(airflow.runs(scene.dag)))
+    states = airflow.wait_for_runs(scene.dag, len(airflow.runs(scene.dag)))
+    assert name.startswith("backfill") or states[name] == "success", airflow.tasks(scene.dag, name)
 
 
 def test_the_page_is_in_airflows_navigation_and_leads_back_to_airflow(visit: Any, scene: Scene) -> None:
@@ -229,6 +240,29 @@ def test_a_healthy_archive_then_a_backfill_whose_hour_turns(visit: Any, scene: S
     picture(page, "hour")
 
 
+def test_the_buttons_of_an_hour_replay_its_dead_letters_and_rebuild_it(
+    visit: Any, scene: Scene, airflow: Airflow
+) -> None:
+    hours = f"/archiver/archives/{scene.name}/hours"
+    lettered, early = f"{hours}/{scene.lettered:%Y-%m-%dT%H}", f"{hours}/{scene.early:%Y-%m-%dT%H}"
+    page = visit("olga", lettered)
+    expect(page.get_by_role("region", name="Reasons")).to_contain_text("max_value_bytes")
+    (airflow.archives / f"{scene.name}.yaml").write_text(f"archive: {scene.name}\n{scene.corrected}")
+    page.locator("form[action$='/do/dead-letters'] button").click()
+    started(page, airflow, scene)
+    page.goto(f"{scene.url}{lettered}")
+    reloaded(page, "dt:text-is('Dead letters') + dd:text-is('0')")
+    expect(page.locator("th.key", has_text="+r1.")).to_have_count(1)
+    page.goto(f"{scene.url}{early}")
+    page.locator("form[action$='/do/rebuild'] button").click()
+    started(page, airflow, scene)
+    page.goto(f"{scene.url}{early}")
+    reloaded(page, ".pill.complete")
+    keys = page.locator("th.key").all_inner_texts()
+    assert keys
+    assert all(re.search(r"[+]r[12][.]", key) and scene.store.head(key) for key in keys), keys
+
+
 def test_a_late_record_and_a_lost_range_show(visit: Any, scene: Scene, airflow: Airflow) -> None:
     page = visit("olga", f"/archiver/archives/{scene.name}")
     now = datetime.now(UTC)
@@ -262,8 +296,9 @@ def test_a_failed_run_and_a_damaged_object_are_told_with_the_next_step(
     run = airflow.trigger(scene.dag, rebuild={"run": "20200101T000000Z"})
     airflow.wait_for_runs(scene.dag, len(airflow.runs(scene.dag)))
     # The object of the last chunk: Kafka has its record still.
-    damaged = max(scene.store.list(f"{scene.topic}/"), key=lambda stat: stat.key.rpartition("+")[2])
-    scene.store.delete(damaged.key)
+    keys = [stat.key for stat in scene.store.list(f"{scene.topic}/")]
+    damaged = max(keys, key=lambda key: re.findall(r"[+]([0-9]{20})", key))
+    scene.store.delete(damaged)
     archive = parse_archive(f"archive: {scene.name}\n{scene.yaml}", "page.yaml")
     publish(scene.store, audit(archive, scene.store, datetime.now(UTC)))
     page = visit("olga", f"/archiver/archives/{scene.name}")
