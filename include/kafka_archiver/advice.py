@@ -22,6 +22,16 @@ def commands_in(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_COMMAND.findall(text)))
 
 
+def without_commands(text: str) -> str:
+    """The text before the sentence with its first command."""
+    found = _COMMAND.search(text)
+    if not found:
+        return text
+    before = text[: found.start()]
+    ends = [end for mark in (". ", "; ", ": ") if (end := before.rfind(mark)) > 0]
+    return before[: ends[0]] if ends else before.strip()
+
+
 def next_steps(commands: tuple[str, ...], again: str, otherwise: str) -> tuple[str, ...]:
     """The steps after a failure: the commands of its cause, then the one that goes on, unless one of them does.
 

@@ -9,7 +9,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
+from kafka_archiver.advice import once
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import ConfigError, IntegrityError, PolicyError, TransientError
 from kafka_archiver.orchestration.alerts import callbacks, deadline
@@ -19,6 +21,7 @@ from kafka_archiver.orchestration.alerts.message import Message
 from kafka_archiver.orchestration.alerts.send import check_receiver
 from kafka_archiver.orchestration.dag_run.note import AUDITED, DAMAGE_LEFT, FIGURES
 from kafka_archiver.steps.figures import Figures
+from kafka_archiver.store.s3_errors import Bucket, explain
 from tests.dags.conftest import MINIMAL, AddConnection, MakeArchive
 from tests.dags.test_callbacks import Noted, Task, failed, noted
 from tests.support.receivers import Webhook
@@ -234,6 +237,23 @@ def test_when_there_is_news(before: str | None, key: str | None, state: str | No
 def test_the_shape_of_a_cause_has_no_figures() -> None:
     assert shape("5 offsets of run 20261121T050000Z") == shape("17 offsets of run 20261121T060000Z")
     assert shape("5 offsets are gone") != shape("5 objects are gone")
+
+
+def test_the_same_answer_of_the_store_is_told_once_and_its_end_names_no_command(tell: Any) -> None:
+    told = tell()
+    for request in ("18EABF0C11D2E3A4", "18eab", "TX/9Q+z="):
+        answer = {
+            "Error": {"Code": "NoSuchBucket"},
+            "ResponseMetadata": {"HTTPStatusCode": 404, "RequestId": request},
+        }
+        error = ClientError(answer, "GetObject")  # type: ignore[arg-type] # as much as it uses
+        told.alerts.task_failed(fails(explain(error, Bucket("nobucket", "http://s3"), "get_object", "k")))
+    choice = once("orders", {"moved_group": "new_generation"})
+    told.alerts.task_failed(fails(PolicyError(f"the group has moved. To go on: for one run `{choice}`, or not")))
+    told.alerts.closed(closes())
+    assert told.states == [("failure", "begins"), ("failure", "changes"), ("failure", "over")]
+    since = told.messages[2].fields["since"]
+    assert told.messages[2].bad[-1] == f"Failed since {since}, last because of: PolicyError: the group has moved"
 
 
 def test_a_variable_that_cannot_be_read_or_written_hides_no_alert(

@@ -165,6 +165,14 @@ def test_a_task_that_is_tried_again_for_long(problems: Ask, airflow_run: MADE, s
     assert (run_now.failure.cause, run_now.failure.attempts) == ("no answer", 4)
 
 
+def test_a_backfill_of_old_hours_is_not_stuck(problems: Ask, airflow_run: MADE) -> None:
+    from airflow.utils.types import DagRunType
+
+    airflow_run()
+    airflow_run("queued", datetime.now(UTC) - timedelta(hours=7), run_type=DagRunType.BACKFILL_JOB)
+    assert problems() == {}
+
+
 def test_a_failed_task_is_a_failure_before_airflow_ends_its_run(problems: Ask, airflow_run: MADE) -> None:
     airflow_run(minutes=5)
     airflow_run("running", tasks={"plan": "failed"}, cause={"permanent": True, "cause": "the group has moved"})

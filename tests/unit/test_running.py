@@ -137,6 +137,15 @@ def test_a_run_that_takes_much_longer_than_usual(minutes: float, severity: str |
 def test_a_run_that_nobody_begins_is_stuck_but_not_one_that_waits_for_another() -> None:
     queued = run("queued", ago(hours=2), begun=None, task="plan")
     assert "stuck" in [one.name for one in troubles(sound(queued, run("success", DUE)))]
+    # A backfill's run is due long before it is queued, and its runs take turns.
+    old = queued.model_copy(update={"queued": ago(minutes=20)})
+    assert troubles(sound(old, run("success", DUE + timedelta(hours=1)))) == []
+    assert (
+        troubles(sound(queued, run("success", ago(minutes=5), forward=False), run("success", DUE), due=ago(hours=3)))
+        == []
+    )
+    planning = run("running", ago(minutes=5), task="plan", task_state="running")
+    assert troubles(sound(planning, queued, run("success", DUE))) == []
     at_work = run("running", ago(minutes=5), task="archive", task_state="running")
     assert troubles(sound(at_work, queued, run("success", DUE))) == []
     waiting = run("running", ago(hours=2), task="plan", task_state="up_for_reschedule")

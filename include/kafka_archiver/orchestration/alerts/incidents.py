@@ -17,6 +17,8 @@ from kafka_archiver.orchestration.alerts.message import State
 
 log = logging.getLogger(__name__)
 _CHARACTERS = 200
+# What differs from failure to failure: the store's id of a request, an address or identifier in hexadecimal, a number.
+_VARYING = re.compile(r"(?<=\brequest )[^\s(),;]+|0x[0-9a-f]+|\b(?=[0-9a-f]*\d)[0-9a-f]{8,}\b|\d+", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +31,8 @@ class Incident:
 
 
 def shape(cause: str) -> str:
-    """The cause without its figures: two hours that fail for one reason have one shape."""
-    return re.sub(r"\d+", "#", cause)[:_CHARACTERS]
+    """The cause without its figures and identifiers: two hours that fail for one reason have one shape."""
+    return _VARYING.sub("#", cause)[:_CHARACTERS]
 
 
 def news(before: Incident | None, key: str | None) -> State | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from kafka_archiver.advice import dag_id
+from kafka_archiver.advice import dag_id, without_commands
 from kafka_archiver.documents import isoformat
 from kafka_archiver.orchestration.alerts.incidents import Incident
 from kafka_archiver.orchestration.alerts.message import Kind, Message, State
@@ -18,13 +18,15 @@ def works_again(archive: str, kind: Kind, before: Incident, done: str, link: str
 
     :param done: what the successful run did, in one line.
     """
+    # Without the commands, which nobody should run any more.
+    failed = f"Failed since {before.since}, last because of: {without_commands(before.cause)}"
     what = {"backfill": "backfills succeed again", "check": "its audit runs again"}.get(kind, "runs succeed again")
     return Message(
         kind=kind,
         state="over",
         archive=archive,
         title=f"Archive {archive}: {what}",
-        bad=tuple(filter(None, (done and f"Run {run_id}: {done}", f"Failed since {before.since}: {before.cause}"))),
+        bad=tuple(filter(None, (done and f"Run {run_id}: {done}", failed))),
         link=link,
         fields={"run_id": run_id, "since": before.since},
     )

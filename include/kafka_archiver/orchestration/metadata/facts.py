@@ -106,6 +106,7 @@ def _run(row: Row, session: Session) -> DagRun:
         forward=row.run_type != "backfill" and takes_new(row.conf),
         date=max(filter(None, (row.logical_date, row.run_after))),
         due=row.run_after,
+        queued=row.queued_at,
         begun=row.start_date,
         ended=lost.end_date or row.run_after if lost else ended,
         task=following.task_id if following else None,

@@ -42,6 +42,7 @@ class DagRun(Value):
 
     `date`: no task starts before it. `due`: the end of the run's interval, or the time of a manual trigger.
     `forward`: it archives new offsets: not a backfill, a rebuild or a repair, nor a run with an unknown parameter.
+    `queued`: when Airflow queued it; a backfill's run is due long before.
     `task`, `task_state`: the first task that has not ended. `failure`: of the task that failed or is retried.
     `works`: the ledger's runs that it was to finish, read only of a run with a failure; `finished`: those that it has
     finished. `note`: the run's note in Airflow. `effort`: of an ended run.
@@ -52,6 +53,7 @@ class DagRun(Value):
     forward: bool
     date: UtcTime
     due: UtcTime
+    queued: UtcTime | None = None
     begun: UtcTime | None = None
     ended: UtcTime | None = None
     task: str | None = None

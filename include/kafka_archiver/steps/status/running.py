@@ -96,6 +96,8 @@ def _slow(facts: Facts, now: datetime) -> Iterator[Trouble]:
     usual, interval = facts.usual, facts.interval or timedelta(hours=1)
     noted = max(usual * TIMES, AT_LEAST) if usual else interval
     working = facts.at_work(now)
+    # Queued runs take turns: each waits since the last one has ended.
+    last = next((run.ended for run in facts.ended), None)
     for run in working:
         if run.failure:
             yield warning(
@@ -106,23 +108,25 @@ def _slow(facts: Facts, now: datetime) -> Iterator[Trouble]:
             )
         if _waits(run, working) or (facts.paused and run.state == "queued"):
             continue
-        since = run.begun or run.due
-        if now - since <= noted:
+        since = run.begun or run.queued or run.due
+        waited = now - (since if run.begun or not last else max(since, last))
+        if waited <= noted:
             continue
         found = (
             f"run {run.run_id} has been {run.state} since {isoformat(since)} ({_spelt(now - since)}); "
             + (f"usually a run takes {_spelt(usual)}. " if usual else "")
             + f"Its task {run.task} is {run.task_state or 'not begun'}"
         )
-        say = problem if now - since > max(noted, interval) else warning
+        say = problem if waited > max(noted, interval) else warning
         yield say("stuck", found, _look(facts, run))
 
 
 def _waits(run: DagRun, working: list[DagRun]) -> bool:
     """Whether the run waits until another run ends, as it should."""
     others = [other for other in working if other is not run]
-    begun = [other for other in others if other.state == "running" and other.task != "plan"]
-    return bool(begun) and (run.state == "queued" or run.task == "plan")
+    begun = [other for other in others if other.state == "running"]
+    past_plan = any(other.task != "plan" for other in begun)
+    return bool(begun) if run.state == "queued" else past_plan and run.task == "plan"
 
 
 def _failed(archive: str, facts: Facts, line: Line | None, now: datetime) -> Iterator[Trouble]:
