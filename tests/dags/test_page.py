@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import pytest
+from airflow.models.xcom import XCOM_RETURN_KEY, XComModel
 from fastapi.testclient import TestClient
 
 from kafka_archiver.config import Policies
@@ -496,7 +497,7 @@ def test_an_hours_dead_letters_have_their_reasons_and_a_button(page: Page, monke
     assert 'action="/archiver/archives/orders/do/dead-letters"' in text
 
 
-def test_the_buttons_of_a_task_lead_to_its_run_s_documents(page: Page, context: Context) -> None:
+def test_the_buttons_of_a_task_and_the_lists_of_runs_lead_to_a_run_s_documents(page: Page, context: Context) -> None:
     run = hour(2).id
     for document in ("plan", "manifest"):
         path = urlsplit(address("orders", run, document)).path
@@ -504,18 +505,30 @@ def test_the_buttons_of_a_task_lead_to_its_run_s_documents(page: Page, context: 
         assert answer.content == context.store.get(f"_ledger/orders/runs/{run}/{document}.json")
         assert answer.headers["content-type"] == "application/json"
         assert page.stranger().get(path).headers["location"].startswith("/auth/login?next=")
+        for shown in PAGES[1:3]:
+            assert f'href="{path}"' in page.user("viewer").get(f"/archiver{shown}").text
     for wrong in (f"{run}+r7/plan", "x/plan", f"{run}/commit"):
         assert page.user("viewer").get(f"/archiver/archives/orders/runs/{wrong}").status_code in (404, 422)
     assert address("orders", None, "plan") == ""
 
 
-def test_an_hours_runs_link_to_airflow(page: Page, session: Session) -> None:
-    do(page.user("user"), "backfill", {"first": "2026-11-20T02:00", "last": "2026-11-20T02:00"})
-    [found] = _runs(session)
+def test_an_hours_runs_link_to_the_dag_runs_that_worked_on_them(page: Page, session: Session) -> None:
+    user, name = page.user("user"), hour(2).id
+    do(user, "backfill", {"first": "2026-11-20T02:00", "last": "2026-11-20T02:00"})
+    for _ in range(4):
+        do(user, "run")
+    of_the_interval, *others = _runs(session)
+    plans = {of_the_interval: (f"{name}+r1",), **dict.fromkeys(others, (hour(1).id, name))}
+    for dag_run, these in plans.items():
+        with session() as opened:
+            XComModel.set(
+                XCOM_RETURN_KEY, {"runs": list(these), "archive": []}, dag_id=dag_run.dag_id, task_id="plan",
+                run_id=dag_run.run_id, session=opened,
+            )  # fmt: skip
     text = page.user("viewer").get("/archiver/archives/orders/hours/2026-11-20T02").text
-    path = found.run_id.replace(":", "%3A").replace("+", "%2B")
-    assert f'href="/dags/archive_orders/runs/{path}"' in text
-    assert f'href="/dags/archive_orders/runs/{path}/tasks/archive"' in text
+    linked = re.findall(r'href="/dags/archive_orders/runs/([^"/]+)(/tasks/archive)?"', text)
+    last = [quote(run.run_id, safe="") for run in others[1:]]
+    assert linked == [(run, task) for run in last for task in ("", "/tasks/archive")]
 
 
 @pytest.mark.parametrize("name", ["2026-11-20", "2026-11-20T25", "x", "2026-11-20T02:00"])

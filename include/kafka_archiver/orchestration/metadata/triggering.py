@@ -1,22 +1,18 @@
 """Start DAG runs and backfills from the API server, for a user whose permission was checked. Does not wait."""
 
 import json
-from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
 from airflow.api.common.trigger_dag import trigger_dag
 from airflow.api_fastapi.common.dagbag import resolve_run_on_latest_version
-from airflow.models import DagRun
 from airflow.models.log import Log
 from airflow.sdk.exceptions import AirflowException
 from airflow.utils.session import create_session
 from airflow.utils.types import DagRunTriggeredByType
-from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
 from kafka_archiver.errors import ConfigError, TransientError
-from kafka_archiver.intervals import run_id
 from kafka_archiver.orchestration.metadata.start import active_dag, require_active
 from kafka_archiver.orchestration.metadata.transactions import whole_transactions
 
@@ -100,17 +96,3 @@ def note(event: str, dag: str, user: str, **more: Any) -> None:
         session.add(
             Log(event=event, owner=user, owner_display_name=user, dag_id=dag, extra=json.dumps(more, default=str))
         )
-
-
-def dag_runs_of(dag: str, starts: Collection[datetime]) -> dict[str, list[str]]:
-    """The DAG runs whose data interval starts at one of these moments, by the ledger's name of the interval."""
-    found: dict[str, list[str]] = {}
-    if starts:
-        with create_session() as session:
-            asked = select(DagRun.data_interval_start, DagRun.run_id).where(
-                DagRun.dag_id == dag, DagRun.data_interval_start.in_(starts)
-            )
-            for start, name in session.execute(asked.order_by(DagRun.id)):
-                if start is not None:
-                    found.setdefault(run_id(start), []).append(name)
-    return found

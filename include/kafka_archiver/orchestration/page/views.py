@@ -11,9 +11,9 @@ from fastapi.responses import FileResponse
 
 from kafka_archiver.advice import dag_id
 from kafka_archiver.config import Archive
-from kafka_archiver.intervals import parse_run_id, to_hour
+from kafka_archiver.intervals import to_hour
 from kafka_archiver.manifest import FATES
-from kafka_archiver.orchestration.metadata.triggering import dag_runs_of
+from kafka_archiver.orchestration.metadata.carried_out import dag_runs_of
 from kafka_archiver.orchestration.page.access import Someone, may_act, may_edit, visible
 from kafka_archiver.orchestration.page.actions import choices
 from kafka_archiver.orchestration.page.archives import Observatory
@@ -144,7 +144,6 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
             raise HTTPException(404, "There is no such hour; expected one like 2026-11-21T05") from None
         answer = details.hour(name, to_hour(start))
         value = answer.value if answer else None
-        intervals = {run.run.partition("+")[0] for run in value.runs} if value else set()
         return render(
             request,
             "hour.html",
@@ -156,7 +155,7 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
             error=answer.error if answer else None,
             store=found.store.url,
             fates=FATES,
-            dag_runs=dag_runs_of(dag_id(name), [parse_run_id(one) for one in intervals]),
+            dag_runs=dag_runs_of(dag_id(name), [run.run for run in value.runs] if value else ()),
             **forms_of(who, name),
         )
 
