@@ -5,6 +5,7 @@ Messages say what was found, what was expected and what to do, for the person on
 """
 
 import json
+import re
 from collections.abc import Mapping
 from typing import NamedTuple, Self
 
@@ -13,6 +14,14 @@ SILENCE = (
     "process ended without reporting an error (killed, out of memory, or its machine is gone), or Airflow could not "
     "store its result"
 )
+
+# What differs from failure to failure: the store's id of a request, an address or identifier in hexadecimal, a number.
+_VARYING = re.compile(r"(?<=\brequest )[^\s(),;]+|0x[0-9a-f]+|\b(?=[0-9a-f]*\d)[0-9a-f]{8,}\b|\d+", re.IGNORECASE)
+
+
+def shape(cause: str) -> str:
+    """The cause without its figures and identifiers: two hours that fail for one reason have one shape."""
+    return _VARYING.sub("#", cause)
 
 
 class ArchiverError(Exception):

@@ -13,10 +13,10 @@ from botocore.exceptions import ClientError
 
 from kafka_archiver.advice import once
 from kafka_archiver.config import Archive
-from kafka_archiver.errors import ConfigError, IntegrityError, PolicyError, TransientError
+from kafka_archiver.errors import ConfigError, IntegrityError, PolicyError, TransientError, shape
 from kafka_archiver.orchestration.alerts import callbacks, deadline
 from kafka_archiver.orchestration.alerts.callbacks import AlertCallbacks
-from kafka_archiver.orchestration.alerts.incidents import Incident, InVariables, news, shape
+from kafka_archiver.orchestration.alerts.incidents import Incident, InVariables, news
 from kafka_archiver.orchestration.alerts.message import Message
 from kafka_archiver.orchestration.alerts.send import check_receiver
 from kafka_archiver.orchestration.dag_run.note import AUDITED, DAMAGE_LEFT, FIGURES

@@ -1,5 +1,6 @@
 """The page: what strangers, viewers, operators and other teams see and may do, by Airflow's real auth manager."""
 
+import itertools
 import re
 import time
 from collections.abc import Collection
@@ -602,7 +603,9 @@ def test_brokers_that_do_not_answer_leave_the_rest_of_the_page(page: Page, broke
     brokers.failure = TransientError("no broker answers at <b>broker:9092</b>")
     client = page.user("viewer")
     text = client.get("/archiver/archives/orders?last=2026-11-20").text
-    assert "no broker answers at &lt;b&gt;broker:9092&lt;/b&gt;" in text
+    assert text.count("no broker answers at &lt;b&gt;broker:9092&lt;/b&gt;") == 1
+    assert "Unknown: lag, brokers.</strong>\nunknown until the brokers answer" in text
+    assert re.search(r"<dt>Last run</dt><dd>\d+ rows", text)
     assert "hours/2026-11-20T02" in text
     assert "no broker answers" in client.get("/archiver/archives/orders/plan").text
 
@@ -610,15 +613,34 @@ def test_brokers_that_do_not_answer_leave_the_rest_of_the_page(page: Page, broke
 def test_a_store_that_does_not_answer_is_said_and_not_a_traceback(
     page: Page, context: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    number = itertools.count()
+
     def fail(*_: Any) -> Any:
-        raise TransientError("no store answers")
+        raise TransientError(f"no store answers (request A{next(number)}F)")
 
     monkeypatch.setattr(type(context.store), "version", fail)
     monkeypatch.setattr(type(context.store), "read", fail)
+    now = datetime.now(UTC)
+    failed = DagRun(
+        run_id="scheduled__3", state="failed", forward=True, date=now, due=now, ended=now,
+        failure=Failure(task="plan", attempts=1, permanent=True, cause="no store answers (request 77)"),
+    )  # fmt: skip
+    facts = Facts(dag_id="archive_orders", runs=(failed,))
+    for module in ("archives", "details"):
+        monkeypatch.setattr(f"kafka_archiver.orchestration.page.{module}.facts_of", lambda *_: facts)
     client = page.user("viewer")
     for path in PAGES[1:]:
         answer = client.get(f"/archiver{path}")
         assert (answer.status_code, "no store answers" in answer.text) == (200, True), path
+    text = client.get("/archiver/archives/orders").text
+    # The cause once, with the failed run and a link to it.
+    assert text.count("no store answers") == 1
+    assert "run scheduled__3 failed in task plan, because of: answers" in text
+    assert '/dags/archive_orders/runs/scheduled__3">' in text
+    assert "Unknown: lag, age, hours, plans, brokers, audit." in text
+    for name in ("Last run", "Last audit", "Lost for ever"):
+        assert f"<dt>{name}</dt><dd>unknown</dd>" in text
+    assert "nothing is archived yet" not in text
 
 
 def test_an_answer_that_takes_long_is_not_waited_for(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,6 +42,7 @@ def snapshot(lag: int = 0, **more: Any) -> Snapshot:
         "closed_until": NOW.replace(minute=0),
         "audit": Audited(at=NOW - HOUR, deep=False, verdict="clean", errors=0, counts=None),
         "state": state,
+        "incomplete": (),
     }
     return Snapshot(archive="orders", **{**well, **more})
 
@@ -109,7 +110,16 @@ def test_brokers_that_do_not_answer_fail_with_the_reason_and_leave_the_lag_unkno
     checks = {c.name: c for c in judge(archive(), snapshot(state=None, error="no broker answers"), NOW)}
     assert (checks["answers"].verdict, checks["answers"].found) == ("failing", "no broker answers")
     assert checks["answers"].do == ("airflow archive doctor orders",)
-    assert checks["lag"].verdict == "unknown"
+    unknown = {name: check.found for name, check in checks.items() if check.verdict == "unknown"}
+    assert unknown == dict.fromkeys(("lag", "brokers"), "unknown until the brokers answer")
+
+
+def test_without_the_store_what_the_ledger_has_is_unknown_and_not_ok() -> None:
+    found = Snapshot(archive="orders", taken_at=NOW, interval=HOUR, error="there is no such bucket")
+    names = {"lag", "age", "hours", "plans", "brokers", "audit"}
+    assert {check.name: check.found for check in judge(archive(), found, NOW) if check.verdict == "unknown"} == (
+        dict.fromkeys(names, "unknown until the store answers")
+    )
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,8 @@ def test_brokers_that_do_not_answer_leave_what_the_ledger_knows(context: Context
     found = look(context, QUIET.model_copy(update={"paused": True}))
     assert (found.error, found.lag, found.state) == ("no broker answers", None, None)
     assert (found.closed_until, found.begun) == (whole.closed_until, whole.begun)
-    assert [trouble.name for trouble in found.troubles] == ["paused"]
+    assert found.last_run == whole.last_run is not None
+    assert (found.ledger_read, [trouble.name for trouble in found.troubles]) == (True, ["paused"])
 
 
 def test_a_store_that_does_not_answer_leaves_what_airflow_knows(context: Context) -> None:
@@ -90,7 +91,7 @@ def test_a_store_that_does_not_answer_leaves_what_airflow_knows(context: Context
     store.failure = TransientError("no store answers")
     found = look(context, QUIET.model_copy(update={"known": False}))
     assert (found.error, found.state, found.closed_until) == ("no store answers", None, None)
-    assert [trouble.name for trouble in found.troubles] == ["no dag"]
+    assert (found.ledger_read, [trouble.name for trouble in found.troubles]) == (False, ["no dag"])
 
 
 def test_hours_that_a_loss_leaves_incomplete_are_named_and_not_called_complete(context: Context) -> None:

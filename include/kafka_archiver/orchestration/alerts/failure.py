@@ -12,11 +12,10 @@ from airflow.sdk.log import redact  # type: ignore[attr-defined] # where provide
 from kafka_archiver.advice import commands_in, next_steps
 from kafka_archiver.config import Archive
 from kafka_archiver.documents import isoformat
-from kafka_archiver.errors import ArchiverError, PermanentError, PolicyError
+from kafka_archiver.errors import ArchiverError, PermanentError, PolicyError, shape
 from kafka_archiver.intervals import Interval
 from kafka_archiver.job import Endpoints
 from kafka_archiver.orchestration.alerts.cause import cause_of, shortened
-from kafka_archiver.orchestration.alerts.incidents import shape
 from kafka_archiver.orchestration.alerts.message import Kind, Message, State
 from kafka_archiver.orchestration.connections import endpoints
 from kafka_archiver.orchestration.dag_run.gate import PLAN
@@ -29,6 +28,8 @@ from kafka_archiver.steps.work import Work, describe
 
 log = logging.getLogger(__name__)
 LEDGER_SECONDS = 10.0
+# Characters of a cause that tell it from another.
+KEY = 200
 # The plan, and until when hours are closed.
 _Read: TypeAlias = tuple[Plan | None, datetime | None]
 
@@ -61,7 +62,7 @@ class Failed:
     @property
     def key(self) -> str:
         """The same for runs that fail for one reason."""
-        return f"{self.task}: {shape(self.cause)}"
+        return f"{self.task}: {shape(self.cause)[:KEY]}"
 
     def message(self, kind: Kind, state: State) -> Message:
         """The alert."""

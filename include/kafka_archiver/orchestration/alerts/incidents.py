@@ -6,7 +6,6 @@ It exists only while there are some. Without it, an incident is told again.
 """
 
 import logging
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
@@ -16,9 +15,6 @@ from airflow.sdk import Variable
 from kafka_archiver.orchestration.alerts.message import State
 
 log = logging.getLogger(__name__)
-_CHARACTERS = 200
-# What differs from failure to failure: the store's id of a request, an address or identifier in hexadecimal, a number.
-_VARYING = re.compile(r"(?<=\brequest )[^\s(),;]+|0x[0-9a-f]+|\b(?=[0-9a-f]*\d)[0-9a-f]{8,}\b|\d+", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +24,6 @@ class Incident:
     key: str
     since: str
     cause: str
-
-
-def shape(cause: str) -> str:
-    """The cause without its figures and identifiers: two hours that fail for one reason have one shape."""
-    return _VARYING.sub("#", cause)[:_CHARACTERS]
 
 
 def news(before: Incident | None, key: str | None) -> State | None:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from kafka_archiver.errors import shape
 from kafka_archiver.orchestration.page.buttons import Step, steps_of
 from kafka_archiver.steps.health import HealthCheck, Verdict
 from kafka_archiver.steps.overview import Snapshot
@@ -36,6 +37,8 @@ def cards(found: Snapshot | None, checks: Iterable[HealthCheck]) -> list[Card]:
     for one in sorted(troubles, key=lambda one: (one.severity != "problem", one.name in _FAILED)):
         cause = _cause_of(one, troubles)
         told, do = (one.found, one.do) if cause is None else (f"{_head(one)}, because of: {cause.name}", ())
+        if cause is None and one.name in _FAILED and found and found.error and shape(found.error) in shape(one.found):
+            told = f"{_head(one)}, because of: answers"
         verdict: Verdict = "failing" if one.severity == "problem" else "warning"
         grouped.setdefault((one.name, do, verdict), []).append(told)
     made = [
@@ -44,7 +47,17 @@ def cards(found: Snapshot | None, checks: Iterable[HealthCheck]) -> list[Card]:
     ]
     starts = [f"{one.name}: {one.found}" for one in troubles]
     untold = [c for c in checks if c.verdict != "ok" and not any(c.found.startswith(start) for start in starts)]
-    return [*made, *(Card(c.name, c.verdict, [c.found], 0, steps_of(name, c.do, damaged)) for c in untold)]
+    # What is unknown for one reason is one card.
+    same: dict[tuple[str, Verdict, tuple[str, ...]], list[str]] = {}
+    for c in untold:
+        same.setdefault((c.found, c.verdict, c.do), []).append(c.name)
+    return [
+        *made,
+        *(
+            Card(", ".join(names), verdict, [told], 0, steps_of(name, do, damaged))
+            for (told, verdict, do), names in same.items()
+        ),
+    ]
 
 
 def is_told(run: DagRun, found: Snapshot | None) -> bool:

@@ -40,12 +40,13 @@ class Answer(NamedTuple, Generic[Found]):
 
 
 class Detail(NamedTuple):
-    """The hours and the runs of one archive."""
+    """The hours and the runs of one archive. `unread`: why only `facts` are known; empty if the ledger was read."""
 
-    coverage: Coverage
+    coverage: Coverage | None
     runs: list[RunSummary]
     histories: dict[TopicPartition, PartitionHistory]
     facts: Facts
+    unread: str = ""
 
 
 class Details:
@@ -86,6 +87,13 @@ class Details:
             return Answer(None, now, str(error))
 
     def _detail(self, archive: Archive, last: date) -> Detail:
+        facts = facts_of(archive, datetime.now(UTC))
+        try:
+            return self._of_ledger(archive, last, facts)
+        except ArchiverError as error:
+            return Detail(None, [], {}, facts, str(error))
+
+    def _of_ledger(self, archive: Archive, last: date, facts: Facts) -> Detail:
         context, now = self._observatory.open(archive), datetime.now(UTC)
         progress = context.ledger.progress()
         runs = last_runs(context.ledger, RUNS)
@@ -94,7 +102,6 @@ class Details:
             TopicPartition(one.topic, one.partition): one
             for one in histories(last_plans(context.ledger, newest, PLANS))
         }
-        facts = facts_of(archive, now)
         at_work = facts.silent is not None or any(run.state == "running" for run in facts.at_work(now))
         return Detail(read_coverage(context, last, DAYS, self._heads, at_work), runs, past, facts)
 

@@ -130,6 +130,10 @@ def _time(moment: datetime | None) -> float | None:
     return None if moment is None else moment.timestamp()
 
 
+def _ledger(read: Callable[[Snapshot], float]) -> Callable[[Seen], float | None]:
+    return lambda one: read(one.snapshot) if one.snapshot.ledger_read else None
+
+
 def _audit(read: Callable[[Audited], float | None]) -> Callable[[Seen], float | None]:
     return lambda one: read(one.snapshot.audit) if one.snapshot.audit else None
 
@@ -160,14 +164,18 @@ _GAUGES = (
     _Gauge(
         "age_seconds", "Since the end of the last hour with a verdict.", lambda one: _seconds(one.snapshot.age(one.now))
     ),
-    _Gauge("proofs_open", "Ended hours without a verdict yet.", lambda one: one.snapshot.hours_open(one.now)),
+    _Gauge(
+        "proofs_open",
+        "Ended hours without a verdict yet.",
+        lambda one: one.snapshot.hours_open(one.now) if one.snapshot.ledger_read else None,
+    ),
     _Gauge(
         "proofs_incomplete",
         f"Incomplete hours among the last {RECENT} with a verdict.",
         lambda one: None if one.snapshot.incomplete is None else len(one.snapshot.incomplete),
     ),
-    _Gauge("lost_offsets", "Offsets ever lost.", lambda one: one.snapshot.lost),
-    _Gauge("unfinished_runs", "Planned runs that are not finished.", lambda one: len(one.snapshot.unfinished)),
+    _Gauge("lost_offsets", "Offsets ever lost.", _ledger(lambda found: found.lost)),
+    _Gauge("unfinished_runs", "Planned runs that are not finished.", _ledger(lambda found: len(found.unfinished))),
     _Gauge("audit_timestamp_seconds", "When the last audit was.", _audit(lambda audit: _time(audit.at))),
     _Gauge(
         "audit_damaged",

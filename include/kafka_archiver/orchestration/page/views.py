@@ -11,6 +11,7 @@ from fastapi.responses import FileResponse
 
 from kafka_archiver.advice import dag_id
 from kafka_archiver.config import Archive
+from kafka_archiver.errors import shape
 from kafka_archiver.intervals import to_hour
 from kafka_archiver.manifest import FATES
 from kafka_archiver.orchestration.metadata.carried_out import dag_runs_of
@@ -106,6 +107,8 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
         answer = details.of(name, shown)
         [row] = rows_of(observatory, {name: found}, NEAR)
         detail = answer.value if answer else None
+        unread = detail.unread if detail else ""
+        error = row.snapshot.error if row.snapshot else None
         looks = [look for look in (row.snapshot and row.snapshot.taken_at, answer and answer.at) if look]
         return render(
             request,
@@ -121,7 +124,8 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
             cards=cards(row.snapshot, row.checks),
             told={run.run_id for run in detail.facts.runs if is_told(run, row.snapshot)} if detail else set(),
             detail=detail,
-            unread=answer.error if answer else "",
+            unread=unread,
+            told_above=bool(unread and error and shape(unread) == shape(error)),
             earlier=earlier,
             later=later,
             started=started,

@@ -45,6 +45,10 @@ def _check(name: str, verdict: Verdict, found: str, *do: str) -> HealthCheck:
     return HealthCheck(name=name, verdict=verdict, found=found, do=do)
 
 
+def _unknown(name: str, found: Snapshot) -> HealthCheck:
+    return _check(name, "unknown", f"unknown until the {'brokers answer' if found.ledger_read else 'store answers'}")
+
+
 def _answers(found: Snapshot, now: datetime) -> HealthCheck:
     doctor = f"airflow archive doctor {found.archive}"
     if found.error:
@@ -60,7 +64,7 @@ def _answers(found: Snapshot, now: datetime) -> HealthCheck:
 def _lag(archive: Archive, found: Snapshot) -> HealthCheck:
     lag, most = found.lag, archive.health.max_lag_records
     if lag is None:
-        return _check("lag", "unknown", "unknown")
+        return _unknown("lag", found)
     if most is not None and lag > most:
         said = f"{lag:,} offsets wait; `health.max_lag_records` is {most:,}"
         if found.at_work:
@@ -70,6 +74,8 @@ def _lag(archive: Archive, found: Snapshot) -> HealthCheck:
 
 
 def _age(archive: Archive, found: Snapshot, now: datetime) -> HealthCheck:
+    if not found.ledger_read:
+        return _unknown("age", found)
     most = archive.health.max_age or (2 * found.interval + timedelta(hours=1) if found.interval else None)
     age = found.age(now)
     if age is None:
@@ -92,7 +98,12 @@ def _age(archive: Archive, found: Snapshot, now: datetime) -> HealthCheck:
 def _troubles(found: Snapshot) -> Iterator[HealthCheck]:
     for name in _IN_ORDER:
         these = [t for t in found.troubles if _OF_TROUBLES.get(t.name, "brokers") == name]
-        yield _of(name, these) if these else _check(name, "ok", "nothing to report")
+        if these:
+            yield _of(name, these)
+        elif name != "runs" and not (found.state if name == "brokers" else found.ledger_read):
+            yield _unknown(name, found)
+        else:
+            yield _check(name, "ok", "nothing to report")
 
 
 def _of(name: str, troubles: Iterable[Trouble]) -> HealthCheck:
@@ -106,6 +117,8 @@ def _of(name: str, troubles: Iterable[Trouble]) -> HealthCheck:
 def _audit(archive: Archive, found: Snapshot, now: datetime) -> HealthCheck:
     if damage := [t for t in found.troubles if _OF_TROUBLES.get(t.name) == "audit"]:
         return _of("audit", damage)
+    if not found.ledger_read:
+        return _unknown("audit", found)
     most, again = archive.health.max_audit_age, audit_again(archive.archive)
     last = found.audit.at if found.audit else None
     if last is None and found.begun is None:

@@ -10,7 +10,7 @@ from kafka_archiver.steps.line import Line, read_line
 from kafka_archiver.steps.overview.incomplete import Incomplete, incomplete_hours, of_hours
 from kafka_archiver.steps.overview.snapshot import Audited, LastRun, Snapshot
 from kafka_archiver.steps.repair.find import OBJECTS
-from kafka_archiver.steps.status import status
+from kafka_archiver.steps.status import last_commit, status
 from kafka_archiver.steps.status.damage import of_audit, read_head
 from kafka_archiver.steps.status.facts import Facts
 from kafka_archiver.steps.status.running import of_runs
@@ -47,14 +47,15 @@ def look(context: Context, facts: Facts, before: Snapshot | None = None) -> Snap
         "audit": audited,
     }
     found, hours = found.model_copy(update=known), tuple(of_hours(name, incomplete))
+    told: dict[str, Any]
     try:
         state = status(context, facts)
-        last = _last_run(context.ledger, state.last_commit, before)
-        told = {"state": state, "last_run": last, "troubles": (*state.troubles, *hours), **_took(facts, last)}
-        return found.model_copy(update=told)
+        told, commit = {"state": state, "troubles": (*state.troubles, *hours)}, state.last_commit
     except ArchiverError as error:
-        troubles = (*_without_brokers(context, facts, line), *hours)
-        return found.model_copy(update={"troubles": troubles, "error": str(error)})
+        told = {"troubles": (*_without_brokers(context, facts, line), *hours), "error": str(error)}
+        commit = last_commit(context.ledger, line)
+    last = _last_run(context.ledger, commit, before)
+    return found.model_copy(update={**told, "last_run": last, **_took(facts, last)})
 
 
 def _without_brokers(context: Context, facts: Facts, line: Line) -> tuple[Trouble, ...]:

@@ -70,6 +70,11 @@ class Snapshot(Value):
     error: str | None = None
 
     @property
+    def ledger_read(self) -> bool:
+        """Whether the store answered: else what comes from the ledger is unknown, not zero or none."""
+        return self.incomplete is not None
+
+    @property
     def lag(self) -> int | None:
         """The number of offsets that wait; None: unknown."""
         return None if self.state is None else self.state.lag

@@ -86,7 +86,7 @@ def status(context: Context, facts: Facts) -> ArchiveStatus:
     return ArchiveStatus(
         archive=context.archive.archive,
         partitions=tuple(map(look, observed.seen)),
-        last_commit=_last_commit(context.ledger, line),
+        last_commit=last_commit(context.ledger, line),
         closed_until=line.settled.closed_until,
         unfinished=tuple(plan.run for plan in line.unfinished),
         lost=line.settled.lost,
@@ -94,7 +94,8 @@ def status(context: Context, facts: Facts) -> ArchiveStatus:
     )
 
 
-def _last_commit(ledger: Ledger, line: Line) -> Commit | None:
+def last_commit(ledger: Ledger, line: Line) -> Commit | None:
+    """The commit of the last committed run."""
     waiting = [w.commit for w in line.waiting if w.outcome == "committed"]
     if waiting:
         return waiting[-1]
