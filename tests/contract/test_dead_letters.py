@@ -8,7 +8,7 @@ import pytest
 
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import IntegrityError, PermanentError
-from kafka_archiver.intervals import to_ms
+from kafka_archiver.intervals import to_hour, to_ms
 from kafka_archiver.keys import is_dead_letter
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.steps.clean_up import clean_up
@@ -67,6 +67,27 @@ def test_an_hour_in_full_has_the_dead_letters_and_objects_that_are_there_now(lak
     found = [hour_in_full(lake.context, hour) for hour in hours]
     assert [one.dead_letters for one in found] == [0] * len(hours)
     assert {o.key for one in found for o in one.objects} <= set(lake.stored())
+
+
+def test_an_hour_in_full_has_letters_of_a_run_that_has_no_other_record_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kafka_archiver.steps.coverage.writers.PLANS", 1)
+    lake, late, first = lake_with({9: BAD}), hour(10).id, to_hour(hour(1).start)
+    MemoryStore(lake.store.url.removeprefix("memory://"), clock=lambda: lake.now)
+    lake.odd[P0, 9]["timestamp"] = to_ms(hour(1).start)
+    for number in (9, 10, 11, 12):
+        lake.logs[P0] = Range(8, number)
+        lake.run(number)
+    assert (lake.proof(1).status, [c.run for c in lake.proof(1).runs]) == ("complete", [RUN])
+    found = hour_in_full(lake.context, first)
+    assert (found.dead_letters, found.more_letters, len(found.reasons)) == (1, 0, 1)
+    assert [(one.run, one.rows) for one in found.runs] == [(late, 0), (RUN, 1)]
+    lake.logs[P0] = Range(0, 12)
+    lake.rebuild(RUN)
+    lake.rebuild(late)
+    found = hour_in_full(lake.context, first)
+    assert {o.key for o in found.objects} == {o.key for c in lake.proof(1).runs for o in c.objects}
+    assert [(one.run, one.rows) for one in found.runs] == [(f"{late}+r1", 0), (f"{RUN}+r1", 1)]
+    assert found.dead_letters == 1
 
 
 def test_each_cause_is_mended_by_another_setting_and_every_record_is_archived_once(lake: Lake) -> None:

@@ -6,12 +6,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 from kafka_archiver.documents import UtcTime, Value
 from kafka_archiver.intervals import hour_start, to_hour
-from kafka_archiver.manifest import ObjectEntry
+from kafka_archiver.manifest import Manifest, ObjectEntry
 from kafka_archiver.plan import Plan
-from kafka_archiver.proof import HourProof
+from kafka_archiver.proof import Contribution, HourProof
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.coverage.damage import Damaged, damage
 from kafka_archiver.steps.coverage.letters import Reason, why
+from kafka_archiver.steps.coverage.writers import letters_of, writers
 
 # Runs whose documents are read, newest first: an hour of an old archive may have records of thousands of runs.
 RUNS = 24
@@ -34,7 +35,7 @@ class PartitionInHour(Value):
 
 
 class RunOfHour(Value):
-    """One run that added to the hour. `schemas`: what its records were written with."""
+    """One run that added to the hour, if only dead letters. `schemas`: what its records were written with."""
 
     run: str
     number: int
@@ -51,7 +52,8 @@ class RunOfHour(Value):
 class HourInFull(Value):
     """One hour. `proof`: None if no run has looked at it. `more_runs`, `more_objects`: how many are not shown.
 
-    `damaged`: what the last audit found missing or wrong. `reasons`: of the first dead letters.
+    `more_letters`: objects of dead letters whose run was not found. `damaged`: what the last audit found missing or
+    wrong. `reasons`: of the first dead letters.
     """
 
     archive: str
@@ -65,6 +67,7 @@ class HourInFull(Value):
     damaged: tuple[Damaged, ...] = ()
     more_runs: int = 0
     more_objects: int = 0
+    more_letters: int = 0
 
     @property
     def hour(self) -> int:
@@ -83,7 +86,10 @@ class HourInFull(Value):
 
 
 def hour_in_full(context: Context, hour: int) -> HourInFull:
-    """The hour's proof, with the last runs behind it. At most two requests for each of RUNS runs, and few more."""
+    """The hour's proof, with the last runs behind it.
+
+    At most two requests for each of RUNS runs, one for each topic, and few more if a run has only dead letters here.
+    """
     ledger, start = context.ledger, hour_start(hour)
     proof, damaged = ledger.hour(hour), damage(context).hours.get(hour, ())
     if proof is None:
@@ -92,34 +98,30 @@ def hour_in_full(context: Context, hour: int) -> HourInFull:
     # It may have only dead letters here. Its replay or rebuild has replaced it.
     last = proof.closed_by or proof.changed_by
     names = dict.fromkeys([*(added.run for added in shown[:RUNS]), ledger.superseded_by(last) or last])
+    manifests, stored = _manifests(context, names), letters_of(context, hour)
+    for entry in (entry for manifest in manifests.values() for entry in manifest.dead_letters):
+        stored.pop(entry.key, None)
+    others, unknown = writers(context, stored.values()) if stored else (set[str](), 0)
+    manifests |= _manifests(context, sorted(others - names.keys()))
     with ThreadPoolExecutor(8) as pool:
-        plans = dict(zip(names, pool.map(ledger.plan, names), strict=True))
-        manifests = dict(zip(names, pool.map(ledger.manifest, names), strict=True))
-    objects = [o for m in manifests.values() if m for o in m.objects if hour in o.hours]
-    letters = [o for m in manifests.values() if m for o in m.dead_letters if hour in o.hours]
+        plans = {plan.run: plan for plan in pool.map(ledger.plan, {**names, **manifests}) if plan}
+    objects = [o for m in manifests.values() for o in m.objects if hour in o.hours]
+    letters = [o for m in manifests.values() for o in m.dead_letters if hour in o.hours]
     # A repair's manifest has the objects of the run that it supersedes. Damaged objects are listed first.
     wrong = {one.key for one in damaged}
     objects = sorted({o.key: o for o in objects}.values(), key=lambda o: (o.key not in wrong, o.key))
     letters = sorted({o.key: o for o in letters}.values(), key=lambda o: (o.key not in wrong, o.key))
+    runs = [_run(added, plans.get(added.run), manifests.get(added.run)) for added in shown[:RUNS]]
+    for run, manifest in manifests.items():
+        here = run in {one.run for one in runs} or not any(hour in o.hours for o in manifest.dead_letters)
+        if not here and (plan := plans.get(run)):
+            nothing = Contribution(number=plan.number, run=run, late=False, rows=0, objects=())
+            runs.append(_run(nothing, plan, manifest))
     return HourInFull(
         archive=ledger.archive,
         hour_start=start,
         proof=proof,
-        runs=tuple(
-            RunOfHour(
-                run=added.run,
-                number=added.number,
-                late=added.late,
-                rows=added.rows,
-                bytes=added.bytes,
-                objects=len(added.objects),
-                origin=plan.origin if (plan := plans[added.run]) else None,
-                planned_at=plan.planned_at if plan else None,
-                schemas=_schemas(plan),
-                account=dict(manifest.account) if (manifest := manifests[added.run]) else None,
-            )
-            for added in shown[:RUNS]
-        ),
+        runs=tuple(sorted(runs, key=lambda one: -one.number)),
         partitions=_partitions(objects, letters, hour),
         objects=tuple(objects[:OBJECTS]),
         letters=tuple(letters[:OBJECTS]),
@@ -127,6 +129,27 @@ def hour_in_full(context: Context, hour: int) -> HourInFull:
         damaged=damaged,
         more_runs=max(len(shown) - RUNS, 0) + sum(1 for _ in proof.pages),
         more_objects=max(proof.objects - len(objects[:OBJECTS]), 0),
+        more_letters=unknown,
+    )
+
+
+def _manifests(context: Context, runs: Iterable[str]) -> dict[str, Manifest]:
+    with ThreadPoolExecutor(8) as pool:
+        return {manifest.run: manifest for manifest in pool.map(context.ledger.manifest, runs) if manifest}
+
+
+def _run(added: Contribution, plan: Plan | None, manifest: Manifest | None) -> RunOfHour:
+    return RunOfHour(
+        run=added.run,
+        number=added.number,
+        late=added.late,
+        rows=added.rows,
+        bytes=added.bytes,
+        objects=len(added.objects),
+        origin=plan.origin if plan else None,
+        planned_at=plan.planned_at if plan else None,
+        schemas=_schemas(plan),
+        account=dict(manifest.account) if manifest else None,
     )
 
 
