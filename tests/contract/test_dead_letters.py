@@ -14,6 +14,7 @@ from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.steps.clean_up import clean_up
 from kafka_archiver.steps.coverage import hour_in_full
 from kafka_archiver.steps.dead_letters import Hours, outlook, replay_letters, runs_with_letters
+from kafka_archiver.steps.figures import figures
 from kafka_archiver.steps.repair import derive, find, lose, restore, write_again
 from kafka_archiver.store.memory import MemoryStore
 from tests.support.lake import Lake, hour
@@ -104,6 +105,8 @@ def test_each_cause_is_mended_by_another_setting_and_every_record_is_archived_on
         assert lake.replay() == f"{RUN}+r{revision}"
         manifest = lake.manifest(f"{RUN}+r{revision}")
         assert letters(lake, manifest.run) == left
+        done = figures(lake.context, [manifest.run], [])
+        assert (done.records, done.objects - len(left), done.dead_letters) == (1, 1, len(left))
         assert manifest.account == {
             **dict.fromkeys(manifest.account, 0),
             "archived": 8 - len(left),

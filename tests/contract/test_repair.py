@@ -21,6 +21,7 @@ from kafka_archiver.steps.auditing import publish
 from kafka_archiver.steps.clean_up import clean_up
 from kafka_archiver.steps.close_hours import close_hours
 from kafka_archiver.steps.commit import commit
+from kafka_archiver.steps.figures import figures
 from kafka_archiver.steps.rebuild import rebuild_run
 from kafka_archiver.steps.repair import Repairs, derive, find, look_again, lose, restore, write_again
 from kafka_archiver.steps.status.damage import of_audit
@@ -261,14 +262,17 @@ def test_what_a_repair_has_written_and_read_again_leaves_the_report_and_nothing_
     publish(lake.store, before := lake.audit())
     assert wrong(lake) == sorted([gone, changed, other])
     # A run that has written nothing takes nothing out.
-    assert look_again(lake.context, [run]) == before
+    assert look_again(lake.context, [run]) == (before, 0)
     work = write_again(lake.context, [run])
     lake.finish(work)
     # Since the repair, one of them is wrong again: only its end. The other run's object is not looked at.
     lake.store.put(changed, data + b"!")
     lake.store.put(other, others)
-    after = look_again(lake.context, work.runs)
-    assert after is not None
+    looked = look_again(lake.context, work.runs)
+    assert looked is not None
+    after, mended = looked
+    done = figures(lake.context, work.runs, close_hours(lake.context, work.runs), final=work.final, mended=mended)
+    assert done.line == "0 records, 1 object whole again; hours are closed until 2026-11-20 07:00 UTC"
     assert wrong(lake) == sorted(f.where for f in after.damage) == sorted([changed, other])
     assert after.mended == Mended(at=lake.now, objects=1)
     assert (after.audited_at, after.counts) == (before.audited_at, before.counts)

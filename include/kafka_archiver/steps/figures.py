@@ -1,8 +1,8 @@
 """The figures of one DAG run, in a line for people and as a small value for XCom."""
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import Field
 
@@ -11,15 +11,18 @@ from kafka_archiver.intervals import hour_start
 from kafka_archiver.steps.line import Line, read_line
 
 if TYPE_CHECKING:
-    from kafka_archiver.manifest import Manifest
+    from kafka_archiver.manifest import Manifest, ObjectEntry
     from kafka_archiver.steps.close_hours import Changed
     from kafka_archiver.steps.context import Context
 
 
 class Figures(Value):
-    """What a DAG run has done. `runs`: the ledger's runs that it finished; all counts are sums over them.
+    """What a DAG run has done. `runs`: the ledger's runs that it finished or repaired.
 
+    All counts are sums over them, without what an earlier DAG run did: without runs that were final before, and of a
+    replay of dead letters only what it adds.
     `records`: archived offsets. `objects`, `bytes`: in the store, with dead letters and sidecars.
+    `mended`: objects that the last audit calls wrong and that are whole now.
     `hours_closed`: hours that became complete. `closed_until`: every hour before it is judged. `as_of`: every
     record that Kafka had by then is archived. `unfinished`: the runs that still have to be finished.
     After a loss also: `lost_by`: the lost offsets of each partition. `incomplete`: the hours that lost objects, and the
@@ -33,6 +36,7 @@ class Figures(Value):
     filtered: int = 0
     dead_letters: int = 0
     lost: int = 0
+    mended: int = 0
     lost_by: dict[str, int] = Field(default={})
     incomplete: tuple[UtcTime, ...] = ()
     unsure_until: UtcTime | None = None
@@ -47,22 +51,31 @@ class Figures(Value):
         objects = f" in {_count(self.objects, 'object')} ({size(self.bytes)})" if self.objects else ""
         counts = ((self.filtered, "filtered"), (self.dead_letters, "dead-lettered"), (self.lost, "lost"))
         others = "".join(f", {number:,} {name}" for number, name in counts if number)
+        others += f", {_count(self.mended, 'object')} whole again" if self.mended else ""
         until = f"hours are closed until {self.closed_until:%Y-%m-%d %H:%M} UTC" if self.closed_until else ""
         closed = f"{_count(self.hours_closed, 'hour')} became complete" if self.hours_closed else ""
         ends = ", ".join(filter(None, (closed, until))) or "no hour is closed yet"
         return f"{_count(self.records, 'record')}{objects}{others}; {ends}"
 
 
-def figures(context: "Context", runs: Sequence[str], changed: "Sequence[Changed]") -> Figures:
-    """The figures of settled runs. One request for each run, and those for the line.
+def figures(
+    context: "Context",
+    runs: Sequence[str],
+    changed: "Sequence[Changed]",
+    final: Sequence[str] = (),
+    mended: int = 0,
+) -> Figures:
+    """The figures of settled runs. One request for each run, two more for each revision, and those for the line.
 
     :param changed: what `close_hours` returned for these runs.
+    :param final: those of the runs that were final before.
+    :param mended: objects that the last audit calls wrong and that are whole now.
     """
     line = read_line(context)
-    manifests = [found for run in runs if (found := context.ledger.manifest(run))]
-    stored = [entry for manifest in manifests for entry in manifest.stored]
+    done = [_done(context, found) for run in runs if run not in final and (found := context.ledger.manifest(run))]
+    stored = [entry for one in done for entry in one.stored]
     account = {
-        fate: sum(m.account[fate] for m in manifests) for fate in ("archived", "filtered", "dead_lettered", "lost")
+        fate: sum(one.account[fate] for one in done) for fate in ("archived", "filtered", "dead_lettered", "lost")
     }
     return Figures(
         runs=tuple(runs),
@@ -72,12 +85,35 @@ def figures(context: "Context", runs: Sequence[str], changed: "Sequence[Changed]
         filtered=account["filtered"],
         dead_letters=account["dead_lettered"],
         lost=account["lost"],
-        **(_loss(context, line, manifests) if account["lost"] else {}),
-        hours_closed=sum(one.proof.closed_by == one.run for one in changed),
+        mended=mended,
+        **(_loss(context, line, [one.manifest for one in done]) if account["lost"] else {}),
+        hours_closed=sum(one.proof.closed_by == one.run for one in changed if one.run not in final),
         closed_until=line.settled.closed_until,
         as_of=line.settled.as_of,
         unfinished=tuple(plan.run for plan in line.unfinished),
     )
+
+
+class _Done(NamedTuple):
+    """What one run has added: the objects, and the account."""
+
+    manifest: "Manifest"
+    stored: "Sequence[ObjectEntry]"
+    account: Mapping[str, int]
+
+
+def _done(context: "Context", manifest: "Manifest") -> _Done:
+    plan = context.ledger.plan(manifest.run) if manifest.revision else None
+    # A rebuild writes all objects; these two keep those of the run that they supersede.
+    kept = plan.supersedes if plan and plan.origin in ("dead_letters", "repair") else None
+    before = context.ledger.manifest(kept) if kept else None
+    if before is None:
+        return _Done(manifest, manifest.stored, manifest.account)
+    keys = {entry.key for entry in before.stored}
+    account = {fate: max(count - before.account[fate], 0) for fate, count in manifest.account.items()}
+    # These were read again, and are dead letters again.
+    account["dead_lettered"] = manifest.account["dead_lettered"] if plan and plan.letters else 0
+    return _Done(manifest, [entry for entry in manifest.stored if entry.key not in keys], account)
 
 
 def _loss(context: "Context", line: Line, manifests: "Sequence[Manifest]") -> dict[str, Any]:

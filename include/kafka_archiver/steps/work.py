@@ -18,21 +18,22 @@ class Work:
     """The work of one DAG run. `runs`: the ledger's runs that it finishes, in the line's order, its own run last.
 
     `archive`: the runs whose offsets have to be read; without any, Spark is skipped. `idle`: no run has offsets or
-    objects, so there is nothing to verify either.
+    objects, so there is nothing to verify either. `final`: those of `runs` that were final before.
     """
 
     runs: tuple[str, ...]
     archive: tuple[str, ...]
     idle: bool = False
+    final: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The value for XCom."""
-        return {"runs": list(self.runs), "archive": list(self.archive), "idle": self.idle}
+        return {"runs": list(self.runs), "archive": list(self.archive), "idle": self.idle, "final": list(self.final)}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """The inverse of `to_dict`."""
-        return cls(tuple(data["runs"]), tuple(data["archive"]), data.get("idle", False))
+        return cls(tuple(data["runs"]), tuple(data["archive"]), data.get("idle", False), tuple(data.get("final", ())))
 
 
 def work(context: Context, unfinished: Iterable[Plan], own: Plan) -> Work:

@@ -130,7 +130,9 @@ def archive_tasks(archive: Archive, job: Path, alert: AlertCallbacks | None = No
         if work.idle:
             committing.commit(context, still_open(context, runs))
         changed = step.close_hours(context, runs)
-        if not takes_new(now["dag_run"].conf) and (report := look_again(context, runs)):
+        mended = 0
+        if not takes_new(now["dag_run"].conf) and (looked := look_again(context, runs)):
+            report, mended = looked
             log.info("%s", report.summary)
             now["ti"].xcom_push(DAMAGE_LEFT, len(report.damage))
         events = announce(archive, changed, now)
@@ -138,7 +140,7 @@ def archive_tasks(archive: Archive, job: Path, alert: AlertCallbacks | None = No
         log.info("%d hours announced", len(events))
         if days := announce_days(archive, changed, context.ledger.hour, now):
             log.info("%d days announced", days)
-        found = figures(context, runs, changed)
+        found = figures(context, runs, changed, work.final, mended)
         # For programs, and for the run's note, which the scheduler writes.
         now["ti"].xcom_push(FIGURES, found.model_dump(mode="json"))
         emit(archive.archive, found)

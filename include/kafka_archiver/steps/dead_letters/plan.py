@@ -44,7 +44,7 @@ def _nothing(context: Context, line: Line) -> Work:
     if last is None:
         raise ConfigError(f"archive {context.archive.archive} has no final run, so it has no dead letters to replay")
     log.info("no run has such dead letters: nothing to replay")
-    return Work((last,), ())
+    return Work((last,), (), final=(last,))
 
 
 def _plan(context: Context, run: str, own: Sequence[str]) -> Plan:

@@ -20,10 +20,16 @@ __all__ = ["Repairs", "derive", "find", "look_again", "lose", "restore", "write_
 def write_again(context: Context, runs: Sequence[str]) -> Work:
     """The work of a DAG run that writes missing objects of these runs again, as long as Kafka has the records."""
     line = tidy(context, read_line(context))
-    plans = list({plan.run: plan for plan, _ in (counting(context, line, run) for run in runs)}.values())
+    asked = [counting(context, line, run) for run in runs]
+    plans = list({plan.run: plan for plan, _ in asked}.values())
     if not plans:
         raise ConfigError(f"no run of archive {context.archive.archive} is given; expected the runs to write again")
     *others, own = plans
     found = work(context, [*(p for p in line.unfinished if p not in plans), *others], own)
     ours = {plan.run for plan in plans}
-    return Work(found.runs, tuple(run for run in found.runs if run in ours or run in found.archive))
+    final = {plan.run for plan, is_final in asked if is_final}
+    return Work(
+        found.runs,
+        tuple(run for run in found.runs if run in ours or run in found.archive),
+        final=tuple(run for run in found.runs if run in final),
+    )

@@ -24,14 +24,14 @@ log = logging.getLogger(__name__)
 TRIES = 20
 
 
-def look_again(context: Context, runs: Collection[str]) -> Report | None:
+def look_again(context: Context, runs: Collection[str]) -> tuple[Report, int] | None:
     """Take the findings about objects that are whole now out of the report of the last audit.
 
     Whole: read completely with the audit's own readers, or replaced by a committed revision, and gone. All other
     findings stay.
 
     :param runs: settled runs. Objects of all revisions of their intervals are looked at.
-    :returns: the report as it is now; None if it has nothing to look at.
+    :returns: the report as it is now, and how many objects it no longer has; None if it has nothing to look at.
     :raises TransientError: others were faster at every try.
     """
     key, intervals = audit_document(context.archive.archive), {_interval(run) for run in runs}
@@ -55,10 +55,10 @@ def look_again(context: Context, runs: Collection[str]) -> Report | None:
             ", ".join(sorted(whole)[:20]) or "none",
         )
         if not whole:
-            return report
+            return report, 0
         after = _without(report, wrong, whole, context)
         if context.store.replace(key, after.to_json(), before.etag):
-            return after
+            return after, len(whole)
     raise TransientError(f"others have written {key} {TRIES} times; try again")
 
 
