@@ -13,6 +13,8 @@ _MEANS = {
 }
 
 
+# What comes before a command that fails the same way until something is corrected.
+_FIXED, _ANEW = "once that is fixed: ", "with today's settings: "
 # A command in a message.
 _COMMAND = re.compile(r"`(airflow [^`]+)`")
 
@@ -37,9 +39,14 @@ def next_steps(commands: tuple[str, ...], again: str, otherwise: str) -> tuple[s
 
     :param otherwise: the step if the cause names no command.
     """
-    if any(command.startswith(again) for command in commands):
-        return commands
-    return (*commands, f"then: {again}") if commands else (otherwise,)
+    if not commands:
+        return (otherwise,)
+    steps = tuple(
+        _FIXED if command == again else _ANEW if command.startswith("airflow archive rebuild ") else ""
+        for command in commands
+    )
+    told = tuple(f"{before}{command}" for before, command in zip(steps, commands, strict=True))
+    return told if any(command.startswith(again) for command in commands) else (*told, f"then: {again}")
 
 
 def dag_id(archive: str) -> str:

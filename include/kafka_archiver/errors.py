@@ -6,7 +6,7 @@ Messages say what was found, what was expected and what to do, for the person on
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple, Self
 
 # The cause of a failure for which Airflow has no exception.
@@ -85,14 +85,24 @@ class BadRecordError(PermanentError):
         )
         self._arguments = (topic, partition, self.records, choices)
 
+    @classmethod
+    def told(cls, message: str) -> Self:
+        """The error as whoever shows it needs it: its message alone."""
+        error = cls.__new__(cls)
+        PermanentError.__init__(error, message)
+        return error
+
     def __reduce__(self) -> tuple[type["BadRecordError"], tuple[str, int, Mapping[int, str], str]]:
         # A Spark task raises it and the driver catches it; the default would pickle only the message.
         return type(self), self._arguments
 
 
-_KINDS: dict[str, type[ArchiverError]] = {
-    kind.__name__: kind
-    for kind in (PermanentError, TransientError, ConfigError, DocumentError, IntegrityError, PolicyError)
+_KINDS: dict[str, Callable[[str], ArchiverError]] = {
+    **{
+        kind.__name__: kind
+        for kind in (PermanentError, TransientError, ConfigError, DocumentError, IntegrityError, PolicyError)
+    },
+    BadRecordError.__name__: BadRecordError.told,
 }
 
 

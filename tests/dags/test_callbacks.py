@@ -11,9 +11,16 @@ from typing import Any
 
 import pytest
 
-from kafka_archiver.advice import once
+from kafka_archiver.advice import go_on, once, plan_anew
 from kafka_archiver.config import Archive
-from kafka_archiver.errors import ConfigError, IntegrityError, PermanentError, PolicyError, TransientError
+from kafka_archiver.errors import (
+    BadRecordError,
+    ConfigError,
+    IntegrityError,
+    PermanentError,
+    PolicyError,
+    TransientError,
+)
 from kafka_archiver.formats import resolve
 from kafka_archiver.intervals import Interval
 from kafka_archiver.ledger import Ledger
@@ -32,6 +39,7 @@ from tests.support.receivers import MailServer, Webhook, text_of
 pytestmark = pytest.mark.dags
 HOUR = timedelta(hours=1)
 START, END = datetime(2026, 11, 21, 5, tzinfo=UTC), datetime(2026, 11, 21, 6, tzinfo=UTC)
+RUN = "20261121T050000Z"
 LOG_URL = "http://airflow/dags/archive_orders/runs/r/tasks/verify?try_number=2"
 
 
@@ -343,14 +351,21 @@ def test_a_plan_that_failed_has_no_run_and_the_alert_has_the_command_of_its_caus
         PolicyError("5 offsets are gone.", "lost_offsets", choices=(record, "kafka-topics --list")),
         PolicyError(f"5 objects are gone. One run stops at each of these: for one run `{record}`"),
         ConfigError("no connection `x`; `airflow connections add x`"),
+        BadRecordError.told(f"`{record}`. Once that is fixed, {go_on('orders', RUN)}; or {plan_anew('orders', RUN)}"),
     ):
         AlertCallbacks(archive).task_failed(failed(error, Task("plan")))
-    first, second, third = webhook.documents
+    first, second, third, fourth = webhook.documents
     assert (first["run"], first["planned"], first["interval_start"]) == (None, None, "2026-11-21T05:00:00Z")
     assert "\nNothing is planned yet\n" in first["text"]
     assert first["next"] == [record, "kafka-topics --list"]
     assert second["next"] == [record]
     assert third["next"] == ["airflow connections add x", "then: airflow dags trigger archive_orders"]
+    assert fourth["next"] == [
+        record,
+        "once that is fixed: airflow dags trigger archive_orders",
+        f"with today's settings: airflow archive rebuild orders --run {RUN}",
+    ]
+    assert fourth["cause"].startswith("BadRecordError: ")
 
 
 def test_an_audit_s_alert_is_about_no_interval(told: Any, connection: AddConnection, webhook: Webhook) -> None:

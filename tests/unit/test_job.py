@@ -64,7 +64,7 @@ def test_endpoints_travel_as_they_are_and_show_nothing(kafka: dict[str, str], st
     [
         (PolicyError("a", advice="b"), PolicyError),
         (IntegrityError("a\nb"), IntegrityError),
-        (BadRecordError("t", 0, {3: "no"}), PermanentError),
+        (BadRecordError("t", 0, {3: "no"}), BadRecordError),
         (TransientError("\u00e9"), TransientError),
         (ArchiverError("a"), PermanentError),
     ],

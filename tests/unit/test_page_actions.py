@@ -84,6 +84,7 @@ def test_a_policy_is_for_the_run_alone() -> None:
         (f"airflow dags trigger {dag_id('orders')}", {}),
         (f"then: airflow dags trigger {dag_id('orders')}", {}),
         (f"correct the cause, then: airflow dags trigger {dag_id('orders')}", {}),
+        (f"once that is fixed: airflow dags trigger {dag_id('orders')}", {}),
         (once("orders", {"lost_offsets": "record_loss", "moved_group": "follow_ledger"}), None),
         (audit_again("orders"), {}),
         (audit_again("orders", deep=True), {"deep": True}),

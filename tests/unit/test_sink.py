@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kafka_archiver.errors import ArchiverError, BadRecordError, Failure, IntegrityError, PermanentError, TransientError
+from kafka_archiver.errors import ArchiverError, BadRecordError, Failure, IntegrityError, TransientError
 from kafka_archiver.plan import Settings
 from kafka_archiver.spark import sink as module
 from kafka_archiver.spark.engine import tries
@@ -20,8 +20,8 @@ BAD = BadRecordError("t", 0, {3: "no line"})
 @pytest.mark.parametrize(
     ("error", "attempt", "kind"),
     [
-        (BAD, 0, PermanentError),
-        (BAD, 3, PermanentError),
+        (BAD, 0, BadRecordError),
+        (BAD, 3, BadRecordError),
         (TransientError("no answer"), 0, None),
         (TransientError("no answer"), 2, None),
         (TransientError("no answer"), 3, TransientError),

@@ -163,7 +163,7 @@ def _commands(error: object) -> tuple[str, ...]:
     """The commands that an error names, the best one first."""
     if isinstance(error, PolicyError) and error.choices:
         return error.choices
-    return commands_in(str(redact(str(error))))[:3] if isinstance(error, ArchiverError) else ()
+    return commands_in(str(redact(str(error))))[:4] if isinstance(error, ArchiverError) else ()
 
 
 def _runs(ti: Any) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from kafka_archiver.audit.report import count
 from kafka_archiver.config import Policies
 
 # Before the command of a step that a person has to prepare.
-_FIRST = re.compile(r"^(correct the cause, )?then: ")
+_FIRST = re.compile(r"^((correct the cause, )?then|once that is fixed|with today's settings): ")
 
 
 class Button(NamedTuple):

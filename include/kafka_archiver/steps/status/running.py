@@ -147,11 +147,13 @@ def _failed(archive: str, facts: Facts, line: Line | None, now: datetime) -> Ite
     elif failure.permanent:
         then = "Until this is corrected, every run" if run.forward else "Another run with these parameters"
         anew = [p.run for p in line.unfinished if p.supersedes is None][:1] if line else []
+        named = commands_in(failure.cause or "")[:4]
+        rebuilds = (f"airflow archive rebuild {archive} --run {name}" for name in anew)
         yield problem(
             "failed for good",
             f"{where}: {failure.cause}. {then} fails the same way",
-            *next_steps(commands_in(failure.cause or "")[:3], again, f"correct the cause, then: {again}"),
-            *(f"airflow archive rebuild {archive} --run {name}" for name in anew),
+            *next_steps(named, again, f"correct the cause, then: {again}"),
+            *(command for command in rebuilds if command not in named),
         )
     else:
         found = f"{where} after {_times(failure.attempts, 'attempt')}: {failure.cause or f'its {SILENCE}'}"
