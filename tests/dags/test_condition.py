@@ -19,7 +19,7 @@ from kafka_archiver.ranges import Range
 from kafka_archiver.steps.auditing import audit, publish
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.rebuild import rebuild_run
-from kafka_archiver.steps.status.facts import Effort
+from kafka_archiver.steps.status.facts import Effort, Wrote
 from kafka_archiver.steps.work import Work
 from tests.dags.conftest import DAGS as DAG_FILES
 from tests.dags.conftest import MINIMAL, AddConnection, Call, MakeArchive, Session, dag_of
@@ -232,7 +232,7 @@ def test_what_ended_runs_took_and_finished_is_known(airflow_run: MADE, session: 
     with session() as opened:
         place = {"dag_id": "archive_orders", "task_id": "archive", "run_id": name}
         XComModel.set("cpu_seconds", 12.5, **place, session=opened)
-        figures = {"runs": ["20261120T020000Z"], "records": 6}
+        figures = {"runs": ["20261120T020000Z"], "records": 6, "bytes": 60}
         XComModel.set("figures", figures, **{**place, "task_id": "close_hours"}, session=opened)
     with session() as opened:
         opened.scalars(select(DagRun).where(DagRun.run_id == name)).one().note = "settled by run x"
@@ -241,6 +241,7 @@ def test_what_ended_runs_took_and_finished_is_known(airflow_run: MADE, session: 
     efforts = [Effort(retries=10, cpu_seconds=12.5), Effort(retries=5, cpu_seconds=None)]
     assert [one.effort for one in found.runs] == [None, *efforts]
     assert [one.finished for one in found.runs] == [(), ("20261120T020000Z",), ()]
+    assert [one.wrote for one in found.runs] == [None, Wrote(runs=1, records=6, bytes=60), None]
     assert [one.note for one in found.runs] == [None, "settled by run x", None]
 
 

@@ -28,7 +28,7 @@ from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.coverage import HourInFull
 from kafka_archiver.steps.coverage.letters import Reason
 from kafka_archiver.steps.plan import plan
-from kafka_archiver.steps.status.facts import DagRun, Facts, Failure
+from kafka_archiver.steps.status.facts import DagRun, Facts, Failure, Wrote
 from tests.dags.conftest import Session, confs, pause
 from tests.support.brokers import Brokers
 from tests.support.page import Page, teams
@@ -474,6 +474,8 @@ def test_hours_link_to_their_proofs(page: Page, context: Context) -> None:
     client = page.user("viewer")
     text = client.get("/archiver/archives/orders?last=2026-11-20").text
     assert 'href="/archiver/archives/orders/hours/2026-11-20T02" title="2026-11-20 02:00: complete, 2 rows"' in text
+    assert "Nothing is known of the 21 days before." in text
+    assert '<a href="?last=2026-10-23">Days up to 2026-10-23</a> <a href="?last=2026-11-' in text
     proof = client.get("/archiver/archives/orders/hours/2026-11-20T02").text
     manifest = context.ledger.manifest(hour(2).id)
     assert manifest is not None
@@ -495,6 +497,8 @@ def test_an_hours_dead_letters_have_their_reasons_and_a_button(page: Page, monke
     monkeypatch.setattr(details, "hour_in_full", lettered)
     text = page.user("user").get("/archiver/archives/orders/hours/2026-11-20T02").text
     assert '>not JSON at byte 3</th><td class="number">12</td>' in text
+    assert "Archives all dead letters of their runs with today's settings, also those of other hours." in text
+    assert "Reads all offsets of 1 run from Kafka again, also those of other hours" in text
     assert 'action="/archiver/archives/orders/do/dead-letters"' in text
 
 
@@ -536,6 +540,19 @@ def test_an_hours_runs_link_to_the_dag_runs_that_worked_on_them(page: Page, sess
 def test_an_hour_that_is_none_is_not_found(page: Page, name: str) -> None:
     answer = page.user("viewer").get(f"/archiver/archives/orders/hours/{name}")
     assert answer.status_code == 404
+
+
+def test_the_last_run_has_what_its_dag_run_finished_before_it(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    now, last = datetime.now(UTC), "/archiver/archives/orders"
+    assert re.search(r"<dt>Last run</dt><dd>\d+ rows, ", page.user("viewer").get(last).text)
+    done = DagRun(
+        run_id="a", state="success", forward=True, date=now, due=now, begun=now, ended=now, finished=(hour(2).id,),
+        wrote=Wrote(runs=2, records=50, bytes=1000),
+    )  # fmt: skip
+    facts = Facts(dag_id="archive_orders", runs=(done,))
+    monkeypatch.setattr("kafka_archiver.orchestration.page.archives.facts_of", lambda *_: facts)
+    page.refresh("orders")
+    assert "<dt>Last run</dt><dd>50 records, 1 kB: with 1 earlier run</dd>" in page.user("viewer").get(last).text
 
 
 def test_what_is_wrong_is_shown_with_its_commands(page: Page, context: Context) -> None:

@@ -17,7 +17,7 @@ from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.figures import figures
 from kafka_archiver.steps.overview import Snapshot, look
 from kafka_archiver.steps.status import status
-from kafka_archiver.steps.status.facts import DagRun, Effort, Facts
+from kafka_archiver.steps.status.facts import DagRun, Effort, Facts, Wrote
 from kafka_archiver.store.memory import MemoryStore
 from tests.support.brokers import Brokers
 from tests.support.counted import Counted
@@ -63,12 +63,13 @@ def test_it_has_the_last_audit_and_what_the_last_committed_run_took(context: Con
     done = DagRun(
         run_id="a", state="success", forward=True, date=DAY, due=DAY, begun=ended - timedelta(minutes=7), ended=ended,
         finished=(hour(3).id,), effort=Effort(retries=1, cpu_seconds=2.5),
+        wrote=Wrote(runs=2, records=50, bytes=100),
     )  # fmt: skip
     # A run by hand that found nothing.
     empty = done.model_copy(update={"run_id": "b", "begun": ended, "ended": ended, "finished": (), "effort": None})
     publish(context.store, audit(context.archive, context.store, context.clock()))
     found = look(context, QUIET.model_copy(update={"runs": (empty, done)}))
-    assert (found.duration, found.effort) == (timedelta(minutes=7), done.effort)
+    assert (found.duration, found.effort, found.wrote) == (timedelta(minutes=7), done.effort, done.wrote)
     assert look(context, QUIET.model_copy(update={"runs": (empty,)})).duration is None
     assert found.audit is not None
     assert found.audit.at == context.clock()

@@ -122,6 +122,11 @@ def _figures(seen: Snapshot) -> Iterator[str]:
             f"last run: {count(last.rows, 'row')} in {count(last.objects, 'object')} of {count(last.bytes, 'byte')}"
             f"{took}, {count(last.dead_letters, 'dead letter')}"
         )
+        if (wrote := seen.wrote) and wrote.runs > 1:
+            yield (
+                f"with {count(wrote.runs - 1, 'earlier run')} that its DAG run finished: "
+                f"{count(wrote.records, 'record')}, {count(wrote.bytes, 'byte')}"
+            )
         if last.dead_letters:
             yield f"  - airflow archive replay-dead-letters {seen.archive} --all"
     if audit := seen.audit:

@@ -22,7 +22,7 @@ from kafka_archiver.orchestration.dag_run.schedule import last_interval
 from kafka_archiver.orchestration.metadata.rest_api import api_url, needs_no_login
 from kafka_archiver.orchestration.metadata.states import ENDED, UNFINISHED
 from kafka_archiver.orchestration.metadata.why import causes
-from kafka_archiver.steps.status.facts import TASKS, DagRun, Effort, Facts, Failure, place
+from kafka_archiver.steps.status.facts import TASKS, DagRun, Effort, Facts, Failure, Wrote, place
 from kafka_archiver.steps.work import Work
 
 # Runs to read of each kind. Backfills are separate: a long backfill must not hide the schedule's runs.
@@ -72,8 +72,11 @@ def _with_efforts(runs: list[DagRun], name: str, session: Session) -> tuple[DagR
     def one(run: DagRun) -> DagRun:
         spent, figures = noted.get((run.run_id, ARCHIVE, CPU)), noted.get((run.run_id, TASKS[-1], FIGURES))
         effort = Effort(retries=again.get(run.run_id, 0), cpu_seconds=spent if isinstance(spent, int | float) else None)
-        finished = tuple(map(str, figures.get("runs", ()))) if isinstance(figures, dict) else ()
-        return run.model_copy(update={"effort": effort, "finished": finished})
+        if not isinstance(figures, dict):
+            return run.model_copy(update={"effort": effort})
+        finished = tuple(map(str, figures.get("runs", ())))
+        wrote = Wrote(runs=len(finished), records=figures.get("records", 0), bytes=figures.get("bytes", 0))
+        return run.model_copy(update={"effort": effort, "finished": finished, "wrote": wrote})
 
     return tuple(one(run) if run.ended else run for run in runs)
 

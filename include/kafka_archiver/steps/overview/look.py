@@ -77,7 +77,8 @@ def _took(facts: Facts, last: LastRun | None) -> dict[str, Any]:
     done = next((run for run in facts.ended if last and last.run in run.finished), None)
     if done is None:
         return {}
-    return {"duration": done.ended - done.begun if done.ended and done.begun else None, "effort": done.effort}
+    duration = done.ended - done.begun if done.ended and done.begun else None
+    return {"duration": duration, "effort": done.effort, "wrote": done.wrote}
 
 
 def _audited(ledger: Ledger) -> Audited | None:

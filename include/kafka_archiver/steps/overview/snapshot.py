@@ -8,7 +8,7 @@ from kafka_archiver.documents import UtcTime, Value
 from kafka_archiver.intervals import to_hour
 from kafka_archiver.steps.overview.incomplete import Incomplete
 from kafka_archiver.steps.status import ArchiveStatus
-from kafka_archiver.steps.status.facts import Effort
+from kafka_archiver.steps.status.facts import Effort, Wrote
 from kafka_archiver.steps.status.trouble import Trouble
 
 
@@ -46,8 +46,8 @@ class Snapshot(Value):
     `state`: None if the brokers or the store did not answer; then `error` has the reason. `closed_until`: the end of
     the last closed hour, be it complete or incomplete; `begun`: the start of the first run's interval. `settled`: the
     number of settled runs; `incomplete`: the incomplete ones of the last closed hours, None if unknown.
-    `unfinished_since`: the oldest unfinished run's planning. `duration`, `effort`: of the DAG run that finished
-    `last_run`. `at_work`: a DAG run is queued or at work.
+    `unfinished_since`: the oldest unfinished run's planning. `duration`, `effort`, `wrote`: of the DAG run that
+    finished `last_run`. `at_work`: a DAG run is queued or at work.
     """
 
     archive: str
@@ -65,6 +65,7 @@ class Snapshot(Value):
     last_run: LastRun | None = None
     duration: timedelta | None = None
     effort: Effort | None = None
+    wrote: Wrote | None = None
     at_work: bool = False
     troubles: tuple[Trouble, ...] = ()
     error: str | None = None

@@ -37,6 +37,14 @@ class Effort(Value):
     cpu_seconds: float | None
 
 
+class Wrote(Value):
+    """What an ended run archived, in all the ledger's runs that it finished."""
+
+    runs: int
+    records: int
+    bytes: int
+
+
 class DagRun(Value):
     """One run of the archive's DAG. `state`: failed as soon as one of its tasks is; Airflow ends the run later.
 
@@ -45,7 +53,7 @@ class DagRun(Value):
     `queued`: when Airflow queued it; a backfill's run is due long before.
     `task`, `task_state`: the first task that has not ended. `failure`: of the task that failed or is retried.
     `works`: the ledger's runs that it was to finish, read only of a run with a failure; `finished`: those that it has
-    finished. `note`: the run's note in Airflow. `effort`: of an ended run.
+    finished. `note`: the run's note in Airflow. `effort`, `wrote`: of an ended run.
     """
 
     run_id: str
@@ -62,6 +70,7 @@ class DagRun(Value):
     works: tuple[str, ...] = ()
     finished: tuple[str, ...] = ()
     effort: Effort | None = None
+    wrote: Wrote | None = None
     note: str | None = None
 
     def has_passed(self, task: str) -> bool:
