@@ -13,8 +13,9 @@ import pyarrow as pa
 
 from kafka_archiver.errors import PermanentError, PolicyError, TransientError
 from kafka_archiver.formats.base import RECORD, VALUE
-from kafka_archiver.kafka.cluster import Position, Topic
+from kafka_archiver.kafka.cluster import Topic
 from kafka_archiver.kafka.first import FirstRecord, LogEnd, crc32
+from kafka_archiver.kafka.groups import Position
 from kafka_archiver.kafka_tools import KafkaTools
 from kafka_archiver.plan import Chunk, Settings
 from kafka_archiver.ranges import TopicPartition

@@ -5,13 +5,14 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import confluent_kafka
-from confluent_kafka import ConsumerGroupTopicPartitions, IsolationLevel, KafkaError, KafkaException, TopicCollection
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import ConfigResource, OffsetSpec  # type: ignore[attr-defined]
 
 from kafka_archiver.errors import ConfigError, PermanentError, TransientError
-from kafka_archiver.kafka.asking import Asking, Name, Start
-from kafka_archiver.kafka.failures import translate
+from kafka_archiver.kafka import apart, groups
+from kafka_archiver.kafka.asking import Asking, Name, Result, Start
 from kafka_archiver.kafka.first import FirstRecord, LogEnd, first_records, known_epoch, truncated
+from kafka_archiver.kafka.groups import Position
 from kafka_archiver.kafka.java import native_properties
 from kafka_archiver.kafka_tools import KafkaTools
 from kafka_archiver.ranges import TopicPartition
@@ -31,13 +32,6 @@ class Topic(NamedTuple):
     def names(self) -> list[TopicPartition]:
         """Its partitions."""
         return [TopicPartition(self.name, number) for number in range(self.partitions)]
-
-
-class Position(NamedTuple):
-    """A group's committed offset of a partition, and the metadata of that commit."""
-
-    offset: int
-    stamp: str
 
 
 class Cluster:
@@ -191,39 +185,12 @@ class Cluster:
 
     def positions(self, group: str, names: Iterable[TopicPartition]) -> dict[TopicPartition, Position | None]:
         """The group's committed offsets with their metadata; None for a partition without an offset."""
-        asked = [confluent_kafka.TopicPartition(n.topic, n.partition) for n in names]
-        if not asked:
-            return {}
-        [answer] = self._ask(
-            lambda admin: admin.list_consumer_group_offsets(
-                [ConsumerGroupTopicPartitions(group, asked)], request_timeout=self.timeout
-            ),
-            lambda name: f"read the offsets of group {name}",
-        )
-        self._require_places(answer, f"read the offset of group {group} at")
-        return {
-            TopicPartition(p.topic, p.partition): Position(p.offset, p.metadata or "") if p.offset >= 0 else None
-            for p in answer.topic_partitions
-        }
-
-    def _require_places(self, answer: Any, what: str) -> None:
-        for place in answer.topic_partitions:
-            if place.error:
-                raise translate(place.error, f"{what} {place.topic}[{place.partition}]", self.brokers)
+        asked = list(names)
+        return self._call(groups.positions, group, asked) if asked else {}
 
     def members(self, group: str) -> list[str]:
         """The group's live members, as client@host; empty for a group that does not exist."""
-        try:
-            [found] = self._ask(
-                lambda admin: admin.describe_consumer_groups([group], request_timeout=self.timeout),
-                lambda name: f"describe group {name}",
-            )
-        except TransientError as error:
-            cause = error.__cause__
-            if isinstance(cause, KafkaException) and cause.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
-                return []
-            raise
-        return sorted(f"{m.client_id}@{m.host.lstrip('/')}" for m in found.members)
+        return self._call(groups.members, group)
 
     def move_group(self, group: str, offsets: Mapping[TopicPartition, int], stamp: str = "") -> None:
         """Set the group's committed offsets, and read them back.
@@ -233,23 +200,17 @@ class Cluster:
         """
         if not offsets:
             return
-        request = [
-            confluent_kafka.TopicPartition(n.topic, n.partition, offset, metadata=stamp)
-            for n, offset in offsets.items()
-        ]
-        [answer] = self._ask(
-            lambda admin: admin.alter_consumer_group_offsets(
-                [ConsumerGroupTopicPartitions(group, request)], request_timeout=self.timeout
-            ),
-            lambda name: f"commit offsets of group {name}",
-        )
-        self._require_places(answer, f"commit the offset of group {group} at")
+        self._call(groups.commit, group, dict(offsets), stamp)
         after = self.committed(group, offsets)
         if wrong := [n for n, offset in offsets.items() if after[n] != offset]:
             raise PermanentError(
                 f"group {group}: committed offset {offsets[wrong[0]]} of {wrong[0]}, but read back {after[wrong[0]]}: "
                 "another client commits in this group; give the archive a group of its own (source.group)"
             )
+
+    def _call(self, function: Callable[..., Result], *args: Any) -> Result:
+        """A request to a group's coordinator, apart. The client may use up `timeout` twice: to wait, and to retry."""
+        return apart.call(function, 2 * self.timeout + 30, self.properties, self.timeout, *args)
 
     def first_records(
         self, starts: Mapping[TopicPartition, int], seconds: float = 10.0

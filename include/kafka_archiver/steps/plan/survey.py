@@ -10,7 +10,8 @@ from typing import NamedTuple
 from kafka_archiver.advice import run_now
 from kafka_archiver.errors import PolicyError, TransientError
 from kafka_archiver.intervals import Interval, to_ms
-from kafka_archiver.kafka.cluster import Cluster, Position
+from kafka_archiver.kafka.cluster import Cluster
+from kafka_archiver.kafka.groups import Position
 from kafka_archiver.plan import PartitionPlan
 from kafka_archiver.planning.state import PartitionState
 from kafka_archiver.progress import Progress

@@ -1,0 +1,81 @@
+"""Requests to the coordinator of a consumer group. `Cluster` sends them through `apart.call`."""
+
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
+
+import confluent_kafka
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException
+
+from kafka_archiver.errors import TransientError
+from kafka_archiver.kafka.asking import Asking
+from kafka_archiver.kafka.failures import translate
+from kafka_archiver.ranges import TopicPartition
+
+
+class Position(NamedTuple):
+    """A group's committed offset of a partition, and the metadata of that commit."""
+
+    offset: int
+    stamp: str
+
+
+def positions(
+    properties: Mapping[str, str], timeout: float, group: str, names: Collection[TopicPartition]
+) -> dict[TopicPartition, Position | None]:
+    """The group's committed offsets with their metadata; None for a partition without an offset."""
+    asked = [confluent_kafka.TopicPartition(n.topic, n.partition) for n in names]
+    [answer] = Asking(properties).ask(
+        lambda admin: admin.list_consumer_group_offsets(
+            [ConsumerGroupTopicPartitions(group, asked)], request_timeout=timeout
+        ),
+        lambda name: f"read the offsets of group {name}",
+        timeout,
+    )
+    _require_places(answer, f"read the offset of group {group} at", properties)
+    return {
+        TopicPartition(p.topic, p.partition): Position(p.offset, p.metadata or "") if p.offset >= 0 else None
+        for p in answer.topic_partitions
+    }
+
+
+def members(properties: Mapping[str, str], timeout: float, group: str) -> list[str]:
+    """The group's live members, as client@host; empty for a group that does not exist."""
+    try:
+        [found] = Asking(properties).ask(
+            lambda admin: admin.describe_consumer_groups([group], request_timeout=timeout),
+            lambda name: f"describe group {name}",
+            timeout,
+        )
+    except TransientError as error:
+        cause = error.__cause__
+        if isinstance(cause, KafkaException) and cause.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
+            return []
+        raise
+    return sorted(f"{m.client_id}@{m.host.lstrip('/')}" for m in found.members)
+
+
+def commit(
+    properties: Mapping[str, str], timeout: float, group: str, offsets: Mapping[TopicPartition, int], stamp: str
+) -> None:
+    """Set the group's committed offsets.
+
+    :param stamp: the metadata of the commit.
+    :raises PermanentError: the group has live members.
+    """
+    places = [
+        confluent_kafka.TopicPartition(n.topic, n.partition, offset, metadata=stamp) for n, offset in offsets.items()
+    ]
+    [answer] = Asking(properties).ask(
+        lambda admin: admin.alter_consumer_group_offsets(
+            [ConsumerGroupTopicPartitions(group, places)], request_timeout=timeout
+        ),
+        lambda name: f"commit offsets of group {name}",
+        timeout,
+    )
+    _require_places(answer, f"commit the offset of group {group} at", properties)
+
+
+def _require_places(answer: Any, what: str, properties: Mapping[str, str]) -> None:
+    for place in answer.topic_partitions:
+        if place.error:
+            raise translate(place.error, f"{what} {place.topic}[{place.partition}]", properties["bootstrap.servers"])
