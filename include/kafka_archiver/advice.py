@@ -24,6 +24,11 @@ def commands_in(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_COMMAND.findall(text)))
 
 
+def audit_dag_id(archive: str) -> str:
+    """The DAG that audits an archive."""
+    return f"audit_{archive}"
+
+
 def without_commands(text: str) -> str:
     """The text before the sentence with its first command."""
     found = _COMMAND.search(text)
@@ -95,7 +100,7 @@ def go_on(archive: str, run: str) -> str:
 def audit_again(archive: str, deep: bool = False) -> str:
     """The command that audits an archive and writes the report."""
     conf = " --conf '{\"deep\": true}'" if deep else ""
-    return f"airflow dags trigger audit_{archive}{conf}"
+    return f"airflow dags trigger {audit_dag_id(archive)}{conf}"
 
 
 def plan_anew(archive: str, run: str) -> str:

@@ -123,6 +123,20 @@ def test_a_paused_dag_with_lag(problems: Ask, airflow_run: MADE, session: Sessio
     assert problems()["paused"]["do"] == ["airflow dags unpause archive_orders"]
 
 
+def test_a_paused_audit_is_known(settled: Context, session: Session) -> None:
+    from airflow.models import DagModel
+
+    assert facts_of(settled.archive, datetime.now(UTC)).audit_paused is False
+    with session() as opened:
+        bundle = opened.get(DagModel, "archive_orders").bundle_name
+        opened.add(DagModel(dag_id="audit_orders", bundle_name=bundle, is_paused=True))
+    try:
+        assert facts_of(settled.archive, datetime.now(UTC)).audit_paused is True
+    finally:
+        with session() as opened:
+            opened.delete(opened.get(DagModel, "audit_orders"))
+
+
 def test_damage_that_the_last_audit_found(problems: Ask, airflow_run: MADE, settled: Context) -> None:
     airflow_run()
     publish(settled.store, audit(settled.archive, settled.store, datetime.now(UTC)))

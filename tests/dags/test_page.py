@@ -591,13 +591,14 @@ def test_a_policy_that_stops_runs_is_told_once_with_its_button(
         run_id="scheduled__3", state="failed", forward=True, date=now, due=now, ended=now, note=f"plan: {cause}",
         failure=Failure(task="plan", attempts=1, permanent=True, cause=cause),
     )  # fmt: skip
-    facts = Facts(dag_id="archive_orders", runs=(failed,))
+    facts = Facts(dag_id="archive_orders", runs=(failed,), audit_paused=True)
     for module in ("archives", "details"):
         monkeypatch.setattr(f"kafka_archiver.orchestration.page.{module}.facts_of", lambda *_: facts)
     client = page.user("user")
     text = client.get("/archiver/archives/orders").text
     assert text.count("3 offsets of orders[0] are gone") == text.count("3 offsets of orders[1] are gone") == 1
     assert "run scheduled__3 failed in task plan, because of: lost offsets" in text
+    assert '<dd>never; <a data-airflow href="/dags/audit_orders">its DAG</a> is paused</dd>' in text
     assert "correct the cause" not in text
     button = '<input type="hidden" name="policy.lost_offsets" value="record_loss"><button>Run now with lost_offsets'
     assert button in text

@@ -154,6 +154,9 @@ def test_an_audit_that_is_too_long_ago_is_a_warning() -> None:
     assert verdicts(snapshot(audit=old), "health: {max_audit_age: null}")["audit"] == "ok"
     assert verdicts(snapshot(audit=None))["audit"] == "warning"
     assert verdicts(snapshot(audit=None, begun=NOW - HOUR))["audit"] == "ok"
+    [paused] = [c for c in judge(archive(), snapshot(audit=None, audit_paused=True), NOW) if c.name == "audit"]
+    assert paused.found.startswith("there was no audit yet, and DAG audit_orders is paused; ")
+    assert paused.do == ("airflow dags unpause audit_orders", "airflow dags trigger audit_orders")
 
 
 def test_ignored_checks_do_not_count() -> None:

@@ -162,6 +162,18 @@ def test_a_run_that_would_stop_twice_is_told_of_both_with_one_command_that_goes_
     forward(archive(lost_offsets="record_loss", moved_group="follow_ledger"), states, ledger)
 
 
+def test_a_policy_that_stops_several_partitions_names_them_all() -> None:
+    states = [seen(name=TopicPartition("orders", number), committed=5, log_start=8) for number in range(12)]
+    ledger = {one.name: known(5)[NAME].model_copy(update={"partition": one.name.partition}) for one in states}
+    with pytest.raises(PolicyError) as error:
+        forward(archive(), states, ledger)
+    text = str(error.value)
+    assert [text.count(f"3 offsets of orders[{number}] are gone") for number in (0, 1, 9)] == [1, 1, 1]
+    assert " And 2 more. " in text
+    assert "[5, 8)" not in text
+    assert (error.value.policy, len(error.value.choices)) == ("lost_offsets", 1)
+
+
 def test_a_missing_group_resumes_from_the_ledger_unless_told_to_fail() -> None:
     assert only(forward(archive(), [seen()], known(60))).offset_ranges == (Range(60, 100),)
     with pytest.raises(PolicyError, match=r"no offset for orders\[0\].*resume_from_ledger"):

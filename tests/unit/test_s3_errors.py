@@ -22,7 +22,7 @@ pytestmark = pytest.mark.unit
     [
         (404, "NoSuchBucket", "bucket archive does not exist at {url}; create it or correct store.url"),
         (403, "AccessDenied", "access denied to a/key in bucket archive at {url}: these credentials need s3:PutObject"),
-        (403, "InvalidAccessKeyId", "{url} refuses the credentials (InvalidAccessKeyId): correct aws_access_key_id"),
+        (403, "InvalidAccessKeyId", "{url} refuses the credentials (InvalidAccessKeyId): correct login and password"),
         (403, "SignatureDoesNotMatch", "{url} refuses the credentials (SignatureDoesNotMatch)"),
         (400, "ExpiredToken", "the credentials for {url} have expired: renew aws_session_token, or use role_arn"),
         (403, "RequestTimeTooSkewed", "the clocks of this machine and of {url} differ by too much"),

@@ -38,9 +38,15 @@ def advice(archive: Archive, errors: Sequence[PolicyError]) -> str:
 
 
 def _together(archive: Archive, errors: Sequence[PolicyError]) -> PolicyError:
-    if len({error.policy for error in errors}) == 1:
-        return errors[0]
-    return PolicyError(" ".join(error.found for error in errors[:_NAMED]), advice=advice(archive, errors))
+    first, more = errors[0], len(errors) - _NAMED
+    if len(errors) == 1:
+        return first
+    found = " ".join(error.found for error in errors[:_NAMED]) + (f" And {more} more." if more > 0 else "")
+    if len({error.policy for error in errors}) > 1:
+        return PolicyError(found, advice=advice(archive, errors))
+    # The advice about lost offsets names those of one partition.
+    how = advice(archive, errors) if first.policy == "lost_offsets" else first.advice
+    return PolicyError(found, first.policy, first.where, first.choice, how, first.choices)
 
 
 def troubles(archive: Archive, seen: list[PartitionState], known: Known) -> list[PolicyError]:

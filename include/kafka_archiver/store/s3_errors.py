@@ -83,8 +83,8 @@ _EXPIRED = (
     "or use role_arn or an instance role, which renew themselves"
 )
 _REFUSED = (
-    "{endpoint} refuses the credentials ({code}): correct aws_access_key_id and aws_secret_access_key "
-    "in the Airflow connection that store.aws names"
+    "{endpoint} refuses the credentials ({code}): correct login and password of the Airflow connection that store.aws "
+    "names; or, if store.aws is a mapping, its aws_access_key_id and aws_secret_access_key"
 )
 _REGION = "bucket {bucket} is in another region than {endpoint} ({code}): correct region_name or endpoint_url"
 _NO_BUCKET = "bucket {bucket} does not exist at {endpoint}; create it or correct store.url"
@@ -156,8 +156,8 @@ def explain(error: BaseException, bucket: Bucket, operation: str, key: str) -> A
         )
     if isinstance(error, NoCredentialsError | PartialCredentialsError):
         return PermanentError(
-            f"no credentials for {bucket.endpoint}: give them to the Airflow connection that store.aws names, "
-            "or run where an instance role provides them"
+            f"no credentials for {bucket.endpoint}: give them to the Airflow connection that store.aws names "
+            "(login and password), or run where an instance role provides them"
         )
     if isinstance(error, ParamValidationError):
         return PermanentError(f"{what} is not a valid request: S3 has no such bucket or key name")

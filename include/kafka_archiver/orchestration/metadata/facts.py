@@ -13,7 +13,7 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, selectinload
 
-from kafka_archiver.advice import dag_id
+from kafka_archiver.advice import audit_dag_id, dag_id
 from kafka_archiver.config import Archive
 from kafka_archiver.orchestration.dag_run.gate import PLAN
 from kafka_archiver.orchestration.dag_run.note import ARCHIVE, CPU, FIGURES
@@ -41,7 +41,7 @@ def facts_of(archive: Archive, now: datetime) -> Facts:
 
 
 def _facts(archive: Archive, name: str, now: datetime, session: Session) -> Facts:
-    model = session.get(DagModel, name)
+    model, audits = session.get(DagModel, name), session.get(DagModel, audit_dag_id(archive.archive))
     scheduler = most_recent_job("SchedulerJob", session=session)
     last = last_interval(archive, now) if archive.schedule else None
     rows = list(_rows(name, session))
@@ -49,6 +49,7 @@ def _facts(archive: Archive, name: str, now: datetime, session: Session) -> Fact
         dag_id=name,
         known=model is not None and not model.is_stale,
         paused=bool(model and model.is_paused),
+        audit_paused=bool(audits and audits.is_paused),
         scheduler=scheduler is not None and scheduler.is_alive(),
         api=api_url(),
         needs_no_login=needs_no_login(),

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
-from kafka_archiver.advice import audit_again, dag_id
+from kafka_archiver.advice import audit_again, audit_dag_id, dag_id
 from kafka_archiver.audit.report import count
 from kafka_archiver.config import Archive
 from kafka_archiver.documents import isoformat
@@ -119,14 +119,17 @@ def _audit(archive: Archive, found: Snapshot, now: datetime) -> HealthCheck:
         return _of("audit", damage)
     if not found.ledger_read:
         return _unknown("audit", found)
-    most, again = archive.health.max_audit_age, audit_again(archive.archive)
+    most, again = archive.health.max_audit_age, [audit_again(archive.archive)]
     last = found.audit.at if found.audit else None
     if last is None and found.begun is None:
         return _check("audit", "ok", "nothing is archived yet")
     said = f"the last audit was at {isoformat(last)}" if last else "there was no audit yet"
+    if found.audit_paused:
+        audits = audit_dag_id(archive.archive)
+        said, again = f"{said}, and DAG {audits} is paused", [f"airflow dags unpause {audits}", *again]
     since = now - (last or found.begun or now)
     if most is not None and since > most:
-        return _check("audit", "warning", f"{said}; `health.max_audit_age` is {spelt(most)}", again)
+        return _check("audit", "warning", f"{said}; `health.max_audit_age` is {spelt(most)}", *again)
     return _check("audit", "ok", f"{said}: {found.audit.verdict}" if found.audit else said)
 
 

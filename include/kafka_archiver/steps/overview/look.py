@@ -28,6 +28,7 @@ def look(context: Context, facts: Facts, before: Snapshot | None = None) -> Snap
         taken_at=now,
         interval=facts.interval,
         at_work=bool(facts.at_work(now)),
+        audit_paused=facts.audit_paused,
     )
     try:
         line = read_line(context)

@@ -47,7 +47,8 @@ class Snapshot(Value):
     the last closed hour, be it complete or incomplete; `begun`: the start of the first run's interval. `settled`: the
     number of settled runs; `incomplete`: the incomplete ones of the last closed hours, None if unknown.
     `unfinished_since`: the oldest unfinished run's planning. `duration`, `effort`, `wrote`: of the DAG run that
-    finished `last_run`. `at_work`: a DAG run is queued or at work.
+    finished `last_run`. `at_work`: a DAG run is queued or at work. `audit_paused`: the DAG that audits
+    is paused.
     """
 
     archive: str
@@ -67,6 +68,7 @@ class Snapshot(Value):
     effort: Effort | None = None
     wrote: Wrote | None = None
     at_work: bool = False
+    audit_paused: bool = False
     troubles: tuple[Trouble, ...] = ()
     error: str | None = None
 

@@ -83,6 +83,7 @@ class Facts(Value):
 
     `runs`: the last runs and all unfinished ones. `scheduler`: one is alive. `api`: the address of Airflow's API;
     `needs_no_login`: it gives a token to everybody.
+    `audit_paused`: the DAG that audits is paused.
     `due`: the end of the schedule's last complete interval but one, whose run has had one interval's time; None: by
     hand. `next_due`: when the scheduler will create the next run.
     """
@@ -91,6 +92,7 @@ class Facts(Value):
     silent: str | None = None
     known: bool = True
     paused: bool = False
+    audit_paused: bool = False
     scheduler: bool = True
     api: str = ""
     needs_no_login: bool = False
