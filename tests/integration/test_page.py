@@ -261,6 +261,9 @@ def test_the_buttons_of_an_hour_replay_its_dead_letters_and_rebuild_it(
     keys = page.locator("th.key").all_inner_texts()
     assert keys
     assert all(re.search(r"[+]r[12][.]", key) and scene.store.head(key) for key in keys), keys
+    # Each run has a link to the log of the DAG run that worked on it.
+    rows = page.get_by_role("region", name="Runs", exact=True).locator("tbody tr")
+    assert rows.count() == rows.filter(has=page.get_by_role("link", name="log", exact=True)).count() > 0
 
 
 def test_a_late_record_and_a_lost_range_show(visit: Any, scene: Scene, airflow: Airflow) -> None:
