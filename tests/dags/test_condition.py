@@ -246,7 +246,8 @@ def test_what_ended_runs_took_and_finished_is_known(airflow_run: MADE, session: 
     with session() as opened:
         place = {"dag_id": "archive_orders", "task_id": "archive", "run_id": name}
         XComModel.set("cpu_seconds", 12.5, **place, session=opened)
-        figures = {"runs": ["20261120T020000Z"], "records": 6, "bytes": 60}
+        repaired, done = "20261120T010000Z", "20261120T020000Z"
+        figures = {"runs": [repaired, done], "final": [repaired], "records": 6, "bytes": 60}
         XComModel.set("figures", figures, **{**place, "task_id": "close_hours"}, session=opened)
     with session() as opened:
         opened.scalars(select(DagRun).where(DagRun.run_id == name)).one().note = "settled by run x"

@@ -17,10 +17,9 @@ if TYPE_CHECKING:
 
 
 class Figures(Value):
-    """What a DAG run has done. `runs`: the ledger's runs that it finished or repaired.
+    """What a DAG run has done. `runs`: the ledger's runs that it finished or repaired; `final`: those that were final.
 
-    All counts are sums over them, without what an earlier DAG run did: without runs that were final before, and of a
-    replay of dead letters only what it adds.
+    All counts are sums over the others, and of a replay of dead letters only of what it adds.
     `records`: archived offsets. `objects`, `bytes`: in the store, with dead letters and sidecars.
     `mended`: objects that the last audit calls wrong and that are whole now.
     `hours_closed`: hours that became complete. `closed_until`: every hour before it is judged. `as_of`: every
@@ -30,6 +29,7 @@ class Figures(Value):
     """
 
     runs: tuple[str, ...]
+    final: tuple[str, ...] = ()
     records: int = 0
     objects: int = 0
     bytes: int = 0
@@ -79,6 +79,7 @@ def figures(
     }
     return Figures(
         runs=tuple(runs),
+        final=tuple(final),
         records=account["archived"],
         objects=len(stored),
         bytes=sum(entry.bytes for entry in stored),

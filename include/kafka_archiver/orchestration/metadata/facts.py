@@ -75,7 +75,7 @@ def _with_efforts(runs: list[DagRun], name: str, session: Session) -> tuple[DagR
         effort = Effort(retries=again.get(run.run_id, 0), cpu_seconds=spent if isinstance(spent, int | float) else None)
         if not isinstance(figures, dict):
             return run.model_copy(update={"effort": effort})
-        finished = tuple(map(str, figures.get("runs", ())))
+        finished = tuple(str(one) for one in figures.get("runs", ()) if one not in figures.get("final", ()))
         wrote = Wrote(runs=len(finished), records=figures.get("records", 0), bytes=figures.get("bytes", 0))
         return run.model_copy(update={"effort": effort, "finished": finished, "wrote": wrote})
 
