@@ -29,6 +29,7 @@ def test_each_policy_is_a_choice_that_names_the_one_of_the_yaml(archive: MakeArc
     moved = made["policies.moved_group"]
     assert moved.value is None
     assert moved.schema["enum"] == [None, "fail", "follow_ledger", "new_generation"]
+    assert moved.schema["values_display"] == {"null": "as in the YAML (follow_ledger)"}
     assert "`follow_ledger`" in (moved.description or "")
     assert [name for name in made if name.startswith("policies.")] == [f"policies.{p}" for p in Policies.model_fields]
 

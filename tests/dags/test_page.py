@@ -429,11 +429,23 @@ def test_the_local_names_of_one_machine_are_the_same_site(page: Page, monkeypatc
 # What the pages say.
 
 
-def test_the_list_has_the_figures_and_links_to_each_archive(page: Page, brokers: Brokers) -> None:
+def test_the_list_has_the_figures_and_links_to_each_archive(
+    page: Page, brokers: Brokers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = datetime.now(UTC)
+    failed = DagRun(
+        run_id=f"manual__{now:%Y-%m-%dT%H:%M:%S.%f+00:00}_of_somebody_with_a_long_name_and_a_ticket",
+        state="failed", forward=True, date=now, due=now, ended=now,
+        failure=Failure(task="plan", attempts=1, permanent=True, cause="ConfigError: no such connection"),
+    )  # fmt: skip
+    facts = Facts(dag_id="archive_orders", runs=(failed,))
+    monkeypatch.setattr("kafka_archiver.orchestration.page.archives.facts_of", lambda *_: facts)
     brokers.logs[P0] = Range(0, 12_345)
     text = page.user("viewer").get("/archiver/").text
     assert '<a href="/archiver/archives/orders">orders</a>' in text
     assert "12,342" in text
+    assert ">task plan failed: ConfigError: no such connection. Until" in text
+    assert f'title="failed for good: run {failed.run_id} failed' in text
     assert "2026-11-20 03:00" in text
 
 

@@ -23,7 +23,7 @@ _WHEN = {
     "moved_group": "the group is not where the ledger says",
     "changed_code": "an unfinished run was planned with other code of transforms",
     "bad_record": "a record cannot be decoded or stored, or is too large",
-    "null_value": "tombstones, if the values alone are stored",
+    "null_value": "a record is a tombstone, and the values alone are stored",
 }
 _HOUR = {"type": ["null", "string"], "format": "date-time"}
 _RUNS = {"type": ["null", "array"], "items": {"type": "string"}}
@@ -80,8 +80,9 @@ def _policy(archive: Archive, policy: str) -> Param:
         None,
         type=["null", "string"],
         enum=[None, *choices(policy)],
+        values_display={"null": f"as in the YAML ({standing})"},
         title=policy.replace("_", " ").capitalize(),
-        description=f"What this run does if {_WHEN[policy]}. Empty: `{standing}`, as the archive's YAML says.",
+        description=f"What this run does if {_WHEN[policy]}. Without a choice: `{standing}`, as the YAML says.",
         section="Policies of this run",
     )
 

@@ -17,6 +17,10 @@ _FAILED = ("failed", "failed for good")
 _TASK = re.compile(r".*? in task \w+")
 
 
+# The beginning of a check's text about a failed run, up to the cause.
+_TO_CAUSE = re.compile(r"^failed(?: for good)?: .*? in task (\w+)(?: after \d+ attempts?)?: ")
+
+
 class Card(NamedTuple):
     """One trouble, or one check that is not ok. `told`: a sentence for each place; `more`: how many are not shown."""
 
@@ -65,6 +69,11 @@ def is_told(run: DagRun, found: Snapshot | None) -> bool:
     cause = (run.failure.cause if run.failure else None) or ""
     troubles = found.troubles if found and cause and run.state == "failed" else ()
     return any(_is_cause(one, cause) or cause in one.found for one in troubles)
+
+
+def in_short(found: str) -> str:
+    """A check's text for one line: of a failed run its task and the cause."""
+    return _TO_CAUSE.sub(r"task \1 failed: ", found)
 
 
 def _cause_of(failed: Trouble, troubles: Iterable[Trouble]) -> Trouble | None:

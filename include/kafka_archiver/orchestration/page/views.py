@@ -20,7 +20,7 @@ from kafka_archiver.orchestration.page.actions import choices
 from kafka_archiver.orchestration.page.archives import Observatory
 from kafka_archiver.orchestration.page.buttons import steps_in
 from kafka_archiver.orchestration.page.cache import Near
-from kafka_archiver.orchestration.page.cards import cards, is_told
+from kafka_archiver.orchestration.page.cards import cards, in_short, is_told
 from kafka_archiver.orchestration.page.csrf import csrf_token
 from kafka_archiver.orchestration.page.details import NEAR, Answer, Details, window
 from kafka_archiver.orchestration.page.render import HERE, render
@@ -57,6 +57,11 @@ class Row(NamedTuple):
     def cause(self) -> str:
         """The first thing that is wrong."""
         return next((c.found for c in self.checks if c.verdict == self.verdict), "") if self.verdict != "ok" else ""
+
+    @property
+    def short(self) -> str:
+        """The same for one line."""
+        return in_short(self.cause)
 
 
 def pages_router(observatory: Observatory, details: Details) -> APIRouter:
