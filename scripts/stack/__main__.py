@@ -11,7 +11,8 @@ from scripts.stack.choices import Choices
 from scripts.stack.env_sh import env_sh
 from scripts.stack.errors import StackError
 from scripts.stack.java import find_java
-from scripts.stack.paths import BIN, LOCAL, ROOT, TEMPORARY
+from scripts.stack.kafka_tools import write_kafka_tools
+from scripts.stack.paths import BIN, BROKER_JARS, KAFKA_TOOLS, LOCAL, ROOT, TEMPORARY
 from scripts.stack.settings import client_settings, spark_settings
 from scripts.stack.stack import Stack
 
@@ -42,7 +43,8 @@ def up() -> None:
     clients["SCHEMA_REGISTRY_URL"] = stack.registry.url
     # For a spark-submit by hand: without it, the JVM writes below /tmp.
     spark = {**spark_settings(java), "SPARK_SUBMIT_OPTS": f'"-Djava.io.tmpdir={TEMPORARY}"'}
-    script = env_sh({**clients, **stack.airflow.settings(), **spark}, BIN)
+    write_kafka_tools(KAFKA_TOOLS, java.executable, BROKER_JARS)
+    script = env_sh({**clients, **stack.airflow.settings(), **spark}, BIN, KAFKA_TOOLS)
     (LOCAL / "env.sh").write_text(script)
     _line("archives", choices.archives)
     print("Next: . .local/env.sh", flush=True)

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 
-def env_sh(variables: Mapping[str, str], bin_directory: Path) -> str:
+def env_sh(variables: Mapping[str, str], *bin_directories: Path) -> str:
     """The script. Sourcing it twice is harmless."""
     exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())
-    programs = shlex.quote(str(bin_directory))
+    programs = shlex.quote(":".join(map(str, bin_directories)))
     return f"""\
 # Written by `make up`. Use it with: . .local/env.sh
 {exports}

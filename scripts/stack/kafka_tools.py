@@ -1,0 +1,26 @@
+"""Kafka's command-line tools as programs on the path: messages of the archiver name them as next steps."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+TOOLS = {
+    "kafka-configs": "kafka.admin.ConfigCommand",
+    "kafka-consumer-groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+    "kafka-topics": "org.apache.kafka.tools.TopicCommand",
+    "kafka-transactions": "org.apache.kafka.tools.TransactionsCommand",
+}
+
+
+def write_kafka_tools(directory: Path, java: Path, jars: Path) -> None:
+    """Write a script for each tool.
+
+    :param java: the program.
+    :param jars: the directory of the broker's jars.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, main_class in TOOLS.items():
+        script = directory / name
+        script.write_text(f'#!/bin/sh\nexec {shlex.join([str(java), "-cp", f"{jars}/*", main_class])} "$@"\n')
+        script.chmod(0o755)

@@ -1,0 +1,38 @@
+"""Kafka's own tools, as messages name them, on the path of the local stack."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kafka_archiver import kafka_tools as messages
+from kafka_archiver.kafka_tools import KafkaTools
+from scripts.stack.java import find_java
+from scripts.stack.kafka import Kafka
+from scripts.stack.kafka_tools import TOOLS, write_kafka_tools
+from scripts.stack.paths import BROKER_JARS
+from tests.support.topics import new_topic
+
+pytestmark = pytest.mark.contract
+
+
+def test_the_commands_of_messages_run_as_they_are(kafka: Kafka, tmp_path: Path) -> None:
+    named = re.findall(r'"(kafka-[a-z-]+)"', Path(messages.__file__).read_text())
+    assert set(named) <= set(TOOLS)
+    write_kafka_tools(tmp_path / "the tools", find_java().executable, BROKER_JARS)
+    topic, tools = new_topic(kafka.bootstrap_servers), KafkaTools(kafka.bootstrap_servers)
+    found = {
+        command: subprocess.run(
+            command, shell=True, env={"PATH": f"{tmp_path / 'the tools'}:/usr/bin:/bin"}, capture_output=True, text=True
+        )
+        for command in (
+            tools.list_topics(),
+            tools.alter_topic(topic, "retention.ms=3600000"),
+            tools.reset_group("g", topic, 0, 0),
+            tools.list_members("g"),
+            tools.describe_producers(topic, 0),
+        )
+    }
+    assert {command: done.stderr for command, done in found.items() if done.returncode} == {}
+    assert topic in found[tools.list_topics()].stdout
