@@ -14,9 +14,10 @@ from kafka_archiver.orchestration.dags import audit as audit_dags
 from kafka_archiver.orchestration.dags.audit import audit_dag
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.steps.archives import config_folder, read_archives
+from kafka_archiver.steps.status.facts import DagRun, Facts, Wrote
 from kafka_archiver.store import open_store
 from tests.dags.conftest import MINIMAL, Call, MakeArchive
-from tests.support.lake import Lake
+from tests.support.lake import Lake, hour
 from tests.support.runs import lines
 
 pytestmark = pytest.mark.dags
@@ -96,7 +97,9 @@ class TestCommand:
         assert "object-missing" in table
         assert "what to do" in table
 
-    def test_status_has_the_dead_letters_of_the_last_run(self, call: Call, lake: Lake) -> None:
+    def test_status_has_the_dead_letters_of_the_last_run_and_what_its_dag_run_finished_before(
+        self, call: Call, lake: Lake, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         later = Lake(
             lake.store,
             {P0: Range(0, 5), P1: Range(0, 3)},
@@ -111,6 +114,14 @@ class TestCommand:
         assert told.startswith("last run: 1 row in 2 objects of ")
         assert told.endswith(", 1 dead letter")
         assert lines[at + 1] == "  - airflow archive replay-dead-letters orders --all"
+        done = DagRun(
+            run_id="a", state="success", forward=True, date=later.now, due=later.now, ended=later.now,
+            finished=(hour(5).id,), wrote=Wrote(runs=2, records=50, bytes=1000),
+        )  # fmt: skip
+        facts = Facts(dag_id="archive_orders", runs=(done,))
+        monkeypatch.setattr("kafka_archiver.orchestration.cli.status.facts_of", lambda *_: facts)
+        lines = call("status", code=None).lines
+        assert lines[at + 1] == "with 1 earlier run that its DAG run finished: 50 records, 1,000 bytes"
 
     def test_losses_are_shown_and_make_no_damage(self, call: Call, lake: Lake) -> None:
         later = Lake(
