@@ -388,6 +388,8 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(visit: Any, scene: Scene) -
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], path
     page.goto(f"{scene.url}/archiver/archives/{scene.name}")
     settled(page)
+    newest = page.locator("table.heat tbody tr:first-child a").last.evaluate("it => it.getBoundingClientRect().right")
+    assert newest <= PHONE["width"]
     picture(page, "phone")
 
 

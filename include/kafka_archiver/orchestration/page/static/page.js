@@ -30,6 +30,9 @@ document.addEventListener("DOMContentLoaded", () => {
   for (const table of document.querySelectorAll("table.heat")) {
     const rows = [...table.tBodies[0].rows].map((row) => [...row.cells].slice(1).map((cell) => cell.querySelector("a")));
     const links = rows.flat().filter(Boolean);
+    // On a narrow screen the newest hour is in view.
+    const newest = rows[0] && rows[0].filter(Boolean).pop(), box = table.parentElement;
+    if (newest) box.scrollLeft += newest.getBoundingClientRect().right - box.getBoundingClientRect().right;
     links.forEach((link, at) => { link.tabIndex = at ? -1 : 0; });
     const moves = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
     table.addEventListener("keydown", (event) => {
