@@ -13,6 +13,7 @@ from scripts.stack.errors import StackError
 from scripts.stack.java import find_java
 from scripts.stack.kafka_tools import write_kafka_tools
 from scripts.stack.paths import BIN, BROKER_JARS, KAFKA_TOOLS, LOCAL, ROOT, TEMPORARY
+from scripts.stack.process import Service
 from scripts.stack.settings import client_settings, spark_settings
 from scripts.stack.stack import Stack
 
@@ -25,7 +26,7 @@ def up() -> None:
     else:
         choices = Choices.from_environment()
     stack = Stack.of(choices)
-    missing = [service for service in stack.services if not service.running()]
+    missing = [service for service in stack.services if not service.running() or service.is_dead()]
     if missing:
         require_disk(ROOT)
     # Check all services before the first one starts: an error leaves no stack half started.
@@ -60,7 +61,15 @@ def down() -> None:
 
 def status() -> None:
     for service in Stack.of(Choices.remembered()).services:
-        _line(service.title, service.address, "running" if service.running() else "not running")
+        _line(service.title, service.address, _state(service))
+
+
+def _state(service: Service) -> str:
+    if not service.running():
+        return "not running"
+    if service.answers():
+        return "running"
+    return "does not answer; make up starts it again" if service.is_dead() else "starting"
 
 
 def _line(*cells: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -14,7 +15,7 @@ from scripts.stack.errors import StackError
 from scripts.stack.java import find_java
 from scripts.stack.paths import BIN, ROOT, TEMPORARY
 from scripts.stack.ports import HOST
-from scripts.stack.process import NO_MORE, Service
+from scripts.stack.process import NO_MORE, START_SECONDS, Service
 from scripts.stack.rest import RestApi
 from scripts.stack.settings import airflow_settings, spark_settings
 from scripts.stack.spark_conf import write_spark_conf
@@ -82,8 +83,16 @@ class Airflow(Service):
         self._launched = datetime.now(UTC)
         self._run([BIN / "airflow", "standalone"], self._environment())
 
+    def answers(self) -> bool:
+        """Whether the API server takes connections. It is a child of the process that was started."""
+        try:
+            socket.create_connection((HOST, self.ports.web), timeout=5).close()
+        except OSError:
+            return False
+        return True
+
     def wait(self) -> None:
-        self._wait_until(self._why_not_healthy, seconds=300)
+        self._wait_until(self._why_not_healthy, seconds=START_SECONDS)
         # Overwritten at each start: PORT_OFFSET may have changed.
         entities = [connection.document() for connection in self.connections]
         action = {"action": "create", "action_on_existence": "overwrite", "entities": entities}

@@ -22,6 +22,8 @@ from scripts.stack.ports import require_free
 # grandchildren in their own sessions, and the process between may have died.
 MARK = "KAFKA_ARCHIVER_SERVICE"
 POLL_SECONDS = 0.1
+# A service that was started so long ago is no longer starting.
+START_SECONDS = 300.0
 NO_MORE: Mapping[str, str] = MappingProxyType({})
 
 
@@ -91,6 +93,20 @@ class Service(ABC):
         except (FileNotFoundError, ValueError, psutil.Error):
             return False
 
+    def answers(self) -> bool:
+        """Whether clients can connect; what a service does not check, it takes for granted."""
+        return True
+
+    def is_dead(self) -> bool:
+        """Whether it runs and had the time to start, but does not answer: a child of its first process has ended."""
+        return self.running() and not self.answers() and self._age() > START_SECONDS
+
+    def _age(self) -> float:
+        try:
+            return time.time() - psutil.Process(int(self.pid_file.read_text())).create_time()
+        except (FileNotFoundError, ValueError, psutil.Error):
+            return 0.0
+
     def _run(self, command: Sequence[str | Path], env: Mapping[str, str]) -> None:
         """Run the command in the background, in the service's directory and in a new session."""
         with self.log.open("wb") as log:
@@ -125,7 +141,10 @@ class Service(ABC):
             if not self.running():
                 raise StackError(f"{self.title} ended while starting; {self._log_end()}")
             if time.monotonic() > deadline:
-                raise StackError(f"{self.title} was not ready after {seconds:.0f} s ({reason}); {self._log_end()}")
+                raise StackError(
+                    f"{self.title} was not ready after {seconds:.0f} s ({reason}). To start all anew: "
+                    f"make down, then make up; {self._log_end()}"
+                )
             time.sleep(POLL_SECONDS)
 
     def _log_end(self) -> str:

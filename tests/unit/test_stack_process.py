@@ -1,12 +1,15 @@
 """What a service knows of its process."""
 
 import os
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 
 import psutil
 import pytest
 
+from scripts.stack import process
+from scripts.stack.airflow import Airflow, AirflowPorts
 from scripts.stack.process import MARK, Service
 from tests.support.waiting import until
 
@@ -38,3 +41,24 @@ def test_a_process_whose_environment_is_not_to_be_seen_is_running(tmp_path: Path
     finally:
         process.kill()
     until(lambda: not service.running())
+
+
+def test_an_airflow_whose_api_server_has_ended_is_dead_once_it_had_time_to_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listener = socket.create_server(("127.0.0.1", 0))
+    with listener:
+        port = listener.getsockname()[1]
+        service = Airflow(tmp_path, AirflowPorts(port, port, port), tmp_path, [])
+        monkeypatch.setattr(Airflow, "launch", lambda self: self._run(["sleep", "60"], os.environ))
+        service.launch()
+        monkeypatch.setattr(process, "START_SECONDS", 0)
+        assert (service.running(), service.answers(), service.is_dead()) == (True, True, False)
+    try:
+        assert (service.running(), service.answers(), service.is_dead()) == (True, False, True)
+        # The process is young.
+        monkeypatch.setattr(process, "START_SECONDS", 300)
+        assert not service.is_dead()
+    finally:
+        service.stop(grace=0)
+    assert not service.is_dead()
