@@ -162,6 +162,22 @@ def test_what_is_unknown_has_no_sample(page: Page, token: str, broken: None) -> 
     assert not found["kafka_archiver_lag_records"]
     assert not found["kafka_archiver_audit_damaged"]
     assert found["kafka_archiver_closed_until_timestamp_seconds"]
+    assert found["kafka_archiver_lost_offsets"] == {("orders",): 0}
+
+
+def test_without_the_store_what_the_ledger_has_has_no_sample(
+    page: Page, token: str, context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(context.store), "version", lambda *_: _no_store())
+    monkeypatch.setattr(type(context.store), "read", lambda *_: _no_store())
+    found = samples(page.stranger(token).get("/archiver/metrics").content)
+    assert found["kafka_archiver_up"] == {("orders",): 0}
+    for name in ("lost_offsets", "unfinished_runs", "proofs_open"):
+        assert not found[f"kafka_archiver_{name}"]
+
+
+def _no_store() -> Any:
+    raise TransientError("no store answers")
 
 
 def test_names_follow_the_convention(page: Page) -> None:
