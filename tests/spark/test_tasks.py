@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.errors import IntegrityError, PermanentError
+from kafka_archiver.errors import BadRecordError, IntegrityError
 from kafka_archiver.plan import Chunk
 from kafka_archiver.spark.native import LARGEST_TASK, SMALLEST_TASK, _cost, share
 from kafka_archiver.writer.result import WriteJob
@@ -74,7 +74,7 @@ def test_a_task_that_fails_early_hands_its_error_over_as_it_is_and_spark_goes_on
     records = [*(Record(0, DAY, value) for value in values), *[Record(1, DAY, b"1")] * 20]
     archiver = services.archive(records, 2, source={"reader": reader, "value": {"decode": "json"}})
     work = archiver.plan(hour(0))
-    with pytest.raises(PermanentError) as caught:
+    with pytest.raises(BadRecordError) as caught:
         archiver.job().run(work.archive[0])
     assert archiver.objects() == {}
     assert str(caught.value).startswith(f"{archiver.topics[0]}[0] offset 0: ")
