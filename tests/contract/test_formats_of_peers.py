@@ -111,7 +111,7 @@ def test_a_disk_that_returns_other_bytes_is_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[BinaryIO], object]
 ) -> None:
     made: list[BinaryIO] = []
-    monkeypatch.setattr(held_bytes.tempfile, "TemporaryFile", lambda **_: made.append(open_(tmp_path)) or made[0])
+    monkeypatch.setattr(held_bytes, "nameless", lambda _: made.append(open_(tmp_path)) or made[0])
     encoder = Case("mak", "none", "record").encoder()
     list(encoder.write(batch(ODD)))
     encoder.spill(tmp_path)

@@ -25,7 +25,7 @@ def lose(context: Context, run: str, keys: Collection[str], given_up: Collection
     A second call continues a stopped one. Objects that have come back meanwhile are not lost.
 
     :param given_up: the objects that are lost even if they are there as promised.
-    :raises ConfigError: the run has no such object.
+    :raises ConfigError: the run has no such object, or another one has replaced it.
     :raises IntegrityError: its manifest is not the one that was committed.
     :raises TransientError: other planners were faster at every try.
     """
@@ -42,8 +42,9 @@ def lose(context: Context, run: str, keys: Collection[str], given_up: Collection
         wanted = set(keys) - {o.key for o in before.lost_objects}
         if unknown := wanted - known.keys():
             raise ConfigError(
-                f"run {old.run} of archive {context.archive.archive} has no object {min(unknown)} "
-                f"(`airflow archive show {context.archive.archive} {old.run}` lists them)"
+                f"run {run} of archive {context.archive.archive} has been replaced by another run meanwhile, or never "
+                f"had an object {min(unknown)}; nothing has changed. Look again: "
+                f"`airflow archive repair {context.archive.archive}`"
             )
         lost = [key for key in sorted(wanted) if key in given_up or not is_there(context.store, known[key])]
         if not lost:
