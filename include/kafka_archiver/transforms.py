@@ -4,9 +4,9 @@ import hashlib
 import hmac
 import re
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
 from kafka_archiver.documents import Value
 from kafka_archiver.schemas import Schema
@@ -58,7 +58,22 @@ Within = Annotated[str, AfterValidator(_field_path)]
 Paths = Annotated[tuple[Path, ...], Field(min_length=1)]
 
 
-class Mask(Value):
+class _WithRules(Value):
+    """A step whose rules have changed. A plan repeats the rules that it was made with.
+
+    `rules`: 1, as in plans without this field: a list is one value, and a UUID of Avro is its 16 bytes. 2: each item
+    of a list is a value, and a UUID is its text.
+    """
+
+    rules: Literal[1, 2] = 2
+
+    @model_validator(mode="after")
+    def _of_old_plans(self, info: ValidationInfo) -> Self:
+        is_old = info.mode == "json" and "rules" not in self.model_fields_set
+        return self.model_copy(update={"rules": 1}) if is_old else self
+
+
+class Mask(_WithRules):
     """Replaces each character of texts, except the last `keep`; values of other types become null."""
 
     step: Literal["mask"] = "mask"
@@ -67,7 +82,7 @@ class Mask(Value):
     keep: Annotated[int, Field(ge=0)] = 0
 
 
-class Hash(Value):
+class Hash(_WithRules):
     """Replaces values by their HMAC-SHA256, as 64 hexadecimal digits.
 
     `key`: the name of the secret key. `fingerprint`: of the key itself; a plan has it.

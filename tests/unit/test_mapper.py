@@ -15,11 +15,14 @@ from kafka_archiver.pipeline.runner import Runner
 from kafka_archiver.pipeline.stages import stages_of
 from kafka_archiver.pipeline.transform.base import Place
 from kafka_archiver.pipeline.transform.code import digest_of, require_function
+from kafka_archiver.pipeline.transform.python_values import Column, Unreadable, python
 from kafka_archiver.plan import Settings
 from kafka_archiver.schemas import Schema
 from kafka_archiver.transforms import Mapper, Transform
 from tests.support.chunks import Row, batch, chunk_of, write
 from tests.support.mappers import write_module
+from tests.support.typed import VALUES as TYPED_VALUES
+from tests.support.typed import column_of, named, rows_of, values_of
 
 pytestmark = pytest.mark.unit
 
@@ -368,3 +371,26 @@ def test_a_value_fits_its_column_as_it_is_or_not_at_all(tmp_path: Path, kind: st
     mapper = Mapper(function=f"{write_module(tmp_path, code)}:f", columns=columns)
     passed = runner(mapper, content="value", format="parquet").run(batch([Row(1, 5)]))
     assert passed.kept.num_rows == fits, passed.rejected
+
+
+UUID_OF_AVRO = named("value", pa.binary(16), "", logicalType="uuid")
+# No decoder makes times of nanoseconds, for which Python has no type.
+DECODED = TYPED_VALUES.filter(lambda field: "time64[ns]" not in str(field.type)) | st.sampled_from(
+    [
+        UUID_OF_AVRO,
+        pa.field("value", pa.list_(UUID_OF_AVRO.with_name("item"))),
+        pa.field("value", pa.map_(pa.string(), UUID_OF_AVRO)),
+        pa.field("value", pa.struct([UUID_OF_AVRO.with_name("id")])),
+    ]
+)
+
+
+@given(st.data())
+def test_a_mapper_may_give_back_what_it_gets(data: st.DataObject) -> None:
+    field = data.draw(DECODED)
+    before = column_of(field, data.draw(st.lists(values_of(field), min_size=1, max_size=3)))
+    column, values = Column(field), python(before.column(0))
+    if any(isinstance(value, Unreadable) for value in values):
+        return
+    after = pa.record_batch([column.array([column.one(value) for value in values])], ["value"])
+    assert str(rows_of([after])) == str(rows_of([before]))

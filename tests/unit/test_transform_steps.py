@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 import pytest
@@ -150,7 +151,7 @@ def test_keys_and_headers_have_steps_too() -> None:
         (Drop(fields=("nope",)), Fields(value=FIELD), {}, "drop nope: value has no field 'nope'; it has id, c"),
         (Drop(fields=("id.x",)), Fields(value=FIELD), {}, "drop id.x: id is of type int64, which has no field 'x'"),
         (Drop(fields=("items.n", "items.sku")), Fields(value=FIELD), {}, "drop items.sku: item would have n"),
-        (Hash(fields=("items",), key="pii"), Fields(value=FIELD), {}, "hash items: it is of type list<item: "),
+        (Hash(fields=("items",), key="pii"), Fields(value=FIELD), {}, "hash items: it is of type struct<sku: "),
         (Rename(names={"card": "id"}), Fields(value=FIELD), {}, "rename card: value would have two fields 'id'"),
         (Flatten(), Fields(value=pa.field("value", pa.string())), {}, "flatten: the value is of type string; expec"),
         (Flatten(), Fields(value=FIELD), {"content": "record"}, "flatten: `store.content: record` stores the bytes"),
@@ -253,3 +254,41 @@ def test_steps_behind_sql_are_checked_once_spark_has_said_which_columns_there_ar
                 chain_of(settings, Fields(value=FIELD), Place("orders"))
         else:
             assert len(chain_of(settings, Fields(value=FIELD), Place("orders")).transforms) == 2
+
+
+LISTED = pa.field(
+    "value",
+    pa.struct(
+        [
+            pa.field("id", pa.binary(16), metadata={"avro.logicalType": "uuid"}),
+            pa.field("tags", pa.list_(pa.list_(pa.string()))),
+            pa.field("numbers", pa.list_(pa.int64())),
+        ]
+    ),
+)
+ID = UUID("123e4567-e89b-12d3-a456-426614174000")
+ROW = {"id": ID.bytes, "tags": [["abc", None], None, []], "numbers": [7]}
+
+
+def test_hash_and_mask_go_to_each_item_of_a_list_and_a_uuid_is_its_text() -> None:
+    steps = (
+        Hash(fields=("id", "numbers"), key="pii", fingerprint=fingerprint(SECRET)),
+        Mask(fields=("tags",), keep=1),
+    )
+    array = pa.array([None, ROW], LISTED.type)[1:]
+    [row] = run(steps, array, Fields(value=LISTED)).to_pylist()
+    assert row == {"id": hashed(ID), "tags": [["**c", None], None, []], "numbers": [hashed(7)]}
+
+
+def test_a_step_of_an_old_plan_keeps_its_rules() -> None:
+    old = f'{{"steps": [{{"step": "hash", "fields": ["id"], "key": "pii", "fingerprint": "{fingerprint(SECRET)}"}}, '
+    steps = Transform.model_validate_json(old + '{"step": "mask", "fields": ["tags"]}]}', strict=True).steps
+    [row] = run(steps, pa.array([ROW], LISTED.type), Fields(value=LISTED)).to_pylist()
+    assert row == {
+        "id": hmac.new(SECRET.encode(), ID.bytes, hashlib.sha256).hexdigest(),
+        "tags": None,
+        "numbers": [7],
+    }
+    # A new plan keeps its own.
+    new = Transform(steps=(Mask(fields=("tags",)),))
+    assert Transform.model_validate_json(new.model_dump_json(), strict=True) == new

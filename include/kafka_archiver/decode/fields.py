@@ -5,6 +5,9 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+# The type of a record, message or object without fields: true where it is there, null where it is not.
+SET = pa.bool_()
+
 
 def field(name: str, kind: pa.DataType, *, doc: str = "", symbols: Sequence[str] = (), **more: str) -> pa.Field:
     """A field with what Arrow cannot say in its metadata, for the encoders.

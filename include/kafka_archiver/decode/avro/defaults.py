@@ -38,7 +38,7 @@ def default(avro: Type, value: Any) -> Any:
     if avro.kind == "map":
         return [(key, default(avro.parts[0], item)) for key, item in value.items()]
     if avro.kind == "record":
-        return {
+        return not avro.parts or {
             field["name"]: default(part, value[field["name"]] if field["name"] in value else field["default"])
             for field, part in avro.fields
         }

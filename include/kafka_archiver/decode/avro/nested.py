@@ -1,6 +1,6 @@
 """What reads a value that has parts: records, arrays, maps and unions."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,24 +9,27 @@ import pyarrow as pa
 from kafka_archiver.columns import Int64s
 from kafka_archiver.decode.avro.cursor import BadDatumError, Cursor, Datum
 from kafka_archiver.decode.avro.nodes import Node, Text
+from kafka_archiver.decode.fields import SET
 from kafka_archiver.decode.slices import numbers
 
 # Arrays are read item by item, the k-th of all records at once: a record with a longer array is read alone.
 _MOST_ITEMS = 64
+# Items that take no bytes, of all blocks of one array: a few bytes can declare 2^63 of them.
+_MOST_WITHOUT_BYTES = 65_536
 
 
 class Record:
-    """Reads the fields in the writer's order.
+    """Reads the fields in the writer's order. Of a record without fields it says that it is there.
 
     :param parts: the writer's fields: name, node, and the place in the struct; None for a field that it does not have.
     :param defaults: by place, the value of the fields that the writer does not have, as `pa.array` takes it.
     """
 
     def __init__(
-        self, kind: pa.StructType, parts: Sequence[tuple[str, Node, int | None]], defaults: dict[int, Any]
+        self, kind: pa.DataType, parts: Sequence[tuple[str, Node, int | None]], defaults: dict[int, Any]
     ) -> None:
         self.kind, self._parts, self._defaults = kind, parts, defaults
-        self._names = [field.name for field in kind]
+        self._names = [kind[place].name for place in range(kind.num_fields)]
         self._constants = {place: pa.array([value], kind[place].type) for place, value in defaults.items()}
 
     def column(self, at: Cursor) -> pa.Array:
@@ -38,10 +41,10 @@ class Record:
         for place, constant in self._constants.items():
             found[place] = constant.take(numbers(np.zeros(len(at), np.int64)))
         if not found:
-            return pa.array([{}] * len(at), self.kind)
+            return pa.array([True] * len(at), SET)
         return pa.StructArray.from_arrays(found, fields=list(self.kind))
 
-    def value(self, at: Datum) -> dict[str, Any]:
+    def value(self, at: Datum) -> dict[str, Any] | bool:
         found = {self._names[place]: value for place, value in self._defaults.items()}
         for name, node, place in self._parts:
             try:
@@ -51,21 +54,24 @@ class Record:
                 raise
             if place is not None:
                 found[self._names[place]] = value
-        return found
+        return found if self._names else True
 
 
 class Array:
-    """Reads the items, in blocks."""
+    """Reads the items, in blocks.
 
-    def __init__(self, kind: pa.DataType, item: Node) -> None:
-        self.kind, self._item = kind, item
+    :param no_bytes: an item takes no bytes.
+    """
+
+    def __init__(self, kind: pa.DataType, item: Node, no_bytes: bool = False) -> None:
+        self.kind, self._item, self._most = kind, item, _MOST_WITHOUT_BYTES if no_bytes else None
 
     def column(self, at: Cursor) -> pa.Array:
-        rows, [items] = _items(at, [self._item])
+        rows, [items] = _items(at, [self._item], self._most)
         return pa.ListArray.from_arrays(_offsets(rows, len(at)), items, self.kind)
 
     def value(self, at: Datum) -> list[Any]:
-        return [self._item.value(at) for _ in _count(at)]
+        return [self._item.value(at) for _ in _count(at, self._most)]
 
 
 class Map:
@@ -145,20 +151,30 @@ class Branch:
         return {self.kind[self._place].name: self._node.value(at)}
 
 
-def _count(at: Datum) -> Any:
-    """Once for each item of the blocks."""
+def _count(at: Datum, most: int | None = None) -> Iterator[int]:
+    """Yield once for each item of the blocks.
+
+    :param most: the most items of the array, if they take no bytes.
+    """
+    left = most
     while count := at.long():
         if count < 0:
             count = -count
             at.long()  # the block's bytes
-        # Also of items without bytes: there may be 2^63 of them.
-        if count > at.left():
+        if left is None and count > at.left():
             raise BadDatumError(f"a block has {count} items in {at.left()} bytes")
+        if left is not None:
+            left -= count
+            if left < 0:
+                raise BadDatumError(f"an array has more than {most} items that take no bytes")
         yield from range(count)
 
 
-def _items(at: Cursor, nodes: Sequence[Node]) -> tuple[Int64s, list[pa.Array]]:
-    """The items of all records, in the order of the records: the record of each, and for each node its values."""
+def _items(at: Cursor, nodes: Sequence[Node], most: int | None = None) -> tuple[Int64s, list[pa.Array]]:
+    """Return the items of all records, in the order of the records: the record of each, and for each node its values.
+
+    :param most: the most items of an array, if they take no bytes.
+    """
     left, seen = np.zeros(len(at), np.int64), np.zeros(len(at), np.int64)
     open_ = np.arange(len(at))
     rows: list[Int64s] = [np.empty(0, np.int64)]
@@ -167,7 +183,7 @@ def _items(at: Cursor, nodes: Sequence[Node]) -> tuple[Int64s, list[pa.Array]]:
         ended = open_[left[open_] == 0]
         if len(ended):
             part = at.part(ended)
-            left[ended] = _block(part)
+            left[ended] = _block(part, most)
             at.join(ended, part)
         open_ = open_[left[open_] > 0]
         if not len(open_):
@@ -186,7 +202,7 @@ def _items(at: Cursor, nodes: Sequence[Node]) -> tuple[Int64s, list[pa.Array]]:
     return every[order], [pa.concat_arrays(pieces).take(numbers(order)) for pieces in found]
 
 
-def _block(part: Cursor) -> Int64s:
+def _block(part: Cursor, most: int | None) -> Int64s:
     """The number of items in the next block; 0 after the last one."""
     count = part.longs()
     sized = np.flatnonzero(count < 0)
@@ -195,7 +211,7 @@ def _block(part: Cursor) -> Int64s:
         inner.longs()  # the block's bytes
         part.join(sized, inner)
     count = np.abs(count)
-    part.refuse((count > part.left()) | (count < 0))
+    part.refuse((count > (part.left() if most is None else most)) | (count < 0))
     return np.where(part.bad, 0, count)
 
 

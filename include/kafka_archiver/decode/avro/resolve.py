@@ -44,7 +44,9 @@ def resolve(writer: Type, reader: Type) -> Node:
         return _record(writer, reader)
     if writer.kind == reader.kind and writer.kind in ("array", "map"):
         item = resolve(writer.parts[0], reader.parts[0])
-        return (Array if writer.kind == "array" else Map)(types.arrow(reader), item)
+        if writer.kind == "map":
+            return Map(types.arrow(reader), item)
+        return Array(types.arrow(reader), item, no_bytes=_takes_no_bytes(writer.parts[0]))
     if writer.kind == reader.kind == "enum":
         return _enum(writer, reader)
     return _plain(writer, reader)
@@ -74,6 +76,12 @@ def _plain(writer: Type, reader: Type) -> Node:
         if writer.kind == "boolean"
         else Null(kind)
     )
+
+
+def _takes_no_bytes(avro: Type) -> bool:
+    if avro.kind == "record":
+        return all(map(_takes_no_bytes, avro.parts))
+    return avro.kind == "null" or (avro.kind == "fixed" and avro.definition["size"] == 0)
 
 
 def _meaning(avro: Type) -> str:

@@ -4,6 +4,7 @@ https://avro.apache.org/docs/1.12.0/specification/
 """
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -51,9 +52,10 @@ class Type:
     @cached_property
     def logical(self) -> str:
         """The logical type; empty if there is none that is valid."""
-        found = str(self.definition.get("logicalType", ""))
-        fits = self.kind in _LOGICAL.get(found, ()) and self.definition.get("size") in (None, _SIZES.get(found))
-        return found if fits or (found == "decimal" and self.kind == "fixed") else ""
+        logical = str(self.definition.get("logicalType", ""))
+        if self.kind not in _LOGICAL.get(logical, ()):
+            return ""
+        return logical if logical == "decimal" or self.definition.get("size") in (None, _SIZES.get(logical)) else ""
 
     @cached_property
     def doc(self) -> str:
@@ -77,7 +79,7 @@ def parse(schema: Schema) -> Type:
     names: dict[str, Any] = {}
     try:
         _define(schema, names, set())
-        return _typed(parse_schema(json.loads(schema.text), names), names, ())
+        return _typed(_parsed(schema, names), names, ())
     except (SchemaParseException, UnknownType, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ConfigError(
             f"schema {schema.fingerprint} is not an Avro schema: {type(error).__name__}: {error}"
@@ -90,7 +92,40 @@ def _define(schema: Schema, names: dict[str, Any], done: set[str]) -> None:
         _define(reference.imported, names, done)
         if reference.imported.fingerprint not in done:
             done.add(reference.imported.fingerprint)
-            parse_schema(json.loads(reference.imported.text), names)
+            _parsed(reference.imported, names)
+
+
+def _parsed(schema: Schema, names: dict[str, Any]) -> Any:
+    """Return the schema as fastavro has it. A default may be wrong: only a reader without the field needs it."""
+    plain = _without_invalid_decimals(json.loads(schema.text))
+    return parse_schema(plain, names, _ignore_default_error=True)
+
+
+def _without_invalid_decimals(found: Any) -> Any:
+    """Return the definition with the plain type for each `decimal` that is not valid, as the specification asks."""
+    if isinstance(found, list):
+        return [_without_invalid_decimals(branch) for branch in found]
+    if not isinstance(found, dict):
+        return found
+    invalid = found.get("logicalType") == "decimal" and not _is_decimal(found)
+    return {
+        name: value if name == "default" else _without_invalid_decimals(value)
+        for name, value in found.items()
+        if not (invalid and name in ("logicalType", "precision", "scale"))
+    }
+
+
+def _is_decimal(definition: Mapping[str, Any]) -> bool:
+    kind, precision, scale = definition.get("type"), _count(definition, "precision"), _count(definition, "scale")
+    if kind not in ("bytes", "fixed") or not 0 <= scale <= precision or not precision:
+        return False
+    return kind == "bytes" or precision <= math.log10(2) * (8 * max(_count(definition, "size"), 1) - 1)
+
+
+def _count(definition: Mapping[str, Any], name: str) -> int:
+    """Return the attribute; 0 if there is none, -1 if it is no number of at least 0."""
+    value = definition.get(name, 0)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else -1
 
 
 def _typed(found: Any, names: Mapping[str, Any], around: tuple[str, ...]) -> Type:

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from kafka_archiver.decode.avro.schema import Type
 from kafka_archiver.decode.avro.uuids import Uuids
-from kafka_archiver.decode.fields import field
+from kafka_archiver.decode.fields import SET, field
 
 _ARROW = {
     "null": pa.null(),
@@ -40,9 +40,9 @@ def arrow_field(name: str, avro: Type, doc: str = "") -> pa.Field:
     single = without_null(avro)
     symbols: Sequence[str] = single.definition["symbols"] if single.kind == "enum" else ()
     logical = single.logical if single.logical in _KEPT else ""
-    return field(
-        name, arrow(avro), doc=doc or single.doc, symbols=symbols, avro_name=single.name, avro_logicalType=logical
-    )
+    kind = arrow(avro)
+    avro_name = "" if kind == SET else single.name
+    return field(name, kind, doc=doc or single.doc, symbols=symbols, avro_name=avro_name, avro_logicalType=logical)
 
 
 def without_null(avro: Type) -> Type:
@@ -66,6 +66,8 @@ def arrow(avro: Type) -> pa.DataType:
         return pa.binary(avro.definition["size"])
     if avro.logical == "uuid":
         return Uuids.kind
+    if avro.kind == "record" and not avro.parts:
+        return SET
     if avro.kind == "record":
         return pa.struct([arrow_field(f["name"], part, f.get("doc", "")) for f, part in avro.fields])
     if avro.kind == "array":

@@ -61,6 +61,11 @@ def protobuf_decoder(
     return Framed(field, reads)
 
 
+def is_panic(error: BaseException) -> bool:
+    """Return whether this is a panic of a library in Rust, which is no Exception."""
+    return type(error).__name__ == "PanicException"
+
+
 class _Whole:
     """Reads messages without frames."""
 
@@ -69,7 +74,7 @@ class _Whole:
     def __init__(self, message: Descriptor) -> None:
         # Kept: it keeps the descriptors alive.
         self._message = message
-        self._pool = HandlerPool([message.file], _CONFIG)
+        self._pool = _handlers(message)
         self._handler = self._pool.get_for_message(message)
         self._parse = GetMessageClass(message).FromString
         self._wrong = wrong_lengths(message)
@@ -100,11 +105,23 @@ class _Whole:
         except (ValueError, DecodeError) as error:
             raise ValueError(f"the bytes do not fit their Protobuf message: {error}") from None
         except BaseException as error:
-            # Rust's panics are not Exceptions.
-            if type(error).__name__ != "PanicException":
+            if not is_panic(error):
                 raise
             raise ValueError(f"the bytes do not fit their Protobuf message: {error}") from None
         return as_kind(found, self.kind)
+
+
+def _handlers(message: Descriptor) -> HandlerPool:
+    """:raises ConfigError: ptars cannot read the message's file."""
+    try:
+        return HandlerPool([message.file], _CONFIG)
+    except BaseException as error:
+        if not is_panic(error):
+            raise
+        raise ConfigError(
+            f"the Protobuf file of {message.full_name} has something that this decoder cannot read; set `decode: "
+            "bytes` and `content: record`"
+        ) from None
 
 
 class _Indexed:

@@ -16,14 +16,23 @@ from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto,
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError
 
+from kafka_archiver.decode.protobuf.editions import without_edition
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.schemas import Schema
 
-# The types that ptars converts by their name. It clamps what is out of range: here they are ordinary messages.
+# The types that ptars converts by their name. It clamps what is out of range, and does not merge a wrapper that the
+# bytes have twice: here they are ordinary messages.
 PLAIN = "kafka_archiver.plain"
-_SPECIAL = (
-    "google.protobuf.Timestamp", "google.protobuf.Duration", "google.type.Date", "google.type.TimeOfDay",
-)  # fmt: skip
+WRAPPERS = tuple(
+    f"{name}Value" for name in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
+)
+_SPECIAL = {
+    **dict.fromkeys((f"google.protobuf.{name}" for name in WRAPPERS), "google/protobuf/wrappers.proto"),
+    "google.protobuf.Timestamp": "google/protobuf/timestamp.proto",
+    "google.protobuf.Duration": "google/protobuf/duration.proto",
+    "google.type.Date": "google/type/date.proto",
+    "google.type.TimeOfDay": "google/type/timeofday.proto",
+}
 _PLAIN_FILE = "kafka_archiver/plain.proto"
 
 
@@ -61,13 +70,28 @@ def compiled(schema: Schema) -> Compiled:
         made.update({file.name: file for file in _protoc(texts, made, schema.fingerprint)})
     ordered = list({file.name: file for file in _in_order(main, made, ())}.values())
     docs = {name: doc for file in ordered for name, doc in _docs(file)}
-    pool = DescriptorPool()
     try:
-        for file in [_plain_file(), *map(_plainly, ordered)]:
-            pool.AddSerializedFile(file.SerializeToString())
+        ordered = _without_editions(ordered)
+        pool = _pool([_plain_file(), *map(_plainly, ordered)])
         return Compiled(pool.FindFileByName(main), docs)
     except (TypeError, KeyError) as error:
         raise ConfigError(f"schema {schema.fingerprint} is not a valid Protobuf schema: {error}") from None
+
+
+def _pool(files: Iterable[FileDescriptorProto]) -> DescriptorPool:
+    pool = DescriptorPool()
+    for file in files:
+        pool.AddSerializedFile(file.SerializeToString())
+    return pool
+
+
+def _without_editions(files: list[FileDescriptorProto]) -> list[FileDescriptorProto]:
+    if not any(file.HasField("edition") for file in files):
+        return files
+    pool = _pool(files)
+    return [
+        without_edition(file, pool.FindFileByName(file.name)) if file.HasField("edition") else file for file in files
+    ]
 
 
 def messages(file: FileDescriptor) -> Iterator[Descriptor]:
@@ -112,7 +136,7 @@ def _protoc(texts: Mapping[str, str], made: Mapping[str, FileDescriptorProto], w
         arguments = [
             f"-I{sources}",
             f"-I{resources('grpc_tools') / '_proto'}",
-            f"-I{resources('google').joinpath('..')}",
+            f"-I{_google_types()}",
         ]
         if made:
             # Complete: protoc does not look for the imports of these in the folders.
@@ -128,6 +152,14 @@ def _protoc(texts: Mapping[str, str], made: Mapping[str, FileDescriptorProto], w
             lines = "; ".join(line.strip() for line in why.splitlines())
             raise ConfigError(f"schema {which} is not a valid Protobuf schema: {lines}")
         return list(FileDescriptorSet.FromString(out.read_bytes()).file)
+
+
+def _google_types() -> Path:
+    """Return the folder that has `google/type/*.proto`.
+
+    Not through the package `google`: that is a namespace, and a Spark worker finds parts of it in jars and zips, too.
+    """
+    return Path(str(importlib.import_module("google.type.date_pb2").__file__)).parents[2]
 
 
 def _in_order(
@@ -159,10 +191,10 @@ def _builtin(name: str) -> FileDescriptorProto | None:
 
 def _plain_file() -> FileDescriptorProto:
     found = FileDescriptorProto(name=_PLAIN_FILE, package=PLAIN, syntax="proto3")
-    for name in _SPECIAL:
-        package, _, short = name.rpartition(".")
-        original = _builtin(f"{package.replace('.', '/')}/{short.lower()}.proto")
+    for name, path in _SPECIAL.items():
+        original = _builtin(path)
         assert original is not None
+        short = name.rpartition(".")[2]
         found.message_type.append(next(message for message in original.message_type if message.name == short))
     return found
 

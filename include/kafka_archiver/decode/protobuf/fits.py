@@ -45,12 +45,23 @@ def _field(theirs: FieldDescriptor, ours: FieldDescriptor) -> str:
 
 
 def _enum(theirs: FieldDescriptor, ours: FieldDescriptor) -> str:
-    """A number that our enum does not have is kept as its digits; one with another name would be wrong."""
-    names = {number: value.name for number, value in ours.enum_type.values_by_number.items()}
-    for number, value in theirs.enum_type.values_by_number.items():
-        if names.get(number, value.name) != value.name:
-            return f"found {value.name} for the enum's number {number}, expected {names[number]}"
+    """Compare the names of each number: one that our enum does not have is kept as its digits.
+
+    A number may have several names (`allow_alias`): one that both have is enough.
+    """
+    our_names, their_names = _names(ours), _names(theirs)
+    for number, names in their_names.items():
+        expected = our_names.get(number, names)
+        if not set(names) & set(expected):
+            return f"found {' | '.join(names)} for the enum's number {number}, expected {' | '.join(expected)}"
     return ""
+
+
+def _names(field: FieldDescriptor) -> dict[int, list[str]]:
+    names: dict[int, list[str]] = {}
+    for value in field.enum_type.values:
+        names.setdefault(value.number, []).append(value.name)
+    return names
 
 
 def _name(field: FieldDescriptor) -> str:

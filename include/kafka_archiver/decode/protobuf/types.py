@@ -6,15 +6,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
-from kafka_archiver.decode.fields import field
-from kafka_archiver.decode.protobuf.files import PLAIN
+from kafka_archiver.decode.fields import SET, field
+from kafka_archiver.decode.protobuf.files import PLAIN, WRAPPERS
 from kafka_archiver.errors import ConfigError
 
 TIMESTAMP = f"{PLAIN}.Timestamp"
-_WRAPPERS = frozenset(
-    f"google.protobuf.{name}Value"
-    for name in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
-)
+_WRAPPERS = frozenset(f"{PLAIN}.{name}" for name in WRAPPERS)
 # The first and the last second of the years 1 to 9999.
 _FIRST, _LAST = -62_135_596_800, 253_402_300_799
 
@@ -24,7 +21,9 @@ def message_field(name: str, message: Descriptor, theirs: pa.StructType, docs: M
 
     :param theirs: the type that ptars has for it.
     """
-    return field(name, _struct(message, theirs, docs), doc=docs.get(message.full_name, ""), avro_name=message.full_name)
+    kind = _struct(message, theirs, docs)
+    name_in_avro = message.full_name if pa.types.is_struct(kind) else ""
+    return field(name, kind, doc=docs.get(message.full_name, ""), avro_name=name_in_avro)
 
 
 def require_finite(message: Descriptor, around: tuple[str, ...] = ()) -> None:
@@ -48,6 +47,9 @@ def require_finite(message: Descriptor, around: tuple[str, ...] = ()) -> None:
 
 
 def _struct(message: Descriptor, theirs: pa.StructType, docs: Mapping[str, str]) -> pa.DataType:
+    """Return the type of a message. No format has a group without fields: `SET` says that the message is there."""
+    if not message.fields:
+        return SET
     fields = []
     # As they are declared; ptars has them by number.
     for member in message.fields:
@@ -63,7 +65,8 @@ def is_map(member: FieldDescriptor) -> bool:
 
 def _name(member: FieldDescriptor) -> str:
     inner = member.message_type
-    return "" if inner is None or is_map(member) or inner.full_name in {TIMESTAMP, *_WRAPPERS} else inner.full_name
+    plain = inner is None or is_map(member) or not inner.fields or inner.full_name in {TIMESTAMP, *_WRAPPERS}
+    return "" if plain else inner.full_name
 
 
 def _kind(member: FieldDescriptor, theirs: pa.DataType, docs: Mapping[str, str]) -> pa.DataType:
@@ -77,8 +80,10 @@ def _kind(member: FieldDescriptor, theirs: pa.DataType, docs: Mapping[str, str])
 
 def _single(member: FieldDescriptor, theirs: pa.DataType, docs: Mapping[str, str]) -> pa.DataType:
     inner = member.message_type
-    if inner is None or inner.full_name in _WRAPPERS:
+    if inner is None:
         return theirs
+    if inner.full_name in _WRAPPERS:
+        return theirs.field("value").type
     return pa.timestamp("us", "UTC") if inner.full_name == TIMESTAMP else _struct(inner, theirs, docs)
 
 
@@ -113,11 +118,14 @@ def as_kind(found: pa.Array, kind: pa.DataType) -> pa.Array:
     """
     if pa.types.is_timestamp(kind):
         return _timestamps(found, kind)
+    if pa.types.is_struct(found.type) and not found.type.num_fields:
+        return pc.if_else(found.is_valid(), True, pa.scalar(None, SET))
+    if pa.types.is_struct(found.type) and not pa.types.is_struct(kind):
+        # A wrapper.
+        return pc.if_else(found.is_valid(), found.field("value"), pa.scalar(None, kind))
     mask = found.is_null() if found.null_count else None
     if pa.types.is_struct(kind):
         parts = [as_kind(found.field(member.name), member.type) for member in kind]
-        if not parts:
-            return pa.array([None if null else {} for null in found.is_null().to_pylist()], kind)
         return pa.StructArray.from_arrays(parts, fields=list(kind), mask=mask)
     if pa.types.is_map(kind):
         if found.items.null_count:

@@ -3,16 +3,19 @@
 import hashlib
 import hmac
 from collections.abc import Mapping
+from uuid import UUID
 
 import pyarrow as pa
 
 from kafka_archiver.errors import ConfigError, PermanentError
+from kafka_archiver.formats.shared.plain_types import LOGICAL
 from kafka_archiver.pipeline.transform.paths import Change, Changed
 from kafka_archiver.transforms import Hash, fingerprint
 
 # What has one spelling as text, besides bytes.
 _SPELT = (pa.types.is_string, pa.types.is_large_string, pa.types.is_boolean, pa.types.is_integer, pa.types.is_decimal,
           pa.types.is_date32)  # fmt: skip
+_UUID = pa.uuid().storage_type
 _BYTES = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
 
 
@@ -28,6 +31,8 @@ class Digests:
 
         def changed(field: pa.Field) -> Changed:
             kind = field.type
+            if self._step.rules > 1 and (field.metadata or {}).get(LOGICAL) == b"uuid" and kind == _UUID:
+                return pa.field(field.name, pa.string(), field.nullable), self._uuids
             if not (kind == pa.uuid() or any(of(kind) for of in _SPELT + _BYTES)):
                 raise ConfigError(
                     f"{said}: it is of type {kind}; expected text, bytes, a whole number, a decimal, a date, a UUID, "
@@ -36,6 +41,10 @@ class Digests:
             return pa.field(field.name, pa.string(), field.nullable), self._array
 
         return changed
+
+    def _uuids(self, array: pa.Array) -> pa.Array:
+        texts = [None if value is None else str(UUID(bytes=value)).encode() for value in array.to_pylist()]
+        return pa.array([None if text is None else self._digest(text) for text in texts], pa.string())
 
     def _array(self, array: pa.Array) -> pa.Array:
         if array.type == pa.uuid():

@@ -53,6 +53,22 @@ def change(field: pa.Field, path: tuple[str, ...], how: Change, said: str) -> Ch
     return field.with_type(pa.struct(fields)), converted
 
 
+def of_items(how: Change) -> Change:
+    """Return the change of a field that changes each item of a list, at any depth, and else the field itself."""
+
+    def changed(field: pa.Field) -> Changed | None:
+        kind = field.type
+        if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
+            return how(field)
+        item = changed(kind.value_field)
+        if item is None:
+            return None
+        after = pa.list_(item[0]) if pa.types.is_list(kind) else pa.large_list(item[0])
+        return field.with_type(after), lambda array: _items(array, after, item[1])
+
+    return changed
+
+
 def struct_of(array: pa.StructArray, children: list[pa.Array], fields: list[pa.Field]) -> pa.StructArray:
     """A struct of other children, null where `array` is null."""
     return pa.StructArray.from_arrays(children, fields=fields, mask=array.is_null() if array.null_count else None)

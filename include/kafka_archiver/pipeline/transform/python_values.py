@@ -81,7 +81,7 @@ def _check(kind: pa.DataType, name: str) -> Check:
         item = _within(kind.value_field, f"{name}[]")
         return lambda value: [item(one) for one in _list(value, name)]
     if kind == pa.uuid():
-        return lambda value: UUID(str(value)).bytes
+        return _uuid
     if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
         return _number(kind, name)
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
@@ -89,6 +89,11 @@ def _check(kind: pa.DataType, name: str) -> Check:
     if pa.types.is_binary(kind):
         return lambda value: _bytes(value, name)
     return _same
+
+
+def _uuid(value: Any) -> bytes:
+    """Return the 16 bytes of a UUID, of its text, or of these bytes: a mapper gets a UUID of Avro as bytes."""
+    return (UUID(bytes=bytes(value)) if isinstance(value, bytes | bytearray) else UUID(str(value))).bytes
 
 
 def _number(kind: pa.DataType, name: str) -> Check:

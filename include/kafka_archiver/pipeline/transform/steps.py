@@ -8,7 +8,7 @@ from kafka_archiver.errors import ConfigError
 from kafka_archiver.pipeline.base import Marks
 from kafka_archiver.pipeline.transform.base import Fields
 from kafka_archiver.pipeline.transform.hashes import Digests
-from kafka_archiver.pipeline.transform.paths import Change, Changed, Convert, change, struct_of
+from kafka_archiver.pipeline.transform.paths import Change, Changed, Convert, change, of_items, struct_of
 from kafka_archiver.transforms import Drop, Flatten, Hash, Mask, Rename, Step, parts_of
 
 Names = tuple[str, ...]
@@ -51,11 +51,13 @@ class Edit:
         match self._step:
             case Mask() as mask:
                 for path in mask.fields:
-                    yield parts_of(path), f"{said} {path}", lambda field: _masked(field, mask)
+                    masks: Change = lambda field: _masked(field, mask)  # noqa: E731
+                    yield parts_of(path), f"{said} {path}", masks if mask.rules == 1 else of_items(masks)
             case Hash() as keyed:
                 digests = Digests(keyed, self._keys)
                 for path in keyed.fields:
-                    yield parts_of(path), f"{said} {path}", digests.change(f"{said} {path}")
+                    hashes = digests.change(f"{said} {path}")
+                    yield parts_of(path), f"{said} {path}", hashes if keyed.rules == 1 else of_items(hashes)
             case Drop(fields=paths):
                 for path in paths:
                     yield parts_of(path), f"{said} {path}", lambda _: None
