@@ -345,3 +345,51 @@ def test_numbers_of_any_bytes(data: bytes) -> None:
         assert column[1].as_py() == 1
         if not reasons:
             assert encode(kind, column[0].as_py())[0] & 0x7F == data[0] & 0x7F
+
+
+DECIMAL = {"type": "bytes", "logicalType": "decimal"}
+
+
+@pytest.mark.parametrize(
+    ("definition", "row", "value"),
+    [
+        # A decimal that Avro's specification calls invalid is its plain type.
+        (DECIMAL, b"\2\1", b"\1"),
+        ({**DECIMAL, "precision": 0}, b"\2\1", b"\1"),
+        ({**DECIMAL, "precision": 2, "scale": 3}, b"\2\1", b"\1"),
+        ({**DECIMAL, "precision": 2, "scale": -1}, b"\2\1", b"\1"),
+        ({"type": "string", "logicalType": "decimal", "precision": 4}, b"\2x", "x"),
+        # An empty record says only that it is there; an array of items without bytes has its number of items.
+        ({"type": "record", "name": "E", "fields": []}, b"", True),
+        (["null", {"type": "record", "name": "E", "fields": []}], b"\0", None),
+        ({"type": "array", "items": "null"}, b"\4\0", [None, None]),
+    ],
+)
+def test_schemas_that_say_odd_things_are_read(definition: Any, row: bytes, value: Any) -> None:
+    column, reasons = decoded(record(("f", definition)), [row])
+    assert (column.to_pylist(), reasons) == ([{"f": value}], {})
+
+
+def test_an_array_of_more_items_without_bytes_than_65536_is_refused() -> None:
+    schema = record(("f", {"type": "array", "items": "null"}))
+    count = io.BytesIO()
+    fastavro.schemaless_writer(count, "long", 65_537)
+    _, reasons = decoded(schema, [count.getvalue() + b"\0"])
+    assert list(reasons) == [0]
+
+
+def test_an_invalid_default_matters_only_where_it_is_needed() -> None:
+    """A registry takes such schemas, and Java writes with them."""
+    old = record(("a", "string", {"default": None}))
+    new = record(("a", ["null", "string"], {"default": None}))
+    for target in (old, new):
+        column, reasons = decoded(target, [b"\2x"], old)
+        assert (column.to_pylist(), reasons) == ([{"a": "x"}], {})
+    for wrong in (None, 5, True, ["x"]):
+        needs = record(("a", "string", {"default": wrong}))
+        assert "the default of field a: found" in decoded(needs, [b""], record())[1][0]
+
+
+def test_a_value_without_fields_is_true() -> None:
+    column, reasons = decoded(record(), [b"", None])
+    assert (column.to_pylist(), reasons) == ([True, None], {})

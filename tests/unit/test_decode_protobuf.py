@@ -1,8 +1,10 @@
 """Protobuf: what Protobuf's own library wrote, and what is no message, read with schemas that change."""
 
 import base64
+import zipfile
 from datetime import UTC, datetime
 from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -325,3 +327,50 @@ def test_a_compiled_file_as_base64() -> None:
 def test_schemas_that_are_refused(schema: Schema, problem: str) -> None:
     with pytest.raises(ConfigError, match=problem):
         protobuf_decoder(schema, {}, False, "value")
+
+
+def test_files_are_compiled_beside_archives_with_a_folder_of_the_same_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker of Spark has the job's jars and zips on its path, and some of them have google/."""
+    with zipfile.ZipFile(tmp_path / "some.jar", "w") as jar:
+        jar.writestr("google/", "")
+        jar.writestr("google/readme.txt", "x")
+    monkeypatch.syspath_prepend(str(tmp_path / "some.jar"))
+    text = 'syntax = "proto3"; import "google/type/date.proto"; message M { google.type.Date d = 1; }'
+    rows, reasons = decoded(protobuf_decoder(proto(text), {}, False, "value"), [b"\x0a\x02\x08\x05"])
+    assert (rows, reasons) == ([{"d": {"year": 5, "month": 0, "day": 0}}], {})
+
+
+@pytest.mark.parametrize(
+    ("text", "row", "value"),
+    [
+        # A oneof says which message it was, also if that one is empty.
+        (
+            'syntax = "proto3"; message M { oneof e { A a = 1; B b = 2; } } message A { int32 n = 1; } message B {}',
+            b"\x12\0",
+            {"a": None, "b": True},
+        ),
+        ('syntax = "proto3"; message M {}', b"", True),
+        # Messages that are there twice are merged, and wrappers are messages.
+        (
+            'syntax = "proto3"; import "google/protobuf/wrappers.proto";'
+            "message M { google.protobuf.Int32Value s = 1; }",
+            b"\x0a\x02\x08\x05\x0a\x00",
+            {"s": 5},
+        ),
+        # Fields of edition 2023 have presence.
+        ('edition = "2023"; message M { int32 a = 1; int32 b = 2; }', b"\x08\x05", {"a": 5, "b": None}),
+    ],
+)
+def test_messages_that_say_odd_things_are_read(text: str, row: bytes, value: Any) -> None:
+    assert decoded(protobuf_decoder(proto(text), {}, False, "value"), [row]) == ([value], {})
+
+
+def test_a_schema_with_aliases_of_enums_is_read_as_itself() -> None:
+    schema = proto(
+        'syntax = "proto3"; message M { E e = 1; }'
+        "enum E { option allow_alias = true; NONE = 0; STARTED = 1; RUNNING = 1; }"
+    )
+    rows, reasons = decoded(protobuf_decoder(schema, {7: schema}, True, "value"), [frame(7, b"\0", b"\x08\1")])
+    assert (rows, reasons) == ([{"e": "STARTED"}], {})

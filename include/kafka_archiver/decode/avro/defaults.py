@@ -14,10 +14,12 @@ from kafka_archiver.decode.avro.uuids import parse
 def default(avro: Type, value: Any) -> Any:
     """The value of a JSON default. Of a union, the first branch that has such a value.
 
-    :raises BadDatumError: the default of a UUID or an enum is none.
+    :raises BadDatumError: the value does not have the type, as the schemas of some registries have it.
     """
+    branch = next((part for part in (avro.parts if avro.kind == "union" else (avro,)) if _has(part, value)), None)
+    if branch is None:
+        raise BadDatumError(f"found {value!r}, expected a value of type {avro.kind}")
     if avro.kind == "union":
-        branch = next(branch for branch in avro.parts if _has(branch, value))
         found = default(branch, value)
         single = types.without_null(avro)
         if single.kind != "union" or branch.kind == "null":
