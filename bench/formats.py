@@ -142,7 +142,7 @@ def _each(decode: Callable[[bytes], object], values: list[bytes]) -> int:
 
 def column_of(decode: Decoder, values: pa.Array) -> pa.Array:
     """The decoded column. A record that is refused would cost less than one that is decoded."""
-    column, reasons = decode.decode(values)
+    column, reasons, _ = decode.decode(values)
     if reasons:
         raise RuntimeError(f"{len(reasons)} of {len(values)} records are not decoded: {next(iter(reasons.values()))}")
     return column

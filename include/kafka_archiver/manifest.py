@@ -91,7 +91,7 @@ class ChunkAccount(Value):
     `lost_ranges` those whose records, if there were any, Kafka had dropped before they could be read. Offsets of lost
     objects count as lost and are in no range. `rows`: the number of rows of the archived records, if there are more
     rows than records; else null. `disorder`: the most milliseconds by which a record is older than an earlier record of
-    the chunk.
+    the chunk. `unnamed`: the number of records from which properties are left out that their JSON Schema does not name.
     """
 
     topic: str
@@ -110,6 +110,8 @@ class ChunkAccount(Value):
     disorder: Count = 0
     # Not written if there are as many rows as records: such an account keeps its earlier bytes.
     rows: Count | None = Field(default=None, exclude_if=lambda rows: rows is None)
+
+    unnamed: Count = Field(default=0, exclude_if=lambda count: not count)
 
     @model_validator(mode="after")
     def _adds_up(self) -> Self:

@@ -10,6 +10,7 @@ from kafka_archiver.gaps import OffsetRange
 from kafka_archiver.intervals import Interval
 from kafka_archiver.keys import SEALED, Place, run_name, split_object_key
 from kafka_archiver.ranges import Range, TopicPartition, overlaps
+from kafka_archiver.schemas import Unknown
 from kafka_archiver.transforms import Transform
 
 Offset = Annotated[int, Field(ge=0)]
@@ -70,6 +71,8 @@ class Settings(Value):
     `time`: the time by which records are filed.
     `options`: the format's own options; not written if the format declares none.
     `headers`: those that are decoded, in the order of their columns; not written if there are none.
+    `unknown`: by column with a JSON Schema (`key`, `value`, `headers.<name>`), what becomes of properties that it does
+    not name. Older plans do not have it, and only the columns of the schema's own `properties`.
     `schema_id_headers`: what may have its schema's id in a header.
     `metadata`: columns of Kafka beside decoded ones; `metadata_prefix` precedes the names of all columns of Kafka. Not
     written if empty.
@@ -94,6 +97,7 @@ class Settings(Value):
     key_decode: Decode = Field(default="bytes", exclude_if=lambda decode: decode == "bytes")
     headers: tuple[Header, ...] = Field(default=(), exclude_if=lambda headers: not headers)
     schema_id_headers: tuple[Literal["key", "value"], ...] = Field(default=(), exclude_if=lambda columns: not columns)
+    unknown: dict[str, Unknown] = Field(default={}, exclude_if=lambda columns: not columns)
     schema_evolution: Evolution = Field(default="NONE", exclude_if=lambda evolution: evolution == "NONE")
     transform: Transform | None = Field(default=None, exclude_if=lambda transform: transform is None)
     null_value: NullValue = "archive"

@@ -24,6 +24,7 @@ def with_letters(before: ChunkAccount, read: ChunkAccount) -> ChunkAccount:
             "filtered": before.filtered + read.filtered,
             "dead_lettered": read.dead_lettered,
             "rows": None if rows == archived else rows,
+            "unnamed": before.unnamed + read.unnamed,
         }
     )
 

@@ -10,6 +10,8 @@ from kafka_archiver.documents import Document, Value
 Kind = Literal["AVRO", "JSON", "PROTOBUF"]
 # The decoders whose schemas may come from a registry, and their kinds. Their bytes have the registry's frame then.
 KINDS: Mapping[str, Kind] = {"avro": "AVRO", "protobuf": "PROTOBUF", "json_schema": "JSON"}
+# Of a JSON document: what becomes of the properties that its schema does not name. The first one counts them only.
+Unknown = Literal["drop", "column", "dead_letter"]
 
 
 class Schema(Value):

@@ -28,7 +28,7 @@ def decoded(found: Schema | None, rows: list[bytes]) -> tuple[pa.Array, dict[int
     """The column and the reasons: of all rows at once, and the same of each row alone."""
     decoder = json_decoder(found, {}, False, "value")
     data = pa.array(rows, pa.binary())
-    column, reasons = decoder.decode(data)
+    column, reasons, _ = decoder.decode(data)
     assert column.type == decoder.field.type
     column.validate(full=True)
     alone = [decoder.decode(data[row : row + 1]) for row in range(len(rows))]

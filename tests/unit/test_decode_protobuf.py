@@ -59,7 +59,7 @@ CLASS = GetMessageClass(compiled(ALL).message("All"))
 def decoded(decoder: Any, rows: list[bytes | None]) -> tuple[list[Any], dict[int, str]]:
     """The values and the reasons: of all rows at once, and the same of each row alone."""
     data = pa.array(rows, pa.binary())
-    column, reasons = decoder.decode(data)
+    column, reasons, _ = decoder.decode(data)
     assert column.type == decoder.field.type
     column.validate(full=True)
     alone = [decoder.decode(data[row : row + 1]) for row in range(len(data))]

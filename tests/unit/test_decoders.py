@@ -38,7 +38,7 @@ def test_each_decodes_and_refuses(
     assert made.field.name == "value"
     assert made.field.nullable
     data = pa.array([b"unseen", good, None, good if bad is None else bad, good], kind)[1:]
-    column, reasons = made.decode(data)
+    column, reasons, _ = made.decode(data)
     assert column.type == made.field.type
     assert column.to_pylist() == [expected, None, expected if bad is None else None, expected]
     assert list(reasons) == [] if bad is None else [2]

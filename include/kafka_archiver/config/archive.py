@@ -144,6 +144,7 @@ class Archive(Section):
             key_decode=self.source.key.decode,
             headers=tuple(Header(name=name, decode=found.decode) for name, found in self.source.headers.items()),
             schema_id_headers=tuple(c for c, found in self.source.decoded.items() if found.schema_id == "header"),
+            unknown=self.source.unknown,
             schema_evolution=self.schema_evolution,
             transform=self.transform.timed(self.timestamp.sql),
             encryption="client" if (client := self.store.encryption.client) and client.encrypt else None,

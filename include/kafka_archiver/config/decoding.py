@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, ValidationInfo, model_v
 from kafka_archiver.config.schema_files import read_schema
 from kafka_archiver.config.section import Section
 from kafka_archiver.plan import Decode
-from kafka_archiver.schemas import KINDS, Schema
+from kafka_archiver.schemas import KINDS, Schema, Unknown
 
 Subject = Annotated[str, Field(min_length=1)]
 
@@ -21,13 +21,18 @@ def _schema(given: Any, info: ValidationInfo) -> Any:
 
 
 class Given(Section):
-    """A decoder and its schema. `message`: of a Protobuf schema with several messages; else it is the first one."""
+    """A decoder and its schema.
+
+    `message`: of a Protobuf schema with several messages; else it is the first one.
+    `unknown`: what becomes of properties that a JSON Schema does not name.
+    """
 
     model_config = ConfigDict(serialize_by_alias=True)
 
     decode: Decode = "bytes"
     schema_: Annotated[Schema | Literal["infer"] | None, BeforeValidator(_schema), Field(alias="schema")] = None
     message: Annotated[str, Field(min_length=1)] | None = None
+    unknown: Unknown | None = None
 
     @property
     def given(self) -> Schema | None:
@@ -43,6 +48,11 @@ class Given(Section):
         """Whether plans have schemas for it."""
         return self.decode in KINDS or self.schema_ is not None
 
+    @property
+    def has_json_columns(self) -> bool:
+        """Whether columns come from a JSON Schema, or from a list of columns."""
+        return self.decode == "json_schema" or (self.decode == "json" and self.schema_ is not None)
+
     @model_validator(mode="after")
     def _takes_the_schema(self) -> Self:
         if self.schema_ is not None and self.decode in ("bytes", "string"):
@@ -50,6 +60,11 @@ class Given(Section):
         if self.infers and self.decode != "json":
             raise ValueError(
                 f"`schema: infer` with `decode: json` only; `decode: {self.decode}` needs the schema itself"
+            )
+        if self.unknown and not self.has_json_columns:
+            raise ValueError(
+                f"`unknown` with `decode: json_schema`, or `decode: json` and a `schema`, only; "
+                f"`decode: {self.decode}` leaves out no properties"
             )
         if self.message and self.decode != "protobuf":
             raise ValueError(f"`message` with `decode: protobuf` only; `decode: {self.decode}` has none")

@@ -10,7 +10,7 @@ from kafka_archiver.config.section import Section
 from kafka_archiver.documents import UtcTime
 from kafka_archiver.plan import Isolation
 from kafka_archiver.properties import ConnectionOrProperties, without_credentials
-from kafka_archiver.schemas import KINDS
+from kafka_archiver.schemas import KINDS, Unknown
 
 # Where another tool stopped: its consumer group.
 GROUP = "group:"
@@ -81,6 +81,12 @@ class Source(Section):
         every: dict[str, Given] = {"key": self.key, "value": self.value}
         every |= {f"headers.{name}": decoding for name, decoding in self.headers.items()}
         return {column: found for column, found in every.items() if found.has_schema()}
+
+    @property
+    def unknown(self) -> dict[str, Unknown]:
+        """What becomes of properties that a JSON Schema does not name, by column that has one."""
+        schemas = self.with_schemas.items()
+        return {column: found.unknown or "drop" for column, found in schemas if found.has_json_columns}
 
     @model_validator(mode="after")
     def _schemas_are_somewhere(self) -> Self:

@@ -1,9 +1,12 @@
 """The interface of a decoder: bytes in, one typed column out."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 import pyarrow as pa
+
+from kafka_archiver.columns import Int64s
 
 
 class Decoded(NamedTuple):
@@ -11,10 +14,17 @@ class Decoded(NamedTuple):
 
     `column`: as many rows as there were, of the decoder's type; null where the bytes were null or could not be decoded.
     `reasons`: why, by row, for bytes that could not be decoded.
+    `unnamed`: by row, what a document has beyond the names of its schema, as JSON text.
     """
 
     column: pa.Array
     reasons: Mapping[int, str]
+    unnamed: Mapping[int, str] = MappingProxyType({})
+
+
+def renumbered(texts: Mapping[int, str], rows: Sequence[int] | Int64s) -> dict[int, str]:
+    """Return the texts by the rows of a longer column. `rows`: of each row, its number there."""
+    return {int(rows[row]): text for row, text in texts.items()}
 
 
 class Decoder(Protocol):

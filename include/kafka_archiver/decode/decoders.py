@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from kafka_archiver.errors import ConfigError
-from kafka_archiver.schemas import KINDS, Kind, Schema
+from kafka_archiver.schemas import KINDS, Kind, Schema, Unknown
 
 if TYPE_CHECKING:
     from kafka_archiver.decode.base import Decoder
@@ -16,7 +16,14 @@ DECODERS: Mapping[str, Kind | None] = {"bytes": None, "string": None, "json": "J
 
 
 def decoder(
-    name: str, *, schema: Schema | None, writers: Mapping[int, Schema], framed: bool, column: str, message: str = ""
+    name: str,
+    *,
+    schema: Schema | None,
+    writers: Mapping[int, Schema],
+    framed: bool,
+    column: str,
+    message: str = "",
+    unknown: Unknown | None = "drop",
 ) -> Decoder:
     """A decoder.
 
@@ -26,6 +33,8 @@ def decoder(
     :param framed: the bytes have Confluent's wire format; else they are bytes of `schema`.
     :param column: the name of the column; of a struct, the fields are columns.
     :param message: for protobuf, the name of the message; the first one of the schema if empty.
+    :param unknown: of JSON documents, what becomes of properties without a column; None: as in old plans, whose columns
+        are fewer, too.
     :raises ConfigError: the schema is missing, of another kind, not valid, or has no columns.
     """
     if name not in DECODERS:
@@ -47,7 +56,7 @@ def decoder(
     from kafka_archiver.decode.json_text.decoder import json_decoder, json_schema_decoder
 
     make = json_schema_decoder if name == "json_schema" else json_decoder
-    return make(schema, writers, framed, column)
+    return make(schema, writers, framed, column, unknown)
 
 
 def _without_schema(name: str, writers: Mapping[int, Schema], framed: bool, column: str) -> Decoder:
@@ -56,7 +65,7 @@ def _without_schema(name: str, writers: Mapping[int, Schema], framed: bool, colu
     if name == "json":
         from kafka_archiver.decode.json_text.decoder import json_decoder
 
-        return json_decoder(None, writers, framed, column)
+        return json_decoder(None, writers, framed, column, None)
     if name not in ("bytes", "string"):
         raise ConfigError(f"decode: {name} needs a schema; name a registry in source.registry, or a schema's file")
     return Bytes(column) if name == "bytes" else String(column)

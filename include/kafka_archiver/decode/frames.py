@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafka_archiver.columns import Int64s
-from kafka_archiver.decode.base import Decoded, Read
+from kafka_archiver.decode.base import Decoded, Read, renumbered
 from kafka_archiver.decode.slices import Bytes, bounds, indices, slices
 
 SIZE = 5
@@ -25,7 +25,7 @@ class Framed:
         """See `Decoder.decode`."""
         found, bodies = _split(data, ids)
         present = np.flatnonzero(data.is_valid().to_numpy(zero_copy_only=False))
-        column, reasons, places = [], {}, np.full(len(data), _NONE, np.int64)
+        column, reasons, unnamed, places = [], {}, {}, np.full(len(data), _NONE, np.int64)
         done = 0
         for number in np.unique(found[present]).tolist():
             rows = present[found[present] == number]
@@ -37,12 +37,13 @@ class Framed:
             if len(rows) == len(data):
                 return decoded
             column.append(decoded.column)
-            reasons.update({int(rows[row]): reason for row, reason in decoded.reasons.items()})
+            reasons.update(renumbered(decoded.reasons, rows))
+            unnamed.update(renumbered(decoded.unnamed, rows))
             places[rows] = np.arange(done, done + len(rows))
             done += len(rows)
         if not column:
             return Decoded(pa.nulls(len(data), self.field.type), reasons)
-        return Decoded(pa.concat_arrays(column).take(indices(places)), reasons)
+        return Decoded(pa.concat_arrays(column).take(indices(places)), reasons, unnamed)
 
     def _read(self, number: int) -> Read | str:
         if number == _NONE:
@@ -65,8 +66,8 @@ class Plain:
         decoded = self._read(data.take(indices(present)))
         places = np.full(len(data), _NONE, np.int64)
         places[present] = np.arange(len(present))
-        reasons = {int(present[row]): reason for row, reason in decoded.reasons.items()}
-        return Decoded(decoded.column.take(indices(places)), reasons)
+        reasons, unnamed = renumbered(decoded.reasons, present), renumbered(decoded.unnamed, present)
+        return Decoded(decoded.column.take(indices(places)), reasons, unnamed)
 
 
 def schema_ids(data: pa.Array) -> Int64s:

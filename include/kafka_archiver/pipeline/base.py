@@ -23,6 +23,8 @@ class Marks:
         self._filtered: list[Int64s] = []
         self.rejected: dict[int, str] = {}
         """The reason, by rejected offset."""
+        self.unnamed = 0
+        """The number of records from which a decoder left out properties that their schema does not name."""
 
     def filter(self, offsets: Int64s) -> None:
         """Leave these records out because they are not wanted. The account counts them; no object stores them."""

@@ -22,7 +22,7 @@ from kafka_archiver.pipeline.transform.base import Fields, Place
 from kafka_archiver.pipeline.transform.chain import chain_of
 from kafka_archiver.plan import Decode as Name
 from kafka_archiver.plan import Settings, TopicSchemas
-from kafka_archiver.schemas import Schema
+from kafka_archiver.schemas import Schema, Unknown
 
 
 class Decoding(NamedTuple):
@@ -55,20 +55,24 @@ def decodings(
     names |= {HEADER + header.name: header.decode for header in settings.headers}
     own: dict[str, TopicSchemas] = {of_topic.column: of_topic for of_topic in decoded if of_topic.topic == topic}
     return [
-        _named(column, name, own.get(column), schemas)
+        _named(column, name, own.get(column), schemas, settings.unknown.get(column))
         for column, name in names.items()
         if name not in ("bytes", "json") or column in own or column.startswith(HEADER)
     ]
 
 
-def _named(column: str, name: Name, own: TopicSchemas | None, schemas: Mapping[str, Schema]) -> Decoding:
+def _named(
+    column: str, name: Name, own: TopicSchemas | None, schemas: Mapping[str, Schema], unknown: Unknown | None
+) -> Decoding:
     try:
-        return _decoding(column, name, own, schemas)
+        return _decoding(column, name, own, schemas, unknown)
     except ConfigError as error:
         raise ConfigError(f"source.{column}: {error}") from None
 
 
-def _decoding(column: str, name: Name, own: TopicSchemas | None, schemas: Mapping[str, Schema]) -> Decoding:
+def _decoding(
+    column: str, name: Name, own: TopicSchemas | None, schemas: Mapping[str, Schema], unknown: Unknown | None
+) -> Decoding:
     if own is None:
         return Decoding(column, name, [decoder(name, schema=None, writers={}, framed=False, column=column)], {})
     decoders: list[Decoder] = []
@@ -77,7 +81,15 @@ def _decoding(column: str, name: Name, own: TopicSchemas | None, schemas: Mappin
         writers = {w.id: schemas[w.fingerprint] for w in own.writers if w.written_as == target and w.id is not None}
         written = schemas[target]
         decoders.append(
-            decoder(name, schema=written, writers=writers, framed=own.framed, column=column, message=own.message)
+            decoder(
+                name,
+                schema=written,
+                writers=writers,
+                framed=own.framed,
+                column=column,
+                message=own.message,
+                unknown=unknown,
+            )
         )
         by_id.update(dict.fromkeys(writers, number))
     return Decoding(column, name, decoders, by_id, SchemaIds.of(own))
@@ -199,7 +211,10 @@ class Decode:
             what = self._column if self._header is None else f"header {self._header}"
             said = f"`source.{self._column}.decode` is {self._name}, but the {what} cannot be decoded: "
             marks.reject({offsets[row].as_py(): said + reason for row, reason in reasons.items()})
-        return batch.append_column(self._added, decoded.column) if self._keep else batch
+        if not self._keep:
+            return batch
+        marks.unnamed += len(decoded.unnamed.keys() - reasons.keys())
+        return batch.append_column(self._added, decoded.column)
 
     def _bytes(self, batch: pa.RecordBatch) -> tuple[pa.Array, Mapping[int, str]]:
         """What is decoded; why, by row, for what cannot be."""

@@ -23,11 +23,11 @@ class Runner:
     """Runs the stages and counts the results.
 
     `archived`, `filtered` and `rejected` count offsets. `rows` counts the rows of archived records: a record may become
-    several rows.
+    several rows. `unnamed`: the records without all of their properties, see `Marks`.
     """
 
     def __init__(self, stages: Sequence[Stage]) -> None:
-        self.archived = self.filtered = self.rejected = self.rows = 0
+        self.archived = self.filtered = self.rejected = self.rows = self.unnamed = 0
         self._stages = stages
 
     def run(self, batch: pa.RecordBatch) -> Passed:
@@ -41,6 +41,7 @@ class Runner:
         for stage in self._stages:
             marks = Marks()
             after = stage(kept, marks)
+            self.unnamed += marks.unnamed
             if after is not kept or marks:
                 kept = _settled(stage, kept, after, marks)
                 rejected |= marks.rejected

@@ -109,6 +109,11 @@ class Variants:
         """The number of rows of archived records."""
         return sum(runner.rows for runner in self._runners.values())
 
+    @property
+    def unnamed(self) -> int:
+        """The number of records without the properties that their schema does not name."""
+        return sum(runner.unnamed for runner in self._runners.values())
+
     def _divide(self, batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
         """The records of each variant that the batch has."""
         if not self._filing:

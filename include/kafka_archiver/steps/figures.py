@@ -21,6 +21,7 @@ class Figures(Value):
 
     All counts are sums over the others, and of a replay of dead letters only of what it adds.
     `records`: archived offsets. `objects`, `bytes`: in the store, with dead letters and sidecars.
+    `unnamed`: records without the properties that their JSON Schema does not name.
     `mended`: objects that the last audit calls wrong and that are whole now.
     `hours_closed`: hours that became complete. `closed_until`: every hour before it is judged. `as_of`: every
     record that Kafka had by then is archived. `unfinished`: the runs that still have to be finished.
@@ -36,6 +37,7 @@ class Figures(Value):
     filtered: int = 0
     dead_letters: int = 0
     lost: int = 0
+    unnamed: int = 0
     mended: int = 0
     lost_by: dict[str, int] = Field(default={})
     incomplete: tuple[UtcTime, ...] = ()
@@ -51,6 +53,11 @@ class Figures(Value):
         objects = f" in {_count(self.objects, 'object')} ({size(self.bytes)})" if self.objects else ""
         counts = ((self.filtered, "filtered"), (self.dead_letters, "dead-lettered"), (self.lost, "lost"))
         others = "".join(f", {number:,} {name}" for number, name in counts if number)
+        others += (
+            f", {_count(self.unnamed, 'record')} without properties that the schema does not name"
+            if self.unnamed
+            else ""
+        )
         others += f", {_count(self.mended, 'object')} whole again" if self.mended else ""
         until = f"hours are closed until {self.closed_until:%Y-%m-%d %H:%M} UTC" if self.closed_until else ""
         closed = f"{_count(self.hours_closed, 'hour')} became complete" if self.hours_closed else ""
@@ -86,6 +93,7 @@ def figures(
         filtered=account["filtered"],
         dead_letters=account["dead_lettered"],
         lost=account["lost"],
+        unnamed=sum(one.unnamed for one in done),
         mended=mended,
         **(_loss(context, line, [one.manifest for one in done]) if account["lost"] else {}),
         hours_closed=sum(one.proof.closed_by == one.run for one in changed if one.run not in final),
@@ -101,6 +109,7 @@ class _Done(NamedTuple):
     manifest: "Manifest"
     stored: "Sequence[ObjectEntry]"
     account: Mapping[str, int]
+    unnamed: int
 
 
 def _done(context: "Context", manifest: "Manifest") -> _Done:
@@ -109,12 +118,17 @@ def _done(context: "Context", manifest: "Manifest") -> _Done:
     kept = plan.supersedes if plan and plan.origin in ("dead_letters", "repair") else None
     before = context.ledger.manifest(kept) if kept else None
     if before is None:
-        return _Done(manifest, manifest.stored, manifest.account)
+        return _Done(manifest, manifest.stored, manifest.account, _unnamed(manifest))
     keys = {entry.key for entry in before.stored}
     account = {fate: max(count - before.account[fate], 0) for fate, count in manifest.account.items()}
     # These were read again, and are dead letters again.
     account["dead_lettered"] = manifest.account["dead_lettered"] if plan and plan.letters else 0
-    return _Done(manifest, [entry for entry in manifest.stored if entry.key not in keys], account)
+    unnamed = max(_unnamed(manifest) - _unnamed(before), 0)
+    return _Done(manifest, [entry for entry in manifest.stored if entry.key not in keys], account, unnamed)
+
+
+def _unnamed(manifest: "Manifest") -> int:
+    return sum(account.unnamed for account in manifest.chunks)
 
 
 def _loss(context: "Context", line: Line, manifests: "Sequence[Manifest]") -> dict[str, Any]:

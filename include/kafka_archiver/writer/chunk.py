@@ -124,6 +124,7 @@ def _account(
         last=last,
         disorder=tally.disorder,
         rows=None if runner.rows == runner.archived else runner.rows,
+        unnamed=runner.unnamed,
     )
 
 

@@ -8,15 +8,16 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from kafka_archiver.decode.base import Decoded, Decoder, Read
+from kafka_archiver.decode.base import Decoded, Decoder, Read, renumbered
 from kafka_archiver.decode.frames import Framed, Plain
 from kafka_archiver.decode.halves import decode_in_halves
 from kafka_archiver.decode.json_text.nodes import Node
 from kafka_archiver.decode.json_text.schema import columns_of
+from kafka_archiver.decode.json_text.unnamed import strict, treated, unnamed
 from kafka_archiver.decode.json_text.valid import Valid, valid
 from kafka_archiver.decode.slices import indices
 from kafka_archiver.errors import ConfigError
-from kafka_archiver.schemas import Schema
+from kafka_archiver.schemas import Schema, Unknown
 
 # Raises ValueError if a document is not valid.
 Check = Callable[[bytes], None]
@@ -25,36 +26,46 @@ ANY = Schema(kind="JSON", text="{}")
 _ROWS = 1000
 
 
-def json_decoder(schema: Schema | None, writers: Mapping[int, Schema], framed: bool, column: str) -> Decoder:
+def json_decoder(
+    schema: Schema | None, writers: Mapping[int, Schema], framed: bool, column: str, unknown: Unknown | None = "drop"
+) -> Decoder:
     """A decoder of JSON documents: what a document has for the columns of the schema. No schema: the text, checked.
 
+    :param unknown: what becomes of properties that have no column; None as in old plans, see `columns_of`.
     :raises ConfigError: the schema is not valid, or contains itself.
     """
-    field, node = columns_of(schema or ANY, column)
-    if not framed:
-        return Plain(field, _some_rows(_Reading(node)))
-    return Framed(field, dict.fromkeys(writers, _some_rows(_Reading(node))))
+    field, node = columns_of(schema or ANY, column, named_anywhere=unknown is not None)
+    # Columns are a choice here, so nothing is looked for that is dropped by it.
+    read = _some_rows(_Reading(node, finds_unnamed=unknown in ("column", "dead_letter")))
+    field, read = treated(field, read, unknown or "drop")
+    return Framed(field, dict.fromkeys(writers, read)) if framed else Plain(field, read)
 
 
-def json_schema_decoder(schema: Schema, writers: Mapping[int, Schema], framed: bool, column: str) -> Decoder:
+def json_schema_decoder(
+    schema: Schema, writers: Mapping[int, Schema], framed: bool, column: str, unknown: Unknown | None = "drop"
+) -> Decoder:
     """Like `json_decoder`; and each document is valid by the schema that it was written with.
 
     :raises ConfigError: like `json_decoder`.
     """
-    field, node = columns_of(schema, column)
+    own, node = columns_of(schema, column, named_anywhere=unknown is not None)
+
+    def reader(writer: Schema) -> tuple[pa.Field, Read]:
+        return treated(own, _valid(node, writer, unknown is not None), unknown or "drop")
+
     if not framed:
-        return Plain(field, _valid(node, schema))
-    reads: dict[int, Read | str] = {}
+        return Plain(*reader(schema))
+    field, reads = treated(own, _Reading(node), unknown or "drop")[0], dict[int, Read | str]()
     for number, writer in writers.items():
         try:
-            reads[number] = _valid(node, writer)
+            reads[number] = reader(writer)[1]
         except ConfigError as error:
             reads[number] = f"schema id {number} cannot be used: {error}"
     return Framed(field, reads)
 
 
-def _valid(node: Node, writer: Schema) -> Read:
-    slow = _Reading(node, _check(writer))
+def _valid(node: Node, writer: Schema, finds_unnamed: bool) -> Read:
+    slow = _Reading(node, _check(writer), finds_unnamed)
     fast = None if writer.references else valid(json.loads(writer.text), node)
     return _some_rows(_Sure(fast, slow) if fast else slow)
 
@@ -66,9 +77,12 @@ def _some_rows(read: Read) -> Read:
         if len(data) <= _ROWS:
             return read(data)
         starts = range(0, len(data), _ROWS)
-        parts = [read(data.slice(start, _ROWS)) for start in starts]
-        reasons = {s + row: why for s, part in zip(starts, parts, strict=True) for row, why in part.reasons.items()}
-        return Decoded(pa.concat_arrays([part.column for part in parts]), reasons)
+        parts = [(range(start, len(data)), read(data.slice(start, _ROWS))) for start in starts]
+        return Decoded(
+            pa.concat_arrays([part.column for _, part in parts]),
+            {row: text for rows, part in parts for row, text in renumbered(part.reasons, rows).items()},
+            {row: text for rows, part in parts for row, text in renumbered(part.unnamed, rows).items()},
+        )
 
     return each
 
@@ -87,39 +101,49 @@ class _Sure:
         if not odd:
             return Decoded(column, {})
         rows = np.array(odd)
-        others, reasons = self._slow(data.take(indices(rows)))
+        others = self._slow(data.take(indices(rows)))
         places = np.arange(len(data))
         places[rows] = np.arange(len(data), len(data) + len(odd))
-        both = pa.concat_arrays([column, others]).take(indices(places))
-        return Decoded(both, {odd[row]: reason for row, reason in reasons.items()})
+        both = pa.concat_arrays([column, others.column]).take(indices(places))
+        return Decoded(both, renumbered(others.reasons, odd), renumbered(others.unnamed, odd))
 
 
 class _Reading:
-    def __init__(self, node: Node, check: Check | None = None) -> None:
+    """Reads documents one by one.
+
+    :param finds_unnamed: it also gives the properties that have no column.
+    """
+
+    def __init__(self, node: Node, check: Check | None = None, finds_unnamed: bool = False) -> None:
         self._node, self._check = node, check
         self._decode = msgspec.json.Decoder(node.python).decode
+        self._strictly = msgspec.json.Decoder(strict(node).python).decode if finds_unnamed else None
 
     def __call__(self, data: pa.Array) -> Decoded:
         values = data.to_pylist()
         reasons: dict[int, str] = {}
+        rests: dict[int, str] = {}
         try:
             data.cast(pa.large_string())
             if self._check:
                 for value in values:
                     self._check(value)
-            found = list(map(self._decode, values))
+            found = list(map(self._strictly or self._decode, values))
         except (ValueError, RecursionError):
             # In msgspec, all errors are ValueErrors.
-            found = [self._one(row, value, reasons) for row, value in enumerate(values)]
+            found = [self._one(row, value, reasons, rests) for row, value in enumerate(values)]
         decoded = decode_in_halves(found, self._array, self._node.kind)
-        return Decoded(decoded.column, {**decoded.reasons, **reasons})
+        return Decoded(decoded.column, {**decoded.reasons, **reasons}, rests)
 
-    def _one(self, row: int, value: bytes, reasons: dict[int, str]) -> Any:
+    def _one(self, row: int, value: bytes, reasons: dict[int, str], rests: dict[int, str]) -> Any:
         try:
             value.decode()
             if self._check:
                 self._check(value)
-            return self._decode(value)
+            found = self._decode(value)
+            if self._strictly and (rest := unnamed(value, self._node)):
+                rests[row] = rest
+            return found
         except UnicodeDecodeError:
             reasons[row] = "the bytes are not UTF-8"
         except msgspec.ValidationError as error:

@@ -17,6 +17,9 @@ import pyarrow.compute as pc
 _NULL = b"null"
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _ZONE = r"(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)$"
+_NINE_DIGITS = r"(:[0-9]{2}\.[0-9]{6})[0-9]+"
+# Doubles below it have every integer.
+_EXACT = 1 << 53
 _NUMBER_STARTS = frozenset(b"-0123456789")
 
 
@@ -64,6 +67,26 @@ class Plain:
             # JSON has no infinity.
             raise ValueError(f"a value does not fit {self.kind}")
         return found
+
+
+class Integers:
+    """Whole numbers, also written 1.0 or 1e2, as JSON Schema has them."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        self.kind, self.python = kind, int | float | None
+
+    def array(self, values: Sequence[Any]) -> pa.Array:
+        if float in map(type, values):
+            values = [_whole(value) if isinstance(value, float) else value for value in values]
+        return _array(values, self.kind)
+
+
+def _whole(value: float) -> int:
+    if not value.is_integer():
+        raise ValueError(f"found {value}, expected an integer")
+    if abs(value) >= _EXACT:
+        raise ValueError(f"found {value}; an integer of at least 2^53 is exact only without a point or an exponent")
+    return int(value)
 
 
 class Text:
@@ -117,10 +140,12 @@ class Times:
 
     Text is ISO 8601, in UTC if it has no zone; or as `form` says, a format of strptime. Python's, because Arrow's
     takes February 31 for March 2, and leaves out zones.
+
+    :param rfc3339: the text's letters may be small, and digits of a second behind the sixth are cut off.
     """
 
-    def __init__(self, kind: pa.DataType, form: str = "") -> None:
-        self.kind, self._form = kind, form
+    def __init__(self, kind: pa.DataType, form: str = "", rfc3339: bool = False) -> None:
+        self.kind, self._form, self._rfc3339 = kind, form, rfc3339
         self.python = str | int | None if pa.types.is_timestamp(kind) else str | None
 
     def array(self, values: Sequence[Any]) -> pa.Array:
@@ -140,6 +165,8 @@ class Times:
             raise ValueError(f"found {_short(found)!r}, expected {self._form or 'ISO 8601'} as {self.kind}") from None
 
     def _cast(self, texts: pa.Array) -> pa.Array:
+        if self._rfc3339:
+            texts = pc.replace_substring_regex(pc.utf8_upper(texts), _NINE_DIGITS, r"\1")
         if pa.types.is_timestamp(self.kind):
             zoned = pc.match_substring_regex(texts, _ZONE)
             if not pc.all(zoned).as_py():

@@ -4,44 +4,76 @@ What a column cannot be (several types, an object without names, a tuple) stays 
 """
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 import pyarrow as pa
 
 from kafka_archiver.decode.fields import field
 from kafka_archiver.decode.json_text.columns import DECIMAL, FORMAT, TYPE, TYPES, is_decimal
-from kafka_archiver.decode.json_text.nodes import Decimals, Digits, List, Map, Node, Plain, Struct, Text, Times
+from kafka_archiver.decode.json_text.nodes import (
+    Decimals,
+    Digits,
+    Integers,
+    List,
+    Map,
+    Node,
+    Plain,
+    Struct,
+    Text,
+    Times,
+)
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.schemas import Schema
 
 Found = tuple[pa.Field, Node]
+# Alternatives may name the same columns again and again.
+_MOST_COLUMNS = 100_000
+# A part without any of these says nothing of the type.
+_TYPED = frozenset({"type", "$ref", "properties", "items", "enum", "const", "allOf", "anyOf", "oneOf", TYPE})
 _DIGITS = 38
-_FORMATS = {"date-time": "timestamp[us]", "date": "date", "uuid": "uuid"}
+_FORMATS = {"date-time": "date-time", "date": "date", "uuid": "uuid"}
 _NUMBERS = {"double": "float64", "float": "float32", "float64": "float64", "float32": "float32"}
 _INTEGERS = ("int8", "int16", "int32", "int64")
 
 
-def columns_of(schema: Schema, column: str) -> Found:
-    """The field of a schema, and what becomes it.
+def columns_of(schema: Schema, column: str, named_anywhere: bool = True) -> Found:
+    """Return the field of a schema, and the node that reads it.
 
-    :raises ConfigError: the schema is not valid, or contains itself.
+    :param named_anywhere: an object with `properties` also has those that are named beside them: beside a `$ref`,
+        in `allOf`, `oneOf`, `anyOf`, `if`, `then`, `else` and `dependentSchemas`. Old plans do not have these columns.
+    :raises ConfigError: the schema is not valid, contains itself, or has too many columns.
     """
     try:
         text = json.loads(schema.text)
-        return _Documents(schema, text).column(column, text, ())
+        return _Documents(schema, text, named_anywhere).column(column, Part(text))
     except (ValueError, KeyError, TypeError, AttributeError, LookupError) as error:
         raise ConfigError(
             f"schema {schema.fingerprint} is not a JSON Schema with columns: {type(error).__name__}: {error}"
         ) from None
 
 
+class Part(NamedTuple):
+    """A part of a schema. `around`: the references that lead here. `base`: its document."""
+
+    text: Any
+    around: tuple[str, ...] = ()
+    base: str = ""
+
+
+class _ContainsItselfError(ConfigError):
+    """The part contains itself."""
+
+
 class _Documents:
     """A schema and everything it refers to, by name."""
 
-    def __init__(self, schema: Schema, text: Any) -> None:
+    def __init__(self, schema: Schema, text: Any, named_anywhere: bool) -> None:
         self._texts: dict[str, Any] = {"": text}
+        self._named_anywhere, self._columns = named_anywhere, 0
+        dialect = str(text.get("$schema", "")) if isinstance(text, Mapping) else ""
+        self._ref_stands_alone = any(f"draft-0{number}" in dialect for number in (3, 4, 6, 7))
         self._add(schema)
 
     def _add(self, schema: Schema) -> None:
@@ -52,44 +84,112 @@ class _Documents:
                 self._texts[text["$id"]] = text
             self._add(reference.imported)
 
-    def column(self, name: str, part: Any, around: tuple[str, ...], base: str = "") -> Found:
-        """:param around: the references that lead here. :param base: the document of `part`."""
-        while isinstance(part, Mapping) and "$ref" in part:
-            part, base, around = self._follow(str(part["$ref"]), base, around)
-        part = _single(part) if isinstance(part, Mapping) else {}
-        if "$ref" in part:
-            return self.column(name, part, around, base)
-        doc = {"doc": str(part.get("description", part.get("title", "")))}
-        kind = _kind(part)
-        if kind == "object" and part.get("properties"):
-            parts = [self.column(n, p, around, base) for n, p in part["properties"].items()]
+    def column(self, name: str, part: Part, beside: Sequence[Part] = ()) -> Found:
+        """Return the column of a part.
+
+        :param beside: other parts that name properties of the same object.
+        """
+        self._columns += 1
+        if self._columns > _MOST_COLUMNS:
+            raise ConfigError(f"JSON Schema: more than {_MOST_COLUMNS:,} columns, with those that alternatives repeat")
+        while isinstance(part.text, Mapping) and "$ref" in part.text:
+            rest = {key: value for key, value in part.text.items() if key != "$ref"}
+            beside = beside if self._ref_stands_alone else [*beside, part._replace(text=rest)]
+            part = self._follow(str(part.text["$ref"]), part)
+        part = part._replace(text=_single(part.text) if isinstance(part.text, Mapping) else {})
+        text = part.text
+        if "$ref" in text:
+            return self.column(name, part, beside)
+        doc = {"doc": str(text.get("description", text.get("title", "")))}
+        kind = _kind(text)
+        if kind == "object" and text.get("properties"):
             try:
-                struct = Struct(parts)
+                struct = Struct(self._members(part, beside))
             except ValueError as error:
                 raise ConfigError(f"JSON Schema: a name cannot be a column: {error}") from None
             return field(name, struct.kind, **doc), struct
-        if kind == "object" and isinstance(part.get("additionalProperties"), Mapping):
-            inner, node = self.column("value", part["additionalProperties"], around, base)
+        if kind == "object" and isinstance(text.get("additionalProperties"), Mapping):
+            inner, node = self.column("value", part._replace(text=text["additionalProperties"]))
             mapped = Map(node, inner)
             return field(name, mapped.kind, **doc), mapped
-        if kind == "array" and isinstance(part.get("items"), Mapping):
-            inner, node = self.column("item", part["items"], around, base)
+        if kind == "array" and isinstance(text.get("items"), Mapping):
+            inner, node = self.column("item", part._replace(text=text["items"]))
             listed = List(node, inner)
             return field(name, listed.kind, **doc), listed
-        return _plain(name, _column_type(part, kind), part.get(FORMAT, ""), doc)
+        return _plain(name, _column_type(text, kind), text.get(FORMAT, ""), doc)
 
-    def _follow(self, reference: str, base: str, around: tuple[str, ...]) -> tuple[Any, str, tuple[str, ...]]:
+    def _members(self, part: Part, beside: Sequence[Part]) -> list[Found]:
+        """Return the columns of an object: of its `properties` first, then those that are named elsewhere."""
+        own = {name: part._replace(text=text) for name, text in part.text["properties"].items()}
+        others: dict[str, list[Part]] = {}
+        if self._named_anywhere:
+            done: set[str] = set()
+            alternatives = ({key: value for key, value in part.text.items() if key != "properties"},)
+            for source in [*(part._replace(text=text) for text in alternatives), *beside]:
+                for name, named in self._named(source, done):
+                    others.setdefault(name, []).append(named)
+        members = [self.column(name, named, others.pop(name, ())) for name, named in own.items()]
+        return [*members, *(self._agreed(name, parts) for name, parts in others.items())]
+
+    def _named(self, part: Part, done: set[str]) -> Iterator[tuple[str, Part]]:
+        """Yield the properties that a part names, and those of the parts in it that mean the same object.
+
+        :param done: the references that were followed; changed here.
+        """
+        if not isinstance(part.text, Mapping):
+            return
+        if "$ref" in part.text:
+            where = self._where(str(part.text["$ref"]), part)
+            if where not in done:
+                done.add(where)
+                yield from self._named(self._follow(str(part.text["$ref"]), part), done)
+            if self._ref_stands_alone:
+                return
+        for name, text in part.text.get("properties", {}).items():
+            if text is not False:
+                yield name, part._replace(text=text)
+        for text in _same_object(part.text):
+            yield from self._named(part._replace(text=text), done)
+
+    def _agreed(self, name: str, parts: Sequence[Part]) -> Found:
+        """Return the column that takes what any part allows: JSON text if they differ, or contain themselves."""
+        said = [part for part in parts if not isinstance(part.text, Mapping) or part.text.keys() & _TYPED]
+        text = _plain(name, "json", "", {})
+        try:
+            columns = [self.column(name, part) for part in said]
+            kinds = [column.type for column, _ in columns]
+            if not kinds or not (all(map(pa.types.is_struct, kinds)) or all(kind == kinds[0] for kind in kinds)):
+                return text
+            if any(isinstance(node, Text) for _, node in columns):
+                return text
+            return columns[0] if len(said) == 1 else self.column(name, said[0], said[1:])
+        except _ContainsItselfError:
+            return text
+
+    def _where(self, reference: str, part: Part) -> str:
         document, _, pointer = reference.partition("#")
-        document = document or base
-        where = f"{document}#{pointer}"
-        if where in around:
-            raise ConfigError(
+        return f"{document or part.base}#{pointer}"
+
+    def _follow(self, reference: str, part: Part) -> Part:
+        where = self._where(reference, part)
+        document, _, pointer = where.partition("#")
+        if where in part.around:
+            raise _ContainsItselfError(
                 f"JSON Schema: {reference} contains itself, so it has no columns; set `decode: bytes` and "
                 "`content: record`"
             )
         if document not in self._texts:
             raise ConfigError(f"JSON Schema: {reference} is not one of its references ({', '.join(self._texts)})")
-        return pointed(self._texts[document], pointer), document, (*around, where)
+        return Part(pointed(self._texts[document], pointer), (*part.around, where), document)
+
+
+def _same_object(text: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield the parts of a part that mean the same object."""
+    for keyword in ("allOf", "anyOf", "oneOf"):
+        yield from text.get(keyword, ())
+    yield from (text[keyword] for keyword in ("if", "then", "else") if keyword in text)
+    for keyword in ("dependentSchemas", "dependencies"):
+        yield from text.get(keyword, {}).values()
 
 
 def pointed(document: Any, pointer: str) -> Any:
@@ -151,8 +251,8 @@ _PLAIN: Mapping[str, tuple[pa.DataType, Any]] = {
     "binary": (pa.binary(), bytes),
     "float32": (pa.float32(), float),
     "float64": (pa.float64(), float),
-    **{name: (pa.type_for_alias(name), int) for name in TYPES if "int" in name},
 }
+_INTEGER_KINDS = {name: pa.type_for_alias(name) for name in TYPES if "int" in name}
 
 
 def _plain(name: str, kind: str, form: str, doc: Mapping[str, str]) -> Found:
@@ -161,6 +261,8 @@ def _plain(name: str, kind: str, form: str, doc: Mapping[str, str]) -> Found:
     if kind in _PLAIN:
         node = Plain(*_PLAIN[kind])
         more = {"avro_logicalType": "uuid"} if kind == "uuid" else {}
+    elif kind in _INTEGER_KINDS:
+        node = Integers(_INTEGER_KINDS[kind])
     elif is_decimal(kind) and (digits := DECIMAL.fullmatch(kind)):
         node = Decimals(pa.decimal128(int(digits[1]), int(digits[2])))
     elif kind == "number":
@@ -172,6 +274,8 @@ def _plain(name: str, kind: str, form: str, doc: Mapping[str, str]) -> Found:
             f"JSON Schema: the column {name} has the format {form!r}, and %Z reads only UTC, GMT and the names of the "
             "machine's own zone; use %z, which reads offsets such as +0200, or leave the zone out: the time is UTC then"
         )
+    elif kind == "date-time":
+        node = Times(pa.timestamp("us", "UTC"), form, rfc3339=True)
     elif kind == "date" or kind in TYPES:
         node = Times(pa.date32() if kind == "date" else pa.timestamp(kind[10:-1], "UTC"), form)
     else:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka_archiver.decode.json_text.columns import FORMAT, TYPE
-from kafka_archiver.decode.json_text.nodes import List, Map, Node, Struct
+from kafka_archiver.decode.json_text.nodes import Integers, List, Map, Node, Struct
 from kafka_archiver.decode.json_text.schema import pointed
 
 # In these, a keyword means the same.
@@ -156,13 +156,15 @@ class _Parts:
         if not _dollars(part) <= {"$comment"}:
             raise _UnclearError
         is_valid = jsonschema_rs.validator_for({**self._dialect, "items": part}).is_valid
-        bare = _without_null(node.python)
+        # Integers with a point are left to the validating library.
+        python = int | None if isinstance(node, Integers) else node.python
+        bare = _without_null(python)
         kinds = {_NAMES.get(kind, "") for kind in get_args(bare) or [bare]}
         types = _types(part) if isinstance(part, Mapping) else set()
         if kinds <= types and part.keys() - _NOTES <= {"type", *([] if "string" in types else ["format"])}:
-            return _Checked(node, _bounded(node.python)), is_valid([None])
+            return _Checked(node, _bounded(python)), is_valid([None])
         if kinds <= {"string", "integer", "boolean"}:
-            return _Checked(node, _bounded(node.python), is_valid), is_valid([None])
+            return _Checked(node, _bounded(python), is_valid), is_valid([None])
         self.texts = True
         again = node if node.python is msgspec.Raw else _Again(node)
         return _Checked(again, msgspec.Raw, lambda texts: is_valid([orjson.loads(bytes(text)) for text in texts])), True

@@ -1,0 +1,208 @@
+"""JSON Schema: columns are all names that a valid document may have; what has no name is not lost in silence."""
+
+import json
+from typing import Any
+
+import jsonschema
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_archiver.decode.base import Decoded
+from kafka_archiver.decode.decoders import decoder
+from kafka_archiver.decode.json_text.unnamed import COLUMN
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.schemas import Schema, Unknown
+
+pytestmark = pytest.mark.unit
+
+OLD, NEW = "http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2020-12/schema"
+X = {"x": {"type": "integer"}}
+Y = {"properties": {"y": {"type": "string"}}}
+VALUE = {"x": 1, "y": "there"}
+
+
+def decoded(schema: Any, *values: Any, unknown: Unknown | None = "drop") -> Decoded:
+    """The result of all rows at once, which is that of each row alone."""
+    text = Schema(kind="JSON", text=json.dumps(schema))
+    made = decoder("json_schema", schema=text, writers={}, framed=False, column="value", unknown=unknown)
+    data = pa.array([value if isinstance(value, bytes) else json.dumps(value).encode() for value in values])
+    found = made.decode(data)
+    assert found.column.type == made.field.type
+    found.column.validate(full=True)
+    alone = [made.decode(data[row : row + 1]) for row in range(len(data))]
+    assert pa.concat_arrays([each.column for each in alone]).equals(found.column)
+    assert [row for row, each in enumerate(alone) if each.reasons] == sorted(found.reasons)
+    assert [row for row, each in enumerate(alone) if each.unnamed] == sorted(found.unnamed)
+    return found
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"allOf": [Y]},
+        {"oneOf": [{**Y, "required": ["y"]}, {"properties": {"z": {}}, "required": ["z"]}]},
+        {"anyOf": [Y, {"properties": {"z": {"type": "string"}}}]},
+        {"if": {"properties": {"x": {"const": 1}}}, "then": Y},
+        {"if": {"properties": {"x": {"const": 2}}}, "else": Y},
+        {"dependentSchemas": {"x": Y}},
+        {"$ref": "#/$defs/y"},
+        {"allOf": [{"allOf": [{"$ref": "#/$defs/y"}]}, {"$ref": "#/$defs/y"}]},
+    ],
+)
+def test_properties_that_are_named_elsewhere_are_columns(beside: Any) -> None:
+    schema = {"type": "object", "properties": X, **beside}
+    for whole, value in (
+        ({**schema, "$schema": NEW, "$defs": {"y": Y}}, VALUE),
+        ({"$schema": NEW, "$defs": {"y": Y}, "type": "object", "properties": {"o": schema}}, {"o": VALUE}),
+    ):
+        found = decoded(whole, value)
+        [row] = found.column.to_pylist()
+        assert not found.reasons
+        assert not found.unnamed
+        inner = row.get("o") or row
+        assert {name: inner[name] for name in VALUE} == VALUE
+
+
+def test_a_ref_of_draft_7_stands_alone() -> None:
+    schema = {"$schema": OLD, "definitions": {"P": {"type": "object", "properties": X}}, "$ref": "#/definitions/P", **Y}
+    assert decoded(schema, VALUE).column.to_pylist() == [{"x": 1}]
+
+
+def test_old_plans_keep_their_columns() -> None:
+    schema = {"$schema": NEW, "type": "object", "properties": X, "allOf": [Y]}
+    found = decoded(schema, VALUE, {"x": 1, "more": 2}, unknown=None)
+    assert (found.column.to_pylist(), found.unnamed) == ([{"x": 1}, {"x": 1}], {})
+
+
+def test_parts_that_differ_or_contain_themselves_are_json_text() -> None:
+    different = [{"properties": {"y": {"type": "string"}}}, {"properties": {"y": {"type": "integer"}}}]
+    schema = {"$schema": NEW, "type": "object", "properties": X, "anyOf": different}
+    assert decoded(schema, VALUE, {"x": 1, "y": 5}).column.to_pylist() == [{"x": 1, "y": '"there"'}, {"x": 1, "y": "5"}]
+    nested = [{"properties": {"d": {"type": "object", "properties": {name: {"type": "integer"}}}}} for name in "ab"]
+    schema = {"$schema": NEW, "type": "object", "properties": X, "anyOf": nested}
+    assert decoded(schema, {"d": {"b": 1}}).column.to_pylist() == [{"x": None, "d": {"a": None, "b": 1}}]
+    tree = {"$schema": NEW, "type": "object", "properties": X, "allOf": [{"properties": {"next": {"$ref": "#"}}}]}
+    assert decoded(tree, {"x": 1, "next": {"x": 2}}).column.to_pylist() == [
+        {"x": 1, "next": {"x": 2, "next": None}}
+    ] or decoded(tree, {"x": 1, "next": {"x": 2}}).column.to_pylist() == [{"x": 1, "next": '{"x": 2}'}]
+
+
+def test_a_schema_that_repeats_its_columns_without_end_is_refused() -> None:
+    parts: dict[str, Any] = {"d0": {"type": "object", "properties": {"leaf": {"type": "string"}}}}
+    for number in range(40):
+        named = {"properties": {"p": {"$ref": f"#/$defs/d{number}"}}}
+        parts[f"d{number + 1}"] = {"type": "object", "properties": {"a": {}}, "anyOf": [named, named]}
+    with pytest.raises(ConfigError, match="more than 100,000 columns"):
+        decoded({"$schema": NEW, "$defs": parts, **parts["d40"]})
+
+
+MORE = {"type": "object", "properties": {"x": {"type": "integer"}, "o": {"type": "object", "properties": X}}}
+
+
+def test_what_has_no_name_is_counted_added_or_a_dead_letter() -> None:
+    values = [{"x": 1}, b'{"x": 2, "n": 1.00, "o": {"x": 1, "deep": [1, {}]}}', {"x": 3}]
+    rest = '{"n":1.00,"o":{"deep":[1, {}]}}'
+    found = decoded(MORE, *values)
+    assert found.column.to_pylist()[1] == {"x": 2, "o": {"x": 1}}
+    assert found.unnamed == {1: rest}
+    found = decoded(MORE, *values, unknown="column")
+    assert [row[COLUMN] for row in found.column.to_pylist()] == [None, rest, None]
+    found = decoded(MORE, *values, unknown="dead_letter")
+    assert found.reasons == {1: f"the JSON Schema does not name these properties: {rest}"}
+    assert found.column.to_pylist() == [{"x": 1, "o": None}, None, {"x": 3, "o": None}]
+
+
+def test_the_added_column_is_no_property_of_the_schema() -> None:
+    with pytest.raises(ConfigError, match=COLUMN):
+        decoded({"type": "object", "properties": {COLUMN: {}}}, unknown="column")
+
+
+@st.composite
+def objects(draw: st.DrawFn, depth: int = 2) -> Any:
+    """A schema of objects that names properties in any place."""
+    names = st.sampled_from("abcd")
+    leaf = st.sampled_from([{"type": "integer"}, {"type": "string"}, {}, True])
+    inner = leaf if depth == 0 else st.one_of(leaf, objects(depth=depth - 1))
+    properties = st.dictionaries(names, inner, max_size=2)
+    schema = {"type": "object", "properties": draw(properties)}
+    for keyword in draw(st.lists(st.sampled_from(["allOf", "anyOf", "oneOf"]), unique=True, max_size=2)):
+        schema[keyword] = draw(st.lists(st.builds(dict, properties=properties), min_size=1, max_size=2))
+    if draw(st.booleans()):
+        schema |= {"if": {"required": ["a"]}, "then": {"properties": draw(properties)}}
+    return schema
+
+
+VALUES = st.recursive(
+    st.sampled_from([1, "x", None, 1.5]), lambda inner: st.dictionaries(st.sampled_from("abcde"), inner, max_size=3)
+)
+
+
+def without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: inner for name, item in value.items() if (inner := without_nulls(item)) not in (None, {})}
+    return value
+
+
+def joined(row: Any, rest: Any, schema_text_columns: bool = True) -> Any:
+    """What a row says with its rest: JSON text is parsed."""
+    if isinstance(row, dict) and isinstance(rest, dict | None):
+        rest = rest or {}
+        return {name: joined(row.get(name), rest.get(name)) for name in row.keys() | rest.keys()}
+    if rest is not None:
+        return rest
+    if isinstance(row, str) and schema_text_columns:
+        try:
+            return json.loads(row)
+        except ValueError:
+            return row
+    return row
+
+
+@given(objects(), st.dictionaries(st.sampled_from("abcde"), VALUES, max_size=4))
+def test_nothing_of_a_valid_document_is_lost(schema: Any, value: Any) -> None:
+    """jsonschema says what is valid; columns and rest together say the document."""
+    valid = jsonschema.Draft202012Validator(schema).is_valid(value)
+    found = decoded({"$schema": NEW, **schema}, value, unknown="column")
+    if not valid:
+        assert found.reasons
+        return
+    if found.reasons:
+        # An alternative that does not hold names it with another type.
+        assert "does not fit the columns" in found.reasons[0]
+        assert schema.keys() & {"anyOf", "oneOf", "then"}
+        return
+    [row] = found.column.to_pylist()
+    if isinstance(row, str):
+        assert json.loads(row) == value
+        return
+    rest = row.pop(COLUMN, None)
+    assert without_nulls(joined(row, rest and json.loads(rest))) == without_nulls(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "micros"),
+    [
+        ("2020-01-01T00:00:00.1234567Z", 123_456),
+        ("2020-01-01t00:00:00.123456789z", 123_456),
+        ("2020-01-01T02:00:00.9999999+02:00", 999_999),
+        ("2020-01-01T00:00:00z", 0),
+    ],
+)
+def test_times_of_rfc_3339_are_cut_to_microseconds(text: str, micros: int) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string", "format": "date-time"}}}
+    [row] = decoded(schema, {"a": text}).column.cast(pa.struct([("a", pa.int64())])).to_pylist()
+    assert row["a"] == 1_577_836_800_000_000 + micros
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [(b"1.0", 1), (b"1e2", 100), (b"-0.0", 0), (b"9007199254740993", 9007199254740993), (b"9007199254740994.0", None)],
+)
+def test_integers_may_have_a_point_or_an_exponent(text: bytes, value: int | None) -> None:
+    schema = {"type": "object", "properties": {"x": {"type": "integer"}}}
+    found = decoded(schema, b'{"x": ' + text + b"}", b'{"x": 5}')
+    assert found.column.to_pylist() == [None if value is None else {"x": value}, {"x": 5}]
+    if value is None:
+        assert "exact only without a point" in found.reasons[0]
