@@ -1,18 +1,20 @@
 """Losses, and the hours that they leave unsure. Pure."""
 
 from collections.abc import Container, Iterator, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from kafka_archiver.documents import UtcTime, Value
-from kafka_archiver.gaps import count, unpack
+from kafka_archiver.gaps import OffsetRange, count, unpack
 from kafka_archiver.intervals import hour_start, to_hour
 from kafka_archiver.manifest import Manifest
-from kafka_archiver.plan import Plan
-from kafka_archiver.ranges import TopicPartition
+from kafka_archiver.plan import PartitionPlan, Plan
+from kafka_archiver.ranges import Range, TopicPartition, subtract
 
-# How many offsets behind a loss are asked for the time of the loss.
-FIRST_RECORDS = 10
+# Of plans with the first rules: how many records behind a loss were asked for its time.
+_FIRST_RECORDS = 10
+# The later clock of a plan whose clocks agree: they differ by two seconds at most, and the store's has whole seconds.
+_CLOCKS = timedelta(seconds=3)
 # Partitions that a reason names: each incomplete hour's proof has it.
 _NAMED = 50
 
@@ -25,6 +27,15 @@ class Gone(NamedTuple):
 
     by: datetime | None
     number: int = 0
+
+
+class Older(Value):
+    """Offsets of a log. All of their records that Kafka had at planning have a time before `than`."""
+
+    topic: str
+    partition: int
+    ranges: tuple[OffsetRange, ...]
+    than: UtcTime
 
 
 class Unsure(Value):
@@ -72,51 +83,83 @@ def unsure(
     plan: Plan,
     manifest: Manifest | None,
     superseded: Manifest | None,
-    floors: list[tuple[TopicPartition, int]],
-    left_out: Mapping[TopicPartition, datetime],
+    ended: datetime | None,
+    begun: Mapping[TopicPartition, int],
+    taken: Mapping[TopicPartition, int],
+    left_out: Mapping[TopicPartition, Older],
 ) -> Iterator[Unsure]:
-    """The unsure times that this run adds.
+    """Return the unsure times that this run adds.
 
-    :param floors: logs whose first offset this run was the first to take, although the log began after offset 0.
-    :param left_out: logs that are not archived from their beginning, each with a time after all left-out records.
+    A record that is gone may have had any time up to the moment at which it was known to be gone: that moment ends the
+    unsure time, unless something exact is known of the lost offsets.
+
+    :param ended: when the run ended, by the later clock; None: it has not ended.
+    :param begun: logs that this plan is the first to see, by their first offset, if that is not 0.
+    :param taken: logs that a plan with the first rules saw first, and whose first offset this run is the first to take.
+    :param left_out: what was known of offsets that are not archived, before this run.
     """
+    planned = plan.at_latest or plan.planned_at + _CLOCKS
     for partition in plan.partitions:
         if partition.anew:
             reason = f"topic {partition.topic} began anew when run {plan.run} was planned; nobody knows what it had had"
-            yield Unsure(until=hour_start(to_hour(plan.planned_at) + 1), reason=reason)
+            yield Unsure(until=_hour_after(planned if plan.loss_rules == 2 else plan.planned_at), reason=reason)
+        elif offset := begun.get(partition.name):
+            reason = (
+                f"the log of {partition.name} began at offset {offset}, not at 0, when the archive began; nobody knows "
+                "the times of the records before"
+            )
+            yield Unsure(until=_hour_after(_earliest(planned, partition)), reason=reason)
+        if partition.cut and plan.loss_rules == 2:
+            reason = f"the log of {partition.name} was cut before run {plan.run}: records that no run has are gone"
+            yield Unsure(until=_hour_after(planned), reason=reason)
     if manifest is None:
         return
-    for name, offset in floors:
+    for name, offset in taken.items():
         reason = f"the log of {name} began at offset {offset}, not at 0, when the archive began"
-        yield Unsure(until=_first_whole_hour(plan, manifest, name, offset), reason=reason)
+        until = _hour_after(planned) if plan.loss_rules == 2 else _first_whole_hour(plan, manifest, name, offset)
+        yield Unsure(until=until, reason=reason)
     # Objects that a repair has lost are known by name, so only ranges count here.
     known = {str(account.chunk): account.lost_ranges for account in superseded.chunks} if superseded else {}
-    lost: dict[TopicPartition, int] = {}
+    lost: dict[TopicPartition, list[Range]] = {}
     for account in manifest.chunks:
-        end = account.lost_until
-        if end is not None and account.lost_ranges != known.get(str(account.chunk)):
-            lost[account.chunk.name] = max(end, lost.get(account.chunk.name, 0))
-    named = [f"{name} before {end}" for name, end in sorted(lost.items())]
+        if account.lost_ranges and account.lost_ranges != known.get(str(account.chunk)):
+            rows = unpack(account.start, account.end, account.lost_ranges).tolist()
+            lost.setdefault(account.chunk.name, []).extend(Range(*row) for row in rows)
+    named = [f"{name} before {max(r.end for r in ranges)}" for name, ranges in sorted(lost.items())]
     more = f" and of {len(named) - _NAMED} more partitions" if len(named) > _NAMED else ""
     reason = f"offsets of {', '.join(named[:_NAMED])}{more} were lost (run {plan.run})"
-    for name, end in lost.items():
-        until = _first_whole_hour(plan, manifest, name, end)
-        # The lost offsets may be among the left-out ones, whose order of times is unknown.
-        before = left_out.get(name)
-        yield Unsure(until=max(until, before) if before else until, reason=reason)
+    partitions = {partition.name: partition for partition in plan.partitions}
+    for name, ranges in lost.items():
+        partition, older = partitions[name], left_out.get(name)
+        if plan.loss_rules == 1:
+            until = _first_whole_hour(plan, manifest, name, max(r.end for r in ranges))
+            yield Unsure(until=max(until, older.than) if older else until, reason=reason)
+            continue
+        if older and not any(subtract(each, (Range(*r) for r in older.ranges)) for each in ranges):
+            # Kafka's time index knew them when they were still there.
+            yield Unsure(until=older.than, reason=reason)
+            continue
+        at_planning = not any(subtract(each, (Range(*r) for r in partition.lost)) for each in ranges)
+        moment = _earliest(planned, partition) if at_planning else ended or planned
+        # They may be among the left-out ones, and these may have times after now.
+        yield Unsure(until=max(_hour_after(moment), older.than if older else _hour_after(moment)), reason=reason)
+
+
+def _earliest(planned: datetime, partition: PartitionPlan) -> datetime:
+    """Return a moment by which everything that the plan calls lost had been appended."""
+    return min(planned, partition.appended_by or planned)
 
 
 def _first_whole_hour(plan: Plan, manifest: Manifest, name: TopicPartition, offset: int) -> UtcTime:
-    """The first hour after the hours of the first records at or behind an offset, before which records are gone.
-
-    The times of the gone records are unknown. By Kafka's order they are no later than the times of the records behind
-    them, nor than now. A single record may have any time, so several are used.
-    """
+    """Return the first hour after the hours of the first records behind an offset: the rule of older plans."""
     now = to_hour(plan.planned_at)
     entries = [o for o in manifest.stored if (o.topic, o.partition) == name and o.first_offset >= offset]
     begin = min((o.first_offset for o in entries), default=0)
     if plan.settings.time.source != "record":
-        # Kafka's order says nothing about other times: the gone records may be of any hour.
         return hour_start(now + 1)
-    hours = {hour for o in entries if o.first_offset < begin + FIRST_RECORDS for hour in o.hours}
+    hours = {hour for o in entries if o.first_offset < begin + _FIRST_RECORDS for hour in o.hours}
     return hour_start(max((hour for hour in hours if hour is not None and hour <= now), default=now) + 1)
+
+
+def _hour_after(moment: datetime) -> UtcTime:
+    return hour_start(to_hour(moment) + 1)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import AfterValidator, Field, JsonValue
+from pydantic import AfterValidator, Field, JsonValue, ValidationInfo, model_validator
 
 from kafka_archiver.documents import Document, UtcTime, Value
 from kafka_archiver.gaps import OffsetRange
@@ -234,6 +234,7 @@ class PartitionPlan(Value):
     hour. `leader_epoch` is that of the log's end; null if the brokers give none.
     `cut`: the log lost offsets that an earlier planner saw and that no run has.
     `older`, `older_than`: offsets that no plan has, and a time before which, by Kafka's time index, they all are.
+    `appended_by`: everything that Kafka dropped was appended by then: the log's first record has the broker's time.
     `anew`: a generation begins here whose offsets mean other records than those of the generation before.
     `decided`: the policies that changed the plan, each with what was found. `stood`: the group's offset when they
     decided.
@@ -256,6 +257,8 @@ class PartitionPlan(Value):
     older: tuple[OffsetRange, ...] = ()
     older_than: UtcTime | None = None
     anew: bool = False
+    # Not written if nothing is known: such a plan keeps its earlier bytes.
+    appended_by: UtcTime | None = Field(default=None, exclude_if=lambda moment: moment is None)
     decided: tuple[str, ...] = ()
     # Not written if nothing was decided, or the group had no offset.
     stood: Offset | None = Field(default=None, exclude_if=lambda stood: stood is None)
@@ -267,7 +270,15 @@ class PartitionPlan(Value):
 
     def again(self) -> Self:
         """The same offsets for a further revision of the run. It proves no hour: the first plan has what was seen."""
-        said = {"cut": False, "older": (), "older_than": None, "anew": False, "decided": (), "stood": None}
+        said = {
+            "cut": False,
+            "older": (),
+            "older_than": None,
+            "anew": False,
+            "appended_by": None,
+            "decided": (),
+            "stood": None,
+        }
         return self.model_copy(update={"high": None, **said})
 
     @property
@@ -320,6 +331,9 @@ class Plan(Document):
     their records with settings of its own.
     `data_key`: the id of the key that encrypts its objects, if its settings say so; no other plan has this key.
     `max_disorder_ms`: what a backfill assumes about the order of times, to prove its hours alone.
+    `loss_rules`: which hours a loss that this run finds leaves incomplete. 1, as in plans without it: those up to the
+    hours of the ten records behind it. 2: all up to the moment at which it was known. Proofs keep the rules of their
+    plan.
     `schemas`: those of each topic that is read, if its keys or values are decoded with a schema.
     """
 
@@ -337,6 +351,7 @@ class Plan(Document):
     letters: tuple[DeadLetters, ...] = Field(default=(), exclude_if=lambda letters: not letters)
     origin: Literal["scheduled", "manual", "backfill", "rebuild", "repair", "dead_letters"]
     max_disorder_ms: Annotated[int, Field(gt=0)] | None = None
+    loss_rules: Literal[1, 2] = 2
     planned_at: UtcTime
     at_latest: UtcTime | None = None
     cluster_id: str
@@ -346,6 +361,11 @@ class Plan(Document):
     policies: Choices
     schemas: tuple[TopicSchemas, ...] = Field(default=(), exclude_if=lambda schemas: not schemas)
     partitions: Annotated[tuple[PartitionPlan, ...], AfterValidator(_disjoint)]
+
+    @model_validator(mode="after")
+    def _keeps_its_rules(self, info: ValidationInfo) -> Self:
+        is_old = info.mode == "json" and "loss_rules" not in self.model_fields_set
+        return self.model_copy(update={"loss_rules": 1}) if is_old else self
 
     @property
     def run(self) -> str:

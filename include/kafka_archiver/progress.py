@@ -12,7 +12,7 @@ from pydantic import Field
 from kafka_archiver.documents import Document, UtcTime, Value
 from kafka_archiver.gaps import OffsetRange
 from kafka_archiver.intervals import hour_start, to_hour
-from kafka_archiver.losses import Gone, Unsure, gone_by, unsure
+from kafka_archiver.losses import Gone, Older, Unsure, gone_by, unsure
 from kafka_archiver.manifest import Manifest, Outcome, Witness
 from kafka_archiver.order import Order
 from kafka_archiver.plan import PartitionPlan, Plan
@@ -29,15 +29,6 @@ class High(NamedTuple):
     partition: int
     generation: int
     offset: int
-
-
-class Older(Value):
-    """Offsets of a log. All of their records that Kafka had at planning have a time before `than`."""
-
-    topic: str
-    partition: int
-    ranges: tuple[OffsetRange, ...]
-    than: UtcTime
 
 
 class Mark(Value):
@@ -59,6 +50,7 @@ class PartitionProgress(Value):
     `covered`: the offsets of its runs. `earlier`: the offsets that earlier generations have of the same log, without
     those that the group was wound back over. `wound`: these, for each generation of the same log but the first; empty
     if the group was moved ahead. `order`: the order of times, in the offsets of backfills that assume one.
+    `judged`: the log did not begin at 0, and the hours that this leaves incomplete are in `unsure`.
     `leader_epoch`, `witness`: used to recognise the log.
     """
 
@@ -76,6 +68,7 @@ class PartitionProgress(Value):
     wound: tuple[tuple[int, int], ...] = Field(default=(), exclude_if=lambda wound: not wound)
     # Only for archives that assume an order.
     order: Order | None = Field(default=None, exclude_if=lambda order: order is None)
+    judged: bool = Field(default=False, exclude_if=lambda judged: not judged)
 
     @property
     def name(self) -> TopicPartition:
@@ -182,27 +175,29 @@ class Progress(Document):
             return self.model_copy(update={"settled": plan.number})
         known = {p.name: p for p in self.partitions}
         witnesses = _witnesses(manifest)
-        floors = []
+        begun, taken = {}, {}
         for planned in plan.partitions:
             before = known.get(planned.name)
             if before and before.generation > planned.generation:
                 known[planned.name] = before.with_earlier(planned) if outcome != "replaced" else before
                 continue
-            now = _with(before, planned, plan.moves_group, outcome != "replaced", witnesses.get(planned.name))
+            now = _with(before, planned, plan, outcome != "replaced", witnesses.get(planned.name))
             if manifest and plan.max_disorder_ms is not None:
                 now = now.model_copy(update={"order": (now.order or Order()).after(planned.name, manifest)})
             first = now.floor + 1
-            if now.floor and not now.holes(first) and (before is None or before.holes(first)):
-                floors.append((now.name, now.floor))
+            if now.judged and before is None:
+                begun[now.name] = now.floor
+            elif now.floor and not now.judged and not now.holes(first) and (before is None or before.holes(first)):
+                taken[now.name] = now.floor
             known[planned.name] = now
         partitions = tuple(known[name] for name in sorted(known))
         gone = gone_by(self.gone_by, {p.name for p in self.partitions}, plan, manifest, superseded, ended)
         waiting = _surviving((*self.marks, *_mark(plan)), gone, known)
-        begun = {planned.name for planned in plan.partitions if planned.anew}
-        older = tuple(o for o in self.older if TopicPartition(o.topic, o.partition) not in begun)
+        anew = {planned.name for planned in plan.partitions if planned.anew}
+        older = tuple(o for o in self.older if TopicPartition(o.topic, o.partition) not in anew)
         as_of, older = _reached(self.as_of, older, waiting, known)
         lost = manifest.account["lost"] - (superseded.account["lost"] if superseded else 0) if manifest else 0
-        left_out = {TopicPartition(o.topic, o.partition): o.than for o, holes in self.older_holes() if holes}
+        left_out = {TopicPartition(o.topic, o.partition): o for o, holes in self.older_holes() if holes}
         return self.model_copy(
             update={
                 "settled": plan.number,
@@ -210,7 +205,7 @@ class Progress(Document):
                 "as_of": as_of,
                 "gone_by": gone.by,
                 "older": older,
-                "unsure": _latest([self.unsure, *unsure(plan, manifest, superseded, floors, left_out)]),
+                "unsure": _latest([self.unsure, *unsure(plan, manifest, superseded, ended, begun, taken, left_out)]),
                 "lost": self.lost + lost,
                 "marks": _fewer(tuple(m for m in waiting if as_of is None or m.as_of > as_of)),
                 "partitions": partitions,
@@ -219,7 +214,7 @@ class Progress(Document):
 
 
 def _with(
-    before: PartitionProgress | None, planned: PartitionPlan, moves: bool, covers: bool, witness: Witness | None
+    before: PartitionProgress | None, planned: PartitionPlan, plan: Plan, covers: bool, witness: Witness | None
 ) -> PartitionProgress:
     """A partition after one more run. `covers`: the run has the planned offsets, or will have them."""
     same = before if before and before.generation == planned.generation else None
@@ -232,8 +227,9 @@ def _with(
         topic_id=planned.topic_id,
         partition=planned.partition,
         generation=planned.generation,
-        next=max(planned.end, position or 0) if moves else position,
+        next=max(planned.end, position or 0) if plan.moves_group else position,
         floor=log.floor if log else planned.log_start,
+        judged=log.judged if log else bool(planned.log_start) and plan.loss_rules == 2,
         # The highest one seen of the log.
         leader_epoch=max((p.leader_epoch for p in (planned, log) if p and p.leader_epoch is not None), default=None),
         witness=max(seen, key=lambda w: w.offset, default=None),

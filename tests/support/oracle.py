@@ -379,11 +379,20 @@ class Oracle:
                     return False
         return True
 
+    def _is_lost(self, entry: Entry, moment: int, isolation: str, hour: int) -> bool:
+        """Return whether Kafka had removed the record by that moment, and it may be of that hour.
+
+        A record with a time after its removal is of an hour that nobody can call incomplete in time.
+        """
+        since = entry.appended if isolation == "read_uncommitted" else entry.committed
+        was = since is not None and entry.gone is not None and since < entry.gone <= moment
+        return was and not entry.compacted and entry.was_visible(isolation) and hour * HOUR <= (entry.gone or 0)
+
     def _check_complete(
         self, hour: int, as_of: datetime, fates: Mapping[tuple[str, int, int], str], plans: Mapping[str, Plan]
     ) -> None:
-        """Check every record of the hour that was committed in Kafka at that moment: the archive has it, or accounts
-        for it as filtered, dead-lettered, or compacted before it was read."""
+        """Check every record of the hour that was committed in Kafka by that moment: the archive has it, or accounts
+        for it as filtered, dead-lettered, or compacted before it was read. No record of the hour was lost."""
         moment = (as_of - EPOCH) // timedelta(milliseconds=1)
         assert moment >= (hour + 1) * HOUR, f"hour {hour} is called complete as of {as_of}, before its end"
         # What was aborted counts only where every run reads it.
@@ -393,7 +402,9 @@ class Oracle:
         for topic_id, logs in self.twin.logs.items():
             for partition, log in enumerate(logs if topic_id not in (self._before or ()) else ()):
                 for offset, entry in enumerate(log.entries):
-                    if not entry.record or not entry.was_there(moment, isolation):
+                    if not entry.record or not (
+                        entry.was_there(moment, isolation) or self._is_lost(entry, moment, isolation, hour)
+                    ):
                         continue
                     time, source = entry.timestamp, first.settings.time.source
                     if source != "record":

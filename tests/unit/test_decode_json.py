@@ -47,7 +47,7 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
         ("int64", str(LARGE), LARGE),
         ("int64", str(SMALL), SMALL),
         ("int64", str(LARGE + 1), "does not fit int64"),
-        ("int64", "1.5", "Expected `int | null`, got `float`"),
+        ("int64", "1.5", "found 1.5, expected an integer"),
         ("int8", "128", "does not fit int8"),
         ("uint32", "-1", "does not fit uint32"),
         ("number", "12345678901234567890.1234567890", "12345678901234567890.1234567890"),

@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import PolicyError
 from kafka_archiver.kafka_tools import KafkaTools
+from kafka_archiver.losses import Older
 from kafka_archiver.plan import PartitionPlan
 from kafka_archiver.planning.beginnings import beginnings, troubles
 from kafka_archiver.planning.left_out import left_out
 from kafka_archiver.planning.partitions import plan_backfill, plan_forward
 from kafka_archiver.planning.state import Known, PartitionState
-from kafka_archiver.progress import Older, PartitionProgress, Progress
+from kafka_archiver.progress import PartitionProgress, Progress
 from kafka_archiver.ranges import Range, TopicPartition, merge, overlaps
 from tests.support.plans import FIVE, plan
 

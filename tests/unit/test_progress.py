@@ -1,5 +1,6 @@
 """What taking in the runs of the line gives: what they cover, and up to when nothing is missing."""
 
+import json
 from typing import Any
 
 import pytest
@@ -122,12 +123,67 @@ def test_a_topic_made_again_leaves_the_hours_until_then_unsure() -> None:
     assert "began anew" in progress.unsure.reason
 
 
-def test_hours_of_the_first_records_behind_a_loss_are_unsure_one_of_a_far_future_is_not_believed() -> None:
-    one = plan(1, partition(0, 10), start=3)
-    progress = NEW.after(one, "committed", manifest(one, [1, 2, 40], lost=4))
+def test_records_that_are_gone_may_be_of_any_hour_until_they_were_known_to_be_gone() -> None:
+    """However old the records behind them are: twelve late ones say nothing of the lost ones."""
+    found_by_planner = plan(1, partition(4, 30, lost=((0, 4),)), start=3)
+    progress = NEW.after(found_by_planner, "committed", manifest(found_by_planner, [1] * 12), ended=at(9))
     assert progress.lost == 4
     assert progress.unsure
+    assert progress.unsure.until == at(5)
+    found_by_attempt = plan(1, partition(0, 30), start=3)
+    progress = NEW.after(found_by_attempt, "committed", manifest(found_by_attempt, [1] * 12, lost=4), ended=at(9))
+    assert progress.unsure
+    assert progress.unsure.until == at(10)
+
+
+def test_offsets_whose_age_the_time_index_knew_leave_only_older_hours_unsure() -> None:
+    one = plan(1, partition(5, 10, older=((0, 5),), older_than=at(-2)))
+    progress = after(one)
+    late = plan(2, partition(4, 5, lost=((0, 4),), high=None), origin="backfill", start=-3)
+    progress = progress.after(late, "committed", manifest(late, [-3]), ended=at(9))
+    assert progress.unsure
+    assert progress.unsure.until == at(-2)
+
+
+def test_the_brokers_time_of_the_first_record_ends_the_unsure_time() -> None:
+    one = plan(1, partition(2, 10, log_start=2, lost=((0, 2),), appended_by=at(0.5)))
+    progress = NEW.after(one, "committed", manifest(one, [0]))
+    assert progress.unsure
+    assert progress.unsure.until == at(1)
+
+
+def test_a_log_that_was_cut_leaves_the_hours_until_then_unsure() -> None:
+    progress = after(plan(1, partition(0, 10, cut=True)))
+    assert progress.unsure
+    assert progress.unsure.until == at(2)
+
+
+def as_older_releases_wrote_it(one: Plan) -> Plan:
+    text = json.loads(one.to_json())
+    del text["loss_rules"]
+    return Plan.from_json(json.dumps(text).encode(), "plan.json")
+
+
+def test_plans_of_older_releases_keep_their_rules() -> None:
+    """Else the audit would find the proofs that they made wrong."""
+    one = as_older_releases_wrote_it(plan(1, partition(0, 20), start=3))
+    progress = NEW.after(one, "committed", manifest(one, [1, 2, 40], lost=4))
+    assert progress.unsure
     assert progress.unsure.until == at(3)
+    begun = as_older_releases_wrote_it(plan(1, partition(5, 10, log_start=5), start=3))
+    progress = NEW.after(begun, "committed", manifest(begun, [1, 2]))
+    assert progress.unsure
+    assert progress.unsure.until == at(3)
+
+
+def test_a_beginning_that_no_plan_has_judged_is_judged_when_its_first_offset_is_taken() -> None:
+    one = as_older_releases_wrote_it(plan(1, partition(8, 10, log_start=5)))
+    progress = after(one)
+    assert progress.unsure is None
+    late = plan(2, partition(5, 8, log_start=5, high=None), origin="backfill", start=-3, planned_at=at(4.1))
+    progress = after(late, progress=progress)
+    assert progress.unsure
+    assert progress.unsure.until == at(5)
 
 
 def test_a_run_that_lost_everything_leaves_all_hours_until_now_unsure() -> None:
@@ -169,8 +225,9 @@ def test_so_does_a_log_whose_beginning_was_gone_when_the_archive_began() -> None
     progress = NEW.after(one, "committed", manifest(one, [1, 2]))
     assert progress.unsure
     assert (progress.unsure.until, progress.unsure.reason) == (
-        at(3),
-        "the log of orders[0] began at offset 5, not at 0, when the archive began",
+        at(5),
+        "the log of orders[0] began at offset 5, not at 0, when the archive began; nobody knows the times of the "
+        "records before",
     )
 
 

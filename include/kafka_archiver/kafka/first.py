@@ -29,12 +29,13 @@ class LogEnd(NamedTuple):
 
 class FirstRecord(NamedTuple):
     """A record: its offset, timestamp (ms), leader epoch (None if the brokers give no epochs), and the CRC-32 of its
-    value in hex (None for a null value)."""
+    value in hex (None for a null value). `appended`: the timestamp is the broker's (`LogAppendTime`)."""
 
     offset: int
     timestamp: int
     leader_epoch: int | None
     value: str | None
+    appended: bool = False
 
 
 def crc32(value: bytes | None) -> str | None:
@@ -136,4 +137,6 @@ def _answers(
 
 def _record(message: Any) -> FirstRecord:
     epoch, value = known_epoch(message.leader_epoch()), crc32(message.value())
-    return FirstRecord(message.offset(), int(message.timestamp()[1]), epoch, value)
+    kind, timestamp = message.timestamp()
+    appended = kind == confluent_kafka.TIMESTAMP_LOG_APPEND_TIME
+    return FirstRecord(message.offset(), int(timestamp), epoch, value, appended)

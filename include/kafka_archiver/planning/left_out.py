@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 
+from kafka_archiver.losses import Older
 from kafka_archiver.plan import PartitionPlan
 from kafka_archiver.planning.beginnings import taken
 from kafka_archiver.planning.state import Known
-from kafka_archiver.progress import Older
 from kafka_archiver.ranges import Range, TopicPartition, subtract
 
 

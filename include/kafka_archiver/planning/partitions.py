@@ -85,6 +85,7 @@ def _planned(state: PartitionState, **decided: Any) -> PartitionPlan:
         high=state.high,
         leader_epoch=state.leader_epoch,
         cut=state.cut,
+        appended_by=state.appended_by,
         **decided,
     )
 

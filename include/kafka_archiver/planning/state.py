@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import NamedTuple
 
 from kafka_archiver.kafka_tools import KafkaTools
@@ -25,6 +26,7 @@ class PartitionState:
     :param begin: where `source.start` points, for an archive that starts now.
     :param doubt: why this cannot be the archived log; None if nothing says so.
     :param cut: the log lost offsets that an earlier planner saw and that no run has.
+    :param appended_by: the brokers' time of the log's first record, if it has one and something before it is gone.
     :param tools: the commands for its brokers, for messages.
     """
 
@@ -40,6 +42,7 @@ class PartitionState:
     tools: KafkaTools
     doubt: str | None = None
     cut: bool = False
+    appended_by: datetime | None = None
 
 
 class Beginning(NamedTuple):

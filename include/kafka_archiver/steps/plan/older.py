@@ -9,7 +9,7 @@ from datetime import datetime
 
 from kafka_archiver.intervals import LAST_MS, MS_PER_HOUR, hour_start, to_hour
 from kafka_archiver.kafka.cluster import Cluster
-from kafka_archiver.progress import Older
+from kafka_archiver.losses import Older
 from kafka_archiver.ranges import Range, TopicPartition, subtract
 
 # If several records of one batch have the requested time, brokers may return the last of them.

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from kafka_archiver.advice import run_now
 from kafka_archiver.errors import PolicyError, TransientError
-from kafka_archiver.intervals import Interval, to_ms
+from kafka_archiver.intervals import Interval, from_ms, to_ms
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.kafka.groups import Position
 from kafka_archiver.plan import PartitionPlan
@@ -77,6 +77,7 @@ def look(context: Context, line: Line, expected: Progress) -> Survey:
         )
     doubted = doubts(cluster, expected, ids, starts, highs)
     cut = shortened(cluster, expected, ids, highs)
+    appended = _appended_by(cluster, expected, starts, ends)
     ours = _Ours(context, line, expected)
     seen = [
         PartitionState(
@@ -92,10 +93,24 @@ def look(context: Context, line: Line, expected: Progress) -> Survey:
             tools=cluster.tools,
             doubt=doubted.get(name),
             cut=name in cut,
+            appended_by=appended.get(name),
         )
         for name in names
     ]
     return Survey(seen, at)
+
+
+def _appended_by(
+    cluster: Cluster,
+    expected: Progress,
+    starts: Mapping[TopicPartition, int],
+    ends: Mapping[TopicPartition, int],
+) -> dict[TopicPartition, datetime]:
+    """Return the brokers' time of the first record of each log whose beginning is gone, if the record has it."""
+    reached = {p.name: p.reached for p in expected.partitions}
+    asked = {name: start for name, start in starts.items() if reached.get(name, 0) < start < ends[name]}
+    first = cluster.first_records(asked) if asked else {}
+    return {name: from_ms(record.timestamp) for name, record in first.items() if record and record.appended}
 
 
 class _Ours:
