@@ -230,8 +230,9 @@ class PartitionPlan(Value):
 
     `start` and `end` are the group's position before and after the run; `ranges` are the offsets in between that no
     earlier plan covers; `lost` the offsets that Kafka had dropped before they were planned (policy record_loss).
-    `log_start` and `log_end` bound what could be read. `high` is the high watermark; null in a rebuild, which proves no
-    hour. `leader_epoch` is that of the log's end; null if the brokers give none.
+    `log_start` and `log_end` bound what could be read. `high` is the high watermark; null in a
+    rebuild, which proves no hour, and if it is `unsure`: the reason why the broker that gave it may lead no more.
+    `leader_epoch` is that of the log's end; null if the brokers give none.
     `cut`: the log lost offsets that an earlier planner saw and that no run has.
     `older`, `older_than`: offsets that no plan has, and a time before which, by Kafka's time index, they all are.
     `appended_by`: everything that Kafka dropped was appended by then: the log's first record has the broker's time.
@@ -249,6 +250,8 @@ class PartitionPlan(Value):
     log_start: Offset
     log_end: Offset
     high: Offset | None = None
+    # Not written if the watermark is sure: such a plan keeps its earlier bytes.
+    unsure: str | None = Field(default=None, exclude_if=lambda reason: reason is None)
     leader_epoch: int | None = None
     # Not written if nothing was cut: such a plan keeps its earlier bytes, and an older release can read it.
     cut: bool = Field(default=False, exclude_if=lambda cut: not cut)
@@ -276,6 +279,7 @@ class PartitionPlan(Value):
             "older_than": None,
             "anew": False,
             "appended_by": None,
+            "unsure": None,
             "decided": (),
             "stood": None,
         }

@@ -102,6 +102,10 @@ class Log:
         """The end offset of this leader epoch and all earlier ones."""
         return next((o for o, e in enumerate(self.entries) if epoch is None or e.leader_epoch > epoch), self.high)
 
+    def as_now(self) -> "Log":
+        """Return what a leader that is cut off goes on to show: nothing that happens from now on."""
+        return Log(list(self.entries), self.start, opened=dict(self.opened), leader_epoch=self.leader_epoch)
+
     @property
     def latest(self) -> int:
         """The latest timestamp in its segments, also of records removed from the first one; -1 for none."""
@@ -130,6 +134,8 @@ class KafkaTwin:
         self._ids: dict[str, str] = {}
         self._pending: dict[str, list[Entry]] = {}
         self._numbers = itertools.count(1)
+        # By topic id and partition: what a leader shows that is cut off from the others.
+        self.cut_off: dict[tuple[str, int], Log] = {}
 
     # The interface of producers and operators.
 
@@ -216,6 +222,16 @@ class KafkaTwin:
         del log.entries[log.high - cut if cut else log.high :]
         log.start = min(log.start, log.high)
 
+    def cut_leader_off(self, name: TopicPartition) -> None:
+        """Elect another leader, while the old one goes on to answer."""
+        old = self.log(name).as_now()
+        self.elect(name)
+        self.cut_off.setdefault(self._place(name), old)
+
+    def heal(self) -> None:
+        """The leaders that were cut off know that they lead no more."""
+        self.cut_off.clear()
+
     def reset_group(self, group: str, offsets: Mapping[TopicPartition, int], stamp: str = "") -> None:
         """Move a group by hand."""
         self.groups.setdefault(group, {}).update({name: Position(o, stamp) for name, o in offsets.items()})
@@ -272,7 +288,15 @@ class KafkaTwin:
         return {name: self._known(name).latest for name in names}
 
     def high_watermarks(self, names: Iterable[TopicPartition]) -> dict[TopicPartition, LogEnd]:
-        return {name: LogEnd(self._known(name).high, self._known(name).leader_epoch) for name in names}
+        return {
+            name: LogEnd(self._known(name).high, self._known(name).leader_epoch, self._unsure(name)) for name in names
+        }
+
+    def _unsure(self, name: TopicPartition) -> str:
+        return "the brokers do not agree on the leader" if self._place(name) in self.cut_off else ""
+
+    def look_anew(self) -> None:
+        """The leaders that are cut off stay so."""
 
     def committed(self, group: str, names: Iterable[TopicPartition]) -> dict[TopicPartition, int | None]:
         return {name: place and place.offset for name, place in self.positions(group, names).items()}
@@ -314,7 +338,10 @@ class KafkaTwin:
     def _known(self, name: TopicPartition) -> Log:
         if name.topic not in self._ids or name.partition >= len(self.logs[self._ids[name.topic]]):
             raise PermanentError(f"read the watermarks of {name}: it does not exist")
-        return self.log(name)
+        return self.cut_off.get(self._place(name)) or self.log(name)
+
+    def _place(self, name: TopicPartition) -> tuple[str, int]:
+        return self._ids[name.topic], name.partition
 
     # The interface of the native reader.
 

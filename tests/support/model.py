@@ -52,6 +52,7 @@ from tests.support.draws import (
     TRANSFORMS,
     fitting,
 )
+from tests.support.kafka_twin import KafkaTwin
 from tests.support.oracle import Oracle
 from tests.support.topics import HOUR, Record
 from tests.support.worlds import TwinWorld, World
@@ -74,7 +75,8 @@ EXCUSES = (
     (r"was written by an earlier attempt", "retention|recreated"),
     (r"cannot be rebuilt", "retention|compaction|recreated|group|isolation"),
     (r"has been replaced by another run meanwhile", "always"),
-    (r"before the end of|it does not exist", "recreated|isolation"),
+    (r"before the end of|it does not exist", "recreated|isolation|leader"),
+    (r"may lead no more|it is the leader no more", "leader"),
     (r"is missing or not what the manifest says|is not what its manifest says|has no manifest", "destroyed"),
     (r"is neither missing nor damaged", "destroyed"),
     (r"was given up by .*, and has replaced nothing", "always"),
@@ -271,6 +273,19 @@ class Model(RuleBasedStateMachine):
     @step(which=st.integers(0, 3))
     def elect(self, which: int) -> None:
         self.twin.elect(self.pick(which))
+
+    @precondition(lambda self: type(self.twin) is KafkaTwin)
+    @step(which=st.integers(0, 3))
+    def cut_leader_off(self, which: int) -> None:
+        """A leader is cut off: producers go on at another one, and the archive hears the old one."""
+        self.tick()
+        self.twin.cut_leader_off(self.pick(which))
+        self.strange.add("leader")
+
+    @precondition(lambda self: type(self.twin) is KafkaTwin)
+    @step()
+    def heal(self) -> None:
+        self.twin.heal()
 
     @step(topic=st.integers(0, 1))
     def grow(self, topic: int) -> None:
@@ -702,6 +717,8 @@ class Model(RuleBasedStateMachine):
 
     def _finish_everything(self) -> None:
         """Run until no run is unfinished and every log is archived to its end."""
+        if type(self.twin) is KafkaTwin:
+            self.twin.heal()
         for transaction in sorted(self.open):
             self.tick()
             self.twin.end_transaction(transaction, True)

@@ -154,7 +154,10 @@ def test_what_is_lost_never_turns_green() -> None:
     # What was there when it was planned is gone: of that moment nothing can be said, but of the next one.
     assert [ledger.status(n) for n in (1, 2)] == ["open"] * 2
     ledger.settle(plan(2, partition(10, 20), start=3), [1, 3])
-    assert [ledger.status(n) for n in (1, 2, 3)] == ["incomplete", "incomplete", "complete"]
+    assert [ledger.status(n) for n in (1, 2, 3)] == ["incomplete"] * 3
+    # The loss was known in the hour after the run's.
+    ledger.settle(plan(3, partition(20, 30), start=4), [4])
+    assert [ledger.status(n) for n in (2, 3, 4)] == ["incomplete", "incomplete", "complete"]
 
 
 def test_a_rebuild_takes_the_place_of_what_it_supersedes() -> None:

@@ -1,6 +1,7 @@
 """Reads topics, watermarks and the archive's group from the brokers; writes only the group's offsets."""
 
 import re
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -14,9 +15,12 @@ from kafka_archiver.kafka.asking import Asking, Name, Result, Start
 from kafka_archiver.kafka.first import FirstRecord, LogEnd, first_records, known_epoch, truncated
 from kafka_archiver.kafka.groups import Position
 from kafka_archiver.kafka.java import native_properties
+from kafka_archiver.kafka.leaders import Node, at_leaders, leaders
 from kafka_archiver.kafka_tools import KafkaTools
 from kafka_archiver.ranges import TopicPartition
 
+# Longer than `broker.session.timeout.ms` (9 s) or `zookeeper.session.timeout.ms` (18 s) of most clusters.
+SESSION_SECONDS = 20.0
 # Requests for watermarks if the connection breaks before the answer.
 _TRIES = 2
 
@@ -55,7 +59,11 @@ class Cluster:
 
     def size(self) -> int:
         """The number of brokers."""
-        return len(self._description().nodes)
+        return len(self.nodes())
+
+    def nodes(self) -> list[Node]:
+        """The brokers that are alive, by the one that answers."""
+        return [Node(node.id, f"{node.host}:{node.port}") for node in self._description().nodes]
 
     def _description(self) -> Any:
         [answer] = self._ask(
@@ -124,9 +132,32 @@ class Cluster:
         return self._offsets(names, OffsetSpec.latest(), isolation)  # type: ignore[no-untyped-call]
 
     def high_watermarks(self, names: Iterable[TopicPartition]) -> dict[TopicPartition, LogEnd]:
-        """The high watermark and leader epoch of each partition. With the same epoch the log was not truncated."""
-        found = self._found(names, OffsetSpec.latest())  # type: ignore[no-untyped-call]
-        return {n: LogEnd(f.offset, known_epoch(f.leader_epoch)) for n, f in found.items()}
+        """The high watermark and leader epoch of each partition. With the same epoch the log was not truncated.
+
+        It is the word of the leader that a majority of the brokers names now. Else it is `unsure`: any broker's word.
+        """
+        asked, nodes = list(names), self.nodes()
+        latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+        if not asked or len(nodes) == 1:
+            return {n: LogEnd(f.offset, known_epoch(f.leader_epoch)) for n, f in self._found(asked, latest).items()}
+        leading = leaders(self.properties, nodes, asked)
+        answers = at_leaders(self.properties, leading, latest, self.timeout)
+        ends = {n: LogEnd(a.found.offset, known_epoch(a.found.leader_epoch), a.unsure) for n, a in answers.items()}
+        others = self._found([name for name in asked if name not in ends], latest)
+        silent = "the leader does not answer"
+        return ends | {
+            name: LogEnd(found.offset, known_epoch(found.leader_epoch), leading[name].unsure or silent)
+            for name, found in others.items()
+        }
+
+    def look_anew(self) -> None:
+        """Wait for longer than a broker keeps its session without a word, and forget what the client knows.
+
+        A broker that is cut off is no leader any more then, and the others know the new one.
+        """
+        if len(self.nodes()) > 1:
+            time.sleep(SESSION_SECONDS)
+        self._asking = Asking(self.properties)
 
     def offsets_at(
         self, names: Iterable[TopicPartition], milliseconds: int, isolation: str

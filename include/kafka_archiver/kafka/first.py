@@ -21,10 +21,14 @@ _CUT_AT = re.compile(r"broker end offset is (\d+)")
 
 
 class LogEnd(NamedTuple):
-    """The end of a log, and the leader epoch of that time; None if the brokers give no epochs."""
+    """The end of a log, and the leader epoch of that time; None if the brokers give no epochs.
+
+    `unsure`: why the broker that said so may not be the leader any more; empty if it is.
+    """
 
     offset: int
     leader_epoch: int | None
+    unsure: str = ""
 
 
 class FirstRecord(NamedTuple):

@@ -32,14 +32,15 @@ def cuts(
     :raises TransientError: a log gave no answer in time.
     """
     # The same leader epoch means that the log was not truncated.
-    asked = {name: end for name, end in ends.items() if _is_later(highs[name].leader_epoch, end.leader_epoch)}
+    asked = {name: end for name, end in ends.items() if is_earlier(end.leader_epoch, highs[name].leader_epoch)}
     answers = cluster.truncated(asked)
     _require_all(asked, answers)
     return {name: cut for name in asked if (cut := answers[name]) is not None}
 
 
-def _is_later(now: int | None, was: int | None) -> bool:
-    return was is not None and now is not None and was < now
+def is_earlier(epoch: int | None, other: int | None) -> bool:
+    """Return whether both leader epochs are known, and the first is the earlier one."""
+    return epoch is not None and other is not None and epoch < other
 
 
 def changed(

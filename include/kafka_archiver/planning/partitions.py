@@ -82,7 +82,9 @@ def _planned(state: PartitionState, **decided: Any) -> PartitionPlan:
         partition=state.name.partition,
         log_start=state.log_start,
         log_end=state.log_end,
-        high=state.high,
+        # Without a high watermark, the plan closes no hour.
+        high=None if state.unsure else state.high,
+        unsure=state.unsure or None,
         leader_epoch=state.leader_epoch,
         cut=state.cut,
         appended_by=state.appended_by,

@@ -27,6 +27,7 @@ class PartitionState:
     :param doubt: why this cannot be the archived log; None if nothing says so.
     :param cut: the log lost offsets that an earlier planner saw and that no run has.
     :param appended_by: the brokers' time of the log's first record, if it has one and something before it is gone.
+    :param unsure: why `high` may not be the log's end: a broker said so that may lead no more. Empty if it is.
     :param tools: the commands for its brokers, for messages.
     """
 
@@ -42,6 +43,7 @@ class PartitionState:
     tools: KafkaTools
     doubt: str | None = None
     cut: bool = False
+    unsure: str = ""
     appended_by: datetime | None = None
 
 

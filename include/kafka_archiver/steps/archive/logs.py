@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kafka_archiver.errors import TransientError
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.kafka.first import LogEnd
 from kafka_archiver.kafka.identity import changed, cuts, is_known
 from kafka_archiver.plan import PartitionPlan, Plan
 from kafka_archiver.progress import Progress
-from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.ranges import Range, TopicPartition, subtract
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +28,37 @@ class Logs:
 
 
 def read_logs(cluster: Cluster, plan: Plan, progress: Progress | None, replayed: bool) -> Logs:
-    """Ask the brokers.
+    """Ask the brokers; a second time, if a log seems to have lost records: the first answer may be an old one.
 
     :param progress: of the runs before; its witnesses identify the logs.
     :param replayed: the run has a manifest, whose checksums are a better check: only the topics' ids are compared.
-    :raises TransientError: a log gave no answer in time.
+    :raises TransientError: a log gave no answer in time, or only a broker that may lead no more says that it has lost
+        records.
     """
+    found, _ = _ask(cluster, plan, progress, replayed)
+    if not _lacking(found, plan):
+        return found
+    cluster.look_anew()
+    found, highs = _ask(cluster, plan, progress, replayed)
+    for name in _lacking(found, plan):
+        if name in highs and highs[name].unsure:
+            raise TransientError(
+                f"{name} seems to have lost records of run {plan.run}, but {highs[name].unsure}: nothing is called "
+                "lost on the word of a broker that may lead no more. Check the brokers; the next attempt asks again"
+            )
+    return found
+
+
+def _lacking(found: Logs, plan: Plan) -> list[TopicPartition]:
+    """Return the partitions whose logs do not have all that the run reads."""
+    ranges = {p.name: p.offset_ranges for p in plan.partitions}
+    return [n for n, there in found.there.items() if any(subtract(each, (there,)) for each in ranges[n])]
+
+
+def _ask(
+    cluster: Cluster, plan: Plan, progress: Progress | None, replayed: bool
+) -> tuple[Logs, Mapping[TopicPartition, LogEnd]]:
+    """Ask the brokers once."""
     ids = cluster.topic_ids({p.topic for p in plan.partitions})
     mine = {p.name: p for p in plan.partitions if ids[p.topic] == p.topic_id}
     starts, highs = cluster.log_starts(mine), cluster.high_watermarks(mine)
@@ -48,7 +74,8 @@ def read_logs(cluster: Cluster, plan: Plan, progress: Progress | None, replayed:
     other = changed(cluster, witnesses, starts)
     there = {p.name: Range(max(p.end, p.log_end), max(p.end, p.log_end)) for p in plan.partitions}
     there |= {n: Range(starts[n], cut.get(n, highs[n].offset)) for n in mine if n not in other}
-    return Logs(there, ids, other | {name: _cut(plan.run, mine[name], offset) for name, offset in cut.items()})
+    doubts = other | {name: _cut(plan.run, mine[name], offset) for name, offset in cut.items()}
+    return Logs(there, ids, doubts), highs
 
 
 def _cut(run: str, planned: PartitionPlan, offset: int) -> str:

@@ -3,15 +3,17 @@
 import logging
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from kafka_archiver.advice import run_now
-from kafka_archiver.errors import PolicyError, TransientError
+from kafka_archiver.errors import PermanentError, PolicyError, TransientError
 from kafka_archiver.intervals import Interval, from_ms, to_ms
-from kafka_archiver.kafka.cluster import Cluster
+from kafka_archiver.kafka.cluster import Cluster, Topic
+from kafka_archiver.kafka.first import LogEnd
 from kafka_archiver.kafka.groups import Position
+from kafka_archiver.kafka.identity import is_earlier
 from kafka_archiver.plan import PartitionPlan
 from kafka_archiver.planning.state import PartitionState
 from kafka_archiver.progress import Progress
@@ -54,14 +56,51 @@ def survey(context: Context, line: Line, expected: Progress) -> Survey:
 
 
 def look(context: Context, line: Line, expected: Progress) -> Survey:
-    """Ask the brokers.
+    """Ask the brokers; a second time, if something seems to be lost: the first answer may be an old one.
 
     :param expected: the progress once the unfinished runs of the line are finished.
-    :raises TransientError: a topic changed during the survey.
+    :raises TransientError: a topic changed during the survey, or a broker that leads no more has answered.
     :raises PermanentError: the planner's clock and the store's differ by too much.
     """
+    found = _look(context, line, expected)
+    lacking = [state for state in found.seen if _lacks(state, expected)]
+    if not lacking:
+        return _noted(found)
+    log.info("%s seems to have lost records; asking again, later and anew", lacking[0].name)
+    context.cluster.look_anew()
+    found = _look(context, line, expected)
+    for state in found.seen:
+        if _lacks(state, expected) and state.unsure:
+            raise TransientError(
+                f"{state.name} seems to have lost records, but {state.unsure}: nothing is called lost on the word of a "
+                "broker that may lead no more. Check the brokers; the next attempt asks again"
+            )
+    return _noted(found)
+
+
+def _noted(found: Survey) -> Survey:
+    if unsure := [state for state in found.seen if state.unsure]:
+        log.warning(
+            "the end of %d logs is unsure, so this run closes no hour: %s. What is read now is archived; a later run "
+            "closes the hours",
+            len(unsure),
+            unsure[0].unsure,
+        )
+    return found
+
+
+def _lacks(state: PartitionState, expected: Progress) -> bool:
+    """Return whether the brokers do not have what the archive knows, or has not read yet."""
+    known = expected.partition(state.name)
+    if known is None or known.topic_id != state.topic_id:
+        return known is not None
+    return bool(state.doubt) or state.cut or known.reached < state.log_start or state.high < known.reached
+
+
+def _look(context: Context, line: Line, expected: Progress) -> Survey:
+    """Ask the brokers once."""
     source, cluster = context.archive.source, context.cluster
-    topics = cluster.topics(source.wanted)
+    topics = _topics(cluster, source.wanted)
     ids = {t.name: t.id for t in topics}
     names = [name for topic in topics for name in topic.names]
     positions = cluster.positions(context.archive.group, names)
@@ -69,6 +108,7 @@ def look(context: Context, line: Line, expected: Progress) -> Survey:
     starts = cluster.log_starts(names)
     at = moment(context)
     highs = cluster.high_watermarks(names)
+    _refuse_older_epochs(expected, ids, highs)
     ends = _stable_ends(context, {name: high.offset for name, high in highs.items()})
     begins = _begins(context, starts, {name: min(end, highs[name].offset) for name, end in ends.items()})
     if cluster.topics(source.wanted) != topics:
@@ -88,6 +128,7 @@ def look(context: Context, line: Line, expected: Progress) -> Survey:
             log_start=starts[name],
             log_end=max(ends[name], starts[name]),
             high=max(highs[name].offset, starts[name]),
+            unsure=highs[name].unsure,
             leader_epoch=highs[name].leader_epoch,
             begin=begins[name],
             tools=cluster.tools,
@@ -98,6 +139,25 @@ def look(context: Context, line: Line, expected: Progress) -> Survey:
         for name in names
     ]
     return Survey(seen, at)
+
+
+def _topics(cluster: Cluster, wanted: Collection[str] | re.Pattern[str]) -> list[Topic]:
+    """Return the topics; a broker whose metadata are old may not know one, so "it does not exist" is asked again."""
+    try:
+        return cluster.topics(wanted)
+    except PermanentError:
+        cluster.look_anew()
+        return cluster.topics(wanted)
+
+
+def _refuse_older_epochs(expected: Progress, ids: Mapping[str, str], highs: Mapping[TopicPartition, LogEnd]) -> None:
+    for known in expected.partitions:
+        end = highs.get(known.name)
+        if end and ids[known.topic] == known.topic_id and is_earlier(end.leader_epoch, known.leader_epoch):
+            raise TransientError(
+                f"a broker answers as the leader of {known.name} in epoch {end.leader_epoch}, and epoch "
+                f"{known.leader_epoch} was seen before: it is the leader no more. The next attempt asks again"
+            )
 
 
 def _appended_by(

@@ -1,0 +1,132 @@
+"""The leader of each partition, as a majority of the brokers names it.
+
+A broker that is cut off from the controllers goes on to answer as the leader of its partitions, with an old watermark.
+The other brokers name the new leader. So each broker is asked on a connection of its own.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import confluent_kafka
+from confluent_kafka import TopicCollection
+from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
+
+from kafka_archiver.errors import ArchiverError, TransientError
+from kafka_archiver.kafka.asking import Asking
+from kafka_archiver.ranges import TopicPartition
+
+_THREADS = 16
+# A broker that does not answer by then counts as one that names no leader.
+_SECONDS = 10.0
+View = Mapping[TopicPartition, int]
+
+
+class Node(NamedTuple):
+    """A broker and its address."""
+
+    id: int
+    address: str
+
+
+class Leader(NamedTuple):
+    """The leader that a majority names; else `unsure` says why there is none. `others`: those that the rest names."""
+
+    node: Node | None
+    unsure: str = ""
+    others: tuple[Node, ...] = ()
+
+
+class Answer(NamedTuple):
+    """What the leader says of a partition, as `list_offsets` has it; `unsure`: why another one may lead."""
+
+    found: Any
+    unsure: str = ""
+
+
+def leaders(
+    properties: Mapping[str, str], nodes: Sequence[Node], names: Collection[TopicPartition]
+) -> dict[TopicPartition, Leader]:
+    """Return the leader of each partition by the brokers' present answers.
+
+    :param properties: librdkafka's client properties.
+    :param nodes: all brokers of the cluster.
+    """
+    topics = sorted({name.topic for name in names})
+    with ThreadPoolExecutor(min(_THREADS, len(nodes))) as pool:
+        views = dict(zip(nodes, pool.map(lambda node: _view(properties, node, topics), nodes), strict=True))
+    return {name: _majority(name, views) for name in names}
+
+
+def at_leaders(
+    properties: Mapping[str, str], leading: Mapping[TopicPartition, Leader], spec: OffsetSpec, timeout: float
+) -> dict[TopicPartition, Answer]:
+    """Return what each leader says of its own partitions; nothing for a partition without a leader that answers."""
+    by_node: dict[Node, list[TopicPartition]] = {}
+    for name, leader in leading.items():
+        for node in filter(None, (leader.node, *leader.others)):
+            by_node.setdefault(node, []).append(name)
+    found = {node: _asked(properties, node, names, spec, timeout) for node, names in by_node.items()}
+    answers: dict[TopicPartition, Answer] = {}
+    for name, leader in leading.items():
+        if leader.node is not None and (mine := found[leader.node].get(name)) is not None:
+            newer = [
+                node
+                for node in leader.others
+                if (theirs := found[node].get(name)) is not None
+                and (theirs.leader_epoch or 0) > (mine.leader_epoch or 0)
+            ]
+            said = f"broker {newer[0].id} leads {name} in a newer epoch than broker {leader.node.id}" if newer else ""
+            answers[name] = Answer(mine, said)
+    return answers
+
+
+def _asked(
+    properties: Mapping[str, str], node: Node, names: Sequence[TopicPartition], spec: OffsetSpec, timeout: float
+) -> dict[TopicPartition, Any]:
+    places = {confluent_kafka.TopicPartition(n.topic, n.partition): spec for n in names}
+    try:
+        answers = _only(properties, node).ask(
+            lambda admin: admin.list_offsets(places, request_timeout=timeout),
+            lambda place: f"read the watermarks of {place.topic}[{place.partition}]",
+            timeout,
+        )
+    except TransientError:
+        return {}
+    return {name: answer for name, answer in zip(names, answers, strict=True) if answer.offset >= -1}
+
+
+def _only(properties: Mapping[str, str], node: Node) -> Asking:
+    """Return a new client that knows this broker only until its first answer."""
+    return Asking({**properties, "bootstrap.servers": node.address})
+
+
+def _view(properties: Mapping[str, str], node: Node, topics: Sequence[str]) -> View | None:
+    """Return the leaders as one broker names them; None: no answer."""
+    try:
+        described = _only(properties, node).ask(
+            lambda admin: admin.describe_topics(TopicCollection(list(topics)), request_timeout=_SECONDS),
+            lambda topic: f"describe topic {topic}",
+            _SECONDS,
+        )
+    except ArchiverError:
+        return None
+    return {
+        TopicPartition(topic.name, partition.id): partition.leader.id
+        for topic in described
+        for partition in topic.partitions
+        if partition.leader is not None
+    }
+
+
+def _majority(name: TopicPartition, views: Mapping[Node, View | None]) -> Leader:
+    counts = Counter(view[name] for view in views.values() if view is not None and name in view)
+    leader, count = counts.most_common(1)[0] if counts else (None, 0)
+    node = next((node for node in views if node.id == leader), None)
+    if node is not None and 2 * count > len(views):
+        return Leader(node, others=tuple(other for other in views if other.id in counts and other.id != leader))
+    if silent := sum(view is None for view in views.values()):
+        return Leader(None, f"{silent} of {len(views)} brokers do not answer, and the others are no majority")
+    named = ", ".join(f"{count} name broker {leader}" for leader, count in sorted(counts.items())) or "none is named"
+    return Leader(None, f"the {len(views)} brokers do not agree on the leader of {name}: {named}")
