@@ -39,6 +39,9 @@ class Brokers:
     def cluster_id(self) -> str:
         return "a-cluster"
 
+    def look_anew(self) -> None:
+        """All brokers agree."""
+
     def size(self) -> int:
         if self.failure:
             raise self.failure

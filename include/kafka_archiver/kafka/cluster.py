@@ -9,7 +9,7 @@ import confluent_kafka
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import ConfigResource, OffsetSpec  # type: ignore[attr-defined]
 
-from kafka_archiver.errors import ConfigError, PermanentError, TransientError
+from kafka_archiver.errors import ArchiverError, ConfigError, PermanentError, TransientError
 from kafka_archiver.kafka import apart, groups
 from kafka_archiver.kafka.asking import Asking, Name, Result, Start
 from kafka_archiver.kafka.first import FirstRecord, LogEnd, first_records, known_epoch, truncated
@@ -36,6 +36,12 @@ class Topic(NamedTuple):
     def names(self) -> list[TopicPartition]:
         """Its partitions."""
         return [TopicPartition(self.name, number) for number in range(self.partitions)]
+
+
+def is_unknown_topic(error: ArchiverError) -> bool:
+    """Return whether the broker that answered does not know a topic. Another one may."""
+    cause = error.__cause__
+    return isinstance(cause, KafkaException) and cause.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART
 
 
 class Cluster:
@@ -106,8 +112,7 @@ class Cluster:
         try:
             return {t.name: t.id for t in self.topics(names)}
         except PermanentError as error:
-            cause = error.__cause__
-            if not (isinstance(cause, KafkaException) and cause.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART):
+            if not is_unknown_topic(error):
                 raise
             if len(names) == 1:
                 return dict.fromkeys(names)

@@ -3,14 +3,14 @@
 import logging
 import re
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from kafka_archiver.advice import run_now
 from kafka_archiver.errors import PermanentError, PolicyError, TransientError
 from kafka_archiver.intervals import Interval, from_ms, to_ms
-from kafka_archiver.kafka.cluster import Cluster, Topic
+from kafka_archiver.kafka.cluster import Cluster, is_unknown_topic
 from kafka_archiver.kafka.first import LogEnd
 from kafka_archiver.kafka.groups import Position
 from kafka_archiver.kafka.identity import is_earlier
@@ -47,38 +47,23 @@ class Survey(NamedTuple):
 def survey(context: Context, line: Line, expected: Progress) -> Survey:
     """The partitions as the brokers describe them.
 
+    They are asked a second time if something seems to be lost: the first answer may be an old one.
+
     :param expected: the progress once everything that is planned is settled.
+    :raises TransientError: as `look`, or only a broker that may lead no more says that something is lost.
     :raises PolicyError: the brokers do not show topics that were archived before.
     """
-    found = look(context, line, expected)
-    refuse_hidden_topics(context, expected, found.seen)
-    return found
-
-
-def look(context: Context, line: Line, expected: Progress) -> Survey:
-    """Ask the brokers; a second time, if something seems to be lost: the first answer may be an old one.
-
-    :param expected: the progress once the unfinished runs of the line are finished.
-    :raises TransientError: a topic changed during the survey, or a broker that leads no more has answered.
-    :raises PermanentError: the planner's clock and the store's differ by too much.
-    """
-    found = _look(context, line, expected)
-    lacking = [state for state in found.seen if _lacks(state, expected)]
-    if not lacking:
-        return _noted(found)
-    log.info("%s seems to have lost records; asking again, later and anew", lacking[0].name)
-    context.cluster.look_anew()
-    found = _look(context, line, expected)
+    found = _if_nothing_is_missing(context, line, expected)
+    if found is None:
+        context.cluster.look_anew()
+        found = look(context, line, expected)
     for state in found.seen:
-        if _lacks(state, expected) and state.unsure:
+        if state.unsure and _lacks(state, expected):
             raise TransientError(
                 f"{state.name} seems to have lost records, but {state.unsure}: nothing is called lost on the word of a "
                 "broker that may lead no more. Check the brokers; the next attempt asks again"
             )
-    return _noted(found)
-
-
-def _noted(found: Survey) -> Survey:
+    refuse_hidden_topics(context, expected, found.seen)
     if unsure := [state for state in found.seen if state.unsure]:
         log.warning(
             "the end of %d logs is unsure, so this run closes no hour: %s. What is read now is archived; a later run "
@@ -89,6 +74,21 @@ def _noted(found: Survey) -> Survey:
     return found
 
 
+def _if_nothing_is_missing(context: Context, line: Line, expected: Progress) -> Survey | None:
+    """Look once. None: a topic or records seem to be missing."""
+    try:
+        found = look(context, line, expected)
+    except PermanentError as error:
+        if not is_unknown_topic(error):
+            raise
+        log.info("%s; asking again, later and anew", error)
+        return None
+    lacking = [state.name for state in found.seen if _lacks(state, expected)]
+    if lacking:
+        log.info("%s seems to have lost records; asking again, later and anew", lacking[0])
+    return None if lacking else found
+
+
 def _lacks(state: PartitionState, expected: Progress) -> bool:
     """Return whether the brokers do not have what the archive knows, or has not read yet."""
     known = expected.partition(state.name)
@@ -97,10 +97,15 @@ def _lacks(state: PartitionState, expected: Progress) -> bool:
     return bool(state.doubt) or state.cut or known.reached < state.log_start or state.high < known.reached
 
 
-def _look(context: Context, line: Line, expected: Progress) -> Survey:
-    """Ask the brokers once."""
+def look(context: Context, line: Line, expected: Progress) -> Survey:
+    """Ask the brokers once.
+
+    :param expected: the progress once the unfinished runs of the line are finished.
+    :raises TransientError: a topic changed during the survey, or a broker that leads no more has answered.
+    :raises PermanentError: the planner's clock and the store's differ by too much.
+    """
     source, cluster = context.archive.source, context.cluster
-    topics = _topics(cluster, source.wanted)
+    topics = cluster.topics(source.wanted)
     ids = {t.name: t.id for t in topics}
     names = [name for topic in topics for name in topic.names]
     positions = cluster.positions(context.archive.group, names)
@@ -139,15 +144,6 @@ def _look(context: Context, line: Line, expected: Progress) -> Survey:
         for name in names
     ]
     return Survey(seen, at)
-
-
-def _topics(cluster: Cluster, wanted: Collection[str] | re.Pattern[str]) -> list[Topic]:
-    """Return the topics; a broker whose metadata are old may not know one, so "it does not exist" is asked again."""
-    try:
-        return cluster.topics(wanted)
-    except PermanentError:
-        cluster.look_anew()
-        return cluster.topics(wanted)
 
 
 def _refuse_older_epochs(expected: Progress, ids: Mapping[str, str], highs: Mapping[TopicPartition, LogEnd]) -> None:
