@@ -16,11 +16,15 @@ _MEANS = {
 # What comes before a command that fails the same way until something is corrected.
 _FIXED, _ANEW = "once that is fixed: ", "with today's settings: "
 # A command in a message.
-_COMMAND = re.compile(r"`(airflow [^`]+)`")
+_COMMAND = re.compile(r"`(airflow(?: [\w./:=,@%+*-]+| --conf '\{[^'`]*\}')+)`", re.ASCII)
 
 
 def commands_in(text: str) -> tuple[str, ...]:
-    """The commands of Airflow that a message names, in its order."""
+    """Return the commands of Airflow that a message names, in its order: only such as the archiver makes.
+
+    A message may quote text that others wrote. `foreign_text.foreign` takes away its backticks; and what a shell would
+    take as more than words of one command is no command here.
+    """
     return tuple(dict.fromkeys(_COMMAND.findall(text)))
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import AfterValidator, Field, JsonValue, ValidationInfo, model_validator
+from pydantic import AfterValidator, Field, JsonValue
 
 from kafka_archiver.documents import Document, UtcTime, Value
 from kafka_archiver.gaps import OffsetRange
@@ -355,7 +355,8 @@ class Plan(Document):
     letters: tuple[DeadLetters, ...] = Field(default=(), exclude_if=lambda letters: not letters)
     origin: Literal["scheduled", "manual", "backfill", "rebuild", "repair", "dead_letters"]
     max_disorder_ms: Annotated[int, Field(gt=0)] | None = None
-    loss_rules: Literal[1, 2] = 2
+    # Not written if they are the first: such a plan keeps its earlier bytes.
+    loss_rules: Literal[1, 2] = Field(default=1, exclude_if=lambda rules: rules == 1)
     planned_at: UtcTime
     at_latest: UtcTime | None = None
     cluster_id: str
@@ -365,11 +366,6 @@ class Plan(Document):
     policies: Choices
     schemas: tuple[TopicSchemas, ...] = Field(default=(), exclude_if=lambda schemas: not schemas)
     partitions: Annotated[tuple[PartitionPlan, ...], AfterValidator(_disjoint)]
-
-    @model_validator(mode="after")
-    def _keeps_its_rules(self, info: ValidationInfo) -> Self:
-        is_old = info.mode == "json" and "loss_rules" not in self.model_fields_set
-        return self.model_copy(update={"loss_rules": 1}) if is_old else self
 
     @property
     def run(self) -> str:

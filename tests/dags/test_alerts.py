@@ -42,9 +42,14 @@ class Told:
         self.alerts = AlertCallbacks(archive)
         self.audits = AlertCallbacks(archive, archives=False)
 
-    def send(self, receivers: Any, key: str, message: Message, seconds: float) -> None:
-        self.receivers += [(receiver, key) for receiver in receivers]
-        self.messages.append(message)
+        self.up = True
+
+    def send(self, receivers: Any, key: str, message: Message, seconds: float) -> bool:
+        """What `send_all` does while the receivers are up, or down."""
+        if self.up:
+            self.receivers += [(receiver, key) for receiver in receivers]
+            self.messages.append(message)
+        return self.up
 
     @property
     def states(self) -> list[tuple[str, str]]:
@@ -126,6 +131,26 @@ def test_a_repair_ends_the_incident_of_the_audit_once_when_nothing_is_left(tell:
     assert f"Run {RUN}" in told.messages[1].text
 
 
+def test_an_alert_that_no_receiver_took_is_sent_by_the_next_run(tell: Any) -> None:
+    told = tell("on_failure: [ops], on_loss: [ops], max_age: 2h")
+    told.up = False
+    told.alerts.task_failed(fails())
+    told.alerts.closed(closes("manual", lost=5))
+    told.alerts.late(NOW - timedelta(hours=3), NOW, "http://airflow/log")
+    told.up = True
+    told.alerts.task_failed(fails())
+    told.alerts.late(NOW - timedelta(hours=3), NOW, "http://airflow/log")
+    assert told.states == [("failure", "begins"), ("late_hour", "begins")]
+    # A loss has no second run that finds it: its alert is kept. And the end of the failure is told again, too.
+    told.up = False
+    told.alerts.closed(closes())
+    told.up = True
+    told.alerts.closed(closes())
+    told.alerts.closed(closes())
+    assert told.states[2:] == [("failure", "over"), ("loss", "event")]
+    assert "5 offsets were recorded as lost" in told.messages[-1].title
+
+
 def test_a_retry_is_told_if_somebody_wants_it_and_only_the_first(tell: Any) -> None:
     quiet, told = tell(), tell("on_failure: [ops], on_retry: [chat]")
     quiet.alerts.task_retried(fails())
@@ -135,7 +160,7 @@ def test_a_retry_is_told_if_somebody_wants_it_and_only_the_first(tell: Any) -> N
         told.alerts.task_retried(context)
     assert (quiet.states, told.states) == ([], [("retry", "event")])
     assert told.receivers == [("chat", "on_retry")]
-    assert "Airflow will try it again." in told.messages[0].text
+    assert "Airflow tries it again" in told.messages[0].text
 
 
 def test_a_loss_is_told_once_also_if_its_task_is_cleared(tell: Any) -> None:
@@ -375,7 +400,7 @@ def test_a_deadline_that_is_missed_looks_at_the_ledger(
 ) -> None:
     """As Airflow's triggerer calls it."""
     told: list[Message] = []
-    monkeypatch.setattr(callbacks, "send_all", lambda _, __, message, ___: told.append(message))
+    monkeypatch.setattr(callbacks, "send_all", lambda _, __, message, ___: not told.append(message))
     until = datetime.now(UTC) - timedelta(hours=4)
     progress = SimpleNamespace(closed_until=until)
     monkeypatch.setattr(deadline, "open_ledger", lambda _: SimpleNamespace(progress=lambda: progress))

@@ -174,6 +174,7 @@ def test_a_webhook_gets_what_failed_which_interval_and_ranges_why_and_where_to_l
         "planned": "150 offsets of 1 partitions: orders[0] [100, 250)",
         "cause": "IntegrityError: 2 objects are missing lake/a lake/b",
         "log_url": LOG_URL,
+        "page_url": "http://localhost:8080/archiver/archives/orders",
     }
     assert "Archive orders: task verify failed, interval 2026-11-21 05:00 to 2026-11-21 06:00 UTC" in text
     assert all(part in text for part in (document["planned"], document["cause"], LOG_URL))
@@ -237,6 +238,19 @@ def test_channels_that_are_down_hide_neither_the_others_nor_themselves(
     assert "to_email" in to_nobody
     assert "is of type 'kafka'; expected 'http' or 'smtp'" in by_mistake
     assert "airflow connections add missing --conn-type http" in missing
+
+
+def test_a_webhook_that_redirects_took_nothing(
+    told: Any, connection: AddConnection, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Webhook(status=302) as moved:
+        add_webhook(connection, "moved", moved)
+        callbacks = AlertCallbacks(told("moved"))
+        for _ in range(2):
+            callbacks.task_failed(failed(ValueError("x")))
+        # Nobody was told, so the second run tries again.
+        assert len(moved.documents) == 2
+    assert "HTTP 302: it redirects to the same host" in caplog.text
 
 
 def test_no_log_repeats_what_makes_the_address_of_a_webhook_secret(
@@ -376,7 +390,7 @@ def test_an_audit_s_alert_is_about_no_interval(told: Any, connection: AddConnect
     [document] = webhook.documents
     assert [document[name] for name in ("run", "interval_start", "interval_end", "planned")] == [None] * 4
     assert document["kind"] == "check"
-    assert document["text"].startswith("Archive orders: task audit failed\nIntegrityError: 1 error\nAttempt")
+    assert document["text"].startswith("Archive orders: task audit failed: IntegrityError: 1 error\n")
 
 
 @pytest.mark.parametrize(

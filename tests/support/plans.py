@@ -36,6 +36,7 @@ def plan(number: int, *partitions: PartitionPlan, start: float | None = None, **
         "number": number,
         "interval": Interval(start=at(begin), end=at(begin + 1)),
         "origin": "scheduled",
+        "loss_rules": 2,
         "planned_at": at(begin + 1) + timedelta(minutes=1),
         "cluster_id": "c",
         "group": "g",

@@ -5,6 +5,7 @@ import re
 from confluent_kafka import KafkaError
 
 from kafka_archiver.errors import ArchiverError, PermanentError, TransientError
+from kafka_archiver.foreign_text import foreign
 
 _PERMANENT = {
     KafkaError.UNKNOWN_TOPIC_OR_PART: "could not {what}: it does not exist; create it or correct source.topics",
@@ -42,17 +43,17 @@ def translate(error: KafkaError, what: str, brokers: str) -> ArchiverError:
     if code == KafkaError._AUTHENTICATION and _UNHEARD in error.str():
         code = KafkaError._TRANSPORT
     if code in _PERMANENT:
-        return PermanentError(f"{brokers}: {_PERMANENT[code].format(what=what)} ({error.str()})")
+        return PermanentError(f"{brokers}: {_PERMANENT[code].format(what=what)} ({foreign(error.str())})")
     if code in (KafkaError._TRANSPORT, KafkaError._TIMED_OUT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE):
         return TransientError(
             f"no answer from the Kafka brokers at {brokers} while trying to {what}; check that they run and that "
-            f"this machine reaches them ({error.str()})"
+            f"this machine reaches them ({foreign(error.str())})"
         )
-    return TransientError(f"{brokers}: could not {what}: {error.name()} {error.str()}")
+    return TransientError(f"{brokers}: could not {what}: {error.name()} {foreign(error.str())}")
 
 
 def _no_token(answer: str, what: str, brokers: str) -> ArchiverError:
-    said = f"{brokers}: the identity provider gave no token to {what}: {' '.join(answer.split())[:300]}"
+    said = f"{brokers}: the identity provider gave no token to {what}: {foreign(' '.join(answer.split()))}"
     if _REFUSED.search(answer):
         return PermanentError(f"{said}; correct the client id, secret or scope in the Kafka connection")
     return TransientError(f"{said}; check that it runs, `sasl.oauthbearer.token.endpoint.url` and https.ca.location")

@@ -7,6 +7,7 @@ import confluent_kafka
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException
 
 from kafka_archiver.errors import TransientError
+from kafka_archiver.foreign_text import foreign
 from kafka_archiver.kafka.asking import Asking
 from kafka_archiver.kafka.failures import translate
 from kafka_archiver.ranges import TopicPartition
@@ -51,7 +52,7 @@ def members(properties: Mapping[str, str], timeout: float, group: str) -> list[s
         if isinstance(cause, KafkaException) and cause.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
             return []
         raise
-    return sorted(f"{m.client_id}@{m.host.lstrip('/')}" for m in found.members)
+    return sorted(foreign(f"{m.client_id}@{m.host.lstrip('/')}") for m in found.members)
 
 
 def commit(

@@ -10,6 +10,7 @@ from kafka_archiver.decode.base import Decoded, Decoder
 from kafka_archiver.decode.decoders import decoder
 from kafka_archiver.decode.wire import schema_id
 from kafka_archiver.errors import ConfigError
+from kafka_archiver.foreign_text import foreign
 from kafka_archiver.formats import get_format
 from kafka_archiver.formats.base import Target
 from kafka_archiver.formats.shared.columns import HEADER, schema_of
@@ -23,6 +24,9 @@ from kafka_archiver.pipeline.transform.chain import chain_of
 from kafka_archiver.plan import Decode as Name
 from kafka_archiver.plan import Settings, TopicSchemas
 from kafka_archiver.schemas import Schema, Unknown
+
+# Characters of a decoder's reason.
+_REASON = 600
 
 
 class Decoding(NamedTuple):
@@ -210,7 +214,7 @@ class Decode:
             offsets = batch.column("offset")
             what = self._column if self._header is None else f"header {self._header}"
             said = f"`source.{self._column}.decode` is {self._name}, but the {what} cannot be decoded: "
-            marks.reject({offsets[row].as_py(): said + reason for row, reason in reasons.items()})
+            marks.reject({offsets[row].as_py(): said + foreign(reason, _REASON) for row, reason in reasons.items()})
         if not self._keep:
             return batch
         marks.unnamed += len(decoded.unnamed.keys() - reasons.keys())

@@ -14,6 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafka_archiver.foreign_text import foreign
+
 _NULL = b"null"
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _ZONE = r"(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)$"
@@ -263,4 +265,4 @@ def _offsets(values: Sequence[Any]) -> pa.Array:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= 40 else f"{text[:40]}…"
+    return foreign(text, 40)

@@ -10,6 +10,7 @@ from kafka_archiver.decode.base import Decoded, Read
 from kafka_archiver.decode.fields import field
 from kafka_archiver.decode.json_text.nodes import List, Map, Node, Struct
 from kafka_archiver.errors import ConfigError
+from kafka_archiver.foreign_text import foreign
 from kafka_archiver.schemas import Unknown
 
 # The column that `unknown: column` adds.
@@ -85,7 +86,8 @@ def _rejecting(read: Read) -> Read:
         if not decoded.unnamed:
             return decoded
         reasons = {
-            row: f"the JSON Schema does not name these properties: {_cut(t)}" for row, t in decoded.unnamed.items()
+            row: f"the JSON Schema does not name these properties: {foreign(t, _SHOWN)}"
+            for row, t in decoded.unnamed.items()
         }
         places = np.arange(len(data))
         good = pa.array([None if row in reasons else place for row, place in enumerate(places.tolist())], pa.int64())
@@ -105,7 +107,3 @@ def _adding(read: Read, kind: pa.DataType) -> Read:
         return Decoded(whole, decoded.reasons)
 
     return adding
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,6 +15,7 @@ from kafka_archiver.orchestration.alerts.incidents import Incident, Incidents, I
 from kafka_archiver.orchestration.alerts.message import Kind, Message, State
 from kafka_archiver.orchestration.alerts.send import send_all
 from kafka_archiver.orchestration.connections import open_archive
+from kafka_archiver.orchestration.dag_run.addresses import page_of
 from kafka_archiver.orchestration.dag_run.note import AUDITED, DAMAGE_LEFT, FIGURES
 from kafka_archiver.orchestration.dag_run.params import takes_new
 from kafka_archiver.orchestration.dag_run.schedule import origin_of
@@ -70,6 +72,7 @@ class AlertCallbacks:
         figures, kind = Figures.model_validate(found), self._kind(context)
         if kind != "asked":
             self._works_again(kind, figures.line, ti)
+        self._again("loss")
         self._lost(figures, ti)
         if ti.xcom_pull(task_ids=ti.task_id, key=DAMAGE_LEFT, map_indexes=-1) == 0:
             self._incident("audit", None, "", lambda *_: texts.whole_again(self._archive.archive, figures, ti.log_url))
@@ -185,13 +188,26 @@ class AlertCallbacks:
             if key is not None:
                 log.info("no alert is sent: the same was told at %s", before.since if before else "")
             return
-        self._send(tell(state, before))
-        if key is None:
+        message = tell(state, before)
+        told = self._send(message)
+        if not told:
+            log.error("no receiver took the alert; the next run tries again")
+        if key is None and told:
             incidents.pop(kind, None)
-        else:
+        elif key is not None:
             since = before.since if before else isoformat(datetime.now(UTC).replace(microsecond=0))
-            incidents[kind] = Incident(key=key, since=since, cause=cause)
+            incidents[kind] = Incident(key=key, since=since, cause=cause, untold=None if told else message.stored())
         self._incidents.write(name, incidents)
 
-    def _send(self, message: Message) -> None:
-        send_all(self._archive.alerts.of(message.receivers), message.receivers, message, self._seconds)
+    def _again(self, kind: Kind) -> None:
+        """Send the alert about an event that no receiver took. Other incidents are judged anew by each run."""
+        incidents = self._incidents.read(self._archive.archive)
+        before = incidents.get(kind)
+        if before and before.untold and self._send(Message(**before.untold)):
+            incidents[kind] = replace(before, untold=None)
+            self._incidents.write(self._archive.archive, incidents)
+
+    def _send(self, message: Message) -> bool:
+        """Send a message. Returns whether a receiver took it, or there is none."""
+        message = replace(message, page=page_of(self._archive.archive))
+        return send_all(self._archive.alerts.of(message.receivers), message.receivers, message, self._seconds)

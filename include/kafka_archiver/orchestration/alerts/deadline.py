@@ -11,6 +11,7 @@ from kafka_archiver.config import Archive
 from kafka_archiver.config.times import longest_interval
 from kafka_archiver.orchestration.alerts.callbacks import AlertCallbacks
 from kafka_archiver.orchestration.connections import open_ledger
+from kafka_archiver.orchestration.dag_run.addresses import base_url
 from kafka_archiver.steps.archives import config_folder, read_archives
 
 # Hours close hourly, so a last closed hour of that age is no sign of anything.
@@ -65,7 +66,4 @@ def _look(archive: Archive, run: dict[str, Any]) -> None:
 
 
 def _address(run: dict[str, Any]) -> str:
-    from airflow.sdk.configuration import conf
-
-    base = str(conf.get("api", "base_url", fallback="") or "http://localhost:8080").rstrip("/")
-    return f"{base}/dags/{run.get('dag_id', '')}/runs/{run.get('dag_run_id', '')}"
+    return f"{base_url()}/dags/{run.get('dag_id', '')}/runs/{run.get('dag_run_id', '')}"

@@ -9,10 +9,11 @@ from typing import Any, TypeAlias
 
 from airflow.sdk.log import redact  # type: ignore[attr-defined] # where providers import it from
 
-from kafka_archiver.advice import commands_in, next_steps
+from kafka_archiver.advice import commands_in, next_steps, without_commands
 from kafka_archiver.config import Archive
 from kafka_archiver.documents import isoformat
 from kafka_archiver.errors import ArchiverError, PermanentError, PolicyError, shape
+from kafka_archiver.foreign_text import foreign
 from kafka_archiver.intervals import Interval
 from kafka_archiver.job import Endpoints
 from kafka_archiver.orchestration.alerts.cause import cause_of, shortened
@@ -28,6 +29,10 @@ from kafka_archiver.steps.work import Work, describe
 
 log = logging.getLogger(__name__)
 LEDGER_SECONDS = 10.0
+# Characters of a cause in the subject.
+SUBJECT = 120
+# A cause that is shorter without its commands says nothing any more.
+_WHOLE = 40
 # Characters of a cause that tell it from another.
 KEY = 200
 # The plan, and until when hours are closed.
@@ -75,20 +80,32 @@ class Failed:
             kind=kind,
             state=state,
             archive=self.archive,
-            title=self._title + (f", now for {again}" if again else ""),
-            cause=self.cause,
+            title=self._title + (f", now for {again}" if again else "") + f": {foreign(self._reason, SUBJECT)}",
+            cause=self._reason,
             bad=(
                 *([f"Run {self.run} of the ledger"] if self.run else []),
                 *([planned] if self.interval or self.run else []),
                 *([f"Hours are closed until {isoformat(self.closed_until)}"] if self.closed_until else []),
-                f"Attempt {self.attempt} of {self.attempts}; Airflow "
-                + ("will try it again." if kind == "retry" else "will not retry."),
+                self._tries(kind),
                 f"DAG {self.dag_id}, DAG run {self.run_id}",
             ),
             do=self._next(kind),
             link=self.log_url,
             fields=self._fields(),
         )
+
+    @property
+    def _reason(self) -> str:
+        """The cause without its commands, which stand below as the next steps."""
+        shorter = without_commands(self.cause) if self.commands else ""
+        return shorter if len(shorter) > _WHOLE else self.cause
+
+    def _tries(self, kind: Kind) -> str:
+        if kind == "retry":
+            return f"Attempt {self.attempt} of {self.attempts} failed; Airflow tries it again"
+        if self.permanent:
+            return "Not tried again: it would fail the same way"
+        return f"Failed {self.attempt} of {self.attempts} times" if self.attempts > 1 else "It is tried once only"
 
     @property
     def _title(self) -> str:

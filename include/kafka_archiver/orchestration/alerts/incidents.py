@@ -19,11 +19,15 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """An open incident. `key`: the same while nothing has changed. `since`, `cause`: when it began, for what reason."""
+    """An open incident. `key`: the same while nothing has changed. `since`, `cause`: when it began, for what reason.
+
+    `untold`: the alert that no receiver took, as `Message.stored` has it; null if one did.
+    """
 
     key: str
     since: str
     cause: str
+    untold: dict[str, Any] | None = None
 
 
 def news(before: Incident | None, key: str | None) -> State | None:
@@ -33,7 +37,7 @@ def news(before: Incident | None, key: str | None) -> State | None:
     """
     if key is None:
         return "over" if before else None
-    if before is None:
+    if before is None or (before.untold and before.key == key):
         return "begins"
     return None if before.key == key else "changes"
 

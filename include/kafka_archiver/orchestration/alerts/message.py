@@ -2,7 +2,7 @@
 
 import html
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 # failure, backfill, asked: a run of the DAG failed: of the schedule or triggered, of a backfill, or one that was asked
@@ -44,7 +44,7 @@ class Message:
     """One alert. `title`: what, and which hours, in one line. `cause`: one line; empty if it says nothing more.
 
     `bad`: how bad it is, a line each. `do`: the next steps, exact commands where there are some. `link`: an address in
-    Airflow's UI; empty if there is none. `fields`: for programs, with JSON's types.
+    Airflow's UI; empty if there is none. `page`: the archive's page. `fields`: for programs, with JSON's types.
     """
 
     kind: Kind
@@ -55,6 +55,7 @@ class Message:
     bad: tuple[str, ...] = ()
     do: tuple[str, ...] = ()
     link: str = ""
+    page: str = ""
     fields: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -76,6 +77,7 @@ class Message:
             *self.bad,
             *(f"Next: {step}" for step in self.do),
             *([f"Log: {self.link}"] if self.link else []),
+            *([f"Page: {self.page}"] if self.page else []),
             f"Guide: {self.runbook}",
         ]
 
@@ -83,6 +85,10 @@ class Message:
     def text(self) -> str:
         """The whole message."""
         return "\n".join([self.title, *self.lines])
+
+    def stored(self) -> dict[str, Any]:
+        """The message as JSON, for `Message(**…)`."""
+        return {**asdict(self), "bad": list(self.bad), "do": list(self.do), "fields": dict(self.fields)}
 
     def document(self) -> dict[str, Any]:
         """The message as JSON; chat services show the `text` of a webhook's document."""
@@ -95,6 +101,7 @@ class Message:
             "next": list(self.do),
             "guide": self.runbook,
             "log_url": self.link,
+            "page_url": self.page,
             **self.fields,
         }
 

@@ -25,14 +25,19 @@ HTTP_SECONDS = 20
 KINDS = ("http", "smtp", *KNOWN)
 
 
-def send_all(receivers: Sequence[Receiver], key: str, message: Message, seconds: float) -> None:
+def send_all(receivers: Sequence[Receiver], key: str, message: Message, seconds: float) -> bool:
     """Send one message to all receivers at once, so that one that does not answer holds up none of the others.
 
     :param seconds: for all of them together. Airflow's mail hook alone may take minutes.
+    :returns: whether one of them took it, or there is none.
     """
+    taken: list[bool] = []
+
+    def take(receiver: Receiver) -> None:
+        taken.append(send(receiver, key, message))
+
     threads = {
-        name_of(receiver): threading.Thread(target=send, args=(receiver, key, message), daemon=True)
-        for receiver in receivers
+        name_of(receiver): threading.Thread(target=take, args=(receiver,), daemon=True) for receiver in receivers
     }
     for thread in threads.values():
         thread.start()
@@ -40,13 +45,15 @@ def send_all(receivers: Sequence[Receiver], key: str, message: Message, seconds:
     for name, thread in threads.items():
         thread.join(max(0.0, end - time.monotonic()))
         if thread.is_alive():
-            log.error("the alert was not sent by %s within %.0f seconds; it is not tried again", name, seconds)
+            log.error("the alert was not sent by %s within %.0f seconds", name, seconds)
+    return any(taken) or not threads
 
 
-def send(receiver: Receiver, key: str, message: Message) -> None:
+def send(receiver: Receiver, key: str, message: Message) -> bool:
     """Send one message. A receiver that is down, or wrong, is logged: it must not stop the others.
 
     :param key: the key of `alerts` that has the receiver.
+    :returns: whether the receiver took it.
     """
     name, hidden = name_of(receiver), []
     try:
@@ -65,8 +72,9 @@ def send(receiver: Receiver, key: str, message: Message) -> None:
         # Airflow masks secrets in a task's log, but not in the executor's copy of it.
         text = functools.reduce(lambda said, part: said.replace(part, "***"), hidden, str(error))
         log.error("the alert could not be sent by %s: %s: %s", name, type(error).__name__, text)
-    else:
-        log.info("sent an alert by %s (%s)", name, how)
+        return False
+    log.info("sent an alert by %s (%s)", name, how)
+    return True
 
 
 def check_receiver(receiver: Receiver, key: str) -> str:
@@ -135,7 +143,19 @@ def _post(connection: Connection, message: Message, options: dict[str, Any]) -> 
     # Without a timeout, a server that accepts and does not answer would hold the task for ever.
     timeout = connection.extra_dejson.get("timeout", HTTP_SECONDS)
     # Not the hook's own `run`: it logs the address if the server does not answer.
-    answer = hook.get_conn().post(hook.url_from_endpoint(None), json=message.document() | options, timeout=timeout)
+    answer = hook.get_conn().post(
+        hook.url_from_endpoint(None),
+        json=message.document() | options,
+        timeout=timeout,
+        # A redirected POST becomes a GET: a log-in page would take the alert.
+        allow_redirects=False,
+    )
+    if 300 <= answer.status_code < 400:
+        host = urlsplit(answer.headers.get("Location", "")).hostname or "the same host"
+        raise TransientError(
+            f"HTTP {answer.status_code}: it redirects to {host}, as to a log-in page, and took nothing; correct the "
+            "connection's address"
+        )
     if not answer.ok:
         raise TransientError(f"HTTP {answer.status_code} {answer.reason}")
 

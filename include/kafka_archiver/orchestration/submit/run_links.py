@@ -4,13 +4,13 @@ from typing import Any
 from urllib.parse import quote
 
 from airflow.sdk import BaseOperatorLink
-from airflow.sdk.configuration import conf
+
+from kafka_archiver.orchestration.dag_run.addresses import page_of
 
 
 def address(archive: str, run: str | None, document: str) -> str:
     """The address of a run's document; empty without a run."""
-    base = str(conf.get("api", "base_url", fallback="") or "http://localhost:8080").rstrip("/")
-    return f"{base}/archiver/archives/{quote(archive)}/runs/{quote(run, safe='')}/{document}" if run else ""
+    return f"{page_of(archive)}/runs/{quote(run, safe='')}/{document}" if run else ""
 
 
 class PlanLink(BaseOperatorLink):

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from kafka_archiver.columns import column
 from kafka_archiver.decode.slices import numbers
+from kafka_archiver.foreign_text import foreign
 from kafka_archiver.formats.shared.columns import HEADER
 from kafka_archiver.formats.shared.utf8 import broken_texts
 from kafka_archiver.pipeline.base import Marks
@@ -31,7 +32,7 @@ class Batches(PythonMapper):
         reasons: dict[int, str] = {}
         pieces = list(self._pieces(batch, reasons))
         done = pa.concat_batches(pieces) if len(pieces) != 1 else pieces[0]
-        marks.reject({offset: f"the mapper {self._told.function} {why}" for offset, why in reasons.items()})
+        marks.reject({offset: f"the mapper {self._told.function} {foreign(why)}" for offset, why in reasons.items()})
         gone = np.setdiff1d(column(batch, "offset"), column(done, "offset"))
         marks.filter(np.setdiff1d(gone, np.array(list(reasons), np.int64)))
         return done

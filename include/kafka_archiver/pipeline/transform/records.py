@@ -11,6 +11,7 @@ import pyarrow as pa
 from kafka_archiver.columns import column
 from kafka_archiver.decode.slices import numbers
 from kafka_archiver.errors import PermanentError
+from kafka_archiver.foreign_text import foreign
 from kafka_archiver.formats.shared.columns import HEADER
 from kafka_archiver.mapper import Record
 from kafka_archiver.pipeline.base import Marks
@@ -33,14 +34,14 @@ class Records(PythonMapper):
         reasons: dict[int, str] = {}
         for row, result in enumerate(results):
             if isinstance(result, str):
-                reasons[int(offsets[row])] = f"the mapper {self._told.function} {result}"
+                reasons[int(offsets[row])] = f"the mapper {self._told.function} {foreign(result)}"
                 continue
             rows += [row] * len(result)
             made += result
         columns, wrong = _columns(outputs, rows, made)
         for row, why in wrong.items():
             reasons[int(offsets[row])] = (
-                f"the mapper {self._told.function} returned a record that cannot be stored: {why}"
+                f"the mapper {self._told.function} returned a record that cannot be stored: {foreign(why)}"
             )
         marks.reject(reasons)
         stays = np.zeros(len(offsets), np.bool_)

@@ -6,6 +6,7 @@ from typing import Literal
 
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import PolicyError, TransientError
+from kafka_archiver.foreign_text import foreign
 from kafka_archiver.intervals import Interval
 from kafka_archiver.plan import PartitionPlan, Plan
 from kafka_archiver.planning.beginnings import beginnings
@@ -140,6 +141,7 @@ def _propose(context: Context, interval: Interval, origin: Origin, line: Line) -
         interval=interval,
         origin=origin,
         max_disorder_ms=_assumes(archive, origin),
+        loss_rules=2,
         planned_at=found.at.earliest,
         at_latest=found.at.latest,
         cluster_id=context.cluster.cluster_id(),
@@ -171,8 +173,8 @@ def _backfill(context: Context, interval: Interval, found: Survey, known: Known)
 
 def live_members(group: str, members: list[str]) -> str:
     """The message about a group with members."""
+    named = ", ".join(map(foreign, members[:5]))
     return (
-        f"group {group} has live members: {', '.join(members[:5])}. The archive keeps its position in this "
-        "group, and no other client may commit there; stop these consumers or give the archive a group of its own "
-        "(source.group)"
+        f"group {group} has live members: {named}. The archive keeps its position in this group, and no other client "
+        "may commit there; stop these consumers or give the archive a group of its own (source.group)"
     )
