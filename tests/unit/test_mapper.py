@@ -152,7 +152,7 @@ def a_list(batch): return [1]
         ("leaving", "raised SystemExit: 3"),
         ("silent", "raised KeyError"),
         ("long", "raised ValueError: first second"),
-        ("unordered", "expected a column `offset` of 64-bit integers"),
+        ("unordered", "expected a column 'offset' of 64-bit integers"),
         ("beyond", "expected only offsets of the given batch"),
         ("more", "ValueError: expected the columns topic, partition, offset, timestamp, timestamp_type, key, value, "),
         ("retimed", "expected the column 'timestamp' as it was"),

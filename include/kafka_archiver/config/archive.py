@@ -26,13 +26,13 @@ class Archive(Section):
     """The YAML of one archive as a value."""
 
     archive: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=200)]
-    description: str = ""
-    owner: Annotated[str, Field(min_length=1)] = "airflow"
+    description: Annotated[str, Field(max_length=10_000)] = ""
+    owner: Annotated[str, Field(min_length=1, max_length=500)] = "airflow"
     # Airflow's limit.
     tags: tuple[Annotated[str, Field(min_length=1, max_length=100)], ...] = ()
     schedule: Schedule = "0 * * * *"
     timezone: Timezone = "UTC"
-    retries: Annotated[int, Field(ge=0)] = 3
+    retries: Annotated[int, Field(ge=0, le=1000)] = 3
     source: Source
     timestamp: Timestamp = Timestamp()
     transform: TransformSection = TransformSection()

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from kafka_archiver.config.archive import Archive
+from kafka_archiver.config.bounds import require_bounded
 from kafka_archiver.config.kinds import with_lists
 from kafka_archiver.config.unknown import unknown, without_the_only_choices
 from kafka_archiver.config.yaml_text import Read, read_yaml
@@ -24,7 +25,8 @@ def parse_archive(text: str, file: str, environ: Mapping[str, str] | None = None
     """
     try:
         read = read_yaml(text, os.environ if environ is None else environ)
-    except ConfigError as error:
+        require_bounded(read.content)
+    except (ConfigError, ValueError) as error:
         raise ConfigError("\n".join(f"{file}: {line}" for line in str(error).splitlines())) from None
     return make_archive(read, file, Path(file).parent)
 

@@ -13,6 +13,8 @@ from kafka_archiver.secrets import SECRET
 _IMPORT = re.compile(r'^\s*import\s+(?:public\s+|weak\s+)?"([^"]+)"\s*;', re.MULTILINE)
 # Other text may be an address with a password.
 _FILE = re.compile(r"[\w./ -]+\.\w+")
+# Of a .proto file: a schema's document has each import as often as it is imported.
+_MOST_IMPORTS, _DEEPEST_IMPORT = 1000, 50
 # Every Protobuf library has these.
 _WELL_KNOWN = "google/protobuf/"
 
@@ -35,7 +37,7 @@ def read_schema(given: Any, kind: Kind, folder: Path | None) -> Schema:
         raise PydanticCustomError(SECRET, "the name of a file beside the YAML (orders.avsc), columns, or `infer`")
     text = _text(given, folder or Path())
     if kind == "PROTOBUF":
-        return Schema(kind=kind, text=text, references=_imports(given, text, folder or Path(), ()))
+        return Schema(kind=kind, text=text, references=_Imports(folder or Path()).of(given, text, ()))
     try:
         json.loads(text)
     except ValueError as error:
@@ -55,14 +57,35 @@ def _text(name: str, folder: Path) -> str:
         ) from None
 
 
-def _imports(name: str, text: str, folder: Path, above: tuple[str, ...]) -> tuple[Reference, ...]:
-    """The .proto files that a .proto file imports, by the same folder."""
-    if name in above:
-        raise ValueError(f"expected .proto files that do not import themselves; {name} does, by way of {above[-1]}")
-    found = []
-    for other in _IMPORT.findall(text):
-        if not other.startswith(_WELL_KNOWN):
-            content = _text(other, folder)
-            below = _imports(other, content, folder, (*above, name))
-            found.append(Reference(name=other, imported=Schema(kind="PROTOBUF", text=content, references=below)))
-    return tuple(found)
+class _Imports:
+    """The .proto files that .proto files import, by the same folder. Each is read once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._known: dict[str, Reference] = {}
+        # By file, how many files it imports, each counted as often as it is imported.
+        self._counts: dict[str, int] = {}
+
+    def of(self, name: str, text: str, above: tuple[str, ...]) -> tuple[Reference, ...]:
+        """Return what a file imports.
+
+        :raises ValueError: a file imports itself, or too many others.
+        """
+        if name in above:
+            raise ValueError(f"expected .proto files that do not import themselves; {name} does, by way of {above[-1]}")
+        imported = [other for other in dict.fromkeys(_IMPORT.findall(text)) if not other.startswith(_WELL_KNOWN)]
+        references = tuple(self._reference(other, (*above, name)) for other in imported)
+        self._counts[name] = sum(1 + self._counts[other] for other in imported)
+        if self._counts[name] > _MOST_IMPORTS or len(above) > _DEEPEST_IMPORT:
+            raise ValueError(
+                f"expected at most {_MOST_IMPORTS:,} imports and {_DEEPEST_IMPORT} levels of them; {name} has "
+                f"{self._counts[name]:,}, each file counted as often as others import it"
+            )
+        return references
+
+    def _reference(self, name: str, above: tuple[str, ...]) -> Reference:
+        if name not in self._known or name in above:
+            text = _text(name, self._folder)
+            below = self.of(name, text, above)
+            self._known[name] = Reference(name=name, imported=Schema(kind="PROTOBUF", text=text, references=below))
+        return self._known[name]

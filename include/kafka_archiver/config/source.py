@@ -44,7 +44,7 @@ class Source(Section):
     kafka: ConnectionOrProperties = "kafka_default"
     topics: Annotated[tuple[Annotated[str, AfterValidator(_topic)], ...], AfterValidator(_some)] | None = None
     pattern: str | None = None
-    group: str | None = None
+    group: Annotated[str, Field(min_length=1, max_length=249)] | None = None
     start: Literal["earliest", "latest"] | UtcTime | OldGroup = "earliest"
     isolation: Isolation = "read_committed"
     reader: Literal["auto", "spark", "native"] = "auto"

@@ -57,7 +57,7 @@ class Server:
             raise ConfigError(f"source.registry: {self.url} is not a valid URL: {error}") from error
         try:
             answer = response.json()
-        except ValueError:
+        except (ValueError, RecursionError):
             answer = None
         if response.is_success and isinstance(answer, dict | list):
             try:

@@ -12,6 +12,7 @@ from kafka_archiver.schemas import Kind, Reference, Schema, Version
 _NO_SUBJECT, _NO_VERSION, _NO_SCHEMA = 40401, 40402, 40403
 # How deep schemas may import each other: far above what a producer could use.
 _DEEPEST = 30
+_MOST_IMPORTS = 2000
 
 
 class _Level(BaseModel):
@@ -45,6 +46,8 @@ class Registry:
         self._server = server
         # The imported versions that were read. A version never changes.
         self._imported: dict[tuple[str, int], Schema] = {}
+        # By version, how many imports its schema has.
+        self._counts: dict[tuple[str, int], int] = {}
 
     @classmethod
     def of(cls, properties: Mapping[str, str], timeout: float = TIMEOUT_SECONDS) -> "Registry":
@@ -106,8 +109,20 @@ class Registry:
         """
         if len(above) > _DEEPEST:
             raise PermanentError(f"{name} of the schema registry at {self.url} is imported more than {_DEEPEST} deep")
-        references = [Reference(name=r.name, imported=self._import(r, name, above)) for r in found.references or ()]
-        return Schema(kind=found.kind, text=found.text, references=tuple(references))
+        references = tuple(
+            Reference(name=r.name, imported=self._import(r, name, above)) for r in found.references or ()
+        )
+        schema = Schema(kind=found.kind, text=found.text, references=references)
+        # A schema's document has each import as often as others import it.
+        count = sum(1 + self._counts[r.subject, r.version] for r in found.references or ())
+        if above:
+            self._counts[above[-1]] = count
+        if count > _MOST_IMPORTS:
+            raise PermanentError(
+                f"{name} of the schema registry at {self.url} has {count:,} imports, each counted as often as it is "
+                f"imported; expected at most {_MOST_IMPORTS:,}"
+            )
+        return schema
 
     def _import(self, reference: _Import, by: str, above: tuple[tuple[str, int], ...]) -> Schema:
         place = reference.subject, reference.version

@@ -10,7 +10,17 @@ import javaproperties
 from kafka_archiver.errors import ConfigError
 
 # A file of variables has nothing else; the keys of properties have dots.
-_VARIABLE = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)=\s*(.*?)\s*", re.ASCII)
+_VARIABLE = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)=(.*)", re.ASCII)
+
+
+# The first line of an ini file.
+_SECTION = re.compile(r"\[[\w. -]+\]")
+
+
+def _first_line(text: str) -> str:
+    """Return the first line that is neither empty nor a comment, without the space around it."""
+    lines = (line.strip() for line in text.splitlines())
+    return next((line for line in lines if line and line[0] not in "#;"), "")
 
 
 def documents_of(text: str, file: str) -> list[str]:
@@ -43,7 +53,7 @@ def read_keys(text: str, file: str) -> dict[str, str]:
     stripped = text.lstrip("\ufeff \t\r\n")
     if stripped.startswith("{"):
         found = _json(stripped, file)
-    elif re.match(r"(\s*([#;].*)?\n)*\s*\[[\w. -]+\]\s*(\n|$)", stripped):
+    elif _SECTION.fullmatch(_first_line(stripped)):
         found = _ini(stripped, file)
     else:
         found = _variables(stripped) or _properties(stripped, file)
@@ -109,7 +119,7 @@ def _variables(text: str) -> dict[str, str]:
     joined = re.sub(r"\\\r?\n[ \t]*", "", text)
     lines = [line for line in joined.splitlines() if line.strip() and not line.lstrip().startswith("#")]
     pairs = [_VARIABLE.fullmatch(line) for line in lines]
-    return {pair[1]: _unquoted(pair[2]) for pair in pairs if pair} if all(pairs) else {}
+    return {pair[1]: _unquoted(pair[2].strip()) for pair in pairs if pair} if all(pairs) else {}
 
 
 def _unquoted(value: str) -> str:

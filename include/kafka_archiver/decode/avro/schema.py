@@ -28,6 +28,9 @@ _LOGICAL = {
 }
 _SIZES = {"uuid": 16, "duration": 12}
 
+# A schema names its types in a few lines, and its columns are each of them in each place.
+_MOST_TYPES = 20_000
+
 
 @dataclass(frozen=True)
 class Type:
@@ -79,7 +82,9 @@ def parse(schema: Schema) -> Type:
     names: dict[str, Any] = {}
     try:
         _define(schema, names, set())
-        return _typed(_parsed(schema, names), names, ())
+        return _Types(names).typed(_parsed(schema, names), ())
+    except RecursionError:
+        raise ConfigError(f"schema {schema.fingerprint} is not an Avro schema: it is nested too deep") from None
     except (SchemaParseException, UnknownType, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ConfigError(
             f"schema {schema.fingerprint} is not an Avro schema: {type(error).__name__}: {error}"
@@ -128,26 +133,41 @@ def _count(definition: Mapping[str, Any], name: str) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else -1
 
 
-def _typed(found: Any, names: Mapping[str, Any], around: tuple[str, ...]) -> Type:
-    """:param around: the names of the types that contain this one."""
-    if isinstance(found, list):
-        return Type("union", {}, tuple(_typed(branch, names, around) for branch in found))
-    if isinstance(found, str):
-        found = {"type": found} if found in PRIMITIVES else names[found]
-    kind = found["type"]
-    if isinstance(kind, list | dict):
-        return _typed(kind, names, around)
-    if kind in ("record", "error"):
-        name = found["name"]
-        if name in around:
-            raise ConfigError(
-                f"Avro type {name} contains itself, so it has no columns; set `decode: bytes` and `content: record`"
-            )
-        return Type("record", found, tuple(_typed(field["type"], names, (*around, name)) for field in found["fields"]))
-    if kind == "array":
-        return Type(kind, found, (_typed(found["items"], names, around),))
-    if kind == "map":
-        return Type(kind, found, (_typed(found["values"], names, around),))
-    if kind in PRIMITIVES or kind == "enum" or (kind == "fixed" and found["size"] >= 0):
-        return Type(kind, found)
-    return _typed({**names[kind], **{k: v for k, v in found.items() if k == "doc"}}, names, around)
+class _Types:
+    """Makes the types of definitions; a named one for each place that has it.
+
+    :param names: the definitions by name.
+    """
+
+    def __init__(self, names: Mapping[str, Any]) -> None:
+        self._names, self._count = names, 0
+
+    def typed(self, found: Any, around: tuple[str, ...]) -> Type:
+        """Return the type of a definition.
+
+        :param around: the names of the types that contain this one.
+        """
+        self._count += 1
+        if self._count > _MOST_TYPES:
+            raise ConfigError(f"an Avro schema has more than {_MOST_TYPES:,} types, each counted in each of its places")
+        if isinstance(found, list):
+            return Type("union", {}, tuple(self.typed(branch, around) for branch in found))
+        if isinstance(found, str):
+            found = {"type": found} if found in PRIMITIVES else self._names[found]
+        kind = found["type"]
+        if isinstance(kind, list | dict):
+            return self.typed(kind, around)
+        if kind in ("record", "error"):
+            name = found["name"]
+            if name in around:
+                raise ConfigError(
+                    f"Avro type {name} contains itself, so it has no columns; set `decode: bytes` and `content: record`"
+                )
+            return Type("record", found, tuple(self.typed(field["type"], (*around, name)) for field in found["fields"]))
+        if kind == "array":
+            return Type(kind, found, (self.typed(found["items"], around),))
+        if kind == "map":
+            return Type(kind, found, (self.typed(found["values"], around),))
+        if kind in PRIMITIVES or kind == "enum" or (kind == "fixed" and found["size"] >= 0):
+            return Type(kind, found)
+        return self.typed({**self._names[kind], **{k: v for k, v in found.items() if k == "doc"}}, around)

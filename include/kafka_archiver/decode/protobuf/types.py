@@ -15,6 +15,9 @@ _WRAPPERS = frozenset(f"{PLAIN}.{name}" for name in WRAPPERS)
 # The first and the last second of the years 1 to 9999.
 _FIRST, _LAST = -62_135_596_800, 253_402_300_799
 
+# A schema names its messages once, and its columns are each of them in each place.
+_MOST_COLUMNS = 20_000
+
 
 def message_field(name: str, message: Descriptor, theirs: pa.StructType, docs: Mapping[str, str]) -> pa.Field:
     """The field of a message.
@@ -26,11 +29,20 @@ def message_field(name: str, message: Descriptor, theirs: pa.StructType, docs: M
     return field(name, kind, doc=docs.get(message.full_name, ""), avro_name=name_in_avro)
 
 
-def require_finite(message: Descriptor, around: tuple[str, ...] = ()) -> None:
-    """Refuse a message that contains itself or a group, which ptars leaves out.
+def require_finite(message: Descriptor) -> None:
+    """Refuse a message that contains itself or a group, which ptars leaves out, or that has too many columns.
 
     :raises ConfigError: it does.
     """
+    if (count := _columns(message, (), {})) > _MOST_COLUMNS:
+        raise ConfigError(
+            f"the Protobuf message {message.full_name} has {count:,} columns, with those of each message in each of "
+            f"its places; expected at most {_MOST_COLUMNS:,}. Set `decode: bytes` and `content: record`"
+        )
+
+
+def _columns(message: Descriptor, around: tuple[str, ...], known: dict[str, int]) -> int:
+    """Return how many columns a message has. `known`: of messages that were counted; changed here."""
     if message.full_name in around:
         raise ConfigError(
             f"the Protobuf message {message.full_name} contains itself, so it has no columns; set `decode: bytes` and "
@@ -42,8 +54,12 @@ def require_finite(message: Descriptor, around: tuple[str, ...] = ()) -> None:
                 f"the Protobuf field {member.full_name} is a group, which has no columns; set `decode: bytes` and "
                 "`content: record`"
             )
-        if member.message_type:
-            require_finite(member.message_type, (*around, message.full_name))
+        if member.message_type and member.message_type.full_name not in known:
+            _columns(member.message_type, (*around, message.full_name), known)
+    known[message.full_name] = sum(
+        1 + (known[member.message_type.full_name] if member.message_type else 0) for member in message.fields
+    )
+    return known[message.full_name]
 
 
 def _struct(message: Descriptor, theirs: pa.StructType, docs: Mapping[str, str]) -> pa.DataType:
