@@ -16,6 +16,7 @@ from kafka_archiver.pipeline.transform.questions import Question
 from kafka_archiver.pipeline.transform.spark_types import field_of
 from kafka_archiver.spark import culprit
 from kafka_archiver.spark.analysis import answer
+from kafka_archiver.spark.sql import prepare
 from kafka_archiver.steps.asking_spark import ask_spark
 from kafka_archiver.steps.auditing import audit
 from kafka_archiver.steps.dead_letters import replay_letters
@@ -248,6 +249,10 @@ def test_sql_on_json_without_a_schema_sees_fields_as_text(services: Services, sp
         ({"where": "current_timestamp() > timestamp"}, "current_timestamp does not always give the same"),
         ({"where": "timestamp < timestamp'now'"}, "timestamp'now' is the time at which Spark reads it"),
         ({"select": ["date /**/ ' today' as d"]}, "is the time at which Spark reads it"),
+        ({"select": ["cast('now' as timestamp) as t"]}, "'now' as TIMESTAMP is the time at which Spark reads it"),
+        ({"select": ["to_timestamp(concat('no', 'w')) as t"]}, "'now' as TIMESTAMP is the time at which"),
+        ({"select": ["to_date('yesterday') as t"]}, "'yesterday' as DATE is the time at which Spark reads it"),
+        ({"where": "timestamp > 'today'"}, "'today' as TIMESTAMP is the time at which Spark reads it"),
         ({"where": "_chunk = 0"}, "transform.where: the column _chunk is the archiver's own"),
         ({"select": ["struct(*) as a"]}, "transform.select: the column _chunk is the archiver's own"),
         ({"where": "value.n = (select 1)"}, "a subquery reads other data than the record"),
@@ -295,6 +300,32 @@ def test_spark_takes_the_examples_of_the_page(
     names = [field.name for kind in told.sql.made.values() for field in field_of(kind).type]
     assert names == {"CAST(value.cents": ["id", "status", "cents", "amount", "partition"],
                      "my_spark:items": ["id", "state", "item"]}.get(part, [])  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "setting"),
+    [
+        ("spark.sql.jsonGenerator.ignoreNullFields", "false"),
+        ("spark.sql.parser.escapedStringLiterals", "true"),
+        ("spark.sql.ansi.doubleQuotedIdentifiers", "true"),
+        ("spark.sql.legacy.sizeOfNull", "false"),
+        ("spark.sql.legacy.negativeIndexInArrayInsert", "true"),
+        ("spark.sql.decimalOperations.allowPrecisionLoss", "false"),
+        ("spark.sql.binaryOutputStyle", "BASE64"),
+        ("spark.sql.session.timeZone", "Asia/Tokyo"),
+    ],
+)
+def test_what_spark_conf_says_of_values_is_taken_back(spark: "SparkSession", name: str, setting: str) -> None:
+    told = Sql(select=("1 AS x",))
+    prepare(spark, told)
+    before = spark.conf.get(name, None)
+    spark.conf.set(name, setting)
+    spark.conf.set("spark.sql.shuffle.partitions", "7")
+    prepare(spark, told)
+    assert spark.conf.get(name, None) == before != setting
+    # It decides no value.
+    assert spark.conf.get("spark.sql.shuffle.partitions") == "7"
+    spark.conf.unset("spark.sql.shuffle.partitions")
 
 
 def test_planning_asks_a_spark_of_its_own() -> None:

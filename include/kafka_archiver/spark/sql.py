@@ -31,6 +31,16 @@ MEANING = {
     "spark.sql.subexpressionElimination.enabled": "false",
     "spark.sql.mapKeyDedupPolicy": "EXCEPTION",
 }
+# Settings of SQL that decide how a query runs, and no value of it.
+_HARMLESS = tuple(
+    f"spark.sql.{name}"
+    for name in (
+        "adaptive.", "shuffle.", "execution.", "files.", "sources.", "streaming.", "ui.", "warehouse.", "catalog",
+        "debug.", "codegen.", "inMemoryColumnarStorage.", "cache.", "optimizer.", "autoBroadcastJoinThreshold",
+        "extensions", "broadcastTimeout", "maxPlanStringLength", "queryExecutionListeners", "artifact.",
+    )
+)  # fmt: skip
+_REPLACED = "org.apache.spark.sql.catalyst.expressions.RuntimeReplaceable"
 _TIME = ("_time",)
 _OF_SQL = frozenset({"Project", "SubqueryAlias"})
 _OF_FUNCTIONS = _OF_SQL | {"Filter", "Generate"}
@@ -52,7 +62,13 @@ Load = Callable[[], Callable[[DataFrame], Any]]
 
 
 def prepare(spark: SparkSession, told: Sql) -> None:
-    """Set what decides the meaning of SQL. A function's errors would fail the run, so it gets null instead."""
+    """Set what decides the meaning of SQL, and take back its other settings, but those known to decide no value.
+
+    A function's errors would fail the run, so it gets null instead.
+    """
+    for name in spark.conf.getAll:
+        if name.startswith("spark.sql.") and not name.startswith(_HARMLESS) and spark.conf.isModifiable(name):
+            spark.conf.unset(name)
     for name, value in {**MEANING, "spark.sql.ansi.enabled": str(told.function is None).lower()}.items():
         spark.conf.set(name, value)
 
@@ -279,10 +295,12 @@ def _narrow(made: DataFrame, frame: DataFrame, allowed: frozenset[str]) -> list[
             )
         expressions = node.expressions()
         for n in range(expressions.size()):
-            for expression in _nodes(expressions.apply(n)):
+            for expression in _evaluated(expressions.apply(n)):
                 _require_constant(expression)
-                if expression.getClass().getSimpleName() == "Literal":
-                    literals.append(str(expression.sql()))
+            # Only those that are written: the text of one that Spark makes may have an address of memory.
+            literals += [
+                str(e.sql()) for e in _nodes(expressions.apply(n)) if e.getClass().getSimpleName() == "Literal"
+            ]
         children = node.children()
         waiting += [children.apply(n) for n in range(children.size())]
     if leaves != 1:
@@ -307,6 +325,11 @@ def _require_constant(expression: JavaObject) -> None:
             f"transform: {_written(expression)} is the time at which Spark reads it, and a retry has to write the same "
             "bytes; write the time itself"
         )
+    if name in ("Cast", "TryCast") and (moment := _moment(expression)):
+        raise ConfigError(
+            f"transform: {moment!r} as {expression.dataType().sql()} is the time at which Spark reads it, and a retry "
+            "has to write the same bytes; write the time itself"
+        )
     below = expression.children()
     itself = not expression.deterministic() and all(below.apply(n).deterministic() for n in range(below.size()))
     if name in _CHANGING or itself:
@@ -318,6 +341,16 @@ def _require_constant(expression: JavaObject) -> None:
         raise ConfigError("transform: a subquery reads other data than the record; leave it out")
     if name in ("AggregateExpression", "WindowExpression"):
         raise ConfigError(f"transform: {expression.sql()} looks at several records; leave it out")
+
+
+def _moment(cast: JavaObject) -> str:
+    """Return the text of a cast that Spark replaces by the present time (`now`, `today`), whatever makes the text."""
+    child = cast.child()
+    kinds = str(cast.dataType().typeName()), str(child.dataType().typeName())
+    if not kinds[0].startswith(("timestamp", "date")) or not kinds[1].startswith("string") or not child.foldable():
+        return ""
+    text = str(child.eval(None))
+    return text if _TODAY.search(text) else ""
 
 
 def _written(literal: JavaObject) -> str:
@@ -333,6 +366,14 @@ def _nodes(expression: JavaObject) -> Iterator[JavaObject]:
     children = expression.children()
     for n in range(children.size()):
         yield from _nodes(children.apply(n))
+
+
+def _evaluated(expression: JavaObject) -> Iterator[JavaObject]:
+    """Yield the expressions of a tree, with those that Spark evaluates in the place of others (`to_timestamp`)."""
+    for node in _nodes(expression):
+        yield node
+        if node.getClass().getClassLoader().loadClass(_REPLACED).isInstance(node):
+            yield from _evaluated(node.replacement())
 
 
 def _short(error: PySparkException) -> str:
