@@ -9,7 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from kafka_archiver.orchestration.cli.print_object import decrypt
+from kafka_archiver.config import Archive
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.ledger import Ledger
+from kafka_archiver.orchestration.cli import print_object as print_module
+from kafka_archiver.orchestration.cli.print_object import decrypt, print_object
 from kafka_archiver.orchestration.connections import open_ledger
 from kafka_archiver.ranges import Range
 from kafka_archiver.steps.archives import read_archives
@@ -78,3 +82,49 @@ def test_rotation(lake: Lake, call: Call, connection: AddConnection) -> None:
 def test_an_archive_without_encryption_has_nothing_to_rotate(orders: Path, call: Call) -> None:
     assert call("rotate-keys", "--yes", "-o", "json").json == []
     assert "archive orders has no master key" in call("rotate-keys", "orders", "--yes", code=1).err
+
+
+def test_what_a_logger_writes_to_stdout_is_not_in_the_data(
+    lake: Lake, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The amazon provider says there where credentials come from, also when a ledger is opened late."""
+    opens = print_module.open_ledger
+
+    def talks(archive: Archive) -> Ledger:
+        print("[info] Found credentials in environment variables.")
+        return opens(archive)
+
+    monkeypatch.setattr(print_module, "open_ledger", talks)
+    for command, content in ((decrypt, None), (print_object, b'{"n": 0}\n')):
+        command(Namespace(object=f"{lake.store.url}/{lake.stored()[0]}", content="value"))
+        shown = capfdbinary.readouterr()
+        assert (gzip.decompress(shown.out) if content is None else shown.out) == b'{"n": 0}\n'
+        assert b"Found credentials" in shown.err
+
+
+def test_another_archive_that_is_broken_keeps_nobody_from_an_object(
+    lake: Lake, archives: Path, call: Call, tmp_path: Path
+) -> None:
+    key = lake.stored()[0]
+    shown = call("print", f"{lake.store.url}/{key}").out
+    (archives / "a_broken.yaml").write_text(
+        "archive: a_broken\nsource: {topics: [nowhere]}\n"
+        "store: {url: 's3://nowhere/x', aws: nowhere, encryption: {client: {connection: no_key}}}\n"
+    )
+    assert call("print", f"{lake.store.url}/{key}").out == shown
+    local = tmp_path / "object.jsonl.gz.enc"
+    local.write_bytes(lake.store.get(key) or b"")
+    assert call("print", str(local)).out == shown
+    (archives / "orders.yaml").unlink()
+    problem = call("print", str(local), code=1).err
+    assert "Not asked, because of an error: a_broken:" in problem
+
+
+def test_an_archive_does_not_go_on_under_another_master_key(lake: Lake, connection: AddConnection) -> None:
+    connection("master_key", "generic", password=NEW)
+    lake.use(open_ledger(lake.archive).keyring)
+    lake.logs[P0] = Range(0, 8)
+    keys = lake.stored()
+    with pytest.raises(ConfigError, match="add the earlier secret to `previous_secrets`"):
+        lake.run(4)
+    assert lake.stored() == keys

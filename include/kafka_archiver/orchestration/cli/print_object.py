@@ -4,12 +4,15 @@ import os
 import shutil
 import sys
 from argparse import Namespace
-from contextlib import redirect_stdout
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import BinaryIO
 
+from kafka_archiver.config import Archive
 from kafka_archiver.data_keys import DataKey
-from kafka_archiver.errors import ConfigError
+from kafka_archiver.encryption.opened import FindKey
+from kafka_archiver.errors import ArchiverError, ConfigError
 from kafka_archiver.keys import SEALED
 from kafka_archiver.orchestration.connections import open_ledger, open_store
 from kafka_archiver.orchestration.terminal.failures import plainly
@@ -20,14 +23,9 @@ from kafka_archiver.steps.print_object import from_file, from_store, lines
 @plainly
 def print_object(args: Namespace) -> None:
     """Print the records as JSON lines."""
-    try:
-        with _opened(args.object) as source:
-            for line in lines(args.object, source, args.content == "value"):
-                sys.stdout.buffer.write(line)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # As after `| head`. The interpreter flushes stdout once more at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with _data_out() as out, _opened(args.object) as source:
+        for line in lines(args.object, source, args.content == "value"):
+            out.write(line)
 
 
 @plainly
@@ -35,40 +33,59 @@ def decrypt(args: Namespace) -> None:
     """Write the content of an encrypted object."""
     if not args.object.endswith(SEALED):
         raise ConfigError(f"{args.object} is not encrypted by the archiver: expected a name that ends in {SEALED}")
+    with _data_out() as out, _opened(args.object) as source:
+        shutil.copyfileobj(source, out, 1 << 20)
+
+
+@contextmanager
+def _data_out() -> Iterator[BinaryIO]:
+    """Give standard output for data alone: what any logger writes to it meanwhile goes to standard error.
+
+    The amazon provider logs there where credentials come from, at any request.
+    """
+    out = sys.stdout.buffer
     try:
-        with _opened(args.object) as source:
-            shutil.copyfileobj(source, sys.stdout.buffer, 1 << 20)
+        with redirect_stdout(sys.stderr):
+            yield out
         sys.stdout.flush()
     except BrokenPipeError:
+        # As after `| head`. The interpreter flushes stdout once more at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _any_key(key_id: str) -> DataKey:
-    """The data key, by whichever archive has it."""
-    for archive in read_archives(config_folder()).found.values():
-        if archive.store.encryption.client:
-            ledger = open_ledger(archive)
-            if ledger.has_data_key(key_id):
-                return ledger.open_key(key_id)
-    raise ConfigError(
-        f"no archive with `store.encryption: {{client: …}}` has data key {key_id} in its ledger: expected the archive "
-        "that wrote the object among those that `airflow archive list` shows"
-    )
+def _key_of(own: Archive | None) -> FindKey:
+    """Return what finds a data key: in the object's own archive first, and then in each other one that can be asked."""
+
+    def find(key_id: str) -> DataKey:
+        archives = [archive for archive in read_archives(config_folder()).found.values() if archive != own]
+        problems: list[str] = []
+        for archive in [*([own] if own else []), *archives]:
+            if archive.store.encryption.client is None:
+                continue
+            try:
+                ledger = open_ledger(archive)
+                if ledger.has_data_key(key_id):
+                    return ledger.open_key(key_id)
+            except ArchiverError as error:
+                if archive == own:
+                    raise
+                problems.append(f"{archive.archive}: {error}")
+        asked = f". Not asked, because of an error: {'; '.join(problems)}" if problems else ""
+        raise ConfigError(
+            f"no archive with `store.encryption: {{client: …}}` has data key {key_id} in its ledger: expected the "
+            f"archive that wrote the object among those that `airflow archive list` shows{asked}"
+        )
+
+    return find
 
 
 def _opened(name: str) -> BinaryIO:
-    # The amazon provider logs to stdout where credentials come from.
-    with redirect_stdout(sys.stderr):
-        return _found(name)
-
-
-def _found(name: str) -> BinaryIO:
     if "://" not in name:
-        return from_file(Path(name), _any_key)
+        return from_file(Path(name), _key_of(None))
     for archive in read_archives(config_folder()).found.values():
         url = archive.store.url.rstrip("/") + "/"
         if name.startswith(url):
-            return from_store(open_store(archive), name.removeprefix(url), _any_key)
+            return from_store(open_store(archive), name.removeprefix(url), _key_of(archive))
     raise ConfigError(
         f"{name} is below no archive's store.url (`airflow archive list` shows them): download the object"
     )
