@@ -43,6 +43,20 @@ def decoder(
     for found in [*([schema] if schema else []), *writers.values()]:
         if found.kind != kind:
             raise ConfigError(f"decode: {name} needs {kind or 'no'} schema, found one of kind {found.kind}")
+    from kafka_archiver.decode.guarded import Guarded
+
+    return Guarded(_decoder(name, schema, writers, framed, column, message, unknown))
+
+
+def _decoder(
+    name: str,
+    schema: Schema | None,
+    writers: Mapping[int, Schema],
+    framed: bool,
+    column: str,
+    message: str,
+    unknown: Unknown | None,
+) -> Decoder:
     if schema is None:
         return _without_schema(name, writers, framed, column)
     if name == "avro":

@@ -232,17 +232,33 @@ class Cluster:
         """Set the group's committed offsets, and read them back.
 
         :param stamp: the metadata of the commit.
-        :raises PermanentError: the group has live members, or reads back other offsets.
+        :raises PermanentError: the group has live members, or reads back other offsets twice.
+        :raises TransientError: it reads back none.
         """
         if not offsets:
             return
+        wrong = self._moved(group, offsets, stamp)
+        if wrong:
+            # A broker that is the group's coordinator no more may have taken the commit, or answered.
+            self.look_anew()
+            wrong = self._moved(group, offsets, stamp)
+        if not wrong:
+            return
+        name, there = min(wrong.items())
+        said = f"group {group}: committed offset {offsets[name]} of {name}, but read back {there}"
+        if all(offset is None for offset in wrong.values()):
+            raise TransientError(
+                f"{said}: the group's coordinator does not have it yet; the next attempt commits again"
+            )
+        raise PermanentError(
+            f"{said}: another client commits in this group; give the archive a group of its own (source.group)"
+        )
+
+    def _moved(self, group: str, offsets: Mapping[TopicPartition, int], stamp: str) -> dict[TopicPartition, int | None]:
+        """Commit the offsets. Returns those that are read back otherwise."""
         self._call(groups.commit, group, dict(offsets), stamp)
         after = self.committed(group, offsets)
-        if wrong := [n for n, offset in offsets.items() if after[n] != offset]:
-            raise PermanentError(
-                f"group {group}: committed offset {offsets[wrong[0]]} of {wrong[0]}, but read back {after[wrong[0]]}: "
-                "another client commits in this group; give the archive a group of its own (source.group)"
-            )
+        return {name: after[name] for name, offset in offsets.items() if after[name] != offset}
 
     def _call(self, function: Callable[..., Result], *args: Any) -> Result:
         """A request to a group's coordinator, apart. The client may use up `timeout` twice: to wait, and to retry."""

@@ -55,7 +55,7 @@ class _Reading:
         for row in rows.tolist():
             try:
                 values.append(self._one(data[row].as_py()))
-            except BadDatumError as error:
+            except (ValueError, ArithmeticError) as error:
                 values.append(None)
                 reasons[row] = f"the bytes do not fit their Avro schema: {error}"
         places = np.arange(len(data))

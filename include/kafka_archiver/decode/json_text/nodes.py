@@ -130,9 +130,15 @@ class Decimals:
         digits = text[1:-1] if text.startswith('"') else text
         if not _NUMBER.fullmatch(digits):
             raise ValueError(f"found {_short(text)}, expected a number")
-        found = Decimal(digits)
+        try:
+            found = Decimal(digits)
+        except ArithmeticError:
+            raise ValueError(f"found {_short(text)}, expected a number that fits {self.kind}") from None
+        if not found:
+            # Arrow makes room for all zeros of the exponent.
+            return Decimal(0)
         # Arrow refuses what loses digits, but after it has made room for all zeros of the exponent.
-        if found and not -self.kind.precision <= found.adjusted() <= self.kind.precision:
+        if not -self.kind.precision <= found.adjusted() <= self.kind.precision:
             raise ValueError(f"found {_short(text)}, expected a number that fits {self.kind}")
         return found
 

@@ -3,6 +3,7 @@
 import os
 import shlex
 import sys
+import time
 from typing import NamedTuple
 
 from airflow.sdk import Connection
@@ -11,6 +12,8 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 
 from kafka_archiver.errors import ConfigError, TransientError
 
+# Seconds until a connection that Airflow does not know is asked for again.
+AGAIN_SECONDS = 5.0
 _EXAMPLES = {
     "kafka": ("--conn-extra", '{"bootstrap.servers": "broker:9092"}'),
     "aws": ("--conn-login", "KEY_ID", "--conn-password", "SECRET", "--conn-extra", '{"region_name": "eu-west-1"}'),
@@ -53,7 +56,7 @@ def find(wanted: Wanted) -> Connection:
         # Outside a task Airflow reads the metadata database only with this variable, as its own `connections get` does.
         os.environ.setdefault("_AIRFLOW_PROCESS_CONTEXT", "server")
     try:
-        connection: Connection = Connection.get(wanted.conn_id)
+        connection = _get(wanted.conn_id)
     except AirflowNotFoundException as error:
         message = f"there is no {wanted}; add it with:\n  {wanted.command}{_NOTES.get(wanted.kinds[0], '')}"
         if conf.get("secrets", "backend", fallback=None) or conf.get("workers", "secrets_backend", fallback=None):
@@ -66,6 +69,18 @@ def find(wanted: Wanted) -> Connection:
             f"{wanted} is of type {connection.conn_type!r}; expected {kinds}, as from:\n  {wanted.command}"
         )
     return connection
+
+
+def _get(conn_id: str) -> Connection:
+    """Return the connection. In a task, "there is none" is asked again: Airflow's API may say so while it starts."""
+    try:
+        found: Connection = Connection.get(conn_id)
+    except AirflowNotFoundException:
+        if not _in_task():
+            raise
+        time.sleep(AGAIN_SECONDS)
+        found = Connection.get(conn_id)
+    return found
 
 
 def _in_task() -> bool:

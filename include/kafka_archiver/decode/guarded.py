@@ -1,0 +1,42 @@
+"""A decoder whose own errors are those of the record that causes them."""
+
+import pyarrow as pa
+
+from kafka_archiver.decode.base import Decoded, Decoder, renumbered
+from kafka_archiver.foreign_text import foreign
+
+
+class Guarded:
+    """A decoder that refuses a record, whatever happens when it decodes it: nobody else's record stops an archive.
+
+    A batch that fails is decoded in halves, down to the records at fault.
+    """
+
+    def __init__(self, decoder: Decoder) -> None:
+        self._decoder, self.field = decoder, decoder.field
+
+    def decode(self, data: pa.Array, ids: pa.Array | None = None) -> Decoded:
+        """See `Decoder.decode`."""
+        try:
+            return self._decoder.decode(data, ids)
+        except BaseException as error:
+            if not _is_of_the_data(error) or not len(data):
+                raise
+            if len(data) == 1:
+                reason = f"the decoder failed: {type(error).__name__}: {foreign(str(error))}"
+                return Decoded(pa.nulls(1, self.field.type), {0: reason})
+        middle = len(data) // 2
+        parts = [
+            (range(start, end), self.decode(data[start:end], None if ids is None else ids[start:end]))
+            for start, end in ((0, middle), (middle, len(data)))
+        ]
+        return Decoded(
+            pa.concat_arrays([part.column for _, part in parts]),
+            {row: text for rows, part in parts for row, text in renumbered(part.reasons, rows).items()},
+            {row: text for rows, part in parts for row, text in renumbered(part.unnamed, rows).items()},
+        )
+
+
+def _is_of_the_data(error: BaseException) -> bool:
+    """Return whether a record may have caused it: any error, or a panic of a native library, but no interruption."""
+    return isinstance(error, Exception) or type(error).__name__ == "PanicException"

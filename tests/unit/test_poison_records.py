@@ -1,0 +1,95 @@
+"""Whatever a decoder does with one record is that record's fault: it goes by policy, and the others are decoded."""
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_archiver.decode.base import Decoded
+from kafka_archiver.decode.decoders import decoder
+from kafka_archiver.decode.fields import field
+from kafka_archiver.decode.guarded import Guarded
+from kafka_archiver.decode.json_text.columns import from_columns
+from kafka_archiver.schemas import Schema
+
+pytestmark = pytest.mark.unit
+
+
+class PanicException(BaseException):
+    """What a panic in Rust becomes."""
+
+
+class Fragile:
+    """A decoder of text that raises the error of a row, and then decodes nothing of the batch."""
+
+    field = field("value", pa.string())
+
+    def __init__(self, error: BaseException) -> None:
+        self._error = error
+
+    def decode(self, data: pa.Array, ids: pa.Array | None = None) -> Decoded:
+        rows = data.to_pylist()
+        if b"bad" in rows:
+            raise self._error
+        numbers = [None] * len(rows) if ids is None else ids.to_pylist()
+        texts = [f"{row.decode()}{number or ''}" for row, number in zip(rows, numbers, strict=True)]
+        unnamed = {row: text for row, text in enumerate(texts) if text.startswith("more")}
+        return Decoded(pa.array(texts), {}, unnamed)
+
+
+ERRORS = [KeyError("x"), RecursionError("deep"), MemoryError(), OverflowError("n"), PanicException("index 5")]
+
+
+@given(st.lists(st.sampled_from([b"good", b"bad", b"more"]), min_size=1), st.sampled_from(ERRORS), st.booleans())
+def test_a_batch_with_bad_records_has_all_others(rows: list[bytes], error: BaseException, beside: bool) -> None:
+    ids = pa.array(range(1, len(rows) + 1)) if beside else None
+    column, reasons, unnamed = Guarded(Fragile(error)).decode(pa.array(rows, pa.binary()), ids)
+    texts = [f"{row.decode()}{place if beside else ''}" for place, row in enumerate(rows, start=1)]
+    assert column.to_pylist() == [None if row == b"bad" else text for row, text in zip(rows, texts, strict=True)]
+    assert set(reasons) == {place for place, row in enumerate(rows) if row == b"bad"}
+    assert all(reason.startswith(f"the decoder failed: {type(error).__name__}") for reason in reasons.values())
+    assert dict(unnamed) == {place: texts[place] for place, row in enumerate(rows) if row == b"more"}
+
+
+def test_who_interrupts_the_process_is_no_record() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        Guarded(Fragile(KeyboardInterrupt())).decode(pa.array([b"bad"]))
+
+
+GOOD = b'{"a": 1.5}'
+NUMBERS = [
+    b"0e99999999999999999999",
+    b"1e99999999999999999999",
+    b'"1e99999999999999999999"',
+    b"1e-99999999999999999999",
+]
+ZEROS = [b"0e999999999", b"0e-20000000", b"0.00e-99999999"]
+
+
+@pytest.mark.parametrize("text", NUMBERS + ZEROS)
+def test_numbers_with_endless_exponents_take_no_memory(text: bytes) -> None:
+    schema = from_columns([{"name": "a", "type": "decimal(10,2)"}])
+    made = decoder("json", schema=schema, writers={}, framed=False, column="value")
+    column, reasons, _ = made.decode(pa.array([GOOD, b'{"a": ' + text + b"}", GOOD]))
+    assert [row and float(row["a"]) for row in column.to_pylist()][::2] == [1.5, 1.5]
+    assert bool(reasons) == (text in NUMBERS)
+
+
+def zigzag(number: int) -> bytes:
+    out, rest = bytearray(), number << 1
+    while rest > 0x7F:
+        out.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    return bytes([*out, rest])
+
+
+@pytest.mark.parametrize("size", [100, 1790, 100_000])
+def test_decimals_of_too_many_bytes_are_bad_records(size: int) -> None:
+    kind: Any = '{"type": "bytes", "logicalType": "decimal", "precision": 10, "scale": 2}'
+    schema = Schema(kind="AVRO", text=f'{{"type": "record", "name": "r", "fields": [{{"name": "d", "type": {kind}}}]}}')
+    made = decoder("avro", schema=schema, writers={}, framed=False, column="value")
+    column, reasons, _ = made.decode(pa.array([zigzag(2) + b"\x01\x00", zigzag(size) + b"\x7f" * size]))
+    assert column.to_pylist()[1] is None
+    assert list(reasons) == [1]
