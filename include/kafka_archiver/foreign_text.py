@@ -1,6 +1,11 @@
 """Text that others wrote (records, clients, stores, other programs), as it may stand in our messages. Pure."""
 
+import re
+
 _MOST = 300
+# Of the private use area, which `foreign` shows by number.
+_BEGIN, _END = "\ue000", "\ue001"
+_MARKED = re.compile(f"{_BEGIN}[^{_END}]*{_END}")
 
 
 def foreign(text: str, most: int = _MOST) -> str:
@@ -14,6 +19,21 @@ def foreign(text: str, most: int = _MOST) -> str:
     if not shown.isprintable():
         shown = "".join(map(_shown, shown))
     return shown if len(text) <= most else f"{shown[:most]}…"
+
+
+def record_value(text: str, most: int = _MOST) -> str:
+    """Return a record's value for a reason, as `foreign`, between marks that `without_marks` takes away."""
+    return f"{_BEGIN}{foreign(text, most)}{_END}"
+
+
+def without_marks(reason: str, shows_values: bool) -> str:
+    """Return a reason with its values, or without.
+
+    :param shows_values: an encrypted archive shows none: reasons are in logs, and in Airflow's database.
+    """
+    if shows_values:
+        return reason.replace(_BEGIN, "").replace(_END, "")
+    return _MARKED.sub("(not shown: the archive is encrypted)", reason)
 
 
 def _shown(character: str) -> str:

@@ -93,3 +93,29 @@ def test_decimals_of_too_many_bytes_are_bad_records(size: int) -> None:
     column, reasons, _ = made.decode(pa.array([zigzag(2) + b"\x01\x00", zigzag(size) + b"\x7f" * size]))
     assert column.to_pylist()[1] is None
     assert list(reasons) == [1]
+
+
+SECRETS: list[tuple[str, Any, bytes]] = [
+    ("json", from_columns([{"name": "a", "type": "timestamp[ms]"}]), b'{"a": "SECRET"}'),
+    ("json", from_columns([{"name": "a", "type": "decimal(4,2)"}]), b'{"a": "SECRET"}'),
+    ("json", from_columns([{"name": "a", "type": "number"}]), b'{"a": "SECRET"}'),
+    ("json", from_columns([{"name": "a", "type": "int64"}]), b'{"a": 5123.75}'),
+    ("json", from_columns([{"name": "a", "type": "int8"}]), b'{"a": 5123}'),
+    (
+        "json_schema",
+        Schema(kind="JSON", text='{"type": "object", "properties": {"a": {"type": "integer"}}}'),
+        b'{"a": "SECRET"}',
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "schema", "row"), SECRETS)
+def test_reasons_of_an_encrypted_archive_have_no_values(name: Any, schema: Schema, row: bytes) -> None:
+    """They say where, and what was expected."""
+    for shows_values in (True, False):
+        made = decoder(name, schema=schema, writers={}, framed=False, column="value", shows_values=shows_values)
+        [reason] = made.decode(pa.array([row])).reasons.values()
+        assert ("SECRET" in reason or "5123" in reason) == shows_values
+        assert ("not shown: the archive is encrypted" in reason) == (not shows_values)
+        assert "a" in reason
+        assert reason.isprintable()

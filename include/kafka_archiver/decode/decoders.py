@@ -24,6 +24,7 @@ def decoder(
     column: str,
     message: str = "",
     unknown: Unknown | None = "drop",
+    shows_values: bool = True,
 ) -> Decoder:
     """A decoder.
 
@@ -35,6 +36,7 @@ def decoder(
     :param message: for protobuf, the name of the message; the first one of the schema if empty.
     :param unknown: of JSON documents, what becomes of properties without a column; None: as in old plans, whose columns
         are fewer, too.
+    :param shows_values: whether the reasons for which a record is bad repeat parts of it.
     :raises ConfigError: the schema is missing, of another kind, not valid, or has no columns.
     """
     if name not in DECODERS:
@@ -45,7 +47,7 @@ def decoder(
             raise ConfigError(f"decode: {name} needs {kind or 'no'} schema, found one of kind {found.kind}")
     from kafka_archiver.decode.guarded import Guarded
 
-    return Guarded(_decoder(name, schema, writers, framed, column, message, unknown))
+    return Guarded(_decoder(name, schema, writers, framed, column, message, unknown), shows_values)
 
 
 def _decoder(

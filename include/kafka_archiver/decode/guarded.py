@@ -3,31 +3,40 @@
 import pyarrow as pa
 
 from kafka_archiver.decode.base import Decoded, Decoder, renumbered
-from kafka_archiver.foreign_text import foreign
+from kafka_archiver.foreign_text import record_value, without_marks
 
 
 class Guarded:
     """A decoder that refuses a record, whatever happens when it decodes it: nobody else's record stops an archive.
 
     A batch that fails is decoded in halves, down to the records at fault.
+
+    :param shows_values: whether reasons repeat parts of records.
     """
 
-    def __init__(self, decoder: Decoder) -> None:
-        self._decoder, self.field = decoder, decoder.field
+    def __init__(self, decoder: Decoder, shows_values: bool = True) -> None:
+        self._decoder, self.field, self._shows_values = decoder, decoder.field, shows_values
 
     def decode(self, data: pa.Array, ids: pa.Array | None = None) -> Decoded:
         """See `Decoder.decode`."""
+        decoded = self._decode(data, ids)
+        if not decoded.reasons:
+            return decoded
+        reasons = {row: without_marks(reason, self._shows_values) for row, reason in decoded.reasons.items()}
+        return decoded._replace(reasons=reasons)
+
+    def _decode(self, data: pa.Array, ids: pa.Array | None) -> Decoded:
         try:
             return self._decoder.decode(data, ids)
         except BaseException as error:
             if not _is_of_the_data(error) or not len(data):
                 raise
             if len(data) == 1:
-                reason = f"the decoder failed: {type(error).__name__}: {foreign(str(error))}"
+                reason = f"the decoder failed: {type(error).__name__}: {record_value(str(error))}"
                 return Decoded(pa.nulls(1, self.field.type), {0: reason})
         middle = len(data) // 2
         parts = [
-            (range(start, end), self.decode(data[start:end], None if ids is None else ids[start:end]))
+            (range(start, end), self._decode(data[start:end], None if ids is None else ids[start:end]))
             for start, end in ((0, middle), (middle, len(data)))
         ]
         return Decoded(

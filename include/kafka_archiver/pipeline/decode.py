@@ -23,7 +23,7 @@ from kafka_archiver.pipeline.transform.base import Fields, Place
 from kafka_archiver.pipeline.transform.chain import chain_of
 from kafka_archiver.plan import Decode as Name
 from kafka_archiver.plan import Settings, TopicSchemas
-from kafka_archiver.schemas import Schema, Unknown
+from kafka_archiver.schemas import Schema
 
 # Characters of a decoder's reason.
 _REASON = 600
@@ -59,26 +59,29 @@ def decodings(
     names |= {HEADER + header.name: header.decode for header in settings.headers}
     own: dict[str, TopicSchemas] = {of_topic.column: of_topic for of_topic in decoded if of_topic.topic == topic}
     return [
-        _named(column, name, own.get(column), schemas, settings.unknown.get(column))
+        _named(column, name, own.get(column), schemas, settings)
         for column, name in names.items()
         if name not in ("bytes", "json") or column in own or column.startswith(HEADER)
     ]
 
 
 def _named(
-    column: str, name: Name, own: TopicSchemas | None, schemas: Mapping[str, Schema], unknown: Unknown | None
+    column: str, name: Name, own: TopicSchemas | None, schemas: Mapping[str, Schema], settings: Settings
 ) -> Decoding:
     try:
-        return _decoding(column, name, own, schemas, unknown)
+        return _decoding(column, name, own, schemas, settings)
     except ConfigError as error:
         raise ConfigError(f"source.{column}: {error}") from None
 
 
 def _decoding(
-    column: str, name: Name, own: TopicSchemas | None, schemas: Mapping[str, Schema], unknown: Unknown | None
+    column: str, name: Name, own: TopicSchemas | None, schemas: Mapping[str, Schema], settings: Settings
 ) -> Decoding:
+    # Reasons are in logs and in Airflow's database, in plain text.
+    shows_values = settings.encryption is None
     if own is None:
-        return Decoding(column, name, [decoder(name, schema=None, writers={}, framed=False, column=column)], {})
+        made = decoder(name, schema=None, writers={}, framed=False, column=column, shows_values=shows_values)
+        return Decoding(column, name, [made], {})
     decoders: list[Decoder] = []
     by_id: dict[int, int] = {}
     for number, target in enumerate(own.written):
@@ -92,7 +95,8 @@ def _decoding(
                 framed=own.framed,
                 column=column,
                 message=own.message,
-                unknown=unknown,
+                unknown=settings.unknown.get(column),
+                shows_values=shows_values,
             )
         )
         by_id.update(dict.fromkeys(writers, number))

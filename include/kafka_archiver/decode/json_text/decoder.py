@@ -17,7 +17,7 @@ from kafka_archiver.decode.json_text.unnamed import strict, treated, unnamed
 from kafka_archiver.decode.json_text.valid import Valid, valid
 from kafka_archiver.decode.slices import indices
 from kafka_archiver.errors import ConfigError
-from kafka_archiver.foreign_text import foreign
+from kafka_archiver.foreign_text import foreign, record_value
 from kafka_archiver.schemas import Schema, Unknown
 
 # Raises ValueError if a document is not valid.
@@ -179,8 +179,10 @@ def _check(schema: Schema) -> Check:
         if not validator.is_valid(found):
             error = next(validator.iter_errors(found))
             where = "/".join(map(str, error.instance_path)) or "the document"
+            keyword = next((part for part in reversed(error.schema_path) if isinstance(part, str)), "")
             raise ValueError(
-                f"the document is not valid by its JSON Schema: {foreign(where)}: {foreign(error.message)}"
+                f"the document is not valid by its JSON Schema: {foreign(where)} ({foreign(keyword)}): "
+                f"{record_value(error.message)}"
             )
 
     return check

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_archiver.foreign_text import foreign
+from kafka_archiver.foreign_text import record_value
 
 _NULL = b"null"
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
@@ -47,14 +47,14 @@ def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     try:
         return pa.array(values, kind)
     except (OverflowError, pa.ArrowInvalid) as error:
-        raise ValueError(f"a value does not fit {kind}: {error}") from None
+        raise ValueError(f"a value does not fit {kind}: {record_value(str(error))}") from None
 
 
 def _cast(found: pa.Array, kind: pa.DataType) -> pa.Array:
     try:
         return found.cast(kind)
     except pa.ArrowInvalid as error:
-        raise ValueError(f"a value does not fit {kind}: {error}") from None
+        raise ValueError(f"a value does not fit {kind}: {record_value(str(error))}") from None
 
 
 class Plain:
@@ -85,9 +85,11 @@ class Integers:
 
 def _whole(value: float) -> int:
     if not value.is_integer():
-        raise ValueError(f"found {value}, expected an integer")
+        raise ValueError(f"found {record_value(str(value))}, expected an integer")
     if abs(value) >= _EXACT:
-        raise ValueError(f"found {value}; an integer of at least 2^53 is exact only without a point or an exponent")
+        raise ValueError(
+            f"found {record_value(str(value))}; an integer of at least 2^53 is exact only without a point or exponent"
+        )
     return int(value)
 
 
@@ -170,7 +172,7 @@ class Times:
             return self._formed(values) if self._form else self._cast(pa.array(values, pa.string()))
         except (ValueError, OverflowError):
             found = next((value for value in values if value is not None), "")
-            raise ValueError(f"found {_short(found)!r}, expected {self._form or 'ISO 8601'} as {self.kind}") from None
+            raise ValueError(f"found {_short(found)}, expected {self._form or 'ISO 8601'} as {self.kind}") from None
 
     def _cast(self, texts: pa.Array) -> pa.Array:
         if self._rfc3339:
@@ -271,4 +273,4 @@ def _offsets(values: Sequence[Any]) -> pa.Array:
 
 
 def _short(text: str) -> str:
-    return foreign(text, 40)
+    return record_value(text, 40)

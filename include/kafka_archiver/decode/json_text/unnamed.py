@@ -10,7 +10,7 @@ from kafka_archiver.decode.base import Decoded, Read
 from kafka_archiver.decode.fields import field
 from kafka_archiver.decode.json_text.nodes import List, Map, Node, Struct
 from kafka_archiver.errors import ConfigError
-from kafka_archiver.foreign_text import foreign
+from kafka_archiver.foreign_text import record_value
 from kafka_archiver.schemas import Unknown
 
 # The column that `unknown: column` adds.
@@ -86,7 +86,7 @@ def _rejecting(read: Read) -> Read:
         if not decoded.unnamed:
             return decoded
         reasons = {
-            row: f"the JSON Schema does not name these properties: {foreign(t, _SHOWN)}"
+            row: f"the JSON Schema does not name these properties: {record_value(t, _SHOWN)}"
             for row, t in decoded.unnamed.items()
         }
         places = np.arange(len(data))
