@@ -96,6 +96,11 @@ def repair(archive: str, lost: str = "") -> str:
     return f"`airflow archive repair {archive}{f' --lost {lost}' if lost else ''}`"
 
 
+def fill(archive: str) -> str:
+    """The command that archives what earlier runs have left out."""
+    return f"`airflow archive fill {archive}`"
+
+
 def go_on(archive: str, run: str) -> str:
     """How to go on with an unfinished run: every run of the DAG finishes earlier runs first."""
     return f"{run_now(archive)} goes on with run {run}"

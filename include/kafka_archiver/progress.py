@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple, Self
 
 from pydantic import Field
 
+from kafka_archiver.advice import fill
 from kafka_archiver.documents import Document, UtcTime, Value
 from kafka_archiver.gaps import OffsetRange
 from kafka_archiver.intervals import hour_start, to_hour
@@ -321,6 +322,6 @@ def explain(progress: Progress) -> str:
     holes = [f"{TopicPartition(o.topic, o.partition)} {hole}" for o, left in progress.older_holes() for hole in left]
     more = f" and {len(holes) - 3} more" if len(holes) > 3 else ""
     return (
-        f"the archive does not have {', '.join(holes[:3])}{more}, whose records may be of this hour; backfill it, if "
-        "Kafka still has them"
+        f"the archive does not have {', '.join(holes[:3])}{more}, whose records may be of this hour; "
+        f"{fill(progress.archive)} archives what Kafka still has of them"
     )

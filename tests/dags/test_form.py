@@ -40,7 +40,7 @@ def test_what_the_untouched_form_sends_is_a_run_like_any_other(archive: MakeArch
     assert takes_new(sent)
     assert with_params(archive(), sent) == archive()
     assert asked(sent) == {
-        "max_records": 50_000_000, "policies": {}, "rebuild": None, "dead_letters": None, "repair": None,
+        "max_records": 50_000_000, "policies": {}, "fill": None, "rebuild": None, "dead_letters": None, "repair": None,
     }  # fmt: skip
 
 

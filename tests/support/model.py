@@ -30,7 +30,7 @@ from kafka_archiver.steps.close_hours import close_hours
 from kafka_archiver.steps.commit import commit
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.dead_letters import replay_letters
-from kafka_archiver.steps.plan import Origin, Work, plan
+from kafka_archiver.steps.plan import Fill, Origin, Work, plan
 from kafka_archiver.steps.rebuild import rebuild_hour, rebuild_run
 from kafka_archiver.steps.repair import derive, find, lose, restore, write_again, write_sidecars
 from kafka_archiver.steps.rotate import rotate
@@ -386,6 +386,22 @@ class Model(RuleBasedStateMachine):
     )
     def backfill(self, back: int, policies: str, fates: list[Any], again: bool, give_up: bool, skew: int) -> None:
         self._go(self.interval(self.next_hour - back), "backfill", policies, fates, again, skew, give_up=give_up)
+
+    @step(fates=FATES, again=st.booleans(), give_up=st.booleans(), hours=st.sampled_from([None, None, 1, 3]))
+    def fill(self, fates: list[Any], again: bool, give_up: bool, hours: int | None) -> None:
+        """A run that takes what others have left out."""
+        self.tick()
+        some = hours is not None and not self.timestamp.get("from")
+        since = from_ms(self.now_ms // HOUR * HOUR - (hours or 0) * HOUR) if some else None
+        end = self.now_ms // 1000 * 1000 - 7000
+        # No interval of the schedule starts then.
+        end -= 1000 * (end % 60_000 == 1000)
+        interval = Interval(start=from_ms(end - 1000), end=from_ms(end))
+
+        def planned(context: Context) -> Work:
+            return plan(context, interval, "backfill", Fill(since))
+
+        self._go(interval, "backfill", ALL_GOES, fates, again, 0, planned, give_up=give_up)
 
     @precondition(lambda self: self.intervals)
     @step(

@@ -49,11 +49,15 @@ def plan_forward(
 
 
 def plan_backfill(
-    seen: Iterable[PartitionState], known: Known, wanted: Mapping[TopicPartition, Range]
+    seen: Iterable[PartitionState],
+    known: Known,
+    wanted: Mapping[TopicPartition, Range],
+    limit: int | None = None,
 ) -> list[PartitionPlan]:
     """The partitions' part of a backfill: the offsets of the interval that no plan covers. The group is not moved.
 
-    :param wanted: the offsets that Kafka's time index puts into the interval.
+    :param wanted: the offsets that Kafka's time index puts into the interval, or all that are left out.
+    :param limit: the most offsets of all partitions together.
     :raises PolicyError: a log is not the archived log, and no scheduled run has begun a new generation yet.
     """
     planned = []
@@ -71,7 +75,10 @@ def plan_backfill(
         start, end = wanted[state.name]
         ranges = subtract(Range(start, end), taken(before, generation, 0))
         planned.append(_planned(state, generation=generation, start=start, end=end, ranges=ranges))
-    return planned
+    if limit is None:
+        return planned
+    granted = share({p.name: p.count for p in planned}, limit)
+    return [p.model_copy(update={"ranges": _first(p.offset_ranges, granted[p.name])}) for p in planned]
 
 
 def _planned(state: PartitionState, **decided: Any) -> PartitionPlan:

@@ -14,7 +14,7 @@ from kafka_archiver.errors import ConfigError
 
 POLICIES = "policies"
 # The sections of a run that archives nothing new.
-INSTEAD = ("rebuild", "dead_letters", "repair")
+INSTEAD = ("fill", "rebuild", "dead_letters", "repair")
 SECTIONS = (POLICIES, *INSTEAD)
 _WHEN = {
     "lost_offsets": "Kafka removed records before they were archived",
@@ -30,6 +30,9 @@ _RUNS = {"type": ["null", "array"], "items": {"type": "string"}}
 _RUN = "as `airflow archive runs` shows it: 20261121T050000Z"
 # Path, default, schema, title, description; the policies are added from their own model.
 _FIELDS: tuple[tuple[str, Any, dict[str, Any], str, str], ...] = (
+    ("fill.all", False, {"type": "boolean"}, "Fill the archive", "Archive what Kafka still has of all that "
+     "earlier runs and backfills have left out, up to as many records as one run takes."),
+    ("fill.from", None, _HOUR, "Fill the archive from", "The same for what may be of this hour or a later one."),
     ("rebuild.hour", None, _HOUR, "Rebuild an hour", "Read all runs that have records of this hour from Kafka again, "
      "with today's settings, and replace their objects. Nothing new is archived."),
     ("rebuild.run", None, {"type": ["null", "string"]}, "Rebuild a run", f"The same for one run, {_RUN}."),
@@ -43,7 +46,7 @@ _FIELDS: tuple[tuple[str, Any, dict[str, Any], str, str], ...] = (
     ("repair.runs", None, _RUNS, "Repair runs", "Write the missing and damaged objects of these runs again. "
      "`airflow archive repair` finds them and sets this."),
 )  # fmt: skip
-_TITLES = {"rebuild": "Rebuild", "dead_letters": "Dead letters", "repair": "Repair"}
+_TITLES = {"fill": "Fill", "rebuild": "Rebuild", "dead_letters": "Dead letters", "repair": "Repair"}
 
 
 def choices(policy: str) -> tuple[str, ...]:

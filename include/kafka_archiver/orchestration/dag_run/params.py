@@ -98,6 +98,22 @@ class Rebuild:
             ) from None
 
 
+def wanted_fill(wanted: Mapping[str, Any]) -> datetime | None:
+    """Return the hour from which the parameter `fill` asks; None for all.
+
+    :raises ConfigError: it asks for neither, or for something else.
+    """
+    match dict(wanted):
+        case {"all": True, **others} if not others:
+            return None
+        case {"from": first, **others} if not others:
+            with suppress(ValueError, OverflowError):
+                return utc(str(first))
+    raise ConfigError(
+        f'in the run\'s `fill`: expected {{"all": true}} or {{"from": "2026-11-21T05:00:00Z"}}, found {dict(wanted)}'
+    )
+
+
 def wanted_letters(wanted: Mapping[str, Any]) -> list[str] | tuple[datetime, datetime] | None:
     """What the parameter `dead_letters` asks for: runs, the first and the last hour, or None for all.
 

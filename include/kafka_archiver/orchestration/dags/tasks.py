@@ -20,6 +20,7 @@ from kafka_archiver.orchestration.dag_run.params import (
     checked_run,
     require_known,
     takes_new,
+    wanted_fill,
     wanted_letters,
     with_params,
 )
@@ -70,10 +71,15 @@ def archive_tasks(archive: Archive, job: Path, alert: AlertCallbacks | None = No
             return PokeReturnValue(is_done=True, xcom_value=_replay_letters(archive_now, wanted).to_dict())
         if wanted := told["repair"]:
             return PokeReturnValue(is_done=True, xcom_value=_repair(archive_now, wanted).to_dict())
-        origin, context = origin_of(now["dag_run"]), open_archive(archive_now)
-        interval = _interval(context, archive, now["dag_run"])
-        refuse_idle_choices(context, interval, told["policies"])
-        work = step.plan(context, interval, origin)
+        context = open_archive(archive_now)
+        if wanted := told["fill"]:
+            # The second before the trigger: a retry finds the same plan.
+            interval = second_before(now["dag_run"].run_after)
+            work = step.plan(context, interval, "backfill", step.Fill(wanted_fill(wanted)))
+        else:
+            interval = _interval(context, archive, now["dag_run"])
+            refuse_idle_choices(context, interval, told["policies"])
+            work = step.plan(context, interval, origin_of(now["dag_run"]))
         if work.idle:
             # Saves the processes of three tasks in each hour without records: `close_hours` commits.
             now["ti"].xcom_push("return_value", work.to_dict())

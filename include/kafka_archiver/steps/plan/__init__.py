@@ -1,7 +1,8 @@
 """Plan: freeze the offset ranges of an interval before the first byte is read."""
 
 from kafka_archiver.steps.plan.dry_run import Preview, preview
-from kafka_archiver.steps.plan.step import Origin, has_newer, plan, propose
+from kafka_archiver.steps.plan.fill import Fill
+from kafka_archiver.steps.plan.step import Origin, has_newer, left_out_of, plan, propose
 from kafka_archiver.steps.work import Work
 
-__all__ = ["Origin", "Preview", "Work", "has_newer", "plan", "preview", "propose"]
+__all__ = ["Fill", "Origin", "Preview", "Work", "has_newer", "left_out_of", "plan", "preview", "propose"]

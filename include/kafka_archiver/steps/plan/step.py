@@ -20,6 +20,7 @@ from kafka_archiver.steps.plan.changed_code import plan_changed_anew
 from kafka_archiver.steps.plan.claims import claim_topics, require_own
 from kafka_archiver.steps.plan.clock import at_planning
 from kafka_archiver.steps.plan.data_key import with_data_key
+from kafka_archiver.steps.plan.fill import Fill, ranges_to_fill
 from kafka_archiver.steps.plan.handover import take_over
 from kafka_archiver.steps.plan.older import older
 from kafka_archiver.steps.plan.schemas import Frozen, freeze
@@ -33,12 +34,13 @@ Origin = Literal["scheduled", "manual", "backfill"]
 CLOCK_SKEW = timedelta(minutes=5)
 
 
-def plan(context: Context, interval: Interval, origin: Origin) -> Work:
+def plan(context: Context, interval: Interval, origin: Origin, fill: Fill | None = None) -> Work:
     """Make sure that the interval has a plan. Returns the work of this DAG run.
 
     Planned runs that are not settled are finished first. An interval that has a plan already is replayed. If two
     planners work at once, one wins and the other starts again.
 
+    :param fill: take what other runs have left out, whatever the interval is.
     :raises PolicyError: the brokers' state needs a person's decision.
     :raises ConfigError: the archive's settings name a format or codec that does not exist.
     :raises TransientError: the brokers, the store or the schema registry do not answer.
@@ -60,7 +62,7 @@ def plan(context: Context, interval: Interval, origin: Origin) -> Work:
             log.info("interval %s was planned at %s: replaying it", interval, f"{own.planned_at:%Y-%m-%d %H:%M}")
             return work(context, line.unfinished, own)
         try:
-            proposed, frozen = _propose(context, interval, origin, line)
+            proposed, frozen = _propose(context, interval, origin, line, fill)
         except OvertakenError as error:
             overtaken = str(error)
             continue
@@ -111,7 +113,21 @@ def propose(context: Context, interval: Interval, origin: Origin) -> Plan:
     return proposed
 
 
-def _propose(context: Context, interval: Interval, origin: Origin, line: Line) -> tuple[Plan, Frozen]:
+def left_out_of(context: Context, since: datetime | None) -> dict[TopicPartition, int]:
+    """Return how many offsets of each log runs that fill the archive would take. Writes nothing.
+
+    :raises PolicyError: the brokers' state needs a person's decision.
+    """
+    line = read_line(context)
+    expected = line.expected(context.ledger)
+    found = survey(context, line, expected)
+    known = {p.name: p for p in expected.partitions}
+    return {p.name: p.count for p in _fill(context, found, known, Fill(since), None) if p.count}
+
+
+def _propose(
+    context: Context, interval: Interval, origin: Origin, line: Line, fill: Fill | None = None
+) -> tuple[Plan, Frozen]:
     """The plan that would be made now, and its schemas. Writes nothing."""
     archive = context.archive
     # First, so that a format that cannot be written fails before anything is planned.
@@ -123,7 +139,12 @@ def _propose(context: Context, interval: Interval, origin: Origin, line: Line) -
     known = {p.name: p for p in expected.partitions}
     if origin != "backfill":
         take_over(context, found.seen, known)
-    partitions = _backfill(context, interval, found, known) if origin == "backfill" else _forward(context, found, known)
+    if fill:
+        partitions = _fill(context, found, known, fill, archive.source.max_records_per_run)
+    elif origin == "backfill":
+        partitions = _backfill(context, interval, found, known)
+    else:
+        partitions = _forward(context, found, known)
     # What an observation that waits has found out goes with it, if a log is made again.
     asked = {TopicPartition(o.topic, o.partition): o for o in expected.older}
     missing = left_out(partitions, known, asked, origin != "backfill")
@@ -140,7 +161,8 @@ def _propose(context: Context, interval: Interval, origin: Origin, line: Line) -
         number=line.last + 1,
         interval=interval,
         origin=origin,
-        max_disorder_ms=_assumes(archive, origin),
+        # A run that fills the archive proves no hour alone.
+        max_disorder_ms=None if fill else _assumes(archive, origin),
         loss_rules=2,
         planned_at=found.at.earliest,
         at_latest=found.at.latest,
@@ -169,6 +191,10 @@ def _backfill(context: Context, interval: Interval, found: Survey, known: Known)
     disorder = archive.timestamp.max_disorder
     wanted = interval_offsets(context.cluster, found.seen, interval, archive.source.isolation, disorder)
     return plan_backfill(found.seen, known, wanted)
+
+
+def _fill(context: Context, found: Survey, known: Known, fill: Fill, limit: int | None) -> list[PartitionPlan]:
+    return plan_backfill(found.seen, known, ranges_to_fill(context, found, known, fill), limit)
 
 
 def live_members(group: str, members: list[str]) -> str:

@@ -2,7 +2,7 @@
 
 from airflow.cli.cli_config import CLICommand, GroupCommand
 
-from kafka_archiver.orchestration.cli.definition.changing import CLEAN, REBUILD, REPAIR, REPLAY_DEAD_LETTERS
+from kafka_archiver.orchestration.cli.definition.changing import CLEAN, FILL, REBUILD, REPAIR, REPLAY_DEAD_LETTERS
 from kafka_archiver.orchestration.cli.definition.declared import IMPORT, LIST, VALIDATE
 from kafka_archiver.orchestration.cli.definition.keys import DECRYPT, ROTATE_KEYS
 from kafka_archiver.orchestration.cli.definition.runs import PLAN, PRINT, RUNS, SHOW
@@ -15,8 +15,8 @@ def commands() -> list[CLICommand]:
         GroupCommand(
             name="archive",
             help="Archives of Kafka topics: their state, their plans, their runs",
-            description="Show and maintain archives of Kafka topics. Only clean, rebuild, repair, "
-            "replay-dead-letters and rotate-keys change an archive.",
+            description="Show and maintain archives of Kafka topics. Only clean, fill, rebuild, "
+            "repair, replay-dead-letters and rotate-keys change an archive.",
             subcommands=(
                 LIST,
                 VALIDATE,
@@ -30,6 +30,7 @@ def commands() -> list[CLICommand]:
                 AUDIT,
                 DOCTOR,
                 CLEAN,
+                FILL,
                 REBUILD,
                 REPAIR,
                 REPLAY_DEAD_LETTERS,

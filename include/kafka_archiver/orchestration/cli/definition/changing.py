@@ -55,6 +55,27 @@ The exit code is 0 when the run has succeeded, else 1 with the reason. Ctrl-C en
     ),
 )
 
+FILL = ActionCommand(
+    name="fill",
+    help="Archive what earlier runs have left out",
+    description=f"""\
+Archive what Kafka still has of the offsets before the first scheduled run that no run has: what `source.start` or
+backfills have left out, also behind records with wrong clocks. Counts them first; --dry-run only counts. Starts runs of
+the DAG archive_NAME, each of at most `source.max_records_per_run` records, waits until they end and reports each task.
+Hours that lacked nothing else are complete then.
+
+json and yaml: {{archive, filled (true or false), partitions: a list of {{partition, offsets, left}}}}.
+{ANSWER}""",
+    func=lazy_load_command(f"{HERE}.fill.fill"),
+    args=(
+        ARCHIVE,
+        option("--from", dest="since", type=moment, metavar="HOUR", help="Only what may be of this hour or later"),
+        option("-n", "--dry-run", action="store_true", help="Only count"),
+        YES,
+        OUTPUT,
+    ),
+)
+
 REPLAY_DEAD_LETTERS = ActionCommand(
     name="replay-dead-letters",
     help="Archive dead letters, once their cause is mended",
