@@ -67,9 +67,10 @@ def status() -> None:
 def _state(service: Service) -> str:
     if not service.running():
         return "not running"
-    if service.answers():
+    problem = service.problem()
+    if problem is None:
         return "running"
-    return "does not answer; make up starts it again" if service.is_dead() else "starting"
+    return f"{problem}; make up starts it again" if service.is_dead() else "starting"
 
 
 def _line(*cells: str) -> None:

@@ -83,13 +83,13 @@ class Airflow(Service):
         self._launched = datetime.now(UTC)
         self._run([BIN / "airflow", "standalone"], self._environment())
 
-    def answers(self) -> bool:
-        """Whether the API server takes connections. It is a child of the process that was started."""
+    def problem(self) -> str | None:
+        """Return which part does not work: each is a child of the process that was started, and may end alone."""
         try:
             socket.create_connection((HOST, self.ports.web), timeout=5).close()
         except OSError:
-            return False
-        return True
+            return "the API server does not answer"
+        return self._why_not_healthy()
 
     def wait(self) -> None:
         self._wait_until(self._why_not_healthy, seconds=START_SECONDS)

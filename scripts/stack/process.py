@@ -93,9 +93,13 @@ class Service(ABC):
         except (FileNotFoundError, ValueError, psutil.Error):
             return False
 
+    def problem(self) -> str | None:
+        """Return what does not work although the service runs; None: nothing that it checks."""
+        return None
+
     def answers(self) -> bool:
-        """Whether clients can connect; what a service does not check, it takes for granted."""
-        return True
+        """Whether all of it works that the service checks."""
+        return self.problem() is None
 
     def is_dead(self) -> bool:
         """Whether it runs and had the time to start, but does not answer: a child of its first process has ended."""

@@ -1,15 +1,17 @@
 """What a service knows of its process."""
 
+import json
 import os
-import socket
+import threading
 from collections.abc import Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import psutil
 import pytest
 
 from scripts.stack import process
-from scripts.stack.airflow import Airflow, AirflowPorts
+from scripts.stack.airflow import MUST_BE_HEALTHY, Airflow, AirflowPorts
 from scripts.stack.process import MARK, Service
 from tests.support.waiting import until
 
@@ -43,19 +45,39 @@ def test_a_process_whose_environment_is_not_to_be_seen_is_running(tmp_path: Path
     until(lambda: not service.running())
 
 
-def test_an_airflow_whose_api_server_has_ended_is_dead_once_it_had_time_to_start(
+def test_an_airflow_of_which_a_part_has_ended_is_dead_once_it_had_time_to_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    listener = socket.create_server(("127.0.0.1", 0))
-    with listener:
-        port = listener.getsockname()[1]
+    health = {part: {"status": "healthy"} for part in MUST_BE_HEALTHY}
+
+    class Health(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = json.dumps(health).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Health) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        port = server.server_port
         service = Airflow(tmp_path, AirflowPorts(port, port, port), tmp_path, [])
         monkeypatch.setattr(Airflow, "launch", lambda self: self._run(["sleep", "60"], os.environ))
         service.launch()
         monkeypatch.setattr(process, "START_SECONDS", 0)
-        assert (service.running(), service.answers(), service.is_dead()) == (True, True, False)
+        assert (service.running(), service.problem(), service.is_dead()) == (True, None, False)
+        for part in ("scheduler", "dag_processor"):
+            health[part]["status"] = "unhealthy"
+            assert (service.problem(), service.is_dead()) == (f"the {part} is unhealthy", True)
+            health[part]["status"] = "healthy"
+        server.shutdown()
     try:
-        assert (service.running(), service.answers(), service.is_dead()) == (True, False, True)
+        assert (service.running(), service.problem()) == (True, "the API server does not answer")
+        assert service.is_dead()
         # The process is young.
         monkeypatch.setattr(process, "START_SECONDS", 300)
         assert not service.is_dead()
