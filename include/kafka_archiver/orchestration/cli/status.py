@@ -9,12 +9,14 @@ from typing import Any, NamedTuple
 from kafka_archiver.audit.report import count
 from kafka_archiver.config import Archive
 from kafka_archiver.documents import isoformat
-from kafka_archiver.errors import TransientError
+from kafka_archiver.errors import ArchiverError, TransientError
 from kafka_archiver.orchestration.cli.find import ask_each
 from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.metadata.facts import facts_of
 from kafka_archiver.orchestration.terminal.output import Answer, Cell, Red, Table, answering
+from kafka_archiver.orchestration.terminal.patience import saying
 from kafka_archiver.progress import PartitionProgress
+from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.health import HealthCheck
 from kafka_archiver.steps.health.judge import spelt
 from kafka_archiver.steps.health.own import checks_of
@@ -45,7 +47,8 @@ def show_status(args: Namespace) -> Answer:
 
     def ask(archive: Archive) -> Shown:
         context, now = open_archive(archive), datetime.now(UTC)
-        seen = look(context, facts_of(archive, now))
+        with saying(lambda: _waiting(context)):
+            seen = look(context, facts_of(archive, now))
         if seen.state is None and seen.incomplete is None:
             # Not even the ledger can be read.
             raise TransientError(seen.error or "no answer")
@@ -61,6 +64,18 @@ def show_status(args: Namespace) -> Answer:
             failures.append(f"{seen.archive}: {count(len(seen.problems), 'problem')}")
     tables = [table for one in found for table in (_table(one), *([hours_table(one.hours)] if one.hours else []))]
     return Answer([_document(one) for one in found], tables, failures)
+
+
+def _waiting(context: Context) -> Iterator[str]:
+    """Yield what `status` waits for, and then what the ledger knows meanwhile."""
+    name = context.archive.archive
+    yield f"{name}: waiting for the brokers at {context.cluster.brokers}, and for the store at {context.store.url}"
+    try:
+        progress = context.ledger.progress()
+    except ArchiverError:
+        return
+    if progress and progress.closed_until:
+        yield f"{name}: by the ledger, hours are closed until {isoformat(progress.closed_until)}"
 
 
 def _document(one: Shown) -> dict[str, Any]:

@@ -1,0 +1,34 @@
+"""A command that waits says for what."""
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from kafka_archiver.orchestration.terminal import patience
+from kafka_archiver.orchestration.terminal.patience import saying
+
+pytestmark = pytest.mark.unit
+
+
+def test_what_takes_long_is_said_and_what_is_known_then(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patience, "SECONDS", 0.0)
+    said = threading.Event()
+
+    def lines() -> Iterator[str]:
+        yield "waiting for the brokers"
+        yield "the ledger knows"
+        said.set()
+
+    with saying(lines):
+        assert said.wait(30)
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err) == ("", "waiting for the brokers\nthe ledger knows\n")
+
+
+def test_what_is_fast_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with saying(lambda: iter(["waiting"])):
+        pass
+    assert capsys.readouterr().err == ""
