@@ -377,3 +377,23 @@ def test_a_schema_with_aliases_of_enums_is_read_as_itself() -> None:
     )
     rows, reasons = decoded(protobuf_decoder(schema, {7: schema}, True, "value"), [frame(7, b"\0", b"\x08\1")])
     assert (rows, reasons) == ([{"e": "STARTED"}], {})
+
+
+@pytest.mark.parametrize("syntax", ["proto2", "proto3"])
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        # Protobuf's own library drops such a number of proto2 among the unknown fields.
+        (b"\x08\x07", {"e": "7", "m": [], "s": None}),
+        (b"\x12\x05\x0a\x01a\x10\x01\x12\x05\x0a\x01a\x10\x02", {"e": None, "m": [("a", 1), ("a", 2)], "s": None}),
+        # Proto2's library takes such text.
+        (b"\x1a\x02\xff\xfe", None),
+        (b"\x12\x05\x0a\x01\xff\x10\x01", None),
+    ],
+)
+def test_odd_values_are_the_same_in_both_languages(syntax: str, row: bytes, expected: Any) -> None:
+    fields = "optional E e = 1; map<string, int32> m = 2; optional string s = 3;"
+    text = f'syntax = "{syntax}"; enum E {{ A = 0; B = 1; }} message M {{ {fields} }}'
+    rows, reasons = decoded(protobuf_decoder(proto(text), {}, False, "value"), [row])
+    assert rows == [expected]
+    assert ("invalid UTF-8" in reasons.get(0, "")) == (expected is None)
