@@ -124,3 +124,13 @@ def test_a_button_starts_what_the_command_beside_it_starts(command: str, conf: A
 def test_a_command_that_the_page_cannot_do_has_no_button(command: str) -> None:
     damaged = ["20261120T020000Z"] if "--lost" in command else []
     assert [step.button for step in steps_of("orders", [command], damaged)] == [None]
+
+
+def test_a_fill_takes_all_or_from_an_hour_on_and_has_a_button() -> None:
+    assert trigger_of("fill", archive(), form()) == ("archive_orders", {"fill": {"all": True}}, None)
+    since = trigger_of("fill", archive(), form(**{"from": "2026-11-20T05"}))
+    assert since.conf == {"fill": {"from": "2026-11-20T05:00:00Z"}}
+    [step] = steps_of("orders", ["airflow archive fill orders"])
+    assert step.button
+    assert (step.button.action, step.button.fields) == ("fill", ())
+    assert steps_of("orders", ["airflow archive fill other"])[0].button is None

@@ -99,6 +99,11 @@ def _backfill(archive: Archive, form: Form) -> Trigger:
     return Trigger(dag_id(archive.archive), {}, (start, last + timedelta(minutes=59), again))
 
 
+def _fill(archive: Archive, form: Form) -> Trigger:
+    what = {"from": isoformat(form.hour("from"))} if form.get("from") else {"all": True}
+    return Trigger(dag_id(archive.archive), {"fill": what})
+
+
 def _audit(archive: Archive, form: Form) -> Trigger:
     return Trigger(f"audit_{archive.archive}", {"deep": True} if form.get("deep") else {})
 
@@ -138,4 +143,5 @@ _ACTIONS: Mapping[str, Callable[[Archive, Form], Trigger]] = {
     "rebuild": _rebuild,
     "repair": _repair,
     "dead-letters": _dead_letters,
+    "fill": _fill,
 }

@@ -49,6 +49,8 @@ def _button(archive: str, command: str, damaged: Collection[str]) -> Button | No
         return None
     if words[:4] == ["airflow", "archive", "repair", archive] and damaged and set(words[4:]) <= {"--deep"}:
         return Button("repair", f"Repair {count(len(damaged), 'run')}", tuple(("run", run) for run in damaged))
+    if words == ["airflow", "archive", "fill", archive]:
+        return Button("fill", "Fill the archive")
     if words[:4] == ["airflow", "archive", "rebuild", archive] and len(words) == 6 and words[4] == "--run":
         return Button("rebuild", f"Rebuild run {words[5]}", (("run", words[5]),))
     if words[:4] == ["airflow", "archive", "replay-dead-letters", archive]:

@@ -236,7 +236,10 @@ def forms_of(user: Any, name: str) -> dict[str, Any]:
     """What a page needs for its forms. `allowed`: the actions for which this user has the rights at their DAGs."""
     own, audit = dag_id(name), f"audit_{name}"
     may, may_audit = may_act(user, own), may_act(user, audit)
-    allowed = [*(("run", "backfill", "rebuild", "repair", "dead-letters") if may else ()), *["audit"] * may_audit]
+    allowed = [
+        *(("run", "backfill", "fill", "rebuild", "repair", "dead-letters") if may else ()),
+        *["audit"] * may_audit,
+    ]
     allowed += ["unpause"] * may_edit(user, own) + ["unpause-audit"] * may_edit(user, audit)
     return {"may_act": may, "may_audit": may_audit, "allowed": allowed, "csrf": csrf_token(user)}
 
