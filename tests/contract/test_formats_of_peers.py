@@ -17,7 +17,7 @@ from kafka_archiver.audit.readers.mak import MakFile
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.formats.base import HasSidecar
 from kafka_archiver.formats.registry import get_format
-from kafka_archiver.formats.shared import held_bytes
+from kafka_archiver.formats.shared import buffered_bytes
 from tests.support.chunks import Row, batch
 from tests.support.formats import (
     ODD,
@@ -111,7 +111,7 @@ def test_a_disk_that_returns_other_bytes_is_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[BinaryIO], object]
 ) -> None:
     made: list[BinaryIO] = []
-    monkeypatch.setattr(held_bytes, "nameless", lambda _: made.append(open_(tmp_path)) or made[0])
+    monkeypatch.setattr(buffered_bytes, "nameless", lambda _: made.append(open_(tmp_path)) or made[0])
     encoder = Case("mak", "none", "record").encoder()
     list(encoder.write(batch(ODD)))
     encoder.spill(tmp_path)

@@ -8,7 +8,7 @@ import pytest
 
 from kafka_archiver.config import Archive
 from kafka_archiver.orchestration.submit.operator import ArchiveOperator
-from kafka_archiver.writer.disk import held_directory
+from kafka_archiver.writer.disk import locked_directory
 from scripts.stack.java import find_java
 from scripts.stack.kafka import Kafka
 from scripts.stack.paths import BIN, ROOT, SPARK_HOME
@@ -52,7 +52,7 @@ def test_a_driver_on_yarn_archives_and_nobody_else_reads_its_endpoints(
     archive = with_settings(archiver, tmp_path)
     task = ArchiveOperator(task_id="archive", archive=archive, job=ROOT / "spark_jobs" / "archive.py")
     [run] = work.archive
-    with held_directory(tmp_path) as (folder, lock):
+    with locked_directory(tmp_path) as (folder, lock):
         task.hook(archive, run, folder, lock).submit(task.application)
     archiver.finish(work)
     assert archiver.account(hour(0)) == {"archived": 100}

@@ -6,9 +6,9 @@ import pytest
 
 from kafka_archiver.audit.readers.streams import plain
 from kafka_archiver.errors import IntegrityError, TransientError
+from kafka_archiver.formats.shared.codecs import SUFFIXES
 from kafka_archiver.formats.shared.compress import compressed
 from kafka_archiver.formats.shared.decompress import decompressed
-from kafka_archiver.formats.shared.makers import SUFFIXES
 
 pytestmark = pytest.mark.unit
 

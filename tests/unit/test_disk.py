@@ -31,8 +31,8 @@ with working_directory(Path(sys.argv[1])) as directory:
 PARENT = """
 import subprocess, sys
 from pathlib import Path
-from kafka_archiver.writer.disk import held_directory
-with held_directory(Path(sys.argv[1])) as (directory, lock):
+from kafka_archiver.writer.disk import locked_directory
+with locked_directory(Path(sys.argv[1])) as (directory, lock):
     program = subprocess.Popen(["sleep", "1000"], pass_fds=[lock])
     print(directory, program.pid, sep="\\n", flush=True)
     program.wait()

@@ -66,7 +66,7 @@ class Table:
     typed: ClassVar[frozenset[Content]] = frozenset()
     options = TableOptions
     known: ClassVar[Mapping[str, str]] = {}
-    makers: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    libraries: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     def encoder(self, target: Target) -> _Encoder:
         return _Encoder(target)

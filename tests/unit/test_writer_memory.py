@@ -129,7 +129,7 @@ def test_what_waits_for_the_next_part_does_not_keep_what_was_sent(tmp_path: Path
     output = OpenObject("p", given, PartStream(given, 100, tmp_path))
     output.write(pa.RecordBatch.from_pydict({"offset": [0], "timestamp": [0]}))
     assert given.sent == [bytes(range(100)), bytes(range(100, 200))]
-    assert output.held == 50
+    assert output.memory == 50
     # It can not as long as anybody has a view of it.
     large.clear()
     assert output.parts.buffer.take() == bytes(range(200, 250))

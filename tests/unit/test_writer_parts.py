@@ -51,7 +51,7 @@ def test_a_part_is_its_bytes_and_no_more_of_them_than_allowed_are_in_memory(
     part = PartBuffer(Path(gettempdir()), memory)
     for number, piece in enumerate(pieces):
         part.add(memoryview(piece))
-        assert part.held <= memory
+        assert part.memory <= memory
         if number in spilled:
             part.spill()
     whole = b"".join(pieces)
@@ -60,5 +60,5 @@ def test_a_part_is_its_bytes_and_no_more_of_them_than_allowed_are_in_memory(
     assert isinstance(taken, bytes) == (len(whole) <= memory)
     assert (taken if isinstance(taken, bytes) else taken.read()) == whole
     part.close()
-    assert part.held == 0
+    assert part.memory == 0
     assert isinstance(taken, bytes) or taken.closed

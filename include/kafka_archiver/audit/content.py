@@ -32,13 +32,13 @@ def settings_of(plan: Plan, entry: ObjectEntry) -> Settings:
 
 
 def is_readable(settings: Settings) -> bool:
-    """Whether the audit can read the records of objects with these settings, not only their bytes."""
+    """Return True if the audit can read the records of objects with these settings, not only their bytes."""
     reader = READERS.get(settings.format, Reader())
     return (reader.records if _has_offsets(settings) else reader.values) is not None
 
 
 def _has_offsets(settings: Settings) -> bool:
-    """Whether the objects have the offsets of their records."""
+    """Return True if the objects have the offsets of their records."""
     return settings.content != "value" or "offset" in settings.metadata
 
 
@@ -99,12 +99,12 @@ def read_through(
             return list(_check(entry, plan, whole, other))
         return list(_check_sealed(entry, plan, whole, other, secret)) if secret else []
 
-    found = _or_damage(check)
+    damage = _or_damage(check)
     wrong = _or_damage(lambda: _other_checksum(pieces, entry))
     # A reader may have turned the store's error into another one.
     if failures:
         raise failures[0]
-    return [*wrong, *(problem for problem in found if problem not in wrong)]
+    return [*wrong, *(problem for problem in damage if problem not in wrong)]
 
 
 def _check_sealed(
@@ -156,18 +156,18 @@ def _check(entry: ObjectEntry, plan: Plan, file: BinaryIO, beside: Beside | None
         yield from check_records(entry, chunk.range if chunk else Range(0, 0), reader.records(file, settings), timed)
 
 
-def check_records(entry: ObjectEntry, chunk: Range, found: Iterator[Seen], timed: bool = True) -> Iterator[str]:
+def check_records(entry: ObjectEntry, chunk: Range, records: Iterator[Seen], timed: bool = True) -> Iterator[str]:
     """The faults of an object's records: each kind once, with the first offset.
 
     :param chunk: the offsets of the object's chunk.
-    :param found: what they do not have is not checked.
+    :param records: what they do not have is not checked.
     :param timed: whether the entry's hours are those of Kafka's times.
     """
     faults: dict[str, str] = {}
     first = last = low = high = None
     rows, repeated, hours = 0, 0, frozenset(entry.hours)
     counted: Counter[int | None] = Counter()
-    for record in found:
+    for record in records:
         rows += 1
         place = f"offset {record.offset}"
         again = record.offset == last

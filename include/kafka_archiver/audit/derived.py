@@ -14,28 +14,31 @@ Proved = tuple[HourProof, Sequence[Contribution]]
 _SHOWN = 5
 
 
-def derived(archive: str) -> str:
+def repair_advice(archive: str) -> str:
     """The advice for a wrong derived document."""
     return f"{repair(archive)} computes it again"
 
 
 def check_hour(
-    archive: str, hour: int | None, stored: Proved | None, given: Sequence[Proved | None]
+    archive: str, hour: int | None, stored: Proved | None, derived: Sequence[Proved | None]
 ) -> Iterator[Finding]:
     """Check one hour's proof against the proofs that the manifests give.
 
-    :param given: the first one counts. The other is also right: an attempt was stopped, and the next run continues it.
+    :param derived: the first one counts. The other is also right: an attempt was stopped, and the next run continues
+        it.
     """
-    theirs, ours = facts(stored), [facts(one) for one in given]
-    if theirs in ours:
+    stored_facts, derived_facts = facts(stored), [facts(proved) for proved in derived]
+    if stored_facts in derived_facts:
         return
     key = hour_document(archive, hour)
     if stored is None:
-        yield error("proof-missing", key, "nothing", _say(ours[0]), derived(archive))
-    elif given[0] is None:
-        yield error("proof-wrong", key, _say(theirs), "no proof: no run concerns this hour", derived(archive))
+        yield error("proof-missing", key, "nothing", _say(derived_facts[0]), repair_advice(archive))
+    elif derived[0] is None:
+        yield error(
+            "proof-wrong", key, _say(stored_facts), "no proof: no run concerns this hour", repair_advice(archive)
+        )
     else:
-        yield error("proof-wrong", key, *_differences(theirs, ours[0]), derived(archive))
+        yield error("proof-wrong", key, *_differences(stored_facts, derived_facts[0]), repair_advice(archive))
 
 
 def facts(proved: Proved | None) -> Facts:
@@ -73,12 +76,15 @@ def settled_runs(says: int, last: int, done: int) -> int:
     return last if says > last >= done else max(says, min(done - 1, last))
 
 
-def check_progress(stored: Progress, given: Progress) -> Iterator[Finding]:
+def check_progress(stored: Progress, derived: Progress) -> Iterator[Finding]:
     """Check the progress against the runs that it counts as settled."""
-    theirs, ours = _progress(stored), _progress(given)
-    if theirs != ours:
+    stored_facts, derived_facts = _progress(stored), _progress(derived)
+    if stored_facts != derived_facts:
         yield error(
-            "progress-wrong", progress_document(stored.archive), *_differences(theirs, ours), derived(stored.archive)
+            "progress-wrong",
+            progress_document(stored.archive),
+            *_differences(stored_facts, derived_facts),
+            repair_advice(stored.archive),
         )
 
 
@@ -95,11 +101,11 @@ def _progress(progress: Progress) -> Facts:
     }
 
 
-def _differences(found: Facts, expected: Facts) -> tuple[str, str]:
+def _differences(stored: Facts, expected: Facts) -> tuple[str, str]:
     """The facts that differ: as found, and as expected."""
-    names = [n for n in dict.fromkeys([*found, *expected]) if found.get(n) != expected.get(n)]
+    names = [n for n in dict.fromkeys([*stored, *expected]) if stored.get(n) != expected.get(n)]
     return (
-        _say({n: found.get(n, "missing") for n in names}),
+        _say({n: stored.get(n, "missing") for n in names}),
         _say({n: expected.get(n, "none") for n in names}) + ", as the manifests give it",
     )
 

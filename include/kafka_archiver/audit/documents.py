@@ -46,7 +46,7 @@ class Run:
 
     @property
     def committed(self) -> bool:
-        """Whether it is final."""
+        """Return True if it is final."""
         return self.commit is not None and self.commit.outcome == "committed"
 
     @property
@@ -167,7 +167,7 @@ def displaced(archive: str, plan: Plan, other: Plan) -> Finding:
 
 
 def is_known(archive: str, key: str) -> bool:
-    """Whether a key below the archive's ledger may be one of its documents."""
+    """Return True if a key below the archive's ledger may be one of its documents."""
     place = split_run_document(archive, key)
     return bool(
         (place and place[1] in RUN_DOCUMENTS)

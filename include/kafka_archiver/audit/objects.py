@@ -79,7 +79,7 @@ def unexplained(archive: str, key: str, found: str) -> Finding:
 
 
 def may_have_written(plan: Plan, key: str) -> bool:
-    """Whether the key of an object belongs to one of the plan's chunks."""
+    """Return True if the key of an object belongs to one of the plan's chunks."""
     place = place_in(plan.settings, key)
     if place is None or place.revision != plan.revision:
         return False

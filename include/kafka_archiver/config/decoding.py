@@ -12,12 +12,12 @@ from kafka_archiver.schemas import KINDS, Schema, Unknown
 Subject = Annotated[str, Field(min_length=1)]
 
 
-def _schema(given: Any, info: ValidationInfo) -> Any:
+def _schema(value: Any, info: ValidationInfo) -> Any:
     """The schema that the YAML gives: `infer`, a file beside the YAML, or columns or a JSON Schema in the YAML."""
-    if given is None or given == "infer" or isinstance(given, Schema):
-        return given
+    if value is None or value == "infer" or isinstance(value, Schema):
+        return value
     kind = KINDS.get(info.data.get("decode", "json"), "JSON")
-    return read_schema(given, kind, (info.context or {}).get("folder"))
+    return read_schema(value, kind, (info.context or {}).get("folder"))
 
 
 class Given(Section):
@@ -41,16 +41,16 @@ class Given(Section):
 
     @property
     def infers(self) -> bool:
-        """Whether the schema is inferred from records at planning."""
+        """Return True if the schema is inferred from records at planning."""
         return self.schema_ == "infer"
 
     def has_schema(self) -> bool:
-        """Whether plans have schemas for it."""
+        """Return True if plans have schemas for it."""
         return self.decode in KINDS or self.schema_ is not None
 
     @property
     def has_json_columns(self) -> bool:
-        """Whether columns come from a JSON Schema, or from a list of columns."""
+        """Return True if columns come from a JSON Schema, or from a list of columns."""
         return self.decode == "json_schema" or (self.decode == "json" and self.schema_ is not None)
 
     @model_validator(mode="after")
@@ -72,7 +72,7 @@ class Given(Section):
 
 
 class HeaderDecoding(Given):
-    """How the values of a header are decoded. They have no registry's frame."""
+    """The decoding of a header's values. They have no registry's frame."""
 
     @model_validator(mode="after")
     def _has_its_schema(self) -> Self:
@@ -82,7 +82,7 @@ class HeaderDecoding(Given):
 
 
 class Decoding(Given):
-    """How keys or values are decoded. `json` without a schema checks that they are JSON documents, and keeps the bytes.
+    """The decoding of keys or values. `json` without a schema checks that they are JSON documents, and keeps the bytes.
 
     `subject`: the registry's subject is named after the topic, after the record, or after both. A topic's records may
     have other names than the registry's subjects, so `subjects` lists the records' names for these strategies.
@@ -94,7 +94,7 @@ class Decoding(Given):
     schema_id: Literal["frame", "header"] = "frame"
 
     def is_framed(self, registry: bool) -> bool:
-        """Whether the bytes begin with a schema's id.
+        """Return True if the bytes begin with a schema's id.
 
         :param registry: whether the archive names a registry.
         """

@@ -60,19 +60,19 @@ class Encryption(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _one_way(cls, given: Any) -> Any:
-        if isinstance(given, str):
-            if given not in _PLAIN:
+    def _one_way(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            if value not in _PLAIN:
                 # The key itself may stand here by mistake.
                 raise PydanticCustomError(SECRET, "{expected}", {"expected": _EXPECTED})
-            return _PLAIN[given]
-        if isinstance(given, dict):
-            named = {name: value for name, value in given.items() if value is not None}
+            return _PLAIN[value]
+        if isinstance(value, dict):
+            named = {way: options for way, options in value.items() if options is not None}
             # All ways without a value are an Encryption as it is dumped; one without a value is a mistake.
-            if len(named) > 1 or (not named and len(given) < len(cls.model_fields)):
+            if len(named) > 1 or (not named and len(value) < len(cls.model_fields)):
                 raise ValueError(f"expected {_EXPECTED}")
             return named
-        return given
+        return value
 
 
 NO_ENCRYPTION = Encryption.model_validate("none")

@@ -94,8 +94,8 @@ def _value(keys: tuple[str, ...], text: str) -> tuple[tuple[str, ...], Any]:
 
 def _named(path: tuple[str, ...], value: Any, name: str) -> dict[str, tuple[str, ...]]:
     """The variable for each place of its value."""
-    found: dict[str, tuple[str, ...]] = {".".join(path): (name,)}
+    names: dict[str, tuple[str, ...]] = {".".join(path): (name,)}
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, item in items:
-        found |= _named((*path, str(key)), item, name)
-    return found
+        names |= _named((*path, str(key)), item, name)
+    return names

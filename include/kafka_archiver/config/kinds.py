@@ -25,12 +25,12 @@ class Place(NamedTuple):
 
     @property
     def is_list(self) -> bool:
-        """Whether it is a list, which may be text with commas."""
-        return any(typing.get_origin(one) is tuple for one in self.types)
+        """Return True if it is a list, which may be text with commas."""
+        return any(typing.get_origin(type_) is tuple for type_ in self.types)
 
     @property
     def is_structure(self) -> bool:
-        """Whether it may be a list or a mapping."""
+        """Return True if it may be a list or a mapping."""
         return any(map(_is_structure, self.types))
 
 
@@ -43,11 +43,11 @@ def place_of(keys: Sequence[str]) -> Place:
     kind: Any = Archive
     path: tuple[str, ...] = ()
     for key in keys:
-        names, others = _below(path, kind)
+        names, remaining = _below(path, kind)
         if key in names:
             name, kind = names[key]
-        elif others is not None:
-            name, kind = key.replace("_", ".") if path in _DOTTED else key, others
+        elif remaining is not None:
+            name, kind = key.replace("_", ".") if path in _DOTTED else key, remaining
         elif names:
             where = ".".join((*path, key))
             raise ValueError(f"`{where}` is not a key of an archive; see docs/OPERATING.md for all keys")
@@ -80,13 +80,13 @@ def with_lists(content: Any, variables: Mapping[str, object]) -> Any:
 def _below(path: tuple[str, ...], kind: Any) -> tuple[Mapping[str, tuple[str, Any]], Any]:
     """The keys below a key, each with its name in the YAML and its type; and the type of all others, if there are."""
     if path == ("store", "layout"):
-        options = [one.options.model_fields for one in LAYOUTS.values()]
+        options = [layout.options.model_fields for layout in LAYOUTS.values()]
         return {"name": ("name", str), **{k: (k, f.annotation) for fields in options for k, f in fields.items()}}, None
     branches = list(_branches(kind))
     section = next((b for b in branches if isinstance(b, type) and issubclass(b, Section)), None)
     if section:
         fields = {field.alias or name: field.annotation for name, field in section.model_fields.items()}
-        return {name.replace("-", "_"): (name, one) for name, one in fields.items()}, None
+        return {name.replace("-", "_"): (name, type_) for name, type_ in fields.items()}, None
     mapping = next((b for b in branches if typing.get_origin(b) is dict and path not in _CASED), None)
     return {}, typing.get_args(mapping)[1] if mapping else None
 

@@ -40,8 +40,8 @@ def make_archive(read: Read, file: str, folder: Path) -> Archive:
     """
     content: Any = with_lists(read.content, read.variables)
     if not isinstance(content, dict):
-        found = kind_of(content)
-        raise ConfigError(f"{file}: expected a mapping with the keys archive, source and store; found {found}")
+        kind = kind_of(content)
+        raise ConfigError(f"{file}: expected a mapping with the keys archive, source and store; found {kind}")
     try:
         archive = Archive.model_validate(without_the_only_choices(content), context={"folder": folder})
     except ValidationError as error:

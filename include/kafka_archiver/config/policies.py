@@ -7,7 +7,7 @@ from kafka_archiver.plan import BadRecord, NullValue
 
 
 class Policies(Section):
-    """What to do when the brokers' state is strange."""
+    """The choice for each strange state of the brokers."""
 
     lost_offsets: Literal["fail", "record_loss"] = "fail"
     recreated_topic: Literal["fail", "new_generation"] = "fail"

@@ -19,29 +19,29 @@ _MOST_IMPORTS, _DEEPEST_IMPORT = 1000, 50
 _WELL_KNOWN = "google/protobuf/"
 
 
-def read_schema(given: Any, kind: Kind, folder: Path | None) -> Schema:
+def read_schema(value: Any, kind: Kind, folder: Path | None) -> Schema:
     """The schema that the YAML gives.
 
-    :param given: a file's name relative to `folder`; or a list of columns, or a JSON Schema.
+    :param value: a file's name relative to `folder`; or a list of columns, or a JSON Schema.
     :raises ValueError: there is no such file, or it is not JSON where it must be.
     :raises PydanticCustomError: it is neither a file's name nor a schema; no error shows it.
     """
-    if isinstance(given, dict) and given.keys() == Schema.model_fields.keys():
+    if isinstance(value, dict) and value.keys() == Schema.model_fields.keys():
         # An archive as JSON, for another process.
-        return Schema.model_validate(given)
-    if isinstance(given, list | dict):
+        return Schema.model_validate(value)
+    if isinstance(value, list | dict):
         if kind != "JSON":
             raise ValueError("expected the name of a file beside the YAML; only json and json_schema take it in place")
-        return Schema(kind=kind, text=json.dumps(given))
-    if not (isinstance(given, str) and _FILE.fullmatch(given)):
+        return Schema(kind=kind, text=json.dumps(value))
+    if not (isinstance(value, str) and _FILE.fullmatch(value)):
         raise PydanticCustomError(SECRET, "the name of a file beside the YAML (orders.avsc), columns, or `infer`")
-    text = _text(given, folder or Path())
+    text = _text(value, folder or Path())
     if kind == "PROTOBUF":
-        return Schema(kind=kind, text=text, references=_Imports(folder or Path()).of(given, text, ()))
+        return Schema(kind=kind, text=text, references=_Imports(folder or Path()).of(value, text, ()))
     try:
         json.loads(text)
     except ValueError as error:
-        raise ValueError(f"expected a schema as JSON in the file {given} ({error})") from None
+        raise ValueError(f"expected a schema as JSON in the file {value} ({error})") from None
     return Schema(kind=kind, text=text)
 
 

@@ -1,4 +1,4 @@
-"""What the sections of the YAML have in common."""
+"""The base of the YAML's sections."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -19,7 +19,7 @@ _LEGAL = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}")
 
 
 def is_topic(name: str) -> bool:
-    """Whether Kafka takes a topic of that name."""
+    """Return True if Kafka takes a topic of that name."""
     return _LEGAL.fullmatch(name) is not None
 
 
@@ -39,7 +39,7 @@ def _some(topics: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class Source(Section):
-    """What is archived, and how it is read."""
+    """The topics of an archive, and the way to read them."""
 
     kafka: ConnectionOrProperties = "kafka_default"
     topics: Annotated[tuple[Annotated[str, AfterValidator(_topic)], ...], AfterValidator(_some)] | None = None
@@ -72,21 +72,21 @@ class Source(Section):
 
     @property
     def decoded(self) -> dict[Literal["key", "value"], Decoding]:
-        """How keys and values are decoded."""
+        """Return the decoding of keys and values."""
         return {"key": self.key, "value": self.value}
 
     @property
     def with_schemas(self) -> dict[str, Given]:
-        """What is decoded with schemas: the key, the value and `headers.<name>`."""
+        """Return the columns that are decoded with schemas: the key, the value and `headers.<name>`."""
         every: dict[str, Given] = {"key": self.key, "value": self.value}
         every |= {f"headers.{name}": decoding for name, decoding in self.headers.items()}
-        return {column: found for column, found in every.items() if found.has_schema()}
+        return {column: decoding for column, decoding in every.items() if decoding.has_schema()}
 
     @property
     def unknown(self) -> dict[str, Unknown]:
-        """What becomes of properties that a JSON Schema does not name, by column that has one."""
+        """Return the treatment of properties that a JSON Schema does not name, by column that has one."""
         schemas = self.with_schemas.items()
-        return {column: found.unknown or "drop" for column, found in schemas if found.has_json_columns}
+        return {column: decoding.unknown or "drop" for column, decoding in schemas if decoding.has_json_columns}
 
     @model_validator(mode="after")
     def _schemas_are_somewhere(self) -> Self:

@@ -17,16 +17,16 @@ def span(expected: str, least: timedelta = timedelta(seconds=1), most: timedelta
     def read(value: Any) -> timedelta | None:
         if value is None:
             return None
-        found = None
+        parsed = None
         if isinstance(value, timedelta):
-            found = value
+            parsed = value
         elif isinstance(value, str):
             try:
-                found = duration(value)
+                parsed = duration(value)
             except ValueError:
-                found = None
-        if found is None or not least <= found <= most:
+                parsed = None
+        if parsed is None or not least <= parsed <= most:
             raise ValueError(expected)
-        return found
+        return parsed
 
     return BeforeValidator(read), PlainSerializer(spelt, when_used="json")

@@ -9,7 +9,7 @@ from kafka_archiver.properties import ConnectionId, Properties, kubernetes_name,
 
 
 class Spark(Section):
-    """How the job is submitted.
+    """The settings of the job's submission.
 
     `memory_bytes`: how much one task buffers before it spills to local disk. `kubernetes_secret`: the Secret from which
     the driver reads the endpoints on Kubernetes, in deploy mode `cluster`. `history_url`: the address of Spark's

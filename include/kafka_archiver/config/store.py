@@ -16,19 +16,19 @@ from kafka_archiver.properties import ConnectionOrProperties, Options, store_url
 Name = Annotated[str, Field(min_length=1)]
 
 
-def _layout(given: Any) -> Any:
-    if not isinstance(given, str | dict):
+def _layout(layout: Any) -> Any:
+    if not isinstance(layout, str | dict):
         raise ValueError(f"expected {' | '.join(names())}, or a mapping")
     # Asking for entry points takes time, and Airflow parses all archives again and again.
-    if isinstance(given, str) and given not in LAYOUTS and given not in names():
+    if isinstance(layout, str) and layout not in LAYOUTS and layout not in names():
         raise ValueError(f"expected {' | '.join(names())}")
     try:
-        name, options = named(given)
+        name, options = named(layout)
         form_of(Settings(layout=name, layout_options=options))
     except ConfigError as error:
-        told = str(error).removeprefix("store.layout: ")
-        raise ValueError(told if told.startswith(("`", "expected ")) else f"another layout: {told}") from None
-    return given
+        message = str(error).removeprefix("store.layout: ")
+        raise ValueError(message if message.startswith(("`", "expected ")) else f"another layout: {message}") from None
+    return layout
 
 
 def _in_order(names: tuple[Metadata, ...]) -> tuple[Metadata, ...]:
@@ -102,9 +102,9 @@ class StoreSection(Section):
 
     @property
     def requests(self) -> dict[str, str]:
-        """What requests have besides, as options of the store. Without secrets."""
+        """Return the parameters that requests get, as options of the store. Without secrets."""
         encryption, kms = self.encryption, self.encryption.sse_kms
-        found = {
+        options = {
             "sse": "AES256" if encryption.sse_s3 else "aws:kms" if kms else None,
             "sse_kms_key_id": kms and kms.key_id,
             "sse_kms_context": json.dumps(kms.context, sort_keys=True) if kms and kms.context else None,
@@ -116,4 +116,4 @@ class StoreSection(Section):
             "requester_pays": "true" if self.requester_pays else None,
             "bucket_owner": self.bucket_owner,
         }
-        return {name: value for name, value in found.items() if value}
+        return {name: value for name, value in options.items() if value}

@@ -44,7 +44,7 @@ _FIRINGS = 200
 
 
 class Timestamp(Section):
-    """Which time files a record, and what the archive may assume about the records' times.
+    """The time that files a record, and what the archive may assume about the records' times.
 
     `from`: see `plan.EventTime`, as for `unit`, `patterns`, `timezone` and `missing`. `path`: a field of the value or
     the key; `header`: a header's name; `sql`: an expression of Spark's.
@@ -70,7 +70,7 @@ class Timestamp(Section):
 
     @property
     def event_time(self) -> EventTime:
-        """As a plan has it, not yet frozen."""
+        """Return it as a plan has it, not yet frozen."""
         source = self.from_
         if source == "record":
             return EventTime()
@@ -87,11 +87,11 @@ class Timestamp(Section):
     @model_validator(mode="after")
     def _goes_together(self) -> Self:
         own = {"value": ("path",), "key": ("path",), "header": ("header",), "sql": ("sql",)}.get(self.from_, ())
-        others = ("path", "header", "sql", "unit", "patterns", "timezone", "locale", "missing")
-        given = {name for name in others if getattr(self, name) != type(self).model_fields[name].default}
+        names = ("path", "header", "sql", "unit", "patterns", "timezone", "locale", "missing")
+        set_names = {name for name in names if getattr(self, name) != type(self).model_fields[name].default}
         reads = {"unit", "patterns", "timezone", "locale", "missing"} if own else set()
         reads = {"missing"} if self.from_ == "sql" else reads
-        if wrong := sorted(given - {*own, *reads}):
+        if wrong := sorted(set_names - {*own, *reads}):
             raise ValueError(f"no `{wrong[0]}` with `from: {self.from_}`")
         if self.from_ == "header" and not self.header:
             raise ValueError("`header` (a header's name) with `from: header`")
@@ -109,7 +109,7 @@ def _schedule(value: Any) -> Any:
 
 
 def _fires(expression: str) -> bool:
-    """Whether the expression is valid and ever fires. Airflow would stop at any other, for every archive."""
+    """Return True if the expression is valid and ever fires. Airflow would stop at any other, for every archive."""
     # Refused: R, a random value that differs at each call; a sixth field (seconds) and a seventh (years).
     fields = 1 if expression.startswith("@") else 5
     if not croniter.is_valid(expression) or re.search(r"\bR\b", expression) or len(expression.split()) != fields:

@@ -13,10 +13,10 @@ from kafka_archiver.transforms import By, Concurrency, Function, Mapper, Module,
 _SHORT = {"mask": "fields", "hash": "fields", "drop": "fields", "rename": "names", "flatten": "separator"}
 
 
-def _columns(given: Any, info: ValidationInfo) -> Any:
-    if given is None or isinstance(given, Schema):
-        return given
-    return read_schema(given, "JSON", (info.context or {}).get("folder"))
+def _columns(value: Any, info: ValidationInfo) -> Any:
+    if value is None or isinstance(value, Schema):
+        return value
+    return read_schema(value, "JSON", (info.context or {}).get("folder"))
 
 
 class MapperSection(Section):
@@ -31,18 +31,18 @@ class MapperSection(Section):
     concurrency: Concurrency = 16
 
 
-def _mapper(given: Any) -> Any:
-    return {"function": given} if isinstance(given, str) else given
+def _mapper(value: Any) -> Any:
+    return {"function": value} if isinstance(value, str) else value
 
 
-def _step(given: Any) -> Any:
+def _step(value: Any) -> Any:
     """`{mask: value.card}` as a plan has it: with the step's name and all of its settings."""
-    if not isinstance(given, dict) or "step" in given:
+    if not isinstance(value, dict) or "step" in value:
         # Another process has it as a plan has it.
-        return given
-    if len(given) != 1 or (name := str(next(iter(given)))) not in _SHORT:
+        return value
+    if len(value) != 1 or (name := str(next(iter(value)))) not in _SHORT:
         raise ValueError(f"one of {', '.join(_SHORT)} with its settings, for example `mask: value.card`")
-    settings = given[name]
+    settings = value[name]
     main = _SHORT[name]
     whole = isinstance(settings, dict) and (name != "rename" or set(settings) == {"names"})
     settings = {} if settings is None else dict(settings) if whole else {main: settings}
@@ -61,7 +61,7 @@ class FunctionSection(Section):
 
 
 class TransformSection(Section):
-    """What becomes of records, in this order: `where` and `select`, or `function`; `mapper`; the `steps`."""
+    """The changes of records, in this order: `where` and `select`, or `function`; `mapper`; the `steps`."""
 
     where: Annotated[str, Field(min_length=1)] | None = None
     select: tuple[Annotated[str, Field(min_length=1)], ...] = ()
@@ -71,26 +71,28 @@ class TransformSection(Section):
 
     @property
     def transform(self) -> Transform | None:
-        """As a plan has it, before the code's digest and the keys' fingerprints are added; None: nothing is done."""
-        told = self.mapper
+        """Return it as a plan has it, before the code's digest and the keys' fingerprints are added; None: nothing is
+        done.
+        """
+        mapper_settings = self.mapper
         mapper = None
-        if told:
+        if mapper_settings:
             mapper = Mapper(
-                function=told.function,
-                by=told.by,
-                modules=told.modules,
-                columns=told.schema_,
-                concurrency=told.concurrency,
+                function=mapper_settings.function,
+                by=mapper_settings.by,
+                modules=mapper_settings.modules,
+                columns=mapper_settings.schema_,
+                concurrency=mapper_settings.concurrency,
             )
-        found = Transform(sql=self._sql, mapper=mapper, steps=self.steps)
-        return found if found != Transform() else None
+        transform = Transform(sql=self._sql, mapper=mapper, steps=self.steps)
+        return transform if transform != Transform() else None
 
     def timed(self, time: str) -> Transform | None:
         """The same with the SQL of records' times, if it is not empty."""
         if not time:
             return self.transform
-        found = self.transform or Transform()
-        return found.model_copy(update={"sql": (found.sql or Sql()).model_copy(update={"time": time})})
+        transform = self.transform or Transform()
+        return transform.model_copy(update={"sql": (transform.sql or Sql()).model_copy(update={"time": time})})
 
     @property
     def _sql(self) -> Sql | None:

@@ -19,8 +19,8 @@ def expand(text: str, environ: Mapping[str, str]) -> tuple[str, tuple[str, ...]]
     """
     names: list[str] = []
 
-    def value(found: re.Match[str]) -> str:
-        escaped, name, default, end = found.groups()
+    def value(match: re.Match[str]) -> str:
+        escaped, name, default, end = match.groups()
         if escaped:
             return "${"
         if not end:
@@ -29,19 +29,19 @@ def expand(text: str, environ: Mapping[str, str]) -> tuple[str, tuple[str, ...]]
                 "the default has braces only in pairs, and no variable; write $${ for the two characters themselves"
             )
         names.append(name)
-        given = environ.get(name)
+        setting = environ.get(name)
         if default is not None:
-            return given or default
-        if given is None:
+            return setting or default
+        if setting is None:
             raise ValueError(
                 f"the environment variable {name} is missing; set it where Airflow's scheduler, DAG processor and "
                 f"workers run, or give a default: ${{{name}:-default}}"
             )
-        return given
+        return setting
 
     return _PLACE.sub(value, text), tuple(names)
 
 
 def is_one_variable(text: str) -> bool:
-    """Whether the text is one variable and nothing else."""
+    """Return True if the text is one variable and nothing else."""
     return re.fullmatch(rf"\$\{{{NAME}(:-{_DEFAULT})?\}}", text) is not None

@@ -28,12 +28,12 @@ class _Strict:
     }
 
     def construct_mapping(self: Any, node: yaml.MappingNode, deep: bool = False) -> Any:
-        seen = set()
+        keys = set()
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
-            if key in seen:
+            if key in keys:
                 raise ConfigError(f"line {key_node.start_mark.line + 1}: key `{key_name(key)}` is given twice")
-            seen.add(key)
+            keys.add(key)
         return super().construct_mapping(node, deep)  # type: ignore[misc] # of the loader
 
 
@@ -143,11 +143,11 @@ class _Expansion:
     def _tree(self, text: str, names: tuple[str, ...], node: yaml.ScalarNode, keys: tuple[str, ...]) -> yaml.Node:
         """A variable's own list or mapping; `${` in it is text."""
         try:
-            found = yaml.compose(text, _Python)
+            tree = yaml.compose(text, _Python)
         except yaml.YAMLError as error:
-            found = None
+            tree = None
             self._fault(keys, node, f'{names[0]} is not YAML: {_problem(error)} (quote "${{NAME}}" if it is text)')
-        return node if found is None else found
+        return node if tree is None else tree
 
     def _fault(self, keys: tuple[str, ...], node: yaml.Node, what: str) -> None:
         self._faults.append(f"`{'.'.join(keys)}` (line {node.start_mark.line + 1}): {what}")
@@ -163,4 +163,4 @@ def _problem(error: Exception) -> str:
     mark = getattr(error, "problem_mark", None)
     where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
     problem = getattr(error, "problem", None) or "a value cannot be read"
-    return where + _QUOTED.sub(lambda found: found[0] if _OF_YAML.fullmatch(found[2]) else "…", problem)
+    return where + _QUOTED.sub(lambda match: match[0] if _OF_YAML.fullmatch(match[2]) else "…", problem)

@@ -81,9 +81,9 @@ class Server:
             return TransientError(f"the schema registry at {self.url} is not available at the moment (HTTP {status})")
         return self._strange(f"HTTP {status}")
 
-    def _strange(self, found: str) -> PermanentError:
+    def _strange(self, answer: str) -> PermanentError:
         return PermanentError(
-            f"the server at {self.url} is no schema registry ({found}); expected the base URL of Confluent's API, for "
+            f"the server at {self.url} is no schema registry ({answer}); expected the base URL of Confluent's API, for "
             "example https://registry:8081 or https://apicurio/apis/ccompat/v7"
         )
 

@@ -42,9 +42,9 @@ def decoder(
     if name not in DECODERS:
         raise ConfigError(f"decode: expected {' | '.join(DECODERS)}, found {name!r}")
     kind = DECODERS[name]
-    for found in [*([schema] if schema else []), *writers.values()]:
-        if found.kind != kind:
-            raise ConfigError(f"decode: {name} needs {kind or 'no'} schema, found one of kind {found.kind}")
+    for version in [*([schema] if schema else []), *writers.values()]:
+        if version.kind != kind:
+            raise ConfigError(f"decode: {name} needs {kind or 'no'} schema, found one of kind {version.kind}")
     from kafka_archiver.decode.guarded import Guarded
 
     return Guarded(_decoder(name, schema, writers, framed, column, message, unknown), shows_values)

@@ -23,12 +23,12 @@ class Framed:
 
     def decode(self, data: pa.Array, ids: pa.Array | None = None) -> Decoded:
         """See `Decoder.decode`."""
-        found, bodies = _split(data, ids)
+        frame_ids, bodies = _split(data, ids)
         present = np.flatnonzero(data.is_valid().to_numpy(zero_copy_only=False))
         column, reasons, unnamed, places = [], {}, {}, np.full(len(data), _NONE, np.int64)
         done = 0
-        for number in np.unique(found[present]).tolist():
-            rows = present[found[present] == number]
+        for number in np.unique(frame_ids[present]).tolist():
+            rows = present[frame_ids[present] == number]
             read = self._read(number)
             if isinstance(read, str):
                 reasons.update(dict.fromkeys(rows.tolist(), read))
@@ -76,21 +76,21 @@ def schema_ids(data: pa.Array) -> Int64s:
 
 
 def _ids(whole: Bytes, starts: Int64s, ends: Int64s) -> Int64s:
-    found = np.full(len(starts), _NONE, np.int64)
+    schema_ids = np.full(len(starts), _NONE, np.int64)
     rows = np.flatnonzero(ends - starts >= SIZE)
     frame = whole[starts[rows, None] + np.arange(SIZE)]
     numbers = np.ascontiguousarray(frame[:, 1:]).view(">u4").ravel().astype(np.int64)
-    found[rows] = np.where(frame[:, 0] == 0, numbers, _NONE)
-    return found
+    schema_ids[rows] = np.where(frame[:, 0] == 0, numbers, _NONE)
+    return schema_ids
 
 
 def _split(data: pa.Array, ids: pa.Array | None) -> tuple[Int64s, pa.Array]:
     """The schema id of each row, -1 without a frame, and the bytes after the frame."""
     whole, starts, ends = bounds(data)
-    found = _ids(whole, starts, ends)
+    frame_ids = _ids(whole, starts, ends)
     body = np.minimum(starts + SIZE, ends)
     if ids is not None:
         beside = ids.is_valid().to_numpy(zero_copy_only=False)
-        found[beside] = ids.drop_null().cast(pa.int64()).to_numpy(zero_copy_only=False)
+        frame_ids[beside] = ids.drop_null().cast(pa.int64()).to_numpy(zero_copy_only=False)
         body = np.where(beside, starts, body)
-    return found, slices(whole, body, ends)
+    return frame_ids, slices(whole, body, ends)

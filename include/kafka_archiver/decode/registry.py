@@ -68,17 +68,17 @@ class Registry:
         :raises TransientError: the registry does not answer, or is not available now.
         :raises PermanentError: the registry refuses the credentials, or the server is no schema registry.
         """
-        found = self._server.get("config", _Level)
-        assert found, "no code for a missing resource was given"
-        return found.compatibilityLevel
+        level = self._server.get("config", _Level)
+        assert level, "no code for a missing resource was given"
+        return level.compatibilityLevel
 
     def schema(self, number: int) -> Schema | None:
         """The schema with this id, also of a softly deleted version; None if it does not exist.
 
         Raises like `compatibility`; also a PermanentError if the registry lacks a schema that this one imports.
         """
-        found = self._server.get(f"schemas/ids/{number}", _Text, _NO_SCHEMA)
-        return self._complete(found, f"schema {number}") if found else None
+        text = self._server.get(f"schemas/ids/{number}", _Text, _NO_SCHEMA)
+        return self._complete(text, f"schema {number}") if text else None
 
     def versions(self, subject: str) -> list[Version]:
         """The versions of a subject, oldest first, with those that were softly deleted; none if it does not exist.
@@ -88,33 +88,36 @@ class Registry:
         path = f"subjects/{quote(subject, safe='')}/versions"
         every = self._server.get(f"{path}?deleted=true", list[int], _NO_SUBJECT) or []
         alive = (self._server.get(path, list[int], _NO_SUBJECT) or []) if every else []
-        found = ((number, self._version(subject, number)) for number in sorted(every))
+        versions = ((number, self._version(subject, number)) for number in sorted(every))
         # Apicurio lists the versions of a deleted subject, but does not have them.
         return [
             Version(
-                subject, n, one.id, self._complete(one, f"version {n} of subject {subject}"), n not in alive, one.guid
+                subject,
+                n,
+                version.id,
+                self._complete(version, f"version {n} of subject {subject}"),
+                n not in alive,
+                version.guid,
             )
-            for n, one in found
-            if one
+            for n, version in versions
+            if version
         ]
 
     def _version(self, subject: str, number: int) -> _Version | None:
         path = f"subjects/{quote(subject, safe='')}/versions/{number}?deleted=true"
         return self._server.get(path, _Version, _NO_SUBJECT, _NO_VERSION)
 
-    def _complete(self, found: _Text, name: str, above: tuple[tuple[str, int], ...] = ()) -> Schema:
+    def _complete(self, text: _Text, name: str, above: tuple[tuple[str, int], ...] = ()) -> Schema:
         """The schema with everything that it imports.
 
         :param above: the versions that import it, the outermost first.
         """
         if len(above) > _DEEPEST:
             raise PermanentError(f"{name} of the schema registry at {self.url} is imported more than {_DEEPEST} deep")
-        references = tuple(
-            Reference(name=r.name, imported=self._import(r, name, above)) for r in found.references or ()
-        )
-        schema = Schema(kind=found.kind, text=found.text, references=references)
+        references = tuple(Reference(name=r.name, imported=self._import(r, name, above)) for r in text.references or ())
+        schema = Schema(kind=text.kind, text=text.text, references=references)
         # A schema's document has each import as often as others import it.
-        count = sum(1 + self._counts[r.subject, r.version] for r in found.references or ())
+        count = sum(1 + self._counts[r.subject, r.version] for r in text.references or ())
         if above:
             self._counts[above[-1]] = count
         if count > _MOST_IMPORTS:
@@ -130,11 +133,11 @@ class Registry:
         if place in above:
             raise PermanentError(f"{name} of the schema registry at {self.url} imports itself, by way of {by}")
         if place not in self._imported:
-            found = self._version(*place)
-            if found is None:
+            version = self._version(*place)
+            if version is None:
                 raise PermanentError(
                     f"{by} of the schema registry at {self.url} imports {reference.name} from {name}, which the "
                     "registry does not have; register it again"
                 )
-            self._imported[place] = self._complete(found, name, (*above, place))
+            self._imported[place] = self._complete(version, name, (*above, place))
         return self._imported[place]

@@ -41,6 +41,6 @@ def numbers(values: Int64s) -> pa.Array:
 
 def indices(places: Int64s) -> pa.Array:
     """Indices to take; -1 takes a null."""
-    found = numbers(places)
+    integers = numbers(places)
     valid = np.packbits(places >= 0, bitorder="little")
-    return pa.Array.from_buffers(pa.int64(), len(places), [pa.py_buffer(valid), found.buffers()[1]])
+    return pa.Array.from_buffers(pa.int64(), len(places), [pa.py_buffer(valid), integers.buffers()[1]])

@@ -81,7 +81,7 @@ class Keyring:
         """
         wrapped = document.wrapped
         tried = (master.unwrap(document.archive, document.id, wrapped) for master in self.masters)
-        secret = next((found for found in tried if found is not None), None)
+        secret = next((secret_key for secret_key in tried if secret_key is not None), None)
         if secret is None:
             raise ConfigError(
                 f"data key {document.id} of archive {document.archive} is wrapped by master key {wrapped.master}, and "

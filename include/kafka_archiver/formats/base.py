@@ -1,4 +1,4 @@
-"""What a file format is: an encoder and a reader together."""
+"""The interface of a file format: an encoder and a reader together."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ COLUMNS = [name for name in RECORD.names if name not in PLACE]
 
 
 def is_typed(schema: pa.Schema) -> bool:
-    """Whether the columns are those of decoded records."""
+    """Return True if the columns are those of decoded records."""
     return not (schema.equals(VALUE) or schema.equals(RECORD))
 
 
@@ -93,7 +93,7 @@ class Encoder(Protocol):
         """
 
     def spill(self, directory: Path, /) -> int:
-        """Move held rows to a temporary file in `directory`; return the bytes of memory that this freed.
+        """Move waiting rows to a temporary file in `directory`; return the bytes of memory that this freed.
 
         An encoder that streams holds almost nothing and returns 0. The bytes of the object stay the same.
         The file has no name, so it disappears with the process, also after a kill.
@@ -189,7 +189,7 @@ class Format(Protocol):
         """
 
     @property
-    def makers(self) -> Mapping[str, tuple[str, ...]]:
+    def libraries(self) -> Mapping[str, tuple[str, ...]]:
         """The libraries that write the bytes, by codec; the likeliest cause of different bytes first."""
 
     def stage(self, settings: Settings) -> Fitting | None:

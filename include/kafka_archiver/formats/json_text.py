@@ -1,4 +1,5 @@
-"""Whether bytes are one JSON document. The answer depends on the bytes alone: not on thread, stack or parser limits.
+"""Tells whether bytes are one JSON document. The answer depends on the bytes alone: not on thread, stack or parser
+limits.
 
 The grammar is RFC 8259 in UTF-8, without a byte order mark, with at most `DEEPEST` nested arrays and objects. It allows
 numbers of any size, escapes of lone surrogates, and repeated names. It does not allow NaN, Infinity, comments and
@@ -29,16 +30,16 @@ _TOKEN = re.compile(
 
 
 def is_json(value: bytes) -> bool:
-    """Whether the value is exactly one JSON document."""
-    return not others([value])
+    """Return True if the value is exactly one JSON document."""
+    return not invalid_documents([value])
 
 
-def others(values: Sequence[bytes | None], utf8: bool = False) -> list[int]:
+def invalid_documents(values: Sequence[bytes | None], utf8: bool = False) -> list[int]:
     """The indexes of the values that are not exactly one JSON document. None values are skipped.
 
     :param utf8: the caller has checked that all values are UTF-8.
     """
-    found = []
+    invalid_rows = []
     # msgspec uses one level of Python's recursion for each nested array or object.
     all_shallow = sys.getrecursionlimit() <= DEEPEST
     for number, value in enumerate(values):
@@ -58,8 +59,8 @@ def others(values: Sequence[bytes | None], utf8: bool = False) -> list[int]:
             # The depth that msgspec reaches depends on the caller's stack.
             good = _walk(value)
         if not good:
-            found.append(number)
-    return found
+            invalid_rows.append(number)
+    return invalid_rows
 
 
 def _is_shallow(value: bytes) -> bool:

@@ -39,8 +39,8 @@ def require_known_bytes(settings: Settings, dead_letters: bool = False) -> None:
     :param dead_letters: the run may write dead letters too.
     :raises PermanentError: the libraries write other bytes than this release promises.
     """
-    for wanted in (settings, dead_letter.SETTINGS) if dead_letters else (settings,):
-        _require(wanted.format, wanted.codec, wanted.content)
+    for checked_settings in (settings, dead_letter.SETTINGS) if dead_letters else (settings,):
+        _require(checked_settings.format, checked_settings.codec, checked_settings.content)
 
 
 @cache
@@ -49,15 +49,15 @@ def _require(format_name: str, codec: str, content: Content) -> None:
     known = chosen.known.get(f"{codec}-{content if content in chosen.contents else 'both'}")
     if known is None or known == hashlib.md5(_object(format_name, codec, content), usedforsecurity=False).hexdigest():
         return
-    found = {name: _version(name) for name in chosen.makers[codec]}
+    versions = {name: _version(name) for name in chosen.libraries[codec]}
     strange = [
         f"found {name} {version}, expected one of {', '.join(_RIGHT[name])}"
-        for name, version in found.items()
+        for name, version in versions.items()
         if version not in _RIGHT.get(name, (version,))
     ]
     why = "; ".join(strange) or (
-        f"found {', '.join(map(' '.join, found.items()))}, which are the right versions elsewhere: the cause is their "
-        f"build, or this kind of machine ({platform.machine()})"
+        f"found {', '.join(map(' '.join, versions.items()))}, which are the right versions elsewhere: the cause is "
+        f"their build, or this kind of machine ({platform.machine()})"
     )
     raise PermanentError(
         f"Python on {socket.gethostname()} does not write the bytes of this release for format {format_name}, codec "

@@ -49,16 +49,16 @@ def get_format(name: str) -> Format:
     """
     if name in _OWN:
         return _OWN[name]
-    found = tuple(entry_points(group=GROUP, name=name))
-    if not found:
+    entries = tuple(entry_points(group=GROUP, name=name))
+    if not entries:
         raise ConfigError(f"store.format: expected {_one_of(names())}, found {name!r}")
-    if len(found) > 1:
-        sources = " and ".join(sorted(point.value for point in found))
+    if len(entries) > 1:
+        sources = " and ".join(sorted(point.value for point in entries))
         raise ConfigError(f"store.format: two distributions add {name!r}: {sources}; uninstall one of them")
     try:
-        loaded: Format = found[0].load()
+        loaded: Format = entries[0].load()
     except (ImportError, AttributeError) as error:
-        raise ConfigError(f"store.format: {name!r} ({found[0].value}) cannot be loaded: {error}") from error
+        raise ConfigError(f"store.format: {name!r} ({entries[0].value}) cannot be loaded: {error}") from error
     return loaded
 
 
@@ -69,14 +69,14 @@ def resolve(settings: Settings, decoded: bool = False) -> Settings:
     :raises ConfigError: the format does not exist, or does not have the codec, the content or an option. The message
         lists the choices.
     """
-    found, name = get_format(settings.format), settings.format
-    codec = settings.codec or found.default_codec
-    if codec not in found.extensions:
-        raise ConfigError(f"store.codec: format {name} has {_one_of(found.extensions)}, found {codec!r}")
+    format_, name = get_format(settings.format), settings.format
+    codec = settings.codec or format_.default_codec
+    if codec not in format_.extensions:
+        raise ConfigError(f"store.codec: format {name} has {_one_of(format_.extensions)}, found {codec!r}")
     # Bytes that are stored as they are may be decoded too: that checks them.
-    contents = found.typed | (found.contents - {"value"}) if decoded else found.contents
+    contents = format_.typed | (format_.contents - {"value"}) if decoded else format_.contents
     if settings.content not in contents:
-        raise ConfigError(_no_content(found, settings.content, contents))
+        raise ConfigError(_no_content(format_, settings.content, contents))
     if settings.metadata and not (decoded and settings.content == "value"):
         raise ConfigError(
             "store.metadata: it adds columns to a decoded value; set `source.value.decode` and `store.content: value`, "
@@ -88,7 +88,7 @@ def resolve(settings: Settings, decoded: bool = False) -> Settings:
             "or both, or remove it"
         )
     return settings.model_copy(
-        update={"codec": codec, "options": _options(found, settings), "encoding": found.encoding}
+        update={"codec": codec, "options": _options(format_, settings), "encoding": format_.encoding}
     )
 
 
@@ -99,32 +99,32 @@ def extension_of(settings: Settings) -> str:
     return own + sealed_extension(settings)
 
 
-def _no_content(found: Format, content: str, contents: Iterable[str]) -> str:
-    if content in found.contents:
-        others = _one_of(other for other in names() if content in get_format(other).typed)
+def _no_content(format_: Format, content: str, contents: Iterable[str]) -> str:
+    if content in format_.contents:
+        alternatives = _one_of(other for other in names() if content in get_format(other).typed)
         return (
-            f"store.format: {found.name} stores values as they are, found values that are decoded to columns; choose "
-            f"{others}, or `source.value.decode: bytes`, or json without a schema"
+            f"store.format: {format_.name} stores values as they are, found values that are decoded to columns; choose "
+            f"{alternatives}, or `source.value.decode: bytes`, or json without a schema"
         )
     if not contents:
         return (
-            f"store.content: format {found.name} has only {_one_of(found.contents)}, without decoded columns, found "
-            f"{content!r}; set `store.content: value` and `source.value.decode: bytes`, or json without a schema, or "
-            f"choose a format that has {content!r}: "
+            f"store.content: format {format_.name} has only {_one_of(format_.contents)}, without decoded columns, "
+            f"found {content!r}; set `store.content: value` and `source.value.decode: bytes`, or json without a "
+            f"schema, or choose a format that has {content!r}: "
             + _one_of(n for n in names() if content in get_format(n).typed | get_format(n).contents)
         )
     advice = (
-        "; to store columns, set `source.value.decode` (json needs `schema`, too)" if content in found.typed else ""
+        "; to store columns, set `source.value.decode` (json needs `schema`, too)" if content in format_.typed else ""
     )
-    return f"store.content: format {found.name} has {_one_of(contents)}, found {content!r}{advice}"
+    return f"store.content: format {format_.name} has {_one_of(contents)}, found {content!r}{advice}"
 
 
-def _options(found: Format, settings: Settings) -> dict[str, JsonValue]:
+def _options(format_: Format, settings: Settings) -> dict[str, JsonValue]:
     """All options of the format, with the defaults of today: a later default must not change a plan that exists."""
     try:
-        return found.options.model_validate(settings.options).model_dump(mode="json")
+        return format_.options.model_validate(settings.options).model_dump(mode="json")
     except ValidationError as error:
-        has = f"format {found.name} has {_one_of(found.options.model_fields) or 'none'}"
+        has = f"format {format_.name} has {_one_of(format_.options.model_fields) or 'none'}"
         unknown = "`{}` is not an option: {}".format
         lines = explain(error, lambda where: unknown(where, has), ("store", "options"))
         raise ConfigError("; ".join(lines)) from None

@@ -51,8 +51,8 @@ def binaries(values: Sequence[bytes | None]) -> pa.Array:
 
 def lengths(values: pa.Array) -> Int64s:
     """The number of bytes of each value; 0 for a null."""
-    found: Int64s = pc.binary_length(values).fill_null(0).to_numpy()
-    return found
+    byte_lengths: Int64s = pc.binary_length(values).fill_null(0).to_numpy()
+    return byte_lengths
 
 
 def _fit(size: int) -> None:
@@ -80,7 +80,7 @@ def large_binaries(
 
 
 def valid(values: pa.Array) -> Mask | None:
-    """Which values are not null; None: no value is null."""
+    """Return the values that are not null; None: no value is null."""
     return values.is_valid().to_numpy(zero_copy_only=False) if values.null_count else None
 
 
@@ -148,6 +148,6 @@ def joined(count: int, pieces: Sequence[Piece]) -> pa.LargeBinaryArray:
     columns: list[pa.Array | pa.Scalar] = []
     # Adjacent constants become one piece: each piece costs one copy a row.
     for same, some in groupby(pieces, key=lambda piece: isinstance(piece, bytes)):
-        found = list(some)
-        columns += [large_binary(b"".join(found))] if same else found
+        batches = list(some)
+        columns += [large_binary(b"".join(batches))] if same else batches
     return pc.binary_join_element_wise(*columns, large_binary(b""), null_handling="skip")

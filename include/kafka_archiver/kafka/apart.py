@@ -35,9 +35,9 @@ class _Process:
     """A process that answers calls, and the pipe to it."""
 
     def __init__(self) -> None:
-        self._pipe, theirs = Pipe()
-        with theirs:
-            number = theirs.fileno()
+        self._pipe, child_pipe = Pipe()
+        with child_pipe:
+            number = child_pipe.fileno()
             path = os.pathsep.join(place or str(Path.cwd()) for place in sys.path)
             self._process = subprocess.Popen(
                 # -P: not this process's working directory.
@@ -53,7 +53,7 @@ class _Process:
 
     @property
     def is_ready(self) -> bool:
-        """Whether it runs, and is a child of this process: a forked process has copies of its parent's."""
+        """Return True if it runs and is a child of this process: a forked process has copies of its parent's."""
         return self._owner == os.getpid() and self._process.poll() is None
 
     def call(self, asked: tuple[Any, ...], seconds: float) -> Any:
@@ -77,7 +77,7 @@ class _Process:
 
 
 def call(function: Callable[Given, Result], seconds: float, *args: Given.args, **kwargs: Given.kwargs) -> Result:
-    """What `function` returns or raises, in another process. It must be safe to call it again.
+    """Return or raise what `function` does, in another process. It must be safe to call it again.
 
     :param function: of a module; it, its arguments and its result are pickled.
     :param seconds: for the answer; then the process is ended.

@@ -89,10 +89,10 @@ class Asking:
         return again(self._once, start, what, timeout)
 
     def _once(self, start: Start[Name, Result], what: Callable[[Name], str], timeout: float) -> list[Result]:
-        held = []
+        pending = []
         for name, future in start(self._client).items():
             try:
-                held.append(self._wait(future, timeout))
+                pending.append(self._wait(future, timeout))
             except KafkaException as error:
                 code = error.args[0].code()
                 failure = self._complaints.translate(error.args[0], what(name))
@@ -106,7 +106,7 @@ class Asking:
             except FutureTimeout as error:
                 silence = KafkaError(KafkaError._TIMED_OUT, f"nothing within {timeout:.0f} s")
                 raise self._complaints.translate(silence, what(name)) from error
-        return held
+        return pending
 
     def _wait(self, future: Future[Result], timeout: float) -> Result:
         asked = time.monotonic()

@@ -42,7 +42,7 @@ def positions(
 def members(properties: Mapping[str, str], timeout: float, group: str) -> list[str]:
     """The group's live members, as client@host; empty for a group that does not exist."""
     try:
-        [found] = Asking(properties).ask(
+        [descriptions] = Asking(properties).ask(
             lambda admin: admin.describe_consumer_groups([group], request_timeout=timeout),
             lambda name: f"describe group {name}",
             timeout,
@@ -52,7 +52,7 @@ def members(properties: Mapping[str, str], timeout: float, group: str) -> list[s
         if isinstance(cause, KafkaException) and cause.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
             return []
         raise
-    return sorted(foreign(f"{m.client_id}@{m.host.lstrip('/')}") for m in found.members)
+    return sorted(foreign(f"{m.client_id}@{m.host.lstrip('/')}") for m in descriptions.members)
 
 
 def commit(

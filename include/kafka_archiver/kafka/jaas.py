@@ -54,11 +54,13 @@ def _client_credentials(oauth: Mapping[str, str], properties: Mapping[str, str])
         name: oauth.get(name) or oauth.get(f"client.credentials.{name}") or ""
         for name in ("client.id", "client.secret")
     }
-    found = {"method": "default", "grant.type": _GRANT, "token.endpoint.url": "", **oauth, **client}
+    credentials = {"method": "default", "grant.type": _GRANT, "token.endpoint.url": "", **oauth, **client}
     wrong = [
-        f"{name} {found[name]!r}" for name, only in (("method", "oidc"), ("grant.type", _GRANT)) if found[name] != only
+        f"{name} {credentials[name]!r}"
+        for name, only in (("method", "oidc"), ("grant.type", _GRANT))
+        if credentials[name] != only
     ]
-    missing = [f"no {name}" for name in ("client.id", "client.secret", "token.endpoint.url") if not found[name]]
+    missing = [f"no {name}" for name in ("client.id", "client.secret", "token.endpoint.url") if not credentials[name]]
     if wrong or missing:
         raise ConfigError(
             f"the Kafka connection has SASL mechanism {_BEARER}, and Spark's reader expects `{_OAUTH}method` oidc "

@@ -46,7 +46,7 @@ def java_properties(properties: Mapping[str, str]) -> dict[str, str]:
             "cannot use; expected the text of certificate and key in `ssl.certificate.pem` and `ssl.key.pem`, or a "
             "PKCS #12 file in `ssl.keystore.location` with `ssl.keystore.password`"
         )
-    java |= {theirs: properties[ours] for ours, theirs in _SSL.items() if ours in properties}
+    java |= {java_name: properties[name] for name, java_name in _SSL.items() if name in properties}
     if algorithm := properties.get("ssl.endpoint.identification.algorithm"):
         java["ssl.endpoint.identification.algorithm"] = "" if algorithm == "none" else algorithm
     return java | {name: value for name, value in properties.items() if name.startswith(_JAVA_ONLY)}

@@ -62,8 +62,8 @@ def value_batch(messages: list[Any]) -> pa.RecordBatch:
 def record_batch(messages: list[Any]) -> pa.RecordBatch:
     """The columns of `RECORD` without topic and partition; `UNREAD` too if a header's key is not UTF-8."""
     # librdkafka's types are 0 none, 1 create, 2 append: Kafka's plus one.
-    both = np.fromiter(chain.from_iterable(map(Message.timestamp, messages)), np.int64, 2 * len(messages))
-    types, times = both[::2], _no_zeros(both[1::2], both[::2])
+    types_and_times = np.fromiter(chain.from_iterable(map(Message.timestamp, messages)), np.int64, 2 * len(messages))
+    types, times = types_and_times[::2], _no_zeros(types_and_times[1::2], types_and_times[::2])
     headers = _all_headers(messages)
     columns = [
         _offsets(messages),
@@ -101,17 +101,17 @@ def _no_zeros(times: Int64s, types: Int64s) -> Int64s:
 
 def _all_headers(messages: list[Any]) -> list[Headers | None]:
     """The headers of each message, None for none; `UNREADABLE` if a key is not UTF-8."""
-    found: list[Headers | None] = []
-    rest = iter(messages)
-    while len(found) < len(messages):
+    headers: list[Headers | None] = []
+    remaining = iter(messages)
+    while len(headers) < len(messages):
         try:
             # After an error, the list keeps the headers of the messages before it.
-            found.extend(map(Message.headers, rest))
+            headers.extend(map(Message.headers, remaining))
         except (SystemError, UnicodeDecodeError):
             # A second call of headers() would return a list with a null pointer, and crash the process.
-            messages[len(found)].set_headers(UNREADABLE)
-            found.append(UNREADABLE)
-    return found
+            messages[len(headers)].set_headers(UNREADABLE)
+            headers.append(UNREADABLE)
+    return headers
 
 
 def _headers(records: list[Headers]) -> pa.Array:
@@ -121,5 +121,5 @@ def _headers(records: list[Headers]) -> pa.Array:
     pairs = list(chain.from_iterable(records))
     parts = [pa.array([key for key, _ in pairs], pa.string()), binaries([value for _, value in pairs])]
     form = _RECORD.field("headers").type
-    both = pa.StructArray.from_arrays(parts, fields=list(form.value_type))
-    return pa.ListArray.from_arrays(pa.array(ends), both, form)
+    items = pa.StructArray.from_arrays(parts, fields=list(form.value_type))
+    return pa.ListArray.from_arrays(pa.array(ends), items, form)

@@ -90,14 +90,14 @@ def _read(
     enough, sample = 1, 1 if to_batch is record_batch else SAMPLE
     while True:
         messages, counted, uncounted = _take(consumer, min(enough, chunk.end - place.offset), sample)
-        wanted, ended, again = _inside(messages, chunk, brokers) if messages else ([], False, None)
-        if wanted:
-            _require_place(wanted, chunk)
-            place.offset = wanted[-1].offset() + 1
+        inside, ended, again = _inside(messages, chunk, brokers) if messages else ([], False, None)
+        if inside:
+            _require_place(inside, chunk)
+            place.offset = inside[-1].offset() + 1
             if not ended:
                 # Before the records are processed: librdkafka prefetches in the meantime.
                 consumer.hold_less(place, uncounted / len(messages))
-            yield from to_batches(wanted, to_batch)
+            yield from to_batches(inside, to_batch)
             enough = min(BATCH, 8 * enough, 1 + BATCH_BYTES * len(messages) // (counted + uncounted + 1))
             damaged = silences = 0
             silent_since = time.monotonic()
@@ -129,8 +129,8 @@ def _take(consumer: Consumer, number: int, sample: int = 1) -> tuple[list[Any], 
     while len(messages) < number and counted + uncounted < BATCH_BYTES:
         some = consumer.consume(min(number - len(messages), ROUND), timeout=PAUSE_SECONDS)
         messages += some
-        values, others = held_bytes(some, sample)
-        counted, uncounted = counted + values, uncounted + others
+        values, other_bytes = held_bytes(some, sample)
+        counted, uncounted = counted + values, uncounted + other_bytes
         if not some or some[-1].error():
             break
     return messages, counted, uncounted
@@ -176,34 +176,34 @@ def _inside(messages: list[Any], chunk: Chunk, brokers: str) -> tuple[list[Any],
     last = messages[-1]
     if not any(map(Message.error, messages)) and last.offset() < chunk.end - 1:
         return messages, False, None
-    wanted = []
+    inside = []
     for message in messages:
         error = message.error()
         code = None if error is None else error.code()
         if code is None and message.offset() < chunk.end:
-            wanted.append(message)
-        elif wanted and wanted[-1].offset() == chunk.end - 1:
+            inside.append(message)
+        elif inside and inside[-1].offset() == chunk.end - 1:
             # The chunk is complete: any further message concerns later offsets.
             break
         elif code in _NOTHING_BEFORE and (message.offset() or 0) >= chunk.end:
-            return wanted, True, None
+            return inside, True, None
         elif code == KafkaError._PARTITION_EOF:
             continue
         elif code == KafkaError._BAD_MSG:
-            return wanted, False, error
+            return inside, False, error
         elif code == KafkaError._AUTO_OFFSET_RESET:
             if message.partition() != chunk.partition:
                 continue
             if message.offset() >= chunk.end:
                 # Prefetched offsets after this chunk, or after the one before, are gone, and librdkafka has stopped.
-                return wanted, False, error
+                return inside, False, error
             raise TransientError(
                 f"Kafka does not have the start of {chunk} any more: retention overtook the run while it was reading; "
                 "the next attempt reads what is left, and `policies.lost_offsets` decides"
             )
         elif not error.retriable():
             raise translate(error, f"read {chunk}", brokers)
-    return wanted, bool(wanted) and wanted[-1].offset() == chunk.end - 1, None
+    return inside, bool(inside) and inside[-1].offset() == chunk.end - 1, None
 
 
 def _require_place(messages: list[Any], chunk: Chunk) -> None:

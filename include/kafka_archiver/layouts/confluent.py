@@ -47,7 +47,7 @@ class TimeOptions(Delimiters, Every):
 
 
 class DayOptions(Delimiters, Clock):
-    """Of the daily and the hourly partitioner."""
+    """Options of the daily and the hourly partitioner."""
 
 
 class ConfluentDefault:
@@ -70,7 +70,7 @@ class ConfluentField:
     def form(self, options: FieldOptions) -> Form:
         """A folder for each field."""
         inner = folders(options.fields, True, options.directory_delimiter)
-        return options.form(inner, tuple(one.column for one in options.fields), **options.values())
+        return options.form(inner, tuple(field.column for field in options.fields), **options.values())
 
 
 class ConfluentTime:

@@ -27,12 +27,12 @@ class Filed(Value):
         return encode(self.name or self.field.rsplit(".", 1)[-1])
 
 
-def _filed(given: object) -> object:
-    return {"field": given} if isinstance(given, str) else given
+def _filed(field: object) -> object:
+    return {"field": field} if isinstance(field, str) else field
 
 
 def _distinct(fields: tuple[Filed, ...]) -> tuple[Filed, ...]:
-    names = [one.column.lower() for one in fields]
+    names = [field.column.lower() for field in fields]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(
             f"expected a column of its own for each field, found {twice[0]!r} twice; `as` gives another name"
@@ -63,14 +63,14 @@ class ByFields:
         """A folder for the topic, then one for each field."""
         first: list[Token] = [Topic(), Text("/")] if options.topic else []
         hive = options.style == "hive"
-        columns = tuple(one.column for one in options.fields) if hive else ()
+        columns = tuple(field.column for field in options.fields) if hive else ()
         return Form((*first, *folders(options.fields, hive)), columns=columns, **options.values())
 
 
 def folders(fields: Sequence[Filed], hive: bool, delimiter: str = "/") -> list[Token]:
     """The tokens of these folders."""
-    found: list[Token] = []
-    for number, one in enumerate(fields):
-        found.append(Text(delimiter * bool(number) + (f"{one.column}=" if hive else "")))
-        found.append(Field(one.field, one.buckets))
-    return [token for token in found if token != Text("")]
+    tokens: list[Token] = []
+    for number, field in enumerate(fields):
+        tokens.append(Text(delimiter * bool(number) + (f"{field.column}=" if hive else "")))
+        tokens.append(Field(field.field, field.buckets))
+    return [token for token in tokens if token != Text("")]

@@ -17,7 +17,7 @@ _SUFFIX = r"(?:\+g(?P<generation>\d+))?(?:\+r(?P<revision>\d+))?(?:\+k\d+)?(?:\+
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """How the keys of an archive's objects are made.
+    """The form of the keys of an archive's objects.
 
     `joint`: what stands between the folders and the name. `columns`: those that readers take from the paths.
     `missing`: what happens to a record without one of the values: `bad_record`, `null` (then `null_name` stands for
@@ -43,7 +43,7 @@ class Form:
 
     @cached_property
     def lead(self) -> int:
-        """How many of the folders' tokens stand before everything that varies within a topic."""
+        """Return the number of the folders' tokens before everything that varies within a topic."""
         if all(isinstance(token, Text | Topic) for token in self.folders):
             return len(self.folders)
         known = 0
@@ -56,17 +56,17 @@ class Form:
 
     @cached_property
     def path(self) -> tuple[Piece, ...]:
-        """What the folders below a topic's prefix are made of."""
+        """Return the tokens of the folders below a topic's prefix."""
         return pieces(self.folders[self.lead :])
 
     @property
     def whole(self) -> bool:
-        """Whether a topic's prefix is all that stands before the name."""
+        """Return True if a topic's prefix is all that stands before the name."""
         return self.lead == len(self.folders)
 
     @property
     def is_shared(self) -> bool:
-        """Whether a topic's prefix may have objects of other topics."""
+        """Return True if a topic's prefix may have objects of other topics."""
         return not any(isinstance(token, Topic) for token in self.folders[: self.lead])
 
     def prefix(self, topic: str) -> str:
@@ -86,14 +86,14 @@ class Form:
 
     def place(self, key: str) -> Place | None:
         """The place in a key of this form; None for any other key. Not for dead letters."""
-        found = None if is_reserved(key) else self._key.fullmatch(key)
-        if found is None:
+        match = None if is_reserved(key) else self._key.fullmatch(key)
+        if match is None:
             return None
-        topic, partition, start = (found[self._groups[kind][0]] for kind in ("topic", "partition", "start"))
-        own = (int(found[name] or 0) for name in ("generation", "revision"))
+        topic, partition, start = (match[self._groups[kind][0]] for kind in ("topic", "partition", "start"))
+        own = (int(match[name] or 0) for name in ("generation", "revision"))
         place = Place(decode(topic), int(partition), int(start), *own)
         # Each object has one key: not also one with other zeros, or with another place in its folders.
-        return place if all(found[group] == fixed(token, place) for group, token in self._fixed) else None
+        return place if all(match[group] == fixed(token, place) for group, token in self._fixed) else None
 
     @cached_property
     def also(self) -> str:
@@ -141,15 +141,15 @@ class Form:
 
         :raises ValueError: there is none, or it could be part of a value.
         """
-        found = []
-        held: Sequence[Piece] = ()
+        patterns = []
+        waiting: Sequence[Piece] = ()
         for token in self._tokens:
             if isinstance(token, Text):
-                held = () if "/" in token.text else (*held, token) if held else ()
+                waiting = () if "/" in token.text else (*waiting, token) if waiting else ()
                 continue
-            if held:
-                between = "".join(t.text for t in held[1:] if isinstance(t, Text))
-                values = [t for t in (held[0], token) if not isinstance(t, FIXED)]
+            if waiting:
+                between = "".join(t.text for t in waiting[1:] if isinstance(t, Text))
+                values = [t for t in (waiting[0], token) if not isinstance(t, FIXED)]
                 if not between or (values and (between[0].isalnum() or between[0] in "%+")):
                     raise ValueError(
                         "expected text between two placeholders of one folder or name that begins with no letter, "
@@ -158,9 +158,9 @@ class Form:
                 if not values and (between[0].isdigit() or between[-1].isdigit()):
                     raise ValueError(f"expected no digit beside a number in a name, found {between!r}")
                 if values:
-                    found.append(between)
-            held = (token,)
-        return found
+                    patterns.append(between)
+            waiting = (token,)
+        return patterns
 
     def check(self) -> None:
         """Check that every object has a key of its own, from which its place can be read.
@@ -204,7 +204,11 @@ class Form:
                 raise ValueError(f"expected no control characters and backslashes, found {text!r}")
         marks = re.compile(r"\+[grks]$|\+[grks]\d")
         texts = [token.text for token in self.name if isinstance(token, Text)]
-        topics = [one.text for one, other in pairwise(self.name) if isinstance(one, Text) and isinstance(other, Topic)]
+        topics = [
+            token.text
+            for token, following in pairwise(self.name)
+            if isinstance(token, Text) and isinstance(following, Topic)
+        ]
         if any(marks.search(text) for text in texts) or any(text.endswith("+") for text in topics):
             raise ValueError(
                 "expected a name without +g, +r, +k and +s before a number, and without + before {topic}, because the "

@@ -62,7 +62,7 @@ class LensesValues:
 
 
 def _partitioned(options: PartitionedOptions, hive: bool) -> Form:
-    columns = tuple(one.column for one in options.fields) if hive else ()
+    columns = tuple(field.column for field in options.fields) if hive else ()
     partition, start = Partition(options.zero_pad_partition), Start(options.zero_pad)
     name = (Topic(), Text("("), partition, Text("_"), start, Text(")"))
     return Form(tuple(folders(options.fields, hive)), name, columns=columns, **options.values())

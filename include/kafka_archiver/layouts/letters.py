@@ -80,13 +80,13 @@ def tokens_of(pattern: str) -> list[Text | Time]:
 
     :raises ValueError: a quote is not closed, or a letter has no meaning.
     """
-    found = split(pattern)
-    for token in found:
+    tokens = split(pattern)
+    for token in tokens:
         if isinstance(token, Time) and (letter := token.letters[0]) not in _SHOWN:
             raise ValueError(
                 f"{letter!r} in {pattern!r} is no part of a time; expected {' '.join(_SHOWN)}, or text in quotes"
             )
-    return found
+    return tokens
 
 
 def split(pattern: str) -> list[Text | Time]:
@@ -94,7 +94,7 @@ def split(pattern: str) -> list[Text | Time]:
 
     :raises ValueError: a quote is not closed.
     """
-    found: list[Text | Time] = []
+    pieces: list[Text | Time] = []
     at = 0
     for match in _TOKEN.finditer(pattern):
         if match.start() != at:
@@ -102,12 +102,12 @@ def split(pattern: str) -> list[Text | Time]:
         at = match.end()
         quoted, letter, other = match.groups()
         if letter is None:
-            found.append(Text("'" if quoted == "" else other if quoted is None else quoted.replace("''", "'")))
+            pieces.append(Text("'" if quoted == "" else other if quoted is None else quoted.replace("''", "'")))
         else:
-            found.append(Time(match.group()))
+            pieces.append(Time(match.group()))
     if at != len(pattern):
         raise ValueError(f"the quote in {pattern!r} is not closed")
-    return found
+    return pieces
 
 
 def shown(time: Time, moment: datetime, names: Names) -> str:

@@ -13,9 +13,9 @@ from kafka_archiver.keys import NO_TIME, RESERVED
 from kafka_archiver.layouts.letters import ENGLISH
 
 
-def or_null(given: object) -> object:
+def or_null(value: object) -> object:
     """The word for YAML's null, which people write without quotes."""
-    return "null" if given is None else given
+    return "null" if value is None else value
 
 
 Missing = Annotated[Literal["bad_record", "null", "skip"], BeforeValidator(or_null)]
@@ -58,14 +58,14 @@ def milliseconds(text: str) -> int:
 
     :raises ValueError: the text is something else.
     """
-    found = timedelta(milliseconds=int(text[:-2])) if re.fullmatch(r"\d{1,12}ms", text) else None
+    delay = timedelta(milliseconds=int(text[:-2])) if re.fullmatch(r"\d{1,12}ms", text) else None
     try:
-        found = duration(text) if text and found is None else found or timedelta()
+        delay = duration(text) if text and delay is None else delay or timedelta()
     except ValueError:
-        found = timedelta()
-    if text and not timedelta(0) < found <= timedelta(days=366):
+        delay = timedelta()
+    if text and not timedelta(0) < delay <= timedelta(days=366):
         raise ValueError(f"expected a time like 30s, 15m, 1h, 1d or 900000ms, found {text!r}")
-    return found // timedelta(milliseconds=1)
+    return delay // timedelta(milliseconds=1)
 
 
 class Clock(Value):
@@ -92,7 +92,7 @@ class Every(Clock):
 
 
 class Values(Value):
-    """What happens to values that are missing or long."""
+    """The treatment of values that are missing or long."""
 
     missing: Missing = "bad_record"
     null_name: Annotated[str, AfterValidator(_null_name)] = NO_TIME

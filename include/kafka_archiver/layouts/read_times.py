@@ -25,7 +25,7 @@ _LONGEST = 60
 
 
 class UnreadableTimeError(ValueError):
-    """What the text is instead of a time."""
+    """A text that is no time; the message says what it is."""
 
 
 class Parser:
@@ -47,10 +47,10 @@ class Parser:
         """
         if text is None:
             raise UnreadableTimeError("no UTF-8 text")
-        if self._unit and (found := _number(text, self._unit)) is not None:
+        if self._unit and (number := _number(text, self._unit)) is not None:
             first, last = bounds(UTC)
-            if first <= found <= last:
-                return found
+            if first <= number <= last:
+                return number
             raise UnreadableTimeError(f"{text[:_LONGEST]}, outside the years 1 to 9999")
         for read in self._patterns:
             try:
@@ -76,7 +76,7 @@ def _number(text: str, unit: str) -> int | None:
 
 
 def compiled(pattern: str, names: Names = ENGLISH) -> Callable[[str], datetime | None]:
-    """What reads text by a pattern of letters as Java has them; `iso` is ISO 8601.
+    """Return a reader of text by a pattern of letters as Java has them; `iso` is ISO 8601.
 
     :raises ValueError: the pattern has no meaning.
     """
@@ -94,8 +94,8 @@ def compiled(pattern: str, names: Names = ENGLISH) -> Callable[[str], datetime |
         raise ValueError("it has no year (yyyy)")
 
     def read(text: str) -> datetime | None:
-        found = whole.fullmatch(text)
-        return None if found is None else _moment(dict(zip(letters, found.groups(), strict=True)), names)
+        match = whole.fullmatch(text)
+        return None if match is None else _moment(dict(zip(letters, match.groups(), strict=True)), names)
 
     return read
 
@@ -127,12 +127,12 @@ def _names_of(letter: str, length: int, names: Names) -> Sequence[str]:
     return names[f"{kind}_short" if kind in ("months", "days") and length < 4 else kind]
 
 
-def _moment(found: Mapping[str, str], names: Names) -> datetime:
+def _moment(parts: Mapping[str, str], names: Names) -> datetime:
     """:raises ValueError: there is no such date."""
     numbers: dict[str, int] = {}
     zone: tzinfo | None = None
     half = None
-    for letters, text in found.items():
+    for letters, text in parts.items():
         letter = letters[0]
         if letter in "XxZ":
             zone = _zone(text)

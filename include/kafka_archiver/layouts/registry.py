@@ -76,29 +76,29 @@ def get_layout(name: str) -> Layout:
     """
     if name in LAYOUTS:
         return LAYOUTS[name]
-    found = tuple(entry_points(group=GROUP, name=name))
-    if len(found) != 1:
-        what = f"two distributions add {name!r}" if found else f"found {name!r}"
+    entries = tuple(entry_points(group=GROUP, name=name))
+    if len(entries) != 1:
+        what = f"two distributions add {name!r}" if entries else f"found {name!r}"
         raise ConfigError(f"store.layout: expected {' | '.join(names())}; {what}")
     try:
-        loaded = found[0].load()
-        made: Layout = loaded() if isinstance(loaded, type) else loaded
+        loaded = entries[0].load()
+        layout: Layout = loaded() if isinstance(loaded, type) else loaded
     except Exception as error:
         why = f"{type(error).__name__}: {error}"
-        raise ConfigError(f"store.layout: {name!r} ({found[0].value}) cannot be loaded: {why}") from error
-    if missing := [part for part in ("name", "options", "form") if not hasattr(made, part)]:
-        raise ConfigError(f"store.layout: {name!r} ({found[0].value}) is no layout: it has no `{missing[0]}`")
-    return made
+        raise ConfigError(f"store.layout: {name!r} ({entries[0].value}) cannot be loaded: {why}") from error
+    if missing := [part for part in ("name", "options", "form") if not hasattr(layout, part)]:
+        raise ConfigError(f"store.layout: {name!r} ({entries[0].value}) is no layout: it has no `{missing[0]}`")
+    return layout
 
 
-def named(given: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+def named(layout: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """The name and the options of `store.layout`.
 
     :raises ConfigError: the mapping names no layout.
     """
-    if isinstance(given, str):
-        return given, {}
-    options = dict(given)
+    if isinstance(layout, str):
+        return layout, {}
+    options = dict(layout)
     implied = [key for key in _IMPLIED if key in options]
     name = options.pop("name", None) or (implied[0] if len(implied) == 1 else None)
     if not isinstance(name, str):
@@ -109,14 +109,14 @@ def named(given: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     return name, options
 
 
-def options_of(name: str, given: Mapping[str, Any]) -> Value:
+def options_of(name: str, values: Mapping[str, Any]) -> Value:
     """The checked options of a layout.
 
     :raises ConfigError: an option does not exist or is wrong.
     """
     model = get_layout(name).options
     try:
-        return model.model_validate(dict(given))
+        return model.model_validate(dict(values))
     except ValidationError as error:
         has = ", ".join(f.alias or n for n, f in model.model_fields.items() if n not in FROZEN) or "none"
         lines = explain(
@@ -137,16 +137,16 @@ def form_of(settings: Settings) -> Form:
 def _form(layout: str, options: str, name: str) -> Form:
     chosen = get_layout(layout)
     try:
-        found = chosen.form(options_of(layout, json.loads(options)))
+        form = chosen.form(options_of(layout, json.loads(options)))
         if name:
-            found = _renamed(found, name)
+            form = _renamed(form, name)
     except ValueError as error:
         raise ConfigError(f"store.layout: {error}") from None
     try:
-        found.check()
+        form.check()
     except ValueError as error:
         raise ConfigError(f"{'store.name' if name else 'store.layout'}: {error}") from None
-    return found
+    return form
 
 
 def _renamed(form: Form, name: str) -> Form:
@@ -164,10 +164,10 @@ def resolve(settings: Settings) -> Settings:
     :raises ConfigError: as `form_of`, or a field is not decoded.
     """
     options = options_of(settings.layout, settings.layout_options)
-    given = options.model_dump(mode="json", by_alias=True)
+    stored_options = options.model_dump(mode="json", by_alias=True)
     # A plan of `hourly` in UTC keeps its earlier bytes.
     plain = settings.layout == Hourly.name and options == Hourly.options()
-    resolved = settings.model_copy(update={"layout_options": {} if plain else given})
+    resolved = settings.model_copy(update={"layout_options": {} if plain else stored_options})
     fields = [("store.layout", token.field) for token in form_of(resolved).folders if isinstance(token, Field)]
     if settings.time.source in ("value", "key") and settings.time.field:
         fields.append(("timestamp.path", f"{settings.time.source}.{settings.time.field}"))
@@ -194,14 +194,14 @@ def prefixes(topics: Iterable[str], *settings: Settings) -> list[str]:
 
     :param settings: of plans that may have written them.
     """
-    wanted = list(topics)
-    found = {form_of(one).prefix(topic) for one in settings for topic in wanted}
-    found |= {topic_prefix(topic, dead_letter=True) for topic in wanted}
-    return [""] if "" in found else sorted(found)
+    topic_names = list(topics)
+    topic_prefixes = {form_of(setting).prefix(topic) for setting in settings for topic in topic_names}
+    topic_prefixes |= {topic_prefix(topic, dead_letter=True) for topic in topic_names}
+    return [""] if "" in topic_prefixes else sorted(topic_prefixes)
 
 
 def counts_hours(settings: Settings) -> bool:
-    """Whether manifests count the rows of each hour. If not, an object's path is its hour."""
+    """Return True if manifests count the rows of each hour. If not, an object's path is its hour."""
     plain = settings.layout == Hourly.name and not settings.layout_options
     return not plain or settings.time.source != "record"
 

@@ -17,17 +17,17 @@ def parsed(template: str) -> tuple[Token, ...]:
 
     :raises ValueError: a brace is not closed, or a placeholder means nothing.
     """
-    found: list[Token] = []
+    tokens: list[Token] = []
     at = 0
     for match in _PIECE.finditer(template):
         if match.start() != at:
             break
         at = match.end()
         placeholder, text = match.groups()
-        found += [Text(text)] if placeholder is None else _placeholder(placeholder)
+        tokens += [Text(text)] if placeholder is None else _placeholder(placeholder)
     if at != len(template):
         raise ValueError(f"a brace in {template!r} has no other brace")
-    return tuple(found)
+    return tuple(tokens)
 
 
 def field_of(name: str) -> str:
@@ -48,13 +48,13 @@ def field_of(name: str) -> str:
 def _placeholder(inside: str) -> list[Token]:
     if inside == "topic":
         return [Topic()]
-    if found := _NUMBER.fullmatch(inside):
-        digits = int(found[2] or 1)
-        return [Partition(digits) if found[1] == "partition" else Start(digits)]
+    if match := _NUMBER.fullmatch(inside):
+        digits = int(match[2] or 1)
+        return [Partition(digits) if match[1] == "partition" else Start(digits)]
     if _FIELD.fullmatch(inside):
         return [Field(field_of(inside))]
-    if found := _BUCKET.fullmatch(inside):
-        return [Offsets(int(found[1]))]
+    if match := _BUCKET.fullmatch(inside):
+        return [Offsets(int(match[1]))]
     try:
         tokens = tokens_of(inside)
     except ValueError as error:

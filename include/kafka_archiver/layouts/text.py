@@ -20,11 +20,11 @@ def segment(text: str, also: str = "", null_name: str = "", longest: int = 200) 
     """
     if not text:
         return EMPTY
-    found = _encoded(text, also)
-    if found in RESERVED or found in (".", "..", null_name):
-        found = f"%{ord(found[0]):02X}{found[1:]}"
-    if len(found) <= longest:
-        return found
+    encoded = _encoded(text, also)
+    if encoded in RESERVED or encoded in (".", "..", null_name):
+        encoded = f"%{ord(encoded[0]):02X}{encoded[1:]}"
+    if len(encoded) <= longest:
+        return encoded
     digest = CUT + blake2b(_utf8(text), digest_size=_DIGEST).hexdigest()
     kept = ""
     for character in text:
@@ -41,10 +41,10 @@ def bucket(text: str, buckets: int) -> str:
 
 
 def _encoded(text: str, also: str) -> str:
-    found = quote(_utf8(text), safe="")
+    quoted = quote(_utf8(text), safe="")
     for character in also:
-        found = found.replace(character, f"%{ord(character):02X}")
-    return found
+        quoted = quoted.replace(character, f"%{ord(character):02X}")
+    return quoted
 
 
 def _utf8(text: str) -> bytes:

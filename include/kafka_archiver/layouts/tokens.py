@@ -82,13 +82,13 @@ FIXED = (Text, Topic, Partition, Start)
 
 def needs(tokens: Sequence[Token]) -> set[str]:
     """The columns of Kafka that the tokens need: value, key, headers."""
-    found = {token.field.split(".")[0] for token in tokens if isinstance(token, Field)}
-    return {"headers" if name == "header" else name for name in found}
+    roots = {token.field.split(".")[0] for token in tokens if isinstance(token, Field)}
+    return {"headers" if name == "header" else name for name in roots}
 
 
 def pieces(tokens: Sequence[Token]) -> tuple[Piece, ...]:
     """The tokens, those of times joined."""
-    found: list[Piece] = []
+    pieces_of_text: list[Piece] = []
     at = 0
     while at < len(tokens):
         end = at + 1
@@ -99,8 +99,8 @@ def pieces(tokens: Sequence[Token]) -> tuple[Piece, ...]:
                     end = number + 1
                 elif not isinstance(token, Text) or "/" in token.text:
                     break
-            found.append(Times(tuple(t for t in tokens[at:end] if isinstance(t, Text | Time))))
+            pieces_of_text.append(Times(tuple(t for t in tokens[at:end] if isinstance(t, Text | Time))))
         else:
-            found.append(tokens[at])
+            pieces_of_text.append(tokens[at])
         at = end
-    return tuple(found)
+    return tuple(pieces_of_text)

@@ -34,7 +34,7 @@ def local(milliseconds: int, zone: tzinfo) -> datetime:
 
 
 def offset_ms(milliseconds: int, zone: tzinfo) -> int:
-    """How far the local time is ahead of UTC, in milliseconds."""
+    """Return the milliseconds that the local time is ahead of UTC."""
     return int((local(milliseconds, zone).utcoffset() or timedelta()).total_seconds() * 1000)
 
 

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from kafka_archiver.formats.json_text import others
+from kafka_archiver.formats.json_text import invalid_documents
 from kafka_archiver.pipeline.base import Marks
 
 
@@ -18,7 +18,7 @@ class RequireJson:
     def __call__(self, batch: pa.RecordBatch, marks: Marks) -> pa.RecordBatch:
         """Check every record."""
         values = batch.column(self._column)
-        wrong = others(values.to_pylist(), _is_utf8(values))
+        wrong = invalid_documents(values.to_pylist(), _is_utf8(values))
         if wrong:
             offsets = batch.column("offset")
             marks.reject(dict.fromkeys((offsets[row].as_py() for row in wrong), self._reason()))

@@ -46,15 +46,15 @@ def compare(store: Store, key: str, size: int, checksum: str, etag: str = "") ->
         return Comparison(stat.checksum == checksum, "checksum", stat, stat.checksum)
     if etag and stat.etag == etag:
         return Comparison(True, "etag", stat)
-    found = _read(store, key, size)
-    if found != checksum:
+    stored = _read(store, key, size)
+    if stored != checksum:
         # Read twice: the bytes may have been damaged on the way.
-        found = _read(store, key, size)
-    return Comparison(found == checksum, "bytes", stat, found)
+        stored = _read(store, key, size)
+    return Comparison(stored == checksum, "bytes", stat, stored)
 
 
 def is_there(store: Store, entry: ObjectEntry) -> bool:
-    """Whether the stored object matches its entry in the manifest."""
+    """Return True if the stored object matches its entry in the manifest."""
     return compare(store, entry.key, entry.bytes, entry.checksum, entry.etag).same
 
 

@@ -86,10 +86,10 @@ def _context(archive: str, key_id: str) -> dict[str, Any]:
 
 def _explained(error: Exception, operation: str, key_id: str) -> ArchiverError:
     code = str(error.response.get("Error", {}).get("Code", "")) if isinstance(error, ClientError) else ""
-    found = f"KMS did not {operation} with key {key_id}: {code or type(error).__name__}"
+    message = f"KMS did not {operation} with key {key_id}: {code or type(error).__name__}"
     if code in _PERMANENT:
         return PermanentError(
-            f"{found}. Expected an enabled symmetric key in store.encryption.client.kms_key_id, and credentials in "
+            f"{message}. Expected an enabled symmetric key in store.encryption.client.kms_key_id, and credentials in "
             "store.aws with kms:Encrypt and kms:Decrypt on it"
         )
-    return TransientError(found)
+    return TransientError(message)

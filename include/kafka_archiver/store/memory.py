@@ -23,7 +23,7 @@ class _Upload:
 
 @dataclass(slots=True)
 class _Bucket:
-    """What all stores of one name share. Keys include the stores' prefixes."""
+    """The content that all stores of one name share. Keys include the stores' prefixes."""
 
     objects: dict[str, tuple[bytes, Stat]] = field(default_factory=dict)
     uploads: dict[str, _Upload] = field(default_factory=dict)
@@ -76,8 +76,8 @@ class MemoryStore:
 
     def get(self, key: str) -> bytes | None:
         with self._bucket.lock:
-            found = self._bucket.objects.get(self._prefix + key)
-        return found[0] if found else None
+            stored = self._bucket.objects.get(self._prefix + key)
+        return stored[0] if stored else None
 
     def read(self, key: str, start: int, length: int) -> bytes | None:
         data = self.get(key)
@@ -85,8 +85,8 @@ class MemoryStore:
 
     def head(self, key: str) -> Stat | None:
         with self._bucket.lock:
-            found = self._bucket.objects.get(self._prefix + key)
-        return found[1]._replace(key=key) if found else None
+            stored = self._bucket.objects.get(self._prefix + key)
+        return stored[1]._replace(key=key) if stored else None
 
     def put(self, key: str, data: bytes) -> str:
         with self._bucket.lock:
@@ -101,8 +101,8 @@ class MemoryStore:
 
     def version(self, key: str) -> Version | None:
         with self._bucket.lock:
-            found = self._bucket.objects.get(self._prefix + key)
-        return Version(found[0], found[1].etag) if found else None
+            stored = self._bucket.objects.get(self._prefix + key)
+        return Version(stored[0], stored[1].etag) if stored else None
 
     def replace(self, key: str, data: bytes, etag: str) -> bool:
         with self._bucket.lock:
@@ -117,13 +117,13 @@ class MemoryStore:
 
     def list(self, prefix: str) -> Iterator[Stat]:
         with self._bucket.lock:
-            found = [
+            infos = [
                 stat._replace(key=key.removeprefix(self._prefix), checksum=None)
                 for key, (_, stat) in self._bucket.objects.items()
                 if key.startswith(self._prefix + prefix)
             ]
         # S3 orders by UTF-8 bytes.
-        yield from sorted(found, key=lambda stat: stat.key.encode())
+        yield from sorted(infos, key=lambda stat: stat.key.encode())
 
     def delete(self, key: str) -> None:
         with self._bucket.lock:
@@ -153,10 +153,10 @@ class MemoryStore:
         with self._bucket.lock:
             begun = self._upload(key, upload.upload_id)
             if begun is None:
-                found = compare(self, key, upload.size, upload.checksum, upload.md5_etag)
-                if not found.same or found.stat is None:
+                difference = compare(self, key, upload.size, upload.checksum, upload.md5_etag)
+                if not difference.same or difference.stat is None:
                     raise upload_gone(self.url, key)
-                return found.stat.etag
+                return difference.stat.etag
             sent = [begun.parts[number] for number in range(1, len(parts) + 1) if number in begun.parts]
             if not parts or [etag for etag, _ in sent] != [part.etag for part in parts]:
                 raise PermanentError(f"{self.url}: {key} cannot be completed: its upload does not have these parts")
@@ -178,12 +178,12 @@ class MemoryStore:
 
     def list_uploads(self, prefix: str) -> Iterator[tuple[str, str, datetime]]:
         with self._bucket.lock:
-            found = [
+            uploads = [
                 (upload.key.removeprefix(self._prefix), upload_id, upload.began)
                 for upload_id, upload in self._bucket.uploads.items()
                 if upload.key.startswith(self._prefix + prefix)
             ]
-        yield from sorted(found)
+        yield from sorted(uploads)
 
     def _upload(self, key: str, upload_id: str) -> _Upload | None:
         upload = self._bucket.uploads.get(upload_id)

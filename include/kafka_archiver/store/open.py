@@ -20,12 +20,12 @@ def open_store(url: str, options: Mapping[str, str], backoff: Backoff | None = N
     :param backoff: how often to try a request; None: as often as a run does.
     :raises ConfigError: the URL or an option is wrong.
     """
-    scheme, found, place = url.partition("://")
+    scheme, separator, place = url.partition("://")
     name, _, prefix = place.partition("/")
     if "@" in name:
         # The message must not repeat the URL: the text before the @ is a secret.
         raise ConfigError("store.url holds credentials; give them to the Airflow connection that store.aws names")
-    if not found or scheme not in _OPENERS:
+    if not separator or scheme not in _OPENERS:
         raise ConfigError(f"store.url: expected s3://bucket/prefix, found {url!r}")
     if not _NAME.fullmatch(name):
         raise ConfigError(f"store.url: expected the name of a bucket after {scheme}://, found {name!r} in {url!r}")

@@ -64,7 +64,7 @@ class S3Options:
 
     @property
     def has_md5_etags(self) -> bool:
-        """Whether ETags may be MD5s of the bytes: with keys of KMS or of the customer they are not."""
+        """Return True if ETags may be MD5s of the bytes: with keys of KMS or of the customer they are not."""
         return self.sse in (None, "AES256") and not self.sse_customer_secret
 
     @classmethod
@@ -76,9 +76,9 @@ class S3Options:
         known = [f.name for f in fields(cls)]
         if unknown := sorted(set(options) - set(known)):
             raise ConfigError(f"unknown store option {', '.join(unknown)}; expected any of {', '.join(known)}")
-        given = cls(**{name: value for name, value in options.items() if value})
-        given._check()
-        return given
+        parsed = cls(**{name: value for name, value in options.items() if value})
+        parsed._check()
+        return parsed
 
     def _check(self) -> None:
         for name in ("aws_access_key_id", "aws_secret_access_key", "aws_session_token", "external_id"):

@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """How often to try, and for how long. Times in seconds.
+    """The number of attempts and the waits between them. Times in seconds.
 
     The wait after failure n is random between 0 and `base · 2^(n-1)`, at most `cap`: full jitter, so that clients
     that failed together do not retry together. No wait starts that would end after `total`.

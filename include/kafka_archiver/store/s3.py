@@ -21,18 +21,18 @@ from kafka_archiver.store.options import S3Options
 from kafka_archiver.store.retry import Backoff
 from kafka_archiver.store.s3_client import Timeouts, connect
 from kafka_archiver.store.s3_errors import FAILURES, Bucket, code_of, explain, may_not_know
-from kafka_archiver.store.s3_requests import Besides
+from kafka_archiver.store.s3_requests import ExtraParameters
 from kafka_archiver.store.s3_sums import (
     OF_THE_WHOLE,
     OPAQUE,
     TELL,
     Answer,
     Sums,
+    checksum_text,
     confirms,
     crc_of,
     encoded,
     etag_of,
-    said,
 )
 
 _NONE: Mapping[str, str] = {}
@@ -55,7 +55,7 @@ class S3Store:
         self._prefix = f"{prefix}/" if prefix else ""
         self._connection = connect(options, timeouts)
         self._bucket = Bucket(bucket, self._connection.client.meta.endpoint_url)
-        self._besides = Besides(options, self._connection.client)
+        self._extra_parameters = ExtraParameters(options, self._connection.client)
         self._md5_etags = options.has_md5_etags
         self._backoff = backoff
 
@@ -63,12 +63,12 @@ class S3Store:
         return f"S3Store({self.url!r} at {self._bucket.endpoint!r})"
 
     def get(self, key: str) -> bytes | None:
-        found = self.version(key)
-        return found and found.data
+        version = self.version(key)
+        return version and version.data
 
     def read(self, key: str, start: int, length: int) -> bytes | None:
-        wanted = f"bytes={start}-{start + length - 1}"
-        answer = self._ask("get_object", key, "NoSuchKey", "InvalidRange", Key=self._prefix + key, Range=wanted)
+        byte_range = f"bytes={start}-{start + length - 1}"
+        answer = self._ask("get_object", key, "NoSuchKey", "InvalidRange", Key=self._prefix + key, Range=byte_range)
         if not answer:
             # Empty in two cases: there is no object, or it ends before `start`.
             return None if self.head(key) is None else b""
@@ -115,13 +115,13 @@ class S3Store:
     def start_upload(self, key: str) -> PendingUpload:
         answer = self._ask("create_multipart_upload", key, sums=OF_THE_WHOLE, Key=self._prefix + key)
         upload_id = str(answer["UploadId"])
-        found = {name: answer.get(name) for name in OF_THE_WHOLE}
-        if found["ChecksumAlgorithm"] and found != OF_THE_WHOLE and self._connection.checksums:
+        checksum_fields = {name: answer.get(name) for name in OF_THE_WHOLE}
+        if checksum_fields["ChecksumAlgorithm"] and checksum_fields != OF_THE_WHOLE and self._connection.checksums:
             # Some stores have checksums of parts only, and then require them: useless, since they depend on part sizes.
-            self._without_checksums(f"has no checksums of whole objects ({found['ChecksumAlgorithm']})")
+            self._without_checksums(f"has no checksums of whole objects ({checksum_fields['ChecksumAlgorithm']})")
             self.abort_upload(key, upload_id)
             return self.start_upload(key)
-        return PendingUpload(key, upload_id, checked=found == OF_THE_WHOLE)
+        return PendingUpload(key, upload_id, checked=checksum_fields == OF_THE_WHOLE)
 
     def upload_part(self, upload: PendingUpload, number: int, data: Body, crc32: int) -> Part:
         size = len(data) if isinstance(data, bytes) else data.seek(0, os.SEEK_END)
@@ -166,15 +166,15 @@ class S3Store:
         if answer and confirms(answer, upload):
             return etag_of(answer)
         # An earlier try may have completed the upload although its answer was lost: compare the stored object.
-        found = compare(self, upload.key, upload.size, upload.checksum, upload.md5_etag)
-        if found.same and found.stat:
-            return found.stat.etag
+        difference = compare(self, upload.key, upload.size, upload.checksum, upload.md5_etag)
+        if difference.same and difference.stat:
+            return difference.stat.etag
         if not etag_of(answer):
             raise upload_gone(self.url, upload.key)
         raise IntegrityError(
             f"{self.url}: {upload.key}: expected {upload.size} bytes with checksum {upload.checksum}, but the store "
-            f"has {found}. Run the archive task again; if the error comes back, something between this machine and "
-            "the store changes data"
+            f"has {difference}. Run the archive task again; if the error comes back, something between this machine "
+            "and the store changes data"
         )
 
     def abort_upload(self, key: str, upload_id: str) -> None:
@@ -230,7 +230,9 @@ class S3Store:
             return None
         data: bytes = answer["Body"]
         if Sums.of(data).differ(answer):
-            raise TransientError(f"{self.url}: the {len(data)} bytes read of {key} do not have its {said(answer)}")
+            raise TransientError(
+                f"{self.url}: the {len(data)} bytes read of {key} do not have its {checksum_text(answer)}"
+            )
         return Version(data, etag_of(answer))
 
     def _put(self, key: str, data: bytes, sums: Sums, *absent: str, **condition: str) -> Answer:
@@ -245,7 +247,7 @@ class S3Store:
             answer = attempt()
             if answer and sums.differ(answer):
                 raise TransientError(
-                    f"{self.url}: the bytes sent for {key} have {sums}, but the store has {said(answer)}"
+                    f"{self.url}: the bytes sent for {key} have {sums}, but the store has {checksum_text(answer)}"
                 )
             return answer
 
@@ -285,7 +287,7 @@ class S3Store:
         """One request. None: the store may not know the optional parameters."""
         try:
             answer: dict[str, Any] = getattr(self._connection.client, operation)(
-                Bucket=self._bucket.name, **self._besides.of(operation), **parameters
+                Bucket=self._bucket.name, **self._extra_parameters.of(operation), **parameters
             )
             if "Body" in answer:
                 answer["Body"] = answer["Body"].read()
@@ -295,7 +297,7 @@ class S3Store:
             if optional and may_not_know(error, operation):
                 return None
             # The error's text may have a session token, so it must not be in the traceback.
-            told = explain(error, self._bucket, operation, key)
-            raise type(told)(f"{told}{self._besides.hint(error, operation)}") from None
-        self._besides.check(operation, answer, self._bucket.endpoint)
+            explained = explain(error, self._bucket, operation, key)
+            raise type(explained)(f"{explained}{self._extra_parameters.hint(error, operation)}") from None
+        self._extra_parameters.check(operation, answer, self._bucket.endpoint)
         return answer if self._md5_etags else {**answer, OPAQUE: True}

@@ -135,7 +135,7 @@ def code_of(error: BaseException) -> str:
 
 
 def may_not_know(error: BaseException, operation: str) -> bool:
-    """Whether the reason may be a header that the store does not know."""
+    """Return True if the reason may be a header that the store does not know."""
     # An answer to HEAD has only the status as its code.
     return code_of(error) in ({"400", "501"} if operation.startswith("head") else _UNKNOWN)
 
@@ -173,20 +173,20 @@ def _answered(error: ClientError, bucket: Bucket, operation: str, key: str) -> A
     metadata = response.get("ResponseMetadata", {})
     code, status = code_of(error), metadata.get("HTTPStatusCode", 0)
     request = f", request {metadata['RequestId']}" if metadata.get("RequestId") else ""
-    found = (
+    message = (
         f"{operation} of {key or 'all keys'} in bucket {bucket.name}: "
         f"HTTP {status} {code} from {bucket.endpoint}{request}"
     )
     key_of_object = _KEY if operation in ("get_object", "head_object") and code in _KEYLESS else ""
     if error.operation_name.startswith("AssumeRole"):
         # The answer is from the token service.
-        found = (
+        message = (
             f"{error.operation_name} for bucket {bucket.name}: HTTP {status} {code} from the token service{request}; "
             "check that these credentials may assume role_arn, and that external_id is the one in its trust policy"
         )
     elif code == str(status) and not operation.startswith("head") and _is_xml(metadata):
         # S3's code is in the XML. If the XML is truncated, botocore uses the status as the code.
-        return TransientError(f"{found}, and the rest of the answer was cut off")
+        return TransientError(f"{message}, and the rest of the answer was cut off")
     elif code in _PERMANENT:
         message = _PERMANENT[code].format(
             bucket=bucket.name,
@@ -199,8 +199,8 @@ def _answered(error: ClientError, bucket: Bucket, operation: str, key: str) -> A
         return PermanentError(message + key_of_object + (f" ({request[2:]})" if request else ""))
     # botocore sets the status of an error in the body of a 200 to 500.
     if code in _TRANSIENT_CODES or status in (408, 429) or status >= 500:
-        return TransientError(found)
-    return PermanentError(found + key_of_object)
+        return TransientError(message)
+    return PermanentError(message + key_of_object)
 
 
 def _is_xml(metadata: dict[str, Any]) -> bool:

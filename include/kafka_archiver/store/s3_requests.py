@@ -1,4 +1,5 @@
-"""What the options of a store add to its requests: encryption, storage class, tags, ACL, who pays, who owns the bucket.
+"""The parameters that a store's options add to its requests: encryption, storage class, tags, ACL, who pays, who owns
+the bucket.
 
 One table. The parameters of a request are those that S3's operation takes, by botocore's own model of S3, so that no
 kind of request is forgotten.
@@ -40,15 +41,15 @@ _ENCRYPTED = {*_WRITES, "create_multipart_upload", "complete_multipart_upload"}
 _REFUSALS = {400, 403, 500, 501}
 
 
-class Besides:
-    """The parameters that requests have besides their own.
+class ExtraParameters:
+    """The parameters that options of the store add to requests.
 
     :param client: boto3's, of S3.
     """
 
     def __init__(self, options: S3Options, client: Any) -> None:
-        found = {name: value(options) for name, value in _TABLE.items()}
-        self._all = {name: value for name, value in found.items() if value is not None}
+        fields = {name: value(options) for name, value in _TABLE.items()}
+        self._all = {name: value for name, value in fields.items() if value is not None}
         self._client = client
         # Cached: a model is slow, and each request asks.
         self.of = functools.cache(self._of)
@@ -61,7 +62,7 @@ class Besides:
         return {name: value for name, value in self._all.items() if name in taken and name not in without}
 
     def hint(self, error: BaseException, operation: str) -> str:
-        """What may be the reason, if the store has refused a write that it was to encrypt."""
+        """Return the likely reason, if the store has refused a write that it was to encrypt."""
         status = (
             error.response.get("ResponseMetadata", {}).get("HTTPStatusCode") if isinstance(error, ClientError) else 0
         )
@@ -82,11 +83,11 @@ class Besides:
         if operation not in _WRITES:
             return
         for name in _CONFIRMED & self._all.keys():
-            asked, found = self._all[name], answer.get(name)
-            if found != asked:
+            asked, answered = self._all[name], answer.get(name)
+            if answered != asked:
                 raise PermanentError(
                     f"{endpoint} does not encrypt as `store.encryption` says: expected {name} {asked} in its answer to "
-                    f"{operation}, found {found or 'nothing'}. What it stores is not protected by this key: use a "
+                    f"{operation}, found {answered or 'nothing'}. What it stores is not protected by this key: use a "
                     "store that has this encryption, or another `store.encryption`"
                 )
 

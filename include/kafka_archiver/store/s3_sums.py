@@ -47,7 +47,7 @@ class Sums(NamedTuple):
         return encoded(self.crc32)
 
     def differ(self, answer: Answer) -> bool:
-        """Whether the answer shows other bytes. False also if it shows nothing: see `confirms`."""
+        """Return True if the answer shows other bytes. False also if it shows nothing: see `confirms`."""
         if (stored := crc_of(answer)) is not None:
             return stored != self.crc32
         etag = etag_of(answer)
@@ -59,7 +59,7 @@ class Sums(NamedTuple):
         return f"the CRC-32 {self.crc32:08x}" + (f" and the MD5 {self.md5.hex()}" if self.md5 else "")
 
 
-def said(answer: Answer) -> str:
+def checksum_text(answer: Answer) -> str:
     """The checksum or ETag of an answer, in words."""
     crc = crc_of(answer)
     return f"ETag {etag_of(answer) or 'nothing'}" if crc is None else f"CRC-32 {crc:08x}"
@@ -82,7 +82,7 @@ def etag_of(answer: Answer) -> str:
 
 
 def confirms(answer: Answer, upload: PendingUpload) -> bool:
-    """Whether the answer to a completion confirms the object's bytes, as far as this store can."""
+    """Return True if the answer to a completion confirms the object's bytes, as far as this store can."""
     if not (etag := etag_of(answer)):
         return False
     if upload.checked:
@@ -93,7 +93,7 @@ def confirms(answer: Answer, upload: PendingUpload) -> bool:
 
 
 def _is_encrypted(answer: Answer) -> bool:
-    """Whether the object is encrypted so that its ETag looks like an MD5, but is not one."""
+    """Return True if the object is encrypted so that its ETag looks like an MD5, but is not one."""
     return (
         OPAQUE in answer or answer.get("ServerSideEncryption", "AES256") != "AES256" or "SSECustomerAlgorithm" in answer
     )

@@ -106,8 +106,8 @@ def _account(
 ) -> ChunkAccount:
     gaps = tally.gaps()
     absent = count(gaps)
-    found = runner.archived + runner.filtered + runner.rejected
-    if (found, tally.seen + absent) != (tally.seen, chunk.end - chunk.start):
+    counted = runner.archived + runner.filtered + runner.rejected
+    if (counted, tally.seen + absent) != (tally.seen, chunk.end - chunk.start):
         what = f"{runner.archived} archived, {runner.filtered} filtered and {runner.rejected} rejected"
         raise _fault(chunk, f"{tally.seen} offsets seen and {absent} not seen, {what} do not add up")
     dead_lettered = runner.rejected if dead_letters else 0

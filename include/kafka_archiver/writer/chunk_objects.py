@@ -27,7 +27,7 @@ _MANY = 4
 
 
 class _Slot(NamedTuple):
-    """What one object has of a chunk."""
+    """The rows and parts that one object has of a chunk."""
 
     variant: int
     part: int
@@ -58,7 +58,7 @@ class ChunkObjects:
         self._written: list[WrittenObject] = []
         self._paths = paths
         self._waiting: dict[int, Waiting] = {}
-        self._held = 0
+        self._memory = 0
         self._most = limits.memory_bytes
         # Whether waiting records are read.
         self._reading = False
@@ -123,8 +123,9 @@ class ChunkObjects:
                 waiting.store()
 
     def _has(self, *slot: int) -> bool:
-        """Whether it has an encoder; opens one if the limit allows, and none waits. If not, all its records wait: an
-        encoder cannot begin in the middle of an object."""
+        """Return True if it has an encoder; open one if the limit allows, and none waits. If not, all its records wait:
+        an encoder cannot begin in the middle of an object.
+        """
         room = not self._waiting or self._reading
         if slot not in self._open and room and len(self._open) < self._limits.open_objects:
             self._start(_Slot(*slot))
@@ -143,10 +144,10 @@ class ChunkObjects:
 
     def _encode(self, variant: int, part: int, batch: pa.RecordBatch) -> None:
         output = self._open[_Slot(variant, part)]
-        before = output.held
+        before = output.memory
         output.write(batch)
-        self._held += output.held - before
-        if self._held > self._most:
+        self._memory += output.memory - before
+        if self._memory > self._most:
             self._make_room()
 
     def _finish_all(self, unsent: int = 0) -> None:
@@ -155,7 +156,7 @@ class ChunkObjects:
             output.finish()
             self._finished.append(output)
         self._open.clear()
-        self._held = 0
+        self._memory = 0
         if len(self._finished) > unsent:
             self._collect()
 
@@ -168,9 +169,9 @@ class ChunkObjects:
     def _make_room(self) -> None:
         """Move the largest pieces to disk until half of the limit is free: few large writes, not one per batch."""
         sizes = [(output.encoder.pending, True, slot) for slot, output in self._open.items()]
-        sizes += [(output.parts.buffer.held, False, slot) for slot, output in self._open.items()]
+        sizes += [(output.parts.buffer.memory, False, slot) for slot, output in self._open.items()]
         for size, rows, slot in sorted(sizes, reverse=True):
-            if self._held <= self._most // 2:
+            if self._memory <= self._most // 2:
                 break
             output = self._open[slot]
             if rows:
@@ -178,5 +179,5 @@ class ChunkObjects:
                     output.encoder.spill(self._directory)
             else:
                 output.parts.buffer.spill()
-            self._held -= size
-        self._held = sum(output.held for output in self._open.values())
+            self._memory -= size
+        self._memory = sum(output.memory for output in self._open.values())

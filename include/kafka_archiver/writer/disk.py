@@ -19,12 +19,12 @@ def working_directory(parent: Path | None) -> Iterator[Path]:
 
     A killed task removes nothing, so each new task first removes the directories of dead tasks in `parent`.
     """
-    with held_directory(parent) as (directory, _):
+    with locked_directory(parent) as (directory, _):
         yield directory
 
 
 @contextmanager
-def held_directory(parent: Path | None) -> Iterator[tuple[Path, int]]:
+def locked_directory(parent: Path | None) -> Iterator[tuple[Path, int]]:
     """The same, with the lock's file descriptor. `sweep` skips the directory while any process holds the descriptor."""
     sweep(parent)
     with disk(parent):
@@ -90,7 +90,7 @@ def _lock(descriptor: int) -> None:
 
 
 def _dead(parent: Path | None, remove: bool) -> list[Path]:
-    found = []
+    dead_directories = []
     for directory in sorted(Path(parent or gettempdir()).glob(f"{_PREFIX}*")):
         # An OSError: not our directory, already removed, or locked by a live task.
         with suppress(OSError):
@@ -99,7 +99,7 @@ def _dead(parent: Path | None, remove: bool) -> list[Path]:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if remove:
                     shutil.rmtree(directory)
-                found.append(directory)
+                dead_directories.append(directory)
             finally:
                 os.close(lock)
-    return found
+    return dead_directories

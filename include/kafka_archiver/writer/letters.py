@@ -118,10 +118,10 @@ class _Unsealed(io.RawIOBase):
 
     def __init__(self, source: _Object, item: DeadLetters, keys: Mapping[str, DataKey]) -> None:
         def fetch(_: int, length: int) -> bytes:
-            found = bytearray()
-            while len(found) < length and (piece := source.read(length - len(found))):
-                found += piece
-            return bytes(found)
+            fetched = bytearray()
+            while len(fetched) < length and (piece := source.read(length - len(fetched))):
+                fetched += piece
+            return bytes(fetched)
 
         # Imported late: without encryption, executors need not have the library.
         from kafka_archiver.encryption.opened import Opened

@@ -1,4 +1,4 @@
-"""Which offsets of a chunk were seen. Detects a reader that skips or repeats offsets."""
+"""Counts the offsets of a chunk as they arrive. Detects a reader that skips or repeats offsets."""
 
 import numpy as np
 

@@ -32,9 +32,9 @@ class OpenObject:
         self._hours: Counter[int] = Counter()
 
     @property
-    def held(self) -> int:
+    def memory(self) -> int:
         """The bytes of memory that this object takes."""
-        return self.encoder.pending + self.parts.buffer.held
+        return self.encoder.pending + self.parts.buffer.memory
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Take records."""

@@ -40,7 +40,7 @@ class PartBuffer:
     def __init__(self, directory: Path, memory: int) -> None:
         self.size = 0
         self.crc32 = 0
-        self.held = 0
+        self.memory = 0
         """The number of bytes in memory."""
         self._directory = directory
         self._most = memory
@@ -51,11 +51,11 @@ class PartBuffer:
     def add(self, data: memoryview) -> None:
         """Append bytes. The caller must not change them later."""
         self._memory.append(data)
-        self.held += len(data)
+        self.memory += len(data)
         self.size += len(data)
         # Here the bytes are still in the CPU's cache, and local disk cannot have damaged them yet.
         self.crc32 = crc32(data, self.crc32)
-        if self.held > self._most:
+        if self.memory > self._most:
             self.spill()
 
     def spill(self) -> None:
@@ -65,12 +65,12 @@ class PartBuffer:
                 # The file never has a name, so even a killed process leaves nothing behind.
                 self._file = tempfile.TemporaryFile(dir=self._directory)  # noqa: SIM115
             self._file.writelines(self._memory)
-        self._memory, self.held = [], 0
+        self._memory, self.memory = [], 0
 
     def take(self) -> Body:
         """All bytes, or the file if they exceed the memory limit. No `add` may follow."""
         if self._file is None:
-            memory, self._memory, self.held = self._memory, [], 0
+            memory, self._memory, self.memory = self._memory, [], 0
             return b"".join(memory)
         self.spill()
         with disk(self._directory):
@@ -82,7 +82,7 @@ class PartBuffer:
 
     def close(self) -> None:
         """Release the memory and the file."""
-        self._memory, self.held = [], 0
+        self._memory, self.memory = [], 0
         if self._file is not None:
             # close() writes again what a full disk refused before; `disk` has reported that error already.
             with suppress(OSError):

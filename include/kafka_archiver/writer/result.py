@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteJob:
-    """What the chunks of one run have in common. `bad_record`: the policy for rejected records.
+    """The settings that the chunks of one run have in common. `bad_record`: the policy for rejected records.
 
     `decoded`: the plan's schemas; `schemas`: their texts by fingerprint. `rejected_by`: if the records are dead letters
     that come from Kafka, the jobs that rejected them, one after the other. `keys`: the secret keys of transforms.
@@ -38,7 +38,7 @@ class WriteJob:
     data_keys: Mapping[str, DataKey] = field(default_factory=dict, repr=False)
 
     def sealer(self, key: str) -> "Sealer | None":
-        """What encrypts an object; None: nothing does. `key`: the object's."""
+        """Return the encryption of an object; None: it has none. `key`: the object's."""
         if self.settings.encryption and self.data_key is None:
             raise IntegrityError(f"{key} is to be encrypted, but its plan has no data key: nothing is written")
         if self.data_key is None:
@@ -50,7 +50,7 @@ class WriteJob:
 
     @property
     def needs_all_columns(self) -> bool:
-        """Whether it needs all columns of a record, also if objects do not."""
+        """Return True if it needs all columns of a record, also if objects do not."""
         return self.bad_record == "dead_letter" or bool(self.rejected_by)
 
     def with_keys(self, keys: Mapping[str, str]) -> Self:
@@ -65,8 +65,9 @@ class WriteJob:
         schemas: Mapping[str, Schema],
         data_keys: Mapping[str, DataKey] | None = None,
     ) -> Self:
-        """What the chunks of a plan have in common. `schemas`: all that it names, by fingerprint. `data_keys`: all
-        that it needs, by id."""
+        """Return the settings that the chunks of a plan have in common. `schemas`: all that it names, by fingerprint.
+        `data_keys`: all that it needs, by id.
+        """
         return cls(
             archive=plan.archive,
             settings=plan.settings,

@@ -30,28 +30,28 @@ def by_part(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Int64s, Int64s]:
 
 
 def starts_of(parts: Int64s) -> tuple[Int64s, Int64s]:
-    """Of sorted rows the parts, each once; the first row of each part, then the row count."""
+    """Return the parts of sorted rows, each once; the first row of each part, then the row count."""
     starts = np.concatenate([[0], np.flatnonzero(np.diff(parts)) + 1, [len(parts)]])
     return parts[starts[:-1]], starts
 
 
 def joined(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:
     """The records in batches of at least `size` bytes. The last batch, or one before a large one, may be smaller."""
-    held: list[pa.RecordBatch] = []
-    held_bytes = 0
+    pending: list[pa.RecordBatch] = []
+    pending_bytes = 0
     for batch in batches:
-        if held and batch.nbytes >= size:
+        if pending and batch.nbytes >= size:
             # Joined with the large batch they might not fit one array.
-            yield pa.concat_batches(held)
-            held, held_bytes = [], 0
-        held.append(batch)
-        held_bytes += batch.nbytes
-        if held_bytes >= size:
-            whole = pa.concat_batches(held)
-            held, held_bytes = [], 0
+            yield pa.concat_batches(pending)
+            pending, pending_bytes = [], 0
+        pending.append(batch)
+        pending_bytes += batch.nbytes
+        if pending_bytes >= size:
+            whole = pa.concat_batches(pending)
+            pending, pending_bytes = [], 0
             yield whole
-    if held:
-        yield pa.concat_batches(held)
+    if pending:
+        yield pa.concat_batches(pending)
 
 
 # The variant of records, the part (None: several), and the records.
@@ -67,24 +67,24 @@ def gathered(
 
     :param divided: the records of each batch, by variant.
     """
-    held: dict[int, list[pa.RecordBatch]] = {}
-    held_bytes = 0
+    pending: dict[int, list[pa.RecordBatch]] = {}
+    pending_bytes = 0
     for pieces in divided:
-        if not held and len(pieces) == 1:
+        if not pending and len(pieces) == 1:
             yield pieces[0]
             continue
         more = sum(batch.nbytes for _, batch in pieces)
-        if held and held_bytes + more >= 2 * size:
+        if pending and pending_bytes + more >= 2 * size:
             # Joined, they might not fit one array.
-            yield from ((variant, pa.concat_batches(batches)) for variant, batches in held.items())
-            held, held_bytes = {}, 0
+            yield from ((variant, pa.concat_batches(batches)) for variant, batches in pending.items())
+            pending, pending_bytes = {}, 0
         for variant, batch in pieces:
-            held.setdefault(variant, []).append(batch)
-        held_bytes += more
-        if held_bytes >= size:
-            yield from ((variant, pa.concat_batches(batches)) for variant, batches in held.items())
-            held, held_bytes = {}, 0
-    yield from ((variant, pa.concat_batches(batches)) for variant, batches in held.items())
+            pending.setdefault(variant, []).append(batch)
+        pending_bytes += more
+        if pending_bytes >= size:
+            yield from ((variant, pa.concat_batches(batches)) for variant, batches in pending.items())
+            pending, pending_bytes = {}, 0
+    yield from ((variant, pa.concat_batches(batches)) for variant, batches in pending.items())
 
 
 def blocks(batches: Iterable[tuple[int, pa.RecordBatch]], size: int) -> Iterator[Block]:

@@ -63,12 +63,12 @@ class Waiting:
         shares = [np.diff(run.starts) * (run.path.stat().st_size / run.starts[-1]) for run in self._runs]
         parts, places = np.unique(every, return_inverse=True)
         sizes = np.bincount(places, np.concatenate(shares))
-        first, held = 0, 0.0
+        first, taken = 0, 0.0
         for number, more in enumerate(sizes.tolist()):
-            if number > first and held + more > size:
+            if number > first and taken + more > size:
                 yield int(parts[first]), int(parts[number - 1])
-                first, held = number, 0.0
-            held += more
+                first, taken = number, 0.0
+            taken += more
         yield int(parts[first]), int(parts[-1])
 
     def read(self, first: int, last: int) -> Iterator[pa.RecordBatch]:

@@ -31,7 +31,7 @@ def _rows(file: BinaryIO, settings: Settings) -> Iterator[list[str]]:
     csv.field_size_limit(sys.maxsize)
     options = settings.options
     text = io.TextIOWrapper(plain(file, settings.codec), "utf-8", newline="")
-    found = csv.reader(text, delimiter=str(options["delimiter"]), quotechar=str(options["quote"]), strict=True)
-    if options["header"] and next(found, None) is None:
+    rows = csv.reader(text, delimiter=str(options["delimiter"]), quotechar=str(options["quote"]), strict=True)
+    if options["header"] and next(rows, None) is None:
         raise ValueError("the header is missing")
-    return found
+    return rows

@@ -15,12 +15,12 @@ def lines(file: BinaryIO, settings: Settings) -> int:
     :raises ValueError: the last value has no separator.
     """
     separator = str(settings.options["separator"]).encode()
-    count, held = 0, b""
+    count, pending = 0, b""
     with plain(file, settings.codec) as stream:
         while piece := stream.read(READ):
-            *values, held = (held + piece).split(separator)
+            *values, pending = (pending + piece).split(separator)
             count += len(values)
-    if held:
+    if pending:
         raise ValueError("the last value has no separator")
     return count
 

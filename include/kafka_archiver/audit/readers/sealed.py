@@ -31,9 +31,9 @@ class Unsealed(Segmented):
         if salt != hashlib.sha256(key.encode()).digest():
             raise ValueError("it was encrypted as an object of another key, and put here")
         self._sealed = int.from_bytes(self._head[4:8]) + _TAG
-        count, rest = divmod(size - _HEADER, self._sealed)
-        count += rest > 0
-        if not count or 0 < rest < _TAG:
+        count, remainder = divmod(size - _HEADER, self._sealed)
+        count += remainder > 0
+        if not count or 0 < remainder < _TAG:
             raise ValueError("it is truncated")
         super().__init__(size - _HEADER - count * _TAG, self._sealed - _TAG, count)
         # HKDF with SHA-256, of one block.
@@ -44,10 +44,10 @@ class Unsealed(Segmented):
     def fetch(self, start: int, length: int) -> bytes:
         """Bytes of the content."""
         self.seek(start)
-        found = b""
-        while len(found) < length and (piece := self.read(length - len(found))):
-            found += piece
-        return found
+        fetched = b""
+        while len(fetched) < length and (piece := self.read(length - len(fetched))):
+            fetched += piece
+        return fetched
 
     def read_to_end(self) -> None:
         """Check the segments that a reader has skipped."""
@@ -59,8 +59,8 @@ class Unsealed(Segmented):
         data = self._fetch(_HEADER + number * self._sealed, self._sealed)
         nonce = number.to_bytes(8) + int(number == self._count - 1).to_bytes(4)
         try:
-            found = self._cipher.decrypt(nonce, data, self._head)
+            plain = self._cipher.decrypt(nonce, data, self._head)
         except InvalidTag:
             raise ValueError(f"segment {number + 1} of {self._count} is not what was encrypted with this key") from None
         self._checked.add(number)
-        return found
+        return plain

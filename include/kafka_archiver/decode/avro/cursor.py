@@ -73,7 +73,7 @@ class Cursor:
     def longs(self) -> Int64s:
         """The next number: seven bits a byte, the lowest first, then zigzag."""
         at, byte = self.at + 1, self.data[self.at]
-        found = (byte & 0x7F).astype(np.uint64)
+        values = (byte & 0x7F).astype(np.uint64)
         rows = np.flatnonzero(byte > 0x7F)
         wrong = np.zeros(len(self), np.bool_)
         for shift in range(_BITS, _LAST + _BITS, _BITS):
@@ -81,14 +81,14 @@ class Cursor:
                 break
             byte = self.data[at[rows]]
             at[rows] += 1
-            found[rows] |= (byte & 0x7F).astype(np.uint64) << np.uint64(shift)
+            values[rows] |= (byte & 0x7F).astype(np.uint64) << np.uint64(shift)
             if shift == _LAST:
                 wrong[rows] = byte > 1
             rows = rows[byte > 0x7F]
         self.move(at)
         if wrong.any():
             self.refuse(wrong)
-        numbers: Int64s = (found >> np.uint64(1)).astype(np.int64) ^ -(found & np.uint64(1)).astype(np.int64)
+        numbers: Int64s = (values >> np.uint64(1)).astype(np.int64) ^ -(values & np.uint64(1)).astype(np.int64)
         return np.where(self.bad, 0, numbers) if self.bad.any() else numbers
 
     def sized(self) -> tuple[Int64s, Int64s]:
@@ -111,9 +111,9 @@ class Cursor:
         self.move(self.at + np.where(self.bad, 0, size))
         if size > len(self.data) or self.bad.all():
             return np.zeros((len(self), size), np.uint8)
-        found: Bytes = self.data[start[:, None] + np.arange(size)]
-        found[self.bad] = 0
-        return found
+        values: Bytes = self.data[start[:, None] + np.arange(size)]
+        values[self.bad] = 0
+        return values
 
     def binaries(self) -> pa.Array:
         """The next bytes, which have their length before them, as large_binary."""
@@ -146,18 +146,18 @@ class Datum:
 
     def long(self) -> int:
         """The next number."""
-        found = shift = 0
+        value = shift = 0
         while True:
             if not self.left():
                 raise BadDatumError(f"{_ENDS_INSIDE}, in a number")
             byte = self._data[self._at]
             self._at += 1
-            found |= (byte & 0x7F) << shift
+            value |= (byte & 0x7F) << shift
             if byte < 0x80:
                 break
             shift += _BITS
             if shift > _LAST:
                 raise BadDatumError("a number has more than 64 bits")
-        if found >> 64:
+        if value >> 64:
             raise BadDatumError("a number has more than 64 bits")
-        return (found >> 1) ^ -(found & 1)
+        return (value >> 1) ^ -(value & 1)

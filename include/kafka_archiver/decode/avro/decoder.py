@@ -54,16 +54,16 @@ class _Reading:
         values, reasons = [], {}
         for row in rows.tolist():
             try:
-                values.append(self._one(data[row].as_py()))
+                values.append(self._decode_row(data[row].as_py()))
             except (ValueError, ArithmeticError) as error:
                 values.append(None)
                 reasons[row] = f"the bytes do not fit their Avro schema: {error}"
         places = np.arange(len(data))
         places[rows] = len(data) + np.arange(len(rows))
-        both = pa.concat_arrays([column, pa.array(values, self._kind)])
-        return Decoded(both.take(numbers(places)), reasons)
+        joined = pa.concat_arrays([column, pa.array(values, self._kind)])
+        return Decoded(joined.take(numbers(places)), reasons)
 
-    def _one(self, data: bytes) -> object:
+    def _decode_row(self, data: bytes) -> object:
         at = Datum(data)
         value = self._node.value(at)
         if at.left():

@@ -20,12 +20,12 @@ def default(avro: Type, value: Any) -> Any:
     if branch is None:
         raise BadDatumError(f"found {value!r}, expected a value of type {avro.kind}")
     if avro.kind == "union":
-        found = default(branch, value)
+        branch_default = default(branch, value)
         single = types.without_null(avro)
         if single.kind != "union" or branch.kind == "null":
-            return found
+            return branch_default
         place = next(i for i, part in enumerate(single.parts) if part is branch)
-        return {types.branch_names(single.parts)[place]: found}
+        return {types.branch_names(single.parts)[place]: branch_default}
     if avro.kind in ("bytes", "fixed"):
         data = value.encode("iso-8859-1")
         if not pa.types.is_decimal(types.arrow(avro)):

@@ -1,4 +1,4 @@
-"""What reads a value that has parts: records, arrays, maps and unions."""
+"""Readers of values that have parts: records, arrays, maps and unions."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -33,19 +33,19 @@ class Record:
         self._constants = {place: pa.array([value], kind[place].type) for place, value in defaults.items()}
 
     def column(self, at: Cursor) -> pa.Array:
-        found: list[pa.Array] = [None] * self.kind.num_fields
+        children: list[pa.Array] = [None] * self.kind.num_fields
         for _, node, place in self._parts:
             column = node.column(at)
             if place is not None:
-                found[place] = column
+                children[place] = column
         for place, constant in self._constants.items():
-            found[place] = constant.take(numbers(np.zeros(len(at), np.int64)))
-        if not found:
+            children[place] = constant.take(numbers(np.zeros(len(at), np.int64)))
+        if not children:
             return pa.array([True] * len(at), SET)
-        return pa.StructArray.from_arrays(found, fields=list(self.kind))
+        return pa.StructArray.from_arrays(children, fields=list(self.kind))
 
     def value(self, at: Datum) -> dict[str, Any] | bool:
-        found = {self._names[place]: value for place, value in self._defaults.items()}
+        fields = {self._names[place]: value for place, value in self._defaults.items()}
         for name, node, place in self._parts:
             try:
                 value = node.value(at)
@@ -53,8 +53,8 @@ class Record:
                 error.path.insert(0, name)
                 raise
             if place is not None:
-                found[self._names[place]] = value
-        return found if self._names else True
+                fields[self._names[place]] = value
+        return fields if self._names else True
 
 
 class Array:
@@ -108,19 +108,19 @@ class Union:
         wrong = (numbers_found < 0) | (numbers_found >= len(self._branches))
         if wrong.any():
             at.refuse(wrong)
-        found: dict[int | None, list[tuple[Int64s, pa.Array]]] = {}
+        by_branch: dict[int | None, list[tuple[Int64s, pa.Array]]] = {}
         for number, (node, place) in enumerate(self._branches):
             rows = np.flatnonzero((numbers_found == number) & ~wrong)
             if len(rows) == len(at) and not self._is_struct and place is not None:
                 return node.column(at)
             if len(rows):
                 part = at.part(rows)
-                found.setdefault(place, []).append((rows, node.column(part)))
+                by_branch.setdefault(place, []).append((rows, node.column(part)))
                 at.join(rows, part)
-        nulls = found.pop(None, [])
+        nulls = by_branch.pop(None, [])
         if not self._is_struct:
-            return _scattered(found.get(0, []), len(at), self.kind)
-        columns = [_scattered(found.get(place, []), len(at), field.type) for place, field in enumerate(self.kind)]
+            return _scattered(by_branch.get(0, []), len(at), self.kind)
+        columns = [_scattered(by_branch.get(place, []), len(at), field.type) for place, field in enumerate(self.kind)]
         is_null = np.zeros(len(at), np.bool_)
         for rows, _ in nulls:
             is_null[rows] = True
@@ -143,9 +143,9 @@ class Branch:
         self.kind, self._node, self._place = kind, node, place
 
     def column(self, at: Cursor) -> pa.Array:
-        found = [pa.nulls(len(at), field.type) for field in self.kind]
-        found[self._place] = self._node.column(at)
-        return pa.StructArray.from_arrays(found, fields=list(self.kind))
+        children = [pa.nulls(len(at), field.type) for field in self.kind]
+        children[self._place] = self._node.column(at)
+        return pa.StructArray.from_arrays(children, fields=list(self.kind))
 
     def value(self, at: Datum) -> dict[str, Any]:
         return {self.kind[self._place].name: self._node.value(at)}
@@ -175,10 +175,10 @@ def _items(at: Cursor, nodes: Sequence[Node], most: int | None = None) -> tuple[
 
     :param most: the most items of an array, if they take no bytes.
     """
-    left, seen = np.zeros(len(at), np.int64), np.zeros(len(at), np.int64)
+    left, sizes = np.zeros(len(at), np.int64), np.zeros(len(at), np.int64)
     open_ = np.arange(len(at))
     rows: list[Int64s] = [np.empty(0, np.int64)]
-    found = [[pa.nulls(0, node.kind)] for node in nodes]
+    arrays = [[pa.nulls(0, node.kind)] for node in nodes]
     while True:
         ended = open_[left[open_] == 0]
         if len(ended):
@@ -189,17 +189,17 @@ def _items(at: Cursor, nodes: Sequence[Node], most: int | None = None) -> tuple[
         if not len(open_):
             break
         part = at.part(open_)
-        part.refuse(seen[open_] >= _MOST_ITEMS)
-        for node, pieces in zip(nodes, found, strict=True):
+        part.refuse(sizes[open_] >= _MOST_ITEMS)
+        for node, pieces in zip(nodes, arrays, strict=True):
             pieces.append(node.column(part))
         at.join(open_, part)
         rows.append(open_)
-        seen[open_] += 1
+        sizes[open_] += 1
         left[open_] -= 1
         open_ = open_[~part.bad]
     every = np.concatenate(rows)
     order = np.argsort(every, kind="stable")
-    return every[order], [pa.concat_arrays(pieces).take(numbers(order)) for pieces in found]
+    return every[order], [pa.concat_arrays(pieces).take(numbers(order)) for pieces in arrays]
 
 
 def _block(part: Cursor, most: int | None) -> Int64s:

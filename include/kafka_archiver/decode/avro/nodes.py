@@ -1,4 +1,4 @@
-"""What reads a value that has no parts: from the writer's type to the column's Arrow type."""
+"""Readers of values without parts: from the writer's type to the column's Arrow type."""
 
 import struct
 from collections.abc import Sequence
@@ -58,16 +58,16 @@ class Boolean:
     kind = pa.bool_()
 
     def column(self, at: Cursor) -> pa.Array:
-        found = at.width(1).ravel()
-        at.refuse(found > 1)
-        packed = np.packbits(found == 1, bitorder="little")
+        values = at.width(1).ravel()
+        at.refuse(values > 1)
+        packed = np.packbits(values == 1, bitorder="little")
         return pa.Array.from_buffers(pa.bool_(), len(at), [None, pa.py_buffer(packed)])
 
     def value(self, at: Datum) -> bool:
-        [found] = at.take(1)
-        if found > 1:
-            raise BadDatumError(f"a boolean is the byte {found}, expected 0 or 1")
-        return found == 1
+        [value] = at.take(1)
+        if value > 1:
+            raise BadDatumError(f"a boolean is the byte {value}, expected 0 or 1")
+        return value == 1
 
 
 class Integer:
@@ -83,18 +83,18 @@ class Integer:
         self._real = (lambda n: float(self._numpy(n))) if is_real else None
 
     def column(self, at: Cursor) -> pa.Array:
-        found = at.longs()
+        values = at.longs()
         low, high = self._bounds
-        wrong = (found < low) | (found > high)
+        wrong = (values < low) | (values > high)
         if wrong.any():
             at.refuse(wrong)
-        return typed(found.astype(self._numpy), self.kind)
+        return typed(values.astype(self._numpy), self.kind)
 
     def value(self, at: Datum) -> int | float:
-        found, (low, high) = at.long(), self._bounds
-        if not low <= found <= high:
-            raise BadDatumError(f"the number {found} is not in {low}..{high}")
-        return self._real(found) if self._real else found
+        value, (low, high) = at.long(), self._bounds
+        if not low <= value <= high:
+            raise BadDatumError(f"the number {value} is not in {low}..{high}")
+        return self._real(value) if self._real else value
 
 
 class Real:
@@ -107,17 +107,17 @@ class Real:
         self.kind, self._size = kind, size
 
     def column(self, at: Cursor) -> pa.Array:
-        found = at.width(self._size)
+        values = at.width(self._size)
         if self._size == 8:
-            return typed(found.view("<f8"), self.kind)
-        bits = found.view("<u4").ravel()
+            return typed(values.view("<f8"), self.kind)
+        bits = values.view("<u4").ravel()
         # As every conversion to a double does.
         bits = np.where(np.isnan(bits.view("<f4")), bits | _QUIET, bits)
         return typed(bits.view("<f4").astype(f"f{self.kind.bit_width // 8}"), self.kind)
 
     def value(self, at: Datum) -> float:
-        found: float = struct.unpack("<f" if self._size == 4 else "<d", at.take(self._size))[0]
-        return found
+        value: float = struct.unpack("<f" if self._size == 4 else "<d", at.take(self._size))[0]
+        return value
 
 
 class Text:
@@ -127,23 +127,23 @@ class Text:
         self.kind = kind
 
     def column(self, at: Cursor) -> pa.Array:
-        found = at.binaries()
+        texts = at.binaries()
         try:
-            return found.cast(self.kind)
+            return texts.cast(self.kind)
         except pa.ArrowInvalid:
             # Bytes that are not UTF-8. The record is read again.
-            values = found.to_pylist()
+            values = texts.to_pylist()
             wrong = np.array([not _is_utf8(value) for value in values])
             at.refuse(wrong)
             text = [b"" if is_wrong else value for value, is_wrong in zip(values, wrong, strict=True)]
             return pa.array(text, self.kind)
 
     def value(self, at: Datum) -> str | bytes:
-        found = at.sized()
+        text = at.sized()
         if self.kind == pa.binary():
-            return found
+            return text
         try:
-            return found.decode()
+            return text.decode()
         except UnicodeDecodeError as error:
             raise BadDatumError(f"a string is not UTF-8: {error.reason} at byte {error.start}") from None
 
@@ -189,18 +189,18 @@ class Decimals:
             at.move(end)
         # Longer ones may still fit: they are read one by one.
         at.refuse((end - start > _WIDTH) | (end == start) | (self.kind.bit_width > _WIDTH * 8))
-        found = np.zeros((len(at), _WIDTH), np.uint8)
-        found[(end > start) & (at.data[start] > 0x7F)] = 0xFF
+        numbers = np.zeros((len(at), _WIDTH), np.uint8)
+        numbers[(end > start) & (at.data[start] > 0x7F)] = 0xFF
         for place in range(min(_WIDTH, int((end - start).max(initial=0)))):
             inside = end - start > place
-            found[inside, place] = at.data[(end - 1 - place)[inside]]
-        at.refuse(self._too_large(found))
-        found[at.bad] = 0
-        return typed(found, self.kind) if self.kind.bit_width == _WIDTH * 8 else pa.nulls(len(at), self.kind)
+            numbers[inside, place] = at.data[(end - 1 - place)[inside]]
+        at.refuse(self._too_large(numbers))
+        numbers[at.bad] = 0
+        return typed(numbers, self.kind) if self.kind.bit_width == _WIDTH * 8 else pa.nulls(len(at), self.kind)
 
-    def _too_large(self, found: npt.NDArray[np.uint8]) -> Mask:
+    def _too_large(self, numbers: npt.NDArray[np.uint8]) -> Mask:
         """The numbers with more digits than the precision; perhaps more of them: these are read one by one."""
-        low, high = found.view("<u8")[:, 0], found.view("<i8")[:, 1]
+        low, high = numbers.view("<u8")[:, 0], numbers.view("<i8")[:, 1]
         if self._limit < 1 << 64:
             inside: Mask = (high == 0) & (low < self._limit) | (high == -1) & (low > (1 << 64) - self._limit)
         else:
@@ -209,10 +209,10 @@ class Decimals:
         return ~inside
 
     def value(self, at: Datum) -> Decimal:
-        found = at.sized() if self._size is None else at.take(self._size)
-        if not found:
+        digits = at.sized() if self._size is None else at.take(self._size)
+        if not digits:
             raise BadDatumError("a decimal has no bytes")
-        number = int.from_bytes(found, signed=True)
+        number = int.from_bytes(digits, signed=True)
         if not -self._limit < number < self._limit:
             raise BadDatumError(f"a decimal has {len(str(abs(number)))} digits, expected at most {self.kind.precision}")
         return Decimal(f"{number}e-{self.kind.scale}")
@@ -232,20 +232,20 @@ class Enum:
         self._unknown = np.array([symbol is None for symbol in symbols], np.bool_)
 
     def column(self, at: Cursor) -> pa.Array:
-        found = at.longs()
-        wrong = (found < 0) | (found >= len(self._symbols))
-        found = np.where(wrong, 0, found)
-        wrong |= self._unknown[found]
+        indexes = at.longs()
+        wrong = (indexes < 0) | (indexes >= len(self._symbols))
+        indexes = np.where(wrong, 0, indexes)
+        wrong |= self._unknown[indexes]
         at.refuse(wrong)
-        return self._array.take(numbers(found))
+        return self._array.take(numbers(indexes))
 
     def value(self, at: Datum) -> str:
-        found = at.long()
-        if not 0 <= found < len(self._symbols):
-            raise BadDatumError(f"an enum has no symbol {found}, expected 0..{len(self._symbols) - 1}")
-        symbol = self._symbols[found]
+        index = at.long()
+        if not 0 <= index < len(self._symbols):
+            raise BadDatumError(f"an enum has no symbol {index}, expected 0..{len(self._symbols) - 1}")
+        symbol = self._symbols[index]
         if symbol is None:
-            raise BadDatumError(f"the enum's symbol {self._names[found]} is not in the schema that the run writes")
+            raise BadDatumError(f"the enum's symbol {self._names[index]} is not in the schema that the run writes")
         return symbol
 
 

@@ -32,7 +32,7 @@ class MismatchError(Exception):
 
 
 def resolve(writer: Type, reader: Type) -> Node:
-    """What reads the writer's bytes as the reader's column.
+    """Return the reader of the writer's bytes as the reader's column.
 
     :raises MismatchError: no record of the writer fits.
     """
@@ -85,14 +85,14 @@ def _takes_no_bytes(avro: Type) -> bool:
 
 
 def _meaning(avro: Type) -> str:
-    """What the bytes of a logical type mean."""
+    """Return the meaning of a logical type's bytes."""
     if avro.logical == "decimal":
         return f"decimal({avro.definition['precision']}, {avro.definition.get('scale', 0)})"
     return avro.logical
 
 
 def _same_name(writer: Type, reader: Type) -> bool:
-    """Whether the writer's name, without its namespace, is the reader's or one of its aliases."""
+    """Return True if the writer's name, without its namespace, is the reader's or one of its aliases."""
     short = writer.name.rpartition(".")[2]
     return writer.name in reader.names or short == reader.name.rpartition(".")[2]
 
@@ -120,13 +120,13 @@ def _record(writer: Type, reader: Type) -> Node:
     taken: set[int] = set()
     for field, avro in writer.fields:
         name = field["name"]
-        found = places.get(name)
-        if found is None or found in taken:
+        field_place = places.get(name)
+        if field_place is None or field_place in taken:
             parts.append((name, resolve(avro, avro), None))
             continue
-        taken.add(found)
+        taken.add(field_place)
         try:
-            parts.append((name, resolve(avro, reader.parts[found]), found))
+            parts.append((name, resolve(avro, reader.parts[field_place]), field_place))
         except MismatchError as error:
             raise MismatchError(f"field {name}: {error}") from None
     defaults: dict[int, Any] = {}
@@ -181,10 +181,10 @@ def _target(writer: Type, reader: Type) -> tuple[int | None, Node]:
     :return: the branch's place in the struct of the branches, None for null; and what reads the type as this branch.
     """
     fitting: list[tuple[Type, int | None, Node]] = []
-    others = 0
+    value_branches = 0
     for branch in reader.parts:
-        place = None if branch.kind == "null" else others
-        others += branch.kind != "null"
+        place = None if branch.kind == "null" else value_branches
+        value_branches += branch.kind != "null"
         try:
             node = resolve(writer, branch)
         except MismatchError:
@@ -194,5 +194,5 @@ def _target(writer: Type, reader: Type) -> tuple[int | None, Node]:
         fitting.append((branch, place, node))
     if not fitting:
         raise MismatchError(f"found {writer}, expected one of {', '.join(map(str, reader.parts))}")
-    _, place, node = next((found for found in fitting if found[0].kind == writer.kind), fitting[0])
+    _, place, node = next((fit for fit in fitting if fit[0].kind == writer.kind), fitting[0])
     return place, node

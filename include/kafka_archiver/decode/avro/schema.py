@@ -106,16 +106,16 @@ def _parsed(schema: Schema, names: dict[str, Any]) -> Any:
     return parse_schema(plain, names, _ignore_default_error=True)
 
 
-def _without_invalid_decimals(found: Any) -> Any:
+def _without_invalid_decimals(schema: Any) -> Any:
     """Return the definition with the plain type for each `decimal` that is not valid, as the specification asks."""
-    if isinstance(found, list):
-        return [_without_invalid_decimals(branch) for branch in found]
-    if not isinstance(found, dict):
-        return found
-    invalid = found.get("logicalType") == "decimal" and not _is_decimal(found)
+    if isinstance(schema, list):
+        return [_without_invalid_decimals(branch) for branch in schema]
+    if not isinstance(schema, dict):
+        return schema
+    invalid = schema.get("logicalType") == "decimal" and not _is_decimal(schema)
     return {
         name: value if name == "default" else _without_invalid_decimals(value)
-        for name, value in found.items()
+        for name, value in schema.items()
         if not (invalid and name in ("logicalType", "precision", "scale"))
     }
 
@@ -142,7 +142,7 @@ class _Types:
     def __init__(self, names: Mapping[str, Any]) -> None:
         self._names, self._count = names, 0
 
-    def typed(self, found: Any, around: tuple[str, ...]) -> Type:
+    def typed(self, definition: Any, around: tuple[str, ...]) -> Type:
         """Return the type of a definition.
 
         :param around: the names of the types that contain this one.
@@ -150,24 +150,28 @@ class _Types:
         self._count += 1
         if self._count > _MOST_TYPES:
             raise ConfigError(f"an Avro schema has more than {_MOST_TYPES:,} types, each counted in each of its places")
-        if isinstance(found, list):
-            return Type("union", {}, tuple(self.typed(branch, around) for branch in found))
-        if isinstance(found, str):
-            found = {"type": found} if found in PRIMITIVES else self._names[found]
-        kind = found["type"]
+        if isinstance(definition, list):
+            return Type("union", {}, tuple(self.typed(branch, around) for branch in definition))
+        if isinstance(definition, str):
+            definition = {"type": definition} if definition in PRIMITIVES else self._names[definition]
+        kind = definition["type"]
         if isinstance(kind, list | dict):
             return self.typed(kind, around)
         if kind in ("record", "error"):
-            name = found["name"]
+            name = definition["name"]
             if name in around:
                 raise ConfigError(
                     f"Avro type {name} contains itself, so it has no columns; set `decode: bytes` and `content: record`"
                 )
-            return Type("record", found, tuple(self.typed(field["type"], (*around, name)) for field in found["fields"]))
+            return Type(
+                "record",
+                definition,
+                tuple(self.typed(field["type"], (*around, name)) for field in definition["fields"]),
+            )
         if kind == "array":
-            return Type(kind, found, (self.typed(found["items"], around),))
+            return Type(kind, definition, (self.typed(definition["items"], around),))
         if kind == "map":
-            return Type(kind, found, (self.typed(found["values"], around),))
-        if kind in PRIMITIVES or kind == "enum" or (kind == "fixed" and found["size"] >= 0):
-            return Type(kind, found)
-        return self.typed({**self._names[kind], **{k: v for k, v in found.items() if k == "doc"}}, around)
+            return Type(kind, definition, (self.typed(definition["values"], around),))
+        if kind in PRIMITIVES or kind == "enum" or (kind == "fixed" and definition["size"] >= 0):
+            return Type(kind, definition)
+        return self.typed({**self._names[kind], **{k: v for k, v in definition.items() if k == "doc"}}, around)

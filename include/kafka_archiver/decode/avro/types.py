@@ -46,7 +46,7 @@ def arrow_field(name: str, avro: Type, doc: str = "") -> pa.Field:
 
 
 def without_null(avro: Type) -> Type:
-    """What a union has besides null: its one branch, or the union without null."""
+    """Return the union without null: its one branch, or a smaller union."""
     if avro.kind != "union":
         return avro
     branches = tuple(branch for branch in avro.parts if branch.kind != "null")
@@ -83,5 +83,5 @@ def arrow(avro: Type) -> pa.DataType:
 def branch_names(branches: Sequence[Type]) -> list[str]:
     """The name of each branch of a union: its type, or a record's name, with its namespace if two have the same."""
     short = [branch.name.rpartition(".")[2] or branch.kind for branch in branches]
-    found = Counter(short)
-    return [name if found[name] == 1 else branch.name or name for name, branch in zip(short, branches, strict=True)]
+    counts = Counter(short)
+    return [name if counts[name] == 1 else branch.name or name for name, branch in zip(short, branches, strict=True)]

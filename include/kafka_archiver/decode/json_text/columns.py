@@ -45,15 +45,15 @@ def from_columns(columns: Sequence[Mapping[str, Any]]) -> Schema:
 def _object(columns: Any, where: str) -> dict[str, Any]:
     if not isinstance(columns, Sequence) or isinstance(columns, str) or not columns:
         raise ConfigError(f"{where}: expected a list of columns, each with name and type; found {columns!r}")
-    found: dict[str, Any] = {}
+    properties: dict[str, Any] = {}
     for number, column in enumerate(columns):
         name = column.get("name") if isinstance(column, Mapping) else None
         if not isinstance(name, str):
             raise ConfigError(f"{where}.{number}: expected a column with name and type, found {column!r}")
-        if name in found:
+        if name in properties:
             raise ConfigError(f"{where}.{number}: the column {name!r} is there twice")
-        found[name] = _typed({k: v for k, v in column.items() if k != "name"}, f"{where}.{name}")
-    return {"type": "object", "properties": found}
+        properties[name] = _typed({k: v for k, v in column.items() if k != "name"}, f"{where}.{name}")
+    return {"type": "object", "properties": properties}
 
 
 def _typed(column: Any, where: str) -> dict[str, Any]:
@@ -81,6 +81,6 @@ def _typed(column: Any, where: str) -> dict[str, Any]:
 
 
 def is_decimal(kind: str) -> bool:
-    """Whether this is decimal(precision, scale), with at most 38 digits."""
-    found = DECIMAL.fullmatch(kind)
-    return found is not None and int(found[2]) <= int(found[1]) <= 38
+    """Return True if this is decimal(precision, scale), with at most 38 digits."""
+    match = DECIMAL.fullmatch(kind)
+    return match is not None and int(match[2]) <= int(match[1]) <= 38

@@ -102,11 +102,11 @@ class _Sure:
         if not odd:
             return Decoded(column, {})
         rows = np.array(odd)
-        others = self._slow(data.take(indices(rows)))
+        slow = self._slow(data.take(indices(rows)))
         places = np.arange(len(data))
         places[rows] = np.arange(len(data), len(data) + len(odd))
-        both = pa.concat_arrays([column, others.column]).take(indices(places))
-        return Decoded(both, renumbered(others.reasons, odd), renumbered(others.unnamed, odd))
+        joined = pa.concat_arrays([column, slow.column]).take(indices(places))
+        return Decoded(joined, renumbered(slow.reasons, odd), renumbered(slow.unnamed, odd))
 
 
 class _Reading:
@@ -129,22 +129,22 @@ class _Reading:
             if self._check:
                 for value in values:
                     self._check(value)
-            found = list(map(self._strictly or self._decode, values))
+            documents = list(map(self._strictly or self._decode, values))
         except (ValueError, RecursionError):
             # In msgspec, all errors are ValueErrors.
-            found = [self._one(row, value, reasons, rests) for row, value in enumerate(values)]
-        decoded = decode_in_halves(found, self._array, self._node.kind)
+            documents = [self._read_row(row, value, reasons, rests) for row, value in enumerate(values)]
+        decoded = decode_in_halves(documents, self._array, self._node.kind)
         return Decoded(decoded.column, {**decoded.reasons, **reasons}, rests)
 
-    def _one(self, row: int, value: bytes, reasons: dict[int, str], rests: dict[int, str]) -> Any:
+    def _read_row(self, row: int, value: bytes, reasons: dict[int, str], rests: dict[int, str]) -> Any:
         try:
             value.decode()
             if self._check:
                 self._check(value)
-            found = self._decode(value)
-            if self._strictly and (rest := unnamed(value, self._node)):
-                rests[row] = rest
-            return found
+            document = self._decode(value)
+            if self._strictly and (unnamed_text := unnamed(value, self._node)):
+                rests[row] = unnamed_text
+            return document
         except UnicodeDecodeError:
             reasons[row] = "the bytes are not UTF-8"
         except msgspec.ValidationError as error:
@@ -175,9 +175,9 @@ def _check(schema: Schema) -> Check:
         raise ConfigError(f"schema {schema.fingerprint} is not a JSON Schema: {error}") from None
 
     def check(value: bytes) -> None:
-        found = orjson.loads(value)
-        if not validator.is_valid(found):
-            error = next(validator.iter_errors(found))
+        document = orjson.loads(value)
+        if not validator.is_valid(document):
+            error = next(validator.iter_errors(document))
             where = "/".join(map(str, error.instance_path)) or "the document"
             keyword = next((part for part in reversed(error.schema_path) if isinstance(part, str)), "")
             raise ValueError(

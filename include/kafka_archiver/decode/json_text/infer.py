@@ -17,13 +17,13 @@ class _Number(str):
     """A number that is not an integer, or does not fit 64 bits."""
 
 
-class _Seen:
-    """What was seen at one place of the documents."""
+class _Shape:
+    """The kinds of values at one place of the documents."""
 
     def __init__(self) -> None:
         self.kinds: set[str] = set()
-        self.names: dict[str, _Seen] = {}
-        self.items: _Seen | None = None
+        self.names: dict[str, _Shape] = {}
+        self.items: _Shape | None = None
 
     def see(self, value: Any, depth: int = 0) -> None:
         if value is None:
@@ -33,10 +33,10 @@ class _Seen:
         elif isinstance(value, dict):
             self.kinds.add("object")
             for name, part in value.items():
-                self.names.setdefault(name, _Seen()).see(part, depth + 1)
+                self.names.setdefault(name, _Shape()).see(part, depth + 1)
         elif isinstance(value, list):
             self.kinds.add("array")
-            self.items = self.items or _Seen()
+            self.items = self.items or _Shape()
             for item in value:
                 self.items.see(item, depth + 1)
         else:
@@ -55,7 +55,7 @@ class _Seen:
             strange |= not top and len({name.lower() for name in self.names}) < len(self.names)
             if strange or not 0 < len(self.names) <= _MOST_NAMES:
                 return {}
-            return {"type": kind, "properties": {name: seen.schema() for name, seen in self.names.items()}}
+            return {"type": kind, "properties": {name: shape.schema() for name, shape in self.names.items()}}
         return {"type": kind}
 
 
@@ -67,16 +67,16 @@ def infer(values: Iterable[bytes]) -> Schema:
     Text stays text, also where it looks like a time; numbers that are not all integers of 64 bits keep their digits,
     as text.
     """
-    seen = _Seen()
-    seen.kinds.add("object")
+    shape = _Shape()
+    shape.kinds.add("object")
     for value in values:
         try:
-            found = json.loads(value, parse_float=_Number, parse_constant=_refuse)
+            document = json.loads(value, parse_float=_Number, parse_constant=_refuse)
         except (ValueError, RecursionError):
             continue
-        if isinstance(found, dict):
-            seen.see(found)
-    return Schema(kind="JSON", text=json.dumps(seen.schema(top=True) or {"type": "object"}))
+        if isinstance(document, dict):
+            shape.see(document)
+    return Schema(kind="JSON", text=json.dumps(shape.schema(top=True) or {"type": "object"}))
 
 
 def _kind(value: Any) -> str:

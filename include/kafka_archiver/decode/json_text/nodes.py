@@ -1,4 +1,6 @@
-"""What a part of a JSON document becomes: what msgspec takes for it, and how these values become a column."""
+"""The column of each part of a JSON document: the type that msgspec takes for it, and the way from its values to an
+array.
+"""
 
 import re
 from collections.abc import Sequence
@@ -50,25 +52,25 @@ def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
         raise ValueError(f"a value does not fit {kind}: {record_value(str(error))}") from None
 
 
-def _cast(found: pa.Array, kind: pa.DataType) -> pa.Array:
+def _cast(array: pa.Array, kind: pa.DataType) -> pa.Array:
     try:
-        return found.cast(kind)
+        return array.cast(kind)
     except pa.ArrowInvalid as error:
         raise ValueError(f"a value does not fit {kind}: {record_value(str(error))}") from None
 
 
 class Plain:
-    """What msgspec and Arrow take as it is."""
+    """A type that msgspec and Arrow take as it is."""
 
     def __init__(self, kind: pa.DataType, python: Any) -> None:
         self.kind, self.python = kind, Optional[python]  # noqa: UP045 (`python` is a value)
 
     def array(self, values: Sequence[Any]) -> pa.Array:
-        found = _array(values, self.kind)
-        if pa.types.is_floating(self.kind) and pc.any(pc.is_inf(found)).as_py():
+        array = _array(values, self.kind)
+        if pa.types.is_floating(self.kind) and pc.any(pc.is_inf(array)).as_py():
             # JSON has no infinity.
             raise ValueError(f"a value does not fit {self.kind}")
-        return found
+        return array
 
 
 class Integers:
@@ -109,11 +111,11 @@ class Digits:
     kind, python = pa.string(), msgspec.Raw
 
     def array(self, values: Sequence[Any]) -> pa.Array:
-        found = Text().array(values)
+        texts = Text().array(values)
         for value in values:
             if value is not None and (text := bytes(value))[0] not in _NUMBER_STARTS and text != _NULL:
                 raise ValueError(f"found {_short(text.decode())}, expected a number")
-        return found
+        return texts
 
 
 class Decimals:
@@ -133,16 +135,16 @@ class Decimals:
         if not _NUMBER.fullmatch(digits):
             raise ValueError(f"found {_short(text)}, expected a number")
         try:
-            found = Decimal(digits)
+            number = Decimal(digits)
         except ArithmeticError:
             raise ValueError(f"found {_short(text)}, expected a number that fits {self.kind}") from None
-        if not found:
+        if not number:
             # Arrow makes room for all zeros of the exponent.
             return Decimal(0)
         # Arrow refuses what loses digits, but after it has made room for all zeros of the exponent.
-        if not -self.kind.precision <= found.adjusted() <= self.kind.precision:
+        if not -self.kind.precision <= number.adjusted() <= self.kind.precision:
             raise ValueError(f"found {_short(text)}, expected a number that fits {self.kind}")
-        return found
+        return number
 
 
 class Times:
@@ -171,8 +173,10 @@ class Times:
         try:
             return self._formed(values) if self._form else self._cast(pa.array(values, pa.string()))
         except (ValueError, OverflowError):
-            found = next((value for value in values if value is not None), "")
-            raise ValueError(f"found {_short(found)}, expected {self._form or 'ISO 8601'} as {self.kind}") from None
+            first_text = next((value for value in values if value is not None), "")
+            raise ValueError(
+                f"found {_short(first_text)}, expected {self._form or 'ISO 8601'} as {self.kind}"
+            ) from None
 
     def _cast(self, texts: pa.Array) -> pa.Array:
         if self._rfc3339:
@@ -185,11 +189,11 @@ class Times:
 
     def _formed(self, values: Sequence[str | None]) -> pa.Array:
         read = datetime.strptime
-        found = [None if value is None else read(value, self._form) for value in values]
+        moments = [None if value is None else read(value, self._form) for value in values]
         if not pa.types.is_timestamp(self.kind):
-            return pa.array([None if one is None else one.date() for one in found], self.kind)
+            return pa.array([None if moment is None else moment.date() for moment in moments], self.kind)
         # By way of microseconds, which Python has: no digit is cut off without a word.
-        times = [one if one is None or one.tzinfo else one.replace(tzinfo=UTC) for one in found]
+        times = [moment if moment is None or moment.tzinfo else moment.replace(tzinfo=UTC) for moment in moments]
         return pa.array(times, pa.timestamp("us", "UTC")).cast(self.kind)
 
 
@@ -216,8 +220,8 @@ class Map:
     def array(self, values: Sequence[Any]) -> pa.Array:
         present, mask = _present(values)
         names = pa.array(list(chain.from_iterable(present)), pa.string())
-        found = self.value.array(list(chain.from_iterable(map(dict.values, present))))
-        return pa.MapArray.from_arrays(_offsets(present), names, found, self.kind, mask=mask)
+        item_values = self.value.array(list(chain.from_iterable(map(dict.values, present))))
+        return pa.MapArray.from_arrays(_offsets(present), names, item_values, self.kind, mask=mask)
 
 
 class Struct:
@@ -233,10 +237,13 @@ class Struct:
             (f"f{place}", node.python, msgspec.field(name=field.name, default=_default(field.name, required)))
             for place, (field, node) in enumerate(parts)
         ]
-        made = msgspec.defstruct(
+        struct_type = msgspec.defstruct(
             "Object", members, gc=False, eq=False, kw_only=True, forbid_unknown_fields=required is not None
         )
-        self.python, self._empty = made | None, SimpleNamespace(**{f"f{place}": None for place in range(len(parts))})
+        self.python, self._empty = (
+            struct_type | None,
+            SimpleNamespace(**{f"f{place}": None for place in range(len(parts))}),
+        )
 
     def array(self, values: Sequence[Any]) -> pa.Array:
         mask = _mask(values)

@@ -93,8 +93,8 @@ class _Documents:
         if self._columns > _MOST_COLUMNS:
             raise ConfigError(f"JSON Schema: more than {_MOST_COLUMNS:,} columns, with those that alternatives repeat")
         while isinstance(part.text, Mapping) and "$ref" in part.text:
-            rest = {key: value for key, value in part.text.items() if key != "$ref"}
-            beside = beside if self._ref_stands_alone else [*beside, part._replace(text=rest)]
+            siblings = {key: value for key, value in part.text.items() if key != "$ref"}
+            beside = beside if self._ref_stands_alone else [*beside, part._replace(text=siblings)]
             part = self._follow(str(part.text["$ref"]), part)
         part = part._replace(text=_single(part.text) if isinstance(part.text, Mapping) else {})
         text = part.text
@@ -121,15 +121,15 @@ class _Documents:
     def _members(self, part: Part, beside: Sequence[Part]) -> list[Found]:
         """Return the columns of an object: of its `properties` first, then those that are named elsewhere."""
         own = {name: part._replace(text=text) for name, text in part.text["properties"].items()}
-        others: dict[str, list[Part]] = {}
+        more_parts: dict[str, list[Part]] = {}
         if self._named_anywhere:
             done: set[str] = set()
             alternatives = ({key: value for key, value in part.text.items() if key != "properties"},)
             for source in [*(part._replace(text=text) for text in alternatives), *beside]:
                 for name, named in self._named(source, done):
-                    others.setdefault(name, []).append(named)
-        members = [self.column(name, named, others.pop(name, ())) for name, named in own.items()]
-        return [*members, *(self._agreed(name, parts) for name, parts in others.items())]
+                    more_parts.setdefault(name, []).append(named)
+        members = [self.column(name, named, more_parts.pop(name, ())) for name, named in own.items()]
+        return [*members, *(self._agreed(name, parts) for name, parts in more_parts.items())]
 
     def _named(self, part: Part, done: set[str]) -> Iterator[tuple[str, Part]]:
         """Yield the properties that a part names, and those of the parts in it that mean the same object.
@@ -153,16 +153,16 @@ class _Documents:
 
     def _agreed(self, name: str, parts: Sequence[Part]) -> Found:
         """Return the column that takes what any part allows: JSON text if they differ, or contain themselves."""
-        said = [part for part in parts if not isinstance(part.text, Mapping) or part.text.keys() & _TYPED]
+        typed_parts = [part for part in parts if not isinstance(part.text, Mapping) or part.text.keys() & _TYPED]
         text = _plain(name, "json", "", {})
         try:
-            columns = [self.column(name, part) for part in said]
+            columns = [self.column(name, part) for part in typed_parts]
             kinds = [column.type for column, _ in columns]
             if not kinds or not (all(map(pa.types.is_struct, kinds)) or all(kind == kinds[0] for kind in kinds)):
                 return text
             if any(isinstance(node, Text) for _, node in columns):
                 return text
-            return columns[0] if len(said) == 1 else self.column(name, said[0], said[1:])
+            return columns[0] if len(typed_parts) == 1 else self.column(name, typed_parts[0], typed_parts[1:])
         except _ContainsItselfError:
             return text
 
@@ -193,7 +193,7 @@ def _same_object(text: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def pointed(document: Any, pointer: str) -> Any:
-    """What a JSON Pointer, as the fragment of a URI, means in a document.
+    """Return the part of a document to which a JSON Pointer, as the fragment of a URI, points.
 
     :raises LookupError: nothing.
     """
@@ -207,9 +207,13 @@ def _single(part: Mapping[str, Any]) -> Mapping[str, Any]:
     """Without the alternatives that say null: the one that is left; nothing if there are several."""
     for keyword in ("oneOf", "anyOf", "allOf"):
         if keyword in part and "properties" not in part:
-            others = [p for p in part[keyword] if not (isinstance(p, Mapping) and p.get("type") == "null")]
-            rest = {key: value for key, value in part.items() if key != keyword}
-            return {**rest, **others[0]} if len(others) == 1 and isinstance(others[0], Mapping) else {}
+            alternatives = [p for p in part[keyword] if not (isinstance(p, Mapping) and p.get("type") == "null")]
+            siblings = {key: value for key, value in part.items() if key != keyword}
+            return (
+                {**siblings, **alternatives[0]}
+                if len(alternatives) == 1 and isinstance(alternatives[0], Mapping)
+                else {}
+            )
     return part
 
 

@@ -38,46 +38,46 @@ def unnamed(document: bytes | msgspec.Raw, node: Node) -> str | None:
 
     :param document: one that the node reads.
     """
-    rest = _rest(bytes(document), node)
-    return None if rest is None else rest.decode()
+    unnamed_text = _unnamed_part(bytes(document), node)
+    return None if unnamed_text is None else unnamed_text.decode()
 
 
-def _rest(text: bytes, node: Node) -> bytes | None:
+def _unnamed_part(text: bytes, node: Node) -> bytes | None:
     if text == _NULL:
         return None
     if isinstance(node, Struct):
         named = {part.name: inner for part, inner in node.parts}
         return _joined(
-            (name, _rest(bytes(raw), named[name]) if name in named else bytes(raw))
+            (name, _unnamed_part(bytes(raw), named[name]) if name in named else bytes(raw))
             for name, raw in _object(text).items()
         )
     if isinstance(node, Map):
-        return _joined((name, _rest(bytes(raw), node.value)) for name, raw in _object(text).items())
+        return _joined((name, _unnamed_part(bytes(raw), node.value)) for name, raw in _object(text).items())
     if isinstance(node, List):
-        items = [_rest(bytes(raw), node.item) for raw in _list(text)]
+        items = [_unnamed_part(bytes(raw), node.item) for raw in _list(text)]
         return b"[" + b",".join(item or _NULL for item in items) + b"]" if any(items) else None
     return None
 
 
 def _joined(rests: Iterator[tuple[str, bytes | None]]) -> bytes | None:
-    parts = [msgspec.json.encode(name) + b":" + rest for name, rest in rests if rest is not None]
+    parts = [msgspec.json.encode(name) + b":" + text for name, text in rests if text is not None]
     return b"{" + b",".join(parts) + b"}" if parts else None
 
 
-def treated(found: pa.Field, read: Read, unknown: Unknown) -> tuple[pa.Field, Read]:
+def treated(column: pa.Field, read: Read, unknown: Unknown) -> tuple[pa.Field, Read]:
     """Return the field and the reader that treat unnamed properties as the setting says.
 
     :param read: gives them as `Decoded.unnamed`.
     :raises ConfigError: the schema has a property with the name of the added column.
     """
-    if unknown == "drop" or not pa.types.is_struct(found.type):
-        return found, read
+    if unknown == "drop" or not pa.types.is_struct(column.type):
+        return column, read
     if unknown == "dead_letter":
-        return found, _rejecting(read)
-    if found.type.get_field_index(COLUMN) >= 0:
+        return column, _rejecting(read)
+    if column.type.get_field_index(COLUMN) >= 0:
         raise ConfigError(f"`unknown: column` adds the column {COLUMN}, which the JSON Schema names; choose `drop`")
-    kind = pa.struct([*found.type, field(COLUMN, pa.string(), json="any")])
-    return found.with_type(kind), _adding(read, kind)
+    kind = pa.struct([*column.type, field(COLUMN, pa.string(), json="any")])
+    return column.with_type(kind), _adding(read, kind)
 
 
 def _rejecting(read: Read) -> Read:

@@ -65,13 +65,13 @@ class Valid:
             for row in [*large, *(row for row, value in enumerate(values) if _may_be_deep(value))]:
                 values[row] = b""
         try:
-            found, odd = list(map(self._decode, values)), []
+            documents, odd = list(map(self._decode, values)), []
         except (ValueError, RecursionError):
-            found = list(map(self._one, values))
-            odd = [row for row, value in enumerate(found) if value is None]
-        return self._node.array(found), odd
+            documents = list(map(self._read_document, values))
+            odd = [row for row, value in enumerate(documents) if value is None]
+        return self._node.array(documents), odd
 
-    def _one(self, value: bytes) -> Any:
+    def _read_document(self, value: bytes) -> Any:
         try:
             return self._decode(value)
         except (ValueError, RecursionError):
@@ -79,18 +79,18 @@ class Valid:
 
 
 def valid(text: Any, node: Node) -> Valid | None:
-    """What reads documents that are valid by a schema, and gives the columns of `node`; None if nothing can.
+    """Return a reader of documents that are valid by a schema, with the columns of `node`; None if there is none.
 
     :param text: the schema: the validating library takes it, and it needs no other one.
     :param node: what the schema's columns are made of.
     """
     try:
         parts = _Parts(text)
-        found = parts.member(text, node, 0)
+        member_type = parts.member(text, node, 0)
     except (_UnclearError, LookupError, ValueError, TypeError, AttributeError):
         return None
     # Then all is text, and has to be read twice.
-    return None if found.python is msgspec.Raw else Valid(found, parts.texts)
+    return None if member_type.python is msgspec.Raw else Valid(member_type, parts.texts)
 
 
 class _UnclearError(Exception):
@@ -101,17 +101,17 @@ class _Parts:
     """Makes nodes that take only what is valid. `texts`: whether one of them reads text."""
 
     def __init__(self, text: Any) -> None:
-        rest = {key: part for key, part in text.items() if key not in ("$schema", "$id")}
+        definitions = {key: part for key, part in text.items() if key not in ("$schema", "$id")}
         dialect = {"$schema": text["$schema"]} if "$schema" in text else {}
         known = all(str(name).removesuffix("#") in _DIALECTS for name in dialect.values())
-        if not known or not _dollars(rest) <= {"$ref", "$defs", "$comment"}:
+        if not known or not _dollars(definitions) <= {"$ref", "$defs", "$comment"}:
             raise _UnclearError
         self._text, self._dialect, self.texts = text, dialect, False
 
     def member(self, part: Any, node: Node, depth: int) -> Node:
         """A node that takes null only if it is valid."""
-        found, null = self._node(part, node, depth)
-        return found if null else _Checked(found, _without_null(found.python))
+        member_type, null = self._node(part, node, depth)
+        return member_type if null else _Checked(member_type, _without_null(member_type.python))
 
     def _node(self, part: Any, node: Node, depth: int) -> tuple[Node, bool]:
         """A node that takes null, and whether null is valid."""
@@ -119,30 +119,32 @@ class _Parts:
             raise _UnclearError
         if not isinstance(part, Mapping):
             return self._leaf(part, node)
-        said = part.keys() - _NOTES
-        if said == {"$ref"}:
+        keywords = part.keys() - _NOTES
+        if keywords == {"$ref"}:
             return self._node(self._pointed(part["$ref"]), node, depth + 1)
-        for keyword in said & {"oneOf", "anyOf"}:
-            others = [one for one in part[keyword] if one != {"type": "null"}]
-            if len(said) == 1 and len(others) == 1 and len(part[keyword]) == 2:
-                found, null = self._node(others[0], node, depth + 1)
+        for keyword in keywords & {"oneOf", "anyOf"}:
+            alternatives = [alternative for alternative in part[keyword] if alternative != {"type": "null"}]
+            if len(keywords) == 1 and len(alternatives) == 1 and len(part[keyword]) == 2:
+                member_type, null = self._node(alternatives[0], node, depth + 1)
                 # Text may be null.
                 return (
-                    self._leaf(part, node) if found.python is msgspec.Raw else (found, keyword == "anyOf" or not null)
+                    self._leaf(part, node)
+                    if member_type.python is msgspec.Raw
+                    else (member_type, keyword == "anyOf" or not null)
                 )
         types = _types(part)
         null = not types or "null" in types
         if types and ("array" if isinstance(node, List) else "object") not in types:
             return self._leaf(part, node)
-        if isinstance(node, Struct) and said <= {"type", "properties", "required", "additionalProperties"}:
+        if isinstance(node, Struct) and keywords <= {"type", "properties", "required", "additionalProperties"}:
             names, required = part["properties"], frozenset(part.get("required", ()))
             if list(names) == [field.name for field, _ in node.parts] and required <= names.keys():
                 inner = [(field, self.member(names[field.name], its, depth + 1)) for field, its in node.parts]
                 return Struct(inner, required), null
-        if isinstance(node, Map) and said <= {"type", "additionalProperties"}:
+        if isinstance(node, Map) and keywords <= {"type", "additionalProperties"}:
             value = self.member(part["additionalProperties"], node.value, depth + 1)
             return Map(value, node.kind.item_field), null
-        if isinstance(node, List) and said <= {"type", "items"}:
+        if isinstance(node, List) and keywords <= {"type", "items"}:
             return List(self.member(part["items"], node.item, depth + 1), node.kind.value_field), null
         return self._leaf(part, node)
 
@@ -209,8 +211,8 @@ def _bounded(python: Any) -> Any:
 
 
 def _types(part: Mapping[str, Any]) -> set[str]:
-    found = part.get("type", [])
-    return {found} if isinstance(found, str) else set(found)
+    names = part.get("type", [])
+    return {names} if isinstance(names, str) else set(names)
 
 
 def _dollars(part: Any) -> set[str]:

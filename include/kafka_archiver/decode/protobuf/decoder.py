@@ -37,26 +37,26 @@ def protobuf_decoder(
     :raises ConfigError: the schema is not valid, has no such message, or the message contains itself.
     """
     file = compiled(schema)
-    found = file.message(message)
-    require_finite(found)
-    whole = _Whole(found)
-    field = message_field(column, found, whole.theirs, file.docs)
+    descriptor = file.message(message)
+    require_finite(descriptor)
+    whole = _Whole(descriptor)
+    field = message_field(column, descriptor, whole.theirs, file.docs)
     whole.kind = field.type
     if not framed:
         return Plain(field, whole.read)
     reads: dict[int, Read | str] = {}
     for number, writer in writers.items():
         try:
-            theirs = compiled(writer).message(found.full_name)
-            require_finite(theirs)
-            why = misfit(theirs, found)
+            writer_message = compiled(writer).message(descriptor.full_name)
+            require_finite(writer_message)
+            why = misfit(writer_message, descriptor)
         except ConfigError as error:
             why = str(error)
         reads[number] = (
             f"schema id {number} ({writer.fingerprint}) cannot be read as the schema that the run writes "
             f"({schema.fingerprint}): {why}"
             if why
-            else _Indexed(whole, theirs, column)
+            else _Indexed(whole, writer_message, column)
         )
     return Framed(field, reads)
 
@@ -95,20 +95,20 @@ class _Whole:
         try:
             for row in pc.indices_nonzero(suspect).to_pylist():
                 self._parse(data[row].as_py())
-            found = self._handler.array_to_record_batch(data).to_struct_array()
-            if is_unusual(found, self._message):
+            array = self._handler.array_to_record_batch(data).to_struct_array()
+            if is_unusual(array, self._message):
                 if len(data) > 1:
                     raise ValueError("one by one")
                 # As Protobuf's own library writes it.
                 again = self._parse(data[0].as_py()).SerializePartialToString(deterministic=True)
-                found = self._handler.array_to_record_batch(pa.array([again], pa.binary())).to_struct_array()
+                array = self._handler.array_to_record_batch(pa.array([again], pa.binary())).to_struct_array()
         except (ValueError, DecodeError) as error:
             raise ValueError(f"the bytes do not fit their Protobuf message: {error}") from None
         except BaseException as error:
             if not is_panic(error):
                 raise
             raise ValueError(f"the bytes do not fit their Protobuf message: {error}") from None
-        return as_kind(found, self.kind)
+        return as_kind(array, self.kind)
 
 
 def _handlers(message: Descriptor) -> HandlerPool:

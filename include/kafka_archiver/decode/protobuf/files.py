@@ -47,15 +47,15 @@ class Compiled(NamedTuple):
 
         :raises ConfigError: the file has no such message.
         """
-        found = {message.full_name: message for message in messages(self.file)}
-        if not found:
+        by_name = {message.full_name: message for message in messages(self.file)}
+        if not by_name:
             raise ConfigError(f"the Protobuf schema {self.file.name} has no message")
         package = f"{self.file.package}." if self.file.package else ""
         if not name:
-            return next(iter(found.values()))
-        if name in found or f"{package}{name}" in found:
-            return found.get(name) or found[f"{package}{name}"]
-        raise ConfigError(f"the Protobuf schema has no message {name}; it has {', '.join(found)}")
+            return next(iter(by_name.values()))
+        if name in by_name or f"{package}{name}" in by_name:
+            return by_name.get(name) or by_name[f"{package}{name}"]
+        raise ConfigError(f"the Protobuf schema has no message {name}; it has {', '.join(by_name)}")
 
 
 def compiled(schema: Schema) -> Compiled:
@@ -64,11 +64,11 @@ def compiled(schema: Schema) -> Compiled:
     :raises ConfigError: it is not valid, or an import is missing.
     """
     texts: dict[str, str] = {}
-    made: dict[str, FileDescriptorProto] = {}
-    main = _collect(f"{schema.fingerprint}.proto", schema, texts, made)
+    files: dict[str, FileDescriptorProto] = {}
+    main = _collect(f"{schema.fingerprint}.proto", schema, texts, files)
     if texts:
-        made.update({file.name: file for file in _protoc(texts, made, schema.fingerprint)})
-    ordered = list({file.name: file for file in _in_order(main, made, ())}.values())
+        files.update({file.name: file for file in _protoc(texts, files, schema.fingerprint)})
+    ordered = list({file.name: file for file in _in_order(main, files, ())}.values())
     docs = {name: doc for file in ordered for name, doc in _docs(file)}
     try:
         ordered = _without_editions(ordered)
@@ -106,13 +106,13 @@ def _all(message: Descriptor) -> Iterator[Descriptor]:
         yield from _all(inner)
 
 
-def _collect(name: str, schema: Schema, texts: dict[str, str], made: dict[str, FileDescriptorProto]) -> str:
+def _collect(name: str, schema: Schema, texts: dict[str, str], files: dict[str, FileDescriptorProto]) -> str:
     """Sort files by what they are: text or compiled. Returns the file's name."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts:
         raise ConfigError(f"a Protobuf schema imports {name}; expected a path without a leading / and without ..")
     for reference in schema.references:
-        _collect(reference.name, reference.imported, texts, made)
+        _collect(reference.name, reference.imported, texts, files)
     try:
         file = FileDescriptorProto.FromString(base64.b64decode(schema.text, validate=True))
     except (binascii.Error, ValueError, DecodeError):
@@ -120,11 +120,13 @@ def _collect(name: str, schema: Schema, texts: dict[str, str], made: dict[str, F
         return name
     # The name that others import it by.
     file.name = name
-    made[name] = file
+    files[name] = file
     return name
 
 
-def _protoc(texts: Mapping[str, str], made: Mapping[str, FileDescriptorProto], which: str) -> list[FileDescriptorProto]:
+def _protoc(
+    texts: Mapping[str, str], files: Mapping[str, FileDescriptorProto], which: str
+) -> list[FileDescriptorProto]:
     from grpc_tools import protoc
 
     with tempfile.TemporaryDirectory() as folder:
@@ -138,9 +140,9 @@ def _protoc(texts: Mapping[str, str], made: Mapping[str, FileDescriptorProto], w
             f"-I{resources('grpc_tools') / '_proto'}",
             f"-I{_google_types()}",
         ]
-        if made:
+        if files:
             # Complete: protoc does not look for the imports of these in the folders.
-            every = {f.name: f for file in list(made) for f in _in_order(file, made, (), tuple(texts))}
+            every = {f.name: f for file in list(files) for f in _in_order(file, files, (), tuple(texts))}
             known.write_bytes(FileDescriptorSet(file=every.values()).SerializeToString())
             arguments.append(f"--descriptor_set_in={known}")
         arguments += ["--include_imports", "--include_source_info", f"--descriptor_set_out={out}", *texts]
@@ -190,19 +192,19 @@ def _builtin(name: str) -> FileDescriptorProto | None:
 
 
 def _plain_file() -> FileDescriptorProto:
-    found = FileDescriptorProto(name=_PLAIN_FILE, package=PLAIN, syntax="proto3")
+    file = FileDescriptorProto(name=_PLAIN_FILE, package=PLAIN, syntax="proto3")
     for name, path in _SPECIAL.items():
         original = _builtin(path)
         assert original is not None
         short = name.rpartition(".")[2]
-        found.message_type.append(next(message for message in original.message_type if message.name == short))
-    return found
+        file.message_type.append(next(message for message in original.message_type if message.name == short))
+    return file
 
 
 def _plainly(file: FileDescriptorProto) -> FileDescriptorProto:
     """The same file with ordinary messages for the special types."""
-    found = FileDescriptorProto.FromString(file.SerializeToString())
-    found.ClearField("source_code_info")
+    plain = FileDescriptorProto.FromString(file.SerializeToString())
+    plain.ClearField("source_code_info")
     names = {f".{name}": f".{PLAIN}.{name.rpartition('.')[2]}" for name in _SPECIAL}
 
     def change(messages: Iterable[DescriptorProto]) -> None:
@@ -212,9 +214,9 @@ def _plainly(file: FileDescriptorProto) -> FileDescriptorProto:
                     field.type_name = names[field.type_name]
             change(message.nested_type)
 
-    change(found.message_type)
-    found.dependency.append(_PLAIN_FILE)
-    return found
+    change(plain.message_type)
+    plain.dependency.append(_PLAIN_FILE)
+    return plain
 
 
 def _docs(file: FileDescriptorProto) -> Iterator[tuple[str, str]]:

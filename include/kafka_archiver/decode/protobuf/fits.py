@@ -1,4 +1,4 @@
-"""Whether what one message wrote can be read as another message, without a wrong or a lost value.
+"""Tells whether the bytes of one message can be read as another message, without a wrong or a lost value.
 
 Field numbers count, names do not. Fields that the reader does not have are left out.
 https://protobuf.dev/programming-guides/proto3/#updating
@@ -23,33 +23,33 @@ _WIDER: dict[int, tuple[int, ...]] = {
 
 def misfit(writer: Descriptor, reader: Descriptor) -> str:
     """Why the writer's message cannot be read as the reader's; empty if it can. Neither contains itself."""
-    for number, theirs in writer.fields_by_number.items():
-        ours = reader.fields_by_number.get(number)
-        if ours is not None and (why := _field(theirs, ours)):
-            return f"field {ours.name} ({number}): {why}"
+    for number, writer_field in writer.fields_by_number.items():
+        reader_field = reader.fields_by_number.get(number)
+        if reader_field is not None and (why := _field(writer_field, reader_field)):
+            return f"field {reader_field.name} ({number}): {why}"
     return ""
 
 
-def _field(theirs: FieldDescriptor, ours: FieldDescriptor) -> str:
-    if theirs.is_repeated and not ours.is_repeated:
+def _field(writer_field: FieldDescriptor, reader_field: FieldDescriptor) -> str:
+    if writer_field.is_repeated and not reader_field.is_repeated:
         return "found a repeated field, expected a single one"
-    if is_map(theirs) != is_map(ours):
-        return "found a map, expected none" if is_map(theirs) else "found no map, expected one"
-    if theirs.type == ours.type == _F.TYPE_ENUM:
-        return _enum(theirs, ours)
-    if theirs.type == ours.type and theirs.message_type:
-        return misfit(theirs.message_type, ours.message_type)
-    if theirs.type != ours.type and ours.type not in _WIDER.get(theirs.type, ()):
-        return f"found type {_name(theirs)}, expected {_name(ours)}"
+    if is_map(writer_field) != is_map(reader_field):
+        return "found a map, expected none" if is_map(writer_field) else "found no map, expected one"
+    if writer_field.type == reader_field.type == _F.TYPE_ENUM:
+        return _enum(writer_field, reader_field)
+    if writer_field.type == reader_field.type and writer_field.message_type:
+        return misfit(writer_field.message_type, reader_field.message_type)
+    if writer_field.type != reader_field.type and reader_field.type not in _WIDER.get(writer_field.type, ()):
+        return f"found type {_name(writer_field)}, expected {_name(reader_field)}"
     return ""
 
 
-def _enum(theirs: FieldDescriptor, ours: FieldDescriptor) -> str:
+def _enum(writer_field: FieldDescriptor, reader_field: FieldDescriptor) -> str:
     """Compare the names of each number: one that our enum does not have is kept as its digits.
 
     A number may have several names (`allow_alias`): one that both have is enough.
     """
-    our_names, their_names = _names(ours), _names(theirs)
+    our_names, their_names = _names(reader_field), _names(writer_field)
     for number, names in their_names.items():
         expected = our_names.get(number, names)
         if not set(names) & set(expected):

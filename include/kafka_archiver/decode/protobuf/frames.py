@@ -31,17 +31,17 @@ def prefixes(path: tuple[int, ...]) -> list[bytes]:
 
 
 def without_indexes(
-    data: pa.Array, path: tuple[int, ...], others: Mapping[tuple[int, ...], str], column: str
+    data: pa.Array, path: tuple[int, ...], other_messages: Mapping[tuple[int, ...], str], column: str
 ) -> tuple[pa.Array, dict[int, str]]:
     """The messages without their indexes; why, by row, for those that are another message or have none.
 
-    :param others: the names of the file's messages by their indexes.
+    :param other_messages: the names of the file's messages by their indexes.
     """
     whole, starts, ends = bounds(data)
     sizes, missing = np.zeros(len(data), np.int64), np.ones(len(data), np.bool_)
     for prefix in prefixes(path):
-        found = missing & pc.starts_with(data, pattern=prefix).to_numpy(zero_copy_only=False)
-        sizes[found], missing = len(prefix), missing & ~found
+        has_prefix = missing & pc.starts_with(data, pattern=prefix).to_numpy(zero_copy_only=False)
+        sizes[has_prefix], missing = len(prefix), missing & ~has_prefix
     reasons = {}
     for row in np.flatnonzero(missing).tolist():
         other = _read(data[row].as_py())
@@ -49,21 +49,21 @@ def without_indexes(
             reasons[row] = "the bytes have no message indexes after the schema id"
             continue
         reasons[row] = f"the message has the indexes {list(other)}, expected {list(path)}"
-        if other in others:
-            name = others[other]
+        if other in other_messages:
+            name = other_messages[other]
             reasons[row] += (
-                f": it is {name}, not {others[path]}; to decode {name}, set `source.{column}.message: {name}`"
+                f": it is {name}, not {other_messages[path]}; to decode {name}, set `source.{column}.message: {name}`"
             )
     return slices(whole, np.where(missing, ends, starts + sizes), ends), reasons
 
 
 def varint(number: int) -> bytes:
     """A number of Protobuf's: seven bits a byte, the lowest ones first."""
-    found = bytearray()
+    encoded = bytearray()
     while number > 0x7F:
-        found.append(number & 0x7F | 0x80)
+        encoded.append(number & 0x7F | 0x80)
         number >>= 7
-    return bytes([*found, number])
+    return bytes([*encoded, number])
 
 
 def _read(value: bytes) -> tuple[int, ...]:

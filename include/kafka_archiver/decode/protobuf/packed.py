@@ -22,10 +22,10 @@ def wrong_lengths(message: Descriptor) -> str:
 
     :param message: does not contain itself.
     """
-    found = [*_tags(message)]
+    tags = [*_tags(message)]
     return "|".join(
-        f"(?:{'|'.join(sorted({tag for tag, its in found if its == width}))})[^{_escaped(range(0, 256, width))}]"
-        for width in sorted({width for _, width in found})
+        f"(?:{'|'.join(sorted({tag for tag, its in tags if its == width}))})[^{_escaped(range(0, 256, width))}]"
+        for width in sorted({width for _, width in tags})
     )
 
 
@@ -40,5 +40,5 @@ def _tags(message: Descriptor) -> Iterator[tuple[str, int]]:
             yield from _tags(member.message_type)
 
 
-def _escaped(found: Iterable[int]) -> str:
-    return "".join(f"\\x{byte:02x}" for byte in found)
+def _escaped(numbers: Iterable[int]) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in numbers)

@@ -19,12 +19,12 @@ _FIRST, _LAST = -62_135_596_800, 253_402_300_799
 _MOST_COLUMNS = 20_000
 
 
-def message_field(name: str, message: Descriptor, theirs: pa.StructType, docs: Mapping[str, str]) -> pa.Field:
+def message_field(name: str, message: Descriptor, arrow_type: pa.StructType, docs: Mapping[str, str]) -> pa.Field:
     """The field of a message.
 
-    :param theirs: the type that ptars has for it.
+    :param arrow_type: the type that ptars has for it.
     """
-    kind = _struct(message, theirs, docs)
+    kind = _struct(message, arrow_type, docs)
     name_in_avro = message.full_name if pa.types.is_struct(kind) else ""
     return field(name, kind, doc=docs.get(message.full_name, ""), avro_name=name_in_avro)
 
@@ -62,20 +62,20 @@ def _columns(message: Descriptor, around: tuple[str, ...], known: dict[str, int]
     return known[message.full_name]
 
 
-def _struct(message: Descriptor, theirs: pa.StructType, docs: Mapping[str, str]) -> pa.DataType:
+def _struct(message: Descriptor, arrow_type: pa.StructType, docs: Mapping[str, str]) -> pa.DataType:
     """Return the type of a message. No format has a group without fields: `SET` says that the message is there."""
     if not message.fields:
         return SET
     fields = []
     # As they are declared; ptars has them by number.
     for member in message.fields:
-        doc, their = docs.get(member.full_name, ""), theirs.field(member.name).type
+        doc, their = docs.get(member.full_name, ""), arrow_type.field(member.name).type
         fields.append(field(member.name, _kind(member, their, docs), doc=doc, avro_name=_name(member)))
     return pa.struct(fields)
 
 
 def is_map(member: FieldDescriptor) -> bool:
-    """Whether a field is a map."""
+    """Return True if a field is a map."""
     return bool(member.message_type and member.message_type.GetOptions().map_entry)
 
 
@@ -85,37 +85,37 @@ def _name(member: FieldDescriptor) -> str:
     return "" if plain else inner.full_name
 
 
-def _kind(member: FieldDescriptor, theirs: pa.DataType, docs: Mapping[str, str]) -> pa.DataType:
+def _kind(member: FieldDescriptor, arrow_type: pa.DataType, docs: Mapping[str, str]) -> pa.DataType:
     if is_map(member):
         key, value = member.message_type.fields_by_number[1], member.message_type.fields_by_number[2]
-        return pa.map_(_kind(key, theirs.key_type, docs), field("value", _kind(value, theirs.item_type, docs)))
+        return pa.map_(_kind(key, arrow_type.key_type, docs), field("value", _kind(value, arrow_type.item_type, docs)))
     if member.is_repeated:
-        return pa.list_(field("item", _single(member, theirs.value_type, docs), avro_name=_name(member)))
-    return _single(member, theirs, docs)
+        return pa.list_(field("item", _single(member, arrow_type.value_type, docs), avro_name=_name(member)))
+    return _single(member, arrow_type, docs)
 
 
-def _single(member: FieldDescriptor, theirs: pa.DataType, docs: Mapping[str, str]) -> pa.DataType:
+def _single(member: FieldDescriptor, arrow_type: pa.DataType, docs: Mapping[str, str]) -> pa.DataType:
     inner = member.message_type
     if inner is None:
-        return theirs
+        return arrow_type
     if inner.full_name in _WRAPPERS:
-        return theirs.field("value").type
-    return pa.timestamp("us", "UTC") if inner.full_name == TIMESTAMP else _struct(inner, theirs, docs)
+        return arrow_type.field("value").type
+    return pa.timestamp("us", "UTC") if inner.full_name == TIMESTAMP else _struct(inner, arrow_type, docs)
 
 
-def is_unusual(found: pa.Array, message: Descriptor) -> bool:
-    """Whether a message has several members of a oneof, or an entry of a map without a value: ptars takes all of the
-    members, but the last one counts, and a value that is not there has its default.
+def is_unusual(array: pa.Array, message: Descriptor) -> bool:
+    """Return True if a message has several members of a oneof, or an entry of a map without a value: ptars takes all of
+    the members, but the last one counts, and a value that is not there has its default.
 
-    :param found: ptars's column of the message.
+    :param array: ptars's column of the message.
     """
     for oneof in message.oneofs:
-        parts = [found.field(member.name) for member in oneof.fields]
+        parts = [array.field(member.name) for member in oneof.fields]
         members = sum(part.is_valid().cast(pa.int8()).to_numpy(zero_copy_only=False) for part in parts)
         if (members > 1).any():
             return True
     for member in message.fields:
-        part, inner = found.field(member.name), member.message_type
+        part, inner = array.field(member.name), member.message_type
         if is_map(member):
             part, inner = part.items, inner.fields_by_name["value"].message_type
             if part.null_count:
@@ -127,36 +127,36 @@ def is_unusual(found: pa.Array, message: Descriptor) -> bool:
     return False
 
 
-def as_kind(found: pa.Array, kind: pa.DataType) -> pa.Array:
+def as_kind(array: pa.Array, kind: pa.DataType) -> pa.Array:
     """ptars's column as ours.
 
     :raises ValueError: a value is out of range, or an entry of a map has no value.
     """
     if pa.types.is_timestamp(kind):
-        return _timestamps(found, kind)
-    if pa.types.is_struct(found.type) and not found.type.num_fields:
-        return pc.if_else(found.is_valid(), True, pa.scalar(None, SET))
-    if pa.types.is_struct(found.type) and not pa.types.is_struct(kind):
+        return _timestamps(array, kind)
+    if pa.types.is_struct(array.type) and not array.type.num_fields:
+        return pc.if_else(array.is_valid(), True, pa.scalar(None, SET))
+    if pa.types.is_struct(array.type) and not pa.types.is_struct(kind):
         # A wrapper.
-        return pc.if_else(found.is_valid(), found.field("value"), pa.scalar(None, kind))
-    mask = found.is_null() if found.null_count else None
+        return pc.if_else(array.is_valid(), array.field("value"), pa.scalar(None, kind))
+    mask = array.is_null() if array.null_count else None
     if pa.types.is_struct(kind):
-        parts = [as_kind(found.field(member.name), member.type) for member in kind]
+        parts = [as_kind(array.field(member.name), member.type) for member in kind]
         return pa.StructArray.from_arrays(parts, fields=list(kind), mask=mask)
     if pa.types.is_map(kind):
-        if found.items.null_count:
+        if array.items.null_count:
             raise ValueError("an entry of a map has no value")
-        values = as_kind(found.items, kind.item_type)
-        return pa.MapArray.from_arrays(found.offsets, found.keys, values, kind, mask=mask)
+        values = as_kind(array.items, kind.item_type)
+        return pa.MapArray.from_arrays(array.offsets, array.keys, values, kind, mask=mask)
     if pa.types.is_list(kind):
-        return pa.ListArray.from_arrays(found.offsets, as_kind(found.values, kind.value_type), kind, mask=mask)
-    return found
+        return pa.ListArray.from_arrays(array.offsets, as_kind(array.values, kind.value_type), kind, mask=mask)
+    return array
 
 
-def _timestamps(found: pa.StructArray, kind: pa.DataType) -> pa.Array:
+def _timestamps(array: pa.StructArray, kind: pa.DataType) -> pa.Array:
     """Whole microseconds: a nanosecond is cut off, towards the past."""
-    parts = (found.field(name).cast(pa.int64()) for name in ("seconds", "nanos"))
-    seconds, nanos = (pc.if_else(found.is_valid(), part, None) for part in parts)
+    parts = (array.field(name).cast(pa.int64()) for name in ("seconds", "nanos"))
+    seconds, nanos = (pc.if_else(array.is_valid(), part, None) for part in parts)
     outside = pc.or_(_outside(seconds, _FIRST, _LAST), _outside(nanos, 0, 999_999_999))
     if pc.any(outside).as_py():
         raise ValueError("a google.protobuf.Timestamp is not in the years 1 to 9999, or has too many nanoseconds")

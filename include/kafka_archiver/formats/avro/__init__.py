@@ -34,7 +34,7 @@ class Avro:
     contents: ClassVar[frozenset[Content]] = frozenset({"record"})
     typed: ClassVar[frozenset[Content]] = frozenset({"value", "both"})
     options = Value
-    makers: ClassVar[Mapping[str, tuple[str, ...]]] = {
+    libraries: ClassVar[Mapping[str, tuple[str, ...]]] = {
         codec: (*compressor, "orjson", "pyarrow") for codec, compressor in _MAKERS.items()
     }
     known: ClassVar[Mapping[str, str]] = {

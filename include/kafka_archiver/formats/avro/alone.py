@@ -13,7 +13,7 @@ from kafka_archiver.decode.avro.types import arrow_field
 from kafka_archiver.errors import ConfigError, IntegrityError
 from kafka_archiver.formats.avro.reader import read_records
 from kafka_archiver.formats.base import Target
-from kafka_archiver.formats.shared.found import with_kafkas
+from kafka_archiver.formats.shared.file_schema import with_kafkas
 from kafka_archiver.formats.shared.plain_types import plain
 from kafka_archiver.schemas import Schema
 

@@ -128,10 +128,10 @@ def _values(values: pa.Array, field: pa.Field) -> list[Piece]:
 
 def _indexes(values: pa.LargeBinaryArray, names: list[str], column: str) -> Int64s:
     """The numbers of an enum's symbols."""
-    found = pc.index_in(values, pa.array([name.encode() for name in names], pa.large_binary()))
-    if found.null_count != values.null_count:
+    positions = pc.index_in(values, pa.array([name.encode() for name in names], pa.large_binary()))
+    if positions.null_count != values.null_count:
         raise IntegrityError(f"the records do not fit the object's schema: {column} is none of {', '.join(names)}")
-    indexes: Int64s = found.fill_null(0).to_numpy().astype(np.int64)
+    indexes: Int64s = positions.fill_null(0).to_numpy().astype(np.int64)
     return indexes
 
 

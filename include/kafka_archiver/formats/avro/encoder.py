@@ -20,7 +20,7 @@ from kafka_archiver.formats.base import Buffer, Target
 from kafka_archiver.formats.shared.compress import ZSTD
 from kafka_archiver.formats.shared.cuts import cuts
 from kafka_archiver.formats.shared.deflate import Deflate
-from kafka_archiver.formats.shared.records import held, normalised
+from kafka_archiver.formats.shared.records import encoder_schema, normalised
 from kafka_archiver.formats.vectors import text_of
 
 _MAGIC = b"Obj\x01"
@@ -55,7 +55,7 @@ class AvroEncoder:
 
     def __init__(self, target: Target) -> None:
         self._target = target
-        self._columns, self._stored = held(target.schema), stored(target.schema)
+        self._columns, self._stored = encoder_schema(target.schema), stored(target.schema)
         codec, self._compress = _CODECS[target.settings.codec]
         # The sync marker: the same in every attempt, different in every object.
         self._sync = hashlib.md5(target.key.encode(), usedforsecurity=False).digest()

@@ -77,10 +77,10 @@ def schema_of(schema: pa.Schema) -> dict[str, Any]:
 
 def symbols(field: pa.Field) -> list[str] | None:
     """The symbols of a string column that is an enum; None if Avro cannot have such an enum, or it is none."""
-    found = _about(field.metadata).get("avro.symbols")
-    if found is None or not pa.types.is_string(field.type):
+    symbols_text = _about(field.metadata).get("avro.symbols")
+    if symbols_text is None or not pa.types.is_string(field.type):
         return None
-    names: list[str] = json.loads(found)
+    names: list[str] = json.loads(symbols_text)
     return names if len(set(names)) == len(names) and all(map(_NAME.fullmatch, names)) else None
 
 
@@ -116,14 +116,16 @@ class _Types:
         return {"name": field.name, "type": kind, **({"doc": doc} if doc else {})}
 
     def _type(self, field: pa.Field, path: tuple[str, ...], item: bool = False) -> Any:
-        found = self._value_type(field, path if item else (*path, field.name))
-        return [_NULL, found] if field.nullable else found
+        value_type = self._value_type(field, path if item else (*path, field.name))
+        return [_NULL, value_type] if field.nullable else value_type
 
     def _value_type(self, field: pa.Field, path: tuple[str, ...]) -> Any:
         kind = field.type
         if (names := symbols(field)) is not None:
             return self._named(field, path, lambda _: {"type": "enum", "symbols": names})
-        logical = {"logicalType": found} if (found := (field.metadata or {}).get(LOGICAL, b"").decode()) else {}
+        logical = (
+            {"logicalType": logical_name} if (logical_name := (field.metadata or {}).get(LOGICAL, b"").decode()) else {}
+        )
         if logical and pa.types.is_string(kind):
             return {"type": "string", **logical}
         if kind in _TYPES:
@@ -165,13 +167,13 @@ class _Types:
         elif name in self._defined:
             return name
         self._defined[name] = field
-        kind, *rest = define(path).items()
-        return dict([kind, *_spelt(tuple(name.split("."))).items(), *rest])
+        kind, *attributes = define(path).items()
+        return dict([kind, *_spelt(tuple(name.split("."))).items(), *attributes])
 
 
-def _same(one: pa.Field | None, other: pa.Field) -> bool:
-    """Whether two columns have one definition: type, names, documentation and symbols."""
-    return one is not None and one.type.equals(other.type, check_metadata=True) and symbols(one) == symbols(other)
+def _same(left: pa.Field | None, right: pa.Field) -> bool:
+    """Return True if two columns have the same definition: type, names, documentation and symbols."""
+    return left is not None and left.type.equals(right.type, check_metadata=True) and symbols(left) == symbols(right)
 
 
 def _is_name(name: str) -> bool:

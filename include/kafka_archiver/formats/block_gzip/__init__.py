@@ -13,7 +13,7 @@ from pydantic import Field
 
 from kafka_archiver.documents import Value
 from kafka_archiver.formats.jsonl import JsonLines
-from kafka_archiver.formats.shared.makers import makers
+from kafka_archiver.formats.shared.codecs import libraries_by_codec
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,7 +38,7 @@ class BlockGzip:
     contents: ClassVar[frozenset[Content]] = frozenset({"value", "record"})
     typed: ClassVar[frozenset[Content]] = frozenset()
     options = Options
-    makers: ClassVar[Mapping[str, tuple[str, ...]]] = makers("orjson", "pyarrow")
+    libraries: ClassVar[Mapping[str, tuple[str, ...]]] = libraries_by_codec("orjson", "pyarrow")
     # Of one member: those of `jsonl`.
     known: ClassVar[Mapping[str, str]] = {
         "gzip-record": "ddee4474308b5bf0f072ed2ec16f4c7a",
@@ -52,7 +52,7 @@ class BlockGzip:
         return BlockEncoder(target)
 
     def stage(self, settings: Settings) -> Fitting | None:
-        """As of `jsonl`: the lines are the same."""
+        """Return the stage of `jsonl`: the lines are the same."""
         return JsonLines().stage(settings)
 
     def read(self, source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, ClassVar, Literal
 from pydantic import AfterValidator, Field
 
 from kafka_archiver.documents import Value
-from kafka_archiver.formats.shared.makers import extensions, makers
+from kafka_archiver.formats.shared.codecs import extensions, libraries_by_codec
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -56,7 +56,7 @@ class Csv:
     contents: ClassVar[frozenset[Content]] = frozenset({"value", "record"})
     typed: ClassVar[frozenset[Content]] = frozenset({"value", "both"})
     options = CsvOptions
-    makers: ClassVar[Mapping[str, tuple[str, ...]]] = makers("orjson", "pyarrow")
+    libraries: ClassVar[Mapping[str, tuple[str, ...]]] = libraries_by_codec("orjson", "pyarrow")
     known: ClassVar[Mapping[str, str]] = {
         "brotli-both": "8d0b7dd29f8058a01f8217511857d886",
         "brotli-record": "ec32d273d5b1d0e15daa8c20ddaf9395",

@@ -20,7 +20,7 @@ from kafka_archiver.formats.vectors import Piece, joined, spread, valid
 
 
 class Cells(NamedTuple):
-    """How a column is written. UUIDs are 16 bytes in arrays.
+    """The way to write a column. UUIDs are 16 bytes in arrays.
 
     :param pieces: the text of each value of a column of the schema.
     :param back: the values of a column of the schema by their text.
@@ -38,8 +38,8 @@ def _plain(values: pa.Array, _: pa.Field, style: Style) -> list[Piece]:
 
 
 def _quoted(values: pa.Array, _: pa.Field, style: Style) -> list[Piece]:
-    [found] = style.doubled([values.cast(pa.large_binary())])
-    return style.quoted(found)
+    [doubled_values] = style.doubled([values.cast(pa.large_binary())])
+    return style.quoted(doubled_values)
 
 
 def _headers(values: pa.Array, _: pa.Field, style: Style) -> list[Piece]:
@@ -55,7 +55,7 @@ def _json(values: pa.Array, field: pa.Field, style: Style) -> list[Piece]:
 
 
 def is_moment(kind: pa.DataType) -> bool:
-    """Whether values are dates or timestamps."""
+    """Return True if values are dates or timestamps."""
     return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
 
 
@@ -65,19 +65,21 @@ def _moment(text: pa.Array, field: pa.Field) -> pa.Array:
         return text.cast(field.type)
     except pa.ArrowInvalid:
         is_number = pc.fill_null(pc.match_substring_regex(text, "^-?[0-9]+$"), False)
-        rest = texts.units(pc.if_else(is_number, None, text).cast(field.type))
-        return pc.if_else(is_number, pc.if_else(is_number, text, None).cast(rest.type), rest).view(field.type)
+        units = texts.units(pc.if_else(is_number, None, text).cast(field.type))
+        return pc.if_else(is_number, pc.if_else(is_number, text, None).cast(units.type), units).view(field.type)
 
 
 def _decoded(values: pa.Array, field: pa.Field) -> pa.Array:
-    found = [None if text is None else b64decode(text, validate=True) for text in values.to_pylist()]
-    return pa.array(found, field.type)
+    decoded_values = [None if text is None else b64decode(text, validate=True) for text in values.to_pylist()]
+    return pa.array(decoded_values, field.type)
 
 
 def _headers_back(values: pa.Array, field: pa.Field) -> pa.Array:
     rows = map(orjson.loads, values.to_pylist())
-    found = [[{"key": header["key"], "value": bytes_of(header, "value")} for header in headers] for headers in rows]
-    return pa.array(found, field.type)
+    header_rows = [
+        [{"key": header["key"], "value": bytes_of(header, "value")} for header in headers] for headers in rows
+    ]
+    return pa.array(header_rows, field.type)
 
 
 def _json_back(values: pa.Array, field: pa.Field) -> pa.Array:

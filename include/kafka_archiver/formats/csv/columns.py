@@ -21,9 +21,9 @@ def columns_of(schema: pa.Schema) -> list[Column]:
     """The columns of an object's schema. Kafka's key and value have two each."""
     if schema.equals(VALUE):
         return [Column("value", VALUE.field("value"), cells.QUOTED)]
-    found = [Column(field.name, field, _cells(field)) for field in schema]
+    columns = [Column(field.name, field, _cells(field)) for field in schema]
     raw = [field for field in schema if kafkas(field) in ("key", "value")]
-    return found + [Column(f"{field.name}_base64", field, cells.BASE64) for field in raw]
+    return columns + [Column(f"{field.name}_base64", field, cells.BASE64) for field in raw]
 
 
 def _cells(field: pa.Field) -> cells.Cells:

@@ -71,13 +71,13 @@ def _batch(rows: bytes, columns: list[Column], schema: pa.Schema, name: str, opt
                 quoted_strings_can_be_null=False,
             ),
         )
-        found: dict[str, pa.Array] = {}
+        arrays: dict[str, pa.Array] = {}
         for column in columns:
             source = column.source
             values = column.cells.back(table.column(column.name).combine_chunks(), source)
             # Kafka's key and value have two columns.
-            found[source.name] = pc.coalesce(found[source.name], values) if source.name in found else values
-        batch = pa.RecordBatch.from_arrays(list(found.values()), schema=bare(schema))
+            arrays[source.name] = pc.coalesce(arrays[source.name], values) if source.name in arrays else values
+        batch = pa.RecordBatch.from_arrays(list(arrays.values()), schema=bare(schema))
         batch.validate(full=True)
         return seen_as(batch, schema)
     except (ValueError, KeyError, TypeError, ArithmeticError, AttributeError, pa.ArrowException) as error:

@@ -9,7 +9,7 @@ from kafka_archiver.formats.base import VALUE, Buffer, Target
 from kafka_archiver.formats.csv import CsvOptions
 from kafka_archiver.formats.csv.columns import Column, columns_of
 from kafka_archiver.formats.csv.style import Style
-from kafka_archiver.formats.shared.records import held, kafkas, normalised, some_rows
+from kafka_archiver.formats.shared.records import encoder_schema, kafkas, normalised, some_rows
 from kafka_archiver.formats.shared.utf8 import utf8_and_others
 from kafka_archiver.formats.vectors import Piece, joined, text_of
 
@@ -24,9 +24,13 @@ class Rows:
 
     def __init__(self, target: Target, options: CsvOptions) -> None:
         self._columns = columns_of(target.schema)
-        self._held = pa.schema([f for f in held(target.schema) if any(f.name == c.source.name for c in self._columns)])
+        self._batch_schema = pa.schema(
+            [f for f in encoder_schema(target.schema) if any(f.name == c.source.name for c in self._columns)]
+        )
         # Columns of bytes, of which each is two columns of the file.
-        self._raw = [f.name for f in self._held if kafkas(f) in ("key", "value") and not target.schema.equals(VALUE)]
+        self._raw = [
+            f.name for f in self._batch_schema if kafkas(f) in ("key", "value") and not target.schema.equals(VALUE)
+        ]
         self._place: dict[str, str | int] = {"topic": target.topic, "partition": target.partition}
         self._delimiter, self._style = options.delimiter.encode(), Style(options.quote.encode(), options.null.encode())
         names = [self._name(column.name.encode()) for column in self._columns]
@@ -37,7 +41,7 @@ class Rows:
 
         :raises IntegrityError: the batch does not fit the object's schema.
         """
-        for some in some_rows(normalised(batch, self._held)):
+        for some in some_rows(normalised(batch, self._batch_schema)):
             arrays = dict(zip(some.schema.names, some.columns, strict=True))
             for name in self._raw:
                 arrays[name], arrays[f"{name}_base64"] = utf8_and_others(arrays[name])

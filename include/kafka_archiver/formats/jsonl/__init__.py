@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
 from kafka_archiver.documents import Value
-from kafka_archiver.formats.shared.makers import extensions, makers
+from kafka_archiver.formats.shared.codecs import extensions, libraries_by_codec
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,7 +25,7 @@ class JsonLines:
     contents: ClassVar[frozenset[Content]] = frozenset({"value", "record"})
     typed: ClassVar[frozenset[Content]] = frozenset({"value", "both"})
     options = Value
-    makers: ClassVar[Mapping[str, tuple[str, ...]]] = makers("orjson", "pyarrow")
+    libraries: ClassVar[Mapping[str, tuple[str, ...]]] = libraries_by_codec("orjson", "pyarrow")
     known: ClassVar[Mapping[str, str]] = {
         "brotli-both": "f192a62a3e3bd688bd53e55aeb5577b1",
         "brotli-record": "8e3179b734dd3d8e51ce47d6af5b02fc",

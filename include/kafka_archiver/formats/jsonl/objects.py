@@ -17,7 +17,7 @@ from kafka_archiver.columns import Int64s
 from kafka_archiver.formats.base import PLACE, Buffer, Target
 from kafka_archiver.formats.jsonl.unique import last_of_each
 from kafka_archiver.formats.shared import texts
-from kafka_archiver.formats.shared.records import held, kafkas, normalised, some_rows
+from kafka_archiver.formats.shared.records import encoder_schema, kafkas, normalised, some_rows
 from kafka_archiver.formats.shared.utf8 import is_binary, utf8_and_others
 from kafka_archiver.formats.vectors import (
     Piece,
@@ -43,7 +43,7 @@ Within = Callable[[list[Piece]], list[Piece]]
 def object_lines(batch: pa.RecordBatch, target: Target) -> Iterator[Buffer]:
     """One line a record, some records at a time: of decoded records, `content: record` and dead letters."""
     place = dict(zip(PLACE, (target.topic, target.partition), strict=True))
-    for some in some_rows(normalised(batch, held(target.schema))):
+    for some in some_rows(normalised(batch, encoder_schema(target.schema))):
         pieces: list[Piece] = []
         for field in target.schema:
             pieces.append(b"," if pieces else b"{")
@@ -67,14 +67,14 @@ def _name(name: str) -> bytes:
 def _bytes(name: str, values: pa.Array) -> list[Piece]:
     """The name and the value of bytes: UTF-8 is text; other bytes are base64, under the longer name."""
     short, long = _name(name), _name(f"{name}_base64")
-    text, others = utf8_and_others(values)
-    if others.null_count == len(others):
+    text, binary_rows = utf8_and_others(values)
+    if binary_rows.null_count == len(binary_rows):
         return [short, *_quoted(texts.escaped(text))]
-    binary = texts.in_base64(others)
-    if text.null_count == len(text) and not others.null_count:
+    binary = texts.in_base64(binary_rows)
+    if text.null_count == len(text) and not binary_rows.null_count:
         return [long, *_quoted(binary)]
     either = pc.coalesce(binary, texts.escaped(text))
-    return [pc.if_else(others.is_valid(), large_binary(long), large_binary(short)), *_quoted(either)]
+    return [pc.if_else(binary_rows.is_valid(), large_binary(long), large_binary(short)), *_quoted(either)]
 
 
 def headers(values: pa.Array, within: Within = list) -> list[Piece]:
@@ -123,11 +123,11 @@ def _items(counts: Int64s, before: bytes, pieces: list[Piece], after: bytes) -> 
     items, empty = joined(int(counts.sum()), [b",", *pieces]), counts == 0
     text, starts = text_of(items)
     text[starts[(np.cumsum(counts) - counts)[~empty]]] = before[0]
-    found = [grouped(items, counts), after]
+    listed = [grouped(items, counts), after]
     if not empty.any():
-        return found
+        return listed
     ends = np.concatenate([[0], np.cumsum(empty)])
-    return [large_binaries(ends, np.full(ends[-1], before[0], np.uint8)), *found]
+    return [large_binaries(ends, np.full(ends[-1], before[0], np.uint8)), *listed]
 
 
 def _leaf(values: pa.Array, field: pa.Field) -> list[Piece]:
@@ -152,14 +152,14 @@ def _leaf(values: pa.Array, field: pa.Field) -> list[Piece]:
 
 
 def _floats(values: pa.Array) -> pa.Array:
-    found = texts.floats(values)
+    written = texts.floats(values)
     if pc.all(pc.is_finite(values)).as_py() in (True, None):
-        return found
+        return written
     names = {b'"NaN"': pc.is_nan(values)}
     names |= {b'"Infinity"': pc.equal(values, float("inf")), b'"-Infinity"': pc.equal(values, -float("inf"))}
     for name, where in names.items():
-        found = pc.if_else(where, large_binary(name), found)
-    return found
+        written = pc.if_else(where, large_binary(name), written)
+    return written
 
 
 def _bare(text: pa.Array) -> list[Piece]:

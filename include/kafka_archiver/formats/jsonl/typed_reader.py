@@ -93,10 +93,10 @@ def _parsed(field: pa.Field) -> Any:
     return list[_parsed(kind.value_field)] | None  # type: ignore[misc]
 
 
-def _text(found: str | msgspec.Raw) -> str | None:
-    if isinstance(found, str):
-        return found
-    text = bytes(found).decode()
+def _text(raw: str | msgspec.Raw) -> str | None:
+    if isinstance(raw, str):
+        return raw
+    text = bytes(raw).decode()
     return None if text == "null" else text
 
 
@@ -115,17 +115,17 @@ def leaf(kind: pa.DataType) -> Back | None:
     if pa.types.is_timestamp(kind):
         return _units
     if pa.types.is_date32(kind):
-        return lambda found: found if isinstance(found, int) else date.fromisoformat(found).toordinal() - _FIRST
+        return lambda raw: raw if isinstance(raw, int) else date.fromisoformat(raw).toordinal() - _FIRST
     if pa.types.is_time(kind):
         return lambda text: _units(f"1970-01-01T{text}")
     return None
 
 
-def _units(found: str | int) -> int:
+def _units(raw: str | int) -> int:
     """A moment in units of its last digit."""
-    if isinstance(found, int):
-        return found
-    whole, _, fraction = found.removesuffix("Z").partition(".")
+    if isinstance(raw, int):
+        return raw
+    whole, _, fraction = raw.removesuffix("Z").partition(".")
     seconds = (datetime.fromisoformat(whole).replace(tzinfo=UTC) - _EPOCH) // _SECOND
     return int(f"{seconds}{'0' * len(fraction)}") + int(fraction or 0)
 

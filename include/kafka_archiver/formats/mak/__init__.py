@@ -36,7 +36,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, BinaryIO, ClassVar, Literal
 
 from kafka_archiver.documents import Value
-from kafka_archiver.formats.shared.makers import makers
+from kafka_archiver.formats.shared.codecs import libraries_by_codec
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,7 +61,7 @@ class Mak:
     contents: ClassVar[frozenset[Content]] = frozenset({"record"})
     typed: ClassVar[frozenset[Content]] = frozenset()
     options = Options
-    makers: ClassVar[Mapping[str, tuple[str, ...]]] = makers("orjson", "pyarrow")
+    libraries: ClassVar[Mapping[str, tuple[str, ...]]] = libraries_by_codec("orjson", "pyarrow")
     known: ClassVar[Mapping[str, str]] = {
         "gzip-record": "50e8d9787019ededa2fc19270ab4c341",
         "none-record": "583b5466a260c208b4897c9dcca88606",

@@ -11,8 +11,8 @@ from kafka_archiver.columns import column
 from kafka_archiver.formats.base import Buffer, Target
 from kafka_archiver.formats.mak import Options
 from kafka_archiver.formats.mak.records import MAGIC, encoded
+from kafka_archiver.formats.shared.buffered_bytes import BufferedBytes
 from kafka_archiver.formats.shared.compress import compressed
-from kafka_archiver.formats.shared.held_bytes import HeldBytes
 from kafka_archiver.formats.shared.records import normalised
 
 
@@ -23,14 +23,14 @@ class MakEncoder:
         self._target = target
         self._version = Options.model_validate(target.settings.options).version
         self._records = compressed(target.settings.codec)
-        self._held = HeldBytes()
+        self._buffer = BufferedBytes()
         self._size = self._last = 0
         self._first: tuple[int, int] | None = None
 
     @property
     def pending(self) -> int:
         """Bytes of records in memory."""
-        return self._records.pending + self._held.memory
+        return self._records.pending + self._buffer.memory
 
     def write(self, batch: pa.RecordBatch) -> list[Buffer]:
         """Take records. Nothing is ready yet."""
@@ -45,7 +45,7 @@ class MakEncoder:
 
     def spill(self, directory: Path) -> int:
         """Move the records to disk."""
-        return self._held.spill(directory)
+        return self._buffer.spill(directory)
 
     def finish(self) -> Iterator[Buffer]:
         """Return all bytes, piece by piece."""
@@ -54,11 +54,11 @@ class MakEncoder:
         yield from header.finish()
         if self._size:
             self._hold(self._records.finish())
-        yield from self._held.take()
+        yield from self._buffer.take()
 
     def _hold(self, pieces: list[Buffer]) -> None:
         for piece in pieces:
-            self._held.add(piece)
+            self._buffer.add(piece)
 
     def _header(self) -> bytes:
         offset, timestamp = self._first or (0, 0)

@@ -65,11 +65,11 @@ class _File:
         # Before reading: a damaged length may be larger than any memory.
         if not 0 <= count <= self.size - self.at:
             raise ValueError(f"expected at most {self.size - self.at} bytes at {self.at}, found {count}")
-        found = self._file.read(count)
-        self.at += len(found)
-        if len(found) < count:
+        block = self._file.read(count)
+        self.at += len(block)
+        if len(block) < count:
             raise ValueError(f"the file is truncated: expected {self.size} bytes, found {self.at}")
-        return found
+        return block
 
     def numbers(self, form: str) -> tuple[int, ...]:
         """The next numbers."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ParquetOptions(Value):
-    """How a file is laid out. What is at its default is not written in plans.
+    """The layout of a file. Plans do not have options at their defaults.
 
     `row_group_rows`: a row group ends at so many rows, or earlier at 32 MiB in memory.
     `bloom_filters`: columns; one inside lists and structs is named like `items.price`.
@@ -41,7 +41,7 @@ class Parquet:
     contents: ClassVar[frozenset[Content]] = frozenset({"record"})
     typed: ClassVar[frozenset[Content]] = frozenset({"value", "both"})
     options = ParquetOptions
-    makers: ClassVar[Mapping[str, tuple[str, ...]]] = dict.fromkeys(extensions, ("pyarrow",))
+    libraries: ClassVar[Mapping[str, tuple[str, ...]]] = dict.fromkeys(extensions, ("pyarrow",))
     known: ClassVar[Mapping[str, str]] = {
         "brotli-both": "582b9a96329838a24c02de27c5628de6",
         "brotli-record": "baba3d4a616c0c3674ee1e5cb219c57b",

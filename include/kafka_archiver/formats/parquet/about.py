@@ -1,4 +1,4 @@
-"""What a decoded schema says of its columns besides their types, as key-value metadata of a Parquet file."""
+"""The properties of a decoded schema's columns besides their types, as key-value metadata of a Parquet file."""
 
 from collections.abc import Iterator
 
@@ -15,11 +15,11 @@ def about(schema: pa.Schema) -> dict[bytes, bytes]:
 
     Nested columns are named like `items.price`: the items of lists and the values of maps have no name of their own.
     """
-    found: dict[str, dict[str, str]] = {}
+    by_column: dict[str, dict[str, str]] = {}
     for path, metadata in [("", schema.metadata), *(pair for field in schema for pair in _pairs(field, field.name))]:
-        if said := {k.decode(): v.decode() for k, v in (metadata or {}).items() if k != SOURCE}:
-            found.setdefault(path, {}).update(said)
-    return {_KEY: orjson.dumps(found)} if found else {}
+        if properties := {k.decode(): v.decode() for k, v in (metadata or {}).items() if k != SOURCE}:
+            by_column.setdefault(path, {}).update(properties)
+    return {_KEY: orjson.dumps(by_column)} if by_column else {}
 
 
 def _pairs(field: pa.Field, path: str) -> Iterator[tuple[str, dict[bytes, bytes] | None]]:

@@ -17,10 +17,10 @@ from kafka_archiver.formats.base import Buffer, Target
 from kafka_archiver.formats.parquet import ParquetOptions
 from kafka_archiver.formats.parquet.file import RowGroups, stored
 from kafka_archiver.formats.parquet.spark import as_readable, written
+from kafka_archiver.formats.shared.buffered_rows import BufferedRows
 from kafka_archiver.formats.shared.cuts import cuts
-from kafka_archiver.formats.shared.held import HeldRows
 from kafka_archiver.formats.shared.plain_types import bare, seen_as
-from kafka_archiver.formats.shared.records import held, kafkas, normalised
+from kafka_archiver.formats.shared.records import encoder_schema, kafkas, normalised
 from kafka_archiver.formats.vectors import lengths
 
 # Bytes in memory: 27,000 records of 1.2 KB, or 160,000 of 140 B. Encoding takes about the same memory again.
@@ -34,15 +34,15 @@ class ParquetEncoder:
     """Encodes records as row groups."""
 
     def __init__(self, target: Target) -> None:
-        self._target, self._brought = target, held(target.schema)
+        self._target, self._brought = target, encoder_schema(target.schema)
         options = ParquetOptions.model_validate(target.settings.options)
         schema = written(target.schema, options)
-        self._columns, self._stored = held(schema), stored(schema)
+        self._columns, self._stored = encoder_schema(schema), stored(schema)
         self._is_changed = self._columns != self._brought
         self._counted = [f for f in self._columns if not (kafkas(f) and pa.types.is_integer(f.type))]
         self._most_rows = options.row_group_rows or sys.maxsize
         self._file = RowGroups(schema, target.settings.codec, options)
-        self._rows = HeldRows(self._columns)
+        self._rows = BufferedRows(self._columns)
         self._size = self._count = 0
 
     @property

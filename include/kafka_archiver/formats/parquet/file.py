@@ -63,7 +63,7 @@ def _options(schema: pa.Schema, bloom_filters: tuple[str, ...]) -> tuple[dict[st
     def without(left: frozenset[str]) -> list[str]:
         return [c.path for c, name in zip(columns, kafkas_names, strict=True) if name not in left]
 
-    found: dict[str, Any] = {
+    options: dict[str, Any] = {
         "use_dictionary": without(_VARIED),
         "column_encoding": {name: "DELTA_BINARY_PACKED" for name, kafka in names.items() if kafka in _ASCENDING},
         "write_statistics": without(_UNSORTED),
@@ -79,12 +79,12 @@ def _options(schema: pa.Schema, bloom_filters: tuple[str, ...]) -> tuple[dict[st
             raise ConfigError(
                 f"store.options.bloom_filters: found {unknown[0]!r}, expected columns of {', '.join(choices)}"
             )
-        found["bloom_filter_options"] = {choices[name]: {"ndv": _DISTINCT} for name in bloom_filters}
+        options["bloom_filter_options"] = {choices[name]: {"ndv": _DISTINCT} for name in bloom_filters}
     if not schema.equals(RECORD):
         # The files of `RECORD` keep the bytes of earlier releases.
         sorted_by = [pq.SortingColumn(n) for n, column in enumerate(columns) if names.get(column.path) == "offset"]
-        found |= {"write_page_index": True, "sorting_columns": sorted_by or None}
-    return found, [None if name else c.path for c, name in zip(columns, kafkas_names, strict=True)]
+        options |= {"write_page_index": True, "sorting_columns": sorted_by or None}
+    return options, [None if name else c.path for c, name in zip(columns, kafkas_names, strict=True)]
 
 
 class _Sink:
@@ -130,8 +130,8 @@ class RowGroups:
                 **self._options
                 | {"use_dictionary": [c for c in self._options["use_dictionary"] if c not in no_dictionary]},
             )
-            if said := about(self._schema):
-                self._writer.add_key_value_metadata(said)
+            if column_metadata := about(self._schema):
+                self._writer.add_key_value_metadata(column_metadata)
         return self._writer
 
     def add(self, table: pa.Table) -> list[Buffer]:
@@ -150,10 +150,10 @@ class RowGroups:
         writer = self._open(None)
         before = self._sink.take()
         writer.close()
-        rest = b"".join(self._sink.take())
+        last_bytes = b"".join(self._sink.take())
         # The page index comes first, then the footer, its length, and the magic bytes.
-        start = len(rest) - _TAIL - int.from_bytes(rest[-_TAIL:][:4], "little")
-        index, footer = rest[:start], rest[start:-_TAIL]
+        start = len(last_bytes) - _TAIL - int.from_bytes(last_bytes[-_TAIL:][:4], "little")
+        index, footer = last_bytes[:start], last_bytes[start:-_TAIL]
         # created_by is a Thrift string: its length, then the characters. Only fixed structures follow it.
         library = writer.writer.metadata.created_by.encode()
         at = footer.rindex(bytes([len(library)]) + library)

@@ -11,7 +11,7 @@ from kafka_archiver.errors import IntegrityError
 from kafka_archiver.formats.base import Target
 from kafka_archiver.formats.parquet import ParquetOptions
 from kafka_archiver.formats.parquet.spark import as_before, written
-from kafka_archiver.formats.shared.found import with_kafkas
+from kafka_archiver.formats.shared.file_schema import with_kafkas
 from kafka_archiver.formats.shared.plain_types import bare, seen_as
 
 
@@ -26,8 +26,8 @@ def read_records(source: BinaryIO, target: Target) -> Iterator[pa.RecordBatch]:
     try:
         file = pq.ParquetFile(source, page_checksum_verification=True)
         for batch in file.iter_batches(use_threads=False):
-            found = seen_as(batch, bare(batch.schema))
-            columns = [found.column(field.name).cast(field.type) for field in schema]
+            records = seen_as(batch, bare(batch.schema))
+            columns = [records.column(field.name).cast(field.type) for field in schema]
             yield back(pa.RecordBatch.from_arrays(columns, schema=schema), target.schema)
     except (pa.ArrowException, OSError, LookupError, ValueError, ArithmeticError) as error:
         raise IntegrityError(f"{target.key} is not a complete Parquet file of records: {error}") from error

@@ -24,13 +24,13 @@ def written(schema: pa.Schema, options: ParquetOptions) -> pa.Schema:
     return pa.schema(map(_readable, schema), schema.metadata) if options.readers == "spark" else schema
 
 
-def as_readable(batch: pa.RecordBatch, schema: pa.Schema, held: pa.Schema) -> pa.RecordBatch:
+def as_readable(batch: pa.RecordBatch, schema: pa.Schema, stored_schema: pa.Schema) -> pa.RecordBatch:
     """The batch with text for what Spark refuses.
 
-    :param schema: has the types that the batch's columns are of; `held`: the schema of the result.
+    :param schema: has the types that the batch's columns are of; `stored_schema`: the schema of the result.
     """
-    columns = [_changed(batch.column(field.name), schema.field(field.name), _text) for field in held]
-    return _batch(columns, held)
+    columns = [_changed(batch.column(field.name), schema.field(field.name), _text) for field in stored_schema]
+    return _batch(columns, stored_schema)
 
 
 def as_before(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -64,8 +64,8 @@ def _changed(values: pa.Array, field: pa.Field, change: _Change) -> pa.Array:
     """
     kind = field.type
     if _is_refused(kind):
-        found = change(values, kind)
-        return found if field.nullable else _required(found)
+        changed_values = change(values, kind)
+        return changed_values if field.nullable else _required(changed_values)
     if not _is_changed(field):
         return values
     # Arrow may hold anything in the place of a null, so nested values are taken without it.
@@ -119,8 +119,8 @@ def _value(values: pa.Array, kind: pa.DataType) -> pa.Array:
 
     parse = leaf(kind)
     assert parse, "every refused type has one"
-    found = [None if text is None else parse(text) for text in values.to_pylist()]
-    return pa.array(found, bare(pa.schema([("", kind)])).types[0])
+    parsed_values = [None if text is None else parse(text) for text in values.to_pylist()]
+    return pa.array(parsed_values, bare(pa.schema([("", kind)])).types[0])
 
 
 def _batch(columns: list[pa.Array], schema: pa.Schema) -> pa.RecordBatch:

@@ -1,4 +1,4 @@
-"""Which decoded columns of a file have no dictionary, by a sample of its first rows.
+"""Selects the decoded columns of a file that get no dictionary, by a sample of its first rows.
 
 Where values seldom repeat, pyarrow fills a dictionary up to a megabyte and then gives it up. That costs half of the CPU
 of such a column, and makes it larger.

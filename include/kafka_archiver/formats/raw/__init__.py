@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from kafka_archiver.documents import Value
-from kafka_archiver.formats.shared.makers import extensions, makers
+from kafka_archiver.formats.shared.codecs import extensions, libraries_by_codec
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class BytesOptions(Value):
-    """How values stand in a file.
+    """The framing of values in a file.
 
     `separator`: follows each value, also if the value contains it. `framing: length`: before each value its length, as
     in Kafka's protocol: 4 bytes, big-endian, -1 for null. `extension`: of the file, before that of the codec.
@@ -54,7 +54,7 @@ class Bytes:
     contents: ClassVar[frozenset[Content]] = frozenset({"value"})
     typed: ClassVar[frozenset[Content]] = frozenset()
     options = BytesOptions
-    makers: ClassVar[Mapping[str, tuple[str, ...]]] = makers("pyarrow")
+    libraries: ClassVar[Mapping[str, tuple[str, ...]]] = libraries_by_codec("pyarrow")
     known: ClassVar[Mapping[str, str]] = {
         "brotli-value": "f36c43a8261a7bee760a893d4a375b8a",
         "bzip2-value": "fc7515083c0ab0f87ea261d19c197fcf",

@@ -27,22 +27,22 @@ def unframed(pieces: Iterator[bytes], name: str) -> Iterator[pa.RecordBatch]:
     :param name: the object's key, for the error.
     :raises IntegrityError: the stream is not made of whole values.
     """
-    held = b""
+    pending = b""
     for piece in pieces:
-        held += piece
+        pending += piece
         values: list[bytes | None] = []
         start = 0
-        while (after := start + _HEAD) <= len(held):
-            size = int.from_bytes(held[start:after], "big", signed=True)
+        while (after := start + _HEAD) <= len(pending):
+            size = int.from_bytes(pending[start:after], "big", signed=True)
             if size < -1:
                 raise IntegrityError(f"{name} has a value of length {size}: it is damaged, or has no lengths")
             end = after + max(size, 0)
-            if end > len(held):
+            if end > len(pending):
                 break
-            values.append(None if size < 0 else held[after:end])
+            values.append(None if size < 0 else pending[after:end])
             start = end
-        held = held[start:]
+        pending = pending[start:]
         if values:
             yield values_of(values)
-    if held:
+    if pending:
         raise IntegrityError(f"{name} ends in the middle of a value")

@@ -1,1 +1,1 @@
-"""What formats share: codecs, the columns of a record, the ends of blocks, rows that wait for their block."""
+"""Parts that formats share: codecs, the columns of a record, the ends of blocks, rows that wait for their block."""

@@ -15,16 +15,16 @@ def back(kind: pa.DataType, leaf: Leaf, key: Leaf) -> Back | None:
 
     :param key: for the keys of maps. A map is a dictionary, or a list of `key` and `value`.
     """
-    found: Back | None
+    child_back: Back | None
     if pa.types.is_map(kind):
-        found = _pairs(key(kind.key_type) or _same, back(kind.item_type, leaf, key) or _same)
+        child_back = _pairs(key(kind.key_type) or _same, back(kind.item_type, leaf, key) or _same)
     elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        found = _items(back(kind.value_type, leaf, key))
+        child_back = _items(back(kind.value_type, leaf, key))
     elif pa.types.is_struct(kind):
-        found = record(list(kind), leaf, key)
+        child_back = record(list(kind), leaf, key)
     else:
-        found = leaf(kind)
-    return found and _or_none(found)
+        child_back = leaf(kind)
+    return child_back and _or_none(child_back)
 
 
 def record(fields: Sequence[pa.Field], leaf: Leaf, key: Leaf) -> Back | None:
@@ -40,15 +40,15 @@ def record(fields: Sequence[pa.Field], leaf: Leaf, key: Leaf) -> Back | None:
 
 
 def _pairs(key: Back, item: Back) -> Back:
-    def changed(found: Any) -> list[tuple[Any, Any]]:
-        pairs = found.items() if isinstance(found, dict) else [(pair["key"], pair["value"]) for pair in found]
+    def changed(pairs: Any) -> list[tuple[Any, Any]]:
+        pairs = pairs.items() if isinstance(pairs, dict) else [(pair["key"], pair["value"]) for pair in pairs]
         return [(key(name), item(value)) for name, value in pairs]
 
     return changed
 
 
 def _items(change: Back | None) -> Back | None:
-    return change and (lambda found: [*map(change, found)])
+    return change and (lambda items: [*map(change, items)])
 
 
 def _or_none(change: Back) -> Back:

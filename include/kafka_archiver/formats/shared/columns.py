@@ -64,11 +64,13 @@ def schema_of(
             "store.content: both stores decoded columns beside Kafka's, but no key, value or header is decoded; "
             "set `source.value.decode`, or choose `store.content: record`"
         )
-    both = content == "both"
+    has_record_columns = content == "both"
     kafkas = [
-        made_of(name, RECORD.field(name).with_name(prefix + name)) for name in RECORD.names if both or name in metadata
+        made_of(name, RECORD.field(name).with_name(prefix + name))
+        for name in RECORD.names
+        if has_record_columns or name in metadata
     ]
-    if key is not None and both:
+    if key is not None and has_record_columns:
         kafkas.append(_decoded(KEY, key, prefix + KEY))
     elif key is not None:
         kafkas = [_decoded(KEY, key, f.name) if f.name == prefix + "key" else f for f in kafkas]
@@ -78,7 +80,7 @@ def schema_of(
     if value is not None and pa.types.is_struct(value.type):
         decoded = [_decoded(_FIELD, field, rename.get(field.name, field.name)) for field in value.type]
     elif value is not None:
-        decoded = [_decoded(VALUE_DECODED, value, VALUE_DECODED if both else "value")]
+        decoded = [_decoded(VALUE_DECODED, value, VALUE_DECODED if has_record_columns else "value")]
     require_distinct(kafkas, decoded, prefix)
     require_not_of_paths(decoded, rename, of_paths)
     about = value.metadata if value is not None and pa.types.is_struct(value.type) else None
@@ -87,8 +89,8 @@ def schema_of(
 
 def source(field: pa.Field) -> str | None:
     """The column of a batch that a field of `schema_of` is made of; None for any other field."""
-    found = (field.metadata or {}).get(SOURCE)
-    return None if found is None else found.decode()
+    origin = (field.metadata or {}).get(SOURCE)
+    return None if origin is None else origin.decode()
 
 
 def made_of(name: str, field: pa.Field) -> pa.Field:
@@ -98,10 +100,10 @@ def made_of(name: str, field: pa.Field) -> pa.Field:
 
 def needed(schema: pa.Schema) -> list[str]:
     """The columns that a batch needs for the objects of a schema, in the order of `RECORD`, the decoded ones last."""
-    found = [source(field) or field.name for field in schema]
-    wanted = {*(VALUE_DECODED if name == _FIELD else name for name in found), "offset", "timestamp"}
-    headers = [name for name in found if name.startswith(HEADER)]
-    return [*(name for name in (*RECORD.names[2:], KEY, VALUE_DECODED) if name in wanted), *headers]
+    origins = [source(field) or field.name for field in schema]
+    needed_names = {*(VALUE_DECODED if name == _FIELD else name for name in origins), "offset", "timestamp"}
+    headers = [name for name in origins if name.startswith(HEADER)]
+    return [*(name for name in (*RECORD.names[2:], KEY, VALUE_DECODED) if name in needed_names), *headers]
 
 
 def shaped(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

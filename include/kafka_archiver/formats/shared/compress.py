@@ -76,9 +76,9 @@ class _Brotli:
     """A Brotli stream."""
 
     def __init__(self) -> None:
-        made = brotli.Compressor(**BROTLI)
-        self.compress: Callable[[Buffer], bytes] = made.process
-        self.flush: Callable[[], bytes] = made.finish
+        compressor = brotli.Compressor(**BROTLI)
+        self.compress: Callable[[Buffer], bytes] = compressor.process
+        self.flush: Callable[[], bytes] = compressor.finish
 
 
 _COMPRESSORS: dict[str, Callable[[], _Compressor]] = {
@@ -136,10 +136,10 @@ class Compressed:
 
     def finish(self) -> list[Buffer]:
         """Return the rest of the bytes."""
-        rest = self._compressor.compress(self._tail) if self._tail else b""
-        return [rest + self._compressor.flush()]
+        last_slice = self._compressor.compress(self._tail) if self._tail else b""
+        return [last_slice + self._compressor.flush()]
 
 
 def compressed(codec: str) -> Plain | Compressed:
-    """A new stream of a codec of `makers.SUFFIXES`."""
+    """A new stream of a codec of `codecs.SUFFIXES`."""
     return Plain() if codec == "none" else Compressed(codec)

@@ -81,24 +81,24 @@ def _snappy(source: BinaryIO) -> Iterator[bytes]:
 
     https://github.com/google/snappy/blob/main/framing_format.txt
     """
-    held = source.read(_READ)
-    if not held.startswith(SNAPPY_START):
-        raise _truncated("snappy") if SNAPPY_START.startswith(held) else _damaged("snappy", "it has another start")
-    held = held[len(SNAPPY_START) :]
-    while held := held + source.read(_READ):
+    pending = source.read(_READ)
+    if not pending.startswith(SNAPPY_START):
+        raise _truncated("snappy") if SNAPPY_START.startswith(pending) else _damaged("snappy", "it has another start")
+    pending = pending[len(SNAPPY_START) :]
+    while pending := pending + source.read(_READ):
         end = 0
-        while end + _SNAPPY_HEAD <= len(held):
-            after = end + _SNAPPY_HEAD + int.from_bytes(held[end + 1 : end + _SNAPPY_HEAD], "little")
-            if after > len(held):
+        while end + _SNAPPY_HEAD <= len(pending):
+            after = end + _SNAPPY_HEAD + int.from_bytes(pending[end + 1 : end + _SNAPPY_HEAD], "little")
+            if after > len(pending):
                 break
             end = after
         if not end:
             raise _truncated("snappy")
         try:
-            yield bytes(cramjam.snappy.decompress(SNAPPY_START + held[:end]))
+            yield bytes(cramjam.snappy.decompress(SNAPPY_START + pending[:end]))
         except cramjam.DecompressionError as error:
             raise _damaged("snappy", error) from error
-        held = held[end:]
+        pending = pending[end:]
 
 
 def _damaged(codec: str, error: object) -> IntegrityError:

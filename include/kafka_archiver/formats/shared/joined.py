@@ -27,12 +27,12 @@ def split(pieces: Iterator[bytes], separator: bytes, name: str) -> Iterator[pa.R
     :param name: the object's key, for the error.
     :raises IntegrityError: the last value has no separator.
     """
-    held = b""
+    pending = b""
     for piece in pieces:
-        *values, held = (held + piece).split(separator)
+        *values, pending = (pending + piece).split(separator)
         if values:
             yield values_of(values)
-    if held:
+    if pending:
         raise IntegrityError(f"{name} ends in the middle of a value: it does not end with the separator {separator!r}")
 
 

@@ -74,9 +74,9 @@ def _require_distinct_within(kind: pa.DataType, name: str) -> None:
 
 def _pair(fields: Sequence[pa.Field]) -> tuple[str, str] | None:
     """Two names that differ in case only, or not at all."""
-    seen: dict[str, str] = {}
+    name_of_key: dict[str, str] = {}
     for name in (field.name for field in fields):
-        if name.lower() in seen:
-            return seen[name.lower()], name
-        seen[name.lower()] = name
+        if name.lower() in name_of_key:
+            return name_of_key[name.lower()], name
+        name_of_key[name.lower()] = name
     return None

@@ -12,13 +12,13 @@ def whole(pieces: Iterator[bytes], end_of: Callable[[bytes], int], what: str, na
     :param what, name: a row, and the object's key, for the error.
     :raises IntegrityError: the stream ends within a row.
     """
-    held: list[bytes] = []
+    pending: list[bytes] = []
     for piece in pieces:
         end = end_of(piece)
         if end:
-            yield b"".join([*held, piece[:end]])
-            held = []
+            yield b"".join([*pending, piece[:end]])
+            pending = []
         if end < len(piece):
-            held.append(piece[end:])
-    if held:
+            pending.append(piece[end:])
+    if pending:
         raise IntegrityError(f"{name} ends in the middle of a {what}")

@@ -73,9 +73,9 @@ def _plain(kind: pa.DataType, name: str) -> pa.DataType:
     if pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         kind = pa.list_(kind.value_field)
     if pa.types.is_nested(kind):
-        found = rebuilt(kind, lambda child: plain(child, f"{name}.{child.name}"))
-        if found is not None:
-            return found
+        plain_kind = rebuilt(kind, lambda child: plain(child, f"{name}.{child.name}"))
+        if plain_kind is not None:
+            return plain_kind
     if not any(of(kind) for of in _SAME):
         raise ConfigError(f"source.value.decode: no format has a column of type {kind}, the type of {name}")
     return kind

@@ -34,7 +34,7 @@ def kafkas(field: pa.Field) -> str | None:
 
 
 def is_place(field: pa.Field) -> bool:
-    """Whether the field is Kafka's topic or partition, which the target has."""
+    """Return True if the field is Kafka's topic or partition, which the target has."""
     return kafkas(field) in PLACE
 
 
@@ -48,7 +48,7 @@ def kafkas_as(schema: pa.Schema, stored: Mapping[str, pa.Field]) -> pa.Schema:
     return pa.schema(list(map(changed, schema)), metadata=schema.metadata)
 
 
-def held(schema: pa.Schema) -> pa.Schema:
+def encoder_schema(schema: pa.Schema) -> pa.Schema:
     """The columns of a schema that batches have, with the types in which encoders hold them."""
     brought = [field for field in schema if not is_place(field)]
     return bare(kafkas_as(pa.schema(brought), {field.name: field for field in COLUMNS}))
@@ -57,7 +57,7 @@ def held(schema: pa.Schema) -> pa.Schema:
 def normalised(batch: pa.RecordBatch, columns: pa.Schema = COLUMNS) -> pa.RecordBatch:
     """The batch with these columns and types. Null headers become empty lists.
 
-    :param columns: as `held` gives them.
+    :param columns: as `encoder_schema` gives them.
     :raises IntegrityError: the batch has no such column, or its values do not fit.
     """
     batch = seen_as(batch, bare(batch.schema))

@@ -125,24 +125,24 @@ def moments(values: pa.Array, between: bytes, around: bytes, null: bytes) -> lis
         after = b"Z" + around if kind.tz else around
         # Arrow has text of every year if there is no zone.
         values = values.cast(pa.timestamp(kind.unit))
-    found = spelt(values)
+    spelt_values = spelt(values)
     if pa.types.is_timestamp(kind) and between != b" ":
         # Nobody else has this memory yet.
-        text, starts = text_of(found)
-        present = valid(found)
+        text, starts = text_of(spelt_values)
+        present = valid(spelt_values)
         text[(starts[:-1] if present is None else starts[:-1][present]) + _DATE] = between[0]
-    return wrapped(found, around, after, null)
+    return wrapped(spelt_values, around, after, null)
 
 
 def in_iso_years(values: pa.Array) -> npt.NDArray[np.bool_]:
-    """Which dates or timestamps are in the years 1 to 9999, which ISO 8601 has."""
+    """Return the dates or timestamps in the years 1 to 9999, which ISO 8601 has."""
     per_second, seconds = (1, _DAY) if pa.types.is_date(values.type) else (_PER_SECOND[values.type.unit], 1)
     first, end = (second * per_second // seconds for second in _YEARS)
     # Nanoseconds begin within a second, of which Arrow reads no text.
     first = max(first, -(2**63 // per_second) * per_second)
     numbers = units(values).fill_null(0).to_numpy()
-    found: npt.NDArray[np.bool_] = (numbers >= first) & (numbers < end)
-    return found
+    is_inside: npt.NDArray[np.bool_] = (numbers >= first) & (numbers < end)
+    return is_inside
 
 
 def units(moments: pa.Array) -> pa.Array:

@@ -1,4 +1,4 @@
-"""Which bytes are text."""
+"""Tells which bytes are text."""
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,7 @@ _UTF8 = (
 
 
 def is_binary(kind: pa.DataType) -> bool:
-    """Whether values are bytes."""
+    """Return True if values are bytes."""
     return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind))
 
 
@@ -48,11 +48,11 @@ def broken_texts(values: pa.Array) -> Int64s:
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return not_utf8(values.cast(pa.large_binary()))
     if pa.types.is_struct(kind):
-        found = [broken_texts(pc.struct_field(values, n)) for n in range(kind.num_fields)]
-        return np.unique(np.concatenate(found)) if found else np.empty(0, np.int64)
+        broken_fields = [broken_texts(pc.struct_field(values, n)) for n in range(kind.num_fields)]
+        return np.unique(np.concatenate(broken_fields)) if broken_fields else np.empty(0, np.int64)
     if pa.types.is_map(kind) or pa.types.is_list(kind):
         offsets = values.offsets.to_numpy()
         within = [values.keys, values.items] if pa.types.is_map(kind) else [values.values]
-        bad = [broken_texts(one.slice(offsets[0], offsets[-1] - offsets[0])) for one in within]
+        bad = [broken_texts(child.slice(offsets[0], offsets[-1] - offsets[0])) for child in within]
         return np.unique(np.searchsorted(offsets, np.concatenate(bad) + offsets[0], side="right") - 1)
     return np.empty(0, np.int64)

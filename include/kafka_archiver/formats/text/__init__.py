@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, ClassVar
 from pydantic import Field
 
 from kafka_archiver.documents import Value
-from kafka_archiver.formats.shared.makers import extensions, makers
+from kafka_archiver.formats.shared.codecs import extensions, libraries_by_codec
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,7 +41,7 @@ class Text:
     contents: ClassVar[frozenset[Content]] = frozenset({"value"})
     typed: ClassVar[frozenset[Content]] = frozenset()
     options = TextOptions
-    makers: ClassVar[Mapping[str, tuple[str, ...]]] = makers("pyarrow")
+    libraries: ClassVar[Mapping[str, tuple[str, ...]]] = libraries_by_codec("pyarrow")
     known: ClassVar[Mapping[str, str]] = {
         "brotli-value": "fed254b640174a472f9762d981252403",
         "bzip2-value": "080edd5a180897d8d4ebe9c69d8d72b1",

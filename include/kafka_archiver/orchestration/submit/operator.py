@@ -20,7 +20,7 @@ from kafka_archiver.orchestration.submit.package import build_mapper, build_pack
 from kafka_archiver.orchestration.submit.run_links import ManifestLink, PlanLink
 from kafka_archiver.orchestration.submit.spark_conf import spark_conf
 from kafka_archiver.orchestration.submit.spark_ui import Application, SparkLink, address
-from kafka_archiver.writer.disk import held_directory
+from kafka_archiver.writer.disk import locked_directory
 
 
 class ArchiveOperator(SparkSubmitOperator):
@@ -87,7 +87,7 @@ class ArchiveOperator(SparkSubmitOperator):
         def submit(run: str) -> None:
             self.run = run
             self._runs.append(run)
-            with held_directory(None) as (folder, lock):
+            with locked_directory(None) as (folder, lock):
                 self._hook = self.hook(archive, run, folder, lock)
                 self._hook.began = began
                 super(ArchiveOperator, self).execute(context)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from kafka_archiver.audit.derived import Proved, check_hour, check_progress, derived, settled_runs
+from kafka_archiver.audit.derived import Proved, check_hour, check_progress, repair_advice, settled_runs
 from kafka_archiver.audit.documents import Run, check_line, displaced, is_known, schema_missing
 from kafka_archiver.audit.objects import UNEXPLAINED
 from kafka_archiver.audit.report import Counts, Finding, count, error, warning
@@ -214,5 +214,5 @@ def _check_derived(
             progress_document(archive),
             "nothing, while runs are settled",
             "the summary of all settled runs",
-            derived(archive),
+            repair_advice(archive),
         )

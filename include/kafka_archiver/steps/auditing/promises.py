@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kafka_archiver.audit.derived import derived
+from kafka_archiver.audit.derived import repair_advice
 from kafka_archiver.audit.documents import Run, check_documents
 from kafka_archiver.audit.objects import twice
 from kafka_archiver.audit.report import Finding, error
@@ -99,7 +99,7 @@ class Promises:
             key = run_document(self._archive, run.name, "settled")
             found = "nothing" if run.done is None else f"closed {run.done.closed}, changed {run.done.changed}"
             expected = f"closed {said.closed}, changed {said.changed}, as the manifests give it"
-            yield error("settled-wrong", key, found, expected, derived(self._archive))
+            yield error("settled-wrong", key, found, expected, repair_advice(self._archive))
 
     def _final(self, run: str | None) -> Manifest | None:
         """The manifest of a run, if the run was final."""

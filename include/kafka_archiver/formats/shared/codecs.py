@@ -30,6 +30,6 @@ def extensions(own: str) -> dict[str, str]:
     return {codec: own + suffix for codec, suffix in SUFFIXES.items()}
 
 
-def makers(*libraries: str) -> dict[str, tuple[str, ...]]:
+def libraries_by_codec(*libraries: str) -> dict[str, tuple[str, ...]]:
     """The libraries that make the bytes, by codec: the compressor, then those of the format."""
     return {codec: (*compressor, *libraries) for codec, compressor in _COMPRESSORS.items()}

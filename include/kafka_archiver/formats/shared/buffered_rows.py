@@ -9,7 +9,7 @@ from typing import BinaryIO
 import pyarrow as pa
 
 
-class HeldRows:
+class BufferedRows:
     """Record batches of one schema, in order, each as one Arrow IPC message.
 
     A message has only the rows of its batch, even if the batch is a slice of larger buffers. The file on disk has the

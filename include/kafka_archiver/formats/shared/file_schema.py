@@ -8,14 +8,16 @@ from kafka_archiver.formats.shared.columns import made_of
 _BYTES = ("key", "value")
 
 
-def with_kafkas(found: pa.Schema) -> pa.Schema:
+def with_kafkas(file_schema: pa.Schema) -> pa.Schema:
     """The columns of a file, Kafka's as those of an object, whatever prefix their names have.
 
     Kafka's columns stand first, so the first one tells the prefix. No decoded column is required.
     """
-    first = [(f.name, name) for f in list(found)[:1] for name in RECORD.names if not f.nullable and _is_kafkas(f, name)]
+    first = [
+        (f.name, name) for f in list(file_schema)[:1] for name in RECORD.names if not f.nullable and _is_kafkas(f, name)
+    ]
     if not first:
-        return found
+        return file_schema
     prefix = first[0][0].removesuffix(first[0][1])
 
     def changed(field: pa.Field) -> pa.Field:
@@ -24,12 +26,12 @@ def with_kafkas(found: pa.Schema) -> pa.Schema:
             return field
         return made_of(name, RECORD.field(name).with_name(field.name))
 
-    same = pa.schema(map(changed, found))
+    same = pa.schema(map(changed, file_schema))
     return RECORD if same.equals(RECORD) else same
 
 
 def _is_kafkas(field: pa.Field, name: str) -> bool:
-    """Whether a format stores Kafka's column of that name like this, apart from a prefix."""
+    """Return True if a format stores Kafka's column of that name like this, apart from a prefix."""
     kind, kafka = field.type, RECORD.field(name)
     if not field.name.endswith(name) or field.nullable != (name in _BYTES):
         return False

@@ -7,12 +7,12 @@ from typing import BinaryIO
 from kafka_archiver.checksum import crc32
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.formats.base import Buffer
-from kafka_archiver.formats.shared.held import nameless, write_all
+from kafka_archiver.formats.shared.buffered_rows import nameless, write_all
 
 _PIECE = 1 << 20
 
 
-class HeldBytes:
+class BufferedBytes:
     """Bytes in order. `memory`: how many are in memory. Those that come back from disk are checked by their CRC-32."""
 
     def __init__(self) -> None:
