@@ -6,6 +6,7 @@ Intents, proofs and the progress replace only the version that was read.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from os.path import commonprefix
 from typing import TYPE_CHECKING, Generic, NamedTuple, NoReturn, TypeVar
 
 from kafka_archiver.advice import repair
@@ -34,7 +35,7 @@ from kafka_archiver.keys import (
 from kafka_archiver.manifest import Claim, Commit, Intent, Manifest, Settled
 from kafka_archiver.plan import Plan
 from kafka_archiver.progress import Progress
-from kafka_archiver.proof import Contribution, HourPage, HourProof, counting
+from kafka_archiver.proof import Contribution, HourPage, HourProof, counting, proof_in_a_stretch
 from kafka_archiver.schemas import Schema, SchemaDocument
 from kafka_archiver.store import Store
 
@@ -353,12 +354,20 @@ class Ledger:
 
     # Derived documents.
 
-    def hour(self, hour: int | None) -> HourProof | None:
-        """The proof of an hour (whole hours since 1970; None: of the records without a time)."""
-        return self.stored_hour(hour).document
+    def hour(self, hour: int | None, progress: Progress | None = None) -> HourProof | None:
+        """Return the proof of an hour, its own or that of the stretch that covers the hour; None: it has none.
+
+        :param hour: whole hours since 1970; None: of the records without a time.
+        :param progress: for a caller that asks for many hours and has just read it.
+        """
+        if proof := self.stored_hour(hour).document:
+            return proof
+        covered = proof_in_a_stretch(progress or self.progress(), hour)
+        # The order matters: a run writes the proofs of the hours that have records before the stretch around them.
+        return covered and (self.stored_hour(hour).document or covered)
 
     def stored_hour(self, hour: int | None) -> Stored[HourProof]:
-        """The same, to be replaced."""
+        """Return an hour's own proof, to be replaced."""
         key = hour_document(self.archive, hour)
         found = self._version(HourProof, key)
         if found.document and found.document.hour != hour:
@@ -400,9 +409,17 @@ class Ledger:
         """What the runs that count have added to an hour, in the order of the line; one request for each page."""
         return counting(proof, (self.page(proof, number) for number in range(len(proof.pages))))
 
-    def hours(self) -> tuple[int | None, ...]:
-        """The hours that have a proof, oldest first; None, for the records without a time, last. Lists the store."""
-        listed = self.store.list(f"{ledger_prefix(self.archive)}hours/")
+    def hours(self, near: range | None = None) -> tuple[int | None, ...]:
+        """The hours with a proof of their own, oldest first; None, for the records without a time, last. Lists.
+
+        :param near: hours that all have to be among them; others may be.
+        """
+        prefix = f"{ledger_prefix(self.archive)}hours/"
+        if near:
+            # Keys are in the order of their hours.
+            ends = [hour_document(self.archive, hour) for hour in (near[0], near[-1])]
+            prefix = commonprefix(ends)  # noqa: RUF071 - of characters
+        listed = self.store.list(prefix)
         places = (split_hour_document(self.archive, stat.key) for stat in listed)
         found = {place[0] for place in places if place and place[1] is None}
         return tuple(sorted(found, key=lambda hour: (hour is None, hour)))

@@ -406,7 +406,8 @@ class Intent(Document):
 class Settled(Document):
     """What settling a run did: the hours that it closed, and the complete hours that it changed. Derived.
 
-    Whole hours since 1970, as ranges; records without a time are in neither.
+    Whole hours since 1970, as ranges; records without a time are in none. `stretches`: hours without a record that it
+    made complete, and that have no proof of their own.
     """
 
     document: Literal["kafka-archiver/settled"] = "kafka-archiver/settled"
@@ -416,3 +417,4 @@ class Settled(Document):
     number: int
     closed: tuple[OffsetRange, ...] = ()
     changed: tuple[OffsetRange, ...] = ()
+    stretches: tuple[OffsetRange, ...] = Field(default=(), exclude_if=lambda stretches: not stretches)

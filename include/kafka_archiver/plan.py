@@ -338,6 +338,8 @@ class Plan(Document):
     `loss_rules`: which hours a loss that this run finds leaves incomplete. 1, as in plans without it: those up to the
     hours of the ten records behind it. 2: all up to the moment at which it was known. Proofs keep the rules of their
     plan.
+    `hour_rules`: 1, as in plans without it: each hour that the run judges gets a proof of its own. 2: if the run judges
+    more than 48 hours at once, those without a record are a stretch in the progress.
     `schemas`: those of each topic that is read, if its keys or values are decoded with a schema.
     """
 
@@ -357,6 +359,7 @@ class Plan(Document):
     max_disorder_ms: Annotated[int, Field(gt=0)] | None = None
     # Not written if they are the first: such a plan keeps its earlier bytes.
     loss_rules: Literal[1, 2] = Field(default=1, exclude_if=lambda rules: rules == 1)
+    hour_rules: Literal[1, 2] = Field(default=1, exclude_if=lambda rules: rules == 1)
     planned_at: UtcTime
     at_latest: UtcTime | None = None
     cluster_id: str

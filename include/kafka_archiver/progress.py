@@ -18,6 +18,7 @@ from kafka_archiver.manifest import Manifest, Outcome, Witness
 from kafka_archiver.order import Order
 from kafka_archiver.plan import PartitionPlan, Plan
 from kafka_archiver.ranges import Range, TopicPartition, merge, subtract
+from kafka_archiver.stretches import Stretch
 
 # The most marks that wait until everything they saw is archived.
 MARKS = 16
@@ -117,7 +118,7 @@ class Progress(Document):
     the end of the last of these hours. `gone_by`: everything that Kafka lost before it was archived was gone by then.
     `older`: what was known at `as_of` about offsets that no run has. `marks`: what planners saw since, as long as not
     all of it is archived. `unsure`: the time until which hours may lack lost records. `lost`: the number of all offsets
-    ever lost.
+    ever lost. `stretches`: the verdict on hours without a proof of their own, in order.
     """
 
     document: Literal["kafka-archiver/progress"] = "kafka-archiver/progress"
@@ -132,6 +133,7 @@ class Progress(Document):
     lost: int = 0
     marks: tuple[Mark, ...] = ()
     partitions: tuple[PartitionProgress, ...] = ()
+    stretches: tuple[Stretch, ...] = Field(default=(), exclude_if=lambda stretches: not stretches)
 
     def partition(self, name: TopicPartition) -> PartitionProgress | None:
         """What is known of one partition."""

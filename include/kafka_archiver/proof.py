@@ -9,6 +9,7 @@ from kafka_archiver.intervals import hour_start, to_hour
 from kafka_archiver.manifest import Manifest
 from kafka_archiver.plan import Plan
 from kafka_archiver.progress import Progress, explain
+from kafka_archiver.stretches import stretch_of
 
 # Objects in a page; a proof with twice as many moves its oldest contributions to a page.
 PAGE = 1000
@@ -114,6 +115,24 @@ def judge(progress: Progress, hour: int | None) -> Judgement:
     if whole and hour < to_hour(whole):
         return Judgement("incomplete", reason=explain(progress))
     return Judgement("complete", progress.as_of)
+
+
+def proof_in_a_stretch(progress: Progress | None, hour: int | None) -> HourProof | None:
+    """Return what the progress says of an hour without a proof of its own; None if no stretch covers the hour."""
+    stretch = stretch_of(progress.stretches, hour) if progress else None
+    if progress is None or hour is None or stretch is None:
+        return None
+    return HourProof(
+        archive=progress.archive,
+        hour_start=hour_start(hour),
+        number=stretch.number,
+        status=stretch.status,
+        reason=stretch.reason,
+        complete_as_of=stretch.complete_as_of,
+        assumes=stretch.assumes,
+        closed_by=stretch.run if stretch.status == "complete" else None,
+        changed_by=stretch.run,
+    )
 
 
 def prove(

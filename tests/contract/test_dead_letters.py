@@ -12,6 +12,7 @@ from kafka_archiver.intervals import to_hour, to_ms
 from kafka_archiver.keys import is_dead_letter
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.steps.clean_up import clean_up
+from kafka_archiver.steps.close_hours import ClosedHours
 from kafka_archiver.steps.coverage import hour_in_full
 from kafka_archiver.steps.dead_letters import Hours, outlook, replay_letters, runs_with_letters
 from kafka_archiver.steps.figures import figures
@@ -105,7 +106,7 @@ def test_each_cause_is_mended_by_another_setting_and_every_record_is_archived_on
         assert lake.replay() == f"{RUN}+r{revision}"
         manifest = lake.manifest(f"{RUN}+r{revision}")
         assert letters(lake, manifest.run) == left
-        done = figures(lake.context, [manifest.run], [])
+        done = figures(lake.context, [manifest.run], ClosedHours())
         assert (done.records, done.objects - len(left), done.dead_letters) == (1, 1, len(left))
         assert manifest.account == {
             **dict.fromkeys(manifest.account, 0),

@@ -9,7 +9,7 @@ import pytest
 from kafka_archiver.errors import ConfigError, IntegrityError, PermanentError, PolicyError
 from kafka_archiver.keys import line_document, run_document
 from kafka_archiver.ranges import Range, TopicPartition
-from kafka_archiver.steps.close_hours import close_hours
+from kafka_archiver.steps.close_hours import ClosedHours, close_hours
 from kafka_archiver.steps.commit import commit
 from kafka_archiver.steps.history import last_runs, run_in_full
 from kafka_archiver.steps.plan import Work, plan
@@ -74,7 +74,7 @@ def test_a_superseded_run_that_is_cleared_does_not_come_back_beside_its_rebuild(
     one.job().run(run)
     verify(one.context, [run])
     commit(one.context, [run])
-    assert close_hours(one.context, [run]) == []
+    assert close_hours(one.context, [run]) == ClosedHours([], [])
     assert (one.stored(), tell(one, 1)) == (before, proof)
     assert one.audit().verdict == "clean"
 

@@ -1,6 +1,6 @@
 """Asset events of closed hours. That Airflow makes one of each is in tests/integration/test_scheduler.py."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +11,7 @@ from airflow.sdk.execution_time.task_runner import _serialize_outlet_events
 
 from kafka_archiver.config import Archive
 from kafka_archiver.documents import isoformat
+from kafka_archiver.intervals import to_hour
 from kafka_archiver.orchestration.dags.assets import (
     announce,
     announce_days,
@@ -20,7 +21,8 @@ from kafka_archiver.orchestration.dags.assets import (
     hours_asset,
 )
 from kafka_archiver.proof import Contribution, HourProof, ProofObject
-from kafka_archiver.steps.close_hours import Changed
+from kafka_archiver.ranges import Range
+from kafka_archiver.steps.close_hours import Changed, ClosedHours, ClosedStretch
 from tests.dags.conftest import MakeArchive
 
 pytestmark = pytest.mark.dags
@@ -61,10 +63,12 @@ def changed(hour: int, rows: int, late_rows: int = 0, run: str = "r") -> Changed
     return Changed(run, COMMITTED, proof)
 
 
-def events(archive: Archive, found: list[Changed], told: Told | None = None) -> list[dict[str, Any]]:
+def events(
+    archive: Archive, found: list[Changed], told: Told | None = None, stretches: Sequence[ClosedStretch] = ()
+) -> list[dict[str, Any]]:
     outlets: Any = OutletEventAccessors()
     inlets = {hours_alias(archive): told or Told()}
-    extras = announce(archive, found, {"inlet_events": inlets, "outlet_events": outlets})
+    extras = announce(archive, ClosedHours(found, stretches), {"inlet_events": inlets, "outlet_events": outlets})
     made: list[Any] = list(_serialize_outlet_events(outlets))
     assert [one["extra"] for one in made] == extras
     return made
@@ -123,7 +127,7 @@ def test_airflow_s_clock_may_be_behind_the_one_that_committed(archive: MakeArchi
 
 def test_no_hour_is_no_event_and_no_question(archive: MakeArchive) -> None:
     outlets: Any = OutletEventAccessors()
-    assert announce(archive(), [], {"outlet_events": outlets}) == []
+    assert announce(archive(), ClosedHours(), {"outlet_events": outlets}) == []
     assert list(_serialize_outlet_events(outlets)) == []
     assert hours_alias(archive()).name == "archive_orders_hours"
 
@@ -145,10 +149,17 @@ def test_each_hour_is_a_partition_and_no_hour_is_no_event(archive: MakeArchive) 
     assert len(declared) == 2, "the DAG's own list is not changed"
 
 
-def day_events(archive: Archive, found: list[Changed], proofs: Any, told: Told | None = None) -> list[dict[str, Any]]:
+def day_events(
+    archive: Archive,
+    found: list[Changed],
+    proofs: Any,
+    told: Told | None = None,
+    stretches: Sequence[ClosedStretch] = (),
+) -> list[dict[str, Any]]:
     outlets: Any = OutletEventAccessors()
     inlets = {days_alias(archive): told or Told()}
-    count = announce_days(archive, found, proofs, {"inlet_events": inlets, "outlet_events": outlets})
+    closed = ClosedHours(found, stretches)
+    count = announce_days(archive, closed, proofs, {"inlet_events": inlets, "outlet_events": outlets})
     made: list[Any] = list(_serialize_outlet_events(outlets))
     assert count == len(made)
     return made
@@ -188,3 +199,33 @@ def test_a_day_is_told_once_a_run(archive: MakeArchive) -> None:
     told = Told((COMMITTED, f"2026-11-21 r {WHEN}"))
     assert day_events(archive(), [changed(23, 10)], proofs_of(*range(24)), told) == []
     assert len(day_events(archive(), [changed(4, 10, run="s")], proofs_of(*range(24)), told)) == 1
+
+
+DAY = to_hour(datetime(2026, 11, 21, tzinfo=UTC))
+
+
+def stretch(*ranges: tuple[int, int]) -> ClosedStretch:
+    """Hours of the day and those around it."""
+    return ClosedStretch("r", COMMITTED, tuple(Range(DAY + start, DAY + end) for start, end in ranges))
+
+
+def test_years_without_a_record_are_one_event_that_names_no_single_hour(archive: MakeArchive) -> None:
+    hours = stretch((-26_000, -100), (-99, 4))
+    [found] = [event["extra"] for event in events(archive(), [], stretches=[hours])]
+    assert found == {
+        "event": f"2023-12-03T16:00:00Z/2026-11-21T04:00:00Z r {WHEN}", "run": "r", "archive": "orders", "hour": None,
+        "from": "2023-12-03T16:00:00Z", "until": "2026-11-21T04:00:00Z", "hours": 26_003, "status": "complete",
+        "rows": 0, "late_rows": 0, "objects": 0, "proof": "_ledger/orders/progress.json",
+    }  # fmt: skip
+    assert events(archive(), [], Told((COMMITTED, found["event"])), [hours]) == []
+
+
+def test_the_days_at_the_ends_of_a_stretch_are_events_if_they_are_whole_and_those_inside_are_not(
+    archive: MakeArchive,
+) -> None:
+    asked = proofs_of(*range(24))
+    assert [e["extra"]["day"] for e in day_events(archive(), [], asked, stretches=[stretch((-100, 24))])] == [
+        "2026-11-21"
+    ]
+    assert day_events(archive(), [], proofs_of(*range(23)), stretches=[stretch((-100, 24))]) == []
+    assert day_events(archive(), [], proofs_of(*range(24)), stretches=[stretch((-100, 48))]) == []

@@ -229,7 +229,7 @@ class Archiver:
     def finish(self, work: Work) -> list[HourProof]:
         verify(self.context, work.runs)
         commit(self.context, work.runs)
-        return [changed.proof for changed in close_hours(self.context, work.runs)]
+        return [changed.proof for changed in close_hours(self.context, work.runs).changed]
 
     def run(self, interval: Interval, origin: Origin = "scheduled", plain: bool = False) -> list[HourProof]:
         """A complete run, with the job in this process."""

@@ -19,6 +19,7 @@ from unittest.mock import patch
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from kafka_archiver import settling
 from kafka_archiver.steps import close_hours, verify
 from kafka_archiver.steps.archive import letters, missing, publish, replay
 from kafka_archiver.steps.plan import survey
@@ -32,7 +33,7 @@ from tests.support.worlds import RealWorld
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """No thread pools, so that a sequence is reproducible; and a guard that is shorter than the logs."""
+    """No thread pools, for a reproducible sequence; a guard shorter than the logs, and short stretches."""
     with (
         patch.object(survey, "GUARD", 2),
         patch.object(letters, "THREADS", 1),
@@ -41,6 +42,7 @@ def one_thread() -> Iterator[None]:
         patch.object(replay, "complete", functools.partial(complete, threads=1)),
         patch.object(verify, "THREADS", 1),
         patch.object(close_hours, "THREADS", 1),
+        patch.object(settling, "LONG", 2),
     ):
         yield
 

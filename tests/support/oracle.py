@@ -16,6 +16,8 @@ from typing import Any
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import ChunkAccount, Manifest, ObjectEntry
 from kafka_archiver.plan import PartitionPlan, Plan
+from kafka_archiver.progress import Progress
+from kafka_archiver.proof import HourProof
 from kafka_archiver.store import Store
 from tests.support.kafka_twin import Entry, KafkaTwin
 from tests.support.outcomes import EPOCH, HOUR, Row, hour_of, outcome
@@ -325,7 +327,12 @@ class Oracle:
                 for hour in o.hours:
                     holds.setdefault(hour, {}).setdefault(run, set()).add(o.key)
         progress = self.ledger.progress()
-        proofs = {hour: proof for hour in self.ledger.hours() if (proof := self.ledger.hour(hour))}
+        proofs = _of_stretches(progress) | {
+            hour: self.ledger.stored_hour(hour).document for hour in self.ledger.hours()
+        }
+        # A lost progress looks like a crash before it was written: the next run writes the same again.
+        gone = self._closed.keys() - proofs.keys() if settled_all else set()
+        assert not gone, f"verdicts are gone: {gone}"
         for hour, proof in proofs.items():
             found = self.ledger.contributions(proof)
             assert [c.number for c in found] == sorted(c.number for c in found)
@@ -349,6 +356,10 @@ class Oracle:
         if progress and progress.closed_until and settled_all:
             until, unsure = hours(progress.closed_until), progress.unsure.until if progress.unsure else EPOCH
             since = hours(max(progress.whole_from or EPOCH, unsure))
+            begun = -(-(progress.begun or EPOCH).timestamp() // 3600)
+            assert {*range(int(begun), int(until))} <= proofs.keys(), (
+                f"judged hours from {begun} to {until} have no verdict"
+            )
             for hour, proof in proofs.items():
                 if hour is not None and hour + 1 <= until:
                     assert proof.status != "open", f"hour {hour} is open, but all until {until} are closed"
@@ -420,6 +431,25 @@ class Oracle:
                             f"hour {hour} is called complete as of {as_of}, but {topic_id}[{partition}] {offset}, "
                             f"which existed then, is {fate or 'in no run'}"
                         )
+
+
+def _of_stretches(progress: Progress | None) -> dict[int | None, Any]:
+    """By hour, what the progress says of the hours that may have no proof of their own."""
+    found: dict[int | None, Any] = {}
+    for stretch in progress.stretches if progress else ():
+        for hour in range(int(hours(stretch.start)), int(hours(stretch.until))):
+            assert hour not in found, f"two stretches have hour {hour}"
+            found[hour] = HourProof(
+                archive=stretch.run,
+                hour_start=EPOCH + timedelta(hours=hour),
+                number=stretch.number,
+                status=stretch.status,
+                complete_as_of=stretch.complete_as_of,
+                assumes=stretch.assumes,
+                closed_by=stretch.run,
+                changed_by=stretch.run,
+            )
+    return found
 
 
 def _fates(plan: Plan, manifest: Manifest) -> dict[tuple[str, int, int], str]:

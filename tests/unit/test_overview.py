@@ -13,6 +13,7 @@ from kafka_archiver.intervals import to_ms
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.ranges import Range
 from kafka_archiver.steps.auditing import audit, publish
+from kafka_archiver.steps.close_hours import ClosedHours
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.figures import figures
 from kafka_archiver.steps.overview import Snapshot, look
@@ -107,7 +108,7 @@ def test_hours_that_a_loss_leaves_incomplete_are_named_and_not_called_complete(c
     assert told.severity == "warning"
     assert "1 of the last 72 closed hours is incomplete: 2026-11-20 04:00 to 2026-11-20 05:00 UTC (" in told.found
     assert "(offsets of orders[0] before 5, orders[1] before 8 were lost (run 20261120T040000Z))" in told.found
-    done = figures(context, [hour(4).id], [])
+    done = figures(context, [hour(4).id], ClosedHours())
     assert (done.lost, done.lost_by) == (5, {"orders[0]": 1, "orders[1]": 4})
     assert (done.incomplete, done.unsure_until) == ((DAY + timedelta(hours=4),), DAY + timedelta(hours=6))
     # Only a settled run changes them.

@@ -1,47 +1,14 @@
 """What the proofs of hours say once runs are settled, one after the other."""
 
-from datetime import timedelta
-
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.manifest import Manifest, Outcome
-from kafka_archiver.plan import Plan
+from kafka_archiver.manifest import Manifest
 from kafka_archiver.progress import Progress
-from kafka_archiver.proof import PAGE, HourPage, HourProof, counting, paged
+from kafka_archiver.proof import PAGE, HourPage, counting, paged
 from kafka_archiver.settling import Settling
 from tests.support.plans import HOUR, at, entry, manifest, partition, plan
-
-Proofs = dict[int | None, HourProof]
-
-
-class Ledger:
-    """What close_hours keeps, without a store."""
-
-    def __init__(self) -> None:
-        self.progress = Progress(archive="orders")
-        self.proofs: Proofs = {}
-        self.said: list[tuple[tuple[int, int], ...]] = []
-        self.written: dict[str, Manifest] = {}
-
-    def settle(self, of: Plan, hours: list[int | None] | Manifest = (), outcome: Outcome = "committed") -> Proofs:  # type: ignore[assignment]
-        written = hours if isinstance(hours, Manifest) else manifest(of, hours)
-        self.written[of.run] = written
-        replaced = self.written.get(of.supersedes or "")
-        ended = of.planned_at + timedelta(minutes=1)
-        one = Settling(self.progress, of, outcome, written if outcome == "committed" else None, replaced, ended)
-        earlier = {h for h in self.proofs if h is not None and one.earlier is not None and h < one.earlier}
-        for hour in {*one.hours, *earlier}:
-            known = self.proofs.get(hour)
-            gone = next((c for c in known.runs if c.run == of.supersedes), None) if known else None
-            self.proofs[hour] = one.prove(hour, known, gone)
-            assert one.prove(hour, self.proofs[hour], None) is self.proofs[hour], "twice is once"
-        self.said.append(one.done(p for p in self.proofs.values() if p.number == of.number).closed)
-        self.progress = one.after
-        return self.proofs
-
-    def status(self, hour: int) -> str | None:
-        return self.proofs[HOUR + hour].status if HOUR + hour in self.proofs else None
+from tests.support.settled import Ledger
 
 
 def test_a_run_that_saw_the_end_of_the_log_completes_the_hours_that_were_over() -> None:

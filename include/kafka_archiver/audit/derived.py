@@ -91,7 +91,14 @@ def check_progress(stored: Progress, derived: Progress) -> Iterator[Finding]:
 def _progress(progress: Progress) -> Facts:
     return {
         **progress.model_dump(
-            exclude={"document": True, "version": True, "archive": True, "partitions": True, "unsure": {"reason"}}
+            exclude={
+                "document": True,
+                "version": True,
+                "archive": True,
+                "partitions": True,
+                "unsure": {"reason"},
+                "stretches": {"__all__": {"reason"}},
+            }
         ),
         **{
             f"{p.name} {name}": value

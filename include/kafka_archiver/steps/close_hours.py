@@ -23,6 +23,7 @@ from kafka_archiver.settling import Settling
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.replaced import remove_objects, replaced_by
 from kafka_archiver.steps.runs import that_count
+from kafka_archiver.stretches import Stretch
 
 log = logging.getLogger(__name__)
 THREADS = 16
@@ -38,11 +39,35 @@ class Changed(NamedTuple):
     proof: HourProof
 
 
-def close_hours(context: Context, runs: Sequence[str]) -> list[Changed]:
+class ClosedStretch(NamedTuple):
+    """Hours without a record that a run made complete, and that have no proof of their own.
+
+    :ivar since: when the run was committed.
+    :ivar ranges: of whole hours since 1970, in order.
+    """
+
+    run: str
+    since: datetime
+    ranges: tuple[Range, ...]
+
+    @property
+    def size(self) -> int:
+        """The number of hours."""
+        return sum(hours.size for hours in self.ranges)
+
+
+class ClosedHours(NamedTuple):
+    """What runs did to hours."""
+
+    changed: Sequence[Changed] = ()
+    stretches: Sequence[ClosedStretch] = ()
+
+
+def close_hours(context: Context, runs: Sequence[str]) -> ClosedHours:
     """Settle every run of the line that has ended, up to the first one that has not.
 
-    :returns: the complete hours that these runs closed or changed, also if the runs were settled before: an event that
-        was lost with a crash is then emitted by the next attempt.
+    :returns: the complete hours that these runs closed or changed, and the stretches that they closed, also if the runs
+        were settled before: an event that was lost with a crash is then emitted by the next attempt.
     :raises IntegrityError: one of the runs has not ended.
     """
     counting = list(that_count(context, runs))
@@ -53,17 +78,20 @@ def close_hours(context: Context, runs: Sequence[str]) -> list[Changed]:
                 f"committed it; {go_on(context.archive.archive, run)}"
             )
     _settle(context)
-    found: list[Changed] = []
+    changed: list[Changed] = []
+    stretches: list[ClosedStretch] = []
     for run, made in counting:
         if made and (said := context.ledger.settled(run)):
             hours = [hour for r in merge(Range(*r) for r in said.closed + said.changed) for hour in range(*r)]
             with ThreadPoolExecutor(THREADS) as pool:
                 proofs = pool.map(context.ledger.hour, hours)
             since = made.committed_at
-            found += [Changed(run, since, proof) for proof in proofs if proof and proof.status == "complete"]
+            changed += [Changed(run, since, proof) for proof in proofs if proof and proof.status == "complete"]
+            if said.stretches:
+                stretches.append(ClosedStretch(run, since, tuple(Range(*r) for r in said.stretches)))
         else:
             log.warning("run %s is committed; its hours are proved once the runs before it have ended", run)
-    return found
+    return ClosedHours(changed, stretches)
 
 
 def _settle(context: Context) -> None:
@@ -93,7 +121,7 @@ def _settle_run(context: Context, stored: Stored[Progress], before: Progress, pl
     ledger.create_settled(one.done(proofs))
     if not ledger.put_progress(one.after, stored):
         return False
-    _report(plan.run, proofs)
+    _report(plan.run, [proof for proof in proofs if proof.number == plan.number], one.after.stretches)
     return True
 
 
@@ -112,13 +140,12 @@ def settling(ledger: Ledger, before: Progress, plan: Plan, made: Commit) -> Sett
 
 
 def _prove(ledger: Ledger, one: Settling) -> list[HourProof]:
-    """Write the proofs that change. Returns the proofs that this run was the last to change."""
+    """Write the proofs that change. Returns the proofs of all hours that the run might change."""
     hours = set(one.hours)
-    if one.earlier is not None:
-        hours |= {hour for hour in ledger.hours() if hour is not None and hour < one.earlier}
+    if reach := one.reaches:
+        hours |= {hour for hour in ledger.hours(reach) if one.may_change(hour)}
     with ThreadPoolExecutor(THREADS) as pool:
-        proofs = list(pool.map(lambda hour: _prove_hour(ledger, hour, one), sorted(hours, key=_in_order)))
-    return [p for p in proofs if p and p.number == one.plan.number]
+        return list(filter(None, pool.map(lambda hour: _prove_hour(ledger, hour, one), sorted(hours, key=_in_order))))
 
 
 def _in_order(hour: int | None) -> int:
@@ -128,9 +155,11 @@ def _in_order(hour: int | None) -> int:
 def _prove_hour(ledger: Ledger, hour: int | None, one: Settling) -> HourProof | None:
     for _ in range(TRIES):
         stored = ledger.stored_hour(hour)
-        known = stored.document
+        known = one.known(hour, stored.document)
         proof = one.prove(hour, known, _contribution(ledger, known, one.plan.supersedes))
-        if proof is known or put_proof(ledger, proof, stored):
+        if proof is known:
+            return stored.document
+        if put_proof(ledger, proof, stored):
             return proof
     raise TransientError(f"the proof of hour {hour} was changed by others {TRIES} times; try again")
 
@@ -157,7 +186,7 @@ def _contribution(ledger: Ledger, proof: HourProof | None, run: str | None) -> C
     return None if page is None else next((c for c in ledger.page(proof, page).runs if c.run == run), None)
 
 
-def _report(run: str, proofs: list[HourProof]) -> None:
+def _report(run: str, proofs: Sequence[HourProof], stretches: Sequence[Stretch]) -> None:
     closed = [p for p in proofs if p.closed_by == run and p.hour is not None]
     for proof in closed[:48]:
         log.info(
@@ -171,6 +200,12 @@ def _report(run: str, proofs: list[HourProof]) -> None:
     lacking = [p for p in proofs if p.status == "incomplete" and p.hour is not None]
     for proof in lacking[:48]:
         log.warning("hour %s is incomplete: %s", f"{hour_start(proof.hour or 0):%Y-%m-%d %H}:00Z", proof.reason)
+    for stretch in (stretch for stretch in stretches if stretch.run == run):
+        hours = f"{stretch.start:%Y-%m-%d %H}:00Z to {stretch.until:%Y-%m-%d %H}:00Z"
+        if stretch.status == "complete":
+            log.info("hours %s are complete; those without a proof of their own have no record", hours)
+        else:
+            log.warning("hours %s are incomplete: %s", hours, stretch.reason)
     log.info(
         "run %s settled: %d hours closed, %d still open, %d incomplete, %s records came late for a closed hour",
         run,

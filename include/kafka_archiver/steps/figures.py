@@ -12,7 +12,7 @@ from kafka_archiver.steps.line import Line, read_line
 
 if TYPE_CHECKING:
     from kafka_archiver.manifest import Manifest, ObjectEntry
-    from kafka_archiver.steps.close_hours import Changed
+    from kafka_archiver.steps.close_hours import ClosedHours
     from kafka_archiver.steps.context import Context
 
 
@@ -68,13 +68,13 @@ class Figures(Value):
 def figures(
     context: "Context",
     runs: Sequence[str],
-    changed: "Sequence[Changed]",
+    closed: "ClosedHours",
     final: Sequence[str] = (),
     mended: int = 0,
 ) -> Figures:
     """The figures of settled runs. One request for each run, two more for each revision, and those for the line.
 
-    :param changed: what `close_hours` returned for these runs.
+    :param closed: what `close_hours` returned for these runs.
     :param final: those of the runs that were final before.
     :param mended: objects that the last audit calls wrong and that are whole now.
     """
@@ -96,11 +96,16 @@ def figures(
         unnamed=sum(one.unnamed for one in done),
         mended=mended,
         **(_loss(context, line, [one.manifest for one in done]) if account["lost"] else {}),
-        hours_closed=sum(one.proof.closed_by == one.run for one in changed if one.run not in final),
+        hours_closed=_hours_closed(closed, final),
         closed_until=line.settled.closed_until,
         as_of=line.settled.as_of,
         unfinished=tuple(plan.run for plan in line.unfinished),
     )
+
+
+def _hours_closed(closed: "ClosedHours", final: Sequence[str]) -> int:
+    proved = sum(hour.proof.closed_by == hour.run for hour in closed.changed if hour.run not in final)
+    return proved + sum(stretch.size for stretch in closed.stretches if stretch.run not in final)
 
 
 class _Done(NamedTuple):

@@ -94,6 +94,7 @@ def revised(context: Context, line: Line, old: Plan, now: Moment, **own: Any) ->
         supersedes=old.run,
         max_disorder_ms=old.max_disorder_ms,
         loss_rules=2,
+        hour_rules=2,
         planned_at=now.earliest,
         at_latest=now.latest,
         cluster_id=old.cluster_id,

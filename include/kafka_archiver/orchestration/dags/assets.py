@@ -8,12 +8,13 @@ from airflow.sdk import Asset, AssetAlias
 
 from kafka_archiver.config import Archive
 from kafka_archiver.documents import isoformat
-from kafka_archiver.keys import hour_document, ledger_prefix
+from kafka_archiver.intervals import hour_start
+from kafka_archiver.keys import hour_document, ledger_prefix, progress_document
 from kafka_archiver.proof import HourProof
 
 if TYPE_CHECKING:
     # Not at runtime: the import loads Kafka's and S3's clients, and Airflow parses this module all day.
-    from kafka_archiver.steps.close_hours import Changed
+    from kafka_archiver.steps.close_hours import Changed, ClosedHours, ClosedStretch
 
 # How far Airflow's clock may be behind the clock of a commit.
 _SKEW = timedelta(hours=1)
@@ -46,19 +47,24 @@ def hours_asset(archive: Archive) -> Asset:
     return Asset(uri=f"archive://{archive.archive}/hours")
 
 
-def announce(archive: Archive, changed: "Sequence[Changed]", context: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Emit one event for each hour that a run closed or changed. Its extra says what a reader of the hour needs.
+def announce(archive: Archive, closed: "ClosedHours", context: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Emit one event for each hour that a run closed or changed, and one for all hours of its stretches.
+
+    The extra says what a reader of the hour needs.
 
     An event that Airflow has already is not emitted again, however often the task is cleared.
 
     :param context: Airflow's context of the task `close_hours`.
     :returns: the extras of the events.
     """
-    if not changed:
+    times = [*(hour.since for hour in closed.changed), *(stretch.since for stretch in closed.stretches)]
+    if not times:
         return []
     asset = Asset(name=hours_name(archive), uri=f"{archive.store.url.rstrip('/')}/{_hours(archive)}")
-    told = _told(hours_alias(archive), min(found.since for found in changed), context["inlet_events"])
-    events = [extra for found in changed if (extra := _extra(archive, found))["event"] not in told]
+    told = _told(hours_alias(archive), min(times), context["inlet_events"])
+    extras = [_extra(archive, hour) for hour in closed.changed]
+    extras += [_stretch_extra(archive, stretch) for stretch in closed.stretches]
+    events = [extra for extra in extras if extra["event"] not in told]
     for extra in events:
         context["outlet_events"][hours_alias(archive)].add(asset, extra=extra)
     return events
@@ -83,19 +89,22 @@ def announce_partitions(archive: Archive, events: Sequence[Mapping[str, Any]], c
 
 
 def announce_days(
-    archive: Archive, changed: "Sequence[Changed]", proof: Callable[[int], HourProof | None], context: Mapping[str, Any]
+    archive: Archive, closed: "ClosedHours", proof: Callable[[int], HourProof | None], context: Mapping[str, Any]
 ) -> int:
     """Emit one event for each day of 24 complete hours (UTC) that a run closed or changed.
+
+    A day inside a stretch has none: the stretch's event is about its hours, too.
 
     :param proof: reads the proof of an hour. Of a day that is not over, it is asked for one hour.
     :returns: the number of events.
     """
-    last = {day: found for found in changed if (day := _day(found)) is not None}
-    days = [(found, proofs) for day, found in last.items() if (proofs := _whole(day, proof))]
+    last = {day: (stretch.run, stretch.since) for stretch in closed.stretches for day in _ends(stretch)}
+    last |= {day: (hour.run, hour.since) for hour in closed.changed if (day := _day(hour)) is not None}
+    days = [(run, since, proofs) for day, (run, since) in last.items() if (proofs := _whole(day, proof))]
     if not days:
         return 0
-    told = _told(days_alias(archive), min(found.since for found, _ in days), context["inlet_events"])
-    events = [extra for one in days if (extra := _day_extra(archive, *one))["event"] not in told]
+    told = _told(days_alias(archive), min(since for _, since, _ in days), context["inlet_events"])
+    events = [extra for day in days if (extra := _day_extra(archive, *day))["event"] not in told]
     for extra in events:
         context["outlet_events"][days_alias(archive)].add(days_asset(archive), extra=extra)
     return len(events)
@@ -104,6 +113,11 @@ def announce_days(
 def _day(found: "Changed") -> int | None:
     """The days since 1970 until the hour."""
     return None if found.proof.hour is None else found.proof.hour // 24
+
+
+def _ends(stretch: "ClosedStretch") -> set[int]:
+    """The days, since 1970, in which its hours begin and end: other hours of these may have been complete before."""
+    return {stretch.ranges[0].start // 24, (stretch.ranges[-1].end - 1) // 24}
 
 
 def _whole(day: int, proof: Callable[[int], HourProof | None]) -> list[HourProof]:
@@ -117,11 +131,11 @@ def _whole(day: int, proof: Callable[[int], HourProof | None]) -> list[HourProof
     return proofs
 
 
-def _day_extra(archive: Archive, found: "Changed", proofs: Sequence[HourProof]) -> dict[str, Any]:
+def _day_extra(archive: Archive, run: str, since: datetime, proofs: Sequence[HourProof]) -> dict[str, Any]:
     day = f"{proofs[-1].hour_start:%Y-%m-%d}"
     return {
-        "event": f"{day} {found.run} {isoformat(found.since)}",
-        "run": found.run,
+        "event": f"{day} {run} {isoformat(since)}",
+        "run": run,
         "archive": archive.archive,
         "day": day,
         "status": "complete",
@@ -155,4 +169,23 @@ def _extra(archive: Archive, found: "Changed") -> dict[str, Any]:
         "late_rows": proof.late_rows,
         "objects": proof.objects,
         "proof": hour_document(archive.archive, proof.hour),
+    }
+
+
+def _stretch_extra(archive: Archive, stretch: "ClosedStretch") -> dict[str, Any]:
+    since, until = (isoformat(hour_start(hour)) for hour in (stretch.ranges[0].start, stretch.ranges[-1].end))
+    return {
+        "event": f"{since}/{until} {stretch.run} {isoformat(stretch.since)}",
+        "run": stretch.run,
+        "archive": archive.archive,
+        "hour": None,
+        # The hours in between that have a record have events of their own, and are not among these.
+        "from": since,
+        "until": until,
+        "hours": stretch.size,
+        "status": "complete",
+        "rows": 0,
+        "late_rows": 0,
+        "objects": 0,
+        "proof": progress_document(archive.archive),
     }

@@ -135,18 +135,18 @@ def archive_tasks(archive: Archive, job: Path, alert: AlertCallbacks | None = No
         runs = work.runs
         if work.idle:
             committing.commit(context, still_open(context, runs))
-        changed = step.close_hours(context, runs)
+        closed = step.close_hours(context, runs)
         mended = 0
         if not takes_new(now["dag_run"].conf) and (looked := look_again(context, runs)):
             report, mended = looked
             log.info("%s", report.summary)
             now["ti"].xcom_push(DAMAGE_LEFT, len(report.damage))
-        events = announce(archive, changed, now)
+        events = announce(archive, closed, now)
         announce_partitions(archive, events, now)
-        log.info("%d hours announced", len(events))
-        if days := announce_days(archive, changed, context.ledger.hour, now):
+        log.info("%d events of hours emitted", len(events))
+        if days := announce_days(archive, closed, context.ledger.hour, now):
             log.info("%d days announced", days)
-        found = figures(context, runs, changed, work.final, mended)
+        found = figures(context, runs, closed, work.final, mended)
         # For programs, and for the run's note, which the scheduler writes.
         now["ti"].xcom_push(FIGURES, found.model_dump(mode="json"))
         emit(archive.archive, found)

@@ -119,7 +119,7 @@ def look(store: Store, archive: str, topics: Iterable[str], tell: Tell) -> Look:
             objects=objects,
             bytes=size,
             rows=promises.rows,
-            hours=len(keys.hours),
+            hours=len(keys.hours.union(*(stretch.hours for stretch in progress.stretches) if progress else ())),
             lost=promises.lost,
         ),
     )

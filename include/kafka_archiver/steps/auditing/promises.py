@@ -11,7 +11,7 @@ from kafka_archiver.audit.tiling import Tiling, check_lost
 from kafka_archiver.keys import run_document
 from kafka_archiver.layouts.form import Form
 from kafka_archiver.layouts.registry import form_of
-from kafka_archiver.manifest import Manifest
+from kafka_archiver.manifest import Manifest, Settled
 from kafka_archiver.plan import Plan, Settings
 from kafka_archiver.steps.auditing.books import Books
 from kafka_archiver.steps.auditing.reading import Reader
@@ -97,8 +97,8 @@ class Promises:
         said = self.replay.settle(run.plan, run.commit, manifest, superseded, ahead=not run.settled)
         if run.settled and run.done != said:
             key = run_document(self._archive, run.name, "settled")
-            found = "nothing" if run.done is None else f"closed {run.done.closed}, changed {run.done.changed}"
-            expected = f"closed {said.closed}, changed {said.changed}, as the manifests give it"
+            found = "nothing" if run.done is None else _hours(run.done)
+            expected = f"{_hours(said)}, as the manifests give it"
             yield error("settled-wrong", key, found, expected, repair_advice(self._archive))
 
     def _final(self, run: str | None) -> Manifest | None:
@@ -122,3 +122,8 @@ class Promises:
     def gaps(self) -> Iterator[Finding]:
         """Offsets that no plan has."""
         return self._tiling.gaps()
+
+
+def _hours(settled: Settled) -> str:
+    stretches = f", stretches {settled.stretches}" if settled.stretches else ""
+    return f"closed {settled.closed}, changed {settled.changed}{stretches}"

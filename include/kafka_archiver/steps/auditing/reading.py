@@ -105,7 +105,7 @@ class Reader:
         return self._ahead(read, hours)
 
     def _proved(self, hour: int | None) -> Proved | None:
-        proof = self._ledger.hour(hour)
+        proof = self._ledger.stored_hour(hour).document
         return (proof, self._ledger.contributions(proof)) if proof else None
 
     def schemas(self, fingerprints: Iterable[str]) -> Iterator[tuple[str, Schema | None]]:

@@ -23,16 +23,18 @@ class Replay:
         """
         one = Settling(self.progress, plan, made.outcome, manifest, superseded, made.committed_at)
         hours = set(one.hours)
-        if one.earlier is not None:
-            hours |= {hour for hour in self._books.hours() if hour is not None and hour < one.earlier}
-        changed = []
+        if one.reaches:
+            hours |= {hour for hour in self._books.hours() if one.may_change(hour)}
+        after = []
         for hour in hours:
-            known = self._books.proof(hour)
+            own = self._books.proof(hour)
+            known = one.known(hour, own)
             replaced = self._books.contribution(hour, plan.supersedes) if plan.supersedes else None
             proof = one.prove(hour, known, replaced)
             if proof is not known:
                 self._books.prove(proof, ahead)
-                changed.append(proof)
+            if own or proof is not known:
+                after.append(proof)
         if not ahead:
             self.progress = one.after
-        return one.done(changed)
+        return one.done(after)

@@ -13,11 +13,13 @@ from kafka_archiver.errors import DocumentError
 from kafka_archiver.intervals import hour_of, to_hour, to_ms
 from kafka_archiver.keys import hour_document, split_hour_document, topic_prefix
 from kafka_archiver.layouts.registry import hours_by_key
+from kafka_archiver.progress import Progress
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.coverage.cells import Coverage, Head, cells
 from kafka_archiver.steps.coverage.damage import damage
 from kafka_archiver.steps.line import read_line
 from kafka_archiver.store import Store
+from kafka_archiver.stretches import stretch_of
 
 THREADS = 16
 # Bytes of a proof up to the list of its runs.
@@ -66,7 +68,7 @@ def read_coverage(context: Context, last: date, days: int, heads: Heads, at_work
     first = to_hour(datetime.combine(last, time(), UTC) - timedelta(days=days - 1))
     hours = range(first, first + 24 * days)
     line = read_line(context)
-    found = _heads(context, hours, heads)
+    found = _heads_of_stretches(line.settled, hours) | _heads(context, hours, heads)
     topics = sorted({partition.topic for partition in line.settled.partitions})
     letters, cut = _letters(context, topics)
     unsure = line.settled.unsure
@@ -94,6 +96,15 @@ def _heads(context: Context, hours: range, heads: Heads) -> dict[int, Head]:
     with ThreadPoolExecutor(THREADS) as pool:
         read = pool.map(lambda one: heads.read(store, one[1].key, one[1].etag), wanted)
         return {hour: head for (hour, _), head in zip(wanted, read, strict=True) if head}
+
+
+def _heads_of_stretches(progress: Progress, hours: range) -> dict[int, Head]:
+    covered = {hour: stretch_of(progress.stretches, hour) for hour in hours if progress.stretches}
+    return {
+        hour: Head(status=stretch.status, reason=stretch.reason, complete_as_of=stretch.complete_as_of)
+        for hour, stretch in covered.items()
+        if stretch
+    }
 
 
 def _letters(context: Context, topics: Iterable[str]) -> tuple[Counter[int], bool]:

@@ -12,6 +12,7 @@ from kafka_archiver.ledger import Ledger
 from kafka_archiver.progress import Progress
 from kafka_archiver.steps.coverage import Heads
 from kafka_archiver.steps.status.trouble import Trouble, warning
+from kafka_archiver.stretches import stretch_of
 
 # Closed hours that are looked at: what happened on a Friday evening is still there on Monday.
 RECENT = 72
@@ -40,9 +41,10 @@ def incomplete_hours(ledger: Ledger, settled: Progress) -> tuple[Incomplete, ...
             head = heads.read(ledger.store, hour_document(ledger.archive, hour), "")
         except DocumentError as error:
             return Incomplete(hour_start=hour_start(hour), reason=str(error))
-        if head is None or head.status != "incomplete":
+        verdict = head or stretch_of(settled.stretches, hour)
+        if verdict is None or verdict.status != "incomplete":
             return None
-        return Incomplete(hour_start=hour_start(hour), reason=head.reason or "")
+        return Incomplete(hour_start=hour_start(hour), reason=verdict.reason or "")
 
     with ThreadPoolExecutor(8) as pool:
         return tuple(filter(None, pool.map(look, range(max(end - RECENT, 0), last))))

@@ -164,6 +164,7 @@ def _propose(
         # A run that fills the archive proves no hour alone.
         max_disorder_ms=None if fill else _assumes(archive, origin),
         loss_rules=2,
+        hour_rules=2,
         planned_at=found.at.earliest,
         at_latest=found.at.latest,
         cluster_id=context.cluster.cluster_id(),

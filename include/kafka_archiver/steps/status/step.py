@@ -126,8 +126,9 @@ def last_hours(context: Context, count: int, now: datetime) -> list[HourStatus]:
     """The last hours, oldest first, up to the present hour."""
     present = hour_of(to_ms(now)) or 0
     hours = range(max(0, present - count + 1), present + 1)
+    progress = context.ledger.progress()
     with ThreadPoolExecutor(8) as pool:
-        proofs = list(pool.map(context.ledger.hour, hours))
+        proofs = list(pool.map(lambda hour: context.ledger.hour(hour, progress), hours))
         manifests = [m for m in pool.map(context.ledger.manifest, _runs_since(context, hours[0], proofs)) if m]
     return [_hour(hour, proof, manifests) for hour, proof in zip(hours, proofs, strict=True)]
 

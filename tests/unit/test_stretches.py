@@ -1,0 +1,187 @@
+"""Hours without a record that a run judges many at once: the progress has the verdict on them."""
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_archiver.intervals import hour_start
+from kafka_archiver.plan import Plan
+from kafka_archiver.progress import Progress
+from kafka_archiver.proof import proof_in_a_stretch
+from kafka_archiver.ranges import Range
+from kafka_archiver.stretches import LONG, Ruling, Stretch, stretch_of, stretches_after
+from tests.support.plans import HOUR, at, partition
+from tests.support.plans import plan as any_plan
+from tests.support.settled import Ledger
+
+YEARS = 26_000
+
+
+def plan(number: int, *partitions: Any, **fields: Any) -> Plan:
+    return any_plan(number, *partitions, **({"hour_rules": 2} | fields))
+
+
+def begun(records: list[int | None] = (), hours: int = YEARS, **fields: Any) -> Ledger:  # type: ignore[assignment]
+    """An archive whose first interval is old, and whose first run judges so many hours."""
+    ledger = Ledger()
+    ledger.settle(plan(1, partition(0, 10, **fields), planned_at=at(hours + 0.1)), records)
+    return ledger
+
+
+def spans(ledger: Ledger) -> list[tuple[int, int, str, int]]:
+    return [(s.hours.start - HOUR, s.hours.stop - HOUR, s.status, s.number) for s in ledger.progress.stretches]
+
+
+def verdict(ledger: Ledger, hour: int) -> tuple[Any, ...] | None:
+    found = ledger.proofs.get(HOUR + hour) or proof_in_a_stretch(ledger.progress, HOUR + hour)
+    return found and (found.status, found.rows, found.late_rows, found.closed_by)
+
+
+def test_three_years_without_a_record_are_one_stretch_and_no_proof() -> None:
+    ledger = begun()
+    assert (ledger.proofs, spans(ledger)) == ({}, [(0, YEARS, "complete", 1)])
+    assert (ledger.said, ledger.stretches) == ([()], [((HOUR, HOUR + YEARS),)])
+    assert [verdict(ledger, hour) for hour in (0, 4711, YEARS - 1)] == [("complete", 0, 0, "20261121T050000Z")] * 3
+    assert verdict(ledger, -1) is verdict(ledger, YEARS) is None
+    [stretch] = ledger.progress.stretches
+    assert stretch.complete_as_of == at(YEARS + 0.1)
+
+
+def test_hours_with_records_have_their_proofs_whatever_the_order_and_the_stretch_does_not_count_them() -> None:
+    ledger = begun([700, 3, 90_000, -400_000, None, 3])
+    assert {hour and hour - HOUR for hour in ledger.proofs} == {3, 700, 90_000, -400_000, None}
+    assert spans(ledger) == [(0, YEARS, "complete", 1)]
+    assert ledger.said == [((HOUR - 400_000, HOUR - 399_999), (HOUR + 3, HOUR + 4), (HOUR + 700, HOUR + 701))]
+    assert ledger.stretches == [
+        tuple(Range(HOUR + start, HOUR + end) for start, end in ((0, 3), (4, 700), (701, YEARS)))
+    ]
+
+
+@pytest.mark.parametrize(("hours", "rules", "proofs"), [(LONG, 2, LONG), (LONG + 1, 2, 0), (YEARS, 1, YEARS)])
+def test_few_hours_at_once_and_those_of_plans_before_have_a_proof_each(hours: int, rules: int, proofs: int) -> None:
+    ledger = Ledger()
+    ledger.settle(plan(1, partition(0, 10), planned_at=at(hours + 0.1), hour_rules=rules))
+    assert len(ledger.proofs) == proofs
+    assert bool(ledger.progress.stretches) == (proofs == 0)
+
+
+def test_a_late_record_gives_its_hour_a_proof_of_its_own_and_counts_as_late() -> None:
+    ledger = begun()
+    ledger.settle(plan(2, partition(10, 11), start=YEARS), [100])
+    assert verdict(ledger, 100) == ("complete", 1, 1, "20261121T050000Z")
+    assert verdict(ledger, 101) == ("complete", 0, 0, "20261121T050000Z")
+    proof = ledger.proofs[HOUR + 100]
+    assert (proof.number, proof.complete_as_of) == (2, at(YEARS + 0.1))
+    assert spans(ledger) == [(0, YEARS, "complete", 1)]
+    assert ledger.said[1] == ((HOUR + YEARS, HOUR + YEARS + 1),)
+
+
+def test_a_backfill_of_hours_of_a_stretch_without_a_record_changes_nothing() -> None:
+    ledger = begun()
+    before = ledger.progress.stretches
+    ledger.settle(plan(2, partition(10, 10), start=100, origin="backfill"))
+    ledger.settle(plan(3, partition(10, 10), start=5000, origin="backfill"))
+    assert (ledger.proofs, ledger.progress.stretches) == ({}, before)
+    assert ledger.said[1:] == [(), ()]
+
+
+def test_a_later_loss_leaves_what_was_complete_complete_and_the_hours_until_then_incomplete() -> None:
+    ledger = begun(hours=100)
+    # An outage of 100 hours; everything is lost until then, and the run sees 60 hours more.
+    lost = partition(10, 20, lost=((10, 20),), ranges=(), log_start=20, log_end=20, high=20)
+    ledger.settle(plan(2, lost, start=199, planned_at=at(200.1)))
+    ledger.settle(plan(3, partition(20, 20, log_start=20), start=259, planned_at=at(260.1)))
+    # Hour 200 is that in which the loss was found.
+    complete, *lacking, last = spans(ledger)
+    assert complete == (0, 100, "complete", 1)
+    assert lacking == [(100, 200, "incomplete", 2), (200, 201, "incomplete", 3)]
+    assert last == (201, 260, "complete", 3)
+    assert "were lost" in (ledger.progress.stretches[1].reason or "")
+
+
+def test_a_backfill_that_brings_what_was_left_out_completes_the_incomplete_part() -> None:
+    older = {"older": ((0, 10),), "older_than": at(300)}
+    ledger = Ledger()
+    ledger.settle(plan(1, partition(10, 10, **older), planned_at=at(1000.1)))
+    assert spans(ledger) == [(0, 300, "incomplete", 1), (300, 1000, "complete", 1)]
+    assert ledger.stretches == [((HOUR + 300, HOUR + 1000),)]
+    ledger.settle(plan(2, partition(0, 10, high=None), start=7, origin="backfill"), [7, 8])
+    assert [ledger.proofs[HOUR + hour].late_rows for hour in (7, 8)] == [0, 0]
+    assert spans(ledger) == [(0, 300, "complete", 2), (300, 1000, "complete", 1)]
+    assert ledger.said[1] == ((HOUR + 7, HOUR + 9),)
+    assert ledger.stretches[1] == ((HOUR, HOUR + 7), (HOUR + 9, HOUR + 300))
+
+
+def test_an_interval_of_years_that_a_backfill_takes_is_a_stretch_behind_the_archive_s_begin() -> None:
+    ledger = Ledger()
+    ledger.settle(plan(1, partition(0, 10), start=YEARS))
+    assert list(ledger.proofs) == [HOUR + YEARS]
+    interval = {"start": at(100), "end": at(9000)}
+    ledger.settle(plan(2, partition(10, 10), origin="backfill", interval=interval, planned_at=at(YEARS + 2)))
+    assert spans(ledger) == [(100, 9000, "complete", 2)]
+    assert HOUR + 100 not in ledger.proofs
+
+
+def test_an_open_hour_with_a_record_is_closed_with_the_stretch_around_it() -> None:
+    ledger = Ledger()
+    ledger.settle(plan(1, partition(0, 10)), [50])
+    assert verdict(ledger, 50) == ("open", 1, 0, None)
+    ledger.settle(plan(2, partition(10, 10), planned_at=at(200.1)))
+    assert verdict(ledger, 50) == ("complete", 1, 0, "20261121T060000Z")
+    assert ledger.said[1] == ((HOUR + 50, HOUR + 51),)
+    assert ledger.stretches[1] == ((HOUR + 1, HOUR + 50), (HOUR + 51, HOUR + 200))
+
+
+def test_single_hours_that_are_complete_by_assumption_leave_an_incomplete_stretch() -> None:
+    older = {"older": ((0, 10),), "older_than": at(300)}
+    ledger = Ledger()
+    ledger.settle(plan(1, partition(10, 10, **older), planned_at=at(1000.1)))
+    half = partition(0, 5, log_end=10, high=10)
+    ledger.settle(plan(2, half, start=7, origin="backfill", max_disorder_ms=1), [7])
+    assert ledger.proofs[HOUR + 7].assumes
+    assert verdict(ledger, 8) == ("incomplete", 0, 0, None)
+    assert ledger.stretches[1] == ()
+
+
+def whole(hours: range, number: int, status: str, moment: datetime) -> Stretch:
+    return Stretch.model_validate(
+        {"start": hour_start(hours.start), "until": hour_start(hours.stop), "number": number, "run": f"r{number}",
+         "status": status, "complete_as_of": moment if status == "complete" else None,
+         "reason": None if status == "complete" else f"because of {number}"}
+    )  # fmt: skip
+
+
+JUDGED = st.lists(st.tuples(st.integers(0, 40), st.integers(1, 30), st.integers(0, 50), st.integers(0, 50)), max_size=8)
+
+
+@given(JUDGED)
+def test_each_hour_has_the_first_complete_verdict_else_the_last_one(rulings: list[tuple[int, int, int, int]]) -> None:
+    """Against hours as single values: any spans, in any order, with an edge before which hours are incomplete."""
+    stretches: tuple[Stretch, ...] = ()
+    single: dict[int, tuple[str, int]] = {}
+    for number, (start, size, edge, earlier) in enumerate(rulings, start=1):
+        span = range(start, start + size)
+
+        def judged(hour: int, number: int = number, edge: int = edge) -> Stretch:
+            status = "incomplete" if hour < edge else "complete"
+            return whole(range(hour, hour + 1), number, status, at(number))
+
+        stretches = stretches_after(stretches, Ruling([span], earlier, frozenset([edge]), judged))
+        for hour in {*span, *(hour for hour in single if hour < earlier)}:
+            if single.get(hour, ("", 0))[0] != "complete":
+                single[hour] = (judged(hour).status, number)
+    found = {hour: (s.status, s.number) for s in stretches for hour in s.hours}
+    assert found == single
+    assert len(found) == sum(len(s.hours) for s in stretches), "no hour is in two stretches"
+    assert all(stretch_of(stretches, hour) for hour in single)
+    assert stretch_of(stretches, 1000) is stretch_of(stretches, None) is None
+    assert len(stretches) <= 2 * len(single)
+
+
+def test_a_progress_without_stretches_keeps_its_bytes_and_one_with_them_is_read_again() -> None:
+    assert b"stretches" not in Progress(archive="orders").to_json()
+    progress = begun([3]).progress
+    assert Progress.from_json(progress.to_json(), "p") == progress
