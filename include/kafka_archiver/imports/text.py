@@ -11,6 +11,7 @@ from kafka_archiver.config.variables import NAME
 from kafka_archiver.imports.base import Draft, Imported, Keys, Kind, Note
 
 _TITLES: dict[Kind, str] = {
+    "decide": "To decide, because it is not the same here, or not known:",
     "by_hand": "To do by hand:",
     "lacks": "Without an equivalent:",
     "unknown": "Not understood, and left out:",
