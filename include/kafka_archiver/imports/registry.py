@@ -48,7 +48,7 @@ TOOLS = {
     "zooz": Tool(
         zooz.TOOL,
         zooz.draft,
-        lambda keys: "SOURCE_KAFKA_TOPIC" in keys and "S3_BUCKET_NAME" in keys,
+        zooz.is_of,
         "SOURCE_KAFKA_TOPIC and S3_BUCKET_NAME",
     ),
     "kafkatos3": Tool(

@@ -96,3 +96,10 @@ class _Dumper(yaml.SafeDumper):
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - overrides
         return True
+
+    def text(self, data: str) -> yaml.ScalarNode:
+        """Write line breaks as \\n."""
+        return self.represent_scalar("tag:yaml.org,2002:str", data, style='"' if "\n" in data else None)
+
+
+_Dumper.add_representer(str, _Dumper.text)
