@@ -3,7 +3,7 @@
 from kafka_archiver.imports import connect
 from kafka_archiver.imports.base import Draft, Imported, Keys, archive_name, bucket_url, without_empty
 from kafka_archiver.imports.s3 import access
-from kafka_archiver.imports.smt import steps_of
+from kafka_archiver.imports.smt import transforms_of
 
 TOOL = "DeviantArt S3 sink"
 CLASS = "com.deviantart.kafka_connect_s3.S3SinkConnector"
@@ -29,8 +29,8 @@ def _converters(keys: Keys) -> None:
     if "value.converter" not in keys:
         keys.remark(
             "decide",
-            "the file has no value.converter, so the connector took its worker's. With StringConverter lines are the "
-            "same; with another one they are the text that Java makes of a value",
+            "the file has no value.converter, so the connector took its worker's: name the worker's configuration with "
+            "--worker FILE. With StringConverter lines are the same; with another one they are what Java makes of a value",
         )
 
 
@@ -39,7 +39,7 @@ def draft(keys: Keys) -> Imported:
     keys.kept("connector.class", TOOL)
     policies = without_empty({"bad_record": connect.bad_records(keys)})
     _converters(keys)
-    steps, _ = steps_of(keys, columns=False, inside="")
+    transforms = transforms_of(keys, columns=False, inside="", keyed=False)
     found = connect.source(keys, {})
     prefix = keys.get("s3.prefix")
     if prefix.startswith("/") or "//" in prefix:
@@ -78,9 +78,8 @@ def draft(keys: Keys) -> Imported:
         "archive": archive_name(keys.get("name")),
         "source": found,
         "timestamp": {"from": "wallclock"},
+        "transform": transforms.section,
         "store": without_empty(store),
         "policies": policies,
     }
-    if steps:
-        content["transform"] = {"steps": steps}
     return Imported(TOOL, (Draft(without_empty(content)),), keys.notes(TOOL))

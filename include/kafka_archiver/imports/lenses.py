@@ -6,13 +6,13 @@ from kafka_archiver.errors import ConfigError
 from kafka_archiver.imports import connect
 from kafka_archiver.imports.base import Draft, Imported, Keys, archive_name, without_empty
 from kafka_archiver.imports.kcql import Parsed, Statement, parse
-from kafka_archiver.imports.lenses_format import has_columns
+from kafka_archiver.imports.lenses_format import has_columns, has_envelope
 from kafka_archiver.imports.lenses_headers import headers_of
 from kafka_archiver.imports.lenses_layout import needs, needs_fields
 from kafka_archiver.imports.lenses_statement import Connector, sections_of
 from kafka_archiver.imports.lenses_topics import shares_of
 from kafka_archiver.imports.s3 import access
-from kafka_archiver.imports.smt import steps_of
+from kafka_archiver.imports.smt import transforms_of
 
 TOOL = "Lenses S3 sink"
 CLASS = "S3SinkConnector of io.lenses or com.datamountaineer"
@@ -73,11 +73,12 @@ def draft(keys: Keys) -> Imported:
     by_headers = {".".join(path[1:]) for one in statements for path in one.partition_by if path[0] == "_header"}
     headers = headers_of(keys, by_headers, inside)
     stored = columns["value"].decode in connect.FRAMED and all(map(has_columns, statements))
-    steps, skips_null = steps_of(keys, stored, columns["value"].inside)
     nulls = _nulls(keys)
+    keyed = bool(by_headers) or any(needs(one, "key") or has_envelope(one) for one in statements)
+    transforms = transforms_of(keys, stored, columns["value"].inside, keyed, nulls == "skip")
     bad_record = connect.bad_records(keys) or _errors(keys)
-    policies = without_empty({"bad_record": bad_record, "null_value": "skip" if skips_null else nulls})
-    transform = {"transform": {"steps": steps}} if steps else {}
+    policies = without_empty({"bad_record": bad_record, "null_value": "skip" if transforms.skips_null else nulls})
+    transform = {"transform": transforms.section}
     source = connect.source(keys, columns)
     shared = {"aws": _aws(keys), "codec": _codec(keys)}
     keys.number("connect.s3.padding.length", "the connector's default of 12 digits stays", least=-1)
@@ -131,6 +132,12 @@ def _assumed(keys: Keys, column: str, statements: list[Statement]) -> connect.De
     """The decoder; JSON if only the worker knows the converter and a path needs fields of this column."""
     by_fields = any(needs(statement, column) for statement in statements)
     found = connect.converter(keys, column, used=by_fields or column == "value")
+    if column == "value" and not found.given:
+        keys.remark(
+            "decide",
+            "the file has no value.converter, so the connector took its worker's: name the worker's configuration with "
+            "--worker FILE",
+        )
     if found.given or not any(needs_fields(statement, column) for statement in statements):
         return found
     keys.remark(

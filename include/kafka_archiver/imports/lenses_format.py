@@ -57,7 +57,12 @@ def has_columns(statement: Statement) -> bool:
         form = _FORMATS[name_of(statement)].store["format"]
     except ConfigError:
         return False
-    return form not in VALUES_ONLY and not _is_true(statement.options, "store.envelope")
+    return form not in VALUES_ONLY and not has_envelope(statement)
+
+
+def has_envelope(statement: Statement) -> bool:
+    """Return whether the connector stores keys and headers, too."""
+    return _is_true(statement.options, "store.envelope")
 
 
 def stored(statement: Statement, options: dict[str, str], value: Decoded, notes: list[Note]) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.imports.base import Keys, whole, without_empty, words
 from kafka_archiver.imports.java_times import ours
+from kafka_archiver.imports.smt import LENSES_HEADERS
 
-_PACKAGE = "io.lenses.connect.smt.header."
 _PARTS = {
     "date": "yyyy-MM-dd",
     "year": "yyyy",
@@ -66,7 +66,7 @@ def headers_of(keys: Keys, used: Iterable[str], inside: Mapping[str, str]) -> He
         prefix = f"transforms.{name}."
         path = keys.get(f"{prefix}type")
         kind = path.rpartition(".")[2].partition("$")[0]
-        if not path.startswith(_PACKAGE) or kind in _ADDS_HEADERS:
+        if not path.startswith(LENSES_HEADERS) or kind in _ADDS_HEADERS:
             if kind in _ADDS_HEADERS or not path.startswith(_HARMLESS):
                 others.append(name)
             changed = changed or (name if path.endswith("$Value") or not path.startswith(_HARMLESS) else "")
@@ -216,4 +216,4 @@ def _note(keys: Keys, prefix: str, kind: Any, text: str) -> None:
     """Note the text at the transform's class; its other keys refer to it."""
     keys.note(kind, f"{prefix}type", text)
     for key in keys.starting(prefix):
-        keys.note(kind if kind != "decide" else "lacks", key, f"see {prefix}type")
+        keys.note("kept" if kind == "decide" else kind, key, f"see {prefix}type")

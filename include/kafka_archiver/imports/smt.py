@@ -7,6 +7,8 @@ from kafka_archiver.imports.base import Keys, Kind, words
 from kafka_archiver.imports.smt_sql import Columns, quoted
 
 CONNECT = "org.apache.kafka.connect.transforms."
+# They add headers, and change nothing else.
+LENSES_HEADERS = "io.lenses.connect.smt.header."
 _KEYS = "keys are stored as Kafka has them; as far as they decide paths or columns, say it by hand"
 _NO_KEYS = "no effect on what is stored: keys and headers are not"
 _TOPICS = (
@@ -138,6 +140,8 @@ class _Chain:
             return
         if own and kind == "Filter":
             self._filter(prefix)
+        elif path.startswith(LENSES_HEADERS):
+            self._note(prefix, "decide", _OTHERS.get(kind, _BY_TIME))
         elif of == "Key" or (own and kind in _OF_KEYS):
             self._note(prefix, "decide" if self._keyed else "kept", _KEYS if self._keyed else _NO_KEYS)
         elif own and kind in _OF_SCHEMAS:

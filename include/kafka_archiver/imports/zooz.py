@@ -127,18 +127,18 @@ def draft(keys: Keys) -> Imported:
 
 
 def _mapper(keys: Keys) -> str:
-    """Return a reference that a person has to replace, for a loader may bind a mapper that hides values."""
+    """Return a function that does not exist, so that a person replaces it: a loader's mapper may hide values."""
     loader = keys.get("LOADING_MODULE")
     if not loader or loader == "com.zooz.kafkas3connector.modules.DefaultLoader":
         keys.kept("LOADING_MODULE", "nothing: no mapper")
         return ""
     keys.decide(
         "LOADING_MODULE",
-        "no Scala runs here, and the archive does not start until `transform.mapper` has what the loader's mapper does "
-        "(Python: a record to 0..n records); remove it if it has none. A time that it takes from the value is "
-        "`timestamp: {from: value, …}`",
+        "no Scala runs here. `transform.mapper` is refused until it names what the loader's mapper does (Python: a "
+        "record to 0..n records), for that may hide values; remove it if the loader has none. A time that it takes from "
+        "the value is `timestamp: {from: value, …}`",
     )
-    return f"${{{loader}}}"
+    return f"imported_transforms:{re.sub('[^A-Za-z0-9_]', '_', loader.rpartition('.')[2])}"
 
 
 def _store(keys: Keys, group: str, topic: str) -> dict[str, Any]:
