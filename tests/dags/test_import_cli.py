@@ -31,7 +31,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_the_yaml_goes_to_stdout_and_what_needs_a_look_to_stderr(call: Call, file: Path) -> None:
-    shown = call("import", str(file), code=None)
+    shown = call("import", str(file), "--accept", code=None)
     content = yaml.safe_load(shown.out)
     assert (content["archive"], content["source"]["start"]) == ("orders", "group:orders")
     assert "# - s3.colour=red: kafkatos3 documents no such key" in shown.lines
@@ -40,11 +40,40 @@ def test_the_yaml_goes_to_stdout_and_what_needs_a_look_to_stderr(call: Call, fil
 
 
 def test_as_json_with_every_note(call: Call, file: Path) -> None:
-    made = call("import", str(file), "-o", "json", code=None).json
+    made = call("import", str(file), "-o", "json", "--accept", code=None).json
     assert made["tool"] == "kafkatos3"
     assert [archive["archive"] for archive in made["archives"]] == ["orders"]
     assert {"kind": "kept", "key": "consumer.topic_whitelist", "text": "source.topics"} in made["notes"]
     assert {note["key"] for note in made["notes"] if note["kind"] == "unknown"} == {"s3.colour"}
+
+
+CONNECTOR = """{"name": "n", "connector.class": "io.confluent.connect.s3.S3SinkConnector", "topics": "t",
+"s3.bucket.name": "b", "flush.size": "100000", "format.class": "io.confluent.connect.s3.format.avro.AvroFormat"}"""
+WORKER = (
+    "CONNECT_VALUE_CONVERTER=io.confluent.connect.avro.AvroConverter\nCONNECT_KEY_CONVERTER=x\nCONNECT_GROUP_ID=c\n"
+)
+
+
+def test_what_is_not_known_ends_with_an_error_until_a_person_accepts_it(call: Call, tmp_path: Path) -> None:
+    source, folder, worker = tmp_path / "sink.json", tmp_path / "archives", tmp_path / "worker.env"
+    source.write_text(CONNECTOR)
+    worker.write_text(WORKER)
+    folder.mkdir()
+    shown = call("import", str(source), code=1)
+    assert "--accept takes the YAML as it is):\nthe file has no value.converter" in shown.err
+    assert yaml.safe_load(shown.out)["archive"] == "n"
+    # Airflow would read it.
+    assert "Nothing is written" in call("import", str(source), "--output-folder", str(folder), code=1).err
+    assert list(folder.iterdir()) == []
+    call("import", str(source), "--output-folder", str(folder), "--accept", code=None)
+    assert [file.name for file in folder.iterdir()] == ["n.yaml"]
+    shown = call("import", str(source), "--worker", str(worker), code=None)
+    assert yaml.safe_load(shown.out)["source"]["value"] == {"decode": "avro"}
+    source.write_text(f"[{CONNECTOR}, {CONNECTOR}]")
+    assert (
+        "is the group of one connector, and the file has 2" in call("import", str(source), "--group", "g", code=1).err
+    )
+    assert "two connectors become the archive n" in call("import", str(source), "--accept", code=1).err
 
 
 def test_several_archives_are_written_into_a_folder_and_none_is_overwritten(call: Call, tmp_path: Path) -> None:
@@ -62,7 +91,7 @@ def test_several_archives_are_written_into_a_folder_and_none_is_overwritten(call
 
 
 def test_a_group_and_a_tool_may_be_said(call: Call, file: Path) -> None:
-    made = call("import", str(file), "--from", "kafkatos3", "--group", "g2", code=None)
+    made = call("import", str(file), "--from", "kafkatos3", "--group", "g2", "--accept", code=None)
     assert yaml.safe_load(made.out)["source"]["start"] == "group:g2"
     assert "KCQL: expected INSERT INTO" in call("import", str(file), "--from", "lenses", code=1).err
 

@@ -27,6 +27,26 @@ storage.class topics.dir store.url directory.delim file.delim partitioner.class 
 partition.field.format.path partition.duration.ms path.format locale timezone timestamp.extractor timestamp.field
 schema.compatibility
 """)
+CLOUD = _keys("""
+name connector.class tasks.max topics input.data.format output.data.format output.keys.format output.headers.format
+kafka.auth.mode kafka.api.key kafka.api.secret kafka.service.account.id aws.access.key.id aws.secret.access.key
+s3.bucket.name s3.region store.url s3.part.size s3.wan.mode s3.path.style.access topics.dir path.format time.interval
+rotate.schedule.interval.ms rotate.interval.ms flush.size behavior.on.null.values timezone locale timestamp.field
+compression.codec json.decimal.format store.kafka.keys store.kafka.headers schema.compatibility schema.context.name
+value.subject.name.strategy tombstone.encoded.partition s3.ssea.name s3.sse.kms.key.id max.poll.records
+max.poll.interval.ms auto.restart.on.user.error transforms predicates format.bytearray.separator
+""")
+AIVEN = _keys("""
+name connector.class tasks.max topics topics.regex key.converter value.converter value.converter.schemas.enable
+aws.access.key.id aws.secret.access.key aws.s3.bucket.name aws.s3.endpoint aws.s3.region aws.s3.prefix
+aws.credentials.provider aws.s3.sse.algorithm aws.s3.part.size.bytes aws.sts.role.arn aws.sts.role.external.id
+aws.sts.role.session.name aws.sts.role.session.duration aws.sts.config.endpoint aws.s3.backoff.delay.ms
+aws.s3.backoff.max.delay.ms aws.s3.backoff.max.retries kafka.retry.backoff.ms file.name.template file.prefix.template
+file.compression.type file.max.records file.name.timestamp.timezone file.name.timestamp.source timestamp.timezone
+timestamp.source format.output.type format.output.fields format.output.fields.value.encoding format.output.envelope
+aws_access_key_id aws_secret_access_key aws_s3_bucket aws_s3_endpoint aws_s3_region aws_s3_prefix output_compression
+output_fields
+""")
 LENSES = _keys("""
 name connector.class tasks.max topics topics.regex key.converter value.converter key.converter.schemas.enable
 connect.s3.kcql connect.s3.aws.region connect.s3.aws.access.key connect.s3.aws.secret.key connect.s3.aws.auth.mode

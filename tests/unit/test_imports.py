@@ -22,6 +22,7 @@ from tests.support import documented_keys
 _ENTRY = re.compile(r"### ([^\n]*)\n\n```\w+\n(.*?)```\n\n```yaml\n(.*?)```\n", re.DOTALL)
 GALLERY = {name: (given, made) for name, given, made in _ENTRY.findall((ROOT / "docs/MIGRATING.md").read_text())}
 FORMAT = "io.confluent.connect.s3.format"
+PARTITIONER = "io.confluent.connect.storage.partitioner"
 SELECT = "INSERT INTO bkt:p SELECT * FROM t"
 # The least that each tool needs.
 LEAST = {
@@ -32,6 +33,21 @@ LEAST = {
         "s3.bucket.name": "b",
         "format.class": "io.confluent.connect.s3.format.json.JsonFormat",
         "flush.size": "100000",
+    },
+    "cloud": {
+        "name": "n",
+        "connector.class": "S3_SINK",
+        "topics": "t",
+        "s3.bucket.name": "b",
+        "input.data.format": "JSON",
+        "output.data.format": "JSON",
+        "flush.size": "100000",
+    },
+    "aiven": {
+        "name": "n",
+        "connector.class": "io.aiven.kafka.connect.s3.AivenKafkaConnectS3SinkConnector",
+        "topics": "t",
+        "aws.s3.bucket.name": "b",
     },
     "lenses": {"name": "n", "topics": "t", "connect.s3.kcql": "INSERT INTO b:p SELECT * FROM t"},
     "deviantart": {
@@ -45,6 +61,8 @@ LEAST = {
 }
 KEYS = {
     "confluent": documented_keys.CONFLUENT,
+    "cloud": documented_keys.CLOUD,
+    "aiven": documented_keys.AIVEN,
     "lenses": documented_keys.LENSES + documented_keys.LENSES_OLDER,
     "deviantart": documented_keys.DEVIANTART,
     "zooz": documented_keys.ZOOZ,
@@ -90,7 +108,8 @@ def test_the_gallery_is_what_the_command_makes(name: str) -> None:
 
 @pytest.mark.parametrize("name", GALLERY)
 def test_our_own_loader_takes_the_gallery(name: str) -> None:
-    imported, keys = import_text(GALLERY[name][0], "file")
+    # The group of a managed connector is not in its configuration.
+    imported, keys = import_text(GALLERY[name][0], "file", group="connect-lcc-1" if "Cloud" in name else None)
     for draft in imported.drafts:
         archive = parse_archive(to_yaml(imported, draft, keys, "file"), "x", {})
         settings_of(archive)
@@ -100,9 +119,12 @@ def test_our_own_loader_takes_the_gallery(name: str) -> None:
 @pytest.mark.parametrize(
     ("tool", "more"),
     [
-        ("confluent", {"partitioner__class": "x.DailyPartitioner", "locale": "de_DE", "timezone": "Europe/Berlin"}),
-        ("confluent", {"partitioner__class": "x.HourlyPartitioner", "timestamp__extractor": "Record"}),
-        ("confluent", {"partitioner__class": "x.FieldPartitioner", "partition__field__name": "a.b,c"}),
+        (
+            "confluent",
+            {"partitioner__class": f"{PARTITIONER}.DailyPartitioner", "locale": "de_DE", "timezone": "Europe/Berlin"},
+        ),
+        ("confluent", {"partitioner__class": f"{PARTITIONER}.HourlyPartitioner", "timestamp__extractor": "Record"}),
+        ("confluent", {"partitioner__class": f"{PARTITIONER}.FieldPartitioner", "partition__field__name": "a.b,c"}),
         ("confluent", {"file__delim": "-", "directory__delim": "/", "filename__offset__zero__pad__width": "5"}),
         ("confluent", {"format__class": f"{FORMAT}.bytearray.ByteArrayFormat"}),
         ("confluent", {"format__class": f"{FORMAT}.avro.AvroFormat", "avro__codec": "snappy"}),
@@ -149,7 +171,11 @@ def test_a_key_that_no_tool_documents_is_told(tool: str) -> None:
 @pytest.mark.parametrize("tool", TOOLS)
 def test_the_archive_starts_where_the_old_group_has_stopped(tool: str) -> None:
     groups = {"zooz": "s3-connector", "kafkatos3": "g"}
-    assert made_of(tool)[1]["source"]["start"] == f"group:{groups.get(tool, 'connect-n')}"
+    if tool == "cloud":
+        # Its group has the connector's id.
+        assert "start" not in made_of(tool)[1]["source"]
+    else:
+        assert made_of(tool)[1]["source"]["start"] == f"group:{groups.get(tool, 'connect-n')}"
     made, _ = import_text(text_of(tool, LEAST[tool]), "file", group="another")
     assert made.drafts[0].content["source"]["start"] == "group:another"
 
@@ -160,7 +186,7 @@ def test_a_connector_s_own_group_is_taken_and_a_missing_name_is_told() -> None:
     keys = {key: value for key, value in LEAST["confluent"].items() if key != "name"}
     imported, _ = import_text(text_of("confluent", keys), "file")
     assert "start" not in imported.drafts[0].content["source"]
-    assert any("say it with --group" in note.text for note in imported.notes if note.kind == "by_hand")
+    assert any("say it with --group" in note.text for note in imported.notes if note.kind == "decide")
 
 
 @pytest.mark.parametrize(
@@ -180,9 +206,13 @@ def test_a_connector_s_own_group_is_taken_and_a_missing_name_is_told() -> None:
         ({"s3__ssea__name": "AES256"}, ("store", "encryption"), "sse-s3"),
         ({"s3__sse__customer__key": "k"}, ("store", "encryption"), {"sse-c": {"connection": "sse_c_key"}}),
         ({"store__kafka__keys": "true"}, ("store", "content"), "record"),
-        ({"partitioner__class": "x.DailyPartitioner"}, ("timestamp",), {"from": "wallclock"}),
+        ({"partitioner__class": f"{PARTITIONER}.DailyPartitioner"}, ("timestamp",), {"from": "wallclock"}),
         (
-            {"partitioner__class": "x.HourlyPartitioner", "timestamp__extractor": "Record", "timezone": "UTC"},
+            {
+                "partitioner__class": f"{PARTITIONER}.HourlyPartitioner",
+                "timestamp__extractor": "Record",
+                "timezone": "UTC",
+            },
             ("store", "layout"),
             {"name": "confluent_hourly", "timezone": "UTC"},
         ),
@@ -232,38 +262,132 @@ def test_transforms_of_connect_become_steps() -> None:
         {"flatten": {"separator": "_"}},
     ]
     kinds = {name: notes[f"transforms.{name}.type"].kind for name in ("route", "fields", "hide", "key", "flat")}
-    assert kinds == {"route": "lacks", "fields": "kept", "hide": "differs", "key": "lacks", "flat": "kept"}
+    # The router changes no topic of these; keys are not stored.
+    assert kinds == {"route": "kept", "fields": "kept", "hide": "differs", "key": "kept", "flat": "kept"}
     assert transformed(AVRO, flat="Flatten$Value")[0]["transform"]["steps"] == [{"flatten": {"separator": "."}}]
 
 
 def test_a_transform_without_an_equivalent_says_what_to_do_and_no_later_one_is_taken() -> None:
     content, notes = transformed(
         AVRO,
-        cast="Cast$Value spec=a:int32",
-        few="ReplaceField$Value include=a,b",
+        times="TimestampConverter$Value field=at target.type=string",
         hide="MaskField$Value fields=a",
         out="ExtractField$Value field=after",
-        drop="ReplaceField$Value exclude=a",
+        flat="Flatten$Value",
     )
     assert content["transform"]["steps"] == [{"mask": ["value.a"]}]
-    assert "CAST(value.a AS int)" in notes["transforms.cast.type"].text
-    assert "transform.select" in notes["transforms.few.type"].text
-    assert notes["transforms.drop.type"].text == ("by hand, because out before it has no equivalent: {drop: [value.a]}")
+    assert "timestamp_millis" in notes["transforms.times.type"].text
+    assert "transform.select" in notes["transforms.out.type"].text
+    assert (
+        notes["transforms.flat.type"].text
+        == "by hand, because out before it has no equivalent: {flatten: {separator: .}}"
+    )
+    assert {notes[f"transforms.{name}.type"].kind for name in ("times", "out", "flat")} == {"decide"}
 
 
-def test_steps_need_columns_and_a_predicate_stands_in_their_way() -> None:
-    content, notes = transformed({}, hide="MaskField$Value fields=a")
-    assert "transform" not in content
-    assert (notes["transforms.hide.type"].kind, "{mask: [value.a]}" in notes["transforms.hide.type"].text) == (
-        "by_hand", True
-    )  # fmt: skip
-    content, notes = transformed(AVRO, hide="MaskField$Value fields=a predicate=p", drop="ReplaceField$Value exclude=a")
-    assert "transform" not in content
-    tombstones = {"predicates": "p", "predicates.p.type": f"{CONNECT}.predicates.RecordIsTombstone"}
-    content, notes = transformed(AVRO | tombstones, no="Filter predicate=p")
-    assert content["policies"] == {"null_value": "skip"}
-    assert notes["predicates.p.type"].kind == "kept"
-    assert "policies" not in transformed(AVRO | tombstones, no="Filter predicate=p negate=true")[0]
+@pytest.mark.parametrize(
+    ("transforms", "expected"),
+    [
+        ({"a": "InsertField$Value static.field=env static.value=it's"}, {"select": ["*", r"'it\'s' AS `env`"]}),
+        (
+            {"a": "InsertField$Value topic.field=t partition.field=p! offset.field=o? timestamp.field=at"},
+            {"select": ["*", "topic AS `t`", "partition AS `p`", "offset AS `o`", "timestamp AS `at`"]},
+        ),
+        (
+            {"a": "Cast$Value spec=n:int32,price:string"},
+            {
+                "select": [
+                    "* EXCEPT (`n`, `price`)",
+                    "CAST(value.`n` AS INT) AS `n`",
+                    "CAST(value.`price` AS STRING) AS `price`",
+                ]
+            },
+        ),
+        (
+            {"a": "ReplaceField$Value include=id,name renames=name:who", "m": "MaskField$Value fields=who"},
+            {"select": ["value.`id`", "value.`name` AS `who`"], "steps": [{"mask": ["value.who"]}]},
+        ),
+        ({"a": "ReplaceField$Value whitelist=id,name blacklist=name"}, {"select": ["value.`id`"]}),
+        ({"a": "HoistField$Value field=line"}, {"select": ["struct(value.*) AS `line`"]}),
+        (
+            {"a": "ExtractField$Value field=after", "b": "Cast$Value spec=id:int64", "c": "Flatten$Value"},
+            {
+                "select": ["value.`after`.* EXCEPT (`id`)", "CAST(value.`after`.`id` AS BIGINT) AS `id`"],
+                "steps": [{"flatten": {"separator": "."}}],
+            },
+        ),
+        # SQL works before the steps: what a step has changed before it is another column.
+        (
+            {"m": "MaskField$Value fields=card", "a": "InsertField$Value topic.field=t"},
+            {"select": ["*", "topic AS `t`"], "steps": [{"mask": ["value.card"]}]},
+        ),
+        ({"m": "MaskField$Value fields=t", "a": "InsertField$Value topic.field=t"}, {"steps": [{"mask": ["value.t"]}]}),
+        # Of the whole value, of a type that Spark lacks.
+        ({"a": "Cast$Value spec=int32"}, None),
+        ({"a": "Cast$Value spec=n:int33"}, None),
+    ],
+)
+def test_transforms_of_connect_become_sql(transforms: dict[str, str], expected: Any) -> None:
+    content, notes = transformed(AVRO, **transforms)
+    assert content.get("transform") == expected
+    if not expected or "select" not in expected:
+        assert notes["transforms.a.type"].kind == "decide"
+
+
+def test_a_value_that_a_transform_makes_null_is_left_out_as_the_connector_does() -> None:
+    content, _ = transformed(AVRO | {"behavior.on.null.values": "ignore"}, a="ExtractField$Value field=after")
+    assert content["transform"] == {"where": "value.`after` IS NOT NULL", "select": ["value.`after`.*"]}
+
+
+@pytest.mark.parametrize(
+    ("predicate", "negate", "expected"),
+    [
+        ("HasHeaderKey name=x'y", "false", r"NOT (exists(headers, h -> h.key = 'x\'y'))"),
+        ("HasHeaderKey name=x", "true", "exists(headers, h -> h.key = 'x')"),
+        ("TopicNameMatches pattern=a\\d|b", "false", r"NOT (topic RLIKE '^(?:a\\d|b)$')"),
+        ("com.acme.Other", "false", None),
+    ],
+)
+def test_a_filter_with_a_predicate_is_a_condition(predicate: str, negate: str, expected: str | None) -> None:
+    kind, *options = predicate.split()
+    kind = kind if "." in kind else f"{CONNECT}.predicates.{kind}"
+    more = {"predicates": "p", "predicates.p.type": kind}
+    more |= {f"predicates.p.{key}": value.replace("\\", "\\\\") for key, value in (one.split("=") for one in options)}
+    content, notes = transformed(more, f=f"Filter predicate=p negate={negate}")
+    assert content.get("transform", {}).get("where") == expected
+    assert notes["transforms.f.type"].kind == ("kept" if expected else "decide")
+
+
+def refused(more: dict[str, str]) -> tuple[dict[str, Any], str]:
+    """The content of a connector's archive, and why its YAML is refused, or its plan."""
+    imported, read = import_text(text_of("confluent", LEAST["confluent"] | more), "file")
+    content = imported.drafts[0].content
+    try:
+        settings_of(parse_archive(to_yaml(imported, imported.drafts[0], read, "file"), "x", {}))
+    except ConfigError as error:
+        return content, str(error)
+    return content, ""
+
+
+def test_what_hides_values_is_never_left_out() -> None:
+    mask = {"transforms": "m", "transforms.m.type": f"{CONNECT}.MaskField$Value", "transforms.m.fields": "card"}
+    steps = [{"mask": ["value.card"]}]
+    # The values have no columns: the plan is refused, because the step needs them.
+    assert refused(mask)[0]["transform"] == {"steps": steps}
+    # For some records: for all.
+    conditional = mask | {"transforms.m.predicate": "p"}
+    assert refused(AVRO | conditional)[0]["transform"] == {"steps": steps}
+    # Of another class, and behind a transform that is not understood.
+    for more in (
+        {"transforms.m.type": "com.acme.MaskField$Value"},
+        {"transforms.m.type": "io.aiven.kafka.connect.transforms.Hash$Value"},
+        {"transforms": "x,m", "transforms.x.type": "com.acme.Other"},
+        {"transforms.m.type": f"{CONNECT}.ReplaceField$Value", "transforms.m.include": "a", "transforms": "f,m",
+         "transforms.f.type": f"{CONNECT}.Flatten$Value"},
+    ):  # fmt: skip
+        content, why = refused(AVRO | mask | more)
+        assert content["transform"]["mapper"] == "imported_transforms:m"
+        assert "transform: Python does not find module imported_transforms" in why
 
 
 @pytest.mark.parametrize(
@@ -272,7 +396,7 @@ def test_steps_need_columns_and_a_predicate_stands_in_their_way() -> None:
 def test_a_class_of_one_s_own_has_no_equivalent(key: str, value: str) -> None:
     imported, _ = made_of("confluent", **{key.replace(".", "__"): value})
     [note] = noted(imported, key)
-    assert note.kind == "lacks"
+    assert note.kind == "decide"
 
 
 def test_what_is_read_by_a_wrong_tool_is_told() -> None:
@@ -281,7 +405,7 @@ def test_what_is_read_by_a_wrong_tool_is_told() -> None:
     message = str(caught.value)
     assert message.startswith("file: the configuration of no known tool; found connector.class io.aiven.S3. Understood")
     assert all(tool.name in message for tool in TOOLS.values())
-    assert "--from confluent|lenses|deviantart|zooz|kafkatos3" in message
+    assert "--from confluent|cloud|aiven|lenses|deviantart|zooz|kafkatos3" in message
     with pytest.raises(ConfigError, match=r"found the keys a, b\. Understood"):
         import_text("a=1\nb=2\n", "file")
 
@@ -344,17 +468,21 @@ flush.size="1"
 
 PROVIDER = "s3.credentials.provider.class"
 JSON = {"value.converter": "org.apache.kafka.connect.json.JsonConverter"}
-BY_FIELD = {"partitioner.class": "x.FieldPartitioner", "partition.field.name": "a.b"}
-BY_TIME = {"partitioner.class": "x.HourlyPartitioner", "timestamp.extractor": "RecordField", "timestamp.field": "a"}
+BY_FIELD = {"partitioner.class": f"{PARTITIONER}.FieldPartitioner", "partition.field.name": "a.b"}
+BY_TIME = {
+    "partitioner.class": f"{PARTITIONER}.HourlyPartitioner",
+    "timestamp.extractor": "RecordField",
+    "timestamp.field": "a",
+}
 
 
 @pytest.mark.parametrize(
     ("tool", "more", "path", "expected"),
     [
         # JsonConverter's envelope is the default, and is stored.
-        ("confluent", JSON | BY_FIELD, "store.layout.fields", ["value.payload.a.b"]),
+        ("confluent", JSON | BY_FIELD, "store.layout.fields", [{"field": "value.payload.a.b", "as": "a.b"}]),
         ("confluent", JSON | BY_FIELD | {"value.converter.schemas.enable": "false"}, "store.layout.fields",
-         ["value.a.b"]),
+         [{"field": "value.a.b", "as": "a.b"}]),
         ("confluent", JSON | BY_TIME, "timestamp.path", "payload.a"),
         ("lenses", JSON | {"connect.s3.kcql": f"{SELECT} PARTITIONBY _value.a, _key"}, "store.layout.fields",
          ["value.payload.a", "key"]),
@@ -364,11 +492,20 @@ BY_TIME = {"partitioner.class": "x.HourlyPartitioner", "timestamp.extractor": "R
         ("lenses", {"connect.s3.kcql": f"{SELECT} PARTITIONBY _date.`uuuu 'w'xx`"}, "store.layout.path",
          "date={yyyy 'w'Z}"),
         ("lenses", {"connect.s3.kcql": f"{SELECT} PARTITIONBY _date.QQ"}, "store.layout.path", "date={yyyy-MM-dd}"),
-        ("kafkatos3", {"consumer.topic_whitelist": "^a,b.c,d-.*"}, "source.pattern", r"^a.*|b\.c|d-.*"),
+        ("kafkatos3", {"consumer.topic_whitelist": "^a,b.c", "consumer.consumer_class": "KafkaConfluentConsumer"},
+         "source.pattern", r"^a.*|b\.c"),
         ("deviantart", {}, "timestamp", {"from": "wallclock"}),
         # Kafka Connect's providers.
         ("confluent", {"topics.dir": "${env:STAGE}/x"}, "store.url", "s3://b/${STAGE}/x"),
-        ("zooz", {"S3_ROOT_PATH": "${STAGE}"}, "store.url", "s3://b/$${STAGE}"),
+        ("zooz", {"S3_ROOT_PATH": "${STAGE}"}, "store.url", "s3://b/$${STAGE}/s3-connector"),
+        ("zooz", {"S3_ROOT_PATH": "x/", "APP_ID": "t"}, "store.url", "s3://b/x"),
+        ("zooz", {"S3_ROOT_PATH": "x/", "APP_ID": "t"}, "store.layout", "zooz"),
+        ("zooz", {"APP_ID": "a/b"}, "store.url", "s3://b/a_b"),
+        ("zooz", {"S3_PATTERN_PATH": "y=%s"}, "store.layout.path", "y={yyyy-MM-dd}"),
+        ("zooz", {"COMPRESSION_TYPE": "SNAPPY"}, "store.codec", "snappy"),
+        ("zooz", {"S3_EXTENSTION": "log"}, "store.options.extension", ".log"),
+        ("kafkatos3", {"main.working_directory": "/d/"}, "store.url", "s3://b/kafkatos3/d/tos3"),
+        ("kafkatos3", {}, "store.name", "{topic}-{partition}_{start}"),
         # What has no records.
         ("confluent", {"format.class": f"{FORMAT}.bytearray.ByteArrayFormat", "store.kafka.keys": "true"},
          "store.content", None),
@@ -396,15 +533,25 @@ def test_the_yaml_has(tool: str, more: dict[str, str], path: str, expected: Any)
         ("confluent", {"flush.size": "9" * 5000}, "by_hand", "expected a whole number from 1, found '999"),
         ("confluent", {"flush.size": "1"}, "by_hand", "many tiny objects"),
         ("confluent", {"s3.part.size": "5MB"}, "by_hand", "found '5MB'; store.part_bytes is left out: 8388608"),
-        ("confluent", {"partition.duration.ms": "-1", "partitioner.class": "x.TimeBasedPartitioner",
-                       "path.format": "YYYY"}, "by_hand", "from 1, found '-1'; store.layout.every: 3600000ms"),
+        ("confluent", {"partition.duration.ms": "-1", "partitioner.class": f"{PARTITIONER}.TimeBasedPartitioner",
+                       "path.format": "YYYY"}, "by_hand", "from 1, found '-1'; store.layout.every is left out"),
         ("confluent", {"filename.offset.zero.pad.width": "x"}, "by_hand", "from 0, found 'x'"),
         ("lenses", {"connect.s3.kcql": f"{SELECT} PROPERTIES('flush.count'=x)"}, "by_hand", "found 'x'; its default"),
         ("lenses", {"connect.s3.kcql": f"{SELECT} WITH_FLUSH_COUNT = 1"}, "by_hand", "many tiny objects"),
-        ("lenses", {"connect.s3.kcql": f"{SELECT} PARTITIONBY _date.QQ"}, "lacks", "'QQ' in 'QQ' has no equal here"),
-        ("lenses", {"connect.s3.kcql": f"{SELECT} PARTITIONBY _date.YYYY"}, "lacks", "weeks are those of ISO 8601"),
+        ("lenses", {"connect.s3.kcql": f"{SELECT} PARTITIONBY _date.QQ"}, "decide", "'QQ' in 'QQ' has no equal here"),
+        ("lenses", {"connect.s3.kcql": f"{SELECT} PARTITIONBY _date.YYYY"}, "decide", "weeks are those of ISO 8601"),
+        ("lenses", {"connect.s3.kcql": f"{SELECT} PARTITIONBY _date.yyyy"}, "decide", "by its worker's time zone"),
         ("zooz", {"FLUSH_INTERVAL_MINUTES": "often"}, "by_hand", "found 'often'; schedule: every 15 minutes"),
         ("deviantart", {"compressed_block_size": "big"}, "by_hand", "found 'big'; store.options is left out: 6710"),
+        ("deviantart", {"s3.prefix": "/x"}, "decide", "its keys have empty folders"),
+        ("deviantart", JSON, "decide", "the text that Java makes of the converted value"),
+        ("deviantart", {}, "decide", "the file has no value.converter"),
+        ("deviantart", {"compressed_block_size": "9"}, "decide", "65536, which is the least"),
+        ("zooz", {"S3_ROOT_PATH": "/x"}, "decide", "its keys have empty folders"),
+        ("zooz", {"S3_PATTERN_PATH": "%d"}, "decide", "expected two %s, for the date and the hour"),
+        ("zooz", {"COMPRESSION_TYPE": "gzip"}, "decide", "or the service does not start"),
+        ("zooz", {}, "decide", "theirs are of its machine's time zone"),
+        ("zooz", {}, "differs", "a name has its topic"),
         ("deviantart", {}, "by_hand", "last_chunk_index.<topic>-<partition>.txt"),
         ("confluent", {PROVIDER: "my.Provider"}, "by_hand", "no Java class runs here. Give what"),
         ("confluent", {PROVIDER: "io.confluent.connect.s3.auth.AwsAssumeRoleCredentialsProvider"}, "by_hand",
@@ -443,11 +590,16 @@ def test_transforms_of_a_lenses_connector_become_steps_too() -> None:
         "transforms.m.fields": "card",
         "transforms.h.type": "io.lenses.connect.smt.header.InsertRecordTimestampHeaders",
     }
-    for form, expected in (("AVRO", {"steps": [{"mask": ["value.card"]}]}), ("TEXT", None)):
+    for form, expected in (
+        ("AVRO", {"steps": [{"mask": ["value.card"]}]}),
+        ("TEXT", {"steps": [{"mask": ["value.card"]}]}),
+    ):
         made = made_from("lenses", AVRO | transforms | {"connect.s3.kcql": f"{SELECT} STOREAS `{form}`"})
         assert yaml.safe_load(made.archives[0].yaml).get("transform") == expected
         assert made.archives[0].problems == ()
-        assert [note for note in made.notes if note.key == "transforms.h.type" and "store.layout: {path" in note.text]
+        assert [
+            note for note in made.notes if note.key == "transforms.h.type" and "does not use its headers" in note.text
+        ]
 
 
 def test_one_bad_statement_does_not_hide_the_others() -> None:
@@ -473,7 +625,8 @@ def test_several_connectors_in_json() -> None:
 # What a person may write, and what nobody should.
 ODD = st.sampled_from(
     ["", "x", "-1", "0", "1", "1e9", "true", "a,b", "a.b", "a b", "${env:X}", "${X", "{", "'", "`", "\\", "*", "http://h",
-     "x.FieldPartitioner", "x.TimeBasedPartitioner", "RecordField", "Record", *AVRO.values(), *JSON.values(),
+     f"{PARTITIONER}.FieldPartitioner", f"{PARTITIONER}.TimeBasedPartitioner", "RecordField", "Record",
+     *AVRO.values(), *JSON.values(),
      *(f"{FORMAT}.{name}Format" for name in ("bytearray.ByteArray", "parquet.Parquet"))]
 ) | st.text(st.characters(codec="utf-8"), max_size=12)  # fmt: skip
 WORDS = f"""

@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.imports.kcql import Statement, parse
-from kafka_archiver.imports.lenses_layout import Padding, layout_of, padding_of
+from kafka_archiver.imports.lenses_layout import filing_of
+from kafka_archiver.imports.lenses_padding import Padding, padding_of
 from kafka_archiver.imports.registry import import_text
 
 NAME = st.from_regex(r"[a-z][a-z0-9_-]{0,8}", fullmatch=True)
-QUOTED = st.from_regex(r"`[a-zA-Z0-9 .:/*-]{1,8}`", fullmatch=True)
+QUOTED = st.from_regex(r"`[a-zA-Z0-9 ./*-]{1,8}`", fullmatch=True)
 FIELD = st.from_regex(r"(_value|_header|_key)(\.[a-z]{1,4}){1,3}", fullmatch=True)
 
 
@@ -95,6 +96,7 @@ def test_statements_are_read_as_they_were_written(parts: list[tuple[Any, ...]]) 
         ("INSERT x; UPSERT", "statement 1: expected INTO; found 'x'\nKCQL, statement 2: expected INSERT"),
         ("INSERT INTO b SELECT * FROM t WITHTAGS x", "WITH_FLUSH_COUNT, WITH_FLUSH_SIZE"),
         ("INSERT INTO b SELECT * FROM t PARTITIONBY", "statement 1: expected a field; found 'the end'"),
+        ("INSERT INTO b:p:q SELECT * FROM t", "expected one colon, between bucket and prefix; found 'b:p:q'"),
         ("INSERT INTO b SELECT * FROM `t", "statement 1: expected the end of the quote; found '`t'"),
         ("INSERT INTO b SELECT * FROM t PROPERTIES ('a' 1)", "statement 1: expected =; found '1'"),
     ],
@@ -105,31 +107,82 @@ def test_a_mistake_names_the_statement_and_what_was_expected(text: str, message:
     assert message in str(caught.value)
 
 
+KV = "lenses_keys_and_values"
+MISSING = {"missing": "null", "null_name": "[missing]"}
+
+
 @pytest.mark.parametrize(
     ("by", "keys_too", "padding", "expected"),
     [
-        ("", True, Padding(), ({"name": "lenses", "zero_pad": 12}, None)),
-        ("", True, Padding(None), ({"name": "lenses"}, None)),
-        ("", True, Padding(9, 4), ({"name": "lenses", "zero_pad": 9, "zero_pad_partition": 4}, None)),
+        ("", None, Padding(), ({"name": "lenses", "zero_pad": 12}, "p/q", None)),
+        ("", False, Padding(None), ({"name": "lenses"}, "p/q", None)),
+        ("", None, Padding(9, 4), ({"name": "lenses", "zero_pad": 9, "zero_pad_partition": 4}, "p/q", None)),
+        ("", True, Padding(9, 4), ({"path": "topic={topic}/partition={partition:4}"}, "p/q", "{start:9}")),
         (
-            "_value.a.b, c",
-            True,
+            "PARTITIONBY _value.a.b, c",
+            None,
             Padding(None),
-            ({"name": "lenses_keys_and_values", "fields": ["value.a.b", "value.c"]}, None),
+            ({"name": KV, "fields": [{"field": "value.a.b", "as": "a.b"}, "value.c"], **MISSING}, "p/q", None),
         ),
-        ("_key, _header.h", False, Padding(None), ({"name": "lenses_values", "fields": ["key", "header.h"]}, None)),
-        ("_key.id", False, Padding(9), ({"name": "lenses_values", "fields": ["key.id"], "zero_pad": 9}, None)),
         (
-            "_topic, _date.yyyy-MM, _value.a",
+            "PARTITIONBY _key, _header.h",
+            False,
+            Padding(None),
+            ({"name": "lenses_values", "fields": ["key", "header.h"]}, "p/q", None),
+        ),
+        (
+            "PARTITIONBY _key.id",
+            False,
+            Padding(9),
+            ({"name": "lenses_values", "fields": ["key.id"], **MISSING, "zero_pad": 9}, "p/q", None),
+        ),
+        (
+            "PARTITIONBY _topic, _partition, _value.a",
+            True,
+            Padding(12, 3),
+            (
+                {"path": "topic={topic}/partition={partition:3}/a={value.a}", **MISSING},
+                "p/q",
+                "{topic}({partition:3}_{start:12})",
+            ),
+        ),
+        # Two folders of one name, which the named layouts refuse.
+        (
+            "PARTITIONBY _key.id, _value.id",
             True,
             Padding(),
-            ({"path": "topic={topic}/date={yyyy-MM}/a={value.a}"}, "{topic}({partition}_{start:12})"),
+            ({"path": "id={key.id}/id={value.id}", **MISSING}, "p/q", "{topic}({partition}_{start:12})"),
+        ),
+        ("NOPARTITION", None, Padding(), ({"path": "q"}, "p", "{topic}({partition}_{start:12})")),
+        # No path of ours begins with _.
+        (
+            "PARTITIONBY _date.yyyy, _header._x",
+            None,
+            Padding(),
+            ({"path": "date={yyyy}/_x={header._x}"}, "p/q", "{topic}({partition}_{start:12})"),
         ),
     ],
 )
-def test_the_layout_of_a_statement(by: str, keys_too: bool, padding: Padding, expected: Any) -> None:
-    statement = one(f"INSERT INTO b SELECT * FROM t {'PARTITIONBY ' + by if by else ''}")
-    assert layout_of(statement, keys_too, padding) == expected
+def test_the_layout_of_a_statement(
+    by: str, keys_too: bool | None, padding: Padding, expected: tuple[dict[str, Any], str, str | None]
+) -> None:
+    found = filing_of(one(f"INSERT INTO b:p/q SELECT * FROM t {by}"), keys_too, padding)
+    assert (found.layout, found.prefix, found.name) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("INSERT INTO b SELECT * FROM t NOPARTITION", "NOPARTITION needs a prefix without braces"),
+        ("INSERT INTO b:p SELECT * FROM t PARTITIONBY _header", "expected a path after _header, _value and _date"),
+        ("INSERT INTO b:p SELECT * FROM t PARTITIONBY _value", "expected a path after _header, _value and _date"),
+        ("INSERT INTO b:p SELECT * FROM t PARTITIONBY _topic.x", "expected a path after _header, _value and _date"),
+        ("INSERT INTO b:p SELECT * FROM t PARTITIONBY _header.a.b", "a field within a header has no place"),
+    ],
+)
+def test_what_no_layout_is(text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        filing_of(one(text), None, Padding())
 
 
 @pytest.mark.parametrize(
@@ -138,11 +191,12 @@ def test_the_layout_of_a_statement(by: str, keys_too: bool, padding: Padding, ex
         ({}, "", "", Padding(12)),
         ({}, "NoOp", "5", Padding(None)),
         ({}, "LeftPad", "5", Padding(5)),
+        ({}, "LeftPad", "-1", Padding(12)),
+        ({}, "LeftPad", "0", Padding(None)),
         # Without a strategy the connector ignores the length.
         ({}, "", "5", Padding(12)),
         ({"padding.length.partition": "4"}, "", "", Padding(None, 4)),
         ({"padding.length.partition": "4", "padding.length.offset": "9"}, "", "", Padding(9, 4)),
-        ({"padding.type": "RightPad"}, "", "", Padding(12, None, right=True)),
         ({"padding.type": "NoOp", "padding.length.offset": "9"}, "", "", Padding(None)),
     ],
 )
@@ -151,13 +205,40 @@ def test_zeros_in_names(options: dict[str, str], strategy: str, length: str, exp
 
 
 @pytest.mark.parametrize(
+    ("options", "strategy", "why"),
+    [
+        ({}, "Middle", "is none of LeftPad, RightPad and NoOp"),
+        ({}, "RightPad", "RightPad puts zeros behind a number"),
+        ({"padding.type": "RightPad"}, "", "RightPad puts zeros behind a number"),
+        ({"padding.type": "both"}, "", "LeftPad is the default"),
+        ({"padding.char": "x"}, "", "only zeros stand in front here"),
+        ({"padding.length": "9"}, "", "padding.length: no such option"),
+        ({"padding.length.topic": "9"}, "", "only offset and partition have a length"),
+        ({"padding.length.offset": "many"}, "", "expected a whole number up to 40"),
+        (
+            {"padding.length.offset": "9"},
+            "NoOp",
+            "the connector refuses padding in its keys and in PROPERTIES together",
+        ),
+    ],
+)
+def test_padding_that_is_not_the_same_is_told(options: dict[str, str], strategy: str, why: str) -> None:
+    [text] = padding_of(options, strategy, "").odd
+    assert why in text
+
+
+LINES = {"separator": "\n", "extension": ".text"}
+
+
+@pytest.mark.parametrize(
     ("clause", "store"),
     [
         ("", {"format": "jsonl"}),
         ("STOREAS `PARQUET`", {"format": "parquet", "content": "record"}),
         ("STOREAS `CSV`", {"format": "csv", "options": {"header": False}}),
-        ("STOREAS `BYTES`", {"format": "bytes", "chunk_records": 1}),
-        ("STOREAS `BYTES_ValueOnly`", {"format": "bytes", "chunk_records": 1}),
+        ("STOREAS `Csv_WithHeaders`", {"format": "csv"}),
+        ("STOREAS `TEXT`", {"format": "bytes", "options": LINES}),
+        ("STOREAS `BYTES`", {"format": "bytes", "options": {"extension": ".bytes"}, "chunk_records": 1}),
         ("STOREAS `JSON` PROPERTIES ('store.envelope'=true)", {"format": "jsonl", "content": "record"}),
         ("PROPERTIES ('flush.count'=9)", {"format": "jsonl", "chunk_records": 9}),
         ("WITH_FLUSH_COUNT = 9", {"format": "jsonl", "chunk_records": 9}),
@@ -168,3 +249,10 @@ def test_what_a_statement_stores(clause: str, store: dict[str, Any]) -> None:
     imported, _ = import_text(text, "file")
     expected = {"url": "s3://b/p", **store, "layout": {"name": "lenses", "zero_pad": 12}, "codec": "none"}
     assert imported.drafts[0].content["store"] == expected
+
+
+@pytest.mark.parametrize("form", ["XML", "BYTES_ValueOnly", "ORC"])
+def test_a_format_that_the_connector_does_not_have_makes_no_archive(form: str) -> None:
+    text = f"name=n\ntopics=t\nconnect.s3.kcql=INSERT INTO b:p SELECT * FROM t STOREAS `{form}`\n"
+    with pytest.raises(ConfigError, match=f"KCQL, statement 1: STOREAS {form.upper()}: expected JSON, AVRO"):
+        import_text(text, "file")

@@ -7,8 +7,11 @@ from typing import Any, Literal, NamedTuple
 from kafka_archiver.secrets import SECRET_NAME, plain_url
 
 # kept: the YAML says the same. differs: another way, on purpose. lacks: no equivalent. by_hand: for a person to do.
+# decide: keys, values or records would be others than the tool's, or the file does not tell them: a person decides.
 # unknown: the other tool has no such key.
-Kind = Literal["kept", "differs", "lacks", "by_hand", "unknown"]
+Kind = Literal["kept", "differs", "lacks", "by_hand", "decide", "unknown"]
+# Without `--accept`, an import with a note of these kinds ends with an error.
+OPEN: tuple[Kind, ...] = ("decide", "unknown")
 
 
 # Chunks of fewer records are slow and costly.
@@ -43,10 +46,14 @@ class Imported(NamedTuple):
 
 
 class Keys:
-    """The keys of a file. Each that is used gets a note; those without one are unknown."""
+    """The keys of a file. Each that is used gets a note; those without one are unknown.
 
-    def __init__(self, values: Mapping[str, str]) -> None:
+    `group`: the consumer group that a person has named; empty: the file tells it.
+    """
+
+    def __init__(self, values: Mapping[str, str], group: str = "") -> None:
         self._values = dict(values)
+        self.group = group
         self._notes: list[Note] = []
 
     def __contains__(self, key: str) -> bool:
@@ -55,6 +62,10 @@ class Keys:
     def get(self, key: str, default: str = "") -> str:
         """The value of a key, without white space around it."""
         return self._values.get(key, default).strip()
+
+    def raw(self, key: str, default: str = "") -> str:
+        """Return the value of a key with the white space around it, which counts in separators."""
+        return self._values.get(key, default)
 
     def number(self, key: str, instead: str, least: int = 1, most: int = 10**18) -> int | None:
         """The whole number of a key, not above `most`; None if there is none, which gets a note unless it is missing.
@@ -103,6 +114,10 @@ class Keys:
     def by_hand(self, key: str, what: str) -> None:
         """A person has to do it."""
         self.note("by_hand", key, what)
+
+    def decide(self, key: str, what: str) -> None:
+        """Note what a person has to decide, because it is not the same here, or not known."""
+        self.note("decide", key, what)
 
     def remark(self, kind: Kind, text: str) -> None:
         """A note about no key."""

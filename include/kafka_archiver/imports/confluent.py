@@ -1,8 +1,5 @@
 """Confluent's S3 sink connector."""
 
-import re
-from typing import Any
-
 from kafka_archiver.imports import connect
 from kafka_archiver.imports.base import (
     FEW,
@@ -15,18 +12,13 @@ from kafka_archiver.imports.base import (
     small,
     without_empty,
 )
+from kafka_archiver.imports.confluent_format import FORMATS, format_of
 from kafka_archiver.imports.confluent_layout import layout_of
 from kafka_archiver.imports.s3 import access, requests
-from kafka_archiver.imports.smt import steps_of
+from kafka_archiver.imports.smt import transforms_of
 
 TOOL = "Confluent S3 sink"
 CLASS = "io.confluent.connect.s3.S3SinkConnector"
-_FORMATS = {
-    "io.confluent.connect.s3.format.avro.AvroFormat": "avro",
-    "io.confluent.connect.s3.format.json.JsonFormat": "jsonl",
-    "io.confluent.connect.s3.format.parquet.ParquetFormat": "parquet",
-    "io.confluent.connect.s3.format.bytearray.ByteArrayFormat": "bytes",
-}
 _ROTATION = (
     "rotation is decided by the plan: an object ends with its chunk, so time-based layouts are exactly once, too"
 )
@@ -46,6 +38,15 @@ _DIFFERS = {
 _BY_HAND = {
     "sts.*": "into the extra of the Airflow connection aws_default: role_arn, assume_role_kwargs: {ExternalId, …}",
     "partition.field.format.path": "store.layout: {fields: […], style: values} if it is false",
+    "s3.object.tagging.key.value.pairs": "into `store.tags`",
+}
+_KEPT = {
+    "schema.generator.class": "no effect with S3, here as there",
+    "hive.*": "no effect with S3, here as there",
+    "partition.field": "no effect: the key is partition.field.name",
+    "report.null.values.to.dlq": "no effect with this policy for null values",
+    "max.write.duration.ms": "no effect on what is stored",
+    "rotate.file.on.partition.change": "no effect on what is stored",
 }
 _LACKS = {
     "connect.meta.data": "Connect's own schema metadata are not stored; the schema is the writer's",
@@ -55,11 +56,8 @@ _LACKS = {
     "s3.proxy.*": "give the proxy to the workers' environment (HTTPS_PROXY)",
     "s3.http.send.expect.continue": "the client decides",
     "s3.compression.level": "each codec has one level, because the bytes must be the same at every attempt",
-    "keys.format.class": "keys are in the same object as the values",
-    "headers.format.class": "headers are in the same object as the values",
-    "tombstone.encoded.partition": "a null value has no field: `missing` of the layout decides its place",
+    "tombstone.encoded.partition": "no effect without behavior.on.null.values: write",
     "json.decimal.format": "decimals are numbers in JSON lines",
-    "s3.schema.partition.affix.type": "objects of another schema have +s<n> in their names",
     "s3.object.behavior.on.tagging.error": "a request that fails is retried; no object is without its tags",
 }
 
@@ -67,49 +65,76 @@ _LACKS = {
 def draft(keys: Keys) -> Imported:
     """The archive of a connector's keys."""
     keys.kept("connector.class", TOOL)
+    if keys.get("connector.class") not in ("", CLASS):
+        keys.decide("connector.class", f"it is read as the {TOOL}, whose class is {CLASS}")
     value = _assumed(keys, connect.converter(keys, "value"))
-    form = _format(keys, value.decode)
+    form = format_of(keys, value)
     if form["format"] == "bytes" and value.decode in connect.TYPED:
         keys.remark("differs", f"values are not decoded ({value.decode}): the format bytes stores them as they are")
         value = connect.Decoded("bytes", given=True)
     columns = {"key": connect.converter(keys, "key", used="key" in form.get("metadata", ())), "value": value}
-    columns_stored = value.decode in connect.FRAMED and form["format"] != "bytes" and "content" not in form
-    steps, skips_null = steps_of(keys, columns_stored, value.inside)
-    nulls = _null_values(keys)
-    policies = without_empty({"bad_record": connect.bad_records(keys), "null_value": "skip" if skips_null else nulls})
+    has_columns = value.decode in connect.FRAMED and form["format"] != "bytes" and "content" not in form
+    keyed = bool({"key", "headers"} & set(form.get("metadata", ()))) or form.get("content") == "record"
+    nulls = null_values(keys)
+    transforms = transforms_of(keys, has_columns, value.inside, keyed, skips_null=nulls == "skip")
+    policies = without_empty(
+        {"bad_record": connect.bad_records(keys), "null_value": "skip" if transforms.skips_null else nulls}
+    )
     source = connect.source(keys, columns)
-    layout, timestamp = layout_of(keys, value.inside)
-    keys.kept("s3.bucket.name", "store.url")
-    keys.kept("topics.dir", "store.url")
+    filed = layout_of(keys, value.inside)
     part = keys.number("s3.part.size", "store.part_bytes is left out: 8388608", most=1 << 30)
     store = {
-        "url": bucket_url(keys.get("s3.bucket.name"), keys.get("topics.dir", "topics")),
+        "url": url_of(keys, "s3.bucket.name", "topics.dir", "topics"),
         **access(keys, _ACCESS),
-        "layout": layout,
+        "layout": filed.layout,
+        "name": filed.name,
         **requests(keys),
         **form,
-        "chunk_records": _chunk(keys),
+        "rename": {name: name for name in filed.fields if has_columns and "." not in name},
+        "chunk_records": chunk_of(keys),
         "part_bytes": part and max(part, 5 << 20),
     }
     keys.kept("s3.part.size", "store.part_bytes (at least 5 MiB); memory does not depend on it")
     content = {
         "archive": archive_name(keys.get("name")),
-        "schedule": _schedule(keys),
+        "schedule": schedule(keys),
         "source": source,
-        "timestamp": timestamp,
-        "transform": {"steps": steps} if steps else None,
+        "timestamp": filed.timestamp,
+        "transform": transforms.section,
         "store": without_empty(store),
         "schema_evolution": _evolution(keys, value.decode),
         "policies": policies,
     }
-    if timestamp.get("from") == "value" and any("rename" in step or "flatten" in step for step in steps):
+    if filed.timestamp.get("from") == "value" and transforms.reshapes:
         keys.remark(
             "by_hand", "timestamp.path is of the record before `transform`: correct it if a step made the field"
         )
+    _affix(keys)
     keys.table("by_hand", _BY_HAND)
     keys.table("differs", _DIFFERS)
+    keys.table("kept", _KEPT)
     keys.table("lacks", _LACKS)
     return Imported(TOOL, (Draft(without_empty(content)),), keys.notes(TOOL))
+
+
+def url_of(keys: Keys, bucket: str, folder: str, default: str) -> str | None:
+    """Return `store.url`; None, which no YAML may have, if the file names no bucket."""
+    keys.kept(bucket, "store.url")
+    given = keys.get(folder, default)
+    if given.startswith("/") or given.endswith("/") or "//" in given:
+        keys.differs(folder, "store.url, without the folders that have no name; the connector's keys had them")
+    keys.kept(folder, "store.url")
+    if not keys.get(bucket):
+        keys.remark("decide", f"the file has no {bucket}, which the connector needs: write store.url by hand")
+        return None
+    return bucket_url(keys.get(bucket), given)
+
+
+def _affix(keys: Keys) -> None:
+    key = "s3.schema.partition.affix.type"
+    if keys.get(key, "NONE").upper() == "NONE":
+        keys.kept(key, "nothing: no folder of the schema's name, here as there")
+    keys.decide(key, "there is no folder of the schema's name; objects of another schema have +s<n> in their names")
 
 
 _ACCESS = {
@@ -127,78 +152,29 @@ def _assumed(keys: Keys, value: connect.Decoded) -> connect.Decoded:
     """The decoder of the values, also if only the worker knows the converter."""
     if value.given:
         return value
-    form = _FORMATS.get(keys.get("format.class"), "")
+    form = FORMATS.get(keys.get("format.class"), "")
     decode = {"avro": "avro", "parquet": "avro", "jsonl": "json"}.get(form, "bytes")
+    if form == "bytes":
+        # ByteArrayFormat takes what ByteArrayConverter has read, and nothing else.
+        return connect.Decoded(decode, given=True)
     keys.remark(
-        "by_hand",
-        f"the file has no value.converter, so the connector took its worker's. Assumed: source.value.decode: {decode}; "
-        "correct it if the values are something else",
+        "decide",
+        "the file has no value.converter, so the connector took its worker's: name the worker's configuration with "
+        f"--worker FILE. Assumed: source.value.decode: {decode}",
     )
     return connect.Decoded(decode, given=False)
 
 
-def _format(keys: Keys, decode: str) -> dict[str, Any]:
-    form = _FORMATS.get(keys.get("format.class"))
-    made: dict[str, Any] = {"format": form or "jsonl"}
-    if form is None:
-        keys.lacks(
-            "format.class", "no format of this class; `jsonl` stands in its place, others are in docs/FORMATS.md"
-        )
-    else:
-        keys.kept("format.class", f"store.format: {form}")
-    codecs = {"avro": ("avro.codec", "null"), "parquet": ("parquet.codec", "snappy")}
-    key, default = codecs.get(made["format"], ("s3.compression.type", "none"))
-    codec = keys.get(key, default).lower()
-    made["codec"] = {"null": "none", "uncompressed": "none", "lz4_raw": "lz4"}.get(codec, codec)
-    keys.kept(key, f"store.codec: {made['codec']}")
-    for other in {"avro.codec", "parquet.codec", "s3.compression.type"} - {key}:
-        keys.note("kept", other, "no effect with this format, here as there")
-    if form == "bytes":
-        made |= _bytes(keys)
-    for key in ("format.bytearray.extension", "format.bytearray.separator"):
-        keys.kept(key, "store.options" if form == "bytes" else "no effect with this format, here as there")
-    wanted = [n for n in ("key", "headers") if keys.flag(f"store.kafka.{n if n == 'headers' else 'keys'}", False)]
-    # Only decoded values have columns beside which Kafka's could be.
-    columns = decode in connect.TYPED and form != "bytes"
-    if form == "bytes":
-        for key in ("store.kafka.keys", "store.kafka.headers"):
-            keys.lacks(
-                key, "the format bytes has values only; jsonl, avro and parquet with store.content: record have all"
-            )
-    elif wanted and columns:
-        made["metadata"] = wanted
-    elif wanted or (form in ("avro", "parquet") and not columns):
-        made["content"] = "record"
-        if not wanted:
-            keys.remark(
-                "differs", f"store.content: record, because {form} needs columns, and the values are not decoded"
-            )
-    where = "store.metadata: columns of the same object" if columns else "store.content: record, in the same object"
-    for key in ("store.kafka.keys", "store.kafka.headers"):
-        keys.differs(key, where if keys.flag(key, False) else "not stored, here as there")
-    return made
-
-
-def _bytes(keys: Keys) -> dict[str, Any]:
-    options = {}
-    extension = keys.get("format.bytearray.extension")
-    if re.fullmatch(r"(\.[A-Za-z0-9_-]+)+", extension):
-        options["extension"] = extension
-    elif extension:
-        keys.lacks("format.bytearray.extension", "expected a dot, letters and digits; .bin stands in its place")
-    # Their default is a line break.
-    options["separator"] = keys.get("format.bytearray.separator") or "\n"
-    return {"options": options}
-
-
-def _schedule(keys: Keys) -> str | None:
+def schedule(keys: Keys) -> str | None:
     key = "rotate.schedule.interval.ms"
+    """Return `schedule`, if the key is an interval that a schedule can say."""
     found = schedule_of(keys.number(key, "`schedule` is left out: hourly", least=-1))
     keys.differs(key, f"schedule: {found}" if found else f"`schedule` says when runs start (hourly); {_ROTATION}")
     return found
 
 
-def _chunk(keys: Keys) -> int | None:
+def chunk_of(keys: Keys) -> int | None:
+    """Return `store.chunk_records`."""
     found = keys.number("flush.size", "store.chunk_records is left out: 1000000", most=100_000_000)
     keys.differs(
         "flush.size",
@@ -219,10 +195,15 @@ def _evolution(keys: Keys, decode: str) -> str | None:
     return None if found == "NONE" else found
 
 
-def _null_values(keys: Keys) -> str | None:
+def null_values(keys: Keys) -> str | None:
+    """Return `policies.null_value`, as the connector's behaviour says it."""
     key = "behavior.on.null.values"
     if keys.get(key, "fail").lower() == "ignore":
         keys.kept(key, "policies.null_value: skip; the account counts each of them")
         return "skip"
+    if keys.get(key).lower() == "write":
+        keys.decide(key, "policies.null_value: archive, beside other records; the connector wrote the keys of null "
+                         "values to files below tombstone.encoded.partition")  # fmt: skip
+        keys.lacks("tombstone.encoded.partition", f"see {key}")
     keys.differs(key, "policies.null_value: archive; a null value is a record, and no run fails at it")
     return None

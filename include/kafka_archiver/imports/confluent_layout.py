@@ -1,78 +1,184 @@
 """The partitioners of Confluent's S3 sink as `store.layout` and `timestamp`."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafka_archiver.imports.base import Keys, without_empty, words
+from kafka_archiver.imports.joda import braced, locale_of, pattern_of, zone_of
 
+_PACKAGE = "io.confluent.connect.storage.partitioner."
 _PARTITIONERS = {
-    "DefaultPartitioner": "confluent_default",
-    "FieldPartitioner": "confluent_field",
-    "TimeBasedPartitioner": "confluent_time",
-    "DailyPartitioner": "confluent_daily",
-    "HourlyPartitioner": "confluent_hourly",
+    f"{_PACKAGE}DefaultPartitioner": "confluent_default",
+    f"{_PACKAGE}FieldPartitioner": "confluent_field",
+    f"{_PACKAGE}TimeBasedPartitioner": "confluent_time",
+    f"{_PACKAGE}DailyPartitioner": "confluent_daily",
+    f"{_PACKAGE}HourlyPartitioner": "confluent_hourly",
 }
-_TIMES = ("confluent_time", "confluent_daily", "confluent_hourly")
+# Of github.com/canelmas/kafka-connect-field-and-time-partitioner: fields, then the time.
+_FIELD_AND_TIME = "com.canelmas.kafka.connect.FieldAndTimeBasedPartitioner"
+_TIMES = ("confluent_time", "confluent_daily", "confluent_hourly", "path")
+_EXTRACTORS = {
+    f"{_PACKAGE}TimeBasedPartitioner${name}TimestampExtractor": name for name in ("Wallclock", "Record", "RecordField")
+}
+# Theirs writes these letters for a null.
+_NULL = {"missing": "null", "null_name": "null"}
+_TEXT_IS = "a number is milliseconds, a text is ISO 8601, without an offset UTC (there: the worker's zone)"
 
 
-def layout_of(keys: Keys, inside: str) -> tuple[Any, dict[str, Any]]:
-    """The layout, and the section `timestamp`, which is empty if no path has times.
+class Layout(NamedTuple):
+    """`store.layout`, `store.name`, the section `timestamp`, and the columns of the value that are also folders."""
+
+    layout: Any
+    name: str
+    timestamp: dict[str, Any]
+    fields: tuple[str, ...] = ()
+
+
+def layout_of(keys: Keys, inside: str, default: str = f"{_PACKAGE}DefaultPartitioner") -> Layout:
+    """Return where a connector's partitioner files records. Each of its keys gets a note.
 
     :param inside: what stands before the path of a field of the value.
+    :param default: the class without the key.
     """
-    name = keys.get("partitioner.class", "DefaultPartitioner").rpartition(".")[2]
-    layout = _PARTITIONERS.get(name)
+    given = keys.get("partitioner.class", default)
+    layout = "path" if given == _FIELD_AND_TIME else _PARTITIONERS.get(given)
+    _pad(keys)
+    for key, option in (("file.delim", "file_delimiter"), ("directory.delim", "directory_delimiter")):
+        keys.kept(key, f"store.layout.{option}")
     if layout is None:
-        keys.lacks(
+        keys.decide(
             "partitioner.class",
-            "no layout of this class: `store.layout` can say any path of times and fields; write your own by "
-            "entry point",
+            "no code of this class runs here, so no layout is chosen: `store.layout: {path: …}` can say any path of "
+            "times and fields, and an entry point has a layout of your own",
         )
-        layout = "confluent_default"
-    else:
-        keys.kept("partitioner.class", f"store.layout: {layout}")
-    options: dict[str, Any] = {}
+        for key in ("path.format", "partition.duration.ms", "timezone", "locale", "timestamp.extractor",
+                    "timestamp.field", "partition.field.name", "partition.field.format.path"):  # fmt: skip
+            keys.by_hand(key, "into `store.layout` or `timestamp`, if the class has this key")
+        # No layout has such a name, so the YAML is refused until a person chooses one.
+        return Layout(given, "", {})
+    keys.kept("partitioner.class", f"store.layout: {layout}")
     by_time = layout in _TIMES
+    options: dict[str, Any] = {}
+    fields = words(keys.get("partition.field.name")) if layout in ("confluent_field", "path") else []
     if layout == "confluent_field":
-        options["fields"] = [f"value.{inside}{field}" for field in words(keys.get("partition.field.name"))]
-    keys.kept("partition.field.name", "store.layout.fields")
-    if layout == "confluent_time":
-        options["path_format"] = keys.get("path.format")
-        every = keys.number("partition.duration.ms", "store.layout.every: 3600000ms", most=366 * 86_400_000)
-        options["every"] = f"{every or 3_600_000}ms"
+        options |= {"fields": [_folder(field, inside) for field in fields], **_NULL}
+    keys.kept("partition.field.name", "store.layout" if fields else "no effect with this partitioner")
     if by_time:
-        options["timezone"] = keys.get("timezone")
-        options["locale"] = keys.get("locale")
+        options |= _times(keys, layout)
     for key in ("path.format", "partition.duration.ms"):
-        keys.note("kept", key, "store.layout" if layout == "confluent_time" else "no effect with this partitioner")
+        keys.note("kept", key, "store.layout" if layout in ("confluent_time", "path") else "no effect here and there")
     for key in ("timezone", "locale"):
         keys.note("kept", key, "store.layout" if by_time else "no effect with this partitioner")
-    for key, option in (("file.delim", "file_delimiter"), ("directory.delim", "directory_delimiter")):
-        options[option] = keys.get(key)
-        keys.kept(key, f"store.layout.{option}")
-    options["zero_pad"] = keys.number("filename.offset.zero.pad.width", "store.layout.zero_pad is left out: 10", 0, 40)
-    keys.kept("filename.offset.zero.pad.width", "store.layout.zero_pad")
+    timestamp = _timestamp(keys, by_time, inside)
+    if layout == "path":
+        return Layout(*_fields_and_time(keys, options, fields, inside), timestamp, tuple(fields))
+    # The format's own letters are the zone's, the locale's and the delimiters'.
+    options |= {"file_delimiter": keys.get("file.delim"), "directory_delimiter": keys.get("directory.delim")}
+    options["zero_pad"] = _pad(keys)
     options = without_empty(options)
-    return ({"name": layout, **options} if options else layout), _timestamp(keys, by_time, inside)
+    return Layout({"name": layout, **options} if options else layout, "", timestamp, tuple(fields))
+
+
+def _pad(keys: Keys) -> int | None:
+    found = keys.number("filename.offset.zero.pad.width", "store.layout.zero_pad is left out: 10", 0, 40)
+    keys.kept("filename.offset.zero.pad.width", "store.layout.zero_pad")
+    return found
+
+
+def _folder(field: str, inside: str) -> Any:
+    """Return a folder; theirs has the whole path of a field as its name: address.city=."""
+    path = f"value.{inside}{field}"
+    return {"field": path, "as": field} if "." in field else path
+
+
+def _fields_and_time(keys: Keys, options: dict[str, Any], fields: list[str], inside: str) -> tuple[Any, str]:
+    """Return the layout and the name of canelmas' partitioner: app=x/2026/11/21."""
+    hive = keys.flag("partition.field.format.path", True)
+    keys.kept("partition.field.format.path", "store.layout.path")
+    if not fields:
+        keys.remark("decide", "the file has no partition.field.name, which the partitioner needs")
+    if keys.get("directory.delim", "/") != "/":
+        keys.decide("directory.delim", "store.layout.path has `/` between folders")
+    folders = [f"{field}=" * hive + "{value." + f"{inside}{field}" + "}" for field in fields]
+    try:
+        time = braced(options.pop("path_format", ""))
+    except ValueError as error:
+        keys.decide("path.format", f"{error}; it is left out of store.layout.path")
+        time = ""
+    path = "/".join(["{topic}", *folders, *([time] if time else [])])
+    delimiter = keys.get("file.delim") or "+"
+    pad = _pad(keys)
+    start = "{start:" + str(10 if pad is None else max(pad, 1)) + "}"
+    name = delimiter.join(("{topic}", "{partition}", start))
+    return {"path": path, **without_empty(options), **_NULL}, name
+
+
+def _times(keys: Keys, layout: str) -> dict[str, Any]:
+    """Return the options of a layout with times."""
+    options: dict[str, Any] = {}
+    zone, known = zone_of(keys.get("timezone"))
+    if not known:
+        keys.decide("timezone", "no time zone has this offset: `store.layout.timezone` takes names like Asia/Tehran")
+    elif zone != keys.get("timezone"):
+        keys.kept("timezone", f"store.layout.timezone: {zone}, which has had this offset since 1970")
+    if "timezone" not in keys:
+        keys.remark("decide", "the file has no timezone, without which the connector does not start; UTC is taken")
+    options["timezone"] = zone
+    pattern = ""
+    if layout in ("confluent_time", "path"):
+        pattern = options["path_format"] = _pattern(keys, zone)
+        options["every"] = _every(keys)
+    locale, check = locale_of(pattern, keys.get("locale"))
+    options["locale"] = locale
+    if check:
+        keys.decide("locale", check)
+    elif not locale:
+        keys.kept("locale", "nothing: the paths have no names, or the English ones")
+    return options
+
+
+def _pattern(keys: Keys, zone: str) -> str:
+    given, delimiter = keys.get("path.format"), keys.get("directory.delim") or "/"
+    try:
+        found = pattern_of(given, delimiter, zone)
+    except ValueError as error:
+        keys.decide("path.format", f"{error}; Joda's C and z have no equal here")
+        return given
+    if found.startswith("/") or "//" in found or found.endswith("/"):
+        keys.decide("path.format", "it makes folders without a name, which no layout has; remove the slashes")
+    elif found != given:
+        keys.kept("path.format", f"store.layout: {found}, the same paths")
+    return found
+
+
+def _every(keys: Keys) -> str:
+    key = "partition.duration.ms"
+    found = keys.number(key, "store.layout.every is left out: the path alone decides", most=366 * 86_400_000)
+    if key not in keys:
+        keys.remark("decide", f"the file has no {key}, without which the connector does not start; the path decides")
+    return f"{found}ms" if found else ""
 
 
 def _timestamp(keys: Keys, by_time: bool, inside: str) -> dict[str, Any]:
-    extractor = keys.get("timestamp.extractor", "Wallclock")
+    key = "timestamp.extractor"
+    given = keys.get(key, "Wallclock")
+    extractor = _EXTRACTORS.get(given, given)
     if not by_time:
-        for key in ("timestamp.extractor", "timestamp.field"):
-            keys.note("kept", key, "no effect with this partitioner")
+        for name in (key, "timestamp.field"):
+            keys.note("kept", name, "no effect with this partitioner")
         return {}
-    keys.kept("timestamp.field", "timestamp.path")
-    if extractor.endswith("RecordField"):
-        keys.kept("timestamp.extractor", "timestamp.from: value (a number is milliseconds, a text is ISO 8601)")
+    if extractor == "RecordField":
+        keys.kept("timestamp.field", "timestamp.path")
+        keys.kept(key, f"timestamp.from: value ({_TEXT_IS})")
         return {"from": "value", "path": inside + (keys.get("timestamp.field") or "timestamp")}
+    keys.kept("timestamp.field", "no effect with this extractor")
     if extractor == "Record":
-        keys.kept("timestamp.extractor", "timestamp.from: record")
+        keys.kept(key, "timestamp.from: record")
         return {"from": "record"}
     if extractor != "Wallclock":
-        keys.lacks("timestamp.extractor", "no code of this class runs here; Kafka's timestamp is taken")
+        keys.decide(key, "no code of this class runs here; Kafka's timestamp is taken")
         return {"from": "record"}
     text = "timestamp.from: wallclock, which is the plan's time, so that a retry files each record in the same place"
-    keys.differs("timestamp.extractor", text)
-    if "timestamp.extractor" not in keys:
-        keys.remark("differs", f"the connector's default timestamp.extractor is Wallclock: {text}")
+    keys.differs(key, text)
+    if key not in keys:
+        keys.remark("differs", f"the connector's default {key} is Wallclock: {text}")
     return {"from": "wallclock"}

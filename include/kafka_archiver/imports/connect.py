@@ -20,16 +20,16 @@ _DIFFERS = {
     "header.converter": "headers are stored as bytes; `source.headers` decodes them by name",
     "consumer.override.auto.offset.reset": "a partition without an offset starts at its first record, so that none "
     "is lost",
-    "consumer.override.isolation.level": "see `source.isolation`",
     "offset.flush.interval.ms": "a run moves the group once, after its commit",
     "confluent.topic.*": "of Confluent's licence",
     "confluent.license": "of Confluent's licence",
+    "auto.offset.reset": "no key of Kafka Connect: no effect there either",
 }
 _LACKS = {
-    "transforms": "no transform of Kafka Connect runs here; say it as `transform` (Spark SQL or Python) by hand",
-    "transforms.*": "see `transforms`",
-    "predicates": "no predicate of Kafka Connect runs here; say it in `transform.where` by hand",
-    "predicates.*": "see `predicates`",
+    "transforms.*": "no effect: `transforms` does not name it",
+    "predicates.*": "no effect: no transform has it",
+    "predicates": "see the transforms that have them",
+    "transforms": "none is named",
     "consumer.override.*": "give it in the Kafka connection, if librdkafka has it",
     "key.converter.*": "the decoder has no such option",
     "value.converter.*": "the decoder has no such option",
@@ -74,6 +74,10 @@ def converter(keys: Keys, column: str, used: bool = True) -> Decoded:
     """
     key = f"{column}.converter"
     if key not in keys:
+        for name in keys.starting(f"{key}."):
+            keys.differs(
+                name, f"no effect there: without {key} the connector takes its worker's, with the worker's options"
+            )
         return Decoded("bytes", given=False)
     if not used:
         for name in keys.starting(key):
@@ -81,7 +85,9 @@ def converter(keys: Keys, column: str, used: bool = True) -> Decoded:
         return Decoded("bytes", given=True)
     decode = _CONVERTERS.get(keys.get(key))
     if decode is None:
-        keys.lacks(key, f"no decoder does what this class does; the {column}s are taken as bytes")
+        keys.decide(key, f"no decoder does what this class does; the {column}s are taken as bytes")
+        for name in keys.starting(f"{key}."):
+            keys.lacks(name, f"see {key}")
         return Decoded("bytes", given=True)
     keys.kept(key, f"source.{column}.decode: {decode}")
     envelope = f"{key}.schemas.enable"
@@ -89,12 +95,12 @@ def converter(keys: Keys, column: str, used: bool = True) -> Decoded:
         keys.kept(envelope, "JSON is stored as it is")
         return Decoded(decode, given=True)
     text = (
-        f"the {column}s are {{schema, payload}}, and are stored so. Paths of fields begin with `payload.`: correct "
-        f"them if the {column}s have no such envelope"
+        f"the {column}s are {{schema, payload}}, and are stored so; the connector stored the payload. Paths of fields "
+        f"begin with `payload.`: correct them if the {column}s have no such envelope"
     )
-    keys.differs(envelope, text)
+    keys.decide(envelope, text)
     if envelope not in keys:
-        keys.remark("differs", f"{envelope} is true by default: {text}")
+        keys.remark("decide", f"{envelope} is true by default: {text}")
     return Decoded(decode, given=True, inside="payload.")
 
 
@@ -121,8 +127,8 @@ def registry(keys: Keys, columns: dict[str, Decoded]) -> str | dict[str, str] | 
     return found
 
 
-def source(keys: Keys, columns: dict[str, Decoded]) -> dict[str, Any]:
-    """The section `source`, with the start at the old group's offsets."""
+def source(keys: Keys, columns: dict[str, Decoded], group_prefix: str = "connect-") -> dict[str, Any]:
+    """The section `source`, with the start at the old group's offsets. `group_prefix`: see `start`."""
     keys.table("differs", _DIFFERS)
     made: dict[str, Any] = {}
     if "topics.regex" in keys:
@@ -132,17 +138,10 @@ def source(keys: Keys, columns: dict[str, Decoded]) -> dict[str, Any]:
     else:
         made["topics"] = words(keys.get("topics"))
         keys.kept("topics", "source.topics")
-    own = "consumer.override.group.id"
-    if group := keys.get(own) or (f"connect-{keys.get('name')}" if keys.get("name") else ""):
-        made["start"] = f"{GROUP}{group}"
-        keys.kept(own, "source.start")
-        keys.kept("name", f"the archive's name; source.start: {RULE}")
-    else:
-        keys.remark(
-            "by_hand",
-            "the file has no `name`, so the connector's group is not known: say it with --group, or the archive begins "
-            "at the first record, also with what the connector has stored",
-        )
+    made |= start(keys, group_prefix)
+    if isolation := keys.get("consumer.override.isolation.level"):
+        made["isolation"] = isolation
+        keys.kept("consumer.override.isolation.level", "source.isolation")
     for column, found in columns.items():
         if found.decode != "bytes":
             made[column] = {"decode": found.decode}
@@ -150,6 +149,26 @@ def source(keys: Keys, columns: dict[str, Decoded]) -> dict[str, Any]:
         made["registry"] = address
     keys.table("lacks", _LACKS)
     return made
+
+
+def start(keys: Keys, prefix: str = "connect-") -> dict[str, Any]:
+    """Return `start` at the offsets of the connector's group; nothing if the file does not tell the group.
+
+    :param prefix: what stands before the connector's name in the name of its group; empty: nothing is known of it.
+    """
+    own = "consumer.override.group.id"
+    name = keys.get("name")
+    group = keys.group or keys.get(own) or (f"{prefix}{name}" if name and prefix else "")
+    keys.kept(own, "source.start")
+    keys.kept("name", f"the archive's name; source.start: {RULE}" if group else "the archive's name")
+    if group:
+        return {"start": f"{GROUP}{group}"}
+    keys.remark(
+        "decide",
+        "the connector's group is not known from the file: say it with --group, or the archive begins at the first "
+        "record, also with what the connector has stored",
+    )
+    return {}
 
 
 def bad_records(keys: Keys) -> str | None:

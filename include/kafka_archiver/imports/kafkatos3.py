@@ -29,18 +29,37 @@ _DIFFERS = {
 
 
 def _topics(keys: Keys) -> dict[str, Any]:
-    """The topics; a pattern if the list has regular expressions."""
+    """The topics; a pattern if the list has regular expressions, which librdkafka alone understands."""
     key = "consumer.topic_whitelist"
     names = words(keys.get(key))
     if all(map(is_topic, names)):
         keys.kept(key, "source.topics")
         return {"topics": names}
-    # librdkafka takes what begins with ^ for a regular expression of a part of the name; ours is of the whole.
+    odd = [name for name in names if not is_topic(name) and not name.startswith("^")]
+    by_library = keys.get("consumer.consumer_class") == "KafkaConfluentConsumer"
+    if odd or not by_library:
+        keys.decide(
+            key,
+            "only KafkaConfluentConsumer reads regular expressions, those that begin with ^; "
+            f"{', '.join(odd) or ', '.join(names)} would be a topic's own name: say what is meant",
+        )
+        return {"topics": names}
+    # librdkafka's are of a part of the name; ours are of the whole.
     patterns = [
         re.escape(name) if is_topic(name) else f"{name}.*" if re.match(r"\^.*[^$]$", name) else name for name in names
     ]
     keys.differs(key, "source.pattern, a regular expression for whole names: check it with `airflow archive plan`")
     return {"pattern": "|".join(patterns)}
+
+
+def _folder(keys: Keys) -> str:
+    """The folder below which the uploader's keys begin: it takes `<working_directory>/tos3` out of the file's path."""
+    key = "main.working_directory"
+    directory = keys.get(key)
+    if not directory.endswith("/"):
+        return "kafkatos3"
+    keys.kept(key, "store.url: it ends with /, so that the whole path is in its keys")
+    return f"kafkatos3{directory}tos3"
 
 
 def draft(keys: Keys) -> Imported:
@@ -49,8 +68,9 @@ def draft(keys: Keys) -> Imported:
     keys.kept("consumer.kafka_consumer_group", f"the archive's name, and source.start: {RULE}")
     keys.by_hand("consumer.kafka_bootstrap", "bootstrap.servers in the Airflow connection kafka_default (type kafka)")
     topics = _topics(keys)
-    keys.note("kept", "s3.topic_whitelist", "the same as consumer.topic_whitelist")
+    keys.note("kept", "s3.topic_whitelist", "nothing: kafkatos3 does not read it")
     keys.kept("s3.s3_bucket_name", "store.url (below kafkatos3/, as its own files)")
+    folder = _folder(keys)
     keys.table("differs", _DIFFERS)
     keys.remark(
         "by_hand",
@@ -59,16 +79,19 @@ def draft(keys: Keys) -> Imported:
         "behind it",
     )
     keys.remark(
-        "differs", "the path is <topic>/partition=<n>/ and the name has the first offset; it has no last offset or day"
+        "differs",
+        "a name has the first offset of a chunk, <topic>-<partition>_<first>, and neither the last one nor the day, "
+        "which are not known when its upload begins",
     )
     made = {"start": f"{GROUP}{group}"} if group else {}
     content = {
         "archive": archive_name(group or "kafkatos3"),
         "source": {**topics, **made},
         "store": {
-            "url": bucket_url(keys.get("s3.s3_bucket_name"), "kafkatos3"),
+            "url": bucket_url(keys.get("s3.s3_bucket_name"), folder),
             **access(keys, {"access_key": "s3.s3_access_key", "secret_key": "s3.s3_secret_key"}),
-            "layout": "topic_partition",
+            "layout": {"path": "{topic}/{partition}"},
+            "name": "{topic}-{partition}_{start}",
             "format": "mak",
             "content": "record",
             "codec": "gzip",

@@ -31,6 +31,7 @@ class Statement(NamedTuple):
     partition_by: tuple[tuple[str, ...], ...]
     store_as: str
     options: dict[str, str]
+    no_partition: bool = False
 
 
 class Parsed(NamedTuple):
@@ -96,6 +97,8 @@ class _Reader:
         prefix = address[len(bucket) + 1 :]
         if not bucket:
             raise self._error("a bucket", address)
+        if _BUCKET.match(prefix)[0] != prefix:  # type: ignore[index] # matches anything
+            raise self._error("one colon, between bucket and prefix", address)
         self._words("SELECT")
         fields = [self._any("a field or *")]
         while self._next() == ",":
@@ -103,8 +106,13 @@ class _Reader:
             fields.append(self._any("a field"))
         self._words("FROM")
         topic = self._joined()
+        if self._next().upper() == "IGNORE":
+            # The sink writes all fields, whatever SELECT and IGNORE name.
+            self._tokens.pop(0)
+            fields += [f"IGNORE {'.'.join(path)}" for path in self._paths()]
         by: tuple[tuple[str, ...], ...] = ()
         store_as = ""
+        no_partition = False
         options: dict[str, str] = {}
         while (clause := self._next().upper()) not in ("", ";"):
             self._tokens.pop(0)
@@ -120,9 +128,11 @@ class _Reader:
                 if self._next() == "=":
                     self._tokens.pop(0)
                 options[clause] = _plain(self._any("a value"))
-            elif clause != "NOPARTITION":
+            elif clause == "NOPARTITION":
+                no_partition = True
+            else:
                 raise self._error(f"{', '.join(_CLAUSES)} or the end", clause)
-        return Statement(bucket, prefix, tuple(map(_plain, fields)), topic, by, store_as, options)
+        return Statement(bucket, prefix, tuple(map(_plain, fields)), topic, by, store_as, options, no_partition)
 
     def _next(self) -> str:
         return self._tokens[0] if self._tokens else ""

@@ -2,19 +2,17 @@
 
 from typing import Any
 
+from kafka_archiver.errors import ConfigError
 from kafka_archiver.imports import connect
-from kafka_archiver.imports.base import (
-    Draft,
-    Imported,
-    Keys,
-    archive_name,
-    without_empty,
-)
-from kafka_archiver.imports.kcql import Statement, parse
-from kafka_archiver.imports.lenses_layout import needs
-from kafka_archiver.imports.lenses_statement import has_columns, section_of
+from kafka_archiver.imports.base import Draft, Imported, Keys, archive_name, without_empty
+from kafka_archiver.imports.kcql import Parsed, Statement, parse
+from kafka_archiver.imports.lenses_format import has_columns, has_envelope
+from kafka_archiver.imports.lenses_headers import headers_of
+from kafka_archiver.imports.lenses_layout import needs, needs_fields
+from kafka_archiver.imports.lenses_statement import Connector, sections_of
+from kafka_archiver.imports.lenses_topics import shares_of
 from kafka_archiver.imports.s3 import access
-from kafka_archiver.imports.smt import steps_of
+from kafka_archiver.imports.smt import transforms_of
 
 TOOL = "Lenses S3 sink"
 CLASS = "S3SinkConnector of io.lenses or com.datamountaineer"
@@ -63,25 +61,24 @@ _OLDER = {
 def draft(keys: Keys) -> Imported:
     """The archives of a connector's statements.
 
-    :raises ConfigError: no statement can be read.
+    :raises ConfigError: no archive can be made of any statement.
     """
     parsed = parse(keys.get(KCQL))
-    statements = list(parsed.statements.values())
+    _check_class(keys, parsed)
     keys.kept("connector.class", TOOL)
     keys.kept(KCQL, "one archive for each statement")
-    for fault in parsed.faults:
-        keys.remark("lacks", f"no archive: {fault}")
+    statements = list(parsed.statements.values())
     columns = {column: _assumed(keys, column, statements) for column in ("key", "value")}
+    inside = {column: found.inside for column, found in columns.items()}
+    by_headers = {".".join(path[1:]) for one in statements for path in one.partition_by if path[0] == "_header"}
+    headers = headers_of(keys, by_headers, inside)
     stored = columns["value"].decode in connect.FRAMED and all(map(has_columns, statements))
-    steps, skips_null = steps_of(keys, stored, columns["value"].inside)
     nulls = _nulls(keys)
-    policies = without_empty(
-        {
-            "bad_record": connect.bad_records(keys) or _errors(keys),
-            "null_value": "skip" if skips_null else nulls,
-        }
-    )
-    transform = {"transform": {"steps": steps}} if steps else {}
+    keyed = bool(by_headers) or any(needs(one, "key") or has_envelope(one) for one in statements)
+    transforms = transforms_of(keys, stored, columns["value"].inside, keyed, nulls == "skip")
+    bad_record = connect.bad_records(keys) or _errors(keys)
+    policies = without_empty({"bad_record": bad_record, "null_value": "skip" if transforms.skips_null else nulls})
+    transform = {"transform": transforms.section}
     source = connect.source(keys, columns)
     shared = {"aws": _aws(keys), "codec": _codec(keys)}
     keys.number("connect.s3.padding.length", "the connector's default of 12 digits stays", least=-1)
@@ -90,25 +87,61 @@ def draft(keys: Keys) -> Imported:
     keys.kept("connect.s3.padding.strategy", "store.layout.zero_pad: zeros in front")
     keys.table("differs", _DIFFERS)
     keys.table("lacks", _LACKS)
-    drafts = []
+    connector = Connector(columns, padding, headers, keys.get("header.converter").endswith(".StringConverter"))
+    shares, odd = shares_of(parsed.statements, source)
+    rest = {key: value for key, value in source.items() if key not in ("topics", "pattern")}
+    for text in odd:
+        keys.remark("decide", text)
+    drafts, faults = [], list(parsed.faults)
     several = len(statements) + len(parsed.faults) > 1
     for number, statement in parsed.statements.items():
-        content, notes = section_of(statement, columns, padding, source)
+        try:
+            content, notes = sections_of(statement, connector, {**shares[number], **rest})
+        except ConfigError as error:
+            faults.append(f"KCQL, statement {number}: {error}")
+            continue
         name = archive_name(keys.get("name") or "imported") + (f"-{number}" if several else "")
         content["store"] = without_empty({**content["store"], **shared})
         content = {"archive": name, **content, **transform, "policies": policies}
         drafts.append(Draft(without_empty(content), notes))
-    return Imported(TOOL, tuple(drafts), keys.notes(TOOL), parsed.faults)
+    if not drafts:
+        raise ConfigError("\n".join(faults))
+    for fault in faults:
+        keys.remark("lacks", f"no archive: {fault}")
+    return Imported(TOOL, tuple(drafts), keys.notes(TOOL), tuple(faults))
+
+
+def _check_class(keys: Keys, parsed: Parsed) -> None:
+    """Check that it is the sink.
+
+    :raises ConfigError: it reads the bucket, or writes something else.
+    """
+    name = keys.get("connector.class")
+    if ".source." in name or (not name and all(":" in one.topic for one in parsed.statements.values())):
+        raise ConfigError(
+            f"expected the sink; found {name or 'statements of the source, FROM bucket:prefix'}, which writes from a "
+            "bucket to Kafka. That is `airflow archive restore` here, of archives of our own: no archive is made"
+        )
+    if "ConsumerGroups" in name:
+        raise ConfigError(
+            f"expected S3SinkConnector; found {name}, which stores the offsets of groups: no archive is made"
+        )
 
 
 def _assumed(keys: Keys, column: str, statements: list[Statement]) -> connect.Decoded:
     """The decoder; JSON if only the worker knows the converter and a path needs fields of this column."""
     by_fields = any(needs(statement, column) for statement in statements)
     found = connect.converter(keys, column, used=by_fields or column == "value")
-    if found.given or not by_fields:
+    if column == "value" and not found.given:
+        keys.remark(
+            "decide",
+            "the file has no value.converter, so the connector took its worker's: name the worker's configuration with "
+            "--worker FILE",
+        )
+    if found.given or not any(needs_fields(statement, column) for statement in statements):
         return found
     keys.remark(
-        "by_hand",
+        "decide",
         f"the file has no {column}.converter, so the connector took its worker's. Assumed, because PARTITIONBY "
         f"has fields of the {column}: source.{column}.decode: json; correct it if the {column}s are something else",
     )

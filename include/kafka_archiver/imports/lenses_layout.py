@@ -4,103 +4,180 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from kafka_archiver.imports.base import whole
+from kafka_archiver.errors import ConfigError
 from kafka_archiver.imports.java_times import ours
 from kafka_archiver.imports.kcql import Statement
+from kafka_archiver.imports.lenses_headers import Clock, Header, Headers, options_of
+from kafka_archiver.imports.lenses_padding import Padding
 
-_TIMES = ("_date", "_topic", "_partition")
 _DAY = "yyyy-MM-dd"
-# The connector's default: zeros in front of offsets.
-_DIGITS = 12
+_TIMES = ("_date", "_topic", "_partition")
+# The folder of a record without the field.
+_MISSING = {"missing": "null", "null_name": "[missing]"}
 
 
-class Padding(NamedTuple):
-    """The digits of offsets and partitions in names; None: as many as they have. `right`: zeros would be behind."""
+class Filing(NamedTuple):
+    """How objects are called.
 
-    offset: int | None = _DIGITS
-    partition: int | None = None
-    right: bool = False
-
-
-def padding_of(options: Mapping[str, str], strategy: str, length: str) -> Padding:
-    """The padding that a statement says, or the connector's keys.
-
-    :param options: PROPERTIES; those that begin with `padding.` count.
-    :param strategy: connect.s3.padding.strategy; empty: not given.
-    :param length: connect.s3.padding.length.
+    `prefix`: what of the statement's prefix stays in `store.url`; the rest is in the layout. `name`: None if it is the
+    layout's own. `timestamp`: the section of the YAML; empty for its default.
     """
-    own = {name: value for name, value in options.items() if name.startswith("padding.")}
-    kind = (own.get("padding.type") or strategy or "LeftPad").lower()
-    if kind == "noop":
-        return Padding(None)
-    lengths = {name.removeprefix("padding.length."): value for name, value in own.items() if ".length." in name}
-    if not lengths:
-        lengths = {"offset": length if strategy and whole(length) else str(_DIGITS)}
-    digits = {name: min(found, 40) for name, value in lengths.items() if (found := whole(value))}
-    return Padding(digits.get("offset"), digits.get("partition"), kind == "rightpad")
+
+    layout: dict[str, Any]
+    prefix: str
+    name: str | None = None
+    timestamp: Mapping[str, Any] = {}
 
 
-def layout_of(
-    statement: Statement, keys_too: bool, padding: Padding, inside: Mapping[str, str] | None = None
-) -> tuple[dict[str, Any], str | None]:
-    """The layout, and the template of the names if it is not the layout's own.
+def filing_of(
+    statement: Statement,
+    keys_too: bool | None,
+    padding: Padding,
+    inside: Mapping[str, str] | None = None,
+    headers: Headers | None = None,
+) -> Filing:
+    """Return the layout and the names of a statement.
 
-    :param keys_too: the folders are `name=value`, else the values alone.
+    :param keys_too: the folders are `name=value`, else the values alone; None: as the connector does by default.
     :param inside: what stands before the path of a field of `key` and `value`.
+    :param headers: those that transforms insert.
+    :raises ConfigError: no layout is the same.
     """
+    partition, start = _padded("partition", padding.partition), _padded("start", padding.offset)
     zeros = {"zero_pad": padding.offset, "zero_pad_partition": padding.partition}
     options = {name: digits for name, digits in zeros.items() if digits}
+    name = object_name(statement, padding)
+    if statement.no_partition:
+        return _below(statement, "", {}, name, "NOPARTITION")
+    if not statement.partition_by and keys_too:
+        return Filing({"path": f"topic={{topic}}/partition={partition}"}, statement.prefix, start)
     if not statement.partition_by:
-        return {"name": "lenses", **options}, None
-    if any(path[0] in _TIMES for path in statement.partition_by):
-        folders = "/".join(_folder(path, keys_too, inside or {}) for path in statement.partition_by)
-        start = f"{{start:{padding.offset}}}" if padding.offset else "{start}"
-        partition = f"{{partition:{padding.partition}}}" if padding.partition else "{partition}"
-        return {"path": folders}, f"{{topic}}({partition}_{start})"
-    layout = "lenses_keys_and_values" if keys_too else "lenses_values"
-    return {"name": layout, "fields": [_field(path, inside or {}) for path in statement.partition_by], **options}, None
+        return Filing({"name": "lenses", **options}, statement.prefix)
+    hive = keys_too is not False
+    paths = [_path(path, partition, inside or {}, (headers or Headers()).shown) for path in statement.partition_by]
+    missing = _MISSING if any(path.may_miss for path in paths) else {}
+    names = [path.name.lower() for path in paths]
+    if all(path.field for path in paths) and len(set(names)) == len(names):
+        layout = "lenses_keys_and_values" if hive else "lenses_values"
+        fields = [path.filed(hive) for path in paths]
+        return Filing({"name": layout, "fields": fields, **missing, **options}, statement.prefix)
+    times = [path.time for path in paths if path.time]
+    more = {**(options_of(times) if times else {}), **missing}
+    timestamp = times[0].clock.timestamp if times and times[0].clock.timestamp != {"from": "record"} else {}
+    folders = "/".join(f"{path.name}={{{path.shown}}}" if hive else f"{{{path.shown}}}" for path in paths)
+    folders = folders.replace("{{", "{").replace("}}", "}")
+    if folders.startswith("_"):
+        found = _below(statement, folders, more, name, "a first folder that begins with _")
+        return found._replace(timestamp=timestamp)
+    return Filing({"path": folders, **more}, statement.prefix, name, timestamp)
+
+
+def object_name(statement: Statement, padding: Padding) -> str:
+    """Return the template of the connector's names, without the times of the first and last records."""
+    start = _padded("start", padding.offset)
+    is_default = not statement.partition_by and not statement.no_partition
+    return start if is_default else f"{{topic}}({_padded('partition', padding.partition)}_{start})"
+
+
+def _below(statement: Statement, folders: str, more: Mapping[str, Any], name: str, what: str) -> Filing:
+    """Return a layout that begins with the last folder of the prefix, for paths that no layout has alone.
+
+    :raises ConfigError: there is no prefix.
+    """
+    parent, _, last = statement.prefix.strip("/").rpartition("/")
+    if not last or re.search("[{}]", last):
+        raise ConfigError(f"{what} needs a prefix without braces (`bucket:prefix`): paths of a layout have a folder")
+    return Filing({"path": "/".join(filter(None, (last, folders))), **more}, parent, name)
+
+
+class _Path(NamedTuple):
+    """One path after PARTITIONBY.
+
+    `name`: of its folder; `shown`: the placeholder; `field`: of the record, if it is one; `time`: if it is a part of a
+    time; `may_miss`: whether records without it have a folder of their own.
+    """
+
+    name: str
+    shown: str
+    field: str = ""
+    time: Header | None = None
+    may_miss: bool = False
+
+    def filed(self, hive: bool) -> Any:
+        """Return the entry of `fields`; `as` if the folder is not called as the last part of the field."""
+        return (
+            self.field
+            if not hive or self.name == self.field.rsplit(".", 1)[-1]
+            else {"field": self.field, "as": self.name}
+        )
+
+
+def _path(path: tuple[str, ...], partition: str, inside: Mapping[str, str], shown: Mapping[str, Header]) -> _Path:
+    head, *rest = path
+    name = ".".join(rest)
+    if head == "_date" and rest:
+        pattern = _date(path)[0]
+        return _Path("date", pattern, time=Header(pattern, Clock({"from": "record"})))
+    if head in _TIMES or head in ("_header", "_value"):
+        if bool(rest) != (head in ("_header", "_value")):
+            raise ConfigError(
+                f"PARTITIONBY {'.'.join(path)}: expected a path after _header, _value and _date, and none else"
+            )
+        if head in _TIMES:
+            return _Path(head[1:], "topic" if head == "_topic" else partition.strip("{}"))
+    if head == "_header":
+        if name in shown and len(rest) == 1:
+            return _Path(name, shown[name].pattern, time=shown[name])
+        if len(rest) > 1:
+            raise ConfigError(f"PARTITIONBY {'.'.join(path)}: a field within a header has no place in a layout")
+        return _Path(name, f"header.{name}", f"header.{name}")
+    if head == "_key" and not rest:
+        return _Path("key", "key", "key")
+    column, fields = (head[1:], rest) if head in ("_key", "_value") else ("value", list(path))
+    field = f"{column}.{inside.get(column, '')}{'.'.join(fields)}"
+    return _Path(".".join(fields), field, field, may_miss=True)
+
+
+def _padded(name: str, digits: int | None) -> str:
+    return f"{{{name}:{digits}}}" if digits else f"{{{name}}}"
 
 
 def needs(statement: Statement, column: str) -> bool:
-    """Whether the paths have fields of the keys or values."""
+    """Return whether the paths have the key or fields of this column."""
     paths = [path for path in statement.partition_by if path[0] not in (*_TIMES, "_header")]
-    return any(len(path) > 1 if path[0] == "_key" else column == "value" for path in paths if _is_of(path, column))
+    return any((path[0] == "_key") == (column == "key") for path in paths)
 
 
-def _is_of(path: tuple[str, ...], column: str) -> bool:
-    return (path[0] == "_key") == (column == "key")
+def needs_fields(statement: Statement, column: str) -> bool:
+    """Return whether the paths have fields of this column, so that it has to be decoded."""
+    paths = [path for path in statement.partition_by if path[0] not in (*_TIMES, "_header") and path != ("_key",)]
+    return any((path[0] == "_key") == (column == "key") for path in paths)
 
 
-def _field(path: tuple[str, ...], inside: Mapping[str, str]) -> str:
-    head, *rest = path
-    if head == "_header":
-        return ".".join(["header", *rest])
-    column, fields = (head[1:], rest) if head in ("_key", "_value") else ("value", path)
-    return ".".join([column, inside.get(column, "") + ".".join(fields)]) if fields else column
-
-
-def _folder(path: tuple[str, ...], keys_too: bool, inside: Mapping[str, str]) -> str:
-    head = path[0]
-    if head == "_date":
-        what, name = _date(path)[0], "date"
-    elif head in _TIMES:
-        what = name = head[1:]
-    else:
-        what, name = _field(path, inside), path[-1].lstrip("_")
-    return f"{name}={{{what}}}" if keys_too else f"{{{what}}}"
+def odd_paths(statement: Statement) -> list[str]:
+    """Return why paths are not the same here; those that are the same are not in it."""
+    found = []
+    for path in statement.partition_by:
+        text = f"PARTITIONBY {'.'.join(path)}"
+        if path[0] == "_date":
+            pattern, why = _date(path)
+            found += [why] if why else []
+            found.append(
+                f"{text}: the connector shows the time by its worker's time zone and locale, which the file does not "
+                "have; here it is UTC: see `store.layout.timezone`"
+            )
+            if re.search("[xw]", pattern.replace("'", "")):
+                found.append(f"{text}: weeks are those of ISO 8601, not of the worker's locale")
+        elif path[0] != "_header" and any("." in part for part in path):
+            found.append(f"{text}: a dot in a field's name means a field within a field here")
+        elif path[0] != "_header" and any(part.isdigit() for part in path[1:]):
+            found.append(f"{text}: a number is a field's name here, no place in a list")
+    return found
 
 
 def _date(path: tuple[str, ...]) -> tuple[str, str]:
-    """Our pattern of `_date.<pattern>`, and why it is another one; empty if it is the same."""
+    """Return our pattern of `_date.<pattern>`, and why it is another one; empty if it is the same."""
     try:
         return ours(".".join(path[1:])), ""
     except ValueError as error:
         return _DAY, f"PARTITIONBY {'.'.join(path)}: {error}; {_DAY} stands in its place"
-
-
-def odd_dates(statement: Statement) -> list[str]:
-    """Why dates of the paths are others; those that are the same are not in it."""
-    dates = [path for path in statement.partition_by if path[0] == "_date"]
-    weeks = [".".join(path) for path in dates if re.search("[xw]", _date(path)[0].replace("'", ""))]
-    odd = [why for path in dates if (why := _date(path)[1])]
-    return odd + [f"PARTITIONBY {path}: weeks are those of ISO 8601, not of the worker's locale" for path in weeks]

@@ -1,23 +1,17 @@
-"""One statement of Lenses as the sections `source` and `store` of an archive. Pure."""
+"""One statement of Lenses as the sections of an archive. Pure."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
-from kafka_archiver.imports.base import FEW, Note, bucket_url, small, whole, without_empty
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.imports.base import Note, bucket_url, without_empty
 from kafka_archiver.imports.connect import TYPED, Decoded
 from kafka_archiver.imports.kcql import Statement
-from kafka_archiver.imports.lenses_layout import layout_of, needs, odd_dates, padding_of
+from kafka_archiver.imports.lenses_format import VALUES_ONLY, stored
+from kafka_archiver.imports.lenses_headers import Headers
+from kafka_archiver.imports.lenses_layout import Filing, filing_of, needs, needs_fields, object_name, odd_paths
+from kafka_archiver.imports.lenses_padding import padding_of
 
-_FORMATS: dict[str, dict[str, Any]] = {
-    "AVRO": {"format": "avro"},
-    "PARQUET": {"format": "parquet"},
-    "JSON": {"format": "jsonl"},
-    "TEXT": {"format": "text"},
-    "CSV": {"format": "csv", "options": {"header": False}},
-    "CSV_WITHHEADERS": {"format": "csv"},
-    "BYTES": {"format": "bytes", "chunk_records": 1},
-}
-_VALUES_ONLY = ("text", "bytes")
 _ROTATION = "rotation is decided by the plan: an object ends with its chunk"
 _SCHEDULE = f"`schedule` says when runs start; {_ROTATION}"
 _OPTIONS = {
@@ -26,118 +20,154 @@ _OPTIONS = {
     "flush.size": _ROTATION,
     "flush.interval": _SCHEDULE,
 }
+# Releases before June 2023 had this syntax alone, and put no zeros in front of offsets.
+_OLD = ("WITH_FLUSH_COUNT", "WITH_FLUSH_SIZE", "WITH_FLUSH_INTERVAL", "WITHPARTITIONER")
 
 
-def has_columns(statement: Statement) -> bool:
-    """Whether objects have columns, if the values are decoded to columns."""
-    form = _FORMATS.get(statement.store_as or "JSON", {}).get("format")
-    return form not in (None, *_VALUES_ONLY) and statement.options.get("store.envelope", "").lower() != "true"
+class Connector(NamedTuple):
+    """What the connector's keys say about all of its statements.
+
+    `columns`: how keys and values are decoded; `padding`: strategy and length; `headers`: those that transforms insert;
+    `texts`: whether the header converter leaves text as it is.
+    """
+
+    columns: Mapping[str, Decoded]
+    padding: tuple[str, str]
+    headers: Headers
+    texts: bool
 
 
-def section_of(
-    statement: Statement, columns: Mapping[str, Decoded], padding: tuple[str, str], source: dict[str, Any]
+def sections_of(
+    statement: Statement, connector: Connector, source: Mapping[str, Any]
 ) -> tuple[dict[str, Any], tuple[Note, ...]]:
-    """The sections, and the notes about this statement.
+    """Return the sections `source`, `timestamp` and `store`, and the notes about this statement.
 
-    :param columns: how keys and values are decoded.
-    :param padding: the connector's strategy and length.
-    :param source: the connector's section, with all its topics.
+    :param source: the section, with the topics of this statement.
+    :raises ConfigError: no archive is the same.
     """
     notes: list[Note] = []
+    columns = connector.columns
     if statement.fields != ("*",):
-        text = f"SELECT {', '.join(statement.fields)}: say it as `transform` by hand; all fields are stored"
-        notes.append(Note("lacks", "", text))
-    own = dict(source)
-    if statement.topic != "*":
-        rest = {key: value for key, value in source.items() if key not in ("topics", "pattern")}
-        own = {"topics": [statement.topic], **rest}
-    options = dict(statement.options)
-    store = {
-        "url": bucket_url(statement.bucket, statement.prefix),
-        **_stored(statement, options, columns["value"].decode, notes),
-    }
-    store |= _filed(statement, options, padding, columns, notes)
-    if not needs(statement, "key"):
-        own.pop("key", None)
-    elif columns["key"].decode in TYPED and store.get("content") != "record" and store["format"] not in _VALUES_ONLY:
-        store |= {"metadata": ["key"]} if columns["value"].decode in TYPED else {"content": "record"}
-        notes.append(Note("differs", "", "keys are decoded for PARTITIONBY, so the objects have them, too"))
-    if store["format"] in _VALUES_ONLY and columns["value"].decode in TYPED:
-        own.pop("value", None)
         text = (
-            f"values are not decoded ({columns['value'].decode}): the format {store['format']} stores them as they are"
+            f"SELECT {', '.join(statement.fields)}: the connector stores all fields, whatever is selected, and so do we"
         )
-        notes.append(Note("differs", "", text))
+        notes.append(Note("kept", "", text))
+    options = dict(statement.options)
+    store = stored(statement, options, columns["value"], notes)
+    filing = _filed(statement, options, connector, notes)
+    store |= without_empty({"layout": filing.layout, "name": filing.name})
+    store = {"url": bucket_url(statement.bucket, filing.prefix), **store}
+    own = dict(source)
+    _key(statement, columns, store, own, notes)
+    if store["format"] in VALUES_ONLY and columns["value"].decode in TYPED and not needs(statement, "value"):
+        own.pop("value", None)
     for option, value in options.items():
         if not option.startswith("padding."):
             why = _OPTIONS.get(option)
-            text = f"{option} = {value}: {why or 'no such option here'}"
-            notes.append(Note("differs" if why else "lacks", "", text))
-    return {"source": own, "store": store}, tuple(notes)
+            notes.append(
+                Note("differs" if why else "decide", "", f"{option} = {value}: {why or 'no such option here'}")
+            )
+    return without_empty({"source": own, "timestamp": dict(filing.timestamp), "store": store}), tuple(notes)
 
 
-def _stored(statement: Statement, options: dict[str, str], decode: str, notes: list[Note]) -> dict[str, Any]:
-    """Format, content and chunks. Takes its options out of `options`."""
-    name = statement.store_as or "JSON"
-    if name not in _FORMATS:
-        plain = "BYTES" if name.startswith("BYTES") else "JSON"
-        found = _FORMATS[plain]["format"]
-        notes.append(Note("lacks", "", f"STOREAS {name}: `{found}` stands in its place, see docs/FORMATS.md"))
-        name = plain
-    made = dict(_FORMATS[name])
-    count = options.pop("WITH_FLUSH_COUNT", "") or options.pop("flush.count", "")
-    if count and "chunk_records" not in made:
-        found = whole(count)
-        made["chunk_records"] = found and min(found, 100_000_000)
-        text = f"flush by count, {count}: store.chunk_records, so many offsets of a partition"
-        if not found:
-            text = f"flush by count: expected a whole number from 1, found {count!r}; its default is 1000000 records"
-        notes.append(Note("differs" if found else "by_hand", "", text))
-    if 0 < (made.get("chunk_records") or 0) < FEW:
-        notes.append(Note("by_hand", "", small(made["chunk_records"])))
-    envelope = options.pop("store.envelope", "false").lower() == "true"
-    if envelope and made["format"] in _VALUES_ONLY:
-        notes.append(Note("lacks", "", f"store.envelope: the format {made['format']} has values only"))
-    elif envelope:
-        made["content"] = "record"
-        notes.append(Note("differs", "", "store.envelope: store.content: record, with our own columns"))
-    elif made["format"] in ("avro", "parquet") and decode in ("bytes", "json"):
-        made["content"] = "record"
-        text = f"store.content: record, because {made['format']} needs columns, and the values are not decoded"
+def _key(
+    statement: Statement, columns: Mapping[str, Decoded], store: dict[str, Any], own: dict[str, Any], notes: list[Note]
+) -> None:
+    """Decode keys if paths need it, and store them then, as `plan` wants it.
+
+    :raises ConfigError: the format has no place for them.
+    """
+    decode = columns["key"].decode
+    # A whole key of text is the same as its bytes.
+    if not needs(statement, "key") or (decode == "string" and not needs_fields(statement, "key")):
+        own.pop("key", None)
+    elif decode in TYPED and store["format"] in VALUES_ONLY:
+        raise ConfigError(
+            f"PARTITIONBY _key needs keys decoded ({decode}), and {statement.store_as} has no place for them"
+        )
+    elif decode in TYPED and store.get("content") != "record":
+        store |= {"metadata": ["key"]} if columns["value"].decode in TYPED else {"content": "record"}
+        notes.append(Note("decide", "", "keys are decoded for PARTITIONBY, so the objects have them, too"))
+
+
+def _filed(statement: Statement, options: dict[str, str], connector: Connector, notes: list[Note]) -> Filing:
+    """Return layout and names. Takes its options out of `options`."""
+    is_old = any(name in statement.options for name in _OLD)
+    display = options.pop("WITHPARTITIONER", "").lower()
+    keys_too = {"keysandvalues": True, "values": False}.get(display)
+    if display and keys_too is None:
+        notes.append(Note("decide", "", f"WITHPARTITIONER = {display}: expected KeysAndValues or Values"))
+    if (told := options.pop("partition.include.keys", "").lower()) in ("true", "false"):
+        keys_too = told == "true"
+    elif told:
+        notes.append(Note("decide", "", f"partition.include.keys = {told}: expected true or false"))
+    suffix = options.pop("key.suffix", "")
+    padding = padding_of(options, *connector.padding)
+    notes += [Note("decide", "", text) for text in padding.odd]
+    inside = {column: found.inside for column, found in connector.columns.items()}
+    # The older syntax of a statement without PARTITIONBY has no display of its own.
+    filing = filing_of(
+        statement, keys_too if statement.partition_by or told else None, padding, inside, connector.headers
+    )
+    if suffix:
+        filing = filing._replace(name=f"{object_name(statement, padding)}{suffix}")
+    if filing.prefix.startswith("/") or "//" in statement.prefix or statement.prefix.startswith("/"):
+        notes.append(
+            Note("decide", "", f"{statement.prefix!r}: the connector's keys have empty folders; here they have none")
+        )
+    if is_old and padding.offset and not connector.padding[0] and not any(o.startswith("padding.") for o in options):
+        text = "releases before 5.0 (June 2023) put no zeros in front of offsets: then remove zero_pad or the digits"
+        notes.append(Note("decide", "", text))
+    notes.append(
+        Note(
+            "differs", "", "a name has the first offset of a chunk; the connector's has that of the file's last record"
+        )
+    )
+    if statement.no_partition:
+        notes.append(
+            Note("decide", "", "NOPARTITION: the connector's keys have two slashes behind the prefix; here it is one")
+        )
+    elif not statement.partition_by:
+        text = (
+            "names have no times of the first and last records, which releases since 8.0 add: <offset>_<first>_<last>"
+        )
         notes.append(Note("differs", "", text))
-    return without_empty(made)
+    else:
+        notes += _of_partitions(statement, connector)
+    return filing
 
 
-def _filed(
-    statement: Statement,
-    options: dict[str, str],
-    padding: tuple[str, str],
-    columns: Mapping[str, Decoded],
-    notes: list[Note],
-) -> dict[str, Any]:
-    """Layout and names. Takes its options out of `options`."""
-    keys_too = options.pop("WITHPARTITIONER", "KeysAndValues").lower() == "keysandvalues"
-    keys_too = options.pop("partition.include.keys", str(keys_too)).lower() == "true"
-    digits = padding_of(options, *padding)
-    layout, name = layout_of(statement, keys_too, digits, {column: found.inside for column, found in columns.items()})
-    for option in ("padding.length.offset", "padding.length.partition"):
-        if option in options and whole(options[option], 0) is None:
-            text = f"{option}: expected a whole number, found {options[option]!r}; numbers have no zeros in front"
-            notes.append(Note("by_hand", "", text))
-    if digits.right:
-        notes.append(Note("lacks", "", "RightPad: zeros behind a number make it another; they are in front"))
-    if not statement.partition_by:
-        text = "names have no times of the first and last records, which recent versions of the connector add"
+def _of_partitions(statement: Statement, connector: Connector) -> list[Note]:
+    """Return the notes about PARTITIONBY."""
+    notes = [Note("decide", "", text) for text in odd_paths(statement)]
+    headers = [".".join(path[1:]) for path in statement.partition_by if path[0] == "_header"]
+    rest = [name for name in headers if name not in connector.headers.shown]
+    if rest and connector.headers.others:
+        text = (
+            f"PARTITIONBY _header.{', _header.'.join(rest)}: {', '.join(connector.headers.others)} may insert it; then "
+            "the record in Kafka does not have it, and is a bad record here"
+        )
+        notes.append(Note("decide", "", text))
+    if rest and not connector.texts:
+        text = (
+            "headers are text as they stand; the connector's converter reads 007 as 7 and takes quotes off, unless "
+            "header.converter is StringConverter"
+        )
         notes.append(Note("differs", "", text))
-        return without_empty({"layout": layout, "name": name})
-    notes += [Note("lacks", "", text) for text in odd_dates(statement)]
-    for path in statement.partition_by:
-        if any("." in part for part in path) and path[0] != "_header":
-            text = f"PARTITIONBY {'.'.join(path)}: a dot in a field's name means a field within a field here"
-            notes.append(Note("lacks", "", text))
+    if needs(statement, "value") or any(len(path) > 1 and path[0] == "_key" for path in statement.partition_by):
+        text = (
+            "numbers are as they stand in JSON, or as Arrow writes them; the connector's are as Java writes them (1.50 "
+            "is 1.5). Values are percent-encoded, so a slash makes no folder"
+        )
+        notes.append(Note("differs", "", text))
+    if (
+        any(path[0] == "_key" and len(path) == 1 for path in statement.partition_by)
+        and not connector.columns["key"].given
+    ):
+        text = "PARTITIONBY _key: the file has no key.converter, and keys are taken as text; else correct source.key"
+        notes.append(Note("decide", "", text))
     text = (
         "with PARTITIONBY the connector commits the oldest offset that is not flushed: files of other paths may have "
         "later records already. These are archived too, and so exist in the old file and in the new"
     )
-    notes.append(Note("by_hand", "", text))
-    return without_empty({"layout": layout, "name": name})
+    return [*notes, Note("by_hand", "", text)]

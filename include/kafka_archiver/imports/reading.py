@@ -8,6 +8,7 @@ from typing import Any
 import javaproperties
 
 from kafka_archiver.errors import ConfigError
+from kafka_archiver.imports.yaml_files import connectors, is_yaml
 
 # A file of variables has nothing else; the keys of properties have dots.
 _VARIABLE = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)=(.*)", re.ASCII)
@@ -24,13 +25,13 @@ def _first_line(text: str) -> str:
 
 
 def documents_of(text: str, file: str) -> list[str]:
-    """The text of each connector: a JSON list, or Kafka Connect's answer with several, has one for each.
+    """The text of each connector: a JSON list, Kafka Connect's answer with several, or a YAML has one for each.
 
-    :raises ConfigError: it looks like JSON and is not.
+    :raises ConfigError: it looks like JSON or YAML and is not.
     """
     stripped = text.lstrip("\ufeff \t\r\n")
     if not re.match(r"\{|\[\s*[{\]]", stripped):
-        return [text]
+        return [json.dumps(one) for one in connectors(stripped, file)] if is_yaml(stripped, file) else [text]
     content = _loaded(stripped, file)
     if isinstance(content, dict):
         # `GET /connectors?expand=info` has the name of each connector as a key.
@@ -44,7 +45,7 @@ def documents_of(text: str, file: str) -> list[str]:
 
 
 def read_keys(text: str, file: str) -> dict[str, str]:
-    """The keys and values of JSON, properties, an ini file (`section.key`) or a file of environment variables.
+    """The keys and values of JSON, properties, YAML, an ini file (`section.key`) or a file of environment variables.
 
     JSON may be the keys themselves or `{"name": …, "config": {…}}`, as Kafka Connect's REST interface takes them.
 
@@ -53,12 +54,19 @@ def read_keys(text: str, file: str) -> dict[str, str]:
     stripped = text.lstrip("\ufeff \t\r\n")
     if stripped.startswith("{"):
         found = _json(stripped, file)
+    elif is_yaml(stripped, file):
+        several = connectors(stripped, file)
+        if several[1:]:
+            raise ConfigError(f"{file}: expected one connector; found {len(several)}")
+        found = _json(json.dumps(several[0]), file)
     elif _SECTION.fullmatch(_first_line(stripped)):
         found = _ini(stripped, file)
     else:
         found = _variables(stripped) or _properties(stripped, file)
     if not found:
-        raise ConfigError(f"{file}: expected JSON, properties (key=value), an ini file or variables; found no key")
+        raise ConfigError(
+            f"{file}: expected JSON, YAML, properties (key=value), an ini file or variables; found no key"
+        )
     if halves := [key for key, value in found.items() if re.search("[\ud800-\udfff]", key + value)]:
         shown = halves[0].encode("ascii", "backslashreplace").decode()
         raise ConfigError(f"{file}: {shown}: expected text; found one half of a surrogate pair (\\ud800 to \\udfff)")

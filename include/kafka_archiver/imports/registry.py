@@ -1,12 +1,13 @@
 """The tools whose configurations are understood, and whose a file is. One line for each tool."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from kafka_archiver.errors import ConfigError
-from kafka_archiver.imports import confluent, deviantart, kafkatos3, lenses, zooz
+from kafka_archiver.imports import aiven, confluent, confluent_cloud, deviantart, kafkatos3, lenses, zooz
 from kafka_archiver.imports.base import Imported, Keys
 from kafka_archiver.imports.reading import read_keys
+from kafka_archiver.imports.worker import merged
 
 
 class Tool(NamedTuple):
@@ -28,6 +29,13 @@ _LENSES = (
 )
 TOOLS = {
     "confluent": Tool(confluent.TOOL, confluent.draft, _class(confluent.CLASS), f"connector.class {confluent.CLASS}"),
+    "cloud": Tool(
+        confluent_cloud.TOOL,
+        confluent_cloud.draft,
+        _class(confluent_cloud.CLASS),
+        f"connector.class {confluent_cloud.CLASS}",
+    ),
+    "aiven": Tool(aiven.TOOL, aiven.draft, _class(aiven.CLASS), f"connector.class {aiven.CLASS}"),
     "lenses": Tool(
         lenses.TOOL,
         lenses.draft,
@@ -40,7 +48,7 @@ TOOLS = {
     "zooz": Tool(
         zooz.TOOL,
         zooz.draft,
-        lambda keys: "SOURCE_KAFKA_TOPIC" in keys and "S3_BUCKET_NAME" in keys,
+        zooz.is_of,
         "SOURCE_KAFKA_TOPIC and S3_BUCKET_NAME",
     ),
     "kafkatos3": Tool(
@@ -52,16 +60,19 @@ TOOLS = {
 }
 
 
-def import_text(text: str, file: str, tool: str | None = None, group: str | None = None) -> tuple[Imported, Keys]:
+def import_text(
+    text: str, file: str, tool: str | None = None, group: str | None = None, worker: Mapping[str, str] | None = None
+) -> tuple[Imported, Keys]:
     """The archives of another tool's configuration.
 
     :param file: the name of the text in messages.
     :param tool: whose it is, a key of `TOOLS`; None: known by its keys.
     :param group: the consumer group to take over from; None: the one that the file tells.
+    :param worker: the converters of the connector's worker, as `worker.worker_keys` gives them.
     :returns: with the file's keys.
     :raises ConfigError: the file is of no known tool, or not as the tool documents it.
     """
-    keys = Keys(read_keys(text, file))
+    keys = Keys(merged(read_keys(text, file), worker or {}), group or "")
     found = TOOLS[tool] if tool else _tool_of(keys, file)
     try:
         made = found.draft(keys)
@@ -78,6 +89,15 @@ def _tool_of(keys: Keys, file: str) -> Tool:
         if tool.is_of(keys):
             return tool
     known = "; ".join(f"{tool.name}: {tool.known_by}" for tool in TOOLS.values())
+    if keys.get("connector.class") in ("S3SinkConnector", "S3Sink"):
+        raise ConfigError(
+            f"{file}: connector.class {keys.get('connector.class')} is a short name, which several tools have; "
+            f"say whose it is with --from {'|'.join(TOOLS)}"
+        )
+    if "source" in keys.get("connector.class").lower():
+        raise ConfigError(
+            f"{file}: expected a connector that writes to S3; found {keys.get('connector.class')}, which reads"
+        )
     what = f"connector.class {keys.get('connector.class')}" if "connector.class" in keys else _first(keys)
     raise ConfigError(
         f"{file}: the configuration of no known tool; found {what}. Understood are, by their keys: {known}. If "

@@ -1,14 +1,23 @@
-"""Kafka Connect's single message transforms as `transform.steps`, as far as a step does the same."""
+"""Kafka Connect's single message transforms as `transform`, as far as it does the same."""
 
+import re
 from typing import Any, NamedTuple
 
-from kafka_archiver.imports.base import Keys, words
+from kafka_archiver.imports.base import Keys, Kind, words
+from kafka_archiver.imports.smt_sql import Columns, quoted
 
-_KEYS = "keys are stored as Kafka has them"
-_PLACE = "topics keep their names; `store.layout` and `store.name` say where objects are"
+CONNECT = "org.apache.kafka.connect.transforms."
+# They add headers, and change nothing else.
+LENSES_HEADERS = "io.lenses.connect.smt.header."
+_KEYS = "keys are stored as Kafka has them; as far as they decide paths or columns, say it by hand"
+_NO_KEYS = "no effect on what is stored: keys and headers are not"
+_TOPICS = (
+    "topics keep their names here, in paths and in names of objects. (Confluent's sink fails at records whose topic a "
+    "transform has changed)"
+)
 _BY_TIME = "no header is needed to file by time: `store.layout: {path: 'date={yyyy-MM-dd}/hour={HH}'}`"
 _SQL = "by hand, in Spark SQL: "
-# Those that have no step: what to do instead.
+# Those without an equal, by the last part of their class: what to do instead.
 _OTHERS = {
     "Cast": _SQL + "`transform.select: ['* EXCEPT (a)', 'CAST(value.a AS int) AS a']`",
     "ExtractField": _SQL + "`transform.select: [value.a.*]`, or `[value.a]`",
@@ -16,10 +25,10 @@ _OTHERS = {
     "InsertField": "`store.metadata` adds Kafka's columns; in SQL a text: `transform.select: ['*', \"'x' AS a\"]`",
     "ReplaceField": _SQL + "`transform.select: [value.a, value.b AS c]`, the fields that stay",
     "TimestampConverter": _SQL + "`transform.select` with `timestamp_millis`, `date_format` and so on",
-    "RegexRouter": _PLACE,
-    "TimestampRouter": _PLACE,
-    "MessageTimestampRouter": _PLACE,
-    "ExtractTopic": _PLACE,
+    "RegexRouter": _TOPICS,
+    "TimestampRouter": _TOPICS,
+    "MessageTimestampRouter": _TOPICS,
+    "ExtractTopic": _TOPICS,
     "TombstoneHandler": "`policies.null_value: skip` leaves tombstones out; `archive`, the default, stores them",
     "Drop": "by hand: a `transform.mapper` that returns `record.replace(value=None)`",
     "InsertRecordTimestampHeaders": _BY_TIME,
@@ -28,18 +37,19 @@ _OTHERS = {
     "InsertRollingWallclockHeaders": _BY_TIME + " with `timestamp: {from: wallclock}`",
     "InsertFieldTimestampHeaders": _BY_TIME + " with `timestamp: {from: value, path: …}`",
     "InsertRollingFieldTimestampHeaders": _BY_TIME + " with `timestamp: {from: value, path: …}`",
-    "SetSchemaMetadata": "the schema is the writer's, with its own name and version",
-    "ValueToKey": _KEYS,
-    "DropHeaders": "`store.metadata` without headers stores none; a `transform.mapper` drops some",
-    "InsertHeader": "headers are stored as Kafka has them; a `transform.mapper` adds some",
     "HeaderFrom": "headers are stored as Kafka has them; a `transform.mapper` changes them",
     "Filter": "by hand: what its predicate says, in `transform.where`",
 }
+# They change keys or headers alone, or only the name of a schema.
+_OF_KEYS = ("ValueToKey", "DropHeaders", "InsertHeader")
+_OF_SCHEMAS = ("SetSchemaMetadata",)
+# Their classes hide values; one that has no equal here must not be left out.
+_HIDES = re.compile(r"mask|hash|crypt|cipher|redact|token|anonym|obfusc|scrub|sensitive|pii", re.IGNORECASE)
 # They change which fields a value has, so a later transform may not mean the fields of the record.
 _RESHAPE = ("ExtractField", "HoistField")
 _NO_COLUMNS = (
-    "steps work on decoded columns: give `source.value` a `schema`, store columns, not `content: record`, and add to "
-    "`transform.steps`: "
+    "steps work on decoded columns: give `source.value` a `schema`, and store columns, not `content: record`; the plan "
+    "is refused until then. "
 )
 
 
@@ -50,47 +60,246 @@ class Found(NamedTuple):
     skips_null: bool
 
 
+class Transforms(NamedTuple):
+    """The section `transform`, whether tombstones are left out, and whether fields of values have other names."""
+
+    section: dict[str, Any]
+    skips_null: bool
+    reshapes: bool
+
+
 def steps_of(keys: Keys, columns: bool, inside: str) -> Found:
-    """The steps for the transforms of a connector. Each of their keys gets a note.
+    """The steps for the transforms of a connector, without SQL. Each of their keys gets a note.
 
     :param columns: whether the archive has columns of the values.
     :param inside: what stands before the path of a field.
     """
-    steps: list[dict[str, Any]] = []
-    names = words(keys.get("transforms"))
-    skips = False
-    unclear = ""
-    for name in names:
+    chain = _Chain(keys, columns, inside, keyed=True, sql=False, skips_null=False)
+    chain.read()
+    return Found(chain.steps, chain.skips_null)
+
+
+def transforms_of(keys: Keys, columns: bool, inside: str, keyed: bool, skips_null: bool = False) -> Transforms:
+    """Return `transform` for the transforms of a connector. Each of their keys gets a note.
+
+    :param columns: whether the archive has columns of the values.
+    :param inside: what stands before the path of a field.
+    :param keyed: whether keys or headers are stored.
+    :param skips_null: whether the connector leaves records without a value out, also those that a transform makes.
+    """
+    chain = _Chain(keys, columns, inside, keyed, sql=True, skips_null=skips_null)
+    chain.read()
+    select = chain.columns.select()
+    section: dict[str, Any] = {}
+    if chain.where:
+        section["where"] = " AND ".join(chain.where)
+    if select:
+        section["select"] = select
+    if chain.hidden:
+        # A function that does not exist: the plan is refused until a person has written it, or removed it.
+        section["mapper"] = f"imported_transforms:{re.sub(r'[^A-Za-z0-9_]', '_', chain.hidden)}"
+    if chain.steps:
+        section["steps"] = chain.steps
+    renamed = any("rename" in step or "flatten" in step for step in chain.steps)
+    return Transforms(section, chain.skips_null, renamed or bool(select))
+
+
+class _Chain:
+    """Reads the transforms of a connector in their order."""
+
+    def __init__(self, keys: Keys, columns: bool, inside: str, keyed: bool, sql: bool, skips_null: bool) -> None:
+        self._keys, self._has_columns, self._inside, self._keyed = keys, columns, inside, keyed
+        self._skips_made_nulls = skips_null
+        self._unclear = ""
+        self._sql = sql and columns
+        self._filters = sql
+        self._routed = False
+        self._touched: set[str] = set()
+        self.columns = Columns()
+        self.steps: list[dict[str, Any]] = []
+        self.where: list[str] = []
+        self.hidden = ""
+        self.skips_null = False
+
+    def read(self) -> None:
+        """Read all of them."""
+        names = words(self._keys.get("transforms"))
+        for name in names:
+            self._one(name)
+        if names:
+            done = self.steps or self.where or self.columns.select()
+            self._keys.note("kept" if done else "lacks", "transforms", "transform: see each" if done else "see each")
+
+    def _one(self, name: str) -> None:
         prefix = f"transforms.{name}."
-        path = keys.get(f"{prefix}type")
+        path = self._keys.get(f"{prefix}type")
         kind, _, of = path.rpartition(".")[2].partition("$")
-        made = _steps(keys, prefix, kind, inside) if of == "Value" else []
-        if kind == "Filter" and _of_tombstones(keys, prefix):
-            skips = True
-            _note(keys, prefix, "kept", "policies.null_value: skip; the account counts each of them")
-        elif keys.get(f"{prefix}predicate"):
-            _note(keys, prefix, "lacks", "a step is for all records; say it with its predicate in Spark SQL by hand")
-            unclear = unclear or name * bool(made)
-        elif made and unclear:
-            _note(keys, prefix, "lacks", f"by hand, because {unclear} before it has no equivalent: {_shown(made)}")
-        elif made and not columns:
-            _note(keys, prefix, "by_hand", _NO_COLUMNS + _shown(made))
-        elif made:
-            steps += made
-            kind_of_note = "differs" if kind == "MaskField" else "kept"
-            _note(keys, prefix, kind_of_note, _said(kind, made))
+        own = path.startswith(CONNECT)
+        if not path:
+            self._keys.remark("decide", f"the file has no {prefix}type, and `transforms` names {name}")
+            return
+        if own and kind == "Filter":
+            self._filter(prefix)
+        elif path.startswith(LENSES_HEADERS):
+            self._note(prefix, "decide", _OTHERS.get(kind, _BY_TIME))
+        elif of == "Key" or (own and kind in _OF_KEYS):
+            self._note(prefix, "decide" if self._keyed else "kept", _KEYS if self._keyed else _NO_KEYS)
+        elif own and kind in _OF_SCHEMAS:
+            self._note(prefix, "differs", "the schema is the writer's, with its own name and version")
+        elif own and kind == "RegexRouter" and self._keeps_topics(prefix):
+            self._note(prefix, "kept", "no effect: it changes none of these topics")
         else:
-            why = (
-                _KEYS
-                if of == "Key"
-                else _OTHERS.get(kind, "no code of this class runs here; `transform.mapper` may do it")
+            self._value(prefix, name, kind if own or kind in _OTHERS else path, own, of)
+
+    def _value(self, prefix: str, name: str, kind: str, own: bool, of: str) -> None:
+        """Read a transform of values."""
+        steps = _steps(self._keys, prefix, kind, self._inside) if own and of == "Value" else []
+        conditional = bool(self._keys.get(f"{prefix}predicate"))
+        hides = bool(steps and kind in ("MaskField", "ReplaceField") and not all("rename" in step for step in steps))
+        if conditional and self._is_hiding(kind) and steps:
+            self.steps += steps
+            self._note(prefix, "decide", f"for all records, because a step has no predicate: {_shown(steps)}")
+        elif conditional:
+            self._note(prefix, "decide", "a step is for all records; say it with its predicate in Spark SQL by hand")
+            self._hide(prefix, name, kind)
+            self._unclear = self._unclear or name * bool(steps)
+        elif steps and self._unclear:
+            text = f"by hand, because {self._unclear} before it has no equivalent: {_shown(steps)}"
+            self._note(prefix, "decide", text)
+            if hides:
+                self._hide(prefix, name, "mask")
+        elif steps and not self._has_columns:
+            self._note(prefix, "decide", f"{_NO_COLUMNS}transform.steps: {_shown(steps)}")
+            self.steps += steps
+        elif steps:
+            self.steps += steps
+            self._touched |= _names(steps)
+            self._note(prefix, "differs" if kind == "MaskField" else "kept", _said(kind, steps))
+        elif own and of == "Value" and self._sql and not self._unclear and self._as_sql(prefix, kind):
+            pass
+        else:
+            self._other(prefix, name, kind, own)
+
+    def _is_hiding(self, kind: str) -> bool:
+        return kind in ("MaskField", "ReplaceField")
+
+    def _other(self, prefix: str, name: str, kind: str, own: bool) -> None:
+        """Note a transform without an equal."""
+        text = _OTHERS.get(kind, "no code of this class runs here; `transform.mapper` may do it")
+        renames = self._keys.get(f"{prefix}renames")
+        self._note(prefix, "decide", text)
+        if kind == "ReplaceField" and own:
+            # Only the fields that it names are stored there.
+            self._hide(prefix, name, "mask")
+        else:
+            self._hide(prefix, name, kind)
+        if not own or kind in _RESHAPE or kind not in _OTHERS or renames:
+            self._unclear = self._unclear or name
+
+    def _hide(self, prefix: str, name: str, kind: str) -> None:
+        """Refuse the YAML until a person has replaced a transform that hides values."""
+        if _HIDES.search(kind) and not self.hidden:
+            self.hidden = name
+            self._keys.remark(
+                "decide",
+                f"{prefix[:-1]} hides values, which would be stored as they are: write `transform.mapper`, its "
+                f"function imported_transforms:{name} does not exist yet, and the plan is refused without it",
             )
-            _note(keys, prefix, "lacks", why)
-            if of != "Key" and (kind in _RESHAPE or kind not in _OTHERS or keys.get(f"{prefix}renames")):
-                unclear = unclear or name
-    if names:
-        keys.note("kept" if steps else "lacks", "transforms", "transform.steps: see each" if steps else "see each")
-    return Found(steps, skips)
+
+    def _as_sql(self, prefix: str, kind: str) -> bool:
+        """Add what a transform does to `transform.select`; False if it cannot be said so."""
+        get = self._keys.get
+        said = ""
+        if kind == "InsertField":
+            said = self._inserted(prefix)
+        elif kind == "Cast":
+            said = self.columns.cast(words(get(f"{prefix}spec")), self._touched)
+        elif kind == "ReplaceField" and not self.steps:
+            renames = dict(pair.partition(":")[::2] for pair in words(get(f"{prefix}renames")))
+            included = words(get(f"{prefix}include") or get(f"{prefix}whitelist"))
+            dropped = words(get(f"{prefix}exclude") or get(f"{prefix}blacklist"))
+            said = self.columns.only([name for name in included if name not in dropped], renames)
+        elif kind == "ExtractField" and not self.steps:
+            field = get(f"{prefix}field")
+            said = self.columns.extract(field)
+            if said and self._skips_made_nulls:
+                self.where.append(f"value.{quoted(field)} IS NOT NULL")
+        elif kind == "HoistField" and not self.steps:
+            said = self.columns.hoist(get(f"{prefix}field"))
+        if said:
+            self._note(prefix, "differs", said)
+        return bool(said)
+
+    def _inserted(self, prefix: str) -> str:
+        get = self._keys.get
+        added = {}
+        for key, sql in (
+            ("topic", "topic"),
+            ("partition", "partition"),
+            ("offset", "offset"),
+            ("timestamp", "timestamp"),
+        ):
+            if field := get(f"{prefix}{key}.field").rstrip("!?"):
+                added[field] = sql
+        if (field := get(f"{prefix}static.field").rstrip("!?")) and f"{prefix}static.value" in self._keys:
+            added[field] = _literal(get(f"{prefix}static.value"))
+        if self._routed and "topic" in added.values():
+            return ""
+        return self.columns.insert(added, self._touched)
+
+    def _filter(self, prefix: str) -> None:
+        """Read Kafka's Filter, which leaves out what its predicate is true for."""
+        keys = self._keys
+        predicate = keys.get(f"{prefix}predicate")
+        of = f"predicates.{predicate}."
+        found = keys.get(f"{of}type").removeprefix(f"{CONNECT}predicates.")
+        negated = keys.flag(f"{prefix}negate", False)
+        condition = ""
+        if found == "RecordIsTombstone" and not negated and not self._reshaped():
+            self.skips_null = True
+            self._note(prefix, "kept", "policies.null_value: skip; the account counts each of them")
+            self._predicate(of, "policies.null_value: skip")
+            return
+        if found == "HasHeaderKey" and keys.get(f"{of}name"):
+            condition = f"exists(headers, h -> h.key = {_literal(keys.get(f'{of}name'))})"
+        elif found == "TopicNameMatches" and keys.get(f"{of}pattern") and not self._routed:
+            # Java's and Spark's regular expressions are the same ones; `matches` is of the whole name.
+            condition = f"topic RLIKE {_literal('^(?:' + keys.get(f'{of}pattern') + ')$')}"
+        if condition and self._filters:
+            self.where.append(condition if negated else f"NOT ({condition})")
+            self._note(prefix, "kept", f"transform.where: {self.where[-1]}; the account counts what it leaves out")
+            self._predicate(of, "transform.where")
+        else:
+            self._note(prefix, "decide", _OTHERS["Filter"])
+
+    def _reshaped(self) -> bool:
+        return bool(self._unclear or self.columns.select())
+
+    def _predicate(self, prefix: str, text: str) -> None:
+        for key in self._keys.starting(prefix):
+            self._keys.kept(key, text)
+        self._keys.kept("predicates", "see the transforms that have them")
+
+    def _keeps_topics(self, prefix: str) -> bool:
+        """Return whether a router matches none of the topics, or gives each its own name."""
+        topics = words(self._keys.get("topics"))
+        replacement = re.sub(r"\$(\d)", r"\\\1", self._keys.get(f"{prefix}replacement"))
+        try:
+            regex = re.compile(self._keys.get(f"{prefix}regex"))
+            kept = bool(topics) and all(
+                not (found := regex.fullmatch(topic)) or found.expand(replacement) == topic for topic in topics
+            )
+        except (re.error, IndexError):
+            kept = False
+        self._routed = self._routed or not kept
+        return kept and "topics.regex" not in self._keys
+
+    def _note(self, prefix: str, kind: Kind, text: str) -> None:
+        """The text at the transform's class; the other keys refer to it."""
+        self._keys.note(kind, f"{prefix}type", text)
+        for key in self._keys.starting(prefix):
+            if key != f"{prefix}type":
+                self._keys.note("kept" if kind == "decide" else kind, key, f"see {prefix}type")
 
 
 def _steps(keys: Keys, prefix: str, kind: str, inside: str) -> list[dict[str, Any]]:
@@ -107,27 +316,26 @@ def _steps(keys: Keys, prefix: str, kind: str, inside: str) -> list[dict[str, An
     return found + ([{"rename": {_path(old, inside): new for old, _, new in pairs}}] if pairs else [])
 
 
+def _names(steps: list[dict[str, Any]]) -> set[str]:
+    """Return the names of the value's fields that steps change; `*` stands for all."""
+    found: set[str] = set()
+    for step in steps:
+        [(kind, settings)] = step.items()
+        if kind == "flatten":
+            found.add("*")
+        else:
+            paths = [*settings, *settings.values()] if isinstance(settings, dict) else settings
+            found |= {path.removeprefix("value.").strip("`") for path in paths}
+    return found
+
+
 def _path(field: str, inside: str) -> str:
     return f"value.{inside}" + (f"`{field}`" if "." in field else field)
 
 
-def _of_tombstones(keys: Keys, prefix: str) -> bool:
-    """Whether a filter leaves out what has no value, and nothing else."""
-    predicate = keys.get(f"{prefix}predicate")
-    found = keys.get(f"predicates.{predicate}.type").rpartition(".")[2]
-    if found != "RecordIsTombstone" or keys.flag(f"{prefix}negate", False):
-        return False
-    for key in keys.starting(f"predicates.{predicate}."):
-        keys.kept(key, "policies.null_value: skip")
-    return True
-
-
-def _note(keys: Keys, prefix: str, kind: Any, text: str) -> None:
-    """The text at the transform's class; the other keys refer to it."""
-    keys.note(kind, f"{prefix}type", text)
-    for key in keys.starting(prefix):
-        if key != f"{prefix}type":
-            keys.note(kind, key, f"see {prefix}type")
+def _literal(text: str) -> str:
+    """Return a text as Spark SQL has it."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def _shown(steps: list[dict[str, Any]]) -> str:

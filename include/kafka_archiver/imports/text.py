@@ -11,6 +11,7 @@ from kafka_archiver.config.variables import NAME
 from kafka_archiver.imports.base import Draft, Imported, Keys, Kind, Note
 
 _TITLES: dict[Kind, str] = {
+    "decide": "To decide, because it is not the same here, or not known:",
     "by_hand": "To do by hand:",
     "lacks": "Without an equivalent:",
     "unknown": "Not understood, and left out:",
@@ -95,3 +96,10 @@ class _Dumper(yaml.SafeDumper):
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - overrides
         return True
+
+    def text(self, data: str) -> yaml.ScalarNode:
+        """Write line breaks as \\n."""
+        return self.represent_scalar("tag:yaml.org,2002:str", data, style='"' if "\n" in data else None)
+
+
+_Dumper.add_representer(str, _Dumper.text)

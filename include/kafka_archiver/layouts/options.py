@@ -43,8 +43,8 @@ Locale = Annotated[str, AfterValidator(_locale)]
 
 
 def _null_name(name: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9._~-]{1,100}", name) or name in {*RESERVED, ".", ".."}:
-        raise ValueError("expected letters, digits, `.`, `_`, `-` and `~`, and no folder of the archiver")
+    if not re.fullmatch(r"[A-Za-z0-9._~\[\]-]{1,100}", name) or name in {*RESERVED, ".", ".."}:
+        raise ValueError("expected letters, digits, `.`, `_`, `-`, `~`, `[` and `]`, and no folder of the archiver")
     return name
 
 

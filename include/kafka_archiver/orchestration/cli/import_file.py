@@ -4,22 +4,23 @@ import os
 import re
 import sys
 from argparse import Namespace
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from kafka_archiver.config import parse_archive
 from kafka_archiver.errors import ConfigError
-from kafka_archiver.imports.base import Note
+from kafka_archiver.imports.base import OPEN, Note
 from kafka_archiver.imports.reading import documents_of
 from kafka_archiver.imports.registry import import_text
 from kafka_archiver.imports.text import to_yaml, unfilled
+from kafka_archiver.imports.worker import worker_keys
 from kafka_archiver.orchestration.terminal.failures import plainly
 from kafka_archiver.orchestration.terminal.output import show
 from kafka_archiver.steps.plan.settings import settings_of
 
 # Notes that a person should not miss.
-_TOLD = ("by_hand", "lacks", "unknown")
+_TOLD = ("by_hand", "lacks", *OPEN)
 
 
 class Made(NamedTuple):
@@ -43,8 +44,10 @@ class Result(NamedTuple):
 def import_file(args: Namespace) -> None:
     """Print the YAML, or write it into a folder. What needs a person goes to stderr, too."""
     text, name = _read(args.file)
-    made = archives_of(text, name, args.tool, args.group)
-    if args.output_folder:
+    worker = worker_keys(*_read(args.worker)) if args.worker else None
+    made = archives_of(text, name, args.tool, args.group, worker)
+    undecided = [] if args.accept else [note for note in made.notes if note.kind in OPEN]
+    if args.output_folder and not undecided:
         _write(Path(args.output_folder), made.archives)
     if args.output != "table":
         archives = [one._asdict() for one in made.archives]
@@ -63,17 +66,32 @@ def import_file(args: Namespace) -> None:
         problems = ["The YAML is not valid yet:", *problems]
     if made.faults:
         problems += ["No archive is made of these:", *made.faults]
+    if undecided:
+        written = "Nothing is written. " if args.output_folder else ""
+        problems += [f"Not the same here, or not understood ({written}--accept takes the YAML as it is):"]
+        problems += [f"{note.key}: {note.text}" if note.key else note.text for note in undecided]
     if problems:
         raise ConfigError("\n".join(problems))
 
 
-def archives_of(text: str, file: str, tool: str | None = None, group: str | None = None) -> Result:
+def archives_of(
+    text: str,
+    file: str,
+    tool: str | None = None,
+    group: str | None = None,
+    worker: Mapping[str, str] | None = None,
+) -> Result:
     """The archives of every connector in a file, or of the one configuration that it is.
 
-    :param file: the name of the text in messages. :param tool: as of `import_text`, as is `group`.
+    :param file: the name of the text in messages. :param tool: as of `import_text`, as are `group` and `worker`.
     :raises ConfigError: no archive can be made of it.
     """
     documents = documents_of(text, file)
+    if group and documents[1:]:
+        raise ConfigError(
+            f"{file}: --group {group} is the group of one connector, and the file has {len(documents)}: import each "
+            "of them alone"
+        )
     tools: list[str] = []
     archives: list[Made] = []
     notes: list[Note] = []
@@ -81,7 +99,7 @@ def archives_of(text: str, file: str, tool: str | None = None, group: str | None
     for number, document in enumerate(documents, start=1):
         place = f"{file}, connector {number}" if documents[1:] else file
         try:
-            imported, keys = import_text(document, place, tool, group)
+            imported, keys = import_text(document, place, tool, group, worker)
         except ConfigError as error:
             faults += str(error).splitlines()
             continue
@@ -91,6 +109,12 @@ def archives_of(text: str, file: str, tool: str | None = None, group: str | None
         for draft in imported.drafts:
             yaml = to_yaml(imported, draft, keys, place)
             archives.append(Made(str(draft.content["archive"]), yaml, tuple(_problems(yaml, draft.content))))
+    names = [one.archive for one in archives]
+    faults += [
+        f"{file}: two connectors become the archive {name}: give each a name of its own, or import each alone"
+        for name in dict.fromkeys(names)
+        if names.count(name) > 1
+    ]
     if not archives:
         raise ConfigError("\n".join(faults))
     return Result(tuple(dict.fromkeys(tools)), tuple(archives), tuple(notes), tuple(faults))

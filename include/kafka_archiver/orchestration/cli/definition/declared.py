@@ -43,30 +43,44 @@ IMPORT = ActionCommand(
     name="import",
     help="The YAML of archives from another tool's configuration",
     description=f"""\
-Print the YAML of archives that take over from another tool, from its configuration: Confluent's S3 sink (JSON, bare or
-as {{name, config}}, or properties), Lenses' S3 sink (one archive for each KCQL statement), DeviantArt's S3 sink, Zooz'
-environment variables (NAME=value), kafkatos3.cfg. Nothing is written or asked but that file.
+Print the YAML of archives that take over from another tool, from its configuration: Confluent's S3 sink, that of
+Confluent Cloud, Aiven's (JSON, bare or as {{name, config}}, properties, or YAML, also of Strimzi), Lenses' S3 sink (one
+archive for each KCQL statement), DeviantArt's S3 sink, Zooz' environment variables (NAME=value), kafkatos3.cfg. Nothing
+is written or asked but that file.
 
 Comments say, for each of its keys, whether the YAML says the same, what is different on purpose, what has no equivalent
 and what a person has to do. Secrets are never printed. The YAML begins where the tool's consumer group has stopped
 (source.start), see docs/MIGRATING.md.
 
+What decides keys, values or records and is not the same here, or is not known, and each key that is not understood,
+ends the command with an error, unless --accept says that a person has seen it.
+
 json and yaml: {{tool, archives: a list of {{archive, yaml (the text), problems (what `airflow archive validate` would
-say)}}, notes: a list of {{kind (kept, differs, lacks, by_hand or unknown), key (null: a remark), text}}}}.
-{ANSWER} A YAML with problems gives 1.""",
+say)}}, notes: a list of {{kind (kept, differs, lacks, by_hand, decide or unknown), key (null: a remark), text}}}}.
+{ANSWER} A YAML with problems gives 1, and so does a note to decide or unknown without --accept.""",
     func=lazy_load_command(f"{HERE}.import_file.import_file"),
     args=(
         option("file", metavar="FILE", help="The other tool's configuration; - reads standard input"),
         option(
             "--from",
             dest="tool",
-            choices=("confluent", "lenses", "deviantart", "zooz", "kafkatos3"),
+            choices=("confluent", "cloud", "aiven", "lenses", "deviantart", "zooz", "kafkatos3"),
             help="Whose configuration it is (default: known by its keys)",
         ),
         option(
             "--group",
             metavar="GROUP",
             help="The consumer group to take over from (default: the one that the file tells)",
+        ),
+        option(
+            "--worker",
+            metavar="FILE",
+            help="The configuration of the connector's worker: its converters count where the connector has none",
+        ),
+        option(
+            "--accept",
+            action="store_true",
+            help="Exit 0 although something is not the same here, or not understood: a person has seen it",
         ),
         option(
             "--output-folder",

@@ -1,0 +1,168 @@
+"""STOREAS and its properties as format, content and chunks of `store`. Pure."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.imports.base import FEW, Note, small, whole, without_empty
+from kafka_archiver.imports.connect import FRAMED, Decoded
+from kafka_archiver.imports.kcql import Statement
+
+
+class _Format(NamedTuple):
+    """`store`: the keys of the YAML; `extension`: of the connector's files; `ours`: of ours, if it is another one."""
+
+    store: Mapping[str, Any]
+    extension: str
+    ours: str = ""
+    envelope: bool = False
+
+
+_LINES = {"separator": "\n", "extension": ".text"}
+_FORMATS = {
+    "JSON": _Format({"format": "jsonl"}, ".json", ".jsonl", envelope=True),
+    "AVRO": _Format({"format": "avro"}, ".avro", envelope=True),
+    "PARQUET": _Format({"format": "parquet"}, ".parquet", envelope=True),
+    "TEXT": _Format({"format": "bytes", "options": _LINES}, ".text"),
+    "CSV": _Format({"format": "csv", "options": {"header": False}}, ".csv"),
+    "CSV_WITHHEADERS": _Format({"format": "csv"}, ".csv"),
+    "BYTES": _Format({"format": "bytes", "options": {"extension": ".bytes"}, "chunk_records": 1}, ".bytes"),
+}
+VALUES_ONLY = ("bytes",)
+_PARTS = ("key", "value", "headers", "metadata")
+
+
+def name_of(statement: Statement) -> str:
+    """Return the format's name, a key of the table.
+
+    :raises ConfigError: the connector has no such format, or only had it once.
+    """
+    name = statement.store_as or "JSON"
+    head = name.partition("_")[0]
+    # Of what follows the first _ the connector knows WithHeaders; BYTES alone refuses the rest.
+    known = head if head != "CSV" or "WITHHEADERS" not in name.split("_")[1:] else "CSV_WITHHEADERS"
+    if known not in _FORMATS or (known == "BYTES" and name != "BYTES"):
+        more = (
+            "; releases before 5.0 wrote keys, values and their sizes so, and no format here does"
+            if head == "BYTES"
+            else ""
+        )
+        raise ConfigError(f"STOREAS {name}: expected {', '.join(_FORMATS)}{more}")
+    return known
+
+
+def has_columns(statement: Statement) -> bool:
+    """Return whether objects have columns, if the values are decoded to columns."""
+    try:
+        form = _FORMATS[name_of(statement)].store["format"]
+    except ConfigError:
+        return False
+    return form not in VALUES_ONLY and not has_envelope(statement)
+
+
+def has_envelope(statement: Statement) -> bool:
+    """Return whether the connector stores keys and headers, too."""
+    return _is_true(statement.options, "store.envelope")
+
+
+def stored(statement: Statement, options: dict[str, str], value: Decoded, notes: list[Note]) -> dict[str, Any]:
+    """Return format, content and chunks. Takes its options out of `options`.
+
+    :raises ConfigError: there is no such format.
+    """
+    name = name_of(statement)
+    form = _FORMATS[name]
+    made = dict(form.store)
+    _chunks(options, made, notes)
+    envelope = _is_true(options, "store.envelope")
+    fields = {part: options.pop(f"store.envelope.fields.{part}", "") for part in _PARTS}
+    options.pop("store.envelope", None)
+    if envelope and not form.envelope:
+        notes.append(
+            Note("decide", "", f"store.envelope: the connector refuses it with {name}; objects have the values alone")
+        )
+    elif envelope:
+        made["content"] = "record"
+        without = [part for part, text in fields.items() if text.lower() == "false"]
+        less = f", without {' and '.join(without)}" if without else ""
+        text = (
+            f"store.envelope: theirs has key, value, headers and metadata{less}; store.content: record has all that "
+            "Kafka had in columns of its own (docs/FORMATS.md), so readers need other names"
+        )
+        notes.append(Note("decide", "", text))
+    elif made["format"] in ("avro", "parquet") and value.decode in ("bytes", "json"):
+        made["content"] = "record"
+        text = f"store.content: record, because {made['format']} needs columns, and the values are not decoded"
+        notes.append(Note("decide" if value.given else "differs", "", text))
+    elif value.given and (why := _other_values(name, value)):
+        notes.append(Note("decide", "", f"STOREAS {name}: {why}"))
+    if form.ours:
+        notes.append(
+            Note("differs", "", f"names end with {form.ours} here, with {form.extension} there (compressed: .gz)")
+        )
+    if name == "JSON" and value.decode == "json" and not value.inside:
+        text = "the connector writes each document anew, without spaces and its keys in another order; here it stays"
+        notes.append(Note("differs", "", text))
+    if name.startswith("CSV"):
+        notes.append(
+            Note("differs", "", "the connector has all values in quotes; here numbers, times and nulls have none")
+        )
+    return without_empty(made)
+
+
+def _chunks(options: dict[str, str], made: dict[str, Any], notes: list[Note]) -> None:
+    """Set the records of a chunk, unless the format decides them."""
+    old, new = options.pop("WITH_FLUSH_COUNT", ""), options.pop("flush.count", "")
+    count = new or old
+    if count and "chunk_records" not in made:
+        found = whole(count)
+        made["chunk_records"] = found and min(found, 100_000_000)
+        text = f"flush by count, {count}: store.chunk_records, so many offsets of a partition"
+        if not found:
+            text = f"flush by count: expected a whole number from 1, found {count!r}; its default is 1000000 records"
+        notes.append(Note("differs" if found else "by_hand", "", text))
+    elif "chunk_records" in made and count and count != "1":
+        notes.append(
+            Note(
+                "decide", "", f"flush by count, {count}: the connector refuses it with BYTES; an object has one record"
+            )
+        )
+    if 0 < (made.get("chunk_records") or 0) < FEW:
+        notes.append(Note("by_hand", "", small(made["chunk_records"])))
+
+
+def _other_values(name: str, value: Decoded) -> str:
+    """Return why the values in the objects are others; empty if they are the same."""
+    decode = value.decode
+    if name == "BYTES":
+        return (
+            ""
+            if decode == "bytes"
+            else f"the connector wants bytes, not values of {decode}; bytes are stored as they are"
+        )
+    if name == "TEXT":
+        return (
+            ""
+            if decode == "string"
+            else f"the connector wants text, not values of {decode}; bytes are stored as they are"
+        )
+    if decode in FRAMED:
+        return (
+            "dates, times and timestamps are numbers in the connector's JSON, decimals numbers, bytes base64; here "
+            "they are as docs/FORMATS.md says"
+            if name == "JSON"
+            else ""
+        )
+    if name == "JSON" and decode == "string":
+        return 'the connector writes each text as one JSON string, in quotes; here a line is {"value": …}'
+    if name == "JSON" and decode == "bytes":
+        return "the connector cannot write bytes as JSON; here they are stored as they are"
+    if name == "JSON" and value.inside:
+        return "the connector writes the payload of {schema, payload} alone; here the whole document is stored"
+    if name == "JSON":
+        return ""
+    return f"the connector needs values with a schema, and {decode} has none"
+
+
+def _is_true(options: Mapping[str, str], name: str) -> bool:
+    return options.get(name, "").lower() == "true"

@@ -1,0 +1,219 @@
+"""Headers that Lenses' transforms insert to file by time, as parts of a time in our paths. Pure."""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
+
+from kafka_archiver.errors import ConfigError
+from kafka_archiver.imports.base import Keys, whole, without_empty, words
+from kafka_archiver.imports.java_times import ours
+from kafka_archiver.imports.smt import LENSES_HEADERS
+
+_PARTS = {
+    "date": "yyyy-MM-dd",
+    "year": "yyyy",
+    "month": "MM",
+    "day": "dd",
+    "hour": "HH",
+    "minute": "mm",
+    "second": "ss",
+}
+# InsertWallclockDateTimePart shows numbers without zeros in front.
+_BARE = {"YEAR": "yyyy", "MONTH": "M", "DAY": "d", "HOUR": "H", "MINUTE": "m", "SECOND": "s"}
+_SECONDS = {"hours": 3600, "minutes": 60, "seconds": 1}
+_UNITS = {"seconds": "s", "milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
+# The seconds of the finest part of a time that a letter shows.
+_FINEST = {**dict.fromkeys("yxMGDdEew", 86_400), "a": 43_200, **dict.fromkeys("HkKh", 3600), "m": 60, "s": 1}
+# They may add headers, and what these are is not in the file, or not of a time.
+_ADDS_HEADERS = ("InsertHeader", "HeaderFrom", "RenameHeader", "InsertSourcePartitionOrOffsetValue")
+_HARMLESS = ("org.apache.kafka.connect.transforms.", "io.confluent.connect.transforms.", "io.debezium.transforms.")
+
+
+class Clock(NamedTuple):
+    """Whose time a header shows. `timestamp`: the section of the YAML; `window`: seconds, 0 for none."""
+
+    timestamp: Mapping[str, Any]
+    zone: str = "UTC"
+    locale: str = "en"
+    window: int = 0
+
+
+class Header(NamedTuple):
+    """An inserted header: its pattern by our letters, and its clock."""
+
+    pattern: str
+    clock: Clock
+
+
+class Headers(NamedTuple):
+    """`shown`: the headers of times by their names; `others`: the transforms that may add other headers."""
+
+    shown: Mapping[str, Header] = {}
+    others: tuple[str, ...] = ()
+
+
+def headers_of(keys: Keys, used: Iterable[str], inside: Mapping[str, str]) -> Headers:
+    """Return the headers that the transforms insert. Each key of such a transform gets a note.
+
+    :param used: the headers after PARTITIONBY.
+    :param inside: what stands before the path of a field of `key` and `value`.
+    """
+    shown: dict[str, Header] = {}
+    others: list[str] = []
+    changed = ""
+    for name in words(keys.get("transforms")):
+        prefix = f"transforms.{name}."
+        path = keys.get(f"{prefix}type")
+        kind = path.rpartition(".")[2].partition("$")[0]
+        if not path.startswith(LENSES_HEADERS) or kind in _ADDS_HEADERS:
+            if kind in _ADDS_HEADERS or not path.startswith(_HARMLESS):
+                others.append(name)
+            changed = changed or (name if path.endswith("$Value") or not path.startswith(_HARMLESS) else "")
+            continue
+        try:
+            found = _inserted(keys, prefix, kind, inside)
+            if changed and any(header.clock.timestamp["from"] in ("value", "key") for header in found.values()):
+                raise ValueError(
+                    f"its field is what {changed} before it leaves, and `timestamp` reads the record in Kafka"
+                )
+        except ValueError as error:
+            others.append(name)
+            _note(keys, prefix, "decide", f"the header has no equal here: {error}")
+            continue
+        shown |= found
+        if set(found) & set(used):
+            _note(keys, prefix, "kept", "store.layout has the parts of the time in the place of the headers")
+        else:
+            _note(keys, prefix, "differs", "PARTITIONBY does not use its headers; headers are stored as Kafka has them")
+    return Headers(shown, tuple(others))
+
+
+def _inserted(keys: Keys, prefix: str, kind: str, inside: Mapping[str, str]) -> dict[str, Header]:
+    """Return the headers of one transform.
+
+    :raises ValueError: says what has no equal here.
+    """
+
+    def get(key: str, default: str = "") -> str:
+        return keys.get(f"{prefix}{key}") or default
+
+    if keys.get(f"{prefix}predicate"):
+        raise ValueError("it has a predicate, and a layout is for all records")
+    clock = Clock(_source(get, kind, inside), get("timezone", "UTC"), get("locale", "en"), _window(get, kind))
+    if kind in ("InsertWallclock", "InsertRollingWallclock"):
+        if get("value.type", "format").lower() != "format" or not get("format"):
+            raise ValueError("its value is a number or the whole time; give `format`")
+        return {get("header.name"): Header(ours(get("format")), clock)}
+    if kind == "InsertWallclockDateTimePart":
+        part = get("date.time.part").upper()
+        if part not in _BARE:
+            raise ValueError(f"date.time.part: expected {', '.join(_BARE).lower()}; found {part.lower()!r}")
+        return {get("header.name"): Header(_BARE[part], clock)}
+    if kind == "TimestampConverter":
+        if get("target.type") != "string" or not get("format.to.pattern"):
+            raise ValueError("expected target.type=string and format.to.pattern")
+        return {get("header.name"): Header(ours(get("format.to.pattern")), clock)}
+    if not kind.endswith("Headers"):
+        raise ValueError(f"{kind} is not known")
+    lead = get("header.prefix.name")
+    return {f"{lead}{part}": Header(ours(get(f"{part}.format", usual)), clock) for part, usual in _PARTS.items()}
+
+
+def _source(get: Any, kind: str, inside: Mapping[str, str]) -> dict[str, Any]:
+    """Return the section `timestamp`.
+
+    :raises ValueError: says what has no equal here.
+    """
+    if "Wallclock" in kind:
+        return {"from": "wallclock"}
+    if "Record" in kind:
+        return {"from": "record"}
+    head, *rest = get("field", "_value").split(".")
+    if head == "_timestamp":
+        return {"from": "record"}
+    column, path = (head[1:], rest) if head in ("_value", "_key") else ("value", [head, *rest])
+    if not path:
+        raise ValueError(f"the whole {column} is the time; `timestamp.path` is a field")
+    # TimestampConverter reads text without an offset as UTC, the others in their own time zone.
+    zone = "UTC" if kind == "TimestampConverter" else get("timezone", "UTC")
+    patterns = words(get("format.from.pattern"))
+    found = {
+        "from": column,
+        "path": inside.get(column, "") + ".".join(path),
+        "patterns": patterns,
+        "timezone": zone if patterns and zone != "UTC" else "",
+        "unit": "" if patterns else _UNITS.get(get("unix.precision", "milliseconds"), "ms"),
+    }
+    return without_empty(found)
+
+
+def _window(get: Any, kind: str) -> int:
+    """Return the seconds of the rolling window; 0 if there is none.
+
+    :raises ValueError: the transform would refuse it.
+    """
+    if kind != "TimestampConverter" and "Rolling" not in kind:
+        return 0
+    name = get("rolling.window.type", "none" if kind == "TimestampConverter" else "minutes").lower()
+    if name == "none":
+        return 0
+    size = whole(get("rolling.window.size", "15"))
+    if name not in _SECONDS or size is None:
+        raise ValueError(f"expected a window of so many hours, minutes or seconds; found {size} {name}")
+    return size * _SECONDS[name]
+
+
+def options_of(headers: Iterable[Header]) -> dict[str, Any]:
+    """Return the options of the layout with these headers in one path: `timezone`, `locale`, `every`.
+
+    :raises ConfigError: a layout has one clock, and theirs are several, or their windows have no equal.
+    """
+    found = list(headers)
+    clock = found[0].clock
+    if any(header.clock != clock for header in found):
+        raise ConfigError("expected headers of one time in PARTITIONBY; found several clocks, and a layout has one")
+    patterns = "".join(header.pattern for header in found)
+    return without_empty(
+        {
+            "timezone": clock.zone if clock.zone != "UTC" else "",
+            "locale": clock.locale if any(run in patterns for run in ("MMM", "E", "a", "G")) else "",
+            "every": _every(clock, patterns) if clock.window else "",
+        }
+    )
+
+
+def _every(clock: Clock, patterns: str) -> str:
+    """Return `every` for a window; empty if what is shown is coarser than the window.
+
+    Theirs are windows of UTC, ours of the local time.
+
+    :raises ConfigError: the two are not the same in this zone.
+    """
+    if any(offset % clock.window for offset in _offsets(clock.zone)):
+        raise ConfigError(
+            f"windows of {clock.window} s are counted in UTC, and `store.layout.every` counts the time of {clock.zone}"
+        )
+    finest = min((seconds for letter, seconds in _FINEST.items() if letter in patterns), default=1)
+    if finest % clock.window == 0:
+        return ""
+    return next(
+        f"{clock.window // size}{unit}" for unit, size in (("h", 3600), ("m", 60), ("s", 1)) if clock.window % size == 0
+    )
+
+
+def _offsets(zone: str) -> set[int]:
+    """Return the zone's offsets of this century, in seconds; none of a zone that the loader will refuse."""
+    try:
+        there = ZoneInfo(zone)
+    except (ValueError, OSError, KeyError):
+        return set()
+    moments = (datetime(year, month, 1, tzinfo=UTC) for year in range(2000, 2038) for month in range(1, 13))
+    return {int((moment.astimezone(there).utcoffset() or timedelta()).total_seconds()) for moment in moments}
+
+
+def _note(keys: Keys, prefix: str, kind: Any, text: str) -> None:
+    """Note the text at the transform's class; its other keys refer to it."""
+    keys.note(kind, f"{prefix}type", text)
+    for key in keys.starting(prefix):
+        keys.note("kept" if kind == "decide" else kind, key, f"see {prefix}type")
