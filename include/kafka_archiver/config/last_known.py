@@ -1,7 +1,7 @@
-"""What is kept of an archive for the time when its YAML file is wrong or gone: where its state is, and whom to tell. Pure.
+"""What is kept of an archive while its YAML file is wrong or gone: where its state is, and whom to tell. Pure.
 
-It has no secrets: a mapping with properties that may not be shown is left out, and a connection of a telling name takes its
-place. It is not what a run needs: nothing is archived by it.
+It has no secrets: a mapping with properties that may not be shown is left out, and a connection of a telling name takes
+its place. It is not what a run needs: nothing is archived by it.
 """
 
 from collections.abc import Mapping

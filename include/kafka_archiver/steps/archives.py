@@ -12,9 +12,10 @@ from kafka_archiver.config import Archive, declarations, load_archive
 from kafka_archiver.documents import Value
 from kafka_archiver.errors import ConfigError
 
-
 # Where a wrong file names its archive, and how much of it is searched.
-_NAME = re.compile(r"""^archive:[ \t]*["']?(?P<name>[A-Za-z0-9][A-Za-z0-9_.-]{0,199})["']?[ \t]*(#.*)?$""", re.MULTILINE)
+_NAME = re.compile(
+    r"""^archive:[ \t]*["']?(?P<name>[A-Za-z0-9][A-Za-z0-9_.-]{0,199})["']?[ \t]*(#.*)?$""", re.MULTILINE
+)
 _HEAD = 1 << 16
 
 
@@ -35,7 +36,10 @@ class WrongFileError(ConfigError):
 
 
 class ArchiveSummary(Value):
-    """A summary of one archive. `topics` or `pattern` is None; `schedule` is None for an archive run by hand only."""
+    """A summary of one archive. `topics` or `pattern` is None; `schedule` is None for an archive run by hand only.
+
+    `error`: why no valid file declares it now; the rest is as it was last valid.
+    """
 
     archive: str
     dag_id: str
@@ -46,9 +50,10 @@ class ArchiveSummary(Value):
     schedule: str | None
     timezone: str
     file: str
+    error: str | None = None
 
     @classmethod
-    def of(cls, archive: Archive, file: Path) -> Self:
+    def of(cls, archive: Archive, file: Path, error: str | None = None) -> Self:
         """The summary of the archive that a file declares."""
         return cls(
             archive=archive.archive,
@@ -60,6 +65,7 @@ class ArchiveSummary(Value):
             schedule=archive.schedule,
             timezone=archive.timezone,
             file=str(file),
+            error=error,
         )
 
 

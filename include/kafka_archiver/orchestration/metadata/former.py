@@ -17,16 +17,21 @@ from kafka_archiver.config import Archive
 from kafka_archiver.config.last_known import recalled
 from kafka_archiver.orchestration.dag_run.gate import PLAN
 from kafka_archiver.steps.archives import Archives, missing
+from kafka_archiver.steps.health import HealthCheck
 
 _PREFIX = dag_id("")
 
 
 class Former(NamedTuple):
-    """One such archive. `archive`: as it was last valid; `fault`: why it is not now; `do`: exact commands."""
+    """One such archive.
+
+    `archive`: as it was last valid; `fault`: why it is not now; `do`: exact commands. `is_gone`: no file declares it.
+    """
 
     archive: Archive
     fault: str
     do: tuple[str, ...]
+    is_gone: bool
 
 
 def former(archives: Archives) -> dict[str, Former]:
@@ -44,14 +49,20 @@ def former(archives: Archives) -> dict[str, Former]:
     return known
 
 
-def _why(archive: Archive, error: str | None) -> tuple[str, tuple[str, ...]]:
+def checks_of_file(fault: Former | None) -> list[HealthCheck]:
+    """Return the check of an archive's file: none if it is valid."""
+    return [HealthCheck(name="file", verdict="failing", found=fault.fault, do=fault.do)] if fault else []
+
+
+def _why(archive: Archive, error: str | None) -> tuple[str, tuple[str, ...], bool]:
     name = archive.archive
     if error is not None:
-        return f"its YAML file is wrong, so nothing is archived: {error}", (f"airflow archive validate {name}",)
+        return f"its YAML file is wrong, so nothing is archived: {error}", (f"airflow archive validate {name}",), False
     return (
-        f"no file declares it any more, so nothing is archived; it was declared by {archive.file}. Put the file back, or, "
-        "if the archive has ended, remove its DAGs from Airflow: what is stored stays",
+        f"no file declares it any more, so nothing is archived; it was declared by {archive.file}. Put the file back. "
+        "If the archive has ended, remove its DAGs from Airflow: what is stored stays",
         tuple(f"airflow dags delete --yes {dag}" for dag in (dag_id(name), audit_dag_id(name))),
+        True,
     )
 
 
@@ -66,7 +77,7 @@ def _has_run(dag: str, session: Session) -> bool:
 
 def _last(dag: str, session: Session) -> Archive | None:
     """The archive as Airflow has kept it with its DAG; see `config.last_known`."""
-    row = SerializedDagModel.get(dag, session)
+    row = SerializedDagModel.get(dag, session=session)
     tasks: Any = row.data.get("dag", {}).get("tasks", ()) if row and isinstance(row.data, Mapping) else ()
     for task in (one.get("__var", one) for one in tasks):
         if task.get("task_id") == PLAN and task.get("doc_json"):

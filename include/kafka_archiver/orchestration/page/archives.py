@@ -13,7 +13,7 @@ from kafka_archiver.config import Archive
 from kafka_archiver.errors import ArchiverError
 from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.metadata.facts import facts_of
-from kafka_archiver.orchestration.metadata.former import Former, former
+from kafka_archiver.orchestration.metadata.former import Former, checks_of_file, former
 from kafka_archiver.orchestration.page.cache import Cache, Near
 from kafka_archiver.steps.archives import Archives, config_folder, read_archives
 from kafka_archiver.steps.context import Context
@@ -70,9 +70,7 @@ class Observatory:
 
         :param found: None: nobody has looked yet.
         """
-        fault = self.fault(archive.archive)
-        file = [HealthCheck(name="file", verdict="failing", found=fault.fault, do=fault.do)] if fault else []
-        return [*file, *checks_of(archive, found, now)]
+        return [*checks_of_file(self.fault(archive.archive)), *checks_of(archive, found, now)]
 
     def snapshots(
         self, names: Collection[str], wait: float = 0.0, near: Near | None = None

@@ -78,11 +78,7 @@ def exposition(
     def is_healthy(name: str, found: Snapshot) -> bool:
         return name not in faulty and worst(c.verdict for c in checks_of(archives[name], found, now)) in _HEALTHY
 
-    seen = [
-        Seen(found, now, is_healthy(name, found))
-        for name, found in snapshots.items()
-        if found
-    ]
+    seen = [Seen(found, now, is_healthy(name, found)) for name, found in snapshots.items() if found]
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Collected([*families(seen), *_of_all(snapshots, wrong)]))
     return generate_latest(registry)
@@ -129,7 +125,9 @@ def _by_topic(seen: Iterable[Seen]) -> Iterator[GaugeMetricFamily]:
 
 
 def _of_all(snapshots: Mapping[str, Snapshot | None], wrong: int | None) -> Iterator[GaugeMetricFamily]:
-    yield GaugeMetricFamily(_PREFIX + "archives", "Archives, also those whose YAML file is wrong or gone.", value=len(snapshots))
+    yield GaugeMetricFamily(
+        _PREFIX + "archives", "Archives, also those whose YAML file is wrong or gone.", value=len(snapshots)
+    )
     if wrong is not None:
         yield GaugeMetricFamily(_PREFIX + "wrong_files", "YAML files with an error.", value=wrong)
 
