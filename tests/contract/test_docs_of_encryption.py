@@ -37,22 +37,49 @@ def test_its_yaml_is_valid(yaml: str) -> None:
     assert sum(way is not None for way in encryption.__dict__.values()) == 1
 
 
-def test_its_program_decrypts(tmp_path: Path) -> None:
+@pytest.fixture
+def sealed(tmp_path: Path) -> tuple[str, bytes]:
+    """An encrypted object beside the files that the program reads: its key, and the value that it holds."""
     keyring = Keyring([LocalMaster(SECRET)])
     # Several segments: values that do not compress.
-    odd = {(P0, 0): {"value": os.urandom(200_000)}}
+    value = os.urandom(200_000)
     settings = {"format": "parquet", "content": "record", "encryption": {"client": {"connection": "x"}}}
-    lake = Lake(MemoryStore(uuid.uuid4().hex), {P0: Range(0, 1)}, settings, odd=odd, keyring=keyring)
+    lake = Lake(
+        MemoryStore(uuid.uuid4().hex), {P0: Range(0, 1)}, settings, odd={(P0, 0): {"value": value}}, keyring=keyring
+    )
     lake.run(2)
     [key] = lake.stored()
-    data_key = lake.planned(hour(2).id).data_key or ""
-    sealed = lake.store.get(key) or b""
-    assert (sealed[8:24].hex(), len(sealed) > 3 * 65552) == (data_key, True)
-    (tmp_path / "orders.parquet.enc").write_bytes(sealed)
+    data_key, content = lake.planned(hour(2).id).data_key or "", lake.store.get(key) or b""
+    assert (content[8:24].hex(), len(content) > 3 * 65552) == (data_key, True)
+    (tmp_path / "orders.parquet.enc").write_bytes(content)
     (tmp_path / "data-key.json").write_bytes(lake.store.get(key_document(lake.name, data_key)) or b"")
     (tmp_path / "master.key").write_text(base64.b64encode(SECRET).decode() + "\n")
-    subprocess.run([sys.executable, "-c", PROGRAM], cwd=tmp_path, check=True)
-    assert pq.read_table(tmp_path / "orders.parquet")["value"].to_pylist() == [odd[P0, 0]["value"]]
+    return key, value
+
+
+def read_by_the_program(folder: Path, name: str) -> "subprocess.CompletedProcess[str]":
+    [given] = re.findall(r'^name = "(.*)"$', PROGRAM, re.MULTILINE)
+    command = [sys.executable, "-c", PROGRAM.replace(given, name)]
+    return subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
+
+
+def test_its_program_decrypts(sealed: tuple[str, bytes], tmp_path: Path) -> None:
+    key, value = sealed
+    done = read_by_the_program(tmp_path, key)
+    assert done.returncode == 0, done.stderr
+    assert pq.read_table(tmp_path / "orders.parquet")["value"].to_pylist() == [value]
+
+
+def test_its_program_refuses_an_object_that_was_put_in_the_place_of_another_one(
+    sealed: tuple[str, bytes], tmp_path: Path
+) -> None:
+    other = sealed[0].replace("hour=", "hour=1")
+    done = read_by_the_program(tmp_path, other)
+    assert (done.returncode, done.stderr) == (
+        1,
+        f"orders.parquet.enc is not the object {other}: it was written under another name\n",
+    )
+    assert not (tmp_path / "orders.parquet").exists()
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -14,7 +14,7 @@ from botocore.exceptions import ClientError
 from kafka_archiver.advice import once
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import ConfigError, IntegrityError, PolicyError, TransientError, shape
-from kafka_archiver.orchestration.alerts import callbacks, deadline
+from kafka_archiver.orchestration.alerts import callbacks, deadline, telling
 from kafka_archiver.orchestration.alerts.callbacks import AlertCallbacks
 from kafka_archiver.orchestration.alerts.incidents import Incident, InVariables, news
 from kafka_archiver.orchestration.alerts.message import Message
@@ -60,7 +60,7 @@ class Told:
 def tell(archive: MakeArchive, noted: Noted, monkeypatch: pytest.MonkeyPatch) -> Any:
     def make(more: str = "on_failure: [ops]") -> Told:
         told = Told(archive(f"alerts: {{{more}}}\n"))
-        monkeypatch.setattr(callbacks, "send_all", told.send)
+        monkeypatch.setattr(telling, "send_all", told.send)
         return told
 
     return make
@@ -400,7 +400,7 @@ def test_a_deadline_that_is_missed_looks_at_the_ledger(
 ) -> None:
     """As Airflow's triggerer calls it."""
     told: list[Message] = []
-    monkeypatch.setattr(callbacks, "send_all", lambda _, __, message, ___: not told.append(message))
+    monkeypatch.setattr(telling, "send_all", lambda _, __, message, ___: not told.append(message))
     until = datetime.now(UTC) - timedelta(hours=4)
     progress = SimpleNamespace(closed_until=until)
     monkeypatch.setattr(deadline, "open_ledger", lambda _: SimpleNamespace(progress=lambda: progress))

@@ -157,7 +157,27 @@ class TestDag:
         assert (dag.doc_md or "").startswith("The text.")
         assert dag.on_failure_callback
         assert dag.get_task("audit").on_failure_callback
-        assert type(audit_dag(archive("schedule: null\n"), "").timetable).__name__ == "NullTimetable"
+
+    def test_it_is_on_from_its_beginning_and_its_yaml_may_give_another_schedule_or_none(
+        self, archive: MakeArchive
+    ) -> None:
+        assert audit_dag(archive(), "").is_paused_upon_creation is False
+        schedules = {
+            "schedule: null\n": None,
+            "audit: {schedule: null}\n": None,
+            "audit: {schedule: '0 5 * * 0'}\n": "0 5 * * 0",
+            "schedule: null\naudit: {schedule: '0 5 * * 0'}\n": "0 5 * * 0",
+        }
+        for more, expected in schedules.items():
+            assert getattr(audit_dag(archive(more), "").timetable, "expression", None) == expected
+
+    def test_an_archive_that_has_not_run_yet_is_clean(
+        self, orders: Path, local_connections: None, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        store = open_store(yaml.safe_load(orders.read_text())["store"]["url"], {})
+        new = Lake(store, {P0: Range(0, 3)}, name="orders")
+        monkeypatch.setattr("kafka_archiver.steps.context.connect", new.brokers)
+        assert self.run(new, monkeypatch, live=True)["audit"]["verdict"] == "clean"
 
     def test_what_airflow_refuses_stops_nobody_else(self, archives: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         for name in ("orders", "payments"):

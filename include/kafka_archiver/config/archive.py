@@ -6,6 +6,7 @@ from typing import Annotated, Any, Self
 from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
 from kafka_archiver.config.alerts import Alerts
+from kafka_archiver.config.audit import AuditSection
 from kafka_archiver.config.health import Health
 from kafka_archiver.config.policies import Policies
 from kafka_archiver.config.section import Section
@@ -41,6 +42,7 @@ class Archive(Section):
     policies: Policies = Policies()
     alerts: Alerts = Alerts()
     health: Health = Health()
+    audit: AuditSection = AuditSection()
     spark: Spark = Spark()
     _file: str = PrivateAttr("")
 
@@ -124,6 +126,12 @@ class Archive(Section):
     def group(self) -> str:
         """The consumer group that holds the archive's position."""
         return self.source.group or f"archiver-{self.archive}"
+
+    @property
+    def audit_schedule(self) -> str | None:
+        """The schedule of its audits; None: by hand only."""
+        given = "schedule" in self.audit.model_fields_set
+        return self.audit.schedule if self.schedule or given else None
 
     @property
     def has_columns(self) -> bool:

@@ -1,6 +1,7 @@
 """The archives of a folder and of the environment: the valid ones, and the errors of the others."""
 
 import os
+import re
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -11,6 +12,12 @@ from kafka_archiver.config import Archive, declarations, load_archive
 from kafka_archiver.documents import Value
 from kafka_archiver.errors import ConfigError
 
+# Where a wrong file names its archive, and how much of it is searched.
+_NAME = re.compile(
+    r"""^archive:[ \t]*["']?(?P<name>[A-Za-z0-9][A-Za-z0-9_.-]{0,199})["']?[ \t]*(#.*)?$""", re.MULTILINE
+)
+_HEAD = 1 << 16
+
 
 class Archives(NamedTuple):
     """The archives by name, sorted; the file of each (or the name of its variables); the errors of the others."""
@@ -20,8 +27,19 @@ class Archives(NamedTuple):
     errors: list[ConfigError]
 
 
+class WrongFileError(ConfigError):
+    """A declaration that is wrong. `file`: its file; `archive`: the archive of which it is, as far as can be told."""
+
+    def __init__(self, message: str, file: Path, archive: str) -> None:
+        super().__init__(message)
+        self.file, self.archive = file, archive
+
+
 class ArchiveSummary(Value):
-    """A summary of one archive. `topics` or `pattern` is None; `schedule` is None for an archive run by hand only."""
+    """A summary of one archive. `topics` or `pattern` is None; `schedule` is None for an archive run by hand only.
+
+    `error`: why no valid file declares it now; the rest is as it was last valid.
+    """
 
     archive: str
     dag_id: str
@@ -32,9 +50,10 @@ class ArchiveSummary(Value):
     schedule: str | None
     timezone: str
     file: str
+    error: str | None = None
 
     @classmethod
-    def of(cls, archive: Archive, file: Path) -> Self:
+    def of(cls, archive: Archive, file: Path, error: str | None = None) -> Self:
         """The summary of the archive that a file declares."""
         return cls(
             archive=archive.archive,
@@ -46,6 +65,7 @@ class ArchiveSummary(Value):
             schedule=archive.schedule,
             timezone=archive.timezone,
             file=str(file),
+            error=error,
         )
 
 
@@ -57,7 +77,8 @@ def config_folder() -> Path:
 def read_archives(folder: Path) -> Archives:
     """The archives of a folder, and those that the environment describes.
 
-    A wrong file does not affect the others. If the folder is missing, that is the only error.
+    A wrong file does not affect the others: its error is a WrongFileError. If the folder is missing, that is the only
+    error.
     """
     try:
         declared_by = declarations(folder, os.environ)
@@ -69,7 +90,7 @@ def read_archives(folder: Path) -> Archives:
         try:
             archive = load()
         except ConfigError as error:
-            errors.append(error)
+            errors.append(WrongFileError(str(error), file, _name_in(file)))
         else:
             declared.setdefault(archive.archive, {})[file] = archive
     chosen: dict[str, Path] = {}
@@ -78,7 +99,7 @@ def read_archives(folder: Path) -> Archives:
         if keeps:
             chosen[name] = keeps
         errors += [
-            _twice(name, file, keeps or next(f for f in candidates if f != file))
+            WrongFileError(_twice(name, file, keeps or next(f for f in candidates if f != file)), file, name)
             for file in candidates
             if file != keeps and len(candidates) > 1
         ]
@@ -110,5 +131,25 @@ def _choose(name: str, candidates: dict[Path, Archive]) -> Path | None:
     return next(iter(candidates)) if len(candidates) == 1 else named[0] if len(named) == 1 else None
 
 
-def _twice(name: str, file: Path, other: Path) -> ConfigError:
-    return ConfigError(f"{file}: `archive`: the name {name!r} is taken by {other}; give each archive its own name")
+def _twice(name: str, file: Path, other: Path) -> str:
+    return f"{file}: `archive`: the name {name!r} is taken by {other}; give each archive its own name"
+
+
+def missing(archives: Archives) -> dict[str, str]:
+    """Return the archives that a wrong file keeps from running, with the errors of their files."""
+    found: dict[str, str] = {}
+    for error in archives.errors:
+        if isinstance(error, WrongFileError) and error.archive not in archives.found:
+            found[error.archive] = "\n".join(filter(None, [found.get(error.archive), str(error)]))
+    return found
+
+
+def _name_in(file: Path) -> str:
+    """The name that a wrong file gives its archive; else the file's own."""
+    try:
+        with file.open(encoding="utf-8", errors="replace") as text:
+            named = _NAME.search(text.read(_HEAD))
+    except OSError:
+        # Environment variables, or a file that cannot be read.
+        named = None
+    return named["name"] if named else file.stem

@@ -1,21 +1,18 @@
 """Airflow's callbacks of an archive's DAGs: what there is to tell, and to whom."""
 
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from kafka_archiver.config import Archive
-from kafka_archiver.documents import isoformat
 from kafka_archiver.errors import ArchiverError
 from kafka_archiver.orchestration.alerts import texts
 from kafka_archiver.orchestration.alerts.failure import failed
-from kafka_archiver.orchestration.alerts.incidents import Incident, Incidents, InVariables, news
+from kafka_archiver.orchestration.alerts.incidents import Incident, Incidents, InVariables
 from kafka_archiver.orchestration.alerts.message import Kind, Message, State
-from kafka_archiver.orchestration.alerts.send import send_all
+from kafka_archiver.orchestration.alerts.telling import IN_DAG_PROCESSOR, Tell, Teller
 from kafka_archiver.orchestration.connections import open_archive
-from kafka_archiver.orchestration.dag_run.addresses import page_of
 from kafka_archiver.orchestration.dag_run.note import AUDITED, DAMAGE_LEFT, FIGURES
 from kafka_archiver.orchestration.dag_run.params import takes_new
 from kafka_archiver.orchestration.dag_run.schedule import origin_of
@@ -24,9 +21,6 @@ from kafka_archiver.steps.figures import Figures
 log = logging.getLogger(__name__)
 # The XCom with the attempt whose alert was sent.
 TOLD = "alerted"
-# Seconds for all receivers. The DAG processor parses nothing meanwhile, and kills its child after 50 seconds.
-IN_TASK, IN_DAG_PROCESSOR = 90.0, 25.0
-Tell = Callable[[State, Incident | None], Message]
 
 
 class AlertCallbacks:
@@ -40,8 +34,7 @@ class AlertCallbacks:
 
     def __init__(self, archive: Archive, archives: bool = True, incidents: Incidents | None = None) -> None:
         self._archive, self._archives = archive, archives
-        self._incidents = incidents or InVariables()
-        self._seconds = IN_TASK
+        self._teller = Teller(archive.archive, archive.alerts, incidents or InVariables())
 
     def task_failed(self, context: Mapping[str, Any]) -> None:
         """The callback of each task that failed for good."""
@@ -54,14 +47,14 @@ class AlertCallbacks:
 
     def run_failed(self, context: Mapping[str, Any]) -> None:
         """The callback of the DAG. Airflow's context has the task that failed last."""
-        ti, self._seconds = context.get("ti"), IN_DAG_PROCESSOR
+        ti, self._teller.seconds = context.get("ti"), IN_DAG_PROCESSOR
         if ti is not None and ti.xcom_pull(task_ids=ti.task_id, key=TOLD, map_indexes=-1) != ti.try_number:
             self._failed(context)
 
     def task_retried(self, context: Mapping[str, Any]) -> None:
         """The callback of each task that is tried again. One alert, for the first attempt."""
         if self._archive.alerts.on_retry and "exception" in context and context["ti"].try_number == 1:
-            self._send(failed(self._archive, context, self._archives).message("retry", "event"))
+            self._teller.send(failed(self._archive, context, self._archives).message("retry", "event"))
 
     def closed(self, context: Mapping[str, Any]) -> None:
         """The callback of `close_hours`: ends incidents, and looks at lag, age and losses."""
@@ -72,10 +65,12 @@ class AlertCallbacks:
         figures, kind = Figures.model_validate(found), self._kind(context)
         if kind != "asked":
             self._works_again(kind, figures.line, ti)
-        self._again("loss")
+        self._teller.again("loss")
         self._lost(figures, ti)
         if ti.xcom_pull(task_ids=ti.task_id, key=DAMAGE_LEFT, map_indexes=-1) == 0:
-            self._incident("audit", None, "", lambda *_: texts.whole_again(self._archive.archive, figures, ti.log_url))
+            self._teller.incident(
+                "audit", None, "", lambda *_: texts.whole_again(self._archive.archive, figures, ti.log_url)
+            )
         if kind == "failure":
             self.late(figures.closed_until, now, ti.log_url)
             self._lagging(ti)
@@ -96,7 +91,7 @@ class AlertCallbacks:
         most, since = self._archive.alerts.max_age, until or begun
         if most is None or since is None:
             return
-        self._incident(
+        self._teller.incident(
             "late_hour",
             "late" if now - since > most else None,
             "",
@@ -110,9 +105,9 @@ class AlertCallbacks:
             self._works_again("check", "", context["ti"])
             self._found(audit, context["ti"])
         elif kind == "asked":
-            self._send(found.message(kind, "event"))
+            self._teller.send(found.message(kind, "event"))
         else:
-            self._incident(kind, found.key, found.cause, lambda state, _: found.message(kind, state))
+            self._teller.incident(kind, found.key, found.cause, lambda state, _: found.message(kind, state))
 
     def _kind(self, context: Mapping[str, Any]) -> Kind:
         if not self._archives:
@@ -139,20 +134,20 @@ class AlertCallbacks:
         name, cause, steps = self._archive.archive, str(found.get("cause", "")), tuple(found.get("do", ()))
         report = str(audit.get("report", ""))
         tell: Tell = lambda state, _: text(name, state, cause, report, steps, ti.log_url)  # noqa: E731
-        self._incident(kind, found.get("key"), cause, tell)
+        self._teller.incident(kind, found.get("key"), cause, tell)
 
     def _works_again(self, kind: Kind, done: str, ti: Any) -> None:
         def tell(_: State, before: Incident | None) -> Message:
             assert before is not None
             return texts.works_again(self._archive.archive, kind, before, done, ti.log_url, ti.run_id)
 
-        self._incident(kind, None, "", tell)
+        self._teller.incident(kind, None, "", tell)
 
     def _lost(self, figures: Figures, ti: Any) -> None:
         """A loss has no end: it stays among the open incidents, so that a cleared task does not tell it again."""
         name = self._archive.archive
         if figures.lost:
-            self._incident(
+            self._teller.incident(
                 "loss",
                 f"{figures.runs[-1]}: {figures.lost}",
                 "",
@@ -171,43 +166,9 @@ class AlertCallbacks:
         except ArchiverError as error:
             log.warning("the lag is unknown, so no alert depends on it: %s", error)
             return
-        self._incident(
+        self._teller.incident(
             "lag",
             "lag" if waiting > most else None,
             "",
             lambda state, _: texts.lag(self._archive.archive, state, waiting, most, ti.log_url),
         )
-
-    def _incident(self, kind: Kind, key: str | None, cause: str, tell: Tell) -> None:
-        """Send what is new of an incident, and note its state; see `incidents.news`."""
-        name = self._archive.archive
-        incidents = self._incidents.read(name)
-        before = incidents.get(kind)
-        state = news(before, key)
-        if state is None:
-            if key is not None:
-                log.info("no alert is sent: the same was told at %s", before.since if before else "")
-            return
-        message = tell(state, before)
-        told = self._send(message)
-        if not told:
-            log.error("no receiver took the alert; the next run tries again")
-        if key is None and told:
-            incidents.pop(kind, None)
-        elif key is not None:
-            since = before.since if before else isoformat(datetime.now(UTC).replace(microsecond=0))
-            incidents[kind] = Incident(key=key, since=since, cause=cause, untold=None if told else message.stored())
-        self._incidents.write(name, incidents)
-
-    def _again(self, kind: Kind) -> None:
-        """Send the alert about an event that no receiver took. Other incidents are judged anew by each run."""
-        incidents = self._incidents.read(self._archive.archive)
-        before = incidents.get(kind)
-        if before and before.untold and self._send(Message(**before.untold)):
-            incidents[kind] = replace(before, untold=None)
-            self._incidents.write(self._archive.archive, incidents)
-
-    def _send(self, message: Message) -> bool:
-        """Send a message. Returns whether a receiver took it, or there is none."""
-        message = replace(message, page=page_of(self._archive.archive))
-        return send_all(self._archive.alerts.of(message.receivers), message.receivers, message, self._seconds)

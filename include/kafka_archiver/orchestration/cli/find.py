@@ -1,6 +1,6 @@
 """Find the archives that a command names."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from kafka_archiver.config import Archive
@@ -19,12 +19,16 @@ def find_archive(name: str) -> Archive:
     raise ConfigError("\n".join([missing, *map(str, errors)]))
 
 
-def ask_each(names: Sequence[str], ask: Callable[[Archive], Found]) -> tuple[list[Found], list[str]]:
+def ask_each(
+    names: Sequence[str], ask: Callable[[Archive], Found], more: Mapping[str, Archive] | None = None
+) -> tuple[list[Found], list[str]]:
     """Call `ask` for these archives, or for all; returns the results and the errors.
 
+    :param more: archives that no valid file declares.
     :raises ArchiverError: for a single name, or an unknown one. Else an error must not hide the other archives.
     """
-    archives, _, errors = read_archives(config_folder())
+    declared, _, errors = read_archives(config_folder())
+    archives = {**declared, **(more or {})}
     wanted = [archives.get(name) or find_archive(name) for name in dict.fromkeys(names)] or [*archives.values()]
     found, failures = [], [] if names else [str(error) for error in errors]
     for archive in wanted:

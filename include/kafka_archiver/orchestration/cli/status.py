@@ -13,9 +13,11 @@ from kafka_archiver.errors import ArchiverError, TransientError
 from kafka_archiver.orchestration.cli.find import ask_each
 from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.metadata.facts import facts_of
+from kafka_archiver.orchestration.metadata.former import checks_of_file, former
 from kafka_archiver.orchestration.terminal.output import Answer, Cell, Red, Table, answering
 from kafka_archiver.orchestration.terminal.patience import saying
 from kafka_archiver.progress import PartitionProgress
+from kafka_archiver.steps.archives import config_folder, read_archives
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.health import HealthCheck
 from kafka_archiver.steps.health.judge import spelt
@@ -43,7 +45,11 @@ class Shown(NamedTuple):
 
 @answering
 def show_status(args: Namespace) -> Answer:
-    """The status of these archives, or of all."""
+    """Show the status of these archives, or of all; also of those whose file is wrong or gone."""
+    known = former(read_archives(config_folder()))
+
+    def is_former(one: Shown) -> bool:
+        return one.snapshot.archive in known
 
     def ask(archive: Archive) -> Shown:
         context, now = open_archive(archive), datetime.now(UTC)
@@ -52,11 +58,14 @@ def show_status(args: Namespace) -> Answer:
         if seen.state is None and seen.incomplete is None:
             # Not even the ledger can be read.
             raise TransientError(seen.error or "no answer")
-        known = () if seen.state else read_line(context).settled.partitions
+        of_ledger = () if seen.state else read_line(context).settled.partitions
         hours = last_hours(context, args.hours, now) if args.hours else None
-        return Shown(seen, known, checks_of(archive, seen, now), now, hours)
+        return Shown(
+            seen, of_ledger, [*checks_of_file(known.get(archive.archive)), *checks_of(archive, seen, now)], now, hours
+        )
 
-    found, failures = ask_each(args.archives, ask)
+    found, failures = ask_each(args.archives, ask, {name: one.archive for name, one in known.items()})
+    failures += [f"{one.snapshot.archive}: {known[one.snapshot.archive].fault}" for one in found if is_former(one)]
     for seen in (one.snapshot for one in found):
         if seen.error:
             failures.append(f"{seen.archive}: {seen.error}")

@@ -23,8 +23,6 @@ from kafka_archiver.orchestration.dags.cleaning import clean_up_task
 from kafka_archiver.orchestration.dags.docs import doc_md
 
 log = logging.getLogger(__name__)
-# At night, and not on the hour, when archives run.
-SCHEDULE = "20 3 * * *"
 _NAMED = 10
 _PREFIX = "audit_"
 
@@ -51,13 +49,14 @@ def audit_dag_id(archive: Archive) -> str:
 
 
 def audit_dag(archive: Archive, text: str) -> DAG:
-    """The DAG that audits one archive. It has a schedule if the archive has one."""
+    """The DAG that audits one archive. It is on from its beginning: who deletes objects asks nobody before."""
     alert = AlertCallbacks(archive, archives=False) if archive.alerts.all else None
     with DAG(
         dag_id=audit_dag_id(archive),
         description=f"Audits the archive {archive.archive} in {archive.store.url}",
         doc_md=doc_md(archive, text),
-        schedule=archive.schedule and CronTriggerTimetable(SCHEDULE, timezone=archive.timezone),
+        schedule=archive.audit_schedule and CronTriggerTimetable(archive.audit_schedule, timezone=archive.timezone),
+        is_paused_upon_creation=False,
         catchup=False,
         max_active_runs=1,
         tags=[*tags(archive), "audit"],

@@ -1,5 +1,6 @@
 """The five tasks of an archive. Each calls one step and may be cleared alone."""
 
+import json
 import logging
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -10,6 +11,7 @@ from airflow.sdk import PokeReturnValue, get_current_context, task
 from airflow.sdk.exceptions import DownstreamTasksSkipped
 
 from kafka_archiver.config import Archive
+from kafka_archiver.config.last_known import last_known
 from kafka_archiver.orchestration.alerts.callbacks import AlertCallbacks
 from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.dag_run.form import KEYS, asked
@@ -54,6 +56,8 @@ def archive_tasks(archive: Archive, job: Path, alert: AlertCallbacks | None = No
         max_wait=30,
         timeout=timedelta(days=7).total_seconds(),
         doc_md="Waits for its turn, then freezes the offset ranges of the interval before the first byte is read.",
+        # Airflow keeps it while the YAML file is wrong or gone: `metadata.former` reads it.
+        doc_json=json.dumps(last_known(archive), sort_keys=True),
     )
     def plan() -> PokeReturnValue:
         from kafka_archiver.steps import plan as step

@@ -12,7 +12,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 
 from kafka_archiver.advice import dag_id
-from kafka_archiver.errors import ArchiverError
+from kafka_archiver.errors import ArchiverError, ConfigError
 from kafka_archiver.orchestration.metadata.triggering import note, start_backfill, start_run, unpause
 from kafka_archiver.orchestration.page.access import User, may_act, may_edit
 from kafka_archiver.orchestration.page.actions import Form, Trigger, dag_to_unpause, trigger_of
@@ -54,6 +54,8 @@ def _do(observatory: Observatory, request: Request, user: Any, name: str, action
     _require_right(user, dag_id(name))
     trigger = None
     try:
+        if fault := observatory.fault(name):
+            raise ConfigError(f"Archive {name} cannot run: {fault.fault}")
         trigger = trigger_of(action, archive, form)
         _require_right(user, trigger.dag)
         started = _start(trigger, user.get_name())

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import time
 from collections.abc import Collection
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,9 +13,12 @@ from kafka_archiver.config import Archive
 from kafka_archiver.errors import ArchiverError
 from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.metadata.facts import facts_of
+from kafka_archiver.orchestration.metadata.former import Former, checks_of_file, former
 from kafka_archiver.orchestration.page.cache import Cache, Near
 from kafka_archiver.steps.archives import Archives, config_folder, read_archives
 from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.health import HealthCheck
+from kafka_archiver.steps.health.own import checks_of
 from kafka_archiver.steps.overview import Snapshot, look
 
 log = logging.getLogger(__name__)
@@ -35,18 +39,38 @@ class Observatory:
         self._cache: Cache[str, Snapshot] = Cache(self._look, fresh)
         self._lock = Lock()
         self._read: tuple[Path, _Signature, Archives] | None = None
+        self._former: tuple[float, dict[str, Former]] | None = None
 
     def archives(self) -> Archives:
-        """The archives now. Reading 1,000 files takes seconds, so they are read only when one of them has changed."""
+        """The archives now, also those whose file is wrong or gone, as Airflow has kept them; see `fault`.
+
+        Reading 1,000 files takes seconds, so they are read only when one of them has changed.
+        """
         folder = config_folder()
         with self._lock:
             signature = _signature(folder)
             if self._read is None or self._read[:2] != (folder, signature):
-                found = read_archives(folder)
-                self._read = (folder, signature, found)
-                self._cache.keep(found.found)
-                self._cache.fresh = max(self._fresh, PER_ARCHIVE * len(found.found))
-            return self._read[2]
+                self._read = (folder, signature, read_archives(folder))
+                self._former = None
+            declared = self._read[2]
+            if self._former is None or time.monotonic() - self._former[0] >= self._fresh:
+                self._former = (time.monotonic(), former(declared))
+                known = {**declared.found, **{name: one.archive for name, one in self._former[1].items()}}
+                self._cache.keep(known)
+                self._cache.fresh = max(self._fresh, PER_ARCHIVE * len(known))
+            gone = {name: one.archive for name, one in self._former[1].items()}
+            return declared._replace(found=dict(sorted({**declared.found, **gone}.items())))
+
+    def fault(self, name: str) -> Former | None:
+        """Return why no valid file declares the archive; None if one does."""
+        return self._former[1].get(name) if self._former else None
+
+    def checks(self, archive: Archive, found: Snapshot | None, now: datetime) -> list[HealthCheck]:
+        """All checks of an archive, that of its file first.
+
+        :param found: None: nobody has looked yet.
+        """
+        return [*checks_of_file(self.fault(archive.archive)), *checks_of(archive, found, now)]
 
     def snapshots(
         self, names: Collection[str], wait: float = 0.0, near: Near | None = None

@@ -15,7 +15,6 @@ from kafka_archiver.orchestration.page.access import Someone, visible
 from kafka_archiver.orchestration.page.archives import Observatory
 from kafka_archiver.orchestration.page.token import has_token
 from kafka_archiver.steps.health import HealthCheck, Verdict, worst
-from kafka_archiver.steps.health.own import checks_of
 
 # Seconds to wait for archives that nobody has looked at since the start.
 PATIENCE = 10.0
@@ -69,7 +68,7 @@ def _named(found: dict[str, Archive], token: bool, user: Any) -> dict[str, Archi
 
 def _checks(observatory: Observatory, archives: dict[str, Archive], patience: float) -> dict[str, list[HealthCheck]]:
     now, snapshots = datetime.now(UTC), observatory.snapshots(archives, patience)
-    return {name: checks_of(archive, snapshots[name], now) for name, archive in archives.items()}
+    return {name: observatory.checks(archive, snapshots[name], now) for name, archive in archives.items()}
 
 
 def _verdict(checks: Collection[HealthCheck]) -> Verdict:

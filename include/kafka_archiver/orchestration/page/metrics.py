@@ -1,7 +1,7 @@
 """`/archiver/metrics`: Prometheus' text format. One set of series for each archive, and one for each of its topics."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -22,6 +22,7 @@ from kafka_archiver.steps.overview.incomplete import RECENT
 # Prometheus gives up after ten seconds.
 PATIENCE = 5.0
 _PREFIX = "kafka_archiver_"
+_HEALTHY = ("ok", "warning")
 
 
 class Seen(NamedTuple):
@@ -54,23 +55,30 @@ def metrics_router(observatory: Observatory) -> APIRouter:
         snapshots = observatory.snapshots(names, PATIENCE)
         chosen = {name: archives.found[name] for name in names}
         errors = len(archives.errors) if token else None
-        return Response(exposition(chosen, snapshots, datetime.now(UTC), errors), media_type=CONTENT_TYPE_LATEST)
+        faulty = {name for name in names if observatory.fault(name)}
+        text = exposition(chosen, snapshots, datetime.now(UTC), errors, faulty)
+        return Response(text, media_type=CONTENT_TYPE_LATEST)
 
     return router
 
 
 def exposition(
-    archives: Mapping[str, Archive], snapshots: Mapping[str, Snapshot | None], now: datetime, wrong: int | None
+    archives: Mapping[str, Archive],
+    snapshots: Mapping[str, Snapshot | None],
+    now: datetime,
+    wrong: int | None,
+    faulty: Collection[str] = (),
 ) -> bytes:
     """The metrics in text.
 
     :param wrong: the number of YAML files with errors, if the caller may know.
+    :param faulty: the archives whose YAML file is wrong or gone.
     """
-    seen = [
-        Seen(found, now, worst(c.verdict for c in checks_of(archives[name], found, now)) in ("ok", "warning"))
-        for name, found in snapshots.items()
-        if found
-    ]
+
+    def is_healthy(name: str, found: Snapshot) -> bool:
+        return name not in faulty and worst(c.verdict for c in checks_of(archives[name], found, now)) in _HEALTHY
+
+    seen = [Seen(found, now, is_healthy(name, found)) for name, found in snapshots.items() if found]
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Collected([*families(seen), *_of_all(snapshots, wrong)]))
     return generate_latest(registry)
@@ -117,7 +125,9 @@ def _by_topic(seen: Iterable[Seen]) -> Iterator[GaugeMetricFamily]:
 
 
 def _of_all(snapshots: Mapping[str, Snapshot | None], wrong: int | None) -> Iterator[GaugeMetricFamily]:
-    yield GaugeMetricFamily(_PREFIX + "archives", "Archives with a valid YAML.", value=len(snapshots))
+    yield GaugeMetricFamily(
+        _PREFIX + "archives", "Archives, also those whose YAML file is wrong or gone.", value=len(snapshots)
+    )
     if wrong is not None:
         yield GaugeMetricFamily(_PREFIX + "wrong_files", "YAML files with an error.", value=wrong)
 

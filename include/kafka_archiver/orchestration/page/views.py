@@ -25,7 +25,6 @@ from kafka_archiver.orchestration.page.csrf import csrf_token
 from kafka_archiver.orchestration.page.details import NEAR, Answer, Details, window
 from kafka_archiver.orchestration.page.render import HERE, render
 from kafka_archiver.steps.health import HealthCheck, Verdict, worst
-from kafka_archiver.steps.health.own import checks_of
 from kafka_archiver.steps.overview import Snapshot
 
 # Archives on a page of the list, and seconds to wait for archives that nobody has looked at yet.
@@ -201,7 +200,7 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
 def rows_of(observatory: Observatory, archives: dict[str, Archive], near: Near | None = None) -> list[Row]:
     """The archives with their checks, those with problems first."""
     snapshots, now = observatory.snapshots(archives, PATIENCE, near), datetime.now(UTC)
-    rows = [Row(name, snapshots[name], checks_of(archives[name], snapshots[name], now)) for name in archives]
+    rows = [Row(name, snapshots[name], observatory.checks(archives[name], snapshots[name], now)) for name in archives]
     order = list(WORDS)
     return sorted(rows, key=lambda row: (order.index(row.verdict), row.name))
 
