@@ -6,8 +6,10 @@ Messages say what was found, what was expected and what to do, for the person on
 
 import json
 import re
-from collections.abc import Callable, Mapping
-from typing import NamedTuple, Self
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, Self
+
+from kafka_archiver.actions import Action, from_dicts, to_dicts
 
 # The cause of a failure for which Airflow has no exception.
 SILENCE = (
@@ -25,7 +27,23 @@ def shape(cause: str) -> str:
 
 
 class ArchiverError(Exception):
-    """Base of every error raised on purpose by this package."""
+    """Base of every error raised on purpose by this package.
+
+    `found`: what is wrong. `advice`: what to do, in words. `actions`: the exact commands, the best one first. `kinds`:
+    the kinds of the findings of `status` that say the same.
+    """
+
+    def __init__(self, found: str, advice: str = "", actions: Iterable[Action] = (), kinds: Iterable[str] = ()) -> None:
+        super().__init__(f"{found} {advice}".rstrip())
+        self.found, self.advice, self.actions, self.kinds = found, advice, tuple(actions), tuple(kinds)
+
+    def advised(self, advice: str, actions: Iterable[Action] = ()) -> "ArchiverError":
+        """Return the error with more advice, as the nearest class that can be made from values."""
+        failure = Failure.of(self)
+        more = f"{failure.advice} {advice}".lstrip()
+        # A reason may end without a full stop.
+        found = failure.message if failure.advice else f"{failure.message.rstrip('.')}."
+        return failure._replace(message=found, advice=more, actions=(*failure.actions, *actions)).error()
 
 
 class PermanentError(ArchiverError):
@@ -51,22 +69,22 @@ class IntegrityError(PermanentError):
 class PolicyError(PermanentError):
     """The brokers' state needs a decision that the archive's policies leave to a person.
 
-    `policy`: the deciding policy, if there is one; `where`: the partition; `choice`: the choice that goes on. The
-    message is `found` and `advice`; `choices` has the command of each choice, the one that goes on first.
+    `policy`: the deciding policy, if there is one; `where`: the partition; `choice`: the choice that goes on.
+    `actions` has the command of each choice, the one that goes on first.
     """
 
     def __init__(
         self,
-        message: str,
+        found: str,
         policy: str = "",
         where: str = "",
         choice: str = "",
         advice: str = "",
-        choices: tuple[str, ...] = (),
+        actions: Iterable[Action] = (),
+        kinds: Iterable[str] = (),
     ) -> None:
-        super().__init__(f"{message} {advice}".rstrip())
+        super().__init__(found, advice, actions, tuple(kinds) or ((policy.replace("_", " "),) if policy else ()))
         self.policy, self.where, self.choice = policy, where, choice
-        self.found, self.advice, self.choices = message, advice, choices
 
 
 class BadRecordError(PermanentError):
@@ -75,57 +93,72 @@ class BadRecordError(PermanentError):
     `records`: the reason for each offset, in offset order; `offset` and `reason` are those of the first record.
     """
 
-    def __init__(self, topic: str, partition: int, records: Mapping[int, str], choices: str = "") -> None:
+    def __init__(
+        self,
+        topic: str,
+        partition: int,
+        records: Mapping[int, str],
+        advice: str = "",
+        actions: Iterable[Action] = (),
+    ) -> None:
         self.records = dict(sorted(records.items()))
         self.offset, self.reason = next(iter(self.records.items()))
         others = len(self.records) - 1
         more = f"; and {others} more of the same batch" if others else ""
-        super().__init__(
-            f"{topic}[{partition}] offset {self.offset}: {self.reason}{more}{'. ' * bool(choices)}{choices}"
-        )
-        self._arguments = (topic, partition, self.records, choices)
+        found = f"{topic}[{partition}] offset {self.offset}: {self.reason}{more}{'.' * bool(advice)}"
+        super().__init__(found, advice, actions)
+        self._arguments = (topic, partition, self.records, advice, self.actions)
 
     @classmethod
-    def told(cls, message: str) -> Self:
-        """The error as whoever shows it needs it: its message alone."""
+    def told(cls, found: str, advice: str = "", actions: Iterable[Action] = (), kinds: Iterable[str] = ()) -> Self:
+        """Return the error as whoever shows it needs it: without its records."""
         error = cls.__new__(cls)
-        PermanentError.__init__(error, message)
+        PermanentError.__init__(error, found, advice, actions, kinds)
         return error
 
-    def __reduce__(self) -> tuple[type["BadRecordError"], tuple[str, int, Mapping[int, str], str]]:
+    def __reduce__(self) -> tuple[Any, ...]:
         # A Spark task raises it and the driver catches it; the default would pickle only the message.
         return type(self), self._arguments
 
 
-_KINDS: dict[str, Callable[[str], ArchiverError]] = {
-    **{
-        kind.__name__: kind
-        for kind in (PermanentError, TransientError, ConfigError, DocumentError, IntegrityError, PolicyError)
-    },
+def _policy_error(
+    found: str, advice: str = "", actions: Iterable[Action] = (), kinds: Iterable[str] = ()
+) -> PolicyError:
+    return PolicyError(found, advice=advice, actions=actions, kinds=kinds)
+
+
+_KINDS: dict[str, Callable[[str, str, Iterable[Action], Iterable[str]], ArchiverError]] = {
+    **{kind.__name__: kind for kind in (PermanentError, TransientError, ConfigError, DocumentError, IntegrityError)},
+    PolicyError.__name__: _policy_error,
     BadRecordError.__name__: BadRecordError.told,
 }
 
 
 class Failure(NamedTuple):
-    """An error as a value. Spark tasks hand it to the driver, and the driver to Airflow. `kind`: the error's class."""
+    """An error as a value. Spark tasks hand it to the driver, and the driver to Airflow. `kind`: the error's class.
+
+    `message`, `advice`, `actions`, `kinds`: see `ArchiverError`.
+    """
 
     kind: str
     message: str
+    advice: str = ""
+    actions: tuple[Action, ...] = ()
+    kinds: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, error: ArchiverError) -> Self:
-        """The error as the nearest class that can be made again from a message."""
-        return cls(
-            next((c.__name__ for c in type(error).__mro__ if c.__name__ in _KINDS), "PermanentError"), str(error)
-        )
+        """The error as the nearest class that can be made again from values."""
+        kind = next((c.__name__ for c in type(error).__mro__ if c.__name__ in _KINDS), "PermanentError")
+        return cls(kind, error.found, error.advice, error.actions, error.kinds)
 
     def error(self) -> ArchiverError:
         """The error to raise."""
-        return _KINDS[self.kind](self.message)
+        return _KINDS[self.kind](self.message, self.advice, self.actions, self.kinds)
 
     def to_json(self) -> str:
         """The text of the file that a driver on the task's machine writes."""
-        return json.dumps(self._asdict())
+        return json.dumps({**self._asdict(), "actions": to_dicts(self.actions)})
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -133,7 +166,10 @@ class Failure(NamedTuple):
 
         :raises ValueError: the text is something else.
         """
-        found = json.loads(text)
-        if not isinstance(found, dict) or found.get("kind") not in _KINDS or not isinstance(found.get("message"), str):
+        value = json.loads(text)
+        if not isinstance(value, dict) or value.get("kind") not in _KINDS or not isinstance(value.get("message"), str):
             raise ValueError("no failure")
-        return cls(found["kind"], found["message"])
+        kinds = tuple(map(str, value.get("kinds", ())))
+        return cls(
+            value["kind"], value["message"], str(value.get("advice", "")), from_dicts(value.get("actions")), kinds
+        )

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from os.path import commonprefix
 from typing import TYPE_CHECKING, Generic, NamedTuple, NoReturn, TypeVar
 
-from kafka_archiver.advice import repair
+from kafka_archiver.actions import advise
+from kafka_archiver.advice import audit, repair
 from kafka_archiver.data_keys import DataKey, DataKeyDocument
 from kafka_archiver.errors import ConfigError, DocumentError, IntegrityError, TransientError
 from kafka_archiver.intervals import run_id, to_hour
@@ -117,12 +118,14 @@ class Ledger:
         if other is None:
             raise IntegrityError(
                 f"{place} is empty, and run {plan.run} stood there: somebody deleted the plan, and the next run would "
-                f"take its offsets again. {repair(self.archive)} puts the plan back"
+                "take its offsets again.",
+                *advise(repair(self.archive), " puts the plan back"),
             )
         raise IntegrityError(
             f"{place} has run {other.run}, and not {plan.run} as {self._name(self._run_key(plan.run, 'plan'))} says: "
             "somebody deleted the place, and another plan has taken the place and the offsets. Nothing more is written "
-            f"for run {plan.run}; `airflow archive audit {self.archive}` says what it has left"
+            f"for run {plan.run}.",
+            *advise(audit(self.archive), " says what it has left"),
         )
 
     # Runs.
@@ -169,8 +172,12 @@ class Ledger:
             raise IntegrityError(
                 f"the manifest of run {run} of archive {self.archive} is "
                 f"{'gone' if manifest is None else 'not the one that was committed'} "
-                f"({(made.manifest_digest or '')[:12]}): {repair(self.archive)} restores it where the run's other "
-                "documents have all of it; else restore it from a version or copy of the store"
+                f"({(made.manifest_digest or '')[:12]}).",
+                *advise(
+                    repair(self.archive),
+                    " restores it where the run's other documents have all of it; else restore it from a version or "
+                    "copy of the store",
+                ),
             )
         return manifest
 
@@ -280,8 +287,12 @@ class Ledger:
 
     def _lost(self, fingerprint: str) -> NoReturn:
         raise IntegrityError(
-            f"{self._name(schema_document(self.archive, fingerprint))} is gone: the run needs this schema. Restore it "
-            f"with {repair(self.archive)}, if the registry still has it, or from a version or copy of the store"
+            f"{self._name(schema_document(self.archive, fingerprint))} is gone: the run needs this schema.",
+            *advise(
+                "Restore it with ",
+                repair(self.archive),
+                ", if the registry still has it, or from a version or copy of the store",
+            ),
         )
 
     # Data keys.
@@ -386,7 +397,7 @@ class Ledger:
         key = hour_document(self.archive, proof.hour, number)
         page = self._read(HourPage, key)
         if page is None:
-            raise IntegrityError(f"{self._name(key)} is gone: {repair(self.archive)} computes it again")
+            raise IntegrityError(f"{self._name(key)} is gone.", *advise(repair(self.archive), " computes it again"))
         if (page.hour_start, page.page) != (proof.hour_start, number):
             raise self._foreign(key, "page", f"{page.page} of {page.hour_start}", f"{number} of {proof.hour_start}")
         return page

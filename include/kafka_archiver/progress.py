@@ -325,5 +325,5 @@ def explain(progress: Progress) -> str:
     more = f" and {len(holes) - 3} more" if len(holes) > 3 else ""
     return (
         f"the archive does not have {', '.join(holes[:3])}{more}, whose records may be of this hour; "
-        f"{fill(progress.archive)} archives what Kafka still has of them"
+        f"{fill(progress.archive).quoted} archives what Kafka still has of them"
     )

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from kafka_archiver.audit.report import Finding
 from kafka_archiver.errors import IntegrityError
+from kafka_archiver.findings import Finding
 from kafka_archiver.intervals import to_ms
 from kafka_archiver.keys import claim_document, hour_document, line_document, progress_document, run_document
 from kafka_archiver.leftovers import place_of
@@ -200,7 +200,7 @@ class TestClean:
         lake.run(8)
         grown(lake, 9, 9)
         report = lake.audit()
-        assert [(f.kind, f.severity, f.where) for f in report.findings] == [("lost", "warning", "orders[0] [3, 5)")]
+        assert [(f.kind, f.severity, f.subject) for f in report.findings] == [("lost", "warning", "orders[0] [3, 5)")]
         assert (report.verdict, report.counts.lost) == ("clean", 2)
         assert "2 offsets lost for ever" in report.summary
         # The reasons are text: another release may have other words.
@@ -226,9 +226,9 @@ def found(lake: Lake, **options: Any) -> dict[str, list[str]]:
     assert report.verdict == ("damaged" if report.damage else "clean")
     kinds: dict[str, list[str]] = {}
     for finding in report.damage:
-        kinds.setdefault(finding.kind, []).append(finding.where)
-        assert finding.found
-        assert finding.what_to_do
+        kinds.setdefault(finding.kind, []).append(finding.subject)
+        assert finding.observed
+        assert finding.advice
     return kinds
 
 
@@ -250,7 +250,7 @@ class TestObjects:
         [one] = lake.audit(deep=True).findings
         assert (one.kind, one.where) == ("content-wrong", key)
         assert stat is not None
-        assert one.found.endswith(f"; another ETag: {stat.size} bytes with ETag {stat.etag}")
+        assert one.observed.endswith(f"; another ETag: {stat.size} bytes with ETag {stat.etag}")
 
     def test_what_a_deep_audit_called_wrong_is_read_until_it_is_right(self, lake: Lake) -> None:
         key = lake.stored()[3]
@@ -258,7 +258,7 @@ class TestObjects:
         lake.store.put(key, data[:-1] + bytes([data[-1] ^ 1]))
         publish(lake.store, lake.audit(deep=True))
         report = lake.audit()
-        assert [(f.kind, f.where) for f in report.findings] == [("content-wrong", key)]
+        assert [(f.kind, f.subject) for f in report.findings] == [("content-wrong", key)]
         assert report.counts.read == 1
         lake.store.put(key, data)
         publish(lake.store, report)
@@ -370,7 +370,7 @@ class TestDocuments:
 
     def move_away(self, lake: Lake, run: str) -> None:
         """As the audit advises."""
-        [advice] = [f.what_to_do for f in lake.audit().damage if f.kind == "plan-displaced"]
+        [advice] = [f.advice for f in lake.audit().damage if f.kind == "plan-displaced"]
         folder = f"_ledger/{lake.name}/runs/{run}/"
         assert folder in advice
         for stat in list(lake.store.list(folder)):
@@ -391,7 +391,7 @@ class TestDocuments:
         lake.run(9)
         displaced = {"plan-displaced": [run_document(lake.name, ghost, "plan")]}
         assert found(lake) == {"gap": ["orders[0] [7, 9)"], **displaced}
-        [advice] = {f.what_to_do for f in lake.audit().damage if f.kind == "gap"}
+        [advice] = {f.advice for f in lake.audit().damage if f.kind == "gap"}
         assert f"`airflow archive rebuild {lake.name} --run RUN` reads the offsets again" in advice
         lake.rebuild(given_up)
         assert found(lake, deep=True) == displaced
@@ -433,7 +433,7 @@ class TestDocuments:
         key = claim_document("orders")
         data = lake.store.get(key) or b""
         lake.store.delete(key)
-        assert [(f.kind, f.severity, f.where) for f in lake.audit().findings] == [("claim-missing", "warning", key)]
+        assert [(f.kind, f.severity, f.subject) for f in lake.audit().findings] == [("claim-missing", "warning", key)]
         lake.store.put(key, data[:-9])
         assert found(lake) == {"unreadable": [key]}
         lake.store.put(key, data.replace(lake.name.encode(), b"another"))
@@ -445,7 +445,7 @@ class TestDocuments:
         kinds = found(lake)
         assert kinds == {"account-wrong": [key], "manifest-changed": [key]}
         [finding] = [f for f in lake.audit().damage if f.kind == "account-wrong"]
-        assert finding.found == "orders[0] [3, 5): 2 offsets archived, its objects hold 8 rows"
+        assert finding.observed == "orders[0] [3, 5): 2 offsets archived, its objects hold 8 rows"
 
     def test_an_edited_plan(self, lake: Lake) -> None:
         key = run_document(lake.name, hour(5).id, "plan")
@@ -586,7 +586,7 @@ class TestDeep:
 
 
 def by_kind(findings: tuple[Finding, ...]) -> dict[str, tuple[str, str]]:
-    return {f.kind: (f.severity, f.where) for f in findings}
+    return {f.kind: (f.severity, f.subject) for f in findings}
 
 
 @IN_MEMORY
@@ -599,8 +599,8 @@ class TestLive:
         [
             (lambda lake: None, {}),
             (lambda lake: lake.logs.update({P0: Range(0, 200)}), {}),
-            (lambda lake: lake.brokers.ids.update(orders="new"), {"topic-recreated": ("error", "orders[0]")}),
-            (lambda lake: lake.logs.update({P0: Range(0, 5)}), {"topic-recreated": ("error", "orders[0]")}),
+            (lambda lake: lake.brokers.ids.update(orders="new"), {"topic-recreated": ("problem", "orders[0]")}),
+            (lambda lake: lake.logs.update({P0: Range(0, 5)}), {"topic-recreated": ("problem", "orders[0]")}),
             (lambda lake: lake.logs.clear(), {"topic-gone": ("warning", "orders[1]")}),
         ],
     )
@@ -610,7 +610,7 @@ class TestLive:
 
     def test_a_group_that_was_moved_or_is_gone(self, lake: Lake) -> None:
         lake.brokers.group = {P0: 1}
-        assert self.live(lake) == {"group-moved": ("error", "orders[0]"), "group-missing": ("warning", "orders[1]")}
+        assert self.live(lake) == {"group-moved": ("problem", "orders[0]"), "group-missing": ("warning", "orders[1]")}
 
     def test_an_open_transaction_is_no_end_of_the_log(self, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
         ends = {"read_committed": {P0: 5, P1: 5}, "read_uncommitted": {P0: 7, P1: 7}}
@@ -621,10 +621,10 @@ class TestLive:
         lake.logs[P0] = Range(6, 200)
         assert self.live(lake) == {"retention-near": ("warning", "orders[0] [7, 200)")}
         lake.logs[P0] = Range(9, 200)
-        assert self.live(lake) == {"retention-passed": ("error", "orders[0]")}
+        assert self.live(lake) == {"retention-passed": ("problem", "orders[0]")}
 
     def advice(self, lake: Lake) -> dict[str, str]:
-        return {f.kind: f.what_to_do for f in lake.audit(cluster=lake.brokers).findings}
+        return {f.kind: f.advice for f in lake.audit(cluster=lake.brokers).findings}
 
     def follow(self, lake: Lake, advice: str) -> None:
         """Do as the command says: a run with its policies."""
@@ -646,8 +646,8 @@ class TestLive:
         assert {f.kind for f in report.stops} == {"retention-passed", "group-moved"}
         assert (report.verdict, report.damage) == ("clean", ())
         assert report.summary.startswith(f"{lake.name}: clean, but the next run stops: 2 errors")
-        [advice] = {f.what_to_do for f in report.stops}
-        assert "dags trigger" not in "".join(f.found for f in report.findings)
+        [advice] = {f.advice for f in report.stops}
+        assert "dags trigger" not in "".join(f.observed for f in report.findings)
         self.follow(lake, advice)
         assert not {"retention-passed", "group-moved"} & set(self.live(lake))
 

@@ -142,6 +142,6 @@ def test_one_damaged_object_of_avro_leaves_a_report_about_it_and_the_others(code
     data[data.index(b'"type":["null"') + 2 if where == "schema" else -30] ^= 1
     store.put(key, bytes(data))
     report = lake.audit(deep=True)
-    assert {(f.kind, f.where) for f in report.damage} == {("content-wrong", key)}
+    assert {(f.kind, f.subject) for f in report.damage} == {("content-wrong", key)}
     assert report.counts.read == len(lake.stored()) > 1
     assert Report.from_json(report.to_json(), "audit.json") == report

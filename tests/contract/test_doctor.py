@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import pytest
 
+from kafka_archiver.findings import Finding
 from kafka_archiver.pipeline.transform.questions import Answer
 from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.doctor import Check, examine
+from kafka_archiver.steps.doctor import examine
 from kafka_archiver.steps.doctor.records import check_records
 from kafka_archiver.steps.doctor.store import check_store
 from kafka_archiver.steps.status.facts import Facts
@@ -20,7 +21,7 @@ from tests.support.topics import DAY, Record, new_topic
 pytestmark = pytest.mark.contract
 
 
-def checks(archiver: Archiver) -> list[Check]:
+def checks(archiver: Archiver) -> list[Finding]:
     # By the clocks as they are: a doctor compares them.
     context = Context.open(archiver.archive, archiver._outside())
     context.cluster.timeout = archiver.context.cluster.timeout
@@ -28,20 +29,20 @@ def checks(archiver: Archiver) -> list[Check]:
 
 
 def troubles(archiver: Archiver) -> list[str]:
-    return [" ".join([f"{c.name}: {c.found}", *c.choices]) for c in checks(archiver) if c.state == "problem"]
+    return [" ".join([f"{c.kind}: {c.observed}", *c.steps]) for c in checks(archiver) if c.severity == "problem"]
 
 
 def test_a_sound_archive(services: Services) -> None:
     settings = {"retention_ms": str(7 * 86_400_000), "message_timestamp_after_max_ms": "3600000"}
     topic = new_topic(services.kafka.bootstrap_servers, 2, **settings)
     archiver = services.archive_of(topic)
-    found = {check.name: check for check in checks(archiver)}
-    assert {check.state for check in found.values()} == {"ok"}, found
-    assert "1 broker of cluster " in found["brokers"].found
-    assert "2 partitions" in found[f"topic {topic}"].found
-    assert found[f"retention of {topic}"].found == "records are kept for 7 days, a run is due every 1 hour"
-    assert "CreateTime" in found[f"timestamps of {topic}"].found
-    assert found["multipart"].found.endswith("the store checks and keeps the CRC-32 of every part and object")
+    found = {check.kind: check for check in checks(archiver)}
+    assert {check.severity for check in found.values()} == {"ok"}, found
+    assert "1 broker of cluster " in found["brokers"].observed
+    assert "2 partitions" in found[f"topic {topic}"].observed
+    assert found[f"retention of {topic}"].observed == "records are kept for 7 days, a run is due every 1 hour"
+    assert "CreateTime" in found[f"timestamps of {topic}"].observed
+    assert found["multipart"].observed.endswith("the store checks and keeps the CRC-32 of every part and object")
     assert list(archiver.context.store.list("")) == []
     assert archiver.uploads() == []
 
@@ -50,7 +51,7 @@ def test_topics(services: Services) -> None:
     compacted = new_topic(services.kafka.bootstrap_servers, cleanup_policy="compact")
     short = new_topic(services.kafka.bootstrap_servers, retention_ms="3600000", retention_bytes="1000000")
     archiver = services.archive_of(compacted, short, "no-such-topic")
-    states = {(check.name, check.state) for check in checks(archiver)}
+    states = {(check.kind, check.severity) for check in checks(archiver)}
     assert {
         ("topic no-such-topic", "problem"),
         (f"retention of {short}", "problem"),
@@ -66,8 +67,8 @@ def test_a_pattern(services: Services) -> None:
     new_topic(services.kafka.bootstrap_servers, name=f"{tag}.a")
     new_topic(services.kafka.bootstrap_servers, name=f"{tag}.b")
     source = {"topics": None, "pattern": rf"{tag}\..*"}
-    [found] = [c for c in checks(services.archive_of(source=source)) if c.name == "topics"]
-    assert (found.state, found.found) == ("ok", f"source.pattern matches 2: {tag}.a, {tag}.b")
+    [found] = [c for c in checks(services.archive_of(source=source)) if c.kind == "topics"]
+    assert (found.severity, found.observed) == ("ok", f"source.pattern matches 2: {tag}.a, {tag}.b")
     [missing] = troubles(services.archive_of(source={"topics": None, "pattern": f"{tag}"}))
     assert "matches source.pattern" in missing
 
@@ -75,7 +76,7 @@ def test_a_pattern(services: Services) -> None:
 def test_a_reader_is_told_what_it_may_not(s3: S3) -> None:
     store = open_store(f"s3://{s3.bucket}/{uuid.uuid4()}", s3.options(s3.reader))
     found = list(check_store(store, "orders"))
-    wrong = {check.name: check.found for check in found if check.state == "problem"}
+    wrong = {check.kind: check.observed for check in found if check.severity == "problem"}
     assert {"create-only", "put, get, head, list, delete", "multipart"} <= set(wrong)
     assert "need s3:PutObject" in wrong["create-only"]
 
@@ -84,33 +85,35 @@ def test_the_newest_records_are_decoded_as_a_run_would_do(services: Services) ->
     registry, topic = LocalRegistry(), services.topic()
     archiver = services.archive_of(topic, registry="http://nowhere", source={"value": {"decode": "avro"}})
 
-    def records() -> Check:
+    def records() -> Finding:
         [check] = check_records(replace(archiver.context, registry=registry.open))
-        assert check.name == f"records of {topic}"
+        assert check.kind == f"records of {topic}"
         return check
 
-    assert records().found == "there are none"
+    assert records().observed == "there are none"
     schema = record("Order", "n")
     good = Record(0, DAY, framed(100, schema, {"n": 1}))
     # The first one is not among the newest.
     archiver.produce([Record(0, DAY, b"old"), good, good, Record(0, DAY, None), good, good])
     missing = records()
-    assert missing.state == "problem"
-    assert f"{topic}-value" in missing.found
+    assert missing.severity == "problem"
+    assert f"{topic}-value" in missing.observed
     registry.register(f"{topic}-value", schema)
-    assert (records().state, records().found) == ("ok", "the newest 5 can be archived as the YAML says")
+    assert (records().severity, records().observed) == ("ok", "the newest 5 can be archived as the YAML says")
     archiver.produce([Record(0, DAY, good.value and good.value[:5])])
     bad = records()
-    assert bad.state == "problem"
-    assert f"1 of the newest 5 cannot be archived as the YAML says, the first one: {topic}[0] offset 6: " in bad.found
-    assert "`source.value.decode` is avro, but the value cannot be decoded" in bad.found
+    assert bad.severity == "problem"
+    assert (
+        f"1 of the newest 5 cannot be archived as the YAML says, the first one: {topic}[0] offset 6: " in bad.observed
+    )
+    assert "`source.value.decode` is avro, but the value cannot be decoded" in bad.observed
     assert "a run that reads such a record fails" in bad.means
     archiver.choose(bad_record="dead_letter")
-    assert records().state == "warning"
+    assert records().severity == "warning"
     assert list(check_records(services.archive_of(topic).context)) == []
     asking = services.archive_of(topic, more={"transform": {"where": "nope(offset)"}}).context
     asked = replace(asking, spark=lambda question: Answer(error=f"no {question.sql.where}"))
-    assert [(check.name, check.state, check.found) for check in check_records(asked)] == [
+    assert [(check.kind, check.severity, check.observed) for check in check_records(asked)] == [
         (f"records of {topic}", "ok", "the newest 5 can be archived as the YAML says"),
         (f"SQL of {topic}", "problem", "no nope(offset)"),
     ]

@@ -127,8 +127,8 @@ def test_without_the_master_key_bytes_are_compared_and_nothing_is_read(lake: Lak
         [finding] = report.findings
         assert (report.verdict, finding.kind) == ("damaged", "not-opened")
         assert finding.expected == f"the master key {FIRST.name}, which opens their data keys"
-        assert f"{count} encrypted objects, this one the first, cannot be opened: " in finding.found
-        assert why in finding.found
+        assert f"{count} encrypted objects, this one the first, cannot be opened: " in finding.observed
+        assert why in finding.observed
     verify(lake.context, [RUN])
     lake.use(None)
     with pytest.raises(ConfigError, match="no master key is given"):
@@ -175,7 +175,7 @@ def test_a_data_key_that_is_gone_or_changed_is_damage(lake: Lake) -> None:
     lake.store.put(key, foreign.replace(theirs.encode(), data_key.encode()))
     [finding] = lake.audit(deep=True).damage
     assert finding.kind == "not-opened"
-    assert "is damaged: master key local:" in finding.found
+    assert "is damaged: master key local:" in finding.observed
     lake.store.put(key, before)
     assert lake.audit(deep=True).findings == ()
 
@@ -274,9 +274,12 @@ def test_the_doctor_tries_the_master_key() -> None:
     lake.run(2)
     before = {stat.key for stat in lake.store.list("")}
     [check] = check_encryption(lake.ledger)
-    assert (check.state, check.found) == ("ok", f"master key {FIRST.name} wraps and opens data keys; the ledger has 1")
+    assert (check.severity, check.observed) == (
+        "ok",
+        f"master key {FIRST.name} wraps and opens data keys; the ledger has 1",
+    )
     assert {stat.key for stat in lake.store.list("")} == before
     lake.use(Keyring([SECOND]))
     [check] = tried("encryption", lambda: check_encryption(lake.ledger))
-    assert check.state == "problem"
-    assert "add the earlier secret to `previous_secrets`" in check.found
+    assert check.severity == "problem"
+    assert "add the earlier secret to `previous_secrets`" in check.observed

@@ -261,7 +261,7 @@ class TestDerived:
         assert ledger.page(paged(1), 0) == new
 
     def test_a_page_that_is_gone_is_an_integrity_error(self, ledger: Ledger) -> None:
-        with pytest.raises(IntegrityError, match=r"05\+000000\.json is gone: `airflow archive repair orders` "):
+        with pytest.raises(IntegrityError, match=r"05\+000000\.json is gone\. `airflow archive repair orders` "):
             ledger.contributions(paged(1))
 
     def test_a_page_of_another_number_is_refused(self, ledger: Ledger, store: Store) -> None:

@@ -79,7 +79,7 @@ def test_what_was_copied_with_its_bytes_is_neither_written_again_nor_given_up(ch
         store.put(key, data if key != changed else data[:-1] + b"?")
     lake.logs[P0] = Range(6, 6)
     report = lake.audit()
-    assert {kept, changed} & {f.where for f in report.damage} == {changed}
+    assert {kept, changed} & {f.subject for f in report.damage} == {changed}
     found = find(lake.context, report)
     assert [entry.key for entries in found.lost.values() for entry in entries] == [changed]
     assert not found.again
@@ -151,14 +151,14 @@ def paged_lake(monkeypatch: pytest.MonkeyPatch) -> Lake:
 def test_a_proof_with_pages_that_is_gone_is_missed_and_computed_again(paged_lake: Lake) -> None:
     key = hour_document(paged_lake.name, paged_lake.brokers.first)
     paged_lake.store.delete(key)
-    assert [(f.kind, f.where) for f in paged_lake.audit().damage] == [("proof-missing", key)]
+    assert [(f.kind, f.subject) for f in paged_lake.audit().damage] == [("proof-missing", key)]
     assert repaired(paged_lake).derived == (key,)
     assert paged_lake.audit().findings == ()
 
 
 def test_a_page_that_is_gone_stops_each_run_that_needs_it_with_what_mends_it(paged_lake: Lake) -> None:
     paged_lake.store.delete(hour_document(paged_lake.name, paged_lake.brokers.first, 0))
-    said = rf"00\+000000.json is gone: `airflow archive repair {paged_lake.name}` computes it again"
+    said = rf"00\+000000.json is gone. `airflow archive repair {paged_lake.name}` computes it again"
     with pytest.raises(IntegrityError, match=said):
         paged_lake.rebuild(hour(2).id)
     assert repaired(paged_lake).derived
@@ -245,7 +245,7 @@ def wrong(lake: Lake) -> list[str]:
     """The objects that the published report calls wrong."""
     report = Report.from_json(lake.store.get(audit_document(lake.name)) or b"", "audit.json")
     assert report.verdict == ("damaged" if report.damage else "clean")
-    return sorted(finding.where for finding in report.damage)
+    return sorted(finding.subject for finding in report.damage)
 
 
 def test_what_a_repair_has_written_and_read_again_leaves_the_report_and_nothing_else_does() -> None:
@@ -274,10 +274,10 @@ def test_what_a_repair_has_written_and_read_again_leaves_the_report_and_nothing_
     done = figures(lake.context, work.runs, close_hours(lake.context, work.runs), final=work.final, mended=mended)
     assert done.final == (run,)
     assert done.line == "0 records, 1 object whole again; hours are closed until 2026-11-20 07:00 UTC"
-    assert wrong(lake) == sorted(f.where for f in after.damage) == sorted([changed, other])
+    assert wrong(lake) == sorted(f.subject for f in after.damage) == sorted([changed, other])
     assert after.mended == Mended(at=lake.now, objects=1)
     assert (after.audited_at, after.counts) == (before.audited_at, before.counts)
-    assert "1 object repaired since" in next(of_audit(lake.ledger)).found
+    assert "1 object repaired since" in next(of_audit(lake.ledger)).observed
     lake.store.put(changed, data)
     look_again(lake.context, work.runs)
     assert wrong(lake) == [other]
@@ -424,11 +424,11 @@ def test_by_a_manifest_that_was_damaged_nothing_is_lost_and_nothing_removed(inte
     lake.store.delete(gone)
     lake.logs[P0] = Range(6, 6)
     assert clean_up(lake.ledger, lake.now + timedelta(days=9)) == []
-    with pytest.raises(IntegrityError, match=r"is not the one that was committed \(\w+\): `airflow archive repair "):
+    with pytest.raises(IntegrityError, match=r"is not the one that was committed \(\w+\)\. `airflow archive repair "):
         lose(lake.context, hour(2).id, [gone])
     found = repaired(lake)
     assert (found.again, found.lost, found.restored) == ({}, {}, (manifest,) * intent)
-    assert gone in {f.where for f in found.left}
+    assert gone in {f.subject for f in found.left}
     assert lake.stored() == rest
     lake.store.put(manifest, good)
     assert list(repaired(lake).lost) == [hour(2).id]
@@ -470,7 +470,7 @@ def test_a_manifest_that_is_gone_stops_each_run_with_what_can_be_done(intent: bo
     lake.store.delete(run_document(lake.name, hour(6).id, "manifest"))
     if not intent:
         lake.store.delete(run_document(lake.name, hour(6).id, "intent"))
-    with pytest.raises(IntegrityError, match=r"is gone \(\w+\): `airflow archive repair .* else restore it from a ver"):
+    with pytest.raises(IntegrityError, match=r"is gone \(\w+\)\. `airflow archive repair .* else restore it "):
         lake.run(7)
     found = repaired(lake)
     assert [f.kind for f in found.left] == ([] if intent else ["manifest-missing"])
@@ -491,7 +491,7 @@ def test_what_a_rebuild_has_replaced_is_not_lost_for_a_document_of_the_rebuild(n
     else:
         lake.store.put(key, b"{")
     # Of a plan alone nothing else looks wrong.
-    wrong = {f.where for f in lake.audit().damage}
+    wrong = {f.subject for f in lake.audit().damage}
     assert wrong == {key} or name == "commit"
     found = repaired(lake)
     assert (found.again, found.lost) == ({}, {})
@@ -553,7 +553,7 @@ def test_a_progress_that_was_put_back_is_computed_again(back: int) -> None:
     lake.store.put(key, known[-back])
     # One run behind is where a run stands that was stopped in the middle: the next one goes on.
     wrong = [("progress-wrong", key)] if back > 1 else []
-    assert [(f.kind, f.where) for f in lake.audit().damage] == wrong
+    assert [(f.kind, f.subject) for f in lake.audit().damage] == wrong
     assert repaired(lake).derived == tuple(where for _, where in wrong)
     assert lake.audit().findings == ()
     lake.run(9)

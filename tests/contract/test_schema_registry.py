@@ -13,9 +13,9 @@ from kafka_archiver.config.decoding import Decoding
 from kafka_archiver.decode.registry import Registry
 from kafka_archiver.decode.wire import schema_id
 from kafka_archiver.errors import PermanentError, TransientError
+from kafka_archiver.findings import Finding
 from kafka_archiver.kafka.cluster import Topic
 from kafka_archiver.schemas import KINDS
-from kafka_archiver.steps.doctor.check import Check
 from kafka_archiver.steps.doctor.registry import check_registry
 from scripts.stack.kafka import Kafka
 from scripts.stack.ports import HOST
@@ -84,8 +84,8 @@ def test_tls(registry: RegistryServer, tmp_path: Path) -> None:
         Registry.of({"url": registry.url.replace("http", "https")}).compatibility()
 
 
-def checks(archiver: Archiver, registry: Registry | None) -> dict[str, Check]:
-    return {check.name: check for check in check_registry(archiver.archive, archiver.context.cluster, registry)}
+def checks(archiver: Archiver, registry: Registry | None) -> dict[str, Finding]:
+    return {check.kind: check for check in check_registry(archiver.archive, archiver.context.cluster, registry)}
 
 
 def test_the_doctor_looks_for_the_schemas_of_the_newest_records(
@@ -100,17 +100,17 @@ def test_the_doctor_looks_for_the_schemas_of_the_newest_records(
     produce(brokers, plain, [Record(0, DAY, b'{"n": 1}'), Record(1, DAY, b"\0\0\0\1")])
     archiver = Archiver(kafka, s3, tmp_path, [known, unknown, plain, empty, "no-such-topic"])
     found = checks(archiver, Registry.of({"url": registry.url}))
-    assert {name: check.state for name, check in found.items()} == {
+    assert {name: check.severity for name, check in found.items()} == {
         "schema registry": "ok",
         f"schemas of {known}": "ok",
         f"schemas of {unknown}": "warning",
         f"schemas of {plain}": "ok",
         f"schemas of {empty}": "ok",
     }
-    assert f"{registry.url} answers; compatibility level " in found["schema registry"].found
-    assert found[f"schemas of {known}"].found.endswith(f"are there: {number} (AVRO)")
-    assert f"{unknown}[0] offset 1 begins like a value with schema 987654321" in found[f"schemas of {unknown}"].found
-    assert found[f"schemas of {plain}"].found == "no schema id in its newest records"
+    assert f"{registry.url} answers; compatibility level " in found["schema registry"].observed
+    assert found[f"schemas of {known}"].observed.endswith(f"are there: {number} (AVRO)")
+    assert f"{unknown}[0] offset 1 begins like a value with schema 987654321" in found[f"schemas of {unknown}"].observed
+    assert found[f"schemas of {plain}"].observed == "no schema id in its newest records"
 
 
 def test_silent_brokers_are_asked_once(kafka: Kafka, s3: S3, registry: RegistryServer, tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_the_doctor_without_a_registry_and_with_one_that_is_gone(kafka: Kafka, s
     archiver = Archiver(kafka, s3, tmp_path, ["any"])
     assert checks(archiver, None)["schema registry"].found == "not configured"
     [gone] = checks(archiver, Registry.of({"url": f"http://{HOST}:1"})).values()
-    assert (gone.name, gone.state) == ("schema registry", "problem")
+    assert (gone.kind, gone.severity) == ("schema registry", "problem")
     assert "runs do not need it" in gone.means
 
 

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from kafka_archiver.advice import once
+from kafka_archiver.actions import Action, advise, to_dicts
+from kafka_archiver.advice import once, repair
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import ConfigError, IntegrityError, PolicyError, TransientError, shape
 from kafka_archiver.orchestration.alerts import callbacks, deadline, telling
@@ -200,8 +201,12 @@ def test_an_unknown_lag_changes_nothing(tell: Any, monkeypatch: pytest.MonkeyPat
     assert told.states == []
 
 
-REPAIR = "airflow archive repair orders --deep"
-CHOOSE = """airflow dags trigger archive_orders --conf '{"policies": {"lost_offsets": "record_loss"}}'"""
+REPAIR = repair("orders", deep=True)
+CHOOSE = once("orders", {"lost_offsets": "record_loss"})
+
+
+def told(key: str, cause: str, action: Action) -> dict[str, Any] | None:
+    return {"key": key, "cause": cause, "actions": to_dicts([action])} if key else None
 
 
 def audits(damage: str = "", stops: str = "", live: bool = True) -> dict[str, Any]:
@@ -212,8 +217,12 @@ def audits(damage: str = "", stops: str = "", live: bool = True) -> dict[str, An
         "report": "_ledger/orders/audit.json",
         "deep": True,
         "live": live,
-        "damage": {"key": damage, "cause": f"(1) {damage} is missing", "do": [REPAIR]} if damage else None,
-        "stops": {"key": stops, "cause": f"(1) {stops} offsets are gone", "do": [CHOOSE]} if stops else None,
+        "damage": {"key": damage, "cause": f"(1) {damage} is missing", "actions": to_dicts([REPAIR])}
+        if damage
+        else None,
+        "stops": {"key": stops, "cause": f"(1) {stops} offsets are gone", "actions": to_dicts([CHOOSE])}
+        if stops
+        else None,
     }
     return context
 
@@ -274,7 +283,8 @@ def test_the_same_answer_of_the_store_is_told_once_and_its_end_names_no_command(
         error = ClientError(answer, "GetObject")  # type: ignore[arg-type] # as much as it uses
         told.alerts.task_failed(fails(explain(error, Bucket("nobucket", "http://s3"), "get_object", "k")))
     choice = once("orders", {"moved_group": "new_generation"})
-    told.alerts.task_failed(fails(PolicyError(f"the group has moved. To go on: for one run `{choice}`, or not")))
+    how = advise("To go on: for one run ", choice, ", or not")
+    told.alerts.task_failed(fails(PolicyError("the group has moved", advice=how.text, actions=how.actions)))
     told.alerts.closed(closes())
     assert told.states == [("failure", "begins"), ("failure", "changes"), ("failure", "over")]
     since = told.messages[2].fields["since"]

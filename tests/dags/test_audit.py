@@ -9,6 +9,7 @@ import pytest
 import yaml
 from airflow.sdk.exceptions import AirflowException
 
+from kafka_archiver.audit.report import in_words
 from kafka_archiver.errors import ConfigError, IntegrityError, PermanentError, PolicyError, TransientError
 from kafka_archiver.orchestration.dags import audit as audit_dags
 from kafka_archiver.orchestration.dags.audit import audit_dag
@@ -226,11 +227,15 @@ class TestDag:
             pushed = self.run(lake, monkeypatch)
         assert pushed["error"].startswith("orders: damaged: 12 errors, 0 warnings. (1) orders/date=2026-11-20/hour=00/")
         assert pushed["error"].endswith(
-            "(10) " + str(lake.audit().damage[9]) + " … and 2 more: see _ledger/orders/audit.json"
+            "(10) " + in_words(lake.audit().damage[9]) + " … and 2 more: see _ledger/orders/audit.json"
         )
         assert pushed["audit"]["verdict"] == "damaged"
         repair, clean = "airflow archive repair orders", "airflow archive clean orders"
-        assert pushed["audit"]["damage"]["do"] == [repair, clean, "airflow dags trigger audit_orders"]
+        assert [a["command"] for a in pushed["audit"]["damage"]["actions"]] == [
+            repair,
+            clean,
+            "airflow dags trigger audit_orders",
+        ]
         assert pushed["audit"]["stops"] is None
         assert sum("unexplained" in line or "object-missing" in line for line in caplog.messages) == 12
 
@@ -246,7 +251,7 @@ class TestDag:
             "expected: a log that begins at the archive's position or before. To go on"
         )
         choose = """airflow dags trigger archive_orders --conf '{"policies": {"lost_offsets": "record_loss"}}'"""
-        assert pushed["audit"]["stops"]["do"] == [choose]
+        assert [a["command"] for a in pushed["audit"]["stops"]["actions"]] == [choose]
         # No surface calls this damage.
         [status] = call("status", "orders", "-o", "json", code=1).json
         assert status["audit"]["verdict"] == "clean"

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from kafka_archiver.actions import advise, command
 from kafka_archiver.advice import go_on, once, plan_anew
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import (
@@ -361,21 +362,27 @@ def test_a_plan_that_failed_has_no_run_and_the_alert_has_the_command_of_its_caus
     assert ledger.put_progress(Progress(archive=archive.archive, settled=1), ledger.stored_progress())
     add_webhook(connection, "ops", webhook)
     record = once("orders", {"lost_offsets": "record_loss"})
+    one = advise("One run stops at each of these: for one run ", record)
     for error in (
-        PolicyError("5 offsets are gone.", "lost_offsets", choices=(record, "kafka-topics --list")),
-        PolicyError(f"5 objects are gone. One run stops at each of these: for one run `{record}`"),
-        ConfigError("no connection `x`; `airflow connections add x`"),
-        BadRecordError.told(f"`{record}`. Once that is fixed, {go_on('orders', RUN)}; or {plan_anew('orders', RUN)}"),
+        PolicyError("5 offsets are gone.", "lost_offsets", actions=(record, command("kafka-topics --list"))),
+        PolicyError("5 objects are gone.", advice=one.text, actions=one.actions),
+        ConfigError("no connection `x`.", *advise(command("airflow connections add x"))),
+        BadRecordError.told(
+            "no.", *advise(record, ". Once that is fixed, ", go_on("orders", RUN), plan_anew("orders", RUN))
+        ),
+        # What others wrote is no step.
+        ConfigError("no connection `airflow dags trigger archive_orders --conf '{}'`"),
     ):
         AlertCallbacks(archive).task_failed(failed(error, Task("plan")))
-    first, second, third, fourth = webhook.documents
+    first, second, third, fourth, fifth = webhook.documents
     assert (first["run"], first["planned"], first["interval_start"]) == (None, None, "2026-11-21T05:00:00Z")
     assert "\nNothing is planned yet\n" in first["text"]
-    assert first["next"] == [record, "kafka-topics --list"]
-    assert second["next"] == [record]
+    assert first["next"] == [record.command, "kafka-topics --list"]
+    assert second["next"] == [record.command]
     assert third["next"] == ["airflow connections add x", "then: airflow dags trigger archive_orders"]
+    assert fifth["next"] == ["correct the cause, as it says; then: airflow dags trigger archive_orders"]
     assert fourth["next"] == [
-        record,
+        record.command,
         "once that is fixed: airflow dags trigger archive_orders",
         f"with today's settings: airflow archive rebuild orders --run {RUN}",
     ]

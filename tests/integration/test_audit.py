@@ -32,7 +32,7 @@ def audited(archiver: Archiver) -> Report:
 
 
 def kinds(archiver: Archiver) -> dict[str, str]:
-    return {f.kind: f.where for f in audited(archiver).findings}
+    return {f.kind: f.subject for f in audited(archiver).findings}
 
 
 def test_what_the_brokers_say(services: Services) -> None:

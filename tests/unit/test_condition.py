@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import PolicyError
+from kafka_archiver.findings import Finding
 from kafka_archiver.intervals import to_ms
 from kafka_archiver.kafka.first import LogEnd
 from kafka_archiver.ledger import Ledger
@@ -25,7 +26,6 @@ from kafka_archiver.steps.status import ArchiveStatus, damage, status
 from kafka_archiver.steps.status.condition import condition, observe
 from kafka_archiver.steps.status.facts import DagRun, Facts
 from kafka_archiver.steps.status.held import of_transactions
-from kafka_archiver.steps.status.trouble import Trouble
 from kafka_archiver.store.memory import MemoryStore
 from tests.support.brokers import Brokers
 from tests.support.runs import DAY, P0, P1, hour, run
@@ -72,7 +72,7 @@ def now(context: Context) -> ArchiveStatus:
     return status(context, QUIET)
 
 
-def only(context: Context) -> Trouble:
+def only(context: Context) -> Finding:
     [one] = condition(context, observe(context), QUIET)
     return one
 
@@ -89,17 +89,17 @@ def test_a_moved_group() -> None:
     context = settled()
     brokers_of(context).group[P1] = 1
     one = only(context)
-    assert (one.name, one.severity) == ("moved group", "problem")
-    assert one.found.startswith("group archiver-orders stands at 1 in orders[1], but the ledger says it is archived up")
+    assert (one.kind, one.severity) == ("moved group", "problem")
+    assert one.text.startswith("group archiver-orders stands at 1 in orders[1], but the ledger says it is archived up")
     follow = '{"policies": {"moved_group": "follow_ledger"}}'
-    assert one.do[0] == f"airflow dags trigger archive_orders --conf '{follow}'"
-    assert one.do[1] == (
+    assert one.steps[0] == f"airflow dags trigger archive_orders --conf '{follow}'"
+    assert one.steps[1] == (
         "kafka-consumer-groups --bootstrap-server broker:9092 --group archiver-orders --topic orders:1 "
         "--reset-offsets --to-offset 3 --execute"
     )
-    assert '"new_generation"' in one.do[2]
-    assert "new_generation: the log is archived anew, beside the old objects" in one.found
-    assert "follow_ledger: archiving goes on where the ledger ends" in one.found
+    assert '"new_generation"' in one.steps[2]
+    assert "new_generation: the log is archived anew, beside the old objects" in one.text
+    assert "follow_ledger: archiving goes on where the ledger ends" in one.text
 
 
 def test_what_waits_before_and_during_the_first_run_begins_at_source_start() -> None:
@@ -119,9 +119,9 @@ def test_a_recreated_topic_and_what_waits_in_it() -> None:
     recreate(context, 2)
     found = now(context)
     [one] = found.troubles
-    assert (one.name, one.severity) == ("recreated topic", "problem")
-    assert "deleted and made again: the ledger knows it as id-of-orders, the brokers as another" in one.found
-    assert '"recreated_topic": "new_generation"' in one.do[0]
+    assert (one.kind, one.severity) == ("recreated topic", "problem")
+    assert "deleted and made again: the ledger knows it as id-of-orders, the brokers as another" in one.text
+    assert '"recreated_topic": "new_generation"' in one.steps[0]
     assert (found.lag, found.oldest_unarchived) == (2, DAY)
 
 
@@ -129,10 +129,10 @@ def test_a_recreated_topic_that_a_run_has_begun_to_archive_counts_from_its_begin
     context = settled(recreated_topic="new_generation")
     recreate(context, 2)
     [one] = now(context).troubles
-    assert (one.name, one.severity) == ("recreated topic", "warning")
+    assert (one.kind, one.severity) == ("recreated topic", "warning")
     assert now(context).lag == 2
     run(context, 3, until="planned")
-    assert [one.name for one in now(context).troubles] == ["unfinished run"]
+    assert [one.kind for one in now(context).troubles] == ["unfinished run"]
     assert now(context).lag == 2
 
 
@@ -140,8 +140,8 @@ def test_a_cut_log() -> None:
     context = settled(CutBrokers)
     brokers_of(context).logs = {P0: Range(0, 4), P1: Range(0, 4)}
     found = now(context)
-    assert [one.name for one in found.troubles] == ["recreated topic"] * 2
-    assert "An unclean leader election cut the log" in found.troubles[0].found
+    assert [one.kind for one in found.troubles] == ["recreated topic"] * 2
+    assert "An unclean leader election cut the log" in found.troubles[0].text
     assert found.lag == 8
 
 
@@ -149,8 +149,8 @@ def test_a_truncated_log() -> None:
     context = settled()
     brokers_of(context).logs[P0] = Range(0, 1)
     one = only(context)
-    assert one.name == "recreated topic"
-    assert "stands at 3, past the end of the log at 1" in one.found
+    assert one.kind == "recreated topic"
+    assert "stands at 3, past the end of the log at 1" in one.text
     assert now(context).lag == 1
 
 
@@ -158,17 +158,17 @@ def test_retention_behind_the_archive() -> None:
     context = settled()
     brokers_of(context).logs[P0] = Range(5, 9)
     one = only(context)
-    assert (one.name, one.severity) == ("lost offsets", "problem")
-    assert "2 offsets of orders[0] are gone" in one.found
-    assert '"lost_offsets": "record_loss"' in one.do[0]
+    assert (one.kind, one.severity) == ("lost offsets", "problem")
+    assert "2 offsets of orders[0] are gone" in one.text
+    assert '"lost_offsets": "record_loss"' in one.steps[0]
 
 
 def test_a_group_whose_offsets_are_gone() -> None:
     context = settled(missing_group="fail")
     del brokers_of(context).group[P0]
     one = only(context)
-    assert (one.name, one.severity) == ("missing group", "problem")
-    assert '"missing_group": "resume_from_ledger"' in one.do[0]
+    assert (one.kind, one.severity) == ("missing group", "problem")
+    assert '"missing_group": "resume_from_ledger"' in one.steps[0]
 
 
 class HoldingBrokers(Brokers):
@@ -188,10 +188,10 @@ def test_a_transaction_that_nobody_ends() -> None:
     observed, seen = observe(context), hour(3).end + timedelta(minutes=5)
     assert not list(of_transactions(observed.seen, observed.expected.marks, seen + timedelta(minutes=59)))
     one = only(context)
-    assert (one.name, one.severity) == ("open transaction", "problem")
-    assert "open at 2026-11-20T04:05:00Z still holds back 3 offsets of orders[1] from 3 on" in one.found
+    assert (one.kind, one.severity) == ("open transaction", "problem")
+    assert "open at 2026-11-20T04:05:00Z still holds back 3 offsets of orders[1] from 3 on" in one.text
     asked = "kafka-transactions --bootstrap-server broker:9092"
-    assert one.do == (
+    assert one.steps == (
         f"{asked} describe-producers --topic orders --partition 1",
         f"{asked} abort --topic orders --partition 1 --start-offset 3",
     )
@@ -206,9 +206,9 @@ def test_a_group_with_live_members() -> None:
     context = settled()
     brokers_of(context).live = ["nosy@10.0.0.1"]
     one = only(context)
-    assert (one.name, one.severity) == ("group in use", "problem")
-    assert "live members: nosy@10.0.0.1" in one.found
-    assert one.do == (
+    assert (one.kind, one.severity) == ("group in use", "problem")
+    assert "live members: nosy@10.0.0.1" in one.text
+    assert one.steps == (
         "kafka-consumer-groups --bootstrap-server broker:9092 --describe --group archiver-orders --members",
     )
 
@@ -217,9 +217,9 @@ def test_a_topic_that_a_pattern_does_not_see_any_more() -> None:
     context = settled(source={"pattern": "o.*"})
     brokers_of(context).logs = {TopicPartition("others", 0): Range(0, 1)}
     one = only(context)
-    assert (one.name, one.severity) == ("topic gone", "problem")
-    assert "topics orders match source.pattern and were archived before" in one.found
-    assert one.do == ("kafka-topics --bootstrap-server broker:9092 --list",)
+    assert (one.kind, one.severity) == ("topic gone", "problem")
+    assert "topics orders match source.pattern and were archived before" in one.text
+    assert one.steps == ("kafka-topics --bootstrap-server broker:9092 --list",)
 
 
 def test_other_brokers() -> None:
@@ -232,7 +232,11 @@ def test_other_brokers() -> None:
     brokers = brokers_of(context)
     moved = Elsewhere(brokers.logs, brokers.first, brokers.group, brokers.stamps)
     one = only(replace(context, cluster=moved))  # type: ignore[arg-type]
-    assert (one.name, one.severity, one.do) == ("other cluster", "warning", ("airflow connections get kafka_default",))
+    assert (one.kind, one.severity, one.steps) == (
+        "other cluster",
+        "warning",
+        ("airflow connections get kafka_default",),
+    )
 
 
 def test_damage_that_the_last_audit_found_until_an_audit_finds_none() -> None:
@@ -241,14 +245,14 @@ def test_damage_that_the_last_audit_found_until_an_audit_finds_none() -> None:
     report = audit(context.archive, context.store, DAY)
     publish(context.store, report)
     one = only(context)
-    assert (one.name, one.severity) == ("damaged", "problem")
-    assert one.found == (
+    assert (one.kind, one.severity) == ("damaged", "problem")
+    assert one.text == (
         "the audit at 2026-11-20T00:00:00Z found the archive damaged: 2 × object-missing, the first "
-        f"{report.damage[0].where}"
+        f"{report.damage[0].subject}"
     )
-    assert one.do == ("airflow archive repair orders", "airflow dags trigger audit_orders")
+    assert one.steps == ("airflow archive repair orders", "airflow dags trigger audit_orders")
     publish(context.store, report.model_copy(update={"deep": True}))
-    assert only(context).do == (
+    assert only(context).steps == (
         "airflow archive repair orders --deep",
         "airflow dags trigger audit_orders --conf '{\"deep\": true}'",
     )
@@ -266,11 +270,11 @@ def test_only_the_beginning_of_a_long_report_is_read(monkeypatch: pytest.MonkeyP
     for length in range(1, len(context.store.get(key) or b"")):
         monkeypatch.setattr(damage, "HEAD", length)
         [one] = damage.of_audit(context.ledger)
-        told.append((one.name, one.severity))
+        told.append((one.kind, one.severity))
     unknown = told.count(("no report", "warning"))
     assert unknown < 400, "the verdict comes first"
     assert told[unknown:] == [("damaged", "problem")] * (len(told) - unknown)
-    assert "2 × object-missing or more, the first orders/o+0+0" in one.found
+    assert "2 × object-missing or more, the first orders/o+0+0" in one.text
 
 
 @pytest.mark.parametrize(
@@ -285,8 +289,8 @@ def test_what_a_policy_decides_is_a_warning(policy: str, choice: str, change: Ca
     context = settled(**{policy: choice})
     change(brokers_of(context))
     for one in condition(context, observe(context), QUIET):
-        assert (one.name, one.severity) == (policy.replace("_", " "), "warning")
-        assert choice in one.found
+        assert (one.kind, one.severity) == (policy.replace("_", " "), "warning")
+        assert choice in one.text
 
 
 def test_what_stops_the_archive_comes_first() -> None:
@@ -297,7 +301,7 @@ def test_what_stops_the_archive_comes_first() -> None:
         run_id="manual", state="success", date=hour(0).start, due=hour(0).start, begun=hour(0).start, forward=True
     )
     found = status(context, Facts(dag_id="archive_orders", paused=True, runs=(ran,))).troubles
-    assert [one.name for one in found] == ["paused", "missing group", "missing group"]
+    assert [one.kind for one in found] == ["paused", "missing group", "missing group"]
 
 
 def test_a_run_that_goes_on_while_we_look_is_looked_at_again() -> None:
@@ -380,6 +384,6 @@ def test_a_planner_stops_exactly_where_a_problem_is_shown(
         with pytest.raises(PolicyError) as stopped:
             propose(context, hour(3), "scheduled")
         # A planner names all of them at once.
-        assert any(trouble.found.partition(". Choices: ")[0] in stopped.value.found for trouble in shown)
+        assert any(trouble.text.partition(". Choices: ")[0] in stopped.value.found for trouble in shown)
     else:
         assert found.lag == sum(p.count for p in propose(context, hour(3), "scheduled").partitions)

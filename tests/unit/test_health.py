@@ -8,14 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_archiver.actions import words
 from kafka_archiver.config import Archive, parse_archive
 from kafka_archiver.errors import ConfigError
-from kafka_archiver.steps.health import HealthCheck, judge, own, worst
+from kafka_archiver.findings import Finding, Severity, problem, warning
+from kafka_archiver.steps.health import VERDICTS, HealthCheck, judge, own, verdict_of
 from kafka_archiver.steps.health.judge import STALE, TOO_OLD
 from kafka_archiver.steps.overview import Audited, Snapshot
 from kafka_archiver.steps.status import ArchiveStatus
 from kafka_archiver.steps.status.step import PartitionStatus
-from kafka_archiver.steps.status.trouble import problem, warning
 
 pytestmark = pytest.mark.unit
 
@@ -48,7 +49,7 @@ def snapshot(lag: int = 0, **more: Any) -> Snapshot:
 
 
 def verdicts(found: Snapshot | None, more: str = "") -> dict[str, str]:
-    return {check.name: check.verdict for check in judge(archive(more), found, NOW)}
+    return {check.kind: VERDICTS[check.severity] for check in judge(archive(more), found, NOW)}
 
 
 def test_an_archive_in_order_is_ok() -> None:
@@ -72,8 +73,8 @@ def test_the_lag_fails_only_beyond_the_limit(lag: int, most: int) -> None:
 )
 def test_nobody_is_told_to_start_a_run_while_one_is_at_work(at_work: bool, command: str) -> None:
     checks = judge(archive("health: {max_lag_records: 1}"), snapshot(5, at_work=at_work), NOW)
-    [lag] = [check for check in checks if check.name == "lag"]
-    assert lag.do[0].startswith(command)
+    [lag] = [check for check in checks if check.kind == "lag"]
+    assert lag.steps[0].startswith(command)
 
 
 @pytest.mark.parametrize(
@@ -107,19 +108,19 @@ def test_stale_answers_are_a_warning_then_unknown() -> None:
 
 
 def test_brokers_that_do_not_answer_fail_with_the_reason_and_leave_the_lag_unknown() -> None:
-    checks = {c.name: c for c in judge(archive(), snapshot(state=None, error="no broker answers"), NOW)}
-    assert (checks["answers"].verdict, checks["answers"].found) == ("failing", "no broker answers")
-    assert checks["answers"].do == ("airflow archive doctor orders",)
-    unknown = {name: check.found for name, check in checks.items() if check.verdict == "unknown"}
+    checks = {c.kind: c for c in judge(archive(), snapshot(state=None, error="no broker answers"), NOW)}
+    assert (VERDICTS[checks["answers"].severity], checks["answers"].observed) == ("failing", "no broker answers")
+    assert checks["answers"].steps == ("airflow archive doctor orders",)
+    unknown = {name: check.observed for name, check in checks.items() if VERDICTS[check.severity] == "unknown"}
     assert unknown == dict.fromkeys(("lag", "brokers"), "unknown until the brokers answer")
 
 
 def test_without_the_store_what_the_ledger_has_is_unknown_and_not_ok() -> None:
     found = Snapshot(archive="orders", taken_at=NOW, interval=HOUR, error="there is no such bucket")
     names = {"lag", "age", "hours", "plans", "brokers", "audit"}
-    assert {check.name: check.found for check in judge(archive(), found, NOW) if check.verdict == "unknown"} == (
-        dict.fromkeys(names, "unknown until the store answers")
-    )
+    assert {
+        check.kind: check.observed for check in judge(archive(), found, NOW) if VERDICTS[check.severity] == "unknown"
+    } == (dict.fromkeys(names, "unknown until the store answers"))
 
 
 @pytest.mark.parametrize(
@@ -135,16 +136,16 @@ def test_without_the_store_what_the_ledger_has_is_unknown_and_not_ok() -> None:
 )
 def test_a_trouble_shows_in_its_check_with_its_commands(name: str, check: str) -> None:
     for make, expected in ((problem, "failing"), (warning, "warning")):
-        found = snapshot(troubles=(make(name, "what was found", "airflow do"),))
-        [told] = [c for c in judge(archive(), found, NOW) if c.verdict != "ok"]
-        assert (told.name, told.verdict, told.do) == (check, expected, ("airflow do",))
-        assert told.found == f"{name}: what was found"
+        found = snapshot(troubles=(make(name, "what was found", words("airflow do")),))
+        [told] = [c for c in judge(archive(), found, NOW) if VERDICTS[c.severity] != "ok"]
+        assert (told.kind, VERDICTS[told.severity], told.steps) == (check, expected, ("airflow do",))
+        assert told.observed == f"{name}: what was found"
 
 
 def test_of_several_troubles_the_worst_is_told_first() -> None:
-    found = snapshot(troubles=(warning("stuck", "slow"), problem("failed", "broken", "repair it")))
-    [told] = [c for c in judge(archive(), found, NOW) if c.name == "runs"]
-    assert (told.verdict, told.found, told.do) == ("failing", "failed: broken (and 1 more)", ("repair it",))
+    found = snapshot(troubles=(warning("stuck", "slow"), problem("failed", "broken", words("repair it"))))
+    [told] = [c for c in judge(archive(), found, NOW) if c.kind == "runs"]
+    assert (told.severity, told.observed, told.steps) == ("problem", "failed: broken (and 1 more)", ("repair it",))
 
 
 def test_an_audit_that_is_too_long_ago_is_a_warning() -> None:
@@ -154,9 +155,9 @@ def test_an_audit_that_is_too_long_ago_is_a_warning() -> None:
     assert verdicts(snapshot(audit=old), "health: {max_audit_age: null}")["audit"] == "ok"
     assert verdicts(snapshot(audit=None))["audit"] == "warning"
     assert verdicts(snapshot(audit=None, begun=NOW - HOUR))["audit"] == "ok"
-    [paused] = [c for c in judge(archive(), snapshot(audit=None, audit_paused=True), NOW) if c.name == "audit"]
-    assert paused.found.startswith("there was no audit yet, and DAG audit_orders is paused; ")
-    assert paused.do == ("airflow dags unpause audit_orders", "airflow dags trigger audit_orders")
+    [paused] = [c for c in judge(archive(), snapshot(audit=None, audit_paused=True), NOW) if c.kind == "audit"]
+    assert paused.observed.startswith("there was no audit yet, and DAG audit_orders is paused; ")
+    assert paused.steps == ("airflow dags unpause audit_orders", "airflow dags trigger audit_orders")
 
 
 def test_ignored_checks_do_not_count() -> None:
@@ -170,10 +171,10 @@ def test_a_wrong_limit_is_an_error_of_the_yaml(value: str) -> None:
 
 
 def test_checks_of_other_distributions_count_and_cannot_hide_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(found: Archive, at: Snapshot, now: datetime) -> list[HealthCheck]:
+    def full(found: Archive, at: Snapshot, now: datetime) -> list[Finding]:
         return [HealthCheck(name="quota", verdict="failing", found=f"{found.archive} is full at {now:%H:%M}")]
 
-    def broken(*_: Any) -> list[HealthCheck]:
+    def broken(*_: Any) -> list[Finding]:
         raise ZeroDivisionError("by zero")
 
     def absent() -> Any:
@@ -188,19 +189,22 @@ def test_checks_of_other_distributions_count_and_cannot_hide_the_others(monkeypa
     own._loaded.cache_clear()
     try:
         found = own.own_checks(archive(), snapshot(), NOW)
-        assert {(c.name, c.verdict, c.found) for c in found} == {
+        assert {(c.kind, VERDICTS[c.severity], c.observed) for c in found} == {
             ("quota", "failing", "orders is full at 12:05"),
             ("broken", "unknown", "ZeroDivisionError: by zero"),
             ("absent", "unknown", "a:absent cannot be loaded: no module"),
         }
         ignoring = archive("health: {ignore: [quota, broken]}")
-        assert [c.name for c in own.own_checks(ignoring, snapshot(), NOW)] == ["absent"]
+        assert [c.kind for c in own.own_checks(ignoring, snapshot(), NOW)] == ["absent"]
     finally:
         own._loaded.cache_clear()
 
 
 def test_the_worst_verdict_counts() -> None:
-    assert worst([]) == "ok"
-    assert worst(["ok", "warning"]) == "warning"
-    assert worst(["unknown", "warning", "ok"]) == "unknown"
-    assert worst(["unknown", "failing", "ok"]) == "failing"
+    def verdict(*severities: Severity) -> str:
+        return verdict_of(Finding(kind="x", severity=severity, observed="y") for severity in severities)
+
+    assert verdict() == "ok"
+    assert verdict("ok", "warning") == "warning"
+    assert verdict("unknown", "warning", "ok") == "unknown"
+    assert verdict("unknown", "problem", "ok") == "failing"

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_archiver.advice import audit_again, dag_id, once
+from kafka_archiver import advice
+from kafka_archiver.actions import Action, command, words
 from kafka_archiver.config import Archive, parse_archive
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.orchestration.dag_run.schedule import last_interval
@@ -78,59 +80,53 @@ def test_a_policy_is_for_the_run_alone() -> None:
     assert found.conf == {"policies": {"lost_offsets": "record_loss"}}
 
 
+RUN = "20261120T020000Z"
+
+
 @pytest.mark.parametrize(
-    ("command", "conf"),
+    ("action", "conf"),
     [
-        (f"airflow dags trigger {dag_id('orders')}", {}),
-        (f"then: airflow dags trigger {dag_id('orders')}", {}),
-        (f"correct the cause, then: airflow dags trigger {dag_id('orders')}", {}),
-        (f"once that is fixed: airflow dags trigger {dag_id('orders')}", {}),
-        (once("orders", {"lost_offsets": "record_loss", "moved_group": "follow_ledger"}), None),
-        (audit_again("orders"), {}),
-        (audit_again("orders", deep=True), {"deep": True}),
-        ("airflow archive repair orders --deep", {"repair": ["20261120T020000Z"]}),
-        ("airflow archive replay-dead-letters orders --all", {"dead_letters": {"all": True}}),
-        (
-            "then: airflow archive replay-dead-letters orders 20261120T020000Z",
-            {"dead_letters": {"runs": ["20261120T020000Z"]}},
-        ),
-        ("airflow archive rebuild orders --run 20261120T020000Z", {"rebuild": {"run": "20261120T020000Z"}}),
+        (advice.run_now("orders"), {}),
+        (advice.run_now("orders").after("correct the cause, then"), {}),
+        (advice.once("orders", {"lost_offsets": "record_loss", "moved_group": "follow_ledger"}), None),
+        (advice.audit_again("orders"), {}),
+        (advice.audit_again("orders", deep=True), {"deep": True}),
+        (advice.repair("orders", deep=True), {"repair": [RUN]}),
+        (advice.replay_all("orders"), {"dead_letters": {"all": True}}),
+        (advice.replay_again("orders", RUN).after("then"), {"dead_letters": {"runs": [RUN]}}),
+        (advice.plan_anew("orders", RUN), {"rebuild": {"run": RUN}}),
     ],
 )
-def test_a_button_starts_what_the_command_beside_it_starts(command: str, conf: Any) -> None:
-    [step] = steps_of("orders", [command], ["20261120T020000Z"])
+def test_a_button_starts_what_the_command_beside_it_starts(action: Action, conf: Any) -> None:
+    [step] = steps_of("orders", [action], [RUN])
+    assert step.command == str(action)
     assert step.button
-    found = trigger_of(step.button.action, archive(), Form(step.button.fields))
-    assert found.conf == (json.loads(shlex.split(command)[-1]) if conf is None else conf)
+    trigger = trigger_of(step.button.action, archive(), Form(step.button.fields))
+    assert trigger.conf == (json.loads(shlex.split(action.command)[-1]) if conf is None else conf)
 
 
 @pytest.mark.parametrize(
-    "command",
+    "action",
     [
-        "airflow dags trigger archive_other",
-        "airflow dags trigger archive_orders --conf '{\"rebuild\": {}}'",
-        'airflow dags trigger archive_orders --conf \'{"policies": {"unknown": "x"}}\'',
-        "airflow dags trigger archive_orders --conf '[]'",
-        "airflow dags trigger archive_orders --conf 'x",
-        "airflow archive repair orders",
-        "airflow archive repair orders --lost x",
-        "airflow dags unpause archive_other",
-        "airflow archive rebuild other --run 20261120T020000Z",
-        "airflow archive replay-dead-letters orders",
-        "airflow archive replay-dead-letters orders --hours 2026-11-20T02:00 2026-11-20T02:00",
-        "airflow archive rebuild orders --hour 2026-11-20T02:00",
+        advice.repair("orders"),
+        advice.repair("orders", "an/object"),
+        advice.unpause("archive_other"),
+        advice.show("orders", RUN),
+        words("airflow dags trigger archive_orders"),
+        command("airflow dags trigger archive_orders"),
+        replace(advice.plan_anew("orders", RUN), conf={}),
+        replace(advice.unpause("archive_orders"), conf={}),
     ],
 )
-def test_a_command_that_the_page_cannot_do_has_no_button(command: str) -> None:
-    damaged = ["20261120T020000Z"] if "--lost" in command else []
-    assert [step.button for step in steps_of("orders", [command], damaged)] == [None]
+def test_what_the_page_cannot_do_has_no_button(action: Action) -> None:
+    damaged = [RUN] if "--lost" in action.command else []
+    assert [step.button for step in steps_of("orders", [action], damaged)] == [None]
 
 
 def test_a_fill_takes_all_or_from_an_hour_on_and_has_a_button() -> None:
     assert trigger_of("fill", archive(), form()) == ("archive_orders", {"fill": {"all": True}}, None)
     since = trigger_of("fill", archive(), form(**{"from": "2026-11-20T05"}))
     assert since.conf == {"fill": {"from": "2026-11-20T05:00:00Z"}}
-    [step] = steps_of("orders", ["airflow archive fill orders"])
+    [step] = steps_of("orders", [advice.fill("orders")])
     assert step.button
     assert (step.button.action, step.button.fields) == ("fill", ())
-    assert steps_of("orders", ["airflow archive fill other"])[0].button is None

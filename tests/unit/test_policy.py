@@ -172,7 +172,7 @@ def test_a_policy_that_stops_several_partitions_names_them_all() -> None:
     assert [text.count(f"3 offsets of orders[{number}] are gone") for number in (0, 1, 9)] == [1, 1, 1]
     assert " And 2 more. " in text
     assert "[5, 8)" not in text
-    assert (error.value.policy, len(error.value.choices)) == ("lost_offsets", 1)
+    assert (error.value.policy, len(error.value.actions)) == ("lost_offsets", 1)
 
 
 def test_a_missing_group_resumes_from_the_ledger_unless_told_to_fail() -> None:

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_archiver.advice import repair
+from kafka_archiver.findings import Finding
 from kafka_archiver.manifest import Commit
 from kafka_archiver.orchestration.dag_run.params import takes_new
 from kafka_archiver.plan import Plan
@@ -14,7 +16,6 @@ from kafka_archiver.progress import Progress
 from kafka_archiver.steps.line import Line, Waiting
 from kafka_archiver.steps.status.facts import DagRun, Facts, Failure
 from kafka_archiver.steps.status.running import of_runs
-from kafka_archiver.steps.status.trouble import Trouble
 from tests.support.plans import partition, plan
 
 pytestmark = pytest.mark.unit
@@ -43,11 +44,11 @@ def sound(*runs: DagRun, **fields: Any) -> Facts:
     return Facts(**{**known, "runs": runs or (run("success", DUE + timedelta(hours=1)),), **fields})
 
 
-def troubles(facts: Facts, line: Line | None = NOTHING, lag: int | None = 0) -> list[Trouble]:
+def troubles(facts: Facts, line: Line | None = NOTHING, lag: int | None = 0) -> list[Finding]:
     return list(of_runs("orders", facts, line, lag, NOW))
 
 
-def only(facts: Facts, line: Line | None = NOTHING, lag: int | None = 0) -> Trouble:
+def only(facts: Facts, line: Line | None = NOTHING, lag: int | None = 0) -> Finding:
     [one] = troubles(facts, line, lag)
     return one
 
@@ -63,14 +64,14 @@ def test_a_sound_archive_has_none() -> None:
 
 def test_a_database_that_does_not_answer() -> None:
     one = only(Facts(dag_id=DAG, silent="no such table: dag"))
-    assert (one.name, one.severity, one.do) == ("airflow", "problem", ("airflow db check",))
-    assert "no such table: dag" in one.found
+    assert (one.kind, one.severity, one.steps) == ("airflow", "problem", ("airflow db check",))
+    assert "no such table: dag" in one.text
 
 
 def test_no_dag() -> None:
     one = only(sound(known=False))
-    assert (one.name, one.severity) == ("no dag", "problem")
-    assert one.do[0] == "airflow dags list-import-errors"
+    assert (one.kind, one.severity) == ("no dag", "problem")
+    assert one.steps[0] == "airflow dags list-import-errors"
 
 
 @pytest.mark.parametrize(
@@ -79,18 +80,18 @@ def test_no_dag() -> None:
 )
 def test_a_paused_dag_with_and_without_lag(lag: int | None, severity: str, text: str) -> None:
     one = only(sound(run("success", DUE), paused=True), lag=lag)
-    assert (one.name, one.severity, one.do) == ("paused", severity, ("airflow dags unpause archive_orders",))
-    assert text in one.found
+    assert (one.kind, one.severity, one.steps) == ("paused", severity, ("airflow dags unpause archive_orders",))
+    assert text in one.text
 
 
 def test_a_new_archive_may_be_paused_until_the_doctor_is_content() -> None:
     one = only(sound(paused=True, runs=()), lag=7)
-    assert (one.name, one.severity) == ("paused", "warning")
-    assert "and 7 offsets wait" in one.found
+    assert (one.kind, one.severity) == ("paused", "warning")
+    assert "and 7 offsets wait" in one.text
 
 
 def test_no_scheduler() -> None:
-    assert (only(sound(scheduler=False)).name, troubles(sound(scheduler=False, paused=True))[0].name) == (
+    assert (only(sound(scheduler=False)).kind, troubles(sound(scheduler=False, paused=True))[0].kind) == (
         "no scheduler",
         "paused",
     )
@@ -111,13 +112,13 @@ def test_a_date_to_come(admins: bool, login: str) -> None:
     """Airflow calls it running; it is neither at work nor late."""
     to_come = run("running", ago(days=3), date=NOW + timedelta(days=400), run_id="manual__2027-12-27T00:00:00+00:00")
     one = only(sound(run("success", DUE), to_come, needs_no_login=admins))
-    assert (one.name, one.severity) == ("date to come", "problem")
-    assert "has the date 2027-12-27T09:20:00Z, which is in the future: Airflow calls the run running" in one.found
+    assert (one.kind, one.severity) == ("date to come", "problem")
+    assert "has the date 2027-12-27T09:20:00Z, which is in the future: Airflow calls the run running" in one.text
     place = "http://airflow/api/v2/dags/archive_orders/dagRuns/manual__2027-12-27T00%3A00%3A00%2B00%3A00"
     token = f"""TOKEN=$({login} | python3 -c 'import json, sys; print(json.load(sys.stdin)["access_token"])')"""
     curl = 'curl -fsS -H "Authorization: Bearer $TOKEN"'
     fail = f"""{curl} -H 'Content-Type: application/json' -X PATCH -d '{{"state": "failed"}}' {place}"""
-    assert one.do == (f"{token} && {fail} && {curl} -X DELETE {place}",)
+    assert one.steps == (f"{token} && {fail} && {curl} -X DELETE {place}",)
 
 
 def test_a_clock_that_is_a_little_behind_makes_no_date_to_come() -> None:
@@ -130,13 +131,13 @@ def test_a_run_that_takes_much_longer_than_usual(minutes: float, severity: str |
     found = troubles(sound(slow, run("success", DUE + timedelta(hours=1))))
     assert [one.severity for one in found] == ([severity] if severity else [])
     for one in found:
-        assert (one.name, one.do) == ("stuck", (f"airflow tasks states-for-dag-run archive_orders '{slow.run_id}'",))
-        assert "usually a run takes 60 s. Its task archive is queued" in one.found
+        assert (one.kind, one.steps) == ("stuck", (f"airflow tasks states-for-dag-run archive_orders {slow.run_id}",))
+        assert "usually a run takes 60 s. Its task archive is queued" in one.text
 
 
 def test_a_run_that_nobody_begins_is_stuck_but_not_one_that_waits_for_another() -> None:
     queued = run("queued", ago(hours=2), begun=None, task="plan")
-    assert "stuck" in [one.name for one in troubles(sound(queued, run("success", DUE)))]
+    assert "stuck" in [one.kind for one in troubles(sound(queued, run("success", DUE)))]
     # A backfill's run is due long before it is queued, and its runs take turns.
     old = queued.model_copy(update={"queued": ago(minutes=20)})
     assert troubles(sound(old, run("success", DUE + timedelta(hours=1)))) == []
@@ -150,10 +151,10 @@ def test_a_run_that_nobody_begins_is_stuck_but_not_one_that_waits_for_another() 
     assert troubles(sound(at_work, queued, run("success", DUE))) == []
     waiting = run("running", ago(hours=2), task="plan", task_state="up_for_reschedule")
     assert troubles(sound(at_work, waiting, run("success", DUE))) == []
-    assert [one.name for one in troubles(sound(queued, run("success", DUE), paused=True))] == ["paused"]
+    assert [one.kind for one in troubles(sound(queued, run("success", DUE), paused=True))] == ["paused"]
     # Two that are past their plan wait for nobody.
     both = [run("running", ago(hours=hours), run_id=f"r{hours}", task="archive") for hours in (2, 3)]
-    assert [one.name for one in troubles(sound(*both, run("success", DUE)))] == ["stuck", "stuck"]
+    assert [one.kind for one in troubles(sound(*both, run("success", DUE)))] == ["stuck", "stuck"]
 
 
 def test_a_task_that_is_tried_again_says_why() -> None:
@@ -162,27 +163,29 @@ def test_a_task_that_is_tried_again_says_why() -> None:
         failure=Failure(task="archive", attempts=2, cause="no answer from the brokers"),
     )  # fmt: skip
     one = only(sound(again, run("success", DUE)))
-    assert (one.name, one.severity) == ("tried again", "warning")
-    assert "task archive failed 2 times and is tried again: no answer from the brokers" in one.found
+    assert (one.kind, one.severity) == ("tried again", "warning")
+    assert "task archive failed 2 times and is tried again: no answer from the brokers" in one.text
 
 
 def test_a_permanent_failure_says_the_cause_and_the_way_out() -> None:
     stopped = plan(1, partition(0, 5))
     line = Line(Progress(archive="orders"), [Waiting(stopped, None)])
     one = only(sound(failed(permanent=True, cause="2 objects are missing"), run("success", DUE)), line)
-    assert (one.name, one.severity) == ("failed for good", "problem")
-    assert one.found.startswith("run scheduled__09:00 failed in task plan: 2 objects are missing. Until this is")
-    assert one.do == (
+    assert (one.kind, one.severity) == ("failed for good", "problem")
+    assert one.text.startswith("run scheduled__09:00 failed in task plan: 2 objects are missing. Until this is")
+    assert one.steps == (
         "correct the cause, then: airflow dags trigger archive_orders",
         f"airflow archive rebuild orders --run {stopped.run}",
     )
     row = (failed(20, permanent=True, cause="new"), failed(80, permanent=True, cause="old"), run("success", DUE))
-    assert only(sound(*row)).found.startswith("the last 2 runs failed, scheduled__09:00 last, in task plan: new")
+    assert only(sound(*row)).text.startswith("the last 2 runs failed, scheduled__09:00 last, in task plan: new")
 
 
 def test_a_run_that_failed_for_its_own_parameters_is_not_every_run() -> None:
     mistyped = failed(permanent=True, cause="`polices` is not a key").model_copy(update={"forward": False})
-    assert only(sound(mistyped)).found.endswith("Another run with these parameters fails the same way")
+    one = only(sound(mistyped))
+    assert (one.kind, one.severity) == ("failed request", "warning")
+    assert "`polices` is not a key. Another run with these parameters fails the same way" in one.text
     repair = run("success", ago(minutes=5), forward=False)
     assert troubles(sound(mistyped, repair, run("success", DUE))) == []
     assert takes_new({"policies": {}, "max_records": 5})
@@ -191,14 +194,14 @@ def test_a_run_that_failed_for_its_own_parameters_is_not_every_run() -> None:
 
 def test_a_failure_that_may_pass() -> None:
     one = only(sound(failed(attempts=4, cause="no answer from the brokers")))
-    assert (one.name, one.severity, one.do[0]) == ("failed", "problem", "airflow dags trigger archive_orders")
-    assert "in task plan after 4 attempts: no answer from the brokers. The next run goes on" in one.found
-    silent = only(sound(failed())).found
+    assert (one.kind, one.severity, one.steps[0]) == ("failed", "problem", "airflow dags trigger archive_orders")
+    assert "in task plan after 4 attempts: no answer from the brokers. The next run goes on" in one.text
+    silent = only(sound(failed())).text
     assert "its process ended without reporting an error" in silent
     assert "or Airflow could not store its result" in silent
     # Why it is late is said by that.
-    assert only(sound(failed(), run("success", DUE - timedelta(hours=5)))).name == "failed"
-    assert "although none of its tasks did" in only(sound(run("failed", ago(minutes=20)))).found
+    assert only(sound(failed(), run("success", DUE - timedelta(hours=5)))).kind == "failed"
+    assert "although none of its tasks did" in only(sound(run("failed", ago(minutes=20)))).text
 
 
 TAKEOVER = plan(2, start=0, revision=1, supersedes=plan(1).run, origin="rebuild", takes_over=True)
@@ -232,10 +235,10 @@ def test_a_failure_is_over_when_its_runs_are_settled(
     line = Line(Progress(archive="orders", settled=settled), waiting)
     # Nor is the run of that interval overdue.
     facts = sound(stopped, due=stopped.due - timedelta(minutes=5))
-    assert [one.name for one in troubles(facts, line)] == names
+    assert [one.kind for one in troubles(facts, line)] == names
     # A run that never was planned is settled by nobody.
     unplanned = sound(stopped.model_copy(update={"works": ()}))
-    assert "failed for good" in [one.name for one in troubles(unplanned, line)]
+    assert "failed for good" in [one.kind for one in troubles(unplanned, line)]
 
 
 @pytest.mark.parametrize(
@@ -256,56 +259,65 @@ def test_a_later_run_that_has_passed_the_failed_task_shows_that_not_every_run_fa
 ) -> None:
     at_work = run("running", ago(minutes=5), run_id="later", **later)
     one = only(sound(at_work, failed(task=task, permanent=True, cause="the group has moved"), run("success", DUE)))
-    assert (one.severity, "the group has moved" in one.found) == (severity, True)
-    assert ("Run later is at work and has passed this task" in one.found) == (severity == "warning")
-    assert ("every run fails the same way" in one.found) == (severity == "problem")
+    assert (one.severity, "the group has moved" in one.text) == (severity, True)
+    assert ("Run later is at work and has passed this task" in one.text) == (severity == "warning")
+    assert ("every run fails the same way" in one.text) == (severity == "problem")
 
 
 @pytest.mark.parametrize(("forward", "names"), [(True, []), (False, ["failed"])])
 def test_a_backfill_that_succeeds_is_no_cure_for_the_schedule(forward: bool, names: list[str]) -> None:
     later = run("success", ago(minutes=10), forward=forward)
-    assert [one.name for one in troubles(sound(later, failed(20, cause="x")))] == names
+    assert [one.kind for one in troubles(sound(later, failed(20, cause="x")))] == names
 
 
-def test_a_backfill_or_rebuild_that_failed_is_named_until_another_run_succeeds() -> None:
-    backfill = failed(10, cause="x").model_copy(update={"forward": False})
-    assert only(sound(backfill, run("success", ago(minutes=30)))).name == "failed"
-    assert troubles(sound(run("success", ago(minutes=5)), backfill)) == []
+@pytest.mark.parametrize("replays", [True, False])
+def test_a_replay_or_rebuild_that_failed_is_a_warning_of_its_own_until_one_succeeds(replays: bool) -> None:
+    """The archive itself stays as healthy as it was: its runs go on."""
+    settled = Line(Progress(archive="orders", settled=1), [])
+    choice = repair("orders")
+    stopped = failed(10, task="archive", permanent=True, cause="2 objects are gone", actions=(choice,)).model_copy(
+        update={"forward": replays, "replays": replays, "works": (plan(1).run,) if replays else ()}
+    )
+    for earlier in (run("success", ago(minutes=30)), run("success", ago(minutes=5))):
+        one = only(sound(earlier, stopped), settled)
+        assert (one.kind, one.severity, one.actions[0]) == ("failed request", "warning", choice)
+        assert one.text.startswith(f"run {stopped.run_id} failed in task archive: 2 objects are gone. ")
+        assert one.name == f"failed request:{stopped.run_id}"
+    again = run("success", ago(minutes=5), forward=False)
+    assert troubles(sound(again, stopped, run("success", ago(minutes=30))), settled) == []
 
 
 def test_an_overdue_run() -> None:
     one = only(sound(run("success", DUE - timedelta(hours=5))))
-    assert (one.name, one.severity, one.do[0]) == ("overdue", "problem", "airflow dags trigger archive_orders")
-    assert (
-        "due at 2026-11-22T08:00:00Z, 80 minutes ago, has not succeeded; the last successful run was due" in one.found
-    )
+    assert (one.kind, one.severity, one.steps[0]) == ("overdue", "problem", "airflow dags trigger archive_orders")
+    assert "due at 2026-11-22T08:00:00Z, 80 minutes ago, has not succeeded; the last successful run was due" in one.text
 
 
 def test_what_is_not_overdue() -> None:
     old = run("success", DUE - timedelta(hours=5))
     under_way = run("running", DUE + timedelta(minutes=5), task="archive", task_state="running")
-    assert "overdue" not in [one.name for one in troubles(sound(old, under_way))]
+    assert "overdue" not in [one.kind for one in troubles(sound(old, under_way))]
     by_hand = run("success", DUE + timedelta(minutes=7), run_id="manual__x")
     assert troubles(sound(old, by_hand)) == []
     assert troubles(sound(old, due=None)) == []
     # It has just been made: the scheduler means to begin in a moment.
     assert troubles(sound(runs=(), next_due=DUE + timedelta(hours=1))) == []
-    assert only(sound(runs=(), next_due=DUE - timedelta(hours=3))).name == "overdue"
+    assert only(sound(runs=(), next_due=DUE - timedelta(hours=3))).kind == "overdue"
 
 
 def test_nobody_is_told_to_start_a_run_while_the_first_one_is_at_work() -> None:
     begun = DUE - timedelta(minutes=2)
     found = troubles(sound(run("running", begun, task="archive", task_state="running"), next_due=begun))
-    assert [(one.name, one.severity) for one in found] == [("stuck", "problem"), ("overdue", "warning")]
-    assert "is at work; the next one follows" in found[1].found
-    assert not any("trigger" in command for one in found for command in one.do)
+    assert [(one.kind, one.severity) for one in found] == [("stuck", "problem"), ("overdue", "warning")]
+    assert "is at work; the next one follows" in found[1].text
+    assert not any("trigger" in command for one in found for command in one.steps)
     assert troubles(sound(run("queued", ago(minutes=20), begun=None), next_due=begun)) == []
 
 
 @pytest.mark.parametrize("forward", [True, False])
 def test_a_backfill_does_not_stand_for_the_schedule(forward: bool) -> None:
     old, other = run("success", DUE - timedelta(hours=5)), run("success", ago(minutes=10), forward=forward)
-    assert [one.name for one in troubles(sound(old, other))] == ([] if forward else ["overdue"])
+    assert [one.kind for one in troubles(sound(old, other))] == ([] if forward else ["overdue"])
 
 
 def rebuilding(**fields: Any) -> Plan:
@@ -316,15 +328,18 @@ def test_unfinished_runs_that_nobody_is_at_work_on() -> None:
     first = plan(1, partition(0, 5))
     line = Line(Progress(archive="orders"), [Waiting(first, None)])
     one = only(sound(), line)
-    assert (one.name, one.severity) == ("unfinished run", "warning")
-    assert first.run in one.found
+    assert (one.kind, one.severity) == ("unfinished run", "warning")
+    assert first.run in one.text
     at_work = sound(run("running", ago(minutes=3), task="archive"), run("success", DUE))
     assert troubles(at_work, line) == []
     rebuild = only(sound(), Line(Progress(archive="orders", settled=1), [Waiting(rebuilding(), None)]))
-    assert (rebuild.name, rebuild.do) == ("unfinished rebuild", (f"airflow archive rebuild orders --run {first.run}",))
-    assert "the next run gives the rebuild up" in rebuild.found
+    assert (rebuild.kind, rebuild.steps) == (
+        "unfinished rebuild",
+        (f"airflow archive rebuild orders --run {first.run}",),
+    )
+    assert "the next run gives the rebuild up" in rebuild.text
     taken_over = Line(Progress(archive="orders", settled=1), [Waiting(rebuilding(takes_over=True), None)])
-    assert only(sound(), taken_over).name == "unfinished run"
+    assert only(sound(), taken_over).kind == "unfinished run"
 
 
 @given(
@@ -346,6 +361,6 @@ def test_whatever_airflow_says_each_trouble_has_a_sentence_and_a_command(
     runs: list[DagRun], paused: bool, lag: int | None
 ) -> None:
     for one in troubles(sound(runs=tuple(runs), paused=paused), lag=lag):
-        assert one.found
-        assert one.do
-        assert all("airflow " in command or "curl " in command for command in one.do)
+        assert one.text
+        assert one.steps
+        assert all("airflow " in command or "curl " in command for command in one.steps)

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from kafka_archiver.actions import Advice, advise
 from kafka_archiver.advice import repair
-from kafka_archiver.audit.report import Finding, error
+from kafka_archiver.audit.report import error
+from kafka_archiver.findings import Finding
 from kafka_archiver.keys import hour_document, progress_document
 from kafka_archiver.progress import Progress
 from kafka_archiver.proof import Contribution, HourProof
@@ -14,9 +16,9 @@ Proved = tuple[HourProof, Sequence[Contribution]]
 _SHOWN = 5
 
 
-def repair_advice(archive: str) -> str:
+def repair_advice(archive: str) -> Advice:
     """The advice for a wrong derived document."""
-    return f"{repair(archive)} computes it again"
+    return advise(repair(archive), " computes it again")
 
 
 def check_hour(

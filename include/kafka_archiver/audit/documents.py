@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from kafka_archiver.actions import advise
 from kafka_archiver.advice import repair
 from kafka_archiver.audit.objects import may_have_written
-from kafka_archiver.audit.report import Finding, error
+from kafka_archiver.audit.report import error
+from kafka_archiver.findings import Finding
 from kafka_archiver.keys import (
     audit_document,
     line_document,
@@ -65,7 +67,9 @@ def check_documents(archive: str, run: Run, unreadable: set[str]) -> Iterator[Fi
     def missing(name: str, what: str) -> Iterator[Finding]:
         key = run_document(archive, run.name, name)
         if key not in unreadable:
-            how = f"{repair(archive)} restores it if the run's other documents have its content. Else: {RESTORE}"
+            how = advise(
+                repair(archive), f" restores it if the run's other documents have its content. Else: {RESTORE}"
+            )
             yield error(f"{name}-missing", key, "nothing", what, how if name == "manifest" else RESTORE, run.name)
 
     ended = run.commit is not None or run.settled
@@ -74,7 +78,9 @@ def check_documents(archive: str, run: Run, unreadable: set[str]) -> Iterator[Fi
         key = run_document(archive, run.name, "plan")
         if key not in unreadable:
             what = f"the plan of a run that is {state}, as it stands in the line"
-            yield error("plan-missing", key, "nothing", what, f"{repair(archive)} copies it from the line", run.name)
+            yield error(
+                "plan-missing", key, "nothing", what, advise(repair(archive), " copies it from the line"), run.name
+            )
     elif run.copy and run.copy != run.plan:
         yield _changed(archive, run.name, "plan", run.copy.digest, run.plan.digest, "the line")
     if run.commit is None and run.settled:
@@ -86,7 +92,7 @@ def check_documents(archive: str, run: Run, unreadable: set[str]) -> Iterator[Fi
             line,
             f"SHA-256 {run.plan.digest}",
             f"{run.commit.plan_digest}, as commit.json says",
-            f"{repair(archive)} restores it from the run's own copy, if that is unchanged. Else: {RESTORE}",
+            advise(repair(archive), f" restores it from the run's own copy, if that is unchanged. Else: {RESTORE}"),
             run.name,
         )
     if run.manifest is None and run.committed:
@@ -123,7 +129,7 @@ def _changed(archive: str, run: str, name: str, found: str, expected: str, by: s
         run_document(archive, run, name),
         f"SHA-256 {found}",
         f"{expected}, as {by} says",
-        f"{repair(archive)} restores it if the other documents have its content. Else: {RESTORE}",
+        advise(repair(archive), f" restores it if the other documents have its content. Else: {RESTORE}"),
         run,
     )
 
@@ -135,7 +141,10 @@ def schema_missing(archive: str, fingerprint: str, run: str) -> Finding:
         schema_document(archive, fingerprint),
         "nothing",
         "a schema that the run's plan names",
-        f"{repair(archive)} restores it from the registry; the next run of its topic writes it again. Else: {RESTORE}",
+        advise(
+            repair(archive),
+            f" restores it from the registry; the next run of its topic writes it again. Else: {RESTORE}",
+        ),
         run,
     )
 
@@ -149,7 +158,7 @@ def check_line(archive: str, numbers: set[int], settled: int) -> Iterator[Findin
                 line_document(archive, number),
                 "nothing",
                 "a plan at every place of the line",
-                f"{repair(archive)} restores it from plan.json of the run with this number. Else: {RESTORE}",
+                advise(repair(archive), f" restores it from plan.json of the run with this number. Else: {RESTORE}"),
             )
 
 

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from kafka_archiver.actions import Advice, advise
 from kafka_archiver.advice import run_now
-from kafka_archiver.audit.report import AT_BROKERS, Finding, error, warning
+from kafka_archiver.audit.report import AT_BROKERS, error, warning
 from kafka_archiver.config import Archive
+from kafka_archiver.findings import Finding
 from kafka_archiver.planning.beginnings import advice, each, troubles
 from kafka_archiver.planning.state import Beginning, Known, PartitionState
 from kafka_archiver.progress import Progress
@@ -31,27 +33,26 @@ def check_live(
     stops = troubles(archive, list(seen), known)
     several = len({stop.policy for stop in stops}) > 1
     for stop in stops:
-        what_to_do = advice(archive, stops) if several else stop.advice
+        what_to_do = advice(archive, stops) if several else Advice(stop.advice, stop.actions)
         kind = AT_BROKERS[stop.policy]
         yield error(kind, stop.where, stop.found.rstrip("."), _EXPECTED[kind], after(first, what_to_do))
     for name, found in each(archive, list(seen), known).items():
         for decided in found.decided if isinstance(found, Beginning) else ():
-            policy, _, said = decided.partition(": ")
-            choice, _, what = said.partition(": ")
-            settles = f"Nothing: the next run applies policies.{policy}: {choice}"
-            kind = AT_BROKERS[policy]
-            yield warning(kind, str(name), what, _EXPECTED[kind], settles)
+            settles = f"Nothing: the next run applies policies.{decided.policy}: {decided.choice}"
+            kind = AT_BROKERS[decided.policy]
+            yield warning(kind, str(name), decided.found, _EXPECTED[kind], settles)
     first = [*first, *dict.fromkeys(AT_BROKERS[stop.policy] for stop in stops)]
     for state in seen:
         yield from _retention(archive, state, known, first)
 
 
-def after(first: Sequence[str], what_to_do: str) -> str:
+def after(first: Sequence[str], what_to_do: Advice) -> Advice:
     """The advice to start a run, after the findings that stop every run."""
     if not first:
         return what_to_do
     kinds = ", ".join(f"`{kind}`" for kind in first)
-    return f"No run continues before {kinds} is solved. Then: {what_to_do[0].lower()}{what_to_do[1:]}"
+    then = f"{what_to_do.text[0].lower()}{what_to_do.text[1:]}"
+    return Advice(f"No run continues before {kinds} is solved. Then: {then}", what_to_do.actions)
 
 
 def _retention(archive: Archive, state: PartitionState, known: Known, first: Sequence[str]) -> Iterator[Finding]:
@@ -68,7 +69,7 @@ def _retention(archive: Archive, state: PartitionState, known: Known, first: Seq
             f"{waiting.size} offsets that are not archived; retention has reduced the log to "
             f"{Range(state.log_start, state.log_end)}",
             f"the archive more than {position - state.log_start} offsets ahead of the log's start",
-            after(first, f"Start a run now ({run_now(archive.archive)}), or increase the topic's retention"),
+            after(first, advise("Start a run now (", run_now(archive.archive), "), or increase the topic's retention")),
         )
 
 

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable
 
-from kafka_archiver.advice import repair
-from kafka_archiver.audit.report import Finding, error
+from kafka_archiver.actions import Advice, advise
+from kafka_archiver.advice import clean, repair, show
+from kafka_archiver.audit.report import error
+from kafka_archiver.findings import Finding
 from kafka_archiver.keys import LEDGER
 from kafka_archiver.layouts.registry import place_in
 from kafka_archiver.plan import Plan
@@ -12,9 +14,11 @@ from kafka_archiver.ranges import TopicPartition
 UNEXPLAINED, REWRITTEN = "unexplained", "object-rewritten"
 
 
-def again(archive: str) -> str:
+def again(archive: str) -> Advice:
     """The advice for a missing or changed object."""
-    return f"Restore it, or {repair(archive)} writes it again if Kafka has the records, else records it as lost"
+    return advise(
+        "Restore it, or ", repair(archive), " writes it again if Kafka has the records, else records it as lost"
+    )
 
 
 def as_stored(size: int | None, etag: str | None) -> str:
@@ -39,7 +43,7 @@ def rewritten(archive: str, key: str, found: str, promised: str, run: str | None
         key,
         found,
         f"{promised} (run {run})",
-        f"The object was written again; `--deep` checks its bytes. If they differ: {again(archive)}",
+        advise("The object was written again; `--deep` checks its bytes. If they differ: ", again(archive)),
         run,
     )
 
@@ -51,7 +55,7 @@ def twice(archive: str, key: str, run: str, other: str) -> Finding:
         key,
         f"the object in the manifests of runs {other} and {run}",
         "every object in one manifest",
-        f"The archiver did not write one of the two: look at `airflow archive show {archive} {run}` and {other}",
+        advise("The archiver did not write one of the two: look at ", show(archive, run), f" and {other}"),
     )
 
 
@@ -62,7 +66,7 @@ def left(archive: str, key: str, run: str) -> Finding:
         key,
         f"an object that run {run} has replaced",
         "nothing: the rebuild removes what it replaces once its hours are proved",
-        f"`airflow archive clean {archive}` removes it",
+        advise(clean(archive), " removes it"),
     )
 
 
@@ -73,8 +77,10 @@ def unexplained(archive: str, key: str, found: str) -> Finding:
         key,
         f"an object of {found} that no manifest names and no unfinished run may have written",
         "only objects that the ledger of an archive explains",
-        f"`airflow archive clean {archive}` removes what killed jobs left. Else find out who wrote it: "
-        "readers that list the folder read it too",
+        advise(
+            clean(archive),
+            " removes what killed jobs left. Else find out who wrote it: readers that list the folder read it too",
+        ),
     )
 
 

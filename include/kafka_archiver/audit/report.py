@@ -1,11 +1,13 @@
 """The result of an audit."""
 
-from typing import Literal
+from typing import Annotated, Any, Literal
 
+from pydantic import BeforeValidator, PlainSerializer
+
+from kafka_archiver.actions import Advice, from_dicts, to_dicts
 from kafka_archiver.documents import Document, UtcTime, Value, isoformat
+from kafka_archiver.findings import Finding, Severity
 
-# error: the archive is damaged, or the next run stops. warning: neither, but an operator should know.
-Severity = Literal["error", "warning"]
 # The findings at the brokers by the policy that decides them. An error of these stops the next run; nothing that is
 # stored is damaged.
 AT_BROKERS = {
@@ -17,34 +19,80 @@ AT_BROKERS = {
 LIVE = frozenset(AT_BROKERS.values())
 
 
-class Finding(Value):
-    """One deviation. `where`: a key below the store's URL, or a partition and its offsets.
-
-    `run`: the run of the object or document, if there is one.
-    """
-
-    kind: str
-    severity: Severity
-    where: str
-    found: str
-    expected: str
-    what_to_do: str
-    run: str | None = None
-
-    def __str__(self) -> str:
-        return f"{self.where}: {self.kind}: found: {self.found}; expected: {self.expected}. {self.what_to_do}"
-
-
-def error(kind: str, where: str, found: str, expected: str, what_to_do: str, run: str | None = None) -> Finding:
-    """A finding that makes the archive damaged, or stops the next run."""
-    return Finding(
-        kind=kind, severity="error", where=where, found=found, expected=expected, what_to_do=what_to_do, run=run
+def in_words(finding: Finding) -> str:
+    """Return a finding as one sentence: the place, the kind, the states and what to do."""
+    return (
+        f"{finding.subject}: {finding.kind}: found: {finding.observed}; expected: {finding.expected}. {finding.advice}"
     )
 
 
-def warning(kind: str, where: str, found: str, expected: str, what_to_do: str) -> Finding:
-    """A finding that does not make the archive damaged."""
-    return error(kind, where, found, expected, what_to_do).model_copy(update={"severity": "warning"})
+def error(
+    kind: str, where: str, found: str, expected: str, what_to_do: str | Advice, run: str | None = None
+) -> Finding:
+    """Return a finding that makes the archive damaged, or stops the next run."""
+    return _finding("problem", kind, where, found, expected, what_to_do, run)
+
+
+def warning(kind: str, where: str, found: str, expected: str, what_to_do: str | Advice) -> Finding:
+    """Return a finding that does not make the archive damaged."""
+    return _finding("warning", kind, where, found, expected, what_to_do, None)
+
+
+def _finding(
+    severity: Severity,
+    kind: str,
+    where: str,
+    found: str,
+    expected: str,
+    what_to_do: str | Advice,
+    run: str | None,
+) -> Finding:
+    text, actions = what_to_do if isinstance(what_to_do, Advice) else (what_to_do, ())
+    return Finding(
+        kind=kind,
+        severity=severity,
+        subject=where,
+        observed=found,
+        expected=expected,
+        advice=text,
+        actions=actions,
+        run=run,
+    )
+
+
+_STORED: dict[Severity, str] = {"problem": "error", "warning": "warning"}
+
+
+def to_stored(finding: Finding) -> dict[str, Any]:
+    """Return a finding as the report has it."""
+    return {
+        "kind": finding.kind,
+        "severity": _STORED[finding.severity],
+        "where": finding.subject,
+        "found": finding.observed,
+        "expected": finding.expected,
+        "what_to_do": finding.advice,
+        "run": finding.run,
+        **({"actions": to_dicts(finding.actions)} if finding.actions else {}),
+    }
+
+
+def from_stored(value: object) -> Finding:
+    """Return the inverse of `to_stored`. Reports of earlier releases have no actions.
+
+    :raises ValueError: the value is something else.
+    """
+    if isinstance(value, Finding):
+        return value
+    if not isinstance(value, dict) or not {"kind", "severity", "where"} <= set(value):
+        raise ValueError("no finding: expected kind, severity, where, found, expected and what_to_do")
+    severity: Severity = "problem" if value["severity"] == "error" else "warning"
+    texts = [str(value.get(name, "")) for name in ("kind", "where", "found", "expected")]
+    advice = Advice(str(value.get("what_to_do", "")), from_dicts(value.get("actions")))
+    return _finding(severity, texts[0], texts[1], texts[2], texts[3], advice, value.get("run"))
+
+
+StoredFinding = Annotated[Finding, BeforeValidator(from_stored), PlainSerializer(to_stored)]
 
 
 class Counts(Value):
@@ -90,17 +138,17 @@ class Report(Document):
     # Before what may be long: `status` reads the beginning only.
     mended: Mended | None = None
     unfinished: tuple[str, ...] = ()
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[StoredFinding, ...] = ()
 
     @property
     def damage(self) -> tuple[Finding, ...]:
         """The errors in what is stored."""
-        return tuple(f for f in self.findings if f.severity == "error" and f.kind not in LIVE)
+        return tuple(f for f in self.findings if f.severity == "problem" and f.kind not in LIVE)
 
     @property
     def stops(self) -> tuple[Finding, ...]:
         """The errors at the brokers, which stop the next run."""
-        return tuple(f for f in self.findings if f.severity == "error" and f.kind in LIVE)
+        return tuple(f for f in self.findings if f.severity == "problem" and f.kind in LIVE)
 
     @property
     def summary(self) -> str:
@@ -120,4 +168,4 @@ def count(number: int, thing: str) -> str:
 
 def verdict(findings: tuple[Finding, ...]) -> Literal["clean", "damaged"]:
     """Only errors in what is stored make an archive damaged. Recorded losses are warnings: they are in the account."""
-    return "damaged" if any(f.severity == "error" and f.kind not in LIVE for f in findings) else "clean"
+    return "damaged" if any(f.severity == "problem" and f.kind not in LIVE for f in findings) else "clean"

@@ -3,7 +3,10 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kafka_archiver.audit.report import Finding, error, warning
+from kafka_archiver.actions import advise
+from kafka_archiver.advice import show
+from kafka_archiver.audit.report import error, warning
+from kafka_archiver.findings import Finding
 from kafka_archiver.gaps import unpack
 from kafka_archiver.manifest import Manifest, Outcome
 from kafka_archiver.plan import Plan
@@ -57,7 +60,7 @@ class Tiling:
                     f"{log} {shared}",
                     f"the same offsets in the plan of run {plan.run} and in an earlier plan of the line",
                     "every offset in one plan",
-                    f"Find the plan that the archiver did not write: `airflow archive show {self._archive} {plan.run}`",
+                    advise("Find the plan that the archiver did not write: ", show(self._archive, plan.run)),
                 )
             self._taken[log] = merge([*taken, *new])
 

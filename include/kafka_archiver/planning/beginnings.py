@@ -5,15 +5,16 @@ In a strange state, the archive's policies decide.
 
 from collections.abc import Sequence
 
+from kafka_archiver.actions import Advice
 from kafka_archiver.advice import choose_all
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import PolicyError
 from kafka_archiver.planning.policies import anew, lost_offsets, made_again, missing_group, moved_group, truncated
-from kafka_archiver.planning.state import Beginning, Known, PartitionState
+from kafka_archiver.planning.state import Beginning, Decision, Known, PartitionState
 from kafka_archiver.progress import PartitionProgress
 from kafka_archiver.ranges import Range, TopicPartition, subtract
 
-_NOTHING: tuple[str, ...] = ()
+_NOTHING: tuple[Decision, ...] = ()
 # Troubles that a run's error names; `airflow archive doctor` has all.
 _NAMED = 10
 
@@ -29,7 +30,7 @@ def beginnings(archive: Archive, seen: list[PartitionState], known: Known) -> di
     return {name: one for name, one in each(archive, seen, known).items() if isinstance(one, Beginning)}
 
 
-def advice(archive: Archive, errors: Sequence[PolicyError]) -> str:
+def advice(archive: Archive, errors: Sequence[PolicyError]) -> Advice:
     """The command for a run that several policies stop.
 
     :param errors: those of `each`. Errors of one policy have the same choice.
@@ -43,10 +44,11 @@ def _together(archive: Archive, errors: Sequence[PolicyError]) -> PolicyError:
         return first
     found = " ".join(error.found for error in errors[:_NAMED]) + (f" And {more} more." if more > 0 else "")
     if len({error.policy for error in errors}) > 1:
-        return PolicyError(found, advice=advice(archive, errors))
+        text, actions = advice(archive, errors)
+        return PolicyError(found, advice=text, actions=actions, kinds=dict.fromkeys(k for e in errors for k in e.kinds))
     # The advice about lost offsets names those of one partition.
-    how = advice(archive, errors) if first.policy == "lost_offsets" else first.advice
-    return PolicyError(found, first.policy, first.where, first.choice, how, first.choices)
+    how = advice(archive, errors) if first.policy == "lost_offsets" else Advice(first.advice, first.actions)
+    return PolicyError(found, first.policy, first.where, first.choice, *how)
 
 
 def troubles(archive: Archive, seen: list[PartitionState], known: Known) -> list[PolicyError]:

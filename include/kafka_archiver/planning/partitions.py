@@ -41,7 +41,7 @@ def plan_forward(
                 ranges=ranges,
                 lost=lost,
                 anew=starts[state.name].anew,
-                decided=starts[state.name].decided,
+                decided=tuple(map(str, starts[state.name].decided)),
                 stood=state.committed if starts[state.name].decided else None,
             )
         )

@@ -3,10 +3,11 @@
 The message of each `fail` says what was found, what it means, and the exact command for each choice.
 """
 
-from kafka_archiver.advice import choose, once
+from kafka_archiver.actions import advise, command
+from kafka_archiver.advice import choose
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import PolicyError
-from kafka_archiver.planning.state import Beginning, PartitionState
+from kafka_archiver.planning.state import Beginning, Decision, PartitionState
 from kafka_archiver.progress import PartitionProgress
 
 
@@ -34,36 +35,44 @@ def anew(archive: Archive, state: PartitionState, generation: int, found: str) -
             "recreated_topic",
             str(state.name),
             "new_generation",
-            f"To archive the log from its start ({state.log_start}) as a new generation beside the old "
-            f"objects: {choose(archive.archive, 'recreated_topic', 'new_generation')} (policies.recreated_topic: fail)",
-            (once(archive.archive, {"recreated_topic": "new_generation"}),),
+            *advise(
+                f"To archive the log from its start ({state.log_start}) as a new generation beside the old objects: ",
+                choose(archive.archive, "recreated_topic", "new_generation"),
+                " (policies.recreated_topic: fail)",
+            ),
         )
-    decided = f"recreated_topic: new_generation: {found} Generation {generation} begins at {state.log_start}"
+    begins = f"{found} Generation {generation} begins at {state.log_start}"
+    decided = Decision("recreated_topic", "new_generation", begins)
     return Beginning(state.log_start, generation, anew=True, decided=(decided,))
 
 
-def missing_group(archive: Archive, state: PartitionState, remembered: int) -> tuple[int, tuple[str, ...]]:
+def missing_group(archive: Archive, state: PartitionState, remembered: int) -> tuple[int, tuple[Decision, ...]]:
     """Where to go on when the group's offset is gone, and which policy decided it."""
     found = (
         f"group {archive.group} has no offset for {state.name}, but the ledger says it is archived up to {remembered}"
     )
     if archive.policies.missing_group == "fail":
         means = "the group's offsets expired or were deleted."
-        reset = state.tools.reset_group(archive.group, *state.name, remembered)
+        reset = command(state.tools.reset_group(archive.group, *state.name, remembered))
         raise PolicyError(
             f"{found}: {means}",
             "missing_group",
             str(state.name),
             "resume_from_ledger",
-            "To go on where the ledger ends: "
-            f"{choose(archive.archive, 'missing_group', 'resume_from_ledger')}; or put the group back with "
-            f"`{reset}` (policies.missing_group: fail)",
-            (once(archive.archive, {"missing_group": "resume_from_ledger"}), reset),
+            *advise(
+                "To go on where the ledger ends: ",
+                choose(archive.archive, "missing_group", "resume_from_ledger"),
+                "; or put the group back with ",
+                reset,
+                " (policies.missing_group: fail)",
+            ),
         )
-    return remembered, (f"missing_group: resume_from_ledger: {found}",)
+    return remembered, (Decision("missing_group", "resume_from_ledger", found),)
 
 
-def moved_group(archive: Archive, state: PartitionState, start: int, remembered: int) -> tuple[int, tuple[str, ...]]:
+def moved_group(
+    archive: Archive, state: PartitionState, start: int, remembered: int
+) -> tuple[int, tuple[Decision, ...]]:
     """Where to go on when the group stands elsewhere, and which policy decided it."""
     found = (
         f"group {archive.group} stands at {start} in {state.name}, but the ledger says it is archived up to "
@@ -72,27 +81,26 @@ def moved_group(archive: Archive, state: PartitionState, start: int, remembered:
     policy = archive.policies.moved_group
     if policy == "fail":
         means = "somebody moved the group, or something else commits in it."
-        reset = state.tools.reset_group(archive.group, *state.name, remembered)
+        reset = command(state.tools.reset_group(archive.group, *state.name, remembered))
         raise PolicyError(
             f"{found}: {means}",
             "moved_group",
             str(state.name),
             "follow_ledger",
-            "To go on where the ledger ends: "
-            f"{choose(archive.archive, 'moved_group', 'follow_ledger')}; or put the group back with "
-            f"`{reset}`. To archive from {start} again, as a new generation "
-            f"beside the old objects: {choose(archive.archive, 'moved_group', 'new_generation')} "
-            "(policies.moved_group: fail)",
-            (
-                once(archive.archive, {"moved_group": "follow_ledger"}),
+            *advise(
+                "To go on where the ledger ends: ",
+                choose(archive.archive, "moved_group", "follow_ledger"),
+                "; or put the group back with ",
                 reset,
-                once(archive.archive, {"moved_group": "new_generation"}),
+                f". To archive from {start} again, as a new generation beside the old objects: ",
+                choose(archive.archive, "moved_group", "new_generation"),
+                " (policies.moved_group: fail)",
             ),
         )
-    return (remembered if policy == "follow_ledger" else start), (f"moved_group: {policy}: {found}",)
+    return (remembered if policy == "follow_ledger" else start), (Decision("moved_group", policy, found),)
 
 
-def lost_offsets(archive: Archive, state: PartitionState, start: int, gone: int) -> tuple[str, ...]:
+def lost_offsets(archive: Archive, state: PartitionState, start: int, gone: int) -> tuple[Decision, ...]:
     """Which policy gives up offsets that retention has removed."""
     found = (
         f"{gone} offsets of {state.name} are gone: the archive stands at {start}, but retention has removed everything "
@@ -104,8 +112,10 @@ def lost_offsets(archive: Archive, state: PartitionState, start: int, gone: int)
             "lost_offsets",
             str(state.name),
             "record_loss",
-            f"To go on and record the unarchived offsets of [{start}, {state.log_start}) as lost for "
-            f"ever: {choose(archive.archive, 'lost_offsets', 'record_loss')} (policies.lost_offsets: fail)",
-            (once(archive.archive, {"lost_offsets": "record_loss"}),),
+            *advise(
+                f"To go on and record the unarchived offsets of [{start}, {state.log_start}) as lost for ever: ",
+                choose(archive.archive, "lost_offsets", "record_loss"),
+                " (policies.lost_offsets: fail)",
+            ),
         )
-    return (f"lost_offsets: record_loss: {found}",)
+    return (Decision("lost_offsets", "record_loss", found),)

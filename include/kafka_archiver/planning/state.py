@@ -47,6 +47,18 @@ class PartitionState:
     appended_by: datetime | None = None
 
 
+class Decision(NamedTuple):
+    """What a policy decided. `found`: the state of the brokers that it decided about."""
+
+    policy: str
+    choice: str
+    found: str
+
+    def __str__(self) -> str:
+        """The decision as plans have it."""
+        return ": ".join(self)
+
+
 class Beginning(NamedTuple):
     """Where a partition's range starts: the offset (below the log's start with record_loss) and the generation.
 
@@ -57,4 +69,4 @@ class Beginning(NamedTuple):
     start: int
     generation: int
     anew: bool = False
-    decided: tuple[str, ...] = ()
+    decided: tuple[Decision, ...] = ()

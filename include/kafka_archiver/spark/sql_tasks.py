@@ -8,6 +8,7 @@ from functools import reduce
 from pyspark.errors import PySparkException, PythonException
 from pyspark.sql import DataFrame, SparkSession
 
+from kafka_archiver.actions import advise
 from kafka_archiver.advice import plan_anew
 from kafka_archiver.errors import PermanentError
 from kafka_archiver.kafka.reader import read_chunks
@@ -120,6 +121,6 @@ def _require_same(found: str | None, planned: str | None, topic: str, sink: Sink
     if (found and json.loads(found)) != (planned and json.loads(planned)):
         raise PermanentError(
             f"Spark makes other columns of topic {topic} by `transform` than when the run was planned (settings "
-            f"of Spark that change the meaning of SQL?): expected {planned}, found {found}. To plan the run anew: "
-            f"{plan_anew(sink.plan.archive, sink.plan.run)}"
+            f"of Spark that change the meaning of SQL?): expected {planned}, found {found}.",
+            *advise("To plan the run anew: ", plan_anew(sink.plan.archive, sink.plan.run)),
         )

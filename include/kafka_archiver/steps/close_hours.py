@@ -75,7 +75,8 @@ def close_hours(context: Context, runs: Sequence[str]) -> ClosedHours:
         if made is None:
             raise IntegrityError(
                 f"run {run} of archive {context.archive.archive} is not committed: expected the task `commit` to have "
-                f"committed it; {go_on(context.archive.archive, run)}"
+                "committed it.",
+                *go_on(context.archive.archive, run),
             )
     _settle(context)
     changed: list[Changed] = []

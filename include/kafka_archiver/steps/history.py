@@ -3,6 +3,8 @@
 from concurrent.futures import ThreadPoolExecutor
 from typing import Literal, Self
 
+from kafka_archiver.actions import advise
+from kafka_archiver.advice import audit
 from kafka_archiver.documents import UtcTime, Value
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.ledger import Ledger
@@ -108,7 +110,8 @@ def _summary(ledger: Ledger, number: int, settled: int) -> RunSummary:
     if plan is None:
         raise ConfigError(
             f"place {number} of the line of archive {ledger.archive} is empty: its plan was deleted from "
-            f"{ledger.store.url}. `airflow archive audit {ledger.archive}` says what else is missing"
+            f"{ledger.store.url}.",
+            *advise(audit(ledger.archive), " says what else is missing"),
         )
     manifest = ledger.manifest(plan.run)
     return RunSummary(

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from kafka_archiver.actions import advise
 from kafka_archiver.advice import repair
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.keys import line_document
@@ -133,6 +134,10 @@ def append(context: Context, line: Line, plan: Plan) -> bool:
         return ledger.append(plan)
     raise IntegrityError(
         f"place {plan.number} of the line of archive {plan.archive} is empty: {found}. Somebody deleted the plan, and "
-        f"a new plan would take its offsets again. {repair(plan.archive)} puts it back from its run's `plan.json`; "
-        f"without that, restore {ledger.store.url}/{line_document(plan.archive, plan.number)} from a version or copy"
+        "a new plan would take its offsets again.",
+        *advise(
+            repair(plan.archive),
+            " puts it back from its run's `plan.json`; without that, restore "
+            f"{ledger.store.url}/{line_document(plan.archive, plan.number)} from a version or copy",
+        ),
     )

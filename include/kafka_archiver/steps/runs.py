@@ -35,7 +35,8 @@ def written(context: Context, run: str) -> tuple[Plan, Manifest]:
         missing = "plan" if plan is None else "manifest"
         raise IntegrityError(
             f"run {run} of archive {context.archive.archive} has no {missing} in the ledger: expected a {missing} from "
-            f"the task `{'plan' if plan is None else 'archive'}`; {go_on(context.archive.archive, run)}"
+            f"the task `{'plan' if plan is None else 'archive'}`.",
+            *go_on(context.archive.archive, run),
         )
     return plan, manifest
 

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterator, Sequence
 
+from kafka_archiver.actions import advise
 from kafka_archiver.advice import go_on, plan_anew, repair
 from kafka_archiver.errors import IntegrityError, PermanentError
 from kafka_archiver.layouts.registry import place_in
@@ -40,8 +41,8 @@ def verify(context: Context, runs: Sequence[str]) -> None:
             again = repair(plan.archive) if made else go_on(plan.archive, plan.run)
             more = f"\n… and {len(found) - 20} more" if len(found) > 20 else ""
             raise IntegrityError(
-                f"run {run} of archive {plan.archive} is not what its manifest says. To write it again: "
-                f"{again}:\n" + "\n".join(found[:20]) + more
+                f"run {run} of archive {plan.archive} is not what its manifest says:\n" + "\n".join(found[:20]) + more,
+                *advise("To write it again: ", again),
             )
         account = ", ".join(f"{count:,} {fate}" for fate, count in manifest.account.items() if count)
         log.info(
@@ -61,8 +62,8 @@ def _refuse_given_up(context: Context, runs: Sequence[str]) -> None:
         plan = context.ledger.plan(run) if made and made.outcome == "given_up" else None
         if made and plan and not plan.takes_over:
             raise PermanentError(
-                f"run {run} of archive {plan.archive} was given up by {made.by}, and has replaced nothing. To start "
-                f"the rebuild again: {plan_anew(plan.archive, plan.interval.id)}"
+                f"run {run} of archive {plan.archive} was given up by {made.by}, and has replaced nothing.",
+                *advise("To start the rebuild again: ", plan_anew(plan.archive, plan.interval.id)),
             )
 
 

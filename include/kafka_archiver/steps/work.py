@@ -18,22 +18,36 @@ class Work:
     """The work of one DAG run. `runs`: the ledger's runs that it finishes, in the line's order, its own run last.
 
     `archive`: the runs whose offsets have to be read; without any, Spark is skipped. `idle`: no run has offsets or
-    objects, so there is nothing to verify either. `final`: those of `runs` that were final before.
+    objects, so there is nothing to verify either. `final`: those of `runs` that were final before. `replays`: its one
+    run was final before, and is only archived again.
     """
 
     runs: tuple[str, ...]
     archive: tuple[str, ...]
     idle: bool = False
     final: tuple[str, ...] = ()
+    replays: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """The value for XCom."""
-        return {"runs": list(self.runs), "archive": list(self.archive), "idle": self.idle, "final": list(self.final)}
+        return {
+            "runs": list(self.runs),
+            "archive": list(self.archive),
+            "idle": self.idle,
+            "final": list(self.final),
+            "replays": self.replays,
+        }
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """The inverse of `to_dict`."""
-        return cls(tuple(data["runs"]), tuple(data["archive"]), data.get("idle", False), tuple(data.get("final", ())))
+        return cls(
+            tuple(data["runs"]),
+            tuple(data["archive"]),
+            data.get("idle", False),
+            tuple(data.get("final", ())),
+            data.get("replays", False),
+        )
 
 
 def work(context: Context, unfinished: Iterable[Plan], own: Plan) -> Work:

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from kafka_archiver.actions import Advice, advise
 from kafka_archiver.advice import choose
 from kafka_archiver.columns import column
 from kafka_archiver.errors import BadRecordError
@@ -50,7 +51,7 @@ class BadRecords:
         :raises BadRecordError: the policy is `fail`. The error names all records.
         """
         if self._job.bad_record == "fail":
-            raise BadRecordError(self._chunk.topic, self._chunk.partition, reasons, _choices(self._job.archive))
+            raise BadRecordError(self._chunk.topic, self._chunk.partition, reasons, *_choices(self._job.archive))
         if self._letters is None:
             return
         rows = rows_where(batch, np.isin(column(batch, "offset"), list(reasons)))
@@ -74,9 +75,11 @@ class BadRecords:
             self._letters.close()
 
 
-def _choices(archive: str) -> str:
-    return (
-        "To store such records with the reason below `_dead_letter/` and go on: "
-        f"{choose(archive, 'bad_record', 'dead_letter')}. To leave them out, counted as filtered: "
-        f"{choose(archive, 'bad_record', 'skip')} (policies.bad_record: fail)"
+def _choices(archive: str) -> Advice:
+    return advise(
+        "To store such records with the reason below `_dead_letter/` and go on: ",
+        choose(archive, "bad_record", "dead_letter"),
+        ". To leave them out, counted as filtered: ",
+        choose(archive, "bad_record", "skip"),
+        " (policies.bad_record: fail)",
     )

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from kafka_archiver.actions import from_dicts
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import ArchiverError
 from kafka_archiver.orchestration.alerts import texts
@@ -107,7 +108,7 @@ class AlertCallbacks:
         elif kind == "asked":
             self._teller.send(found.message(kind, "event"))
         else:
-            self._teller.incident(kind, found.key, found.cause, lambda state, _: found.message(kind, state))
+            self._teller.incident(kind, found.key, found.reason, lambda state, _: found.message(kind, state))
 
     def _kind(self, context: Mapping[str, Any]) -> Kind:
         if not self._archives:
@@ -131,7 +132,7 @@ class AlertCallbacks:
     def _of_audit(
         self, kind: Kind, text: texts.OfAudit, audit: Mapping[str, Any], found: Mapping[str, Any], ti: Any
     ) -> None:
-        name, cause, steps = self._archive.archive, str(found.get("cause", "")), tuple(found.get("do", ()))
+        name, cause, steps = self._archive.archive, str(found.get("cause", "")), from_dicts(found.get("actions"))
         report = str(audit.get("report", ""))
         tell: Tell = lambda state, _: text(name, state, cause, report, steps, ti.log_url)  # noqa: E731
         self._teller.incident(kind, found.get("key"), cause, tell)

@@ -2,11 +2,13 @@
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from airflow.sdk.log import redact  # type: ignore[attr-defined] # where providers import it from
 
-from kafka_archiver.errors import SILENCE, PermanentError, TransientError
+from kafka_archiver.actions import Action, to_dicts
+from kafka_archiver.errors import SILENCE, ArchiverError, PermanentError, TransientError
 
 log = logging.getLogger(__name__)
 # The XCom with the cause of a failed attempt, and whether the failure is permanent. Airflow keeps it with the run, and
@@ -14,6 +16,8 @@ log = logging.getLogger(__name__)
 CAUSE = "cause"
 # Characters for an alert, an XCom or a terminal.
 SHORT = 1000
+# Actions of an error.
+MOST = 4
 # Airflow gives no exception when the task's process stopped reporting.
 NO_EXCEPTION = f"the task's {SILENCE}"
 
@@ -21,15 +25,34 @@ NO_EXCEPTION = f"the task's {SILENCE}"
 def cause_of(error: object) -> str:
     """The error in one line, without secrets."""
     if not isinstance(error, BaseException):
-        return " ".join(str(redact(str(error or NO_EXCEPTION))).split())
+        return _line(str(error or NO_EXCEPTION))
+    return _line(f"{_class_of(error)}{error}")
+
+
+def reason_of(error: object) -> str:
+    """Return the error in one line without what to do, and without secrets."""
+    return _line(f"{_class_of(error)}{error.found}") if isinstance(error, ArchiverError) else cause_of(error)
+
+
+def _class_of(error: BaseException) -> str:
     # The messages of these two name the job's error; other errors need their class.
-    name = "" if type(error) in (PermanentError, TransientError) else f"{type(error).__name__}: "
-    return " ".join(str(redact(f"{name}{error}")).split())
+    return "" if type(error) in (PermanentError, TransientError) else f"{type(error).__name__}: "
+
+
+def _line(text: str) -> str:
+    return " ".join(str(redact(text)).split())
 
 
 def shortened(cause: str) -> str:
     """The cause cut to SHORT characters."""
     return cause if len(cause) <= SHORT else cause[:SHORT] + " …"
+
+
+def actions_of(error: object) -> tuple[Action, ...]:
+    """Return the actions that an error names, the best one first, without secrets."""
+    if not isinstance(error, ArchiverError):
+        return ()
+    return tuple(replace(action, command=str(redact(action.command))) for action in error.actions[:MOST])
 
 
 def leave_cause(context: Mapping[str, Any]) -> None:
@@ -41,7 +64,10 @@ def leave_cause(context: Mapping[str, Any]) -> None:
         # In the DAG processor, because the task's machine stopped reporting: this is not the task's log.
         return
     cause = cause_of(context["exception"])
-    permanent = isinstance(context["exception"], PermanentError)
-    context["ti"].xcom_push(CAUSE, {"permanent": permanent, "cause": shortened(cause)})
+    error = context["exception"]
+    left = {"permanent": isinstance(error, PermanentError), "cause": shortened(cause)}
+    if isinstance(error, ArchiverError):
+        left |= {"actions": to_dicts(actions_of(error)), "kinds": list(error.kinds)}
+    context["ti"].xcom_push(CAUSE, left)
     log.info("::endgroup::")
     log.error("%s", cause)

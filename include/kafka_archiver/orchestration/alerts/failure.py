@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from airflow.sdk.log import redact  # type: ignore[attr-defined] # where providers import it from
-
-from kafka_archiver.advice import commands_in, next_steps, without_commands
+from kafka_archiver.actions import Action, command, words
+from kafka_archiver.advice import next_steps, start_again
 from kafka_archiver.config import Archive
 from kafka_archiver.documents import isoformat
-from kafka_archiver.errors import ArchiverError, PermanentError, PolicyError, shape
+from kafka_archiver.errors import ArchiverError, PermanentError, shape
 from kafka_archiver.foreign_text import foreign
 from kafka_archiver.intervals import Interval
 from kafka_archiver.job import Endpoints
-from kafka_archiver.orchestration.alerts.cause import cause_of, shortened
+from kafka_archiver.orchestration.alerts.cause import actions_of, cause_of, reason_of, shortened
 from kafka_archiver.orchestration.alerts.message import Kind, Message, State
 from kafka_archiver.orchestration.connections import endpoints
 from kafka_archiver.orchestration.dag_run.gate import PLAN
@@ -31,8 +30,6 @@ log = logging.getLogger(__name__)
 LEDGER_SECONDS = 10.0
 # Characters of a cause in the subject.
 SUBJECT = 120
-# A cause that is shorter without its commands says nothing any more.
-_WHOLE = 40
 # Characters of a cause that tell it from another.
 KEY = 200
 # The plan, and until when hours are closed.
@@ -45,7 +42,8 @@ class Failed:
 
     `run`: the ledger's run that the task worked on, which may be earlier than the DAG run's own; None before there is a
     plan, and for an audit. `interval` and `planned`: the interval and the offset ranges of that run; before there is a
-    plan, the DAG run's own interval. `permanent`: a retry does not help. `commands`: those that the error names.
+    plan, the DAG run's own interval. `reason`: the cause without what to do. `permanent`: a retry does not help.
+    `actions`: those that the error names.
     `closed_until`: hours are closed until then; None if unknown.
     """
 
@@ -59,8 +57,9 @@ class Failed:
     interval: Interval | None
     planned: str | None
     cause: str
+    reason: str
     permanent: bool
-    commands: tuple[str, ...]
+    actions: tuple[Action, ...]
     closed_until: datetime | None
     log_url: str
 
@@ -80,8 +79,8 @@ class Failed:
             kind=kind,
             state=state,
             archive=self.archive,
-            title=self._title + (f", now for {again}" if again else "") + f": {foreign(self._reason, SUBJECT)}",
-            cause=self._reason,
+            title=self._title + (f", now for {again}" if again else "") + f": {foreign(self.reason, SUBJECT)}",
+            cause=self.reason,
             bad=(
                 *([f"Run {self.run} of the ledger"] if self.run else []),
                 *([planned] if self.interval or self.run else []),
@@ -93,12 +92,6 @@ class Failed:
             link=self.log_url,
             fields=self._fields(),
         )
-
-    @property
-    def _reason(self) -> str:
-        """The cause without its commands, which stand below as the next steps."""
-        shorter = without_commands(self.cause) if self.commands else ""
-        return shorter if len(shorter) > _WHOLE else self.cause
 
     def _tries(self, kind: Kind) -> str:
         if kind == "retry":
@@ -114,22 +107,25 @@ class Failed:
             return failed
         return f"{failed}, interval {self.interval.start:%Y-%m-%d %H:%M} to {self.interval.end:%Y-%m-%d %H:%M} UTC"
 
-    def _next(self, kind: Kind) -> tuple[str, ...]:
+    def _next(self, kind: Kind) -> tuple[Action, ...]:
         if kind == "retry":
-            return ("nothing, unless all attempts fail",)
-        trigger = f"airflow dags trigger {self.dag_id}"
+            return (words("nothing, unless all attempts fail"),)
+        trigger = start_again(self.dag_id)
         if kind == "asked":
-            return self._then("start it again with the same command or form")
+            return self._then(words("start it again with the same command or form"))
         if kind == "backfill":
             start = f" -s {self.interval.start:%Y-%m-%dT%H:%M}" if self.interval else " -s START"
-            return self._then(f"airflow dags backfill {self.dag_id}{start} --rerun-failed-tasks")
+            return self._then(command(f"airflow dags backfill {self.dag_id}{start} --rerun-failed-tasks"))
         if self.permanent:
             return self._then(trigger)
-        return (f"nothing if the cause passes: the next run goes on where this one stopped. To go on now: {trigger}",)
+        passes = "nothing if the cause passes: the next run goes on where this one stopped. To go on now"
+        return (trigger.after(passes),)
 
-    def _then(self, step: str) -> tuple[str, ...]:
-        """The commands that correct the cause, then this step, unless one of them takes it."""
-        return next_steps(self.commands, step, f"correct the cause, as it says; then: {step}")
+    def _then(self, step: Action) -> tuple[Action, ...]:
+        """The actions that correct the cause, then this step, unless one of them takes it."""
+        first = "correct the cause, as it says; then"
+        otherwise = step.after(first) if step.command else words(f"{first}: {step.words}")
+        return next_steps(self.actions, step, otherwise)
 
     def _fields(self) -> dict[str, Any]:
         return {
@@ -169,18 +165,12 @@ def failed(archive: Archive, context: Mapping[str, Any], archives: bool = True) 
         interval=plan.interval if plan else own if own and runs == (own.id,) else None,
         planned=describe(plan) if plan else None,
         cause=shortened(cause_of(error)),
+        reason=shortened(reason_of(error)),
         permanent=isinstance(error, PermanentError),
-        commands=_commands(error),
+        actions=actions_of(error),
         closed_until=until,
         log_url=ti.log_url,
     )
-
-
-def _commands(error: object) -> tuple[str, ...]:
-    """The commands that an error names, the best one first."""
-    if isinstance(error, PolicyError) and error.choices:
-        return error.choices
-    return commands_in(str(redact(str(error))))[:4] if isinstance(error, ArchiverError) else ()
 
 
 def _runs(ti: Any) -> tuple[str, ...]:

@@ -3,7 +3,9 @@
 import html
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Self
+
+from kafka_archiver.actions import Action, from_dicts, to_dicts, words
 
 # failure, backfill, asked: a run of the DAG failed: of the schedule or triggered, of a backfill, or one that was asked
 # for a rebuild, a replay or a repair. audit: the audit found damage. stop: it found that the next run will stop. check:
@@ -53,7 +55,7 @@ class Message:
     title: str
     cause: str = ""
     bad: tuple[str, ...] = ()
-    do: tuple[str, ...] = ()
+    do: tuple[Action, ...] = ()
     link: str = ""
     page: str = ""
     fields: Mapping[str, Any] = field(default_factory=dict)
@@ -87,8 +89,15 @@ class Message:
         return "\n".join([self.title, *self.lines])
 
     def stored(self) -> dict[str, Any]:
-        """The message as JSON, for `Message(**…)`."""
-        return {**asdict(self), "bad": list(self.bad), "do": list(self.do), "fields": dict(self.fields)}
+        """Return the message as JSON, for `restored`."""
+        return {**asdict(self), "bad": list(self.bad), "do": to_dicts(self.do), "fields": dict(self.fields)}
+
+    @classmethod
+    def restored(cls, stored: Mapping[str, Any]) -> Self:
+        """Return the inverse of `stored`. What an earlier release stored has its next steps as text."""
+        steps = stored.get("do", ())
+        lines = tuple(words(step) for step in steps if isinstance(step, str))
+        return cls(**{**stored, "bad": tuple(stored.get("bad", ())), "do": lines or from_dicts(steps)})
 
     def document(self) -> dict[str, Any]:
         """The message as JSON; chat services show the `text` of a webhook's document."""
@@ -98,7 +107,7 @@ class Message:
             "kind": self.kind,
             "state": self.state,
             "cause": self.cause,
-            "next": list(self.do),
+            "next": list(map(str, self.do)),
             "guide": self.runbook,
             "log_url": self.link,
             "page_url": self.page,

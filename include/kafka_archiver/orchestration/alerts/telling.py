@@ -54,7 +54,7 @@ class Teller:
     def again(self, kind: Kind) -> None:
         """Send the alert about an event that no receiver took. Other incidents are judged anew by each run."""
         before = self.open(kind)
-        if before and before.untold and self.send(Message(**before.untold)):
+        if before and before.untold and self.send(Message.restored(before.untold)):
             self._note(kind, replace(before, untold=None))
 
     def send(self, message: Message) -> bool:

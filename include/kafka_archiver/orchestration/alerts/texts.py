@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from kafka_archiver.advice import dag_id, without_commands
+from kafka_archiver.actions import Action, command
+from kafka_archiver.advice import dag_id, examine, last_hours, show, status
 from kafka_archiver.documents import isoformat
 from kafka_archiver.orchestration.alerts.incidents import Incident
 from kafka_archiver.orchestration.alerts.message import Kind, Message, State
@@ -18,8 +19,7 @@ def works_again(archive: str, kind: Kind, before: Incident, done: str, link: str
 
     :param done: what the successful run did, in one line.
     """
-    # Without the commands, which nobody should run any more.
-    failed = f"Failed since {before.since}, last because of: {without_commands(before.cause)}"
+    failed = f"Failed since {before.since}, last because of: {before.cause}"
     what = {"backfill": "backfills succeed again", "check": "its audit runs again"}.get(kind, "runs succeed again")
     return Message(
         kind=kind,
@@ -45,9 +45,11 @@ def lag(archive: str, state: State, waiting: int, limit: int, link: str) -> Mess
         do=()
         if over
         else (
-            f"airflow archive status {archive}",
-            f"if runs stop at source.max_records_per_run: airflow dags trigger {dag_id(archive)} "
-            f"--conf '{{\"max_records\": {waiting}}}'",
+            status(archive),
+            command(
+                f"airflow dags trigger {dag_id(archive)} --conf '{{\"max_records\": {waiting}}}'",
+                "if runs stop at source.max_records_per_run",
+            ),
         ),
         link=link,
         fields={"lag": waiting, "max_lag_records": limit},
@@ -66,7 +68,7 @@ def late_hour(archive: str, state: State, until: datetime | None, now: datetime,
         archive=archive,
         title=f"Archive {archive}: hours close in time again" if over else f"Archive {archive}: {hour} is late",
         bad=(f"{ended}; alerts.max_age is {_spelt(most)}",),
-        do=() if over else (f"airflow archive status {archive}", f"airflow archive doctor {archive}"),
+        do=() if over else (status(archive), examine(archive)),
         link=link,
         fields={"closed_until": isoformat(until) if until else None, "max_age_seconds": int(most.total_seconds())},
     )
@@ -94,8 +96,8 @@ def loss(archive: str, found: Figures, link: str) -> Message:
             f"Runs of the ledger: {', '.join(found.runs)}",
         ),
         do=(
-            f"airflow archive status {archive} --hours 72",
-            *(f"airflow archive show {archive} {run}" for run in found.runs[:3]),
+            last_hours(archive, 72),
+            *(show(archive, run) for run in found.runs[:3]),
         ),
         link=link,
         fields={
@@ -108,14 +110,14 @@ def loss(archive: str, found: Figures, link: str) -> Message:
 
 
 class OfAudit(Protocol):
-    """The text about findings of an audit, or about their end. `do`: the commands of their advice."""
+    """The text about findings of an audit, or about their end. `do`: their actions."""
 
     def __call__(
-        self, archive: str, state: State, cause: str, report: str, do: Sequence[str], link: str
+        self, archive: str, state: State, cause: str, report: str, do: Sequence[Action], link: str
     ) -> Message: ...
 
 
-def damage(archive: str, state: State, cause: str, report: str, do: Sequence[str], link: str) -> Message:
+def damage(archive: str, state: State, cause: str, report: str, do: Sequence[Action], link: str) -> Message:
     """The audit found damage, or no longer does."""
     over = state == "over"
     what = "the audit finds no damage any more" if over else "the audit found damage"
@@ -136,7 +138,7 @@ def whole_again(archive: str, figures: Figures, link: str) -> Message:
     )
 
 
-def stop(archive: str, state: State, cause: str, report: str, do: Sequence[str], link: str) -> Message:
+def stop(archive: str, state: State, cause: str, report: str, do: Sequence[Action], link: str) -> Message:
     """The audit found a state of the brokers that stops the next run, or no longer does."""
     over = state == "over"
     what = "nothing at the brokers stops the next run any more" if over else "the next run will stop, says the audit"
@@ -144,7 +146,7 @@ def stop(archive: str, state: State, cause: str, report: str, do: Sequence[str],
 
 
 def _of_audit(
-    kind: Kind, state: State, archive: str, what: str, cause: str, report: str, do: Sequence[str], link: str
+    kind: Kind, state: State, archive: str, what: str, cause: str, report: str, do: Sequence[Action], link: str
 ) -> Message:
     over = state == "over"
     return Message(

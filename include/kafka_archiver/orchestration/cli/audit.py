@@ -57,8 +57,9 @@ def _tables(report: Report) -> Iterator[Table]:
         title += f"\nThe first {SHOWN} of {len(report.findings):,} findings; `--output json` has all"
     shown = report.findings[:SHOWN]
     rows = [
-        (Red(f.severity) if f.severity == "error" else f.severity, f.kind, f.where, f.found, f.expected) for f in shown
+        (Red("error") if f.severity == "problem" else f.severity, f.kind, f.subject, f.observed, f.expected)
+        for f in shown
     ]
-    advice = dict.fromkeys(f"{f.kind}: {f.what_to_do}" for f in shown)
+    advice = dict.fromkeys(f"{f.kind}: {f.advice}" for f in shown)
     below = ["", "what to do", *(f"- {line}" for line in advice)] if shown else []
     yield Table(("severity", "kind", "where", "found", "expected"), rows, title, below=below)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from kafka_archiver.config import Archive
 from kafka_archiver.config.alerts import Receiver
@@ -29,7 +29,7 @@ from kafka_archiver.orchestration.submit.handover import handed_over
 from kafka_archiver.orchestration.terminal.output import Answer, Cell, Red, Table, answering
 from kafka_archiver.steps.archives import config_folder, read_archives
 from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.doctor import Check
+from kafka_archiver.steps.doctor import Finding
 from kafka_archiver.steps.doctor import examine as examine_archive
 from kafka_archiver.steps.doctor.check import ok, problem, tried
 from kafka_archiver.steps.doctor.encryption import NAME, check_encryption
@@ -47,14 +47,14 @@ IMPATIENT = Backoff(tries=4, total=4)
 def examine(args: Namespace) -> Answer:
     """The checks of these archives, or of all."""
     found, failures = ask_each(args.archives, lambda archive: (archive.archive, list(_checks(archive))))
-    document = [{"archive": name, "checks": [check.model_dump() for check in checks]} for name, checks in found]
+    document = [{"archive": name, "checks": [_document(check) for check in checks]} for name, checks in found]
     for name, checks in found:
-        if count := sum(check.state == "problem" for check in checks):
+        if count := sum(check.severity == "problem" for check in checks):
             failures.append(f"{name}: {count} {'problem' if count == 1 else 'problems'}")
     return Answer(document, [_table(name, checks) for name, checks in found], failures)
 
 
-def _checks(archive: Archive) -> Iterator[Check]:
+def _checks(archive: Archive) -> Iterator[Finding]:
     yield from _connections(archive)
     cluster = yield from _opened(
         "source.kafka",
@@ -81,7 +81,7 @@ def _checks(archive: Archive) -> Iterator[Check]:
 
 def _opened(
     key: str, named: object, make: Callable[[], Opened], tell: Callable[[Opened], str]
-) -> Generator[Check, None, Opened | None]:
+) -> Generator[Finding, None, Opened | None]:
     """Make the client that a connection describes, without any request; None if the connection is missing or wrong.
 
     :param named: the connection's id, or the mapping in its place.
@@ -101,7 +101,7 @@ def _registry(archive: Archive) -> Registry | None:
     return None if properties is None else Registry.of(properties)
 
 
-def _connections(archive: Archive) -> Iterator[Check]:
+def _connections(archive: Archive) -> Iterator[Finding]:
     """The connections for alerts and for Spark."""
     for key, receiver in archive.alerts.all:
         yield from _receiver(receiver, key)
@@ -116,13 +116,13 @@ def _connections(archive: Archive) -> Iterator[Check]:
     yield from check_submit(binary)
 
 
-def _handed_over(archive: Archive, master: str, cluster: bool) -> Iterator[Check]:
+def _handed_over(archive: Archive, master: str, cluster: bool) -> Iterator[Finding]:
     """Whether the job's endpoints can be handed over privately."""
     handed_over(archive, master, cluster)
     yield ok("secrets", "the job gets its addresses and credentials privately")
 
 
-def _receiver(receiver: Receiver, key: str) -> Iterator[Check]:
+def _receiver(receiver: Receiver, key: str) -> Iterator[Finding]:
     """The receiver of an alert, without sending one."""
     try:
         kind = check_receiver(receiver, key)
@@ -132,7 +132,7 @@ def _receiver(receiver: Receiver, key: str) -> Iterator[Check]:
         yield ok(name_of(receiver), f"alerts.{key}: {kind}")
 
 
-def _connection(wanted: Wanted) -> Iterator[Check]:
+def _connection(wanted: Wanted) -> Iterator[Finding]:
     try:
         found = find(wanted)
     except ArchiverError as error:
@@ -141,23 +141,34 @@ def _connection(wanted: Wanted) -> Iterator[Check]:
         yield ok(f"connection {wanted.conn_id}", f"{wanted.key}: {found.conn_type}")
 
 
-def _table(name: str, checks: list[Check]) -> Table:
+def _table(name: str, checks: list[Finding]) -> Table:
     rows: list[list[Cell]] = [
         [
-            check.name,
-            Red(check.state) if check.state == "problem" else check.state,
-            check.found if check.state == "ok" else "see below",
+            check.kind,
+            Red(check.severity) if check.severity == "problem" else check.severity,
+            check.observed if check.severity == "ok" else "see below",
         ]
         for check in checks
     ]
-    below = [line for check in checks if check.state != "ok" for line in _in_full(check)]
+    below = [line for check in checks if check.severity != "ok" for line in _in_full(check)]
     return Table(("check", "state", "found"), rows, name, below=below)
 
 
-def _in_full(check: Check) -> Iterator[str]:
+def _document(check: Finding) -> dict[str, Any]:
+    """Return a check for programs."""
+    return {
+        "name": check.kind,
+        "state": check.severity,
+        "found": check.observed,
+        "means": check.means,
+        "choices": check.steps,
+    }
+
+
+def _in_full(check: Finding) -> Iterator[str]:
     yield ""
-    yield f"{check.state}: {check.name}"
-    yield f"  {check.found}"
+    yield f"{check.severity}: {check.kind}"
+    yield f"  {check.observed}"
     if check.means:
         yield f"  This means: {check.means}."
-    yield from (f"  - {choice}" for choice in check.choices)
+    yield from (f"  - {choice}" for choice in check.steps)

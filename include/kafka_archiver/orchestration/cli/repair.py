@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kafka_archiver.advice import dag_id, plan_anew
-from kafka_archiver.audit.report import Report, count
+from kafka_archiver.audit.report import Report, count, in_words
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.orchestration.cli.find import find_archive
 from kafka_archiver.orchestration.connections import open_archive
@@ -27,7 +27,7 @@ def repair(args: Namespace) -> Answer:
     context, name = open_archive(archive), dag_id(archive.archive)
     repairs = find(context, _audit(context, args.deep), args.lost or ())
     rows = list(_rows(repairs))
-    failures = [str(finding) for finding in repairs.left]
+    failures = [in_words(finding) for finding in repairs.left]
     if not repairs or args.dry_run:
         return _answer(archive.archive, rows, False, failures)
     if repairs.again or repairs.anew:
@@ -46,7 +46,7 @@ def repair(args: Namespace) -> Answer:
         made = lose(context, run, [entry.key for entry in entries], args.lost or ())
         print(f"Run {made.run}: {count(len(entries), 'object')} of run {run} recorded as lost.")
     for run in repairs.anew:
-        print(f"Planning run {run} anew, as {plan_anew(archive.archive, run)} does.")
+        print(f"Planning run {run} anew, as {plan_anew(archive.archive, run).quoted} does.")
         _run(name, {"rebuild": {"run": run}})
     if repairs.again:
         _run(name, {"repair": list(repairs.again)})
@@ -56,7 +56,7 @@ def repair(args: Namespace) -> Answer:
     tried = {(row["action"], row["what"]) for row in rows}
     if any((row["action"], row["what"]) not in tried for row in _rows(find(context, report))):
         print("Some remaining findings could not be judged before this repair: run the repair once more.")
-    return _answer(archive.archive, rows, True, [str(finding) for finding in report.damage])
+    return _answer(archive.archive, rows, True, [in_words(finding) for finding in report.damage])
 
 
 def _require_consent(name: str, repairs: Repairs, args: Namespace) -> None:

@@ -10,6 +10,7 @@ from kafka_archiver.audit.report import count
 from kafka_archiver.config import Archive
 from kafka_archiver.documents import isoformat
 from kafka_archiver.errors import ArchiverError, TransientError
+from kafka_archiver.findings import Finding
 from kafka_archiver.orchestration.cli.find import ask_each
 from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.metadata.facts import facts_of
@@ -19,7 +20,7 @@ from kafka_archiver.orchestration.terminal.patience import saying
 from kafka_archiver.progress import PartitionProgress
 from kafka_archiver.steps.archives import config_folder, read_archives
 from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.health import HealthCheck
+from kafka_archiver.steps.health import VERDICTS, document
 from kafka_archiver.steps.health.judge import spelt
 from kafka_archiver.steps.health.own import checks_of
 from kafka_archiver.steps.line import read_line
@@ -38,7 +39,7 @@ class Shown(NamedTuple):
 
     snapshot: Snapshot
     known: tuple[PartitionProgress, ...]
-    checks: list[HealthCheck]
+    checks: list[Finding]
     now: datetime
     hours: list[HourStatus] | None
 
@@ -97,16 +98,21 @@ def _document(one: Shown) -> dict[str, Any]:
         "closed_until": seen.closed_until,
         "unfinished": seen.unfinished,
         "lost": seen.lost,
-        "troubles": [trouble.model_dump() for trouble in seen.troubles],
+        "troubles": [_trouble(finding) for finding in seen.troubles],
         "lag": seen.lag,
         "oldest_unarchived": state.oldest_unarchived if state else None,
         "incomplete": [hour.model_dump() for hour in seen.incomplete or ()],
         "hours_open": seen.hours_open(one.now),
-        "health": [check.model_dump() for check in one.checks],
+        "health": [document(check) for check in one.checks],
         "last_run": {**seen.last_run.model_dump(), **_effort(seen)} if seen.last_run else None,
         "audit": seen.audit and seen.audit.model_dump(),
     }
     return document if one.hours is None else {**document, "hours": [hour.model_dump() for hour in one.hours]}
+
+
+def _trouble(finding: Finding) -> dict[str, Any]:
+    """Return a finding for programs."""
+    return {"name": finding.kind, "severity": finding.severity, "found": finding.text, "do": finding.steps}
 
 
 def _effort(seen: Snapshot) -> dict[str, float | None]:
@@ -164,21 +170,21 @@ def _figures(seen: Snapshot) -> Iterator[str]:
 def _limits(shown: Shown) -> Iterator[str]:
     """The checks of health that are not ok, except those that only repeat a trouble."""
     for check in shown.checks:
-        if check.verdict != "ok" and not any(f"{t.name}: " in check.found for t in shown.snapshot.troubles):
-            line = f"{check.verdict}: {check.name}: {check.found}"
-            yield Red(line) if check.verdict == "failing" else line
-            yield from (f"  - {command}" for command in check.do)
+        if check.severity != "ok" and not check.sums_up:
+            line = f"{VERDICTS[check.severity]}: {check.kind}: {check.text}"
+            yield Red(line) if check.severity == "problem" else line
+            yield from (f"  - {step}" for step in check.steps)
 
 
 def _troubles(one: Snapshot) -> Iterator[str]:
     """A line for each trouble, with its commands; only the first ones of a kind."""
-    kinds = Counter((trouble.name, trouble.severity) for trouble in one.troubles)
+    kinds = Counter((trouble.kind, trouble.severity) for trouble in one.troubles)
     for (name, severity), number in kinds.items():
-        these = [trouble for trouble in one.troubles if (trouble.name, trouble.severity) == (name, severity)]
+        these = [trouble for trouble in one.troubles if (trouble.kind, trouble.severity) == (name, severity)]
         for trouble in these[:SHOWN]:
-            line = f"{severity}: {name}: {trouble.found}"
+            line = f"{severity}: {name}: {trouble.text}"
             yield Red(line) if severity == "problem" else line
-            yield from (f"  - {command}" for command in trouble.do)
+            yield from (f"  - {step}" for step in trouble.steps)
         if number > SHOWN:
             line = f"{severity}: {name}: {number - SHOWN:,} more; `--output json` has all"
             yield Red(line) if severity == "problem" else line

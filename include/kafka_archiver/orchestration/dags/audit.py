@@ -9,10 +9,12 @@ from typing import Any
 from airflow.sdk import DAG, CronTriggerTimetable, Param, chain, get_current_context, task
 from airflow.sdk.exceptions import AirflowException
 
-from kafka_archiver.advice import audit_again, commands_in
-from kafka_archiver.audit.report import Finding, Report
+from kafka_archiver.actions import Action, to_dicts
+from kafka_archiver.advice import audit_again, repair
+from kafka_archiver.audit.report import Report, in_words
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import IntegrityError, PolicyError
+from kafka_archiver.findings import Finding
 from kafka_archiver.orchestration.alerts.callbacks import AlertCallbacks
 from kafka_archiver.orchestration.alerts.cause import shortened
 from kafka_archiver.orchestration.connections import open_archive, open_ledger
@@ -91,13 +93,14 @@ def audit_tasks(archive: Archive, alert: AlertCallbacks | None = None) -> list[A
         report = step.audit(archive, store, datetime.now(UTC), deep, cluster, keyring=ledger.keyring)
         key = step.publish(store, report)
         for finding in report.findings[:1000]:
-            log.log(logging.ERROR if finding.severity == "error" else logging.WARNING, "%s", finding)
+            log.log(logging.ERROR if finding.severity == "problem" else logging.WARNING, "%s", in_words(finding))
         log.info("%s; the report is %s/%s", report.summary, store.url, key)
         now["ti"].xcom_push(AUDITED, _figures(report, key, deep))
         if report.damage:
-            raise IntegrityError(f"{report.summary}. {_named((*report.damage, *report.stops), key)}")
+            errors = (*report.damage, *report.stops)
+            raise IntegrityError(f"{report.summary}. {_named(errors, key)}", actions=_steps(errors))
         if report.stops:
-            raise PolicyError(f"{report.summary}. {_named(report.stops, key)}")
+            raise PolicyError(f"{report.summary}. {_named(report.stops, key)}", actions=_steps(report.stops))
 
     return [clean_up_task(archive), audit()]
 
@@ -105,8 +108,7 @@ def audit_tasks(archive: Archive, alert: AlertCallbacks | None = None) -> list[A
 def _figures(report: Report, key: str, deep: bool) -> dict[str, Any]:
     """The XCom. `damage`, `stops`: what there is to tell of each; None if nothing."""
     archive = report.archive
-    deeper = f"airflow archive repair {archive} --deep"
-    repairs = [deeper if deep and step in deeper else step for step in _steps(report.damage)]
+    repairs = [repair(archive, deep=True) if deep and a.kind == "repair" else a for a in _steps(report.damage)]
     return {
         "verdict": report.verdict,
         "report": key,
@@ -118,22 +120,22 @@ def _figures(report: Report, key: str, deep: bool) -> dict[str, Any]:
     }
 
 
-def _told(findings: Sequence[Finding], key: str, steps: list[str]) -> dict[str, Any] | None:
+def _told(findings: Sequence[Finding], key: str, actions: list[Action]) -> dict[str, Any] | None:
     """The cause and the next steps of an alert. `key`: the same in each report that finds the same."""
     if not findings:
         return None
-    same = sorted(f"{found.kind} {found.where}" for found in findings)
+    same = sorted(f"{found.kind} {found.subject}" for found in findings)
     digest = hashlib.sha256("\n".join(same).encode()).hexdigest()[:16]
-    return {"key": digest, "cause": shortened(_named(findings, key)), "do": steps}
+    return {"key": digest, "cause": shortened(_named(findings, key)), "actions": to_dicts(actions)}
 
 
-def _steps(findings: Sequence[Finding]) -> list[str]:
-    """The commands of their advice, at most three."""
-    return list(dict.fromkeys(step for found in findings for step in commands_in(found.what_to_do)))[:3]
+def _steps(findings: Sequence[Finding]) -> list[Action]:
+    """The actions of their advice, at most three."""
+    return list(dict.fromkeys(action for finding in findings for action in finding.actions))[:3]
 
 
 def _named(findings: Sequence[Finding], key: str) -> str:
-    named = " ".join(f"({n}) {finding}" for n, finding in enumerate(findings[:_NAMED], start=1))
+    named = " ".join(f"({n}) {in_words(finding)}" for n, finding in enumerate(findings[:_NAMED], start=1))
     return named + (f" … and {len(findings) - _NAMED} more: see {key}" if len(findings) > _NAMED else "")
 
 

@@ -13,6 +13,7 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, selectinload
 
+from kafka_archiver.actions import from_dicts
 from kafka_archiver.advice import audit_dag_id, dag_id
 from kafka_archiver.config import Archive
 from kafka_archiver.orchestration.dag_run.gate import PLAN
@@ -104,6 +105,7 @@ def _run(row: Row, session: Session) -> DagRun:
     # No task follows one that failed, but Airflow ends the run many seconds later.
     lost = failed if failed and failed.state == "failed" and row.state == "running" else None
     ended = row.end_date if row.state in ("success", "failed") else None
+    work = _work(row, session) if failed else None
     return DagRun(
         run_id=row.run_id,
         state="failed" if lost else row.state,
@@ -116,7 +118,8 @@ def _run(row: Row, session: Session) -> DagRun:
         task=following.task_id if following else None,
         task_state=str(following.state) if following and following.state else None,
         failure=_failure(row, failed, session) if failed else None,
-        works=_works(row, session) if failed else (),
+        works=work.runs if work else (),
+        replays=bool(work and work.replays),
         note=row.note,
     )
 
@@ -130,11 +133,18 @@ def _tasks(row: Row, session: Session) -> list[TaskInstance]:
 
 def _failure(row: Row, failed: TaskInstance, session: Session) -> Failure:
     said = causes(row.dag_id, row.run_id, session).get(failed.task_id, {})
-    return Failure(task=failed.task_id, attempts=failed.try_number, **said)
+    return Failure(
+        task=failed.task_id,
+        attempts=failed.try_number,
+        permanent=bool(said.get("permanent")),
+        cause=said.get("cause"),
+        actions=from_dicts(said.get("actions")),
+        kinds=tuple(said.get("kinds", ())),
+    )
 
 
-def _works(row: Row, session: Session) -> tuple[str, ...]:
-    """The ledger's runs in the result of `plan`; none if an XCom backend of the user keeps it elsewhere."""
+def _work(row: Row, session: Session) -> Work | None:
+    """The result of `plan`; None if an XCom backend of the user keeps it elsewhere."""
     left = select(XComModel).where(
         XComModel.dag_id == row.dag_id,
         XComModel.run_id == row.run_id,
@@ -143,4 +153,4 @@ def _works(row: Row, session: Session) -> tuple[str, ...]:
     )
     found = session.scalars(left).first()
     result = XComModel.deserialize_value(found) if found else None
-    return Work.from_dict(result).runs if isinstance(result, dict) else ()
+    return Work.from_dict(result) if isinstance(result, dict) else None

@@ -12,12 +12,13 @@ from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from kafka_archiver.advice import audit_dag_id, dag_id
+from kafka_archiver.actions import Action, command
+from kafka_archiver.advice import audit_dag_id, dag_id, validate
 from kafka_archiver.config import Archive
 from kafka_archiver.config.last_known import recalled
+from kafka_archiver.findings import Finding, problem
 from kafka_archiver.orchestration.dag_run.gate import PLAN
 from kafka_archiver.steps.archives import Archives, missing
-from kafka_archiver.steps.health import HealthCheck
 
 _PREFIX = dag_id("")
 
@@ -25,12 +26,12 @@ _PREFIX = dag_id("")
 class Former(NamedTuple):
     """One such archive.
 
-    `archive`: as it was last valid; `fault`: why it is not now; `do`: exact commands. `is_gone`: no file declares it.
+    `archive`: as it was last valid; `fault`: why it is not now; `do`: the actions. `is_gone`: no file declares it.
     """
 
     archive: Archive
     fault: str
-    do: tuple[str, ...]
+    do: tuple[Action, ...]
     is_gone: bool
 
 
@@ -49,19 +50,19 @@ def former(archives: Archives) -> dict[str, Former]:
     return known
 
 
-def checks_of_file(fault: Former | None) -> list[HealthCheck]:
+def checks_of_file(fault: Former | None) -> list[Finding]:
     """Return the check of an archive's file: none if it is valid."""
-    return [HealthCheck(name="file", verdict="failing", found=fault.fault, do=fault.do)] if fault else []
+    return [problem("file", fault.fault, *fault.do)] if fault else []
 
 
-def _why(archive: Archive, error: str | None) -> tuple[str, tuple[str, ...], bool]:
+def _why(archive: Archive, error: str | None) -> tuple[str, tuple[Action, ...], bool]:
     name = archive.archive
     if error is not None:
-        return f"its YAML file is wrong, so nothing is archived: {error}", (f"airflow archive validate {name}",), False
+        return f"its YAML file is wrong, so nothing is archived: {error}", (validate(name),), False
     return (
         f"no file declares it any more, so nothing is archived; it was declared by {archive.file}. Put the file back. "
         "If the archive has ended, remove its DAGs from Airflow: what is stored stays",
-        tuple(f"airflow dags delete --yes {dag}" for dag in (dag_id(name), audit_dag_id(name))),
+        tuple(command(f"airflow dags delete --yes {dag}") for dag in (dag_id(name), audit_dag_id(name))),
         True,
     )
 

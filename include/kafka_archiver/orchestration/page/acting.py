@@ -17,7 +17,7 @@ from kafka_archiver.orchestration.metadata.triggering import note, start_backfil
 from kafka_archiver.orchestration.page.access import User, may_act, may_edit
 from kafka_archiver.orchestration.page.actions import Form, Trigger, dag_to_unpause, trigger_of
 from kafka_archiver.orchestration.page.archives import Observatory
-from kafka_archiver.orchestration.page.buttons import steps_in
+from kafka_archiver.orchestration.page.buttons import buttons_of
 from kafka_archiver.orchestration.page.csrf import require_own_page
 from kafka_archiver.orchestration.page.details import Details
 from kafka_archiver.orchestration.page.render import render
@@ -82,7 +82,7 @@ def _unpause(request: Request, user: Any, action: str, dag: str, back: str) -> R
 def _refusal(request: Request, user: Any, name: str, back: str, dag: str | None, error: ArchiverError) -> Response:
     """Why nothing was started, with the buttons beside the commands of the message."""
     said = str(error)
-    steps = steps_in(name, said)
+    steps = buttons_of(name, error.actions)
     more = {"at": back, "steps": steps, **forms_of(user, name)} if steps else {}
     return render(request, "message.html", 409, title="Nothing was started", text=said, back=back, dag=dag, **more)
 

@@ -11,13 +11,13 @@ from typing import TypeAlias
 
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import ArchiverError
+from kafka_archiver.findings import Finding
 from kafka_archiver.orchestration.connections import open_archive
 from kafka_archiver.orchestration.metadata.facts import facts_of
 from kafka_archiver.orchestration.metadata.former import Former, checks_of_file, former
 from kafka_archiver.orchestration.page.cache import Cache, Near
 from kafka_archiver.steps.archives import Archives, config_folder, read_archives
 from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.health import HealthCheck
 from kafka_archiver.steps.health.own import checks_of
 from kafka_archiver.steps.overview import Snapshot, look
 
@@ -65,7 +65,7 @@ class Observatory:
         """Return why no valid file declares the archive; None if one does."""
         return self._former[1].get(name) if self._former else None
 
-    def checks(self, archive: Archive, found: Snapshot | None, now: datetime) -> list[HealthCheck]:
+    def checks(self, archive: Archive, found: Snapshot | None, now: datetime) -> list[Finding]:
         """All checks of an archive, that of its file first.
 
         :param found: None: nobody has looked yet.

@@ -1,17 +1,11 @@
-"""The buttons beside commands: each posts the action that starts what its command starts. Pure."""
+"""The buttons beside actions: each posts what starts the same as its command. Pure."""
 
-import json
-import re
-import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from kafka_archiver.advice import commands_in, dag_id
+from kafka_archiver.actions import Action
+from kafka_archiver.advice import audit_dag_id, dag_id
 from kafka_archiver.audit.report import count
-from kafka_archiver.config import Policies
-
-# Before the command of a step that a person has to prepare.
-_FIRST = re.compile(r"^((correct the cause, )?then|once that is fixed|with today's settings): ")
 
 
 class Button(NamedTuple):
@@ -23,71 +17,70 @@ class Button(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A command, and the button that does the same, if the page has the action."""
+    """An action as a line, and the button that does the same, if the page has one."""
 
     command: str
     button: Button | None = None
 
 
-def steps_of(archive: str, commands: Collection[str], damaged: Collection[str] = ()) -> list[Step]:
-    """Commands with their buttons.
+def steps_of(archive: str, actions: Iterable[Action], damaged: Collection[str] = ()) -> list[Step]:
+    """Return actions with their buttons.
 
     :param damaged: the runs whose objects the last audit found missing or damaged.
     """
-    return [Step(command, _button(archive, _FIRST.sub("", command), damaged)) for command in commands]
+    return [Step(str(action), button_of(archive, action, damaged)) for action in actions]
 
 
-def steps_in(archive: str, text: str) -> list[Step]:
-    """The commands in a message that start runs."""
-    return [step for step in steps_of(archive, commands_in(text)) if step.button]
+def buttons_of(archive: str, actions: Iterable[Action]) -> list[Step]:
+    """Return those of these actions that the page has a button for."""
+    return [step for step in steps_of(archive, actions) if step.button]
 
 
-def _button(archive: str, command: str, damaged: Collection[str]) -> Button | None:
-    try:
-        words = shlex.split(command)
-    except ValueError:
-        return None
-    if words[:4] == ["airflow", "archive", "repair", archive] and damaged and set(words[4:]) <= {"--deep"}:
-        return Button("repair", f"Repair {count(len(damaged), 'run')}", tuple(("run", run) for run in damaged))
-    if words == ["airflow", "archive", "fill", archive]:
-        return Button("fill", "Fill the archive")
-    if words[:4] == ["airflow", "archive", "rebuild", archive] and len(words) == 6 and words[4] == "--run":
-        return Button("rebuild", f"Rebuild run {words[5]}", (("run", words[5]),))
-    if words[:4] == ["airflow", "archive", "replay-dead-letters", archive]:
-        return _replay(words[4:])
-    if words[:3] == ["airflow", "dags", "unpause"]:
-        dags = {dag_id(archive): "unpause", f"audit_{archive}": "unpause-audit"}
-        return Button(dags[words[3]], f"Unpause {words[3]}") if len(words) == 4 and words[3] in dags else None
-    if words[:3] != ["airflow", "dags", "trigger"] or len(words) not in (4, 6):
-        return None
-    conf = _conf(words[4:])
-    if words[3] == f"audit_{archive}" and conf in ({}, {"deep": True}):
-        return Button("audit", "Audit, reading every object", (("deep", "1"),)) if conf else Button("audit", "Audit")
-    if words[3] != dag_id(archive) or conf is None:
-        return None
-    if not conf:
+def button_of(archive: str, action: Action, damaged: Collection[str] = ()) -> Button | None:
+    """Return the button of an action; None if the page has none."""
+    conf = action.conf
+    match action.kind:
+        case "look":
+            return None
+        case "run":
+            return _run(conf.get("policies", {}))
+        case "fill":
+            return Button("fill", "Fill the archive")
+        case "rebuild":
+            return _with("run", conf, "rebuild", "Rebuild run {}")
+        case "repair":
+            runs = tuple(("run", run) for run in damaged)
+            return Button("repair", f"Repair {count(len(damaged), 'run')}", runs) if damaged else None
+        case "dead-letters":
+            return _replay(conf.get("runs", ()))
+        case "audit":
+            deep = bool(conf.get("deep"))
+            return (
+                Button("audit", "Audit, reading every object", (("deep", "1"),)) if deep else Button("audit", "Audit")
+            )
+        case "unpause":
+            dags = {dag_id(archive): "unpause", audit_dag_id(archive): "unpause-audit"}
+            dag = conf.get("dag")
+            return Button(dags[dag], f"Unpause {dag}") if dag in dags else None
+        case "acknowledge":
+            return _with("finding", conf, "acknowledge", "Accept {}")
+
+
+def _with(field: str, conf: Mapping[str, Any], action: str, label: str) -> Button | None:
+    """Return the button of an action with one field; None if the field is missing."""
+    value = conf.get(field)
+    return Button(action, label.format(value), ((field, value),)) if isinstance(value, str) and value else None
+
+
+def _run(policies: dict[str, str]) -> Button:
+    if not policies:
         return Button("run", "Run now")
-    chosen = conf.get("policies")
-    if set(conf) != {"policies"} or not isinstance(chosen, dict) or not set(chosen) <= set(Policies.model_fields):
-        return None
-    told = ", ".join(f"{policy}: {choice}" for policy, choice in chosen.items())
-    return Button("run", f"Run now with {told}", tuple((f"policy.{policy}", str(c)) for policy, c in chosen.items()))
+    chosen = ", ".join(f"{policy}: {choice}" for policy, choice in policies.items())
+    fields = tuple((f"policy.{policy}", choice) for policy, choice in policies.items())
+    return Button("run", f"Run now with {chosen}", fields)
 
 
-def _replay(words: list[str]) -> Button | None:
-    if words == ["--all"]:
+def _replay(runs: Collection[str]) -> Button:
+    if not runs:
         return Button("dead-letters", "Replay all dead letters")
-    if not words or any(word.startswith("-") for word in words):
-        return None
-    return Button("dead-letters", f"Replay dead letters of {', '.join(words)}", tuple(("run", run) for run in words))
-
-
-def _conf(words: list[str]) -> Mapping[str, Any] | None:
-    """The parameters of a run; None: not understood."""
-    if not words:
-        return {}
-    try:
-        found = json.loads(words[1]) if words[0] == "--conf" else None
-    except ValueError:
-        return None
-    return found if isinstance(found, dict) else None
+    return Button("dead-letters", f"Replay dead letters of {', '.join(runs)}", tuple(("run", run) for run in runs))

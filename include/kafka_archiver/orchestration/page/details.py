@@ -4,6 +4,7 @@ from collections.abc import Hashable
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
+from kafka_archiver.actions import Action
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import ArchiverError
 from kafka_archiver.orchestration.dag_run.schedule import last_interval, second_before
@@ -31,11 +32,12 @@ _Key: TypeAlias = tuple[Hashable, ...]
 
 
 class Answer(NamedTuple, Generic[Found]):
-    """What was found, or why nothing was. `awaited`: a fresh answer is on its way."""
+    """What was found, or why nothing was, and what to do. `awaited`: a fresh answer is on its way."""
 
     value: Found | None
     at: datetime
     error: str | None = None
+    actions: tuple[Action, ...] = ()
     awaited: bool = False
 
 
@@ -84,7 +86,7 @@ class Details:
         try:
             return Answer(read(found, *more) if found else None, now)
         except ArchiverError as error:
-            return Answer(None, now, str(error))
+            return Answer(None, now, str(error), error.actions)
 
     def _detail(self, archive: Archive, last: date) -> Detail:
         facts = facts_of(archive, datetime.now(UTC))

@@ -11,10 +11,11 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 
 from kafka_archiver.config import Archive
+from kafka_archiver.findings import Finding
 from kafka_archiver.orchestration.page.access import Someone, visible
 from kafka_archiver.orchestration.page.archives import Observatory
 from kafka_archiver.orchestration.page.token import has_token
-from kafka_archiver.steps.health import HealthCheck, Verdict, worst
+from kafka_archiver.steps.health import Verdict, document, verdict_of
 
 # Seconds to wait for archives that nobody has looked at since the start.
 PATIENCE = 10.0
@@ -35,8 +36,8 @@ def health_router(observatory: Observatory) -> APIRouter:
         named = _named(archives.found, token, user)
         patience = STRANGERS_PATIENCE if named is None else PATIENCE
         found = _checks(observatory, archives.found if named is None else named, patience)
-        wrong: list[Verdict] = ["failing"] if archives.errors and (token or named is None) else []
-        overall = worst([*map(_verdict, found.values()), *wrong])
+        is_wrong = bool(archives.errors) and (token or named is None)
+        overall = "failing" if is_wrong else verdict_of(check for checks in found.values() for check in checks)
         if named is None:
             return PlainTextResponse(_WORDS[overall], _code(overall))
         told = {name: _told(checks) for name, checks in found.items()}
@@ -52,7 +53,7 @@ def health_router(observatory: Observatory) -> APIRouter:
         if name not in named:
             raise HTTPException(404, "There is no such archive")
         [checks] = _checks(observatory, {name: named[name]}, PATIENCE).values()
-        return JSONResponse(_told(checks), _code(_verdict(checks)))
+        return JSONResponse(_told(checks), _code(verdict_of(checks)))
 
     return router
 
@@ -66,17 +67,13 @@ def _named(found: dict[str, Archive], token: bool, user: Any) -> dict[str, Archi
     return {name: found[name] for name in sorted(visible(user, found))}
 
 
-def _checks(observatory: Observatory, archives: dict[str, Archive], patience: float) -> dict[str, list[HealthCheck]]:
+def _checks(observatory: Observatory, archives: dict[str, Archive], patience: float) -> dict[str, list[Finding]]:
     now, snapshots = datetime.now(UTC), observatory.snapshots(archives, patience)
     return {name: observatory.checks(archive, snapshots[name], now) for name, archive in archives.items()}
 
 
-def _verdict(checks: Collection[HealthCheck]) -> Verdict:
-    return worst(check.verdict for check in checks)
-
-
-def _told(checks: Collection[HealthCheck]) -> dict[str, Any]:
-    return {"status": _WORDS[_verdict(checks)], "checks": [check.model_dump(mode="json") for check in checks]}
+def _told(checks: Collection[Finding]) -> dict[str, Any]:
+    return {"status": _WORDS[verdict_of(checks)], "checks": [document(check) for check in checks]}
 
 
 def _code(verdict: Verdict) -> int:

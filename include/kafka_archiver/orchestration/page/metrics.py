@@ -14,7 +14,7 @@ from kafka_archiver.config import Archive
 from kafka_archiver.orchestration.page.access import Someone, visible
 from kafka_archiver.orchestration.page.archives import Observatory
 from kafka_archiver.orchestration.page.token import has_token
-from kafka_archiver.steps.health import worst
+from kafka_archiver.steps.health import verdict_of
 from kafka_archiver.steps.health.own import checks_of
 from kafka_archiver.steps.overview import Audited, LastRun, Snapshot
 from kafka_archiver.steps.overview.incomplete import RECENT
@@ -76,7 +76,7 @@ def exposition(
     """
 
     def is_healthy(name: str, found: Snapshot) -> bool:
-        return name not in faulty and worst(c.verdict for c in checks_of(archives[name], found, now)) in _HEALTHY
+        return name not in faulty and verdict_of(checks_of(archives[name], found, now)) in _HEALTHY
 
     seen = [Seen(found, now, is_healthy(name, found)) for name, found in snapshots.items() if found]
     registry = CollectorRegistry(auto_describe=False)

@@ -12,19 +12,20 @@ from fastapi.responses import FileResponse
 from kafka_archiver.advice import dag_id
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import shape
+from kafka_archiver.findings import Finding
 from kafka_archiver.intervals import to_hour
 from kafka_archiver.manifest import FATES
 from kafka_archiver.orchestration.metadata.carried_out import dag_runs_of
 from kafka_archiver.orchestration.page.access import Someone, may_act, may_edit, visible
 from kafka_archiver.orchestration.page.actions import choices
 from kafka_archiver.orchestration.page.archives import Observatory
-from kafka_archiver.orchestration.page.buttons import steps_in
+from kafka_archiver.orchestration.page.buttons import buttons_of
 from kafka_archiver.orchestration.page.cache import Near
-from kafka_archiver.orchestration.page.cards import cards, in_short, is_told
+from kafka_archiver.orchestration.page.cards import cards, is_told
 from kafka_archiver.orchestration.page.csrf import csrf_token
 from kafka_archiver.orchestration.page.details import NEAR, Answer, Details, window
 from kafka_archiver.orchestration.page.render import HERE, render
-from kafka_archiver.steps.health import HealthCheck, Verdict, worst
+from kafka_archiver.steps.health import VERDICTS, Verdict, verdict_of
 from kafka_archiver.steps.overview import Snapshot
 
 # Archives on a page of the list, and seconds to wait for archives that nobody has looked at yet.
@@ -40,12 +41,12 @@ class Row(NamedTuple):
 
     name: str
     snapshot: Snapshot | None
-    checks: list[HealthCheck]
+    checks: list[Finding]
 
     @property
     def verdict(self) -> Verdict:
         """The worst of its checks."""
-        return worst(check.verdict for check in self.checks)
+        return verdict_of(self.checks)
 
     @property
     def word(self) -> str:
@@ -55,12 +56,18 @@ class Row(NamedTuple):
     @property
     def cause(self) -> str:
         """The first thing that is wrong."""
-        return next((c.found for c in self.checks if c.verdict == self.verdict), "") if self.verdict != "ok" else ""
+        return self._first.text if self._first else ""
 
     @property
     def short(self) -> str:
         """The same for one line."""
-        return in_short(self.cause)
+        return (self._first.brief or self._first.text) if self._first else ""
+
+    @property
+    def _first(self) -> Finding | None:
+        """The first check that is as bad as the archive; None if all are ok."""
+        bad = (check for check in self.checks if check.severity != "ok" and VERDICTS[check.severity] == self.verdict)
+        return next(bad, None)
 
 
 def pages_router(observatory: Observatory, details: Details) -> APIRouter:
@@ -174,7 +181,7 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
         require_visible(observatory, who, name)
         answer = details.plan(name)
         value = answer.value if answer else None
-        said = " ".join([answer.error or "" if answer else "", *(value.next_run_stops_at if value else ())])
+        actions = (*(answer.actions if answer else ()), *(value.actions if value else ()))
         return render(
             request,
             "plan.html",
@@ -182,7 +189,7 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
             found=value,
             **_freshness(answer),
             error=answer.error if answer else None,
-            steps=steps_in(name, said),
+            steps=buttons_of(name, dict.fromkeys(actions)),
             **forms_of(who, name),
         )
 

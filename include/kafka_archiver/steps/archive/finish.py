@@ -4,6 +4,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from kafka_archiver.actions import advise
 from kafka_archiver.advice import choose, go_on
 from kafka_archiver.errors import IntegrityError, PolicyError
 from kafka_archiver.gaps import beside, count, merged, unpack
@@ -100,8 +101,8 @@ def _refuse_to_lose(plan: Plan, accounts: Sequence[ChunkAccount], earlier: Seque
         if place and place[:4] in losing and store.head(key):
             raise IntegrityError(
                 f"{key} was written by an earlier attempt of this run, and Kafka no longer has all its records: "
-                f"writing the chunk again would lose records. Copy the object to another place and delete it here; "
-                f"then {go_on(plan.archive, plan.run)}"
+                "writing the chunk again would lose records.",
+                *advise("Copy the object to another place and delete it here; then ", go_on(plan.archive, plan.run)),
             )
 
 
@@ -135,9 +136,15 @@ def _prove_absence(
     there = logs[TopicPartition(account.topic, account.partition)]
     proven = account.losing(there)
     if proven is not account and policies.lost_offsets != "record_loss":
+        how = advise(
+            "To go on and record them as lost for ever: ",
+            choose(archive, "lost_offsets", "record_loss"),
+            " (policies.lost_offsets: fail)",
+        )
         raise PolicyError(
             f"{proven.lost - account.lost} offsets of {account.chunk} were missing when read, and Kafka has only "
-            f"{there} of that log now: they may have held records. To go on and record them as lost for "
-            f"ever: {choose(archive, 'lost_offsets', 'record_loss')} (policies.lost_offsets: fail)"
+            f"{there} of that log now: they may have held records.",
+            advice=how.text,
+            actions=how.actions,
         )
     return proven

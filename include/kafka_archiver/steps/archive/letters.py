@@ -5,6 +5,7 @@ Write order as in `publish`. The old dead letters stay until `close_hours`, so a
 
 import logging
 
+from kafka_archiver.actions import advise
 from kafka_archiver.advice import repair
 from kafka_archiver.errors import ArchiverError, IntegrityError, TransientError
 from kafka_archiver.ledger import Ledger
@@ -44,7 +45,8 @@ def archive_letters(plan: Plan, engine: Engine, policies: ReadPolicies, store: S
             raise TransientError(f"another attempt has ended run {plan.run} meanwhile")
         raise IntegrityError(
             f"{missing[0].key} ({missing[0].rows} dead letters of run {plan.supersedes}) is missing or not what the "
-            f"manifest says. {repair(plan.archive)} mends it or records it as lost; then replay the dead letters again"
+            "manifest says.",
+            *advise(repair(plan.archive), " mends it or records it as lost; then replay the dead letters again"),
         )
     chunks = plan.chunks_of_letters()
     log.info("replaying %d dead letters of run %s", sum(item.rows for item in plan.letters), plan.supersedes)

@@ -8,6 +8,7 @@ are those that the plans before rejected. For an object that nobody has, `replay
 import logging
 from dataclasses import replace
 
+from kafka_archiver.actions import advise
 from kafka_archiver.advice import plan_anew
 from kafka_archiver.errors import ArchiverError, ConfigError, PermanentError
 from kafka_archiver.formats import get_format
@@ -41,7 +42,8 @@ def require_encoding(plan: Plan) -> None:
     if plan.settings.encoding != encoding:
         raise PermanentError(
             f"run {plan.run} was planned for encoding {plan.settings.encoding}, this code writes {encoding}: its "
-            f"bytes would differ. To plan the run anew: {plan_anew(plan.archive, plan.run)}"
+            "bytes would differ.",
+            *advise("To plan the run anew: ", plan_anew(plan.archive, plan.run)),
         )
 
 
@@ -88,7 +90,8 @@ def _rejected_by(writer: Plan, ledger: Ledger) -> tuple[WriteJob, ...]:
     if by.settings.transform and by.settings.transform.sql:
         raise PermanentError(
             f"the dead letters of run {by.run} are gone, and Spark's SQL had a part in which records they were, so "
-            f"they cannot be told from the others in Kafka. To plan the run anew: {plan_anew(by.archive, by.run)}"
+            "they cannot be told from the others in Kafka.",
+            *advise("To plan the run anew: ", plan_anew(by.archive, by.run)),
         )
     return (*_rejected_by(by, ledger), WriteJob.of(by, "dead_letter", ledger.schemas(by.fingerprints)))
 

@@ -1,6 +1,7 @@
 """The chunks of a run that Kafka still has."""
 
-from kafka_archiver.advice import choose
+from kafka_archiver.actions import Advice, advise
+from kafka_archiver.advice import choose, clean
 from kafka_archiver.errors import PolicyError
 from kafka_archiver.plan import Chunk, Plan
 from kafka_archiver.ranges import Range
@@ -16,19 +17,21 @@ def readable(plan: Plan, policies: ReadPolicies, logs: Logs, replayed: bool) -> 
         there = logs.there[chunk.name]
         left = Range(max(chunk.start, there.start), min(chunk.end, there.end))
         if left != chunk.range and not replayed and policies.lost_offsets != "record_loss":
-            raise PolicyError(_gone(plan, chunk, logs, planned[chunk.name]))
+            found, how = _gone(plan, chunk, logs, planned[chunk.name])
+            raise PolicyError(found, advice=how.text, actions=how.actions)
         if left.size:
             readable.append(chunk.model_copy(update={"start": left.start, "end": left.end}))
     return readable
 
 
-def _gone(plan: Plan, chunk: Chunk, logs: Logs, planned_id: str) -> str:
+def _gone(plan: Plan, chunk: Chunk, logs: Logs, planned_id: str) -> tuple[str, Advice]:
+    """Return what is gone, and what to do."""
     there, topic_id = logs.there[chunk.name], logs.ids[chunk.topic]
     if plan.supersedes and not plan.takes_over:
         return (
             f"Kafka has only {there} of {chunk.name}, and not all of {chunk} any more, so run {plan.supersedes} cannot "
-            f"be rebuilt; its stored objects stay as they are. `airflow archive clean {plan.archive}` removes the "
-            "attempt"
+            "be rebuilt; its stored objects stay as they are.",
+            advise(clean(plan.archive), " removes the attempt"),
         )
     if chunk.name in logs.found and chunk.end - 1 not in there:
         found = logs.found[chunk.name]
@@ -43,7 +46,8 @@ def _gone(plan: Plan, chunk: Chunk, logs: Logs, planned_id: str) -> str:
             f"topic {chunk.topic} was deleted{' and made again' if topic_id else ''} since run {plan.run} was planned, "
             f"before {chunk} was archived: it was {planned_id} and is {topic_id or 'gone'}."
         )
-    return (
-        f"{found} To go on and record them as lost for ever: {choose(plan.archive, 'lost_offsets', 'record_loss')} "
-        "(policies.lost_offsets: fail)"
+    return found, advise(
+        "To go on and record them as lost for ever: ",
+        choose(plan.archive, "lost_offsets", "record_loss"),
+        " (policies.lost_offsets: fail)",
     )

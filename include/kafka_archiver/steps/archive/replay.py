@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from kafka_archiver.actions import advise
 from kafka_archiver.advice import repair
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.ledger import Ledger
@@ -58,8 +59,11 @@ def replay(plan: Plan, stored: Manifest, results: Sequence[ChunkResult], store: 
             )
             raise IntegrityError(
                 f"{item.key} is missing or not what the manifest says, and {found} (expected {item.rows} from offset "
-                f"{item.first_offset}). Restore the object from a version or copy of the bucket; if there is none: "
-                f"{repair(plan.archive, item.key)}"
+                f"{item.first_offset}).",
+                *advise(
+                    "Restore the object from a version or copy of the bucket; if there is none: ",
+                    repair(plan.archive, item.key),
+                ),
             )
     log.info(
         "replayed run %s: %d of %d objects have the same bytes again; %d were missing or damaged and are rewritten",

@@ -4,8 +4,9 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kafka_archiver.actions import advise
 from kafka_archiver.advice import go_on, plan_anew, replay_again
-from kafka_archiver.errors import ArchiverError, Failure, PermanentError, TransientError
+from kafka_archiver.errors import ArchiverError, PermanentError, TransientError
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import Manifest
@@ -101,17 +102,17 @@ class ArchiveStep:
         except PermanentError as error:
             if plan.letters:
                 again = replay_again(plan.archive, plan.supersedes or plan.run)
-                raise _and(error, f"Nothing has changed; once that is fixed, {again}") from error
+                raise error.advised(*advise("Nothing has changed; once that is fixed, ", again)) from error
             # Two ways on: the same plan, or, because a plan never changes its settings, a new one.
             told = plan.settings.transform
             code = " or other code of `transform`" if told and told.has_code else ""
-            then = f"{go_on(plan.archive, plan.run)}; with other settings{code}: {plan_anew(plan.archive, plan.run)}"
-            raise _and(error, f"Once that is fixed, {then}") from error
+            then = advise(
+                "Once that is fixed, ",
+                go_on(plan.archive, plan.run),
+                f"; with other settings{code}: ",
+                plan_anew(plan.archive, plan.run),
+            )
+            raise error.advised(*then) from error
 
     def _logs(self, plan: Plan, stored: Manifest | None) -> Logs:
         return read_logs(self.cluster, plan, self.ledger.progress(), stored is not None)
-
-
-def _and(error: PermanentError, then: str) -> ArchiverError:
-    """The error, of its own class, with what to do then."""
-    return Failure.of(error)._replace(message=f"{error}. {then}").error()

@@ -5,13 +5,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-from kafka_archiver.advice import plan_anew
+from kafka_archiver.actions import advise
+from kafka_archiver.advice import audit, plan_anew
 from kafka_archiver.audit.content import is_readable, read_through, settings_of
 from kafka_archiver.audit.objects import again
 from kafka_archiver.audit.readers import READERS
 from kafka_archiver.audit.readers.base import Beside, Fetch
-from kafka_archiver.audit.report import Finding, error, warning
+from kafka_archiver.audit.report import error, warning
 from kafka_archiver.errors import DocumentError, IntegrityError, PermanentError
+from kafka_archiver.findings import Finding
 from kafka_archiver.keys import revision_in, run_name
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import Manifest, ObjectEntry
@@ -177,8 +179,11 @@ def _not_opened(archive: str, count: int, key: str, master: str, why: str) -> Fi
         f"{count:,} encrypted objects, this one the first, cannot be opened: {why}. Their bytes were compared with "
         "their checksums, their records were not read",
         f"the master key {master}, which opens their data keys",
-        f"Give that master key, then audit again: `airflow archive audit {archive} --deep`. Without Airflow, "
-        "`master_keys` in the environment variable KAFKA_ARCHIVER_ENDPOINTS",
+        advise(
+            "Give that master key, then audit again: ",
+            audit(archive, deep=True),
+            ". Without Airflow, `master_keys` in the environment variable KAFKA_ARCHIVER_ENDPOINTS",
+        ),
     )
 
 
@@ -191,7 +196,10 @@ def _not_read(archive: str, how: tuple[str, str], count: int, key: str, run: str
         f"{count:,} objects of format {format_name} with content {content}, this one the first: their bytes were "
         "compared with their checksums, their records were not read",
         f"a format that the audit can read ({' | '.join(READERS)})",
-        "Check with a reader of that format that the objects hold the records that the manifests promise. Or set "
-        f"`store.format` to a format that the audit reads; {plan_anew(archive, run)} writes a run again while Kafka "
-        "has its records",
+        advise(
+            "Check with a reader of that format that the objects hold the records that the manifests promise. Or set "
+            "`store.format` to a format that the audit reads; ",
+            plan_anew(archive, run),
+            " writes a run again while Kafka has its records",
+        ),
     )

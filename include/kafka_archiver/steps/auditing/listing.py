@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 from kafka_archiver.audit.objects import (
     UNEXPLAINED,
@@ -14,7 +15,8 @@ from kafka_archiver.audit.objects import (
     rewritten,
     unexplained,
 )
-from kafka_archiver.audit.report import Finding, count
+from kafka_archiver.audit.report import count
+from kafka_archiver.findings import Finding
 from kafka_archiver.keys import DEAD_LETTER, LEDGER, decode, split_line_document
 from kafka_archiver.layouts.registry import form_of
 from kafka_archiver.ledger import Ledger
@@ -52,25 +54,31 @@ def check_listing(
             listed = (s for s in listed if (place := place_of(s.key, *layouts)) and place.topic in topics)
         _take(books, listed, layouts)
     differences = list(books.differences())
-    found = [*(_difference(archive, d) for d in differences), *_strangers(archive, books, unfinished)]
-    strange = {f.where for f in found if f.kind == UNEXPLAINED}
+    deviations = [*(_difference(archive, d) for d in differences), *_strangers(archive, books, unfinished)]
+    strange = {d.finding.subject for d in deviations if d.finding.kind == UNEXPLAINED}
     others = _of_others(store, archive, strange, pool, tell) if strange else set()
-    found = [f for f in found if f.where not in others]
+    deviations = [d for d in deviations if d.finding.subject not in others]
 
     # A replay writes the same bytes again, but the ETag may change.
     again = {d.key: d for d in differences if d.found_size == d.size}
     read = set(sorted(again)[:REREAD])
 
-    def stands(finding: Finding) -> bool:
-        stat, promised = store.head(finding.where), again.get(finding.where)
-        if stat and promised and (stat.checksum is not None or finding.where in read) and _is_same(store, promised):
+    def stands(deviation: Deviation) -> bool:
+        key = deviation.finding.subject
+        stat, promised = store.head(key), again.get(key)
+        if stat and promised and (stat.checksum is not None or key in read) and _is_same(store, promised):
             return False
-        return (
-            as_stored(stat and stat.size, stat and stat.etag)
-            == finding.found.removeprefix("an object of ").split(" that ", maxsplit=1)[0]
-        )
+        return deviation.is_removed_later or as_stored(stat and stat.size, stat and stat.etag) == deviation.listed
 
-    return [f for f, is_so in zip(found, pool.map(stands, found), strict=True) if is_so or f.kind == "superseded-left"]
+    return [d.finding for d, is_so in zip(deviations, pool.map(stands, deviations), strict=True) if is_so]
+
+
+class Deviation(NamedTuple):
+    """A finding about an object, and how the object was listed. `is_removed_later`: a rebuild removes it."""
+
+    finding: Finding
+    listed: str
+    is_removed_later: bool = False
 
 
 def _is_same(store: Store, promised: Difference) -> bool:
@@ -101,22 +109,23 @@ def _take(books: Books, stats: Iterator[Stat], layouts: Sequence[Settings]) -> N
         books.forget(inner, layouts)
 
 
-def _difference(archive: str, found: Difference) -> Finding:
+def _difference(archive: str, found: Difference) -> Deviation:
     promised = as_stored(found.size, found.etag)
     seen = as_stored(found.found_size, found.found_etag)
     if found.found_size is None:
-        return missing(archive, found.key, promised, found.run)
+        return Deviation(missing(archive, found.key, promised, found.run), seen)
     if found.found_size != found.size:
-        return changed(archive, found.key, seen, promised, found.run)
-    return rewritten(archive, found.key, seen, promised, found.run)
+        return Deviation(changed(archive, found.key, seen, promised, found.run), seen)
+    return Deviation(rewritten(archive, found.key, seen, promised, found.run), seen)
 
 
-def _strangers(archive: str, books: Books, unfinished: list[Plan]) -> Iterator[Finding]:
+def _strangers(archive: str, books: Books, unfinished: list[Plan]) -> Iterator[Deviation]:
     for found, replaced_by in books.strangers():
+        seen = as_stored(found.found_size, found.found_etag)
         if replaced_by:
-            yield left(archive, found.key, replaced_by)
+            yield Deviation(left(archive, found.key, replaced_by), seen, is_removed_later=True)
         elif not any(may_have_written(plan, found.key) for plan in unfinished):
-            yield unexplained(archive, found.key, as_stored(found.found_size, found.found_etag))
+            yield Deviation(unexplained(archive, found.key, seen), seen)
 
 
 def _of_others(store: Store, archive: str, keys: set[str], pool: ThreadPoolExecutor, tell: Tell) -> set[str]:

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from kafka_archiver.audit.live import check_live, group_busy, topics_gone
-from kafka_archiver.audit.report import Finding
 from kafka_archiver.config import Archive
+from kafka_archiver.findings import Finding
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.steps.context import Context

@@ -6,8 +6,9 @@ from typing import NamedTuple
 from kafka_archiver.audit.derived import repair_advice
 from kafka_archiver.audit.documents import Run, check_documents
 from kafka_archiver.audit.objects import twice
-from kafka_archiver.audit.report import Finding, error
+from kafka_archiver.audit.report import error
 from kafka_archiver.audit.tiling import Tiling, check_lost
+from kafka_archiver.findings import Finding
 from kafka_archiver.keys import run_document
 from kafka_archiver.layouts.form import Form
 from kafka_archiver.layouts.registry import form_of

@@ -7,9 +7,10 @@ from typing import TypeVar
 
 from kafka_archiver.audit.derived import Proved
 from kafka_archiver.audit.documents import Run
-from kafka_archiver.audit.report import Finding, error
+from kafka_archiver.audit.report import error
 from kafka_archiver.data_keys import DataKeyDocument
 from kafka_archiver.errors import DocumentError, IntegrityError
+from kafka_archiver.findings import Finding
 from kafka_archiver.keys import (
     claim_document,
     hour_document,
@@ -43,7 +44,7 @@ class Reader:
     @property
     def unreadable(self) -> set[str]:
         """The keys of the documents that exist but cannot be read."""
-        return {finding.where for finding in self.findings}
+        return {finding.subject for finding in self.findings}
 
     def progress(self) -> Progress | None:
         """The stored progress."""

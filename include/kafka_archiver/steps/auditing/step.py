@@ -9,9 +9,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from kafka_archiver.audit.objects import REWRITTEN
-from kafka_archiver.audit.report import Finding, Report, verdict, warning
+from kafka_archiver.audit.report import Report, verdict, warning
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import DocumentError
+from kafka_archiver.findings import Finding
 from kafka_archiver.kafka.cluster import Cluster
 from kafka_archiver.keys import audit_document, ledger_prefix
 from kafka_archiver.ledger import Ledger
@@ -54,13 +55,13 @@ def audit(
     only = None if deep else _called_wrong(archive, store)
     if deep or only:
         reading = Reading(store, Ledger(store, archive.archive, keyring), counts.objects, tell)
-        skip = {f.where for f in findings if f.kind in ("object-missing", "object-changed")}
+        skip = {f.subject for f in findings if f.kind in ("object-missing", "object-changed")}
         read = list(reading.read(range(1, found.last + 1), skip, only))
         findings = _joined(findings, read, reading.same)
         counts = counts.model_copy(update={"read": reading.count})
     if cluster:
         findings = [*findings, *ask_brokers(archive, cluster, store)]
-    ordered = tuple(sorted(findings, key=lambda f: (f.severity, f.kind, f.where)))
+    ordered = tuple(sorted(findings, key=lambda f: (f.severity, f.kind, f.subject)))
     return Report(
         archive=archive.archive,
         store=store.url,
@@ -91,7 +92,7 @@ def _called_wrong(archive: Archive, store: Store) -> set[str]:
     key = audit_document(archive.archive)
     before = store.version(key)
     try:
-        return {f.where for f in Report.from_json(before.data, key).findings if f.kind == WRONG} if before else set()
+        return {f.subject for f in Report.from_json(before.data, key).findings if f.kind == WRONG} if before else set()
     except DocumentError:
         return set()
 
@@ -121,22 +122,22 @@ def _fingerprint(archive: Archive, store: Store) -> int:
 
 def _joined(findings: list[Finding], read: list[Finding], same: set[str]) -> list[Finding]:
     """The findings of a look and of reading. Of a rewritten object with wrong bytes, only that."""
-    etags = {f.where: f.found for f in findings if f.kind == REWRITTEN}
-    wrong = {f.where for f in read if f.kind == WRONG}
-    kept = [_if_same(f, same) for f in findings if f.kind != REWRITTEN or f.where not in wrong]
+    etags = {f.subject: f.observed for f in findings if f.kind == REWRITTEN}
+    wrong = {f.subject for f in read if f.kind == WRONG}
+    kept = [_if_same(f, same) for f in findings if f.kind != REWRITTEN or f.subject not in wrong]
     return kept + [_with_etag(f, etags) for f in read]
 
 
 def _if_same(finding: Finding, same: set[str]) -> Finding:
     """A rewritten object with the same bytes is not damage; after a copy of the store, all objects are such."""
-    if finding.kind != REWRITTEN or finding.where not in same:
+    if finding.kind != REWRITTEN or finding.subject not in same:
         return finding
     advice = "Nothing needs to be done: its bytes are those that were written"
-    return warning(finding.kind, finding.where, finding.found, finding.expected, advice)
+    return warning(finding.kind, finding.subject, finding.observed, finding.expected, advice)
 
 
 def _with_etag(finding: Finding, etags: Mapping[str, str]) -> Finding:
     """The finding with the fact that the object was written again, if it was."""
-    if finding.kind != WRONG or finding.where not in etags:
+    if finding.kind != WRONG or finding.subject not in etags:
         return finding
-    return finding.model_copy(update={"found": f"{finding.found}; another ETag: {etags[finding.where]}"})
+    return finding.model_copy(update={"observed": f"{finding.observed}; another ETag: {etags[finding.subject]}"})

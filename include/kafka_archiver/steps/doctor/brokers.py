@@ -5,12 +5,12 @@ from collections.abc import Generator, Iterator
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import ArchiverError
 from kafka_archiver.kafka.cluster import Cluster
-from kafka_archiver.steps.doctor.check import Check, ok, problem, tried, warning
+from kafka_archiver.steps.doctor.check import Finding, ok, problem, tried, warning
 from kafka_archiver.steps.doctor.retention import check_retention, check_times
 
 
-def check_brokers(archive: Archive, cluster: Cluster) -> Generator[Check, None, list[str]]:
-    """Check everything about Kafka except the group. If the brokers do not answer, only that.
+def check_brokers(archive: Archive, cluster: Cluster) -> Generator[Finding, None, list[str]]:
+    """Finding everything about Kafka except the group. If the brokers do not answer, only that.
 
     Yields checks. Returns the topics that exist.
     """
@@ -27,7 +27,7 @@ def check_brokers(archive: Archive, cluster: Cluster) -> Generator[Check, None, 
     return topics
 
 
-def _topics(archive: Archive, cluster: Cluster) -> Generator[Check, None, list[str]]:
+def _topics(archive: Archive, cluster: Cluster) -> Generator[Finding, None, list[str]]:
     source = archive.source
     if source.pattern is not None:
         try:
@@ -52,7 +52,7 @@ def _topics(archive: Archive, cluster: Cluster) -> Generator[Check, None, list[s
     return there
 
 
-def _settings(archive: Archive, cluster: Cluster, topic: str) -> Iterator[Check]:
+def _settings(archive: Archive, cluster: Cluster, topic: str) -> Iterator[Finding]:
     try:
         [settings] = cluster.topic_settings([topic]).values()
     except ArchiverError as error:

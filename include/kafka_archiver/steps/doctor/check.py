@@ -1,43 +1,32 @@
-"""The result of a check."""
+"""What the doctor's checks find: `means` is the consequence, a choice is an action, or a remedy in words."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Literal
 
-from kafka_archiver.documents import Value
+from kafka_archiver import findings
+from kafka_archiver.actions import Action, words
 from kafka_archiver.errors import ArchiverError
+from kafka_archiver.findings import Finding, of_error, ok
+
+__all__ = ["Finding", "ok", "problem", "tried", "warning"]
 
 
-class Check(Value):
-    """One check. `found`: the state; `means`: its consequence; `choices`: the command or setting of each remedy.
-
-    warning: runs work, but look at it. problem: a run would fail, or lose something.
-    """
-
-    name: str
-    state: Literal["ok", "warning", "problem"]
-    found: str
-    means: str = ""
-    choices: tuple[str, ...] = ()
+def warning(name: str, observed: str, means: str = "", *choices: str | Action) -> Finding:
+    """Return what works, but should be looked at."""
+    return findings.warning(name, observed, *_actions(choices), means=means)
 
 
-def ok(name: str, found: str) -> Check:
-    """Nothing is wrong."""
-    return Check(name=name, state="ok", found=found)
+def problem(name: str, observed: str, means: str = "", *choices: str | Action) -> Finding:
+    """Return what would make a run fail, or lose something."""
+    return findings.problem(name, observed, *_actions(choices), means=means)
 
 
-def warning(name: str, found: str, means: str = "", *choices: str) -> Check:
-    """Works, but look at it."""
-    return Check(name=name, state="warning", found=found, means=means, choices=choices)
-
-
-def problem(name: str, found: str, means: str = "", *choices: str) -> Check:
-    """A run would fail, or lose something."""
-    return Check(name=name, state="problem", found=found, means=means, choices=choices)
-
-
-def tried(name: str, look: Callable[[], Iterable[Check]]) -> Iterator[Check]:
-    """The checks of `look`; an error becomes a problem of this name."""
+def tried(name: str, look: Callable[[], Iterable[Finding]]) -> Iterator[Finding]:
+    """Yield the findings of `look`; an error becomes a problem of this name."""
     try:
         yield from look()
     except ArchiverError as error:
-        yield problem(name, str(error))
+        yield of_error(name, error)
+
+
+def _actions(choices: Iterable[str | Action]) -> tuple[Action, ...]:
+    return tuple(words(choice) if isinstance(choice, str) else choice for choice in choices)

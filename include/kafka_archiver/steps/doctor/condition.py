@@ -3,21 +3,21 @@
 from collections.abc import Iterator
 from datetime import datetime
 
+from kafka_archiver.advice import last_hours
 from kafka_archiver.errors import ArchiverError
 from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.doctor.check import Check, ok, problem, tried, warning
+from kafka_archiver.steps.doctor.check import Finding, ok, problem, tried, warning
 from kafka_archiver.steps.line import Line, read_line
 from kafka_archiver.steps.status.condition import Observed, lag_of, observe, of_brokers
 from kafka_archiver.steps.status.damage import of_audit
 from kafka_archiver.steps.status.facts import Facts
 from kafka_archiver.steps.status.running import of_runs
-from kafka_archiver.steps.status.trouble import Trouble
 
 GROUP = "group"
 
 
-def check_condition(context: Context, facts: Facts, kafka: bool) -> Iterator[Check]:
-    """Check the brokers against the ledger, the last audit, and the runs.
+def check_condition(context: Context, facts: Facts, kafka: bool) -> Iterator[Finding]:
+    """Finding the brokers against the ledger, the last audit, and the runs.
 
     :param kafka: whether the brokers answer and have a topic of the archive.
     """
@@ -36,19 +36,19 @@ def check_condition(context: Context, facts: Facts, kafka: bool) -> Iterator[Che
     yield from check_runs(context.archive.archive, facts, line, lag, context.clock())
 
 
-def _group(context: Context, observed: Observed) -> Iterator[Check]:
+def _group(context: Context, observed: Observed) -> Iterator[Finding]:
     found = list(of_brokers(context, observed))
     yield from map(_check, found)
     if not found:
         stands = sum(s.committed is not None for s in observed.seen)
         group = context.archive.group
         yield ok(GROUP, f"{group} has no members and an offset for {stands} of {len(observed.seen)} partitions")
-    if not any(trouble.name == "recreated topic" for trouble in found):
+    if not any(finding.kind == "recreated topic" for finding in found):
         yield ok("topic ids", "the same as in the ledger" if observed.known else "nothing is archived yet")
 
 
-def check_runs(archive: str, facts: Facts, line: Line | None, lag: int | None, now: datetime) -> Iterator[Check]:
-    """Check the runs and the losses. Parameters as of `of_runs`."""
+def check_runs(archive: str, facts: Facts, line: Line | None, lag: int | None, now: datetime) -> Iterator[Finding]:
+    """Finding the runs and the losses. Parameters as of `of_runs`."""
     found = list(of_runs(archive, facts, line, lag, now))
     yield from map(_check, found)
     if line and line.settled.lost:
@@ -56,12 +56,13 @@ def check_runs(archive: str, facts: Facts, line: Line | None, lag: int | None, n
             "lost offsets",
             f"{line.settled.lost:,} offsets were lost for ever",
             "scheduled runs never complete the hours that may lack these offsets",
-            f"to see these hours: airflow archive status {archive} --hours 168",
+            last_hours(archive, 168, "to see these hours"),
         )
     if not found:
         settled = f"{line.settled.settled:,} settled, " if line else ""
         yield ok("runs", f"{settled}{len(facts.at_work(now))} at work")
 
 
-def _check(trouble: Trouble) -> Check:
-    return Check(name=trouble.name, state=trouble.severity, found=trouble.found, choices=trouble.do)
+def _check(finding: Finding) -> Finding:
+    """Return a finding of `status` as a check that says the same."""
+    return finding.model_copy(update={"subject": "", "observed": finding.text, "means": ""})

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from kafka_archiver.ledger import Ledger
-from kafka_archiver.steps.doctor.check import Check, ok, problem
+from kafka_archiver.steps.doctor.check import Finding, ok, problem
 
 NAME = "encryption"
 
 
-def check_encryption(ledger: Ledger) -> Iterator[Check]:
-    """Check that new plans get data keys, and that those before them can be opened.
+def check_encryption(ledger: Ledger) -> Iterator[Finding]:
+    """Finding that new plans get data keys, and that those before them can be opened.
 
     :raises ArchiverError: the master key is missing or wrong, or KMS refuses it.
     """

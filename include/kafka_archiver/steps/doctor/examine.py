@@ -10,7 +10,7 @@ from kafka_archiver.keys import topic_prefix
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.doctor.brokers import check_brokers
-from kafka_archiver.steps.doctor.check import Check, ok, problem, tried
+from kafka_archiver.steps.doctor.check import Finding, ok, problem, tried
 from kafka_archiver.steps.doctor.condition import check_condition, check_runs
 from kafka_archiver.steps.doctor.store import check_store
 from kafka_archiver.steps.line import read_line
@@ -22,8 +22,8 @@ from kafka_archiver.store import Store
 
 def examine(
     archive: Archive, cluster: Cluster | None, store: Store | None, facts: Facts, others: Iterable[Archive] = ()
-) -> Iterator[Check]:
-    """Check the brokers, the store and the ledger. Writes only probes to the store, and removes them again.
+) -> Iterator[Finding]:
+    """Finding the brokers, the store and the ledger. Writes only probes to the store, and removes them again.
 
     A check that fails does not hide the others.
 
@@ -41,7 +41,7 @@ def examine(
         yield from check_runs(archive.archive, facts, None, None, datetime.now(UTC))
         return
     context = Context(archive, cluster, store, Ledger(store, archive.archive))
-    if not neighbours and all(check.state != "problem" for check in of_store):
+    if not neighbours and all(check.severity != "problem" for check in of_store):
         # Not after other findings: the archives of this Airflow are named already, and a store's problem too.
         yield from tried("neighbours", lambda: check_claims(context))
     yield from check_condition(_with_only(context, there), facts, bool(there))
@@ -56,20 +56,20 @@ def _with_only(context: Context, topics: list[str]) -> Context:
     return replace(context, archive=archive)
 
 
-def check_format(archive: Archive) -> Iterator[Check]:
-    """Check that objects can be written as the YAML says."""
+def check_format(archive: Archive) -> Iterator[Finding]:
+    """Finding that objects can be written as the YAML says."""
     settings = settings_of(archive)
     yield ok("format", f"{settings.format}, content {settings.content}, codec {settings.codec}")
 
 
-def check_claims(context: Context) -> Iterator[Check]:
-    """Check for topics that another archive, perhaps of another Airflow, has in the same place, or has objects of."""
+def check_claims(context: Context) -> Iterator[Finding]:
+    """Finding for topics that another archive, perhaps of another Airflow, has in the same place, or has objects of."""
     for said in in_the_way(context, read_line(context), context.archive.source.topics or ()).values():
         yield problem("neighbours", said, "no run gets a plan")
 
 
-def check_neighbours(archive: Archive, others: Iterable[Archive]) -> Iterator[Check]:
-    """Check archives of the same topic: in one place they write the same keys, in one group they share a position."""
+def check_neighbours(archive: Archive, others: Iterable[Archive]) -> Iterator[Finding]:
+    """Finding archives of the same topic: in one place they write the same keys, in one group they share a position."""
     mine = {f"{archive.store.url.rstrip('/')}/{topic_prefix(topic)}" for topic in archive.source.topics or ()}
     for other in (other for other in others if other.archive != archive.archive):
         theirs = {f"{other.store.url.rstrip('/')}/{topic_prefix(topic)}" for topic in other.source.topics or ()}

@@ -6,7 +6,7 @@ from kafka_archiver.kafka.cluster import Topic
 from kafka_archiver.kafka.reader import read_chunk
 from kafka_archiver.plan import Chunk, PartitionPlan, Settings
 from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.doctor.check import Check, ok, problem, tried, warning
+from kafka_archiver.steps.doctor.check import Finding, ok, problem, tried, warning
 from kafka_archiver.steps.doctor.newest import PATIENCE_SECONDS, TOPICS, newest, topics_of
 from kafka_archiver.steps.plan.schemas import freeze
 from kafka_archiver.steps.plan.settings import settings_of
@@ -19,7 +19,7 @@ _MEANS = {
 }
 
 
-def check_records(context: Context) -> Iterator[Check]:
+def check_records(context: Context) -> Iterator[Finding]:
     """Decode the newest records of each topic as a plan of now would. Writes nothing.
 
     Nothing is checked if nothing is decoded or transformed, or if the brokers do not answer.
@@ -33,13 +33,13 @@ def check_records(context: Context) -> Iterator[Check]:
     for topic in list(topics_of(archive, context.cluster))[:TOPICS]:
         found = list(tried(f"records of {topic.name}", lambda: [_decoded(context, settings.without_spark(), topic)]))  # noqa: B023
         yield from found
-        if asks and found[0].state != "problem":
+        if asks and found[0].severity != "problem":
             # Once: Spark takes seconds to start.
             asks = False
             yield from tried(f"SQL of {topic.name}", lambda: [_taken(context, settings, topic)])  # noqa: B023
 
 
-def _taken(context: Context, settings: Settings, topic: Topic) -> Check:
+def _taken(context: Context, settings: Settings, topic: Topic) -> Finding:
     """Whether Spark takes the SQL, as planning asks it."""
     read = [_planned(topic, chunk) for chunk in newest(context.archive, context.cluster, topic)]
     frozen = freeze(context, settings, read)
@@ -48,7 +48,7 @@ def _taken(context: Context, settings: Settings, topic: Topic) -> Check:
     return ok(f"SQL of {topic.name}", "Spark takes it" if read else "there are no records")
 
 
-def _decoded(context: Context, settings: Settings, topic: Topic) -> Check:
+def _decoded(context: Context, settings: Settings, topic: Topic) -> Finding:
     # Imported late: the commands start without Arrow.
     from kafka_archiver.pipeline.variants import Variants
 

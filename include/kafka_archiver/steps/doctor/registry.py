@@ -9,14 +9,14 @@ from kafka_archiver.errors import ArchiverError
 from kafka_archiver.kafka.cluster import Cluster, Topic
 from kafka_archiver.kafka.reader import read_chunk
 from kafka_archiver.plan import Settings
-from kafka_archiver.steps.doctor.check import Check, ok, problem, tried, warning
+from kafka_archiver.steps.doctor.check import Finding, ok, problem, tried, warning
 from kafka_archiver.steps.doctor.newest import PATIENCE_SECONDS, TOPICS, newest, topics_of
 
 REGISTRY = "schema registry"
 
 
-def check_registry(archive: Archive, cluster: Cluster | None, registry: Registry | None) -> Iterator[Check]:
-    """Check the registry that the archive names, if it names one.
+def check_registry(archive: Archive, cluster: Cluster | None, registry: Registry | None) -> Iterator[Finding]:
+    """Finding the registry that the archive names, if it names one.
 
     :param cluster: None if the brokers' connection is missing or wrong.
     """
@@ -44,7 +44,7 @@ def check_registry(archive: Archive, cluster: Cluster | None, registry: Registry
         yield ok("schemas", f"only the first {TOPICS} of {len(topics)} topics were checked")
 
 
-def _schemas(archive: Archive, cluster: Cluster, registry: Registry, topic: Topic) -> Check:
+def _schemas(archive: Archive, cluster: Cluster, registry: Registry, topic: Topic) -> Finding:
     name = f"schemas of {topic.name}"
     found: dict[int, str] = {}
     for place, value in _newest(archive, cluster, topic):

@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 
+from kafka_archiver.actions import command
 from kafka_archiver.config.times import longest_interval
 from kafka_archiver.kafka_tools import KafkaTools
-from kafka_archiver.steps.doctor.check import Check, ok, problem, warning
+from kafka_archiver.steps.doctor.check import Finding, ok, problem, warning
 
 # Records should survive an outage of one night.
 INTERVALS = 6
@@ -16,8 +17,8 @@ _FOREVER = timedelta(days=365 * 100)
 
 def check_retention(
     topic: str, settings: Mapping[str, str], schedule: str | None, tools: KafkaTools
-) -> Iterator[Check]:
-    """Check a topic's settings against the archive's schedule (None: by hand only)."""
+) -> Iterator[Finding]:
+    """Finding a topic's settings against the archive's schedule (None: by hand only)."""
     name = f"retention of {topic}"
     policies = set(settings.get("cleanup.policy", "delete").split(","))
     kept = int(settings.get("retention.ms", "-1"))
@@ -32,7 +33,7 @@ def check_retention(
             name,
             f"retention.bytes is {size:,}",
             "a burst can push records out of a partition before they are archived, whatever their age",
-            tools.alter_topic(topic, "retention.bytes=-1"),
+            command(tools.alter_topic(topic, "retention.bytes=-1")),
             "keep it, if no partition gets so much in several intervals",
         )
     if "compact" in policies:
@@ -40,18 +41,18 @@ def check_retention(
             f"compaction of {topic}",
             f"cleanup.policy is {settings['cleanup.policy']}",
             "older records of a key may be gone before they are archived; their offsets count as absent",
-            tools.alter_topic(topic, f"min.compaction.lag.ms={7 * 86_400_000}"),
+            command(tools.alter_topic(topic, f"min.compaction.lag.ms={7 * 86_400_000}")),
             "keep it, if the last record of each key is enough",
         )
 
 
-def _kept(name: str, topic: str, kept: timedelta, schedule: str | None, tools: KafkaTools) -> Check:
+def _kept(name: str, topic: str, kept: timedelta, schedule: str | None, tools: KafkaTools) -> Finding:
     if schedule is None:
         return ok(name, f"records are kept for {_spelt(kept)}; the archive runs by hand only: run it more often")
     interval = longest_interval(schedule)
     found = f"records are kept for {_spelt(kept)}, a run is due every {_spelt(interval)}"
     enough = max(interval * 24, timedelta(days=7)) // timedelta(milliseconds=1)
-    longer = tools.alter_topic(topic, f"retention.ms={enough}")
+    longer = command(tools.alter_topic(topic, f"retention.ms={enough}"))
     if kept <= interval:
         return problem(
             name, found, "records are removed before they are archived", longer, "a more frequent `schedule`"
@@ -62,8 +63,8 @@ def _kept(name: str, topic: str, kept: timedelta, schedule: str | None, tools: K
     return ok(name, found)
 
 
-def check_times(topic: str, settings: Mapping[str, str], tools: KafkaTools) -> Check:
-    """Check which clock gives the hour of a record, and how far it may be wrong."""
+def check_times(topic: str, settings: Mapping[str, str], tools: KafkaTools) -> Finding:
+    """Finding which clock gives the hour of a record, and how far it may be wrong."""
     name = f"timestamps of {topic}"
     if settings.get("message.timestamp.type", "CreateTime") != "CreateTime":
         return ok(name, "LogAppendTime: the brokers' clock gives the hour of a record")

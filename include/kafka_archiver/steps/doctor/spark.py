@@ -6,11 +6,11 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from kafka_archiver.steps.doctor.check import Check, ok, problem
+from kafka_archiver.steps.doctor.check import Finding, ok, problem
 
 
-def check_submit(binary: str, environment: Mapping[str, str] = os.environ) -> Iterator[Check]:
-    """Check spark-submit and Java.
+def check_submit(binary: str, environment: Mapping[str, str] = os.environ) -> Iterator[Finding]:
+    """Finding spark-submit and Java.
 
     :param binary: spark-submit, as the Spark connection names it.
     """
@@ -28,7 +28,7 @@ def check_submit(binary: str, environment: Mapping[str, str] = os.environ) -> It
     yield _java(environment)
 
 
-def _java(environment: Mapping[str, str]) -> Check:
+def _java(environment: Mapping[str, str]) -> Finding:
     home = environment.get("JAVA_HOME")
     found = str(Path(home) / "bin" / "java") if home else shutil.which("java", path=environment.get("PATH"))
     remedies = ("install Java 17 or 21", "set JAVA_HOME to where it is")

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from kafka_archiver.checksum import crc32
 from kafka_archiver.errors import ArchiverError
 from kafka_archiver.keys import probe_prefix
-from kafka_archiver.steps.doctor.check import Check, ok, problem, tried, warning
+from kafka_archiver.steps.doctor.check import Finding, ok, problem, tried, warning
 from kafka_archiver.store import PendingUpload, Store
 from kafka_archiver.store.base import MIN_PART
 from kafka_archiver.store.compare import Comparison, compare
@@ -16,8 +16,8 @@ from kafka_archiver.store.compare import Comparison, compare
 SKEW_NOTED, SKEW_TOO_MUCH = timedelta(seconds=30), timedelta(minutes=5)
 
 
-def check_store(store: Store, archive: str) -> Iterator[Check]:
-    """Check everything about the store. If it cannot be listed, only that."""
+def check_store(store: Store, archive: str) -> Iterator[Finding]:
+    """Finding everything about the store. If it cannot be listed, only that."""
     prefix = probe_prefix(archive)
     try:
         list(store.list(prefix))
@@ -36,7 +36,7 @@ def check_store(store: Store, archive: str) -> Iterator[Check]:
     yield from left
 
 
-def _create_only(store: Store, key: str) -> Iterator[Check]:
+def _create_only(store: Store, key: str) -> Iterator[Finding]:
     name, first = "create-only", b"first"
     if not store.create(key, first):
         yield problem(name, f"{key} cannot be created: it exists already", "two doctors run at once; try again")
@@ -54,7 +54,7 @@ def _create_only(store: Store, key: str) -> Iterator[Check]:
     yield from tried("replace-only", lambda: _replace_only(store, key))
 
 
-def _replace_only(store: Store, key: str) -> Iterator[Check]:
+def _replace_only(store: Store, key: str) -> Iterator[Finding]:
     name, newer = "replace-only", b"what somebody wrote since"
     known = store.version(key)
     if known is None:
@@ -78,7 +78,7 @@ def _replace_only(store: Store, key: str) -> Iterator[Check]:
         yield ok(name, "an object is replaced only if it has not changed since it was read")
 
 
-def _objects(store: Store, key: str) -> Iterator[Check]:
+def _objects(store: Store, key: str) -> Iterator[Finding]:
     name = "put, get, head, list, delete"
     data = uuid.uuid4().bytes
     before = datetime.now(UTC)
@@ -105,7 +105,7 @@ def _objects(store: Store, key: str) -> Iterator[Check]:
         yield check_clock(stat.modified, before, after)
 
 
-def check_clock(theirs: datetime, before: datetime, after: datetime) -> Check:
+def check_clock(theirs: datetime, before: datetime, after: datetime) -> Finding:
     """Compare the store's time of an object, in whole seconds, with our clock before and after the write."""
     ahead, behind = theirs - after, before - theirs - timedelta(seconds=1)
     skew = max(ahead, behind, timedelta(0))
@@ -117,7 +117,7 @@ def check_clock(theirs: datetime, before: datetime, after: datetime) -> Check:
     return (problem if skew > SKEW_TOO_MUCH else warning)("clocks", found, means, choice)
 
 
-def _multipart(store: Store, key: str) -> Iterator[Check]:
+def _multipart(store: Store, key: str) -> Iterator[Finding]:
     name = "multipart"
     begun = store.start_upload(key)
     sent = (bytes(MIN_PART), b"the end")
@@ -162,7 +162,7 @@ def _kind(upload: PendingUpload, whole: Comparison, etag: str) -> str:
     return f"the store {parts} of every part; its ETags are no MD5s, so objects of killed jobs are compared by reading"
 
 
-def _remove(store: Store, key: str) -> Iterator[Check]:
+def _remove(store: Store, key: str) -> Iterator[Finding]:
     for found, upload_id, _ in list(store.list_uploads(key)):
         store.abort_upload(found, upload_id)
     for stat in list(store.list(key)):

@@ -1,6 +1,7 @@
 """Health: whether an archive is well, by the facts of a snapshot and the limits in its YAML. Pure."""
 
-from kafka_archiver.steps.health.check import HealthCheck, Verdict, worst
 from kafka_archiver.steps.health.judge import judge
+from kafka_archiver.steps.health.own import HealthCheck
+from kafka_archiver.steps.health.verdict import VERDICTS, Verdict, document, verdict_of
 
-__all__ = ["HealthCheck", "Verdict", "judge", "worst"]
+__all__ = ["VERDICTS", "HealthCheck", "Verdict", "document", "judge", "verdict_of"]

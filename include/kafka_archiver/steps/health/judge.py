@@ -3,17 +3,17 @@
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
-from kafka_archiver.advice import audit_again, audit_dag_id, dag_id
+from kafka_archiver.actions import Action
+from kafka_archiver.advice import audit_again, audit_dag_id, examine, last_hours, run_now, runs, unpause
 from kafka_archiver.audit.report import count
 from kafka_archiver.config import Archive
 from kafka_archiver.documents import isoformat
-from kafka_archiver.steps.health.check import HealthCheck, Verdict, worst
+from kafka_archiver.findings import Finding, Severity, worst
 from kafka_archiver.steps.overview.snapshot import Snapshot
-from kafka_archiver.steps.status.trouble import Trouble
 
 # The check that reports a trouble, by the trouble's name; `brokers` reports all others.
 _OF_TROUBLES = {
-    **dict.fromkeys(("failed", "failed for good", "tried again", "date to come"), "runs"),
+    **dict.fromkeys(("failed", "failed for good", "tried again", "date to come", "failed request"), "runs"),
     **dict.fromkeys(("stuck", "overdue", "paused", "no dag", "no scheduler", "airflow"), "runs"),
     **dict.fromkeys(("unfinished run", "unfinished rebuild"), "plans"),
     **dict.fromkeys(("damaged", "no report"), "audit"),
@@ -24,13 +24,13 @@ STALE, TOO_OLD = timedelta(minutes=5), timedelta(minutes=30)
 _IN_ORDER = ("hours", "runs", "plans", "brokers")
 
 
-def judge(archive: Archive, found: Snapshot | None, now: datetime) -> list[HealthCheck]:
+def judge(archive: Archive, found: Snapshot | None, now: datetime) -> list[Finding]:
     """The archive's own checks, without those that its YAML ignores.
 
     :param found: None: nobody has looked yet.
     """
     if found is None:
-        return [HealthCheck(name="answers", verdict="unknown", found="nobody has looked at the archive yet")]
+        return [_check("answers", "unknown", "nobody has looked at the archive yet")]
     checks = (
         _answers(found, now),
         _lag(archive, found),
@@ -38,42 +38,42 @@ def judge(archive: Archive, found: Snapshot | None, now: datetime) -> list[Healt
         *_troubles(found),
         _audit(archive, found, now),
     )
-    return [check for check in checks if check.name not in archive.health.ignore]
+    return [check for check in checks if check.kind not in archive.health.ignore]
 
 
-def _check(name: str, verdict: Verdict, found: str, *do: str) -> HealthCheck:
-    return HealthCheck(name=name, verdict=verdict, found=found, do=do)
+def _check(kind: str, severity: Severity, observed: str, *actions: Action) -> Finding:
+    return Finding(kind=kind, severity=severity, observed=observed, actions=actions)
 
 
-def _unknown(name: str, found: Snapshot) -> HealthCheck:
+def _unknown(name: str, found: Snapshot) -> Finding:
     return _check(name, "unknown", f"unknown until the {'brokers answer' if found.ledger_read else 'store answers'}")
 
 
-def _answers(found: Snapshot, now: datetime) -> HealthCheck:
-    doctor = f"airflow archive doctor {found.archive}"
+def _answers(found: Snapshot, now: datetime) -> Finding:
+    doctor = examine(found.archive)
     if found.error:
-        return _check("answers", "failing", found.error, doctor)
+        return _check("answers", "problem", found.error, doctor)
     if (old := now - found.taken_at) > STALE:
-        verdict: Verdict = "unknown" if old > TOO_OLD else "warning"
+        verdict: Severity = "unknown" if old > TOO_OLD else "warning"
         return _check(
             "answers", verdict, f"the last answers are of {isoformat(found.taken_at)}, {spelt(old)} ago", doctor
         )
     return _check("answers", "ok", "the store and the brokers answer")
 
 
-def _lag(archive: Archive, found: Snapshot) -> HealthCheck:
+def _lag(archive: Archive, found: Snapshot) -> Finding:
     lag, most = found.lag, archive.health.max_lag_records
     if lag is None:
         return _unknown("lag", found)
     if most is not None and lag > most:
         said = f"{lag:,} offsets wait; `health.max_lag_records` is {most:,}"
         if found.at_work:
-            return _check("lag", "failing", f"{said}. A run is at work", f"airflow archive runs {archive.archive}")
-        return _check("lag", "failing", said, f"airflow dags trigger {dag_id(archive.archive)}")
+            return _check("lag", "problem", f"{said}. A run is at work", runs(archive.archive))
+        return _check("lag", "problem", said, run_now(archive.archive))
     return _check("lag", "ok", f"{lag:,} offsets wait")
 
 
-def _age(archive: Archive, found: Snapshot, now: datetime) -> HealthCheck:
+def _age(archive: Archive, found: Snapshot, now: datetime) -> Finding:
     if not found.ledger_read:
         return _unknown("age", found)
     most = archive.health.max_age or (2 * found.interval + timedelta(hours=1) if found.interval else None)
@@ -89,15 +89,15 @@ def _age(archive: Archive, found: Snapshot, now: datetime) -> HealthCheck:
         return _check("age", "ok", said)
     return _check(
         "age",
-        "failing",
+        "problem",
         f"{said}, {spelt(age)} ago; the limit is {spelt(most)}",
-        f"airflow archive status {archive.archive} --hours 24",
+        last_hours(archive.archive, 24),
     )
 
 
-def _troubles(found: Snapshot) -> Iterator[HealthCheck]:
+def _troubles(found: Snapshot) -> Iterator[Finding]:
     for name in _IN_ORDER:
-        these = [t for t in found.troubles if _OF_TROUBLES.get(t.name, "brokers") == name]
+        these = [t for t in found.troubles if _OF_TROUBLES.get(t.kind, "brokers") == name]
         if these:
             yield _of(name, these)
         elif name != "runs" and not (found.state if name == "brokers" else found.ledger_read):
@@ -106,16 +106,23 @@ def _troubles(found: Snapshot) -> Iterator[HealthCheck]:
             yield _check(name, "ok", "nothing to report")
 
 
-def _of(name: str, troubles: Iterable[Trouble]) -> HealthCheck:
-    these = sorted(troubles, key=lambda trouble: trouble.severity != "problem")
-    verdict = worst("failing" if t.severity == "problem" else "warning" for t in these)
-    # The first one has its commands; a moved group is one trouble for every partition.
-    more = f" (and {len(these) - 1} more)" if len(these) > 1 else ""
-    return _check(name, verdict, f"{these[0].name}: {these[0].found}{more}", *these[0].do)
+def _of(name: str, findings: Iterable[Finding]) -> Finding:
+    """Return the check that sums up these findings: the first one in full."""
+    these = sorted(findings, key=lambda finding: finding.severity != "problem")
+    # The first one has its actions; a moved group is one finding for every partition.
+    first, more = these[0], f" (and {len(these) - 1} more)" if len(these) > 1 else ""
+    return Finding(
+        kind=name,
+        severity=worst(finding.severity for finding in these),
+        observed=f"{first.kind}: {first.text}{more}",
+        actions=first.actions,
+        brief=first.brief,
+        sums_up=tuple(dict.fromkeys(finding.kind for finding in these)),
+    )
 
 
-def _audit(archive: Archive, found: Snapshot, now: datetime) -> HealthCheck:
-    if damage := [t for t in found.troubles if _OF_TROUBLES.get(t.name) == "audit"]:
+def _audit(archive: Archive, found: Snapshot, now: datetime) -> Finding:
+    if damage := [t for t in found.troubles if _OF_TROUBLES.get(t.kind) == "audit"]:
         return _of("audit", damage)
     if not found.ledger_read:
         return _unknown("audit", found)
@@ -126,7 +133,7 @@ def _audit(archive: Archive, found: Snapshot, now: datetime) -> HealthCheck:
     said = f"the last audit was at {isoformat(last)}" if last else "there was no audit yet"
     if found.audit_paused:
         audits = audit_dag_id(archive.archive)
-        said, again = f"{said}, and DAG {audits} is paused", [f"airflow dags unpause {audits}", *again]
+        said, again = f"{said}, and DAG {audits} is paused", [unpause(audits), *again]
     since = now - (last or found.begun or now)
     if most is not None and since > most:
         return _check("audit", "warning", f"{said}; `health.max_audit_age` is {spelt(most)}", *again)

@@ -10,13 +10,21 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import TypeAlias
 
+from kafka_archiver.actions import words
 from kafka_archiver.config import Archive
-from kafka_archiver.steps.health.check import HealthCheck
+from kafka_archiver.findings import Finding, Severity
 from kafka_archiver.steps.health.judge import judge
+from kafka_archiver.steps.health.verdict import VERDICTS, Verdict
 from kafka_archiver.steps.overview.snapshot import Snapshot
 
 GROUP = "kafka_archiver.checks"
-Own: TypeAlias = Callable[[Archive, Snapshot, datetime], Iterable[HealthCheck]]
+Own: TypeAlias = Callable[[Archive, Snapshot, datetime], Iterable[Finding]]
+
+
+def HealthCheck(name: str, verdict: Verdict, found: str, do: Iterable[str] = ()) -> Finding:  # noqa: N802 - see below
+    """Return a check. Checks of other distributions know it as a class, from when it was one."""
+    severity: dict[Verdict, Severity] = {verdict: severity for severity, verdict in VERDICTS.items()}
+    return Finding(kind=name, severity=severity[verdict], observed=found, actions=tuple(map(words, do)))
 
 
 @cache
@@ -31,7 +39,7 @@ def _loaded() -> tuple[tuple[str, Own | str], ...]:
     return tuple(found)
 
 
-def checks_of(archive: Archive, found: Snapshot | None, now: datetime) -> list[HealthCheck]:
+def checks_of(archive: Archive, found: Snapshot | None, now: datetime) -> list[Finding]:
     """All checks of an archive: the archiver's, and those of other distributions.
 
     :param found: None: nobody has looked yet.
@@ -39,15 +47,16 @@ def checks_of(archive: Archive, found: Snapshot | None, now: datetime) -> list[H
     return [*judge(archive, found, now), *(own_checks(archive, found, now) if found else ())]
 
 
-def own_checks(archive: Archive, found: Snapshot, now: datetime) -> list[HealthCheck]:
+def own_checks(archive: Archive, found: Snapshot, now: datetime) -> list[Finding]:
     """The results of all these checks. One that fails itself is `unknown`, and says why."""
-    results: list[HealthCheck] = []
+    results: list[Finding] = []
     for name, check in _loaded():
         if isinstance(check, str):
-            results.append(HealthCheck(name=name, verdict="unknown", found=check))
+            results.append(Finding(kind=name, severity="unknown", observed=check))
             continue
         try:
             results += check(archive, found, now)
         except Exception as error:  # noqa: BLE001 - somebody else's code must not hide the other checks
-            results.append(HealthCheck(name=name, verdict="unknown", found=f"{type(error).__name__}: {error}"))
-    return [result for result in results if result.name not in archive.health.ignore]
+            failed = f"{type(error).__name__}: {error}"
+            results.append(Finding(kind=name, severity="unknown", observed=failed))
+    return [result for result in results if result.kind not in archive.health.ignore]

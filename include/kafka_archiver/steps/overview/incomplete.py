@@ -4,14 +4,15 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 
+from kafka_archiver.advice import last_hours
 from kafka_archiver.documents import UtcTime, Value
 from kafka_archiver.errors import DocumentError
+from kafka_archiver.findings import Finding, warning
 from kafka_archiver.intervals import hour_start, to_hour
 from kafka_archiver.keys import hour_document
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.progress import Progress
 from kafka_archiver.steps.coverage import Heads
-from kafka_archiver.steps.status.trouble import Trouble, warning
 from kafka_archiver.stretches import stretch_of
 
 # Closed hours that are looked at: what happened on a Friday evening is still there on Monday.
@@ -50,7 +51,7 @@ def incomplete_hours(ledger: Ledger, settled: Progress) -> tuple[Incomplete, ...
         return tuple(filter(None, pool.map(look, range(max(end - RECENT, 0), last))))
 
 
-def of_hours(archive: str, hours: Sequence[Incomplete]) -> Iterable[Trouble]:
+def of_hours(archive: str, hours: Sequence[Incomplete]) -> Iterable[Finding]:
     """The warning that names these hours."""
     if not hours:
         return
@@ -61,7 +62,7 @@ def of_hours(archive: str, hours: Sequence[Incomplete]) -> Iterable[Trouble]:
     yield warning(
         "incomplete hours",
         f"{len(hours)} of the last {RECENT} closed hours {are} incomplete: {'; '.join(named[-_NAMED:])}{more}",
-        f"airflow archive status {archive} --hours {RECENT}",
+        last_hours(archive, RECENT),
     )
 
 

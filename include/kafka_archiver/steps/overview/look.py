@@ -3,6 +3,7 @@
 from typing import Any
 
 from kafka_archiver.errors import ArchiverError
+from kafka_archiver.findings import Finding
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import Commit
 from kafka_archiver.steps.context import Context
@@ -14,7 +15,6 @@ from kafka_archiver.steps.status import last_commit, status
 from kafka_archiver.steps.status.damage import of_audit, read_head
 from kafka_archiver.steps.status.facts import Facts
 from kafka_archiver.steps.status.running import of_runs
-from kafka_archiver.steps.status.trouble import Trouble
 
 
 def look(context: Context, facts: Facts, before: Snapshot | None = None) -> Snapshot:
@@ -59,7 +59,7 @@ def look(context: Context, facts: Facts, before: Snapshot | None = None) -> Snap
     return found.model_copy(update={**told, "last_run": last, **_took(facts, last)})
 
 
-def _without_brokers(context: Context, facts: Facts, line: Line) -> tuple[Trouble, ...]:
+def _without_brokers(context: Context, facts: Facts, line: Line) -> tuple[Finding, ...]:
     return (
         *of_audit(context.ledger),
         *of_runs(context.archive.archive, facts, line, None, context.clock()),

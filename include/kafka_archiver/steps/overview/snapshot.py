@@ -5,11 +5,11 @@ from typing import Literal
 
 from kafka_archiver.audit.report import Counts, Mended
 from kafka_archiver.documents import UtcTime, Value
+from kafka_archiver.findings import Finding
 from kafka_archiver.intervals import to_hour
 from kafka_archiver.steps.overview.incomplete import Incomplete
 from kafka_archiver.steps.status import ArchiveStatus
 from kafka_archiver.steps.status.facts import Effort, Wrote
-from kafka_archiver.steps.status.trouble import Trouble
 
 
 class Audited(Value):
@@ -69,7 +69,7 @@ class Snapshot(Value):
     wrote: Wrote | None = None
     at_work: bool = False
     audit_paused: bool = False
-    troubles: tuple[Trouble, ...] = ()
+    troubles: tuple[Finding, ...] = ()
     error: str | None = None
 
     @property
@@ -101,6 +101,6 @@ class Snapshot(Value):
         return 0 if since is None else max(to_hour(now) - to_hour(since), 0)
 
     @property
-    def problems(self) -> tuple[Trouble, ...]:
+    def problems(self) -> tuple[Finding, ...]:
         """The troubles for which somebody has to act."""
         return tuple(trouble for trouble in self.troubles if trouble.severity == "problem")

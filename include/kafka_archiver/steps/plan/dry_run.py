@@ -1,5 +1,10 @@
 """What a run of an interval would archive, without archiving it."""
 
+from collections.abc import Sequence
+
+from pydantic import Field
+
+from kafka_archiver.actions import Action
 from kafka_archiver.documents import Value
 from kafka_archiver.errors import ArchiverError
 from kafka_archiver.intervals import Interval
@@ -15,7 +20,7 @@ class Preview(Value):
     """The plan that an interval has, or would get now. `chunks`: units of work, and of objects.
 
     `exists`: the interval has this plan already. `next_run_stops_at`: only then; without a plan, the preview fails.
-    `finished_first`: the unfinished runs that a run would finish before its own, in order.
+    `actions`: what lets it go on. `finished_first`: the unfinished runs that a run would finish before its own.
     """
 
     archive: str
@@ -25,6 +30,7 @@ class Preview(Value):
     chunks: int
     policies_triggered: tuple[str, ...]
     next_run_stops_at: tuple[str, ...]
+    actions: tuple[Action, ...] = Field(default=(), exclude=True)
     finished_first: tuple[str, ...]
     plan: Plan
 
@@ -37,6 +43,7 @@ def preview(context: Context, interval: Interval, origin: Origin) -> Preview:
     existing = context.ledger.current(interval.id)
     plan = existing or propose(context, interval, origin)
     line = read_line(context)
+    stops = _stops(context, line) if existing else []
     return Preview(
         archive=context.archive.archive,
         run=plan.run,
@@ -44,16 +51,17 @@ def preview(context: Context, interval: Interval, origin: Origin) -> Preview:
         offsets=plan.count,
         chunks=sum(1 for _ in plan.chunks()),
         policies_triggered=tuple(decided for p in plan.partitions for decided in p.decided),
-        next_run_stops_at=_troubles_ahead(context, line) if existing else (),
+        next_run_stops_at=tuple(map(str, stops)),
+        actions=tuple(dict.fromkeys(action for stop in stops for action in stop.actions)),
         finished_first=tuple(earlier.run for earlier in line.unfinished if earlier.run != plan.run),
         plan=plan,
     )
 
 
-def _troubles_ahead(context: Context, line: Line) -> tuple[str, ...]:
+def _stops(context: Context, line: Line) -> Sequence[ArchiverError]:
     try:
         expected = line.expected(context.ledger)
         seen = survey(context, line, expected).seen
     except ArchiverError as error:
-        return (str(error),)
-    return tuple(str(found) for found in troubles(context.archive, seen, {p.name: p for p in expected.partitions}))
+        return [error]
+    return troubles(context.archive, seen, {p.name: p for p in expected.partitions})

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Sequence
 
+from kafka_archiver.actions import command
 from kafka_archiver.errors import PolicyError, TransientError
 from kafka_archiver.planning.beginnings import is_new
 from kafka_archiver.planning.state import Known, PartitionState
@@ -26,7 +27,9 @@ def take_over(context: Context, seen: Sequence[PartitionState], known: Known) ->
         raise PolicyError(
             f"group {group} (source.start) has live members: {', '.join(members[:5])}. The tool that the archive takes "
             "over from is still at work, and what it writes from now on would be archived twice. Stop it, let it "
-            f"write and commit what it holds, see with `{tools.list_members(group)}` that it is gone, and run again"
+            "write and commit what it holds, see that it is gone, and run again.",
+            actions=(command(tools.list_members(group)),),
+            kinds=("handover",),
         )
     left = context.cluster.committed(group, [state.name for state in seen])
     without = [str(name) for name, offset in left.items() if offset is None]
@@ -34,7 +37,8 @@ def take_over(context: Context, seen: Sequence[PartitionState], known: Known) ->
         raise PolicyError(
             f"group {group} (source.start) has no committed offset in any partition of the archive: its offsets have "
             "expired, it read other topics or another cluster, or its name is not this. Correct the name; or begin "
-            "at the first record (source.start: earliest) or at a time (source.start: 2026-11-01T00:00:00Z)"
+            "at the first record (source.start: earliest) or at a time (source.start: 2026-11-01T00:00:00Z)",
+            kinds=("handover",),
         )
     if moved := [state.name for state in seen if left[state.name] not in (None, state.begin)]:
         raise TransientError(

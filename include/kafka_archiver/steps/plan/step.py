@@ -1,9 +1,11 @@
 """Plan: freeze the offset ranges of an interval before the first byte is read."""
 
 import logging
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Literal
 
+from kafka_archiver.actions import Advice
 from kafka_archiver.config import Archive
 from kafka_archiver.errors import PolicyError, TransientError
 from kafka_archiver.foreign_text import foreign
@@ -51,7 +53,7 @@ def plan(context: Context, interval: Interval, origin: Origin, fill: Fill | None
             f"interval {interval} has not ended yet (it is {now:%Y-%m-%d %H:%M:%S} UTC): its hours could not be "
             "complete. Run an interval that is over; check the logical date of a run that was started by hand"
         )
-    overtaken = ""
+    overtaken, how = "", Advice("")
     for _ in range(TRIES):
         line = tidy(context, read_line(context))
         if plan_changed_anew(context, line):
@@ -60,11 +62,11 @@ def plan(context: Context, interval: Interval, origin: Origin, fill: Fill | None
         own = _own(context, line, interval)
         if own:
             log.info("interval %s was planned at %s: replaying it", interval, f"{own.planned_at:%Y-%m-%d %H:%M}")
-            return work(context, line.unfinished, own)
+            return replace(work(context, line.unfinished, own), replays=not line.unfinished)
         try:
             proposed, frozen = _propose(context, interval, origin, line, fill)
         except OvertakenError as error:
-            overtaken = str(error)
+            overtaken, how = error.found, Advice(error.advice, error.actions)
             continue
         claim_topics(context, line, {partition.topic for partition in proposed.partitions})
         frozen.store(context.ledger)
@@ -77,7 +79,7 @@ def plan(context: Context, interval: Interval, origin: Origin, fill: Fill | None
             return work(context, line.unfinished, proposed)
         overtaken = f"another planner has made plan {proposed.number} of archive {proposed.archive} meanwhile"
         log.info("%s: looking again", overtaken)
-    raise TransientError(f"{overtaken} (looked {TRIES} times)")
+    raise TransientError(f"{overtaken} (looked {TRIES} times).", *how)
 
 
 def _own(context: Context, line: Line, interval: Interval) -> Plan | None:
@@ -133,7 +135,7 @@ def _propose(
     # First, so that a format that cannot be written fails before anything is planned.
     settings = settings_of(archive, context.keys)
     if members := context.cluster.members(archive.group):
-        raise PolicyError(live_members(archive.group, members))
+        raise PolicyError(live_members(archive.group, members), kinds=("group in use",))
     expected = line.expected(context.ledger)
     found = survey(context, line, expected)
     known = {p.name: p for p in expected.partitions}

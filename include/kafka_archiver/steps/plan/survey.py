@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from kafka_archiver.actions import Action, advise, command
 from kafka_archiver.advice import run_now
 from kafka_archiver.errors import PermanentError, PolicyError, TransientError
 from kafka_archiver.intervals import Interval, from_ms, to_ms
@@ -185,7 +186,7 @@ class _Ours:
         """
         if place and (number := number_of(place.stamp, self._archive.archive)):
             if number > self._last:
-                raise OvertakenError(self._unknown(number, name, place))
+                raise OvertakenError(*self._unknown(number, name, place))
             return True
         now, settled = self._expected.get(name), self._settled.get(name)
         waiting = [p for p in self._waiting.get(name, []) if now and p.generation == now.generation]
@@ -196,14 +197,20 @@ class _Ours:
         begun = settled and now and settled.next is not None and settled.generation == now.generation
         return bool(waiting) and not begun
 
-    def _unknown(self, number: int, name: TopicPartition, place: Position) -> str:
+    def _unknown(self, number: int, name: TopicPartition, place: Position) -> tuple[str, str, tuple[Action, ...]]:
         archive, group = self._archive.archive, self._archive.group
         return (
             f"run {number} of archive {archive} has put group {group} to {place.offset} in {name}, and the ledger's "
             f"line ended at {self._last} when it was read. Unless that run has just been made, the ledger is older "
-            f"than the group: was it restored from a backup? Then `{self._tools.delete_group(group)}` and "
-            f"{run_now(archive)} archive again what the ledger does not know; the audit names the objects that no "
-            "document explains any more"
+            f"than the group: was it restored from a backup?",
+            *advise(
+                "Then ",
+                command(self._tools.delete_group(group)),
+                " and ",
+                run_now(archive),
+                " archive again what the ledger does not know; the audit names the objects that no document explains "
+                "any more",
+            ),
         )
 
 
@@ -289,5 +296,6 @@ def refuse_hidden_topics(context: Context, expected: Progress, seen: Sequence[Pa
         raise PolicyError(
             f"topics {', '.join(missing)} match source.pattern and were archived before, but the brokers do not show "
             "them any more: they were deleted, or the credentials may not describe them. Grant Describe, or exclude "
-            "them in source.pattern"
+            "them in source.pattern",
+            kinds=("topic gone",),
         )

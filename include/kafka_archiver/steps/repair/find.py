@@ -4,8 +4,9 @@ from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-from kafka_archiver.audit.report import Finding, Report
+from kafka_archiver.audit.report import Report
 from kafka_archiver.errors import ConfigError, DocumentError
+from kafka_archiver.findings import Finding
 from kafka_archiver.formats import resolve
 from kafka_archiver.keys import split_run_document
 from kafka_archiver.manifest import Manifest, ObjectEntry
@@ -62,18 +63,18 @@ def find(context: Context, report: Report, given_up: Collection[str] = ()) -> Re
     :param given_up: keys of objects that a person has given up, whatever Kafka has.
     :raises ConfigError: one of these objects is not missing or damaged.
     """
-    unreadable = [f.where for f in report.findings if f.kind == "unreadable" and _is_derived(f.where)]
-    derived = (*(f.where for f in report.findings if f.kind in _DERIVED), *unreadable)
+    unreadable = [f.subject for f in report.findings if f.kind == "unreadable" and _is_derived(f.subject)]
+    derived = (*(f.subject for f in report.findings if f.kind in _DERIVED), *unreadable)
     others = Others(context.ledger, context.registry)
-    restored = tuple(key for key in dict.fromkeys(f.where for f in report.damage) if others.give(key) is not None)
+    restored = tuple(key for key in dict.fromkeys(f.subject for f in report.damage) if others.give(key) is not None)
     unsound = _unsound(report, unreadable)
     mended = {*derived, *restored}
     others_first = [f for f in report.damage if f.kind not in OBJECTS or _interval(f.run) in unsound]
-    left = tuple(f for f in others_first if f.where not in mended)
+    left = tuple(f for f in others_first if f.subject not in mended)
     line = _line(context, unsound)
     anew = dict(_unfinishable(context, line))
     damaged = [*_promised(context, report, unsound), *_unfinished(context, line, anew)]
-    on_record = {f.where for f in report.findings if f.kind == "lost"}
+    on_record = {f.subject for f in report.findings if f.kind == "lost"}
     if unknown := set(given_up) - {entry.key for _, entry in damaged} - on_record:
         raise ConfigError(f"{min(unknown)} is neither missing nor damaged, or not of archive {report.archive}")
     there = _in_kafka(context, {plan.run: plan for plan, _ in damaged}.values())
@@ -112,7 +113,7 @@ def _why_gone(entry: ObjectEntry, there: Range | None) -> str:
 def _unsound(report: Report, derived: Collection[str]) -> set[str]:
     """The intervals of runs whose own documents have to be repaired first. Without sound documents it is unknown which
     revision's objects count."""
-    places = (split_run_document(report.archive, f.where) for f in report.damage if f.where not in derived)
+    places = (split_run_document(report.archive, f.subject) for f in report.damage if f.subject not in derived)
     known = {f.run for f in report.damage if f.run and f.kind not in OBJECTS}
     return {_interval(run) for run in known | {place[0] for place in places if place and place[1] != "settled"}}
 
@@ -141,7 +142,7 @@ def _promised(context: Context, report: Report, unsound: Collection[str]) -> Ite
     manifests: dict[str, tuple[Plan, dict[str, ObjectEntry]]] = {}
     for finding in report.findings:
         run = finding.run
-        if finding.severity != "error" or finding.kind not in OBJECTS or run is None or _interval(run) in unsound:
+        if finding.severity != "problem" or finding.kind not in OBJECTS or run is None or _interval(run) in unsound:
             continue
         if run not in manifests:
             plan, manifest = context.ledger.plan(run), context.ledger.manifest(run)
@@ -149,7 +150,7 @@ def _promised(context: Context, report: Report, unsound: Collection[str]) -> Ite
                 continue
             manifests[run] = plan, {o.key: o for o in manifest.stored}
         plan, entries = manifests[run]
-        entry = entries.get(finding.where)
+        entry = entries.get(finding.subject)
         # An object with the same bytes but another ETag, as in a copy of the bucket, is as promised.
         if entry and not is_there(context.store, entry):
             yield plan, entry

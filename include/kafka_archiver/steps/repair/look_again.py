@@ -6,9 +6,10 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 
-from kafka_archiver.audit.report import Finding, Mended, Report, verdict
+from kafka_archiver.audit.report import Mended, Report, in_words, verdict
 from kafka_archiver.documents import isoformat
 from kafka_archiver.errors import DocumentError, IntegrityError, TransientError
+from kafka_archiver.findings import Finding
 from kafka_archiver.keys import audit_document
 from kafka_archiver.manifest import Manifest, ObjectEntry
 from kafka_archiver.plan import Plan
@@ -50,7 +51,7 @@ def look_again(context: Context, runs: Collection[str]) -> tuple[Report, int] | 
         log.info(
             "%d of %d objects that the audit at %s calls wrong are whole again: %s",
             len(whole),
-            len({f.where for f in wrong}),
+            len({f.subject for f in wrong}),
             isoformat(report.audited_at),
             ", ".join(sorted(whole)[:20]) or "none",
         )
@@ -63,8 +64,8 @@ def look_again(context: Context, runs: Collection[str]) -> tuple[Report, int] | 
 
 
 def _without(report: Report, wrong: Collection[Finding], whole: Collection[str], context: Context) -> Report:
-    out = {(f.kind, f.where) for f in wrong if f.where in whole}
-    left = tuple(f for f in report.findings if (f.kind, f.where) not in out)
+    out = {(f.kind, f.subject) for f in wrong if f.subject in whole}
+    left = tuple(f for f in report.findings if (f.kind, f.subject) not in out)
     number = len(whole) + (report.mended.objects if report.mended else 0)
     mended = Mended(at=context.clock(), objects=number)
     return report.model_copy(update={"findings": left, "verdict": verdict(left), "mended": mended})
@@ -78,7 +79,7 @@ def _whole(context: Context, wrong: Collection[Finding]) -> set[str]:
     """The keys of the objects that are whole, or need not be there any more."""
     keys: dict[str, set[str]] = defaultdict(set)
     for finding in wrong:
-        keys[_interval(finding.run)].add(finding.where)
+        keys[_interval(finding.run)].add(finding.subject)
     numbers: list[int] = []
     there, gone = set[str](), set[str]()
     for plan, manifest in _counting(context, keys):
@@ -113,5 +114,5 @@ def _read(context: Context, numbers: Collection[int], keys: set[str]) -> set[str
     """Those of these objects whose content is right. Reads them."""
     reading = Reading(context.store, context.ledger, len(keys), log.info)
     for finding in reading.read(sorted(numbers), set(), keys):
-        log.log(logging.ERROR if finding.severity == "error" else logging.WARNING, "%s", finding)
+        log.log(logging.ERROR if finding.severity == "problem" else logging.WARNING, "%s", in_words(finding))
     return reading.same

@@ -3,6 +3,8 @@
 import logging
 from collections.abc import Collection
 
+from kafka_archiver.actions import advise
+from kafka_archiver.advice import repair
 from kafka_archiver.errors import ConfigError, TransientError
 from kafka_archiver.manifest import Manifest
 from kafka_archiver.plan import Plan
@@ -43,8 +45,8 @@ def lose(context: Context, run: str, keys: Collection[str], given_up: Collection
         if unknown := wanted - known.keys():
             raise ConfigError(
                 f"run {run} of archive {context.archive.archive} has been replaced by another run meanwhile, or never "
-                f"had an object {min(unknown)}; nothing has changed. Look again: "
-                f"`airflow archive repair {context.archive.archive}`"
+                f"had an object {min(unknown)}; nothing has changed.",
+                *advise("Look again: ", repair(context.archive.archive)),
             )
         lost = [key for key in sorted(wanted) if key in given_up or not is_there(context.store, known[key])]
         if not lost:

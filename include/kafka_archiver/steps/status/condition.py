@@ -3,12 +3,15 @@
 It uses the planner's own functions (look, policies), so it shows exactly what would stop the next run.
 """
 
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from kafka_archiver.advice import dag_id, meanings, once
+from kafka_archiver.actions import command
+from kafka_archiver.advice import meanings, once, run_now, validate
 from kafka_archiver.errors import PolicyError
+from kafka_archiver.findings import Finding, problem, warning
 from kafka_archiver.plan import PartitionPlan
 from kafka_archiver.planning.beginnings import each, troubles
 from kafka_archiver.planning.state import Beginning, Known, PartitionState
@@ -23,7 +26,6 @@ from kafka_archiver.steps.status.damage import of_audit
 from kafka_archiver.steps.status.facts import Facts
 from kafka_archiver.steps.status.held import of_transactions
 from kafka_archiver.steps.status.running import of_runs
-from kafka_archiver.steps.status.trouble import Trouble, problem, warning
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ def observe(context: Context) -> Observed:
                 raise
 
 
-def condition(context: Context, observed: Observed, facts: Facts) -> tuple[Trouble, ...]:
+def condition(context: Context, observed: Observed, facts: Facts) -> tuple[Finding, ...]:
     """All troubles, problems first."""
     runs = of_runs(context.archive.archive, facts, observed.line, lag_of(context, observed), context.clock())
     found = [*of_brokers(context, observed), *of_audit(context.ledger), *runs]
@@ -119,36 +121,37 @@ def _position(observed: Observed, state: PartitionState, begin: Beginning | Poli
     return state.committed or 0
 
 
-def of_brokers(context: Context, observed: Observed) -> Iterator[Trouble]:
+def of_brokers(context: Context, observed: Observed) -> Iterator[Finding]:
     """Troubles that would stop the next run, or that a policy will decide."""
     archive, seen, known = context.archive, observed.seen, observed.known
     if members := context.cluster.members(archive.group):
         yield problem(
             "group in use",
             live_members(archive.group, members),
-            context.cluster.tools.list_members(archive.group),
+            command(context.cluster.tools.list_members(archive.group)),
         )
     try:
         take_over(context, seen, known)
     except PolicyError as error:
-        yield problem("handover", str(error), context.cluster.tools.list_members(archive.source.old_group or ""))
+        yield problem(
+            "handover", error.found, command(context.cluster.tools.list_members(archive.source.old_group or ""))
+        )
     try:
         refuse_hidden_topics(context, observed.expected, seen)
     except PolicyError as error:
-        yield problem("topic gone", str(error), context.cluster.tools.list_topics())
+        yield problem("topic gone", error.found, command(context.cluster.tools.list_topics()))
     stops = troubles(archive, seen, known)
     choices = {stop.policy: stop.choice for stop in stops}
     for stop in stops:
-        commands = stop.choices
+        actions = stop.actions
         if len(choices) > 1:
             # A run with only one choice would stop at the next policy.
-            others = (command for command in commands if not command.startswith("airflow dags trigger "))
-            commands = (once(archive.archive, choices), *others)
-        yield problem(_name(stop.policy), _with_choices(stop.found, meanings(commands)), *commands)
+            actions = (once(archive.archive, choices), *(action for action in actions if action.kind != "run"))
+        yield problem(_name(stop.policy), _with_choices(stop.found, meanings(actions)), *actions)
     decided = (d for b in each(archive, seen, known).values() if isinstance(b, Beginning) for d in b.decided)
-    for text in dict.fromkeys(decided):
-        found = f"{text}; the archive's policies apply this at the next run"
-        yield warning(_name(text.partition(":")[0]), found, f"airflow dags trigger {dag_id(archive.archive)}")
+    for decision in dict.fromkeys(decided):
+        applies = f"{decision}; the archive's policies apply this at the next run"
+        yield warning(_name(decision.policy), applies, run_now(archive.archive))
     yield from of_transactions(seen, observed.expected.marks, context.clock())
     yield from _other_cluster(context, observed.line)
 
@@ -157,18 +160,20 @@ def _with_choices(found: str, means: str) -> str:
     return f"{found.rstrip('.')}. Choices: {means}" if means else found
 
 
-def _other_cluster(context: Context, line: Line) -> Iterator[Trouble]:
+def _other_cluster(context: Context, line: Line) -> Iterator[Finding]:
     last, now = context.ledger.planned(line.last), context.cluster.cluster_id()
-    if last and last.cluster_id != now:
-        yield warning(
-            "other cluster",
-            f"run {last.run} was planned on cluster {last.cluster_id}, but the Kafka connection now leads to cluster "
-            f"{now}, whose offsets mean other records. Correct `bootstrap.servers` in the connection; if Kafka was "
-            "moved, give the archive a new name and prefix",
-            f"airflow connections get {context.archive.source.kafka}"
-            if isinstance(context.archive.source.kafka, str)
-            else f"airflow archive validate {context.archive.archive}",
-        )
+    if not last or last.cluster_id == now:
+        return
+    kafka = context.archive.source.kafka
+    yield warning(
+        "other cluster",
+        f"run {last.run} was planned on cluster {last.cluster_id}, but the Kafka connection now leads to cluster "
+        f"{now}, whose offsets mean other records. Correct `bootstrap.servers` in the connection; if Kafka was moved, "
+        "give the archive a new name and prefix",
+        command(f"airflow connections get {shlex.quote(kafka)}")
+        if isinstance(kafka, str)
+        else validate(context.archive.archive),
+    )
 
 
 def _name(policy: str) -> str:

@@ -7,12 +7,12 @@ from typing import Any, Literal
 from pydantic import BaseModel
 from pydantic_core import from_json
 
-from kafka_archiver.advice import audit_again
+from kafka_archiver.advice import audit_again, repair
 from kafka_archiver.audit.report import LIVE, Counts, Mended
 from kafka_archiver.documents import UtcTime, isoformat
+from kafka_archiver.findings import Finding, problem, warning
 from kafka_archiver.keys import audit_document
 from kafka_archiver.ledger import Ledger
-from kafka_archiver.steps.status.trouble import Trouble, problem, warning
 
 # Bytes of a report that are read: the verdict, and errors before warnings.
 HEAD = 1 << 18
@@ -61,7 +61,7 @@ def read_head(ledger: Ledger) -> Head | None:
     return Head.model_validate(from_json(data, allow_partial=cut)).model_copy(update={"cut": cut})
 
 
-def of_audit(ledger: Ledger) -> Iterator[Trouble]:
+def of_audit(ledger: Ledger) -> Iterator[Finding]:
     """The damage in the report of the last audit. One request, whatever the length of the report.
 
     What that audit found at the brokers is left out: `of_brokers` has their present state.
@@ -83,6 +83,6 @@ def of_audit(ledger: Ledger) -> Iterator[Trouble]:
         yield problem(
             "damaged",
             f"the audit at {isoformat(head.audited_at)} found the archive damaged{first}{since}",
-            f"airflow archive repair {archive}{' --deep' * head.deep}",
+            repair(archive, deep=head.deep),
             audit_again(archive, head.deep),
         )

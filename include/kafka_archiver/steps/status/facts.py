@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 from itertools import takewhile
 from typing import Literal
 
+from kafka_archiver.actions import Action
 from kafka_archiver.documents import UtcTime, Value
 
 # The tasks of a DAG run, in their order.
@@ -18,13 +19,16 @@ def place(task: str) -> int:
 class Failure(Value):
     """The last failed attempt of a task. `permanent`: there is no retry, because it would not help.
 
-    `cause`: None if the process ended without reporting an error; then `permanent` is unknown.
+    `cause`: None if the process ended without reporting an error; then `permanent` is unknown. `actions`, `kinds`:
+    those of the error; none if an earlier release left the cause.
     """
 
     task: str
     attempts: int
     permanent: bool = False
     cause: str | None = None
+    actions: tuple[Action, ...] = ()
+    kinds: tuple[str, ...] = ()
 
 
 class Effort(Value):
@@ -53,7 +57,8 @@ class DagRun(Value):
     `queued`: when Airflow queued it; a backfill's run is due long before.
     `task`, `task_state`: the first task that has not ended. `failure`: of the task that failed or is retried.
     `works`: the ledger's runs that it was to finish, read only of a run with a failure; `finished`: those that it has
-    finished. `note`: the run's note in Airflow. `effort`, `wrote`: of an ended run.
+    finished. `replays`: they were final before, and it only archives them again. `note`: the run's note in Airflow.
+    `effort`, `wrote`: of an ended run.
     """
 
     run_id: str
@@ -69,9 +74,15 @@ class DagRun(Value):
     failure: Failure | None = None
     works: tuple[str, ...] = ()
     finished: tuple[str, ...] = ()
+    replays: bool = False
     effort: Effort | None = None
     wrote: Wrote | None = None
     note: str | None = None
+
+    @property
+    def is_asked_for(self) -> bool:
+        """Whether the archive goes on without it: a backfill, a rebuild, a replay or a repair."""
+        return not self.forward or self.replays
 
     def has_passed(self, task: str) -> bool:
         """Whether the run is at work, and a later task is next."""
@@ -117,12 +128,16 @@ class Facts(Value):
 
     @property
     def failing(self) -> list[DagRun]:
-        """The runs that failed since the last success, newest first: of forward runs if any failed, else of all runs.
+        """The forward runs, without replays, that failed since the last one that succeeded, newest first.
 
         The success of a backfill, rebuild or repair does not show that forward runs work.
         """
-        forward = list(takewhile(_has_failed, (run for run in self.ended if run.forward)))
-        return forward or list(takewhile(_has_failed, self.ended))
+        return list(takewhile(_has_failed, (run for run in self.ended if not run.is_asked_for)))
+
+    @property
+    def failed_requests(self) -> list[DagRun]:
+        """The backfills, rebuilds, replays and repairs that failed since the last one that succeeded, newest first."""
+        return list(takewhile(_has_failed, (run for run in self.ended if run.is_asked_for)))
 
     @property
     def usual(self) -> timedelta | None:

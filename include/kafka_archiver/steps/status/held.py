@@ -3,17 +3,18 @@
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
+from kafka_archiver.actions import command
 from kafka_archiver.documents import isoformat
+from kafka_archiver.findings import Finding, problem
 from kafka_archiver.planning.state import PartitionState
 from kafka_archiver.progress import Mark
 from kafka_archiver.ranges import TopicPartition
-from kafka_archiver.steps.status.trouble import Trouble, problem
 
 # Brokers end a transaction after a quarter of an hour, where nobody has told them otherwise.
 TOO_LONG = timedelta(hours=1)
 
 
-def of_transactions(seen: Iterable[PartitionState], marks: Iterable[Mark], now: datetime) -> Iterator[Trouble]:
+def of_transactions(seen: Iterable[PartitionState], marks: Iterable[Mark], now: datetime) -> Iterator[Finding]:
     """Transactions that were open when a planner looked, longer ago than they should be, and still are.
 
     :param marks: what planners saw, and no run has yet.
@@ -28,13 +29,13 @@ def of_transactions(seen: Iterable[PartitionState], marks: Iterable[Mark], now: 
             yield _held_back(state, min(waiting))
 
 
-def _held_back(state: PartitionState, since: datetime) -> Trouble:
+def _held_back(state: PartitionState, since: datetime) -> Finding:
     name = state.name
     return problem(
         "open transaction",
         f"a transaction that was open at {isoformat(since)} still holds back {state.high - state.log_end:,} offsets of "
         f"{name} from {state.log_end} on: no run may read them, no hour closes, and retention may be faster. Brokers "
         "should end one after `transaction.timeout.ms`; one that has no producer any more hangs for ever",
-        state.tools.describe_producers(*name),
-        state.tools.abort_transaction(*name, state.log_end),
+        command(state.tools.describe_producers(*name)),
+        command(state.tools.abort_transaction(*name, state.log_end)),
     )

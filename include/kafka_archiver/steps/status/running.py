@@ -1,36 +1,49 @@
 """What is wrong with an archive's runs. Pure."""
 
+import shlex
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from urllib.parse import quote
 
-from kafka_archiver.advice import commands_in, next_steps
+from kafka_archiver.actions import Action, command
+from kafka_archiver.advice import (
+    acknowledge,
+    next_steps,
+    plan_anew,
+    repair,
+    replay_again,
+    start_again,
+    unpause,
+    validate,
+)
 from kafka_archiver.documents import isoformat
 from kafka_archiver.errors import SILENCE
+from kafka_archiver.findings import Finding, problem, warning
 from kafka_archiver.steps.line import Line
-from kafka_archiver.steps.status.facts import TASKS, DagRun, Facts
-from kafka_archiver.steps.status.trouble import Trouble, problem, warning
+from kafka_archiver.steps.status.facts import TASKS, DagRun, Facts, Failure
 
 # A run is reported as stuck if it takes so many times longer than usual, and at least so long.
 TIMES, AT_LEAST = 5, timedelta(minutes=30)
 # How far this clock may differ from the clock of the machine that triggered a run.
 SKEW = timedelta(minutes=5)
+# A run that somebody asked for: a backfill, a rebuild, a replay or a repair.
+FAILED_REQUEST = "failed request"
 
 
-def of_runs(archive: str, facts: Facts, line: Line | None, lag: int | None, now: datetime) -> Iterator[Trouble]:
+def of_runs(archive: str, facts: Facts, line: Line | None, lag: int | None, now: datetime) -> Iterator[Finding]:
     """Troubles that keep the archive's runs from succeeding.
 
     :param line: None: the ledger cannot be read.
     :param lag: the number of offsets that wait; None: unknown.
     """
     if facts.silent:
-        yield problem("airflow", f"the state of the runs is unknown: {facts.silent}", "airflow db check")
+        yield problem("airflow", f"the state of the runs is unknown: {facts.silent}", command("airflow db check"))
     elif not facts.known:
         yield problem(
             "no dag",
             f"Airflow has no DAG {facts.dag_id}: nothing is archived",
-            "airflow dags list-import-errors",
-            f"airflow archive validate {archive}",
+            command("airflow dags list-import-errors"),
+            validate(archive),
         )
     else:
         yield from _idle(facts, lag)
@@ -38,6 +51,7 @@ def of_runs(archive: str, facts: Facts, line: Line | None, lag: int | None, now:
         yield from _slow(facts, now)
         facts = _as_settled(facts, line) if line else facts
         yield from _failed(archive, facts, line, now)
+        yield from _failed_requests(archive, facts)
         yield from _overdue(facts, now)
     if line:
         yield from _unfinished(archive, facts, line, now)
@@ -52,7 +66,12 @@ def _as_settled(facts: Facts, line: Line) -> Facts:
 
     def settled(run: DagRun) -> bool:
         early = run.failure is not None and run.failure.task != TASKS[-1]
-        return early and bool(run.works) and left.isdisjoint(name.partition("+")[0] for name in run.works)
+        return (
+            early
+            and bool(run.works)
+            and not run.replays
+            and left.isdisjoint(name.partition("+")[0] for name in run.works)
+        )
 
     runs = (
         run.model_copy(update={"state": "success"}) if run.state == "failed" and settled(run) else run
@@ -61,17 +80,17 @@ def _as_settled(facts: Facts, line: Line) -> Facts:
     return facts.model_copy(update={"runs": tuple(runs)})
 
 
-def _idle(facts: Facts, lag: int | None) -> Iterator[Trouble]:
+def _idle(facts: Facts, lag: int | None) -> Iterator[Finding]:
     if facts.paused:
         waiting = "" if lag is None else f", and {lag:,} offsets wait" if lag else "; nothing waits at the moment"
         # A new archive is paused until somebody has looked at what the doctor says.
         say = problem if lag and facts.runs else warning
-        yield say("paused", f"DAG {facts.dag_id} is paused{waiting}", f"airflow dags unpause {facts.dag_id}")
+        yield say("paused", f"DAG {facts.dag_id} is paused{waiting}", unpause(facts.dag_id))
     elif not facts.scheduler:
-        yield problem("no scheduler", "no scheduler of Airflow is alive: no task starts", "airflow scheduler")
+        yield problem("no scheduler", "no scheduler of Airflow is alive: no task starts", command("airflow scheduler"))
 
 
-def _to_come(facts: Facts, now: datetime) -> Iterator[Trouble]:
+def _to_come(facts: Facts, now: datetime) -> Iterator[Finding]:
     for run in facts.to_come(now + SKEW):
         place = f"{facts.api}/api/v2/dags/{facts.dag_id}/dagRuns/{quote(run.run_id, safe='')}"
         curl = 'curl -fsS -H "Authorization: Bearer $TOKEN"'
@@ -81,7 +100,7 @@ def _to_come(facts: Facts, now: datetime) -> Iterator[Trouble]:
             f"run {run.run_id} has the date {isoformat(run.date)}, which is in the future: Airflow calls the run "
             f"{run.state}, and starts none of its tasks until then",
             # Airflow does not delete a running run, so set it to failed first.
-            f"TOKEN=$({_login(facts)}) && {fail} && {curl} -X DELETE {place}",
+            command(f"TOKEN=$({_login(facts)}) && {fail} && {curl} -X DELETE {place}"),
         )
 
 
@@ -92,7 +111,7 @@ def _login(facts: Facts) -> str:
     return f"curl -fsS {'' if facts.needs_no_login else body}{facts.api}/auth/token | {token}"
 
 
-def _slow(facts: Facts, now: datetime) -> Iterator[Trouble]:
+def _slow(facts: Facts, now: datetime) -> Iterator[Finding]:
     usual, interval = facts.usual, facts.interval or timedelta(hours=1)
     noted = max(usual * TIMES, AT_LEAST) if usual else interval
     working = facts.at_work(now)
@@ -129,35 +148,74 @@ def _waits(run: DagRun, working: list[DagRun]) -> bool:
     return bool(begun) if run.state == "queued" else past_plan and run.task == "plan"
 
 
-def _failed(archive: str, facts: Facts, line: Line | None, now: datetime) -> Iterator[Trouble]:
+def _failed(archive: str, facts: Facts, line: Line | None, now: datetime) -> Iterator[Finding]:
     row = facts.failing
     if not row:
         return
     run, failure = row[0], row[0].failure
     many = f"the last {len(row)} runs failed, {run.run_id}" if len(row) > 1 else f"run {run.run_id} failed"
-    again = f"airflow dags trigger {facts.dag_id}"
+    again = start_again(facts.dag_id)
     if failure is None:
         yield problem("failed", f"{many}, although none of its tasks did", _look(facts, run), again)
         return
-    where = f"{many}{' last,' if len(row) > 1 else ''} in task {failure.task}"
+    where, cause = f"{many}{' last,' if len(row) > 1 else ''} in task {failure.task}", _cause(failure)
+    told = {"subject": where, "brief": f"task {failure.task} failed: {cause}", "causes": failure.kinds}
     later = _passed(facts, run, failure.task, now)
     if later:
-        found = f"{where}: {failure.cause or f'its {SILENCE}'}. Run {later.run_id} is at work and has passed this task"
-        yield warning("failed", found, _look(facts, later))
+        means = f"Run {later.run_id} is at work and has passed this task"
+        yield warning("failed", cause, _look(facts, later), means=means, **told)
     elif failure.permanent:
-        then = "Until this is corrected, every run" if run.forward else "Another run with these parameters"
         anew = [p.run for p in line.unfinished if p.supersedes is None][:1] if line else []
-        named = commands_in(failure.cause or "")[:4]
-        rebuilds = (f"airflow archive rebuild {archive} --run {name}" for name in anew)
+        steps = next_steps(failure.actions, again, again.after("correct the cause, then"))
+        rebuilds = (plan_anew(archive, name) for name in anew)
+        named = {action.command for action in failure.actions}
         yield problem(
             "failed for good",
-            f"{where}: {failure.cause}. {then} fails the same way",
-            *next_steps(named, again, f"correct the cause, then: {again}"),
-            *(command for command in rebuilds if command not in named),
+            cause,
+            *steps,
+            *(action for action in rebuilds if action.command not in named),
+            means="Until this is corrected, every run fails the same way",
+            **told,
         )
     else:
-        found = f"{where} after {_times(failure.attempts, 'attempt')}: {failure.cause or f'its {SILENCE}'}"
-        yield problem("failed", f"{found}. The next run goes on where this run stopped", again, _look(facts, run))
+        told["subject"] = f"{where} after {_times(failure.attempts, 'attempt')}"
+        means = "The next run goes on where this run stopped"
+        yield problem("failed", cause, again, _look(facts, run), means=means, **told)
+
+
+def _failed_requests(archive: str, facts: Facts) -> Iterator[Finding]:
+    """The warning about the last backfill, rebuild, replay or repair: runs of the schedule go on without it."""
+    row = facts.failed_requests
+    if not row:
+        return
+    run, failure = row[0], row[0].failure
+    many = f" ({len(row)} failed in a row)" if len(row) > 1 else ""
+    means = "What is archived stays as it is, and the runs of the schedule go on"
+    name = f"{FAILED_REQUEST}:{run.run_id}"
+    accept = acknowledge(archive, name)
+    if failure is None:
+        observed = f"run {run.run_id} failed, although none of its tasks did{many}"
+        yield warning(FAILED_REQUEST, observed, _look(facts, run), accept, means=means, name=name)
+        return
+    cause = _cause(failure)
+    if failure.permanent:
+        means = f"Another run with these parameters fails the same way. {means}"
+    yield warning(
+        FAILED_REQUEST,
+        cause,
+        *failure.actions,
+        _look(facts, run),
+        accept,
+        subject=f"run {run.run_id} failed in task {failure.task}{many}",
+        means=means,
+        brief=f"task {failure.task} failed: {cause}",
+        causes=failure.kinds,
+        name=name,
+    )
+
+
+def _cause(failure: Failure) -> str:
+    return (failure.cause or f"its {SILENCE}").rstrip(".")
 
 
 def _passed(facts: Facts, failed: DagRun, task: str, now: datetime) -> DagRun | None:
@@ -169,12 +227,12 @@ def _passed(facts: Facts, failed: DagRun, task: str, now: datetime) -> DagRun | 
     return None
 
 
-def _overdue(facts: Facts, now: datetime) -> Iterator[Trouble]:
+def _overdue(facts: Facts, now: datetime) -> Iterator[Finding]:
     due = facts.due
     # If runs fail, `_failed` has reported them already.
     if due is None or facts.paused or facts.failing:
         return
-    succeeded = [run.due for run in facts.runs if run.forward and run.state == "success"]
+    succeeded = [run.due for run in facts.runs if run.forward and (run.state == "success" or run.replays)]
     at_work = [run for run in facts.at_work(now) if run.forward]
     # A run that has not begun plans later.
     under_way = [run for run in at_work if run.begun is None or run.begun >= due]
@@ -192,12 +250,12 @@ def _overdue(facts: Facts, now: datetime) -> Iterator[Trouble]:
     yield problem(
         "overdue",
         found,
-        f"airflow dags trigger {facts.dag_id}",
-        f"airflow dags list-runs {facts.dag_id}",
+        start_again(facts.dag_id),
+        command(f"airflow dags list-runs {facts.dag_id}"),
     )
 
 
-def _unfinished(archive: str, facts: Facts, line: Line, now: datetime) -> Iterator[Trouble]:
+def _unfinished(archive: str, facts: Facts, line: Line, now: datetime) -> Iterator[Finding]:
     if facts.at_work(now):
         return
     for one in line.waiting:
@@ -209,26 +267,23 @@ def _unfinished(archive: str, facts: Facts, line: Line, now: datetime) -> Iterat
                 "unfinished run",
                 f"run {plan.run}, planned at {isoformat(plan.planned_at)}, is not finished, and no DAG run is at work "
                 "on it; the next run finishes it first",
-                f"airflow dags trigger archive_{archive}",
+                start_again(f"archive_{archive}"),
             )
         else:
-            how = f"rebuild {archive} --run {plan.supersedes}"
+            replaced = str(plan.supersedes)
+            again = plan_anew(archive, replaced)
             if plan.keeps:
-                how = (
-                    f"repair {archive}"
-                    if plan.origin == "repair"
-                    else f"replay-dead-letters {archive} {plan.supersedes}"
-                )
+                again = repair(archive) if plan.origin == "repair" else replay_again(archive, replaced)
             yield warning(
                 "unfinished rebuild",
                 f"{plan.run} was begun at {isoformat(plan.planned_at)}, is not final, and no DAG run is at work on it; "
                 "the run that it would replace still counts, and the next run gives the rebuild up",
-                f"airflow archive {how}",
+                again,
             )
 
 
-def _look(facts: Facts, run: DagRun) -> str:
-    return f"airflow tasks states-for-dag-run {facts.dag_id} '{run.run_id}'"
+def _look(facts: Facts, run: DagRun) -> Action:
+    return command(f"airflow tasks states-for-dag-run {facts.dag_id} {shlex.quote(run.run_id)}")
 
 
 def _times(count: int, what: str = "time") -> str:

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 
 from kafka_archiver.documents import UtcTime, Value
+from kafka_archiver.findings import Finding
 from kafka_archiver.intervals import from_ms, hour_of, hour_start, to_ms
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import Commit, Manifest
@@ -14,7 +15,6 @@ from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.line import Line, read_line
 from kafka_archiver.steps.status.condition import condition, observe, waits
 from kafka_archiver.steps.status.facts import Facts
-from kafka_archiver.steps.status.trouble import Trouble
 
 
 class PartitionStatus(Value):
@@ -45,7 +45,7 @@ class ArchiveStatus(Value):
     closed_until: UtcTime | None
     unfinished: tuple[str, ...]
     lost: int = 0
-    troubles: tuple[Trouble, ...] = ()
+    troubles: tuple[Finding, ...] = ()
 
     @property
     def lag(self) -> int:
