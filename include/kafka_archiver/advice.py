@@ -136,6 +136,11 @@ def acknowledge(archive: str, finding: str) -> Action:
     return Action(line, "acknowledge", {"finding": finding}, "if this is accepted")
 
 
+def accepted_findings(archive: str) -> Action:
+    """Show what was accepted, and what waits to be."""
+    return command(f"airflow archive acknowledge {archive} --list")
+
+
 def status(archive: str) -> Action:
     """Show how far the archive is, and what is wrong."""
     return command(f"airflow archive status {archive}")

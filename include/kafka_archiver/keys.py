@@ -209,6 +209,24 @@ def _hex_name(archive: str, key: str, document: Callable[[str, str], str]) -> st
     return name if re.fullmatch(r"[0-9a-f]{32}", name) and key == document(archive, name) else None
 
 
+def acknowledged_prefix(archive: str) -> str:
+    """The prefix of all decisions about findings, with the closing slash."""
+    return f"{ledger_prefix(archive)}acknowledged/"
+
+
+def acknowledged_document(archive: str, finding: str, number: int) -> str:
+    """The key of a decision about a finding; 6 digits, from 1."""
+    return f"{acknowledged_prefix(archive)}{encode(finding)}/{number:06d}.json"
+
+
+def split_acknowledged_document(archive: str, key: str) -> tuple[str, int] | None:
+    """The inverse of `acknowledged_document`; None for any other key."""
+    name, _, digits = key.removeprefix(acknowledged_prefix(archive)).removesuffix(".json").partition("/")
+    if not digits.isdecimal() or key != acknowledged_document(archive, decode(name), int(digits)):
+        return None
+    return decode(name), int(digits)
+
+
 def claim_document(topic: str) -> str:
     """The key of the claim that says which archive has a topic; no archive's name begins with `_`."""
     return f"{LEDGER}/_topics/{encode(topic)}.json"

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from os.path import commonprefix
 from typing import TYPE_CHECKING, Generic, NamedTuple, NoReturn, TypeVar
 
+from kafka_archiver.acknowledged import Acknowledgement
 from kafka_archiver.actions import advise
 from kafka_archiver.advice import audit, repair
 from kafka_archiver.data_keys import DataKey, DataKeyDocument
@@ -16,6 +17,8 @@ from kafka_archiver.errors import ConfigError, DocumentError, IntegrityError, Tr
 from kafka_archiver.intervals import run_id, to_hour
 from kafka_archiver.keys import (
     SEALED,
+    acknowledged_document,
+    acknowledged_prefix,
     claim_document,
     hour_document,
     key_document,
@@ -27,6 +30,7 @@ from kafka_archiver.keys import (
     run_name,
     run_prefix,
     schema_document,
+    split_acknowledged_document,
     split_hour_document,
     split_key_document,
     split_line_document,
@@ -56,6 +60,7 @@ AnyDocument = TypeVar(
     Progress,
     SchemaDocument,
     DataKeyDocument,
+    Acknowledgement,
 )
 
 
@@ -347,6 +352,29 @@ class Ledger:
     def put_data_key(self, document: DataKeyDocument, before: Stored[DataKeyDocument]) -> bool:
         """Replace the wrapped data key that was read. False when another process was faster."""
         return self._replace(key_document(self.archive, document.id), self._bytes(document), before)
+
+    # What people have accepted.
+
+    def acknowledgement(self, finding: str) -> Acknowledgement | None:
+        """Return the last decision about a finding; None if there is none. Makes a request for each, and one more."""
+        last, number = None, 1
+        while found := self._read(Acknowledgement, acknowledged_document(self.archive, finding, number)):
+            last, number = found, number + 1
+        return last
+
+    def acknowledgements(self) -> list[Acknowledgement]:
+        """Return the last decision about each finding that was ever decided about. Lists the store."""
+        places = (
+            split_acknowledged_document(self.archive, stat.key)
+            for stat in self.store.list(acknowledged_prefix(self.archive))
+        )
+        names = sorted({place[0] for place in places if place})
+        return [last for name in names if (last := self.acknowledgement(name))]
+
+    def acknowledge(self, decision: Acknowledgement) -> bool:
+        """Store a decision. Returns False if another one was faster."""
+        key = acknowledged_document(self.archive, decision.finding, decision.number)
+        return self.store.create(key, self._bytes(decision))
 
     # Topics.
 

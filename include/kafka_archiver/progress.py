@@ -118,7 +118,9 @@ class Progress(Document):
     the end of the last of these hours. `gone_by`: everything that Kafka lost before it was archived was gone by then.
     `older`: what was known at `as_of` about offsets that no run has. `marks`: what planners saw since, as long as not
     all of it is archived. `unsure`: the time until which hours may lack lost records. `lost`: the number of all offsets
-    ever lost. `stretches`: the verdict on hours without a proof of their own, in order.
+    ever lost; `lost_by`: the last of the runs, by its number, that lost some. `dead_letters`: the records that are dead
+    letters now; `dead_lettered_by`: the last run that added some. (Runs that an earlier release settled are not in the
+    last three.) `stretches`: the verdict on hours without a proof of their own, in order.
     """
 
     document: Literal["kafka-archiver/progress"] = "kafka-archiver/progress"
@@ -131,6 +133,10 @@ class Progress(Document):
     older: tuple[Older, ...] = ()
     unsure: Unsure | None = None
     lost: int = 0
+    # Not written before there are some.
+    lost_by: int = Field(default=0, exclude_if=lambda number: not number)
+    dead_letters: int = Field(default=0, exclude_if=lambda count: not count)
+    dead_lettered_by: int = Field(default=0, exclude_if=lambda number: not number)
     marks: tuple[Mark, ...] = ()
     partitions: tuple[PartitionProgress, ...] = ()
     stretches: tuple[Stretch, ...] = Field(default=(), exclude_if=lambda stretches: not stretches)
@@ -199,7 +205,7 @@ class Progress(Document):
         anew = {planned.name for planned in plan.partitions if planned.anew}
         older = tuple(o for o in self.older if TopicPartition(o.topic, o.partition) not in anew)
         as_of, older = _reached(self.as_of, older, waiting, known)
-        lost = manifest.account["lost"] - (superseded.account["lost"] if superseded else 0) if manifest else 0
+        lost, letters = _more("lost", manifest, superseded), _more("dead_lettered", manifest, superseded)
         left_out = {TopicPartition(o.topic, o.partition): o for o, holes in self.older_holes() if holes}
         return self.model_copy(
             update={
@@ -210,10 +216,20 @@ class Progress(Document):
                 "older": older,
                 "unsure": _latest([self.unsure, *unsure(plan, manifest, superseded, ended, begun, taken, left_out)]),
                 "lost": self.lost + lost,
+                "lost_by": plan.number if lost > 0 else self.lost_by,
+                "dead_letters": max(self.dead_letters + letters, 0),
+                "dead_lettered_by": plan.number if letters > 0 else self.dead_lettered_by,
                 "marks": _fewer(tuple(m for m in waiting if as_of is None or m.as_of > as_of)),
                 "partitions": partitions,
             }
         )
+
+
+def _more(fate: str, manifest: Manifest | None, superseded: Manifest | None) -> int:
+    """The number of offsets with this fate that a run has more than the run that it supersedes."""
+    if manifest is None:
+        return 0
+    return manifest.account[fate] - (superseded.account[fate] if superseded else 0)
 
 
 def _with(

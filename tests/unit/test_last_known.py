@@ -5,7 +5,7 @@ import json
 import pytest
 
 from kafka_archiver.config import Archive, parse_archive
-from kafka_archiver.config.last_known import NOT_KEPT, last_known, receivers_of, recalled
+from kafka_archiver.config.last_known import NOT_KEPT, last_known, recalled, receivers_of
 
 pytestmark = pytest.mark.unit
 SECRET = "hunter2-hunter2"

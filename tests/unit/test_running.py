@@ -282,7 +282,7 @@ def test_a_replay_or_rebuild_that_failed_is_a_warning_of_its_own_until_one_succe
         one = only(sound(earlier, stopped), settled)
         assert (one.kind, one.severity, one.actions[0]) == ("failed request", "warning", choice)
         assert one.text.startswith(f"run {stopped.run_id} failed in task archive: 2 objects are gone. ")
-        assert one.name == f"failed request:{stopped.run_id}"
+        assert one.name == f"failed-request:{stopped.run_id}"
     again = run("success", ago(minutes=5), forward=False)
     assert troubles(sound(again, stopped, run("success", ago(minutes=30))), settled) == []
 

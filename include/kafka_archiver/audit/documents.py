@@ -16,6 +16,7 @@ from kafka_archiver.keys import (
     run_document,
     run_prefix,
     schema_document,
+    split_acknowledged_document,
     split_hour_document,
     split_key_document,
     split_line_document,
@@ -184,6 +185,7 @@ def is_known(archive: str, key: str) -> bool:
         or split_line_document(archive, key) is not None
         or split_schema_document(archive, key)
         or split_key_document(archive, key)
+        or split_acknowledged_document(archive, key)
         or key in (progress_document(archive), audit_document(archive))
         # Test objects of `airflow archive doctor`, running or killed.
         or key.startswith(probe_prefix(archive))

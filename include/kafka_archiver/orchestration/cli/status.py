@@ -20,7 +20,7 @@ from kafka_archiver.orchestration.terminal.patience import saying
 from kafka_archiver.progress import PartitionProgress
 from kafka_archiver.steps.archives import config_folder, read_archives
 from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.health import VERDICTS, document
+from kafka_archiver.steps.health import VERDICTS, as_check
 from kafka_archiver.steps.health.judge import spelt
 from kafka_archiver.steps.health.own import checks_of
 from kafka_archiver.steps.line import read_line
@@ -98,12 +98,14 @@ def _document(one: Shown) -> dict[str, Any]:
         "closed_until": seen.closed_until,
         "unfinished": seen.unfinished,
         "lost": seen.lost,
+        "dead_letters": seen.dead_letters,
+        "accepted": [_trouble(finding) for finding in seen.accepted],
         "troubles": [_trouble(finding) for finding in seen.troubles],
         "lag": seen.lag,
         "oldest_unarchived": state.oldest_unarchived if state else None,
         "incomplete": [hour.model_dump() for hour in seen.incomplete or ()],
         "hours_open": seen.hours_open(one.now),
-        "health": [document(check) for check in one.checks],
+        "health": [as_check(check) for check in one.checks],
         "last_run": {**seen.last_run.model_dump(), **_effort(seen)} if seen.last_run else None,
         "audit": seen.audit and seen.audit.model_dump(),
     }
@@ -140,7 +142,7 @@ def _table(shown: Shown) -> Table:
             for p in seen.state.partitions
         ]
     lost = f"{seen.lost:,} offsets lost for ever" if seen.lost else None
-    below = [*_figures(seen), *_limits(shown), *_troubles(seen)]
+    below = [*_figures(seen), *_limits(shown), *_troubles(seen), *_accepted(seen)]
     return Table(columns, rows, f"{seen.archive}: {', '.join(_summary(seen))}", lost, below=below)
 
 
@@ -157,8 +159,6 @@ def _figures(seen: Snapshot) -> Iterator[str]:
                 f"with {count(wrote.runs - 1, 'earlier run')} that its DAG run finished: "
                 f"{count(wrote.records, 'record')}, {count(wrote.bytes, 'byte')}"
             )
-        if last.dead_letters:
-            yield f"  - airflow archive replay-dead-letters {seen.archive} --all"
     if audit := seen.audit:
         counts = audit.counts
         stored = f"; {count(counts.objects, 'object')} of {count(counts.bytes, 'byte')}" if counts else ""
@@ -188,6 +188,11 @@ def _troubles(one: Snapshot) -> Iterator[str]:
         if number > SHOWN:
             line = f"{severity}: {name}: {number - SHOWN:,} more; `--output json` has all"
             yield Red(line) if severity == "problem" else line
+
+
+def _accepted(one: Snapshot) -> Iterator[str]:
+    """A line for each finding that a person has accepted: what, who and when."""
+    yield from (f"accepted: {finding.kind}: {finding.text}" for finding in one.accepted)
 
 
 def hours_table(hours: list[HourStatus]) -> Table:

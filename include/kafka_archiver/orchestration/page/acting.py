@@ -4,6 +4,7 @@ Who may edit the DAG may unpause it.
 """
 
 import logging
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -11,17 +12,21 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 
+from kafka_archiver.acknowledged import checked_name
 from kafka_archiver.advice import dag_id
+from kafka_archiver.config import Archive
 from kafka_archiver.errors import ArchiverError, ConfigError
+from kafka_archiver.orchestration.metadata.facts import facts_of
 from kafka_archiver.orchestration.metadata.triggering import note, start_backfill, start_run, unpause
 from kafka_archiver.orchestration.page.access import User, may_act, may_edit
 from kafka_archiver.orchestration.page.actions import Form, Trigger, dag_to_unpause, trigger_of
 from kafka_archiver.orchestration.page.archives import Observatory
 from kafka_archiver.orchestration.page.buttons import buttons_of
-from kafka_archiver.orchestration.page.csrf import require_own_page
+from kafka_archiver.orchestration.page.csrf import csrf_token, require_own_page
 from kafka_archiver.orchestration.page.details import Details
 from kafka_archiver.orchestration.page.render import render
 from kafka_archiver.orchestration.page.views import forms_of, require_visible
+from kafka_archiver.steps.acknowledge import accept
 
 log = logging.getLogger(__name__)
 # Bytes of a form.
@@ -52,6 +57,8 @@ def _do(observatory: Observatory, request: Request, user: Any, name: str, action
     if paused := dag_to_unpause(action, name):
         return _unpause(request, user, action, paused, back)
     _require_right(user, dag_id(name))
+    if action == "acknowledge":
+        return _acknowledge(observatory, request, user, archive, form, back)
     trigger = None
     try:
         if fault := observatory.fault(name):
@@ -77,6 +84,30 @@ def _unpause(request: Request, user: Any, action: str, dag: str, back: str) -> R
     log.info("%s has unpaused %s from the page", user.get_name(), dag)
     note(f"archiver_{action}", dag, user.get_name())
     return RedirectResponse(f"{back}?{urlencode({'unpaused': dag})}", 303)
+
+
+def _acknowledge(
+    observatory: Observatory, request: Request, user: Any, archive: Archive, form: Form, back: str
+) -> Response:
+    """Accept a finding by name, once the user has answered the question."""
+    name, who = archive.archive, user.get_name()
+    try:
+        finding = checked_name(form.get("finding"))
+        if not form.get("agreed"):
+            return _question(request, observatory, name, finding, back, user)
+        accept(observatory.open(archive), facts_of(archive, datetime.now(UTC)), finding, who, form.get("note"))
+    except ArchiverError as error:
+        return _refusal(request, user, name, back, None, error)
+    log.info("%s has accepted %s of archive %s from the page", who, finding, name)
+    note("archiver_acknowledge", dag_id(name), who, started=finding, conf={"note": form.get("note")})
+    return RedirectResponse(f"{back}?{urlencode({'accepted': finding})}", 303)
+
+
+def _question(request: Request, observatory: Observatory, name: str, finding: str, back: str, user: Any) -> Response:
+    snapshot = observatory.snapshots([name])[name]
+    shown = [f.text for f in snapshot.troubles if f.name == finding] if snapshot else []
+    more = {"name": name, "finding": finding, "shown": shown, "back": back, "csrf": csrf_token(user)}
+    return render(request, "question.html", 200, **more)
 
 
 def _refusal(request: Request, user: Any, name: str, back: str, dag: str | None, error: ArchiverError) -> Response:

@@ -15,7 +15,7 @@ from kafka_archiver.findings import Finding
 from kafka_archiver.orchestration.page.access import Someone, visible
 from kafka_archiver.orchestration.page.archives import Observatory
 from kafka_archiver.orchestration.page.token import has_token
-from kafka_archiver.steps.health import Verdict, document, verdict_of
+from kafka_archiver.steps.health import Verdict, as_check, verdict_of
 
 # Seconds to wait for archives that nobody has looked at since the start.
 PATIENCE = 10.0
@@ -73,7 +73,7 @@ def _checks(observatory: Observatory, archives: dict[str, Archive], patience: fl
 
 
 def _told(checks: Collection[Finding]) -> dict[str, Any]:
-    return {"status": _WORDS[verdict_of(checks)], "checks": [document(check) for check in checks]}
+    return {"status": _WORDS[verdict_of(checks)], "checks": [as_check(check) for check in checks]}
 
 
 def _code(verdict: Verdict) -> int:

@@ -185,6 +185,8 @@ _GAUGES = (
         lambda one: None if one.snapshot.incomplete is None else len(one.snapshot.incomplete),
     ),
     _Gauge("lost_offsets", "Offsets ever lost.", _ledger(lambda found: found.lost)),
+    _Gauge("dead_letters", "Records that are dead letters now.", _ledger(lambda found: found.dead_letters)),
+    _Gauge("accepted_findings", "Findings that a person has accepted.", _ledger(lambda found: len(found.accepted))),
     _Gauge("unfinished_runs", "Planned runs that are not finished.", _ledger(lambda found: len(found.unfinished))),
     _Gauge("audit_timestamp_seconds", "When the last audit was.", _audit(lambda audit: _time(audit.at))),
     _Gauge(

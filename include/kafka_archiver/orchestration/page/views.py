@@ -107,6 +107,7 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
         started: str = "",
         dag: str = "",
         unpaused: str = "",
+        accepted: str = "",
     ) -> Response:
         """One archive: its state, its hours, its runs, and what can be done."""
         who = visitor(request, user)
@@ -141,6 +142,7 @@ def pages_router(observatory: Observatory, details: Details) -> APIRouter:
             later=later,
             started=started,
             unpaused=unpaused if unpaused in (dag_id(name), f"audit_{name}") else "",
+            accepted=accepted[:400],
             started_dag=dag if dag in (dag_id(name), f"audit_{name}") else dag_id(name),
             started_backfill=started.startswith("backfill "),
             damaged=row.snapshot.audit.damaged if row.snapshot and row.snapshot.audit else (),
@@ -243,7 +245,7 @@ def forms_of(user: Any, name: str) -> dict[str, Any]:
     own, audit = dag_id(name), f"audit_{name}"
     may, may_audit = may_act(user, own), may_act(user, audit)
     allowed = [
-        *(("run", "backfill", "fill", "rebuild", "repair", "dead-letters") if may else ()),
+        *(("run", "backfill", "fill", "rebuild", "repair", "dead-letters", "acknowledge") if may else ()),
         *["audit"] * may_audit,
     ]
     allowed += ["unpause"] * may_edit(user, own) + ["unpause-audit"] * may_edit(user, audit)

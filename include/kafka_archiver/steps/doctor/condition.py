@@ -1,17 +1,17 @@
 """The archive's present troubles, as in `airflow archive status`, and what is ok."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 
-from kafka_archiver.advice import last_hours
 from kafka_archiver.errors import ArchiverError
 from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.doctor.check import Finding, ok, problem, tried, warning
+from kafka_archiver.steps.doctor.check import Finding, ok, problem, tried
 from kafka_archiver.steps.line import Line, read_line
 from kafka_archiver.steps.status.condition import Observed, lag_of, observe, of_brokers
 from kafka_archiver.steps.status.damage import of_audit
 from kafka_archiver.steps.status.facts import Facts
 from kafka_archiver.steps.status.running import of_runs
+from kafka_archiver.steps.status.standing import judged, of_records
 
 GROUP = "group"
 
@@ -32,8 +32,15 @@ def check_condition(context: Context, facts: Facts, kafka: bool) -> Iterator[Fin
         means = "" if line else "the group cannot be compared with the ledger"
         yield problem(GROUP if line else "ledger", str(error), means)
     if line:
-        yield from tried("audit", lambda: map(_check, of_audit(context.ledger)))
-    yield from check_runs(context.archive.archive, facts, line, lag, context.clock())
+        books, archive = line, context.archive.archive
+        yield from tried("audit", lambda: _accepted_or_not(context, of_audit(context.ledger, books.settled.settled)))
+        yield from tried("records", lambda: _accepted_or_not(context, of_records(archive, books.settled)))
+    yield from check_runs(context.archive.archive, facts, line, lag, context.clock(), context)
+
+
+def _accepted_or_not(context: Context, findings: Iterable[Finding]) -> Iterator[Finding]:
+    standing = judged(context.ledger, findings)
+    return map(_check, (*standing.open, *standing.accepted))
 
 
 def _group(context: Context, observed: Observed) -> Iterator[Finding]:
@@ -47,17 +54,15 @@ def _group(context: Context, observed: Observed) -> Iterator[Finding]:
         yield ok("topic ids", "the same as in the ledger" if observed.known else "nothing is archived yet")
 
 
-def check_runs(archive: str, facts: Facts, line: Line | None, lag: int | None, now: datetime) -> Iterator[Finding]:
-    """Finding the runs and the losses. Parameters as of `of_runs`."""
+def check_runs(
+    archive: str, facts: Facts, line: Line | None, lag: int | None, now: datetime, context: Context | None = None
+) -> Iterator[Finding]:
+    """Check the runs. Parameters as of `of_runs`.
+
+    :param context: None: nobody can ask what was accepted.
+    """
     found = list(of_runs(archive, facts, line, lag, now))
-    yield from map(_check, found)
-    if line and line.settled.lost:
-        yield warning(
-            "lost offsets",
-            f"{line.settled.lost:,} offsets were lost for ever",
-            "scheduled runs never complete the hours that may lack these offsets",
-            last_hours(archive, 168, "to see these hours"),
-        )
+    yield from tried("runs", lambda: _accepted_or_not(context, found) if context and line else map(_check, found))
     if not found:
         settled = f"{line.settled.settled:,} settled, " if line else ""
         yield ok("runs", f"{settled}{len(facts.at_work(now))} at work")

@@ -2,6 +2,6 @@
 
 from kafka_archiver.steps.health.judge import judge
 from kafka_archiver.steps.health.own import HealthCheck
-from kafka_archiver.steps.health.verdict import VERDICTS, Verdict, document, verdict_of
+from kafka_archiver.steps.health.verdict import VERDICTS, Verdict, as_check, verdict_of
 
-__all__ = ["VERDICTS", "HealthCheck", "Verdict", "document", "judge", "verdict_of"]
+__all__ = ["VERDICTS", "HealthCheck", "Verdict", "as_check", "judge", "verdict_of"]

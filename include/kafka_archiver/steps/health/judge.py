@@ -16,12 +16,13 @@ _OF_TROUBLES = {
     **dict.fromkeys(("failed", "failed for good", "tried again", "date to come", "failed request"), "runs"),
     **dict.fromkeys(("stuck", "overdue", "paused", "no dag", "no scheduler", "airflow"), "runs"),
     **dict.fromkeys(("unfinished run", "unfinished rebuild"), "plans"),
-    **dict.fromkeys(("damaged", "no report"), "audit"),
+    **dict.fromkeys(("damaged", "no report", "never audited"), "audit"),
+    **dict.fromkeys(("recorded loss", "dead letters"), "records"),
     "incomplete hours": "hours",
 }
 # Answers older than these are stale, or say nothing any more.
 STALE, TOO_OLD = timedelta(minutes=5), timedelta(minutes=30)
-_IN_ORDER = ("hours", "runs", "plans", "brokers")
+_IN_ORDER = ("hours", "records", "runs", "plans", "brokers")
 
 
 def judge(archive: Archive, found: Snapshot | None, now: datetime) -> list[Finding]:

@@ -15,6 +15,6 @@ def verdict_of(checks: Iterable[Finding]) -> Verdict:
     return VERDICTS[worst(check.severity for check in checks)]
 
 
-def document(check: Finding) -> dict[str, Any]:
+def as_check(check: Finding) -> dict[str, Any]:
     """Return a check for programs."""
     return {"name": check.kind, "verdict": VERDICTS[check.severity], "found": check.text, "do": check.steps}

@@ -3,7 +3,6 @@
 from typing import Any
 
 from kafka_archiver.errors import ArchiverError
-from kafka_archiver.findings import Finding
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.manifest import Commit
 from kafka_archiver.steps.context import Context
@@ -12,7 +11,8 @@ from kafka_archiver.steps.overview.incomplete import Incomplete, incomplete_hour
 from kafka_archiver.steps.overview.snapshot import Audited, LastRun, Snapshot
 from kafka_archiver.steps.repair.find import OBJECTS
 from kafka_archiver.steps.status import last_commit, status
-from kafka_archiver.steps.status.damage import of_audit, read_head
+from kafka_archiver.steps.status.condition import without_brokers
+from kafka_archiver.steps.status.damage import read_head
 from kafka_archiver.steps.status.facts import Facts
 from kafka_archiver.steps.status.running import of_runs
 
@@ -43,6 +43,7 @@ def look(context: Context, facts: Facts, before: Snapshot | None = None) -> Snap
         "settled": line.settled.settled,
         "incomplete": incomplete,
         "lost": line.settled.lost,
+        "dead_letters": line.settled.dead_letters,
         "unfinished": tuple(plan.run for plan in line.unfinished),
         "unfinished_since": min((plan.planned_at for plan in line.unfinished), default=None),
         "audit": audited,
@@ -51,19 +52,14 @@ def look(context: Context, facts: Facts, before: Snapshot | None = None) -> Snap
     told: dict[str, Any]
     try:
         state = status(context, facts)
-        told, commit = {"state": state, "troubles": (*state.troubles, *hours)}, state.last_commit
+        told = {"state": state, "troubles": (*state.troubles, *hours), "accepted": state.accepted}
+        commit = state.last_commit
     except ArchiverError as error:
-        told = {"troubles": (*_without_brokers(context, facts, line), *hours), "error": str(error)}
+        standing = without_brokers(context, line, facts)
+        told = {"troubles": (*standing.open, *hours), "accepted": standing.accepted, "error": str(error)}
         commit = last_commit(context.ledger, line)
     last = _last_run(context.ledger, commit, before)
     return found.model_copy(update={**told, "last_run": last, **_took(facts, last)})
-
-
-def _without_brokers(context: Context, facts: Facts, line: Line) -> tuple[Finding, ...]:
-    return (
-        *of_audit(context.ledger),
-        *of_runs(context.archive.archive, facts, line, None, context.clock()),
-    )
 
 
 def _incomplete(ledger: Ledger, line: Line, before: Snapshot | None) -> tuple[Incomplete, ...]:

@@ -48,7 +48,8 @@ class Snapshot(Value):
     number of settled runs; `incomplete`: the incomplete ones of the last closed hours, None if unknown.
     `unfinished_since`: the oldest unfinished run's planning. `duration`, `effort`, `wrote`: of the DAG run that
     finished `last_run`. `at_work`: a DAG run is queued or at work. `audit_paused`: the DAG that audits
-    is paused.
+    is paused. `troubles`: what is wrong; `accepted`: what a person has accepted of it. `dead_letters`: the records that
+    are dead letters now.
     """
 
     archive: str
@@ -59,6 +60,7 @@ class Snapshot(Value):
     settled: int = 0
     incomplete: tuple[Incomplete, ...] | None = None
     lost: int = 0
+    dead_letters: int = 0
     unfinished: tuple[str, ...] = ()
     unfinished_since: UtcTime | None = None
     state: ArchiveStatus | None = None
@@ -70,6 +72,7 @@ class Snapshot(Value):
     at_work: bool = False
     audit_paused: bool = False
     troubles: tuple[Finding, ...] = ()
+    accepted: tuple[Finding, ...] = ()
     error: str | None = None
 
     @property

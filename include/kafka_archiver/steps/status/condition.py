@@ -26,6 +26,7 @@ from kafka_archiver.steps.status.damage import of_audit
 from kafka_archiver.steps.status.facts import Facts
 from kafka_archiver.steps.status.held import of_transactions
 from kafka_archiver.steps.status.running import of_runs
+from kafka_archiver.steps.status.standing import Standing, judged, of_records
 
 
 @dataclass(frozen=True)
@@ -76,11 +77,27 @@ def observe(context: Context) -> Observed:
                 raise
 
 
-def condition(context: Context, observed: Observed, facts: Facts) -> tuple[Finding, ...]:
-    """All troubles, problems first."""
-    runs = of_runs(context.archive.archive, facts, observed.line, lag_of(context, observed), context.clock())
-    found = [*of_brokers(context, observed), *of_audit(context.ledger), *runs]
-    return tuple(sorted(found, key=lambda trouble: trouble.severity != "problem"))
+def condition(context: Context, observed: Observed, facts: Facts) -> Standing:
+    """Return all findings, problems first, and what somebody has accepted."""
+    of_ledger = without_brokers(context, observed.line, facts, lag_of(context, observed))
+    findings = [*of_brokers(context, observed), *of_ledger.open]
+    return of_ledger._replace(open=tuple(sorted(findings, key=lambda finding: finding.severity != "problem")))
+
+
+def without_brokers(context: Context, line: Line, facts: Facts, lag: int | None = None) -> Standing:
+    """Return what the ledger and Airflow alone show.
+
+    :param lag: the number of offsets that wait; None: unknown.
+    """
+    archive = context.archive.archive
+    return judged(
+        context.ledger,
+        (
+            *of_audit(context.ledger, line.settled.settled),
+            *of_records(archive, line.settled),
+            *of_runs(archive, facts, line, lag, context.clock()),
+        ),
+    )
 
 
 def waits(context: Context, observed: Observed) -> dict[TopicPartition, Range]:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel
 from pydantic_core import from_json
 
-from kafka_archiver.advice import audit_again, repair
+from kafka_archiver.advice import acknowledge, audit_again, repair
 from kafka_archiver.audit.report import LIVE, Counts, Mended
 from kafka_archiver.documents import UtcTime, isoformat
 from kafka_archiver.findings import Finding, problem, warning
@@ -16,6 +16,7 @@ from kafka_archiver.ledger import Ledger
 
 # Bytes of a report that are read: the verdict, and errors before warnings.
 HEAD = 1 << 18
+NEVER_AUDITED = "never audited"
 
 
 class Head(BaseModel):
@@ -61,10 +62,12 @@ def read_head(ledger: Ledger) -> Head | None:
     return Head.model_validate(from_json(data, allow_partial=cut)).model_copy(update={"cut": cut})
 
 
-def of_audit(ledger: Ledger) -> Iterator[Finding]:
-    """The damage in the report of the last audit. One request, whatever the length of the report.
+def of_audit(ledger: Ledger, settled: int) -> Iterator[Finding]:
+    """Yield the damage in the report of the last audit, or that there is none. One request, whatever its length.
 
     What that audit found at the brokers is left out: `of_brokers` has their present state.
+
+    :param settled: the number of settled runs.
     """
     archive, key = ledger.archive, audit_document(ledger.archive)
     try:
@@ -73,6 +76,14 @@ def of_audit(ledger: Ledger) -> Iterator[Finding]:
         yield warning("no report", f"the report of the last audit, {key}, cannot be read", audit_again(archive))
         return
     if head is None:
+        if settled:
+            yield warning(
+                NEVER_AUDITED,
+                "no audit has ever compared the store with the ledger",
+                audit_again(archive),
+                acknowledge(archive, "never-audited"),
+                name="never-audited",
+            )
         return
     errors, cut = head.errors, head.cut
     if head.damaged:

@@ -191,7 +191,7 @@ def _failed_requests(archive: str, facts: Facts) -> Iterator[Finding]:
     run, failure = row[0], row[0].failure
     many = f" ({len(row)} failed in a row)" if len(row) > 1 else ""
     means = "What is archived stays as it is, and the runs of the schedule go on"
-    name = f"{FAILED_REQUEST}:{run.run_id}"
+    name = f"failed-request:{run.run_id}"
     accept = acknowledge(archive, name)
     if failure is None:
         observed = f"run {run.run_id} failed, although none of its tasks did{many}"

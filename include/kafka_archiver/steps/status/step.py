@@ -36,7 +36,8 @@ class PartitionStatus(Value):
 class ArchiveStatus(Value):
     """One archive: its partitions, its last commit, the end of its closed hours, its unfinished runs.
 
-    `lost`: the number of all offsets ever lost. `troubles`: what is wrong, problems first.
+    `lost`: the number of all offsets ever lost. `troubles`: what is wrong, problems first. `accepted`: what a
+    person has accepted of it.
     """
 
     archive: str
@@ -46,6 +47,7 @@ class ArchiveStatus(Value):
     unfinished: tuple[str, ...]
     lost: int = 0
     troubles: tuple[Finding, ...] = ()
+    accepted: tuple[Finding, ...] = ()
 
     @property
     def lag(self) -> int:
@@ -83,6 +85,7 @@ def status(context: Context, facts: Facts) -> ArchiveStatus:
             oldest_unarchived=from_ms(record.timestamp) if record and has_time else None,
         )
 
+    standing = condition(context, observed, facts)
     return ArchiveStatus(
         archive=context.archive.archive,
         partitions=tuple(map(look, observed.seen)),
@@ -90,7 +93,8 @@ def status(context: Context, facts: Facts) -> ArchiveStatus:
         closed_until=line.settled.closed_until,
         unfinished=tuple(plan.run for plan in line.unfinished),
         lost=line.settled.lost,
-        troubles=condition(context, observed, facts),
+        troubles=standing.open,
+        accepted=standing.accepted,
     )
 
 

@@ -2,7 +2,14 @@
 
 from airflow.cli.cli_config import CLICommand, GroupCommand
 
-from kafka_archiver.orchestration.cli.definition.changing import CLEAN, FILL, REBUILD, REPAIR, REPLAY_DEAD_LETTERS
+from kafka_archiver.orchestration.cli.definition.changing import (
+    ACKNOWLEDGE,
+    CLEAN,
+    FILL,
+    REBUILD,
+    REPAIR,
+    REPLAY_DEAD_LETTERS,
+)
 from kafka_archiver.orchestration.cli.definition.declared import IMPORT, LIST, VALIDATE
 from kafka_archiver.orchestration.cli.definition.keys import DECRYPT, ROTATE_KEYS
 from kafka_archiver.orchestration.cli.definition.runs import PLAN, PRINT, RUNS, SHOW
@@ -15,7 +22,7 @@ def commands() -> list[CLICommand]:
         GroupCommand(
             name="archive",
             help="Archives of Kafka topics: their state, their plans, their runs",
-            description="Show and maintain archives of Kafka topics. Only clean, fill, rebuild, "
+            description="Show and maintain archives of Kafka topics. Only acknowledge, clean, fill, rebuild, "
             "repair, replay-dead-letters and rotate-keys change an archive.",
             subcommands=(
                 LIST,
@@ -29,6 +36,7 @@ def commands() -> list[CLICommand]:
                 DECRYPT,
                 AUDIT,
                 DOCTOR,
+                ACKNOWLEDGE,
                 CLEAN,
                 FILL,
                 REBUILD,

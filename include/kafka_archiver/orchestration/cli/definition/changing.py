@@ -55,6 +55,30 @@ The exit code is 0 when the run has succeeded, else 1 with the reason. Ctrl-C en
     ),
 )
 
+ACKNOWLEDGE = ActionCommand(
+    name="acknowledge",
+    help="Accept a finding by name, so that it warns no longer",
+    description=f"""\
+Accept a finding that stays until a person has looked at it: records that were recorded as lost, dead letters, an
+archive that was never audited, a failed backfill, rebuild, replay or repair. `status`, `doctor`, the page and health
+show it no longer as a warning, but who has accepted it and when. Nothing else changes: lost records stay lost. The name
+says what is accepted: dead-letters:12 are those of the runs up to number 12, and one more is another finding.
+
+json and yaml: {{archive, findings: a list of {{finding, state (waits, accepted or taken back), observed, by, at,
+note}}}}.
+{ANSWER}""",
+    func=lazy_load_command(f"{HERE}.acknowledge.acknowledge"),
+    args=(
+        ARCHIVE,
+        option("finding", nargs="?", metavar="FINDING", help="Its name, as --list shows it (default: list them)"),
+        option("--list", action="store_true", help="Only list what waits, and what was accepted"),
+        option("--undo", action="store_true", help="Take it back: the finding is a warning again"),
+        option("--by", metavar="WHO", help="Who decides (default: the user of this machine)"),
+        option("--note", default="", metavar="TEXT", help="Why"),
+        OUTPUT,
+    ),
+)
+
 FILL = ActionCommand(
     name="fill",
     help="Archive what earlier runs have left out",
