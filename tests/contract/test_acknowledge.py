@@ -95,9 +95,7 @@ def test_dead_letters_warn_until_they_are_accepted_by_name_and_one_more_warns_ag
     lake.logs[P0], lake.odd[P0, 9] = Range(0, 10), {"value": b"x\ny"}
     lake.run(3)
     assert names(lake) == ["dead-letters:2"]
-    with pytest.raises(
-        ConfigError, match=r"no finding dead-letters:3 to accept now; expected one of dead-letters:2"
-    ):
+    with pytest.raises(ConfigError, match=r"no finding dead-letters:3 to accept now; expected one of dead-letters:2"):
         accept(lake.context, QUIET, "dead-letters:3", "ann")
 
 
