@@ -137,14 +137,25 @@ def test_status(call: Call, context: Context, orders: Path, brokers: Brokers) ->
         "closed_until": "2026-11-20T03:00:00Z",
         "unfinished": ["20261120T030000Z"],
         "lost": 0,
+        "dead_letters": 0,
+        "accepted": [],
         "troubles": [
+            {
+                "name": "never audited",
+                "severity": "warning",
+                "found": "no audit has ever compared the store with the ledger",
+                "do": [
+                    "airflow dags trigger audit_orders",
+                    "if this is accepted: airflow archive acknowledge orders never-audited",
+                ],
+            },
             {
                 "name": "unfinished run",
                 "severity": "warning",
                 "found": "run 20261120T030000Z, planned at 2026-11-20T04:05:00Z, is not finished, and no DAG run is "
                 "at work on it; the next run finishes it first",
                 "do": ["airflow dags trigger archive_orders"],
-            }
+            },
         ],
         "partitions": [
             dict(zip(partition, ("orders", 0, 3, 3, 0, 5, 2, "2026-11-20T03:00:00Z"), strict=True)),
@@ -152,11 +163,10 @@ def test_status(call: Call, context: Context, orders: Path, brokers: Brokers) ->
         ],
     }
     lines = call("status").lines
-    [age, how, audit, what] = lines[7:11]
+    [age, how] = lines[7:9]
     assert age.startswith("failing: age: hours are closed until 2026-11-20T03:00:00Z, ")
-    assert audit.startswith("warning: audit: there was no audit yet; ")
-    assert [how, what] == ["  - airflow archive status orders --hours 24", "  - airflow dags trigger audit_orders"]
-    assert lines[:7] + lines[11:] == [
+    assert how == "  - airflow archive status orders --hours 24"
+    assert lines[:7] + lines[9:] == [
         "orders: lag 2, the oldest of 2026-11-20T03:00:00Z, last commit 2026-11-20T03:06:00Z (run 20261120T020000Z), "
         "closed until 2026-11-20T03:00:00Z, unfinished: 20261120T030000Z",
         "topic  | partition | committed | archived to | log start | log end | lag | oldest unarchived",
@@ -165,10 +175,34 @@ def test_status(call: Call, context: Context, orders: Path, brokers: Brokers) ->
         "orders |         1 |         3 |           3 |         0 |       3 |   0 | -",
         "last run: 6 rows in 4 objects of 6,000 bytes, 0 dead letters",
         "last audit: none yet",
+        "warning: never audited: no audit has ever compared the store with the ledger",
+        "  - airflow dags trigger audit_orders",
+        "  - if this is accepted: airflow archive acknowledge orders never-audited",
         "warning: unfinished run: run 20261120T030000Z, planned at 2026-11-20T04:05:00Z, is not finished, and no DAG "
         "run is at work on it; the next run finishes it first",
         "  - airflow dags trigger archive_orders",
     ]
+
+
+def test_a_finding_is_accepted_by_name_listed_and_taken_back(call: Call, context: Context) -> None:
+    run(context, 2)
+    name = "never-audited"
+    [waits] = call("acknowledge", "orders", "-o", "json").json["findings"]
+    assert (waits["finding"], waits["state"], waits["by"]) == (name, "waits", None)
+    done = call("acknowledge", "orders", name, "--by", "ann", "--note", "soon", "-o", "json").json
+    [accepted] = done["findings"]
+    assert (accepted["state"], accepted["by"], accepted["note"]) == ("accepted", "ann", "soon")
+    assert call("acknowledge", "orders", "--list", "-o", "json").json["findings"] == [accepted]
+    [line] = [line for line in call("status", "orders", code=None).lines if line.startswith("accepted: ")]
+    assert line.startswith("accepted: never audited: no audit has ever compared the store with the ledger. Accepted by ann")
+    checks = call("doctor", "orders", "-o", "json", code=None).json[0]["checks"]
+    assert [c["state"] for c in checks if c["name"] == "never audited"] == ["ok"]
+    [back] = call("acknowledge", "orders", name, "--undo", "-o", "json").json["findings"]
+    assert back["state"] == "taken back"
+    assert "never audited" in call("status", "orders", code=None).out
+    for wrong in ("dead-letters:7", "nonsense of mine"):
+        shown = call("acknowledge", "orders", wrong, code=1)
+        assert "airflow archive acknowledge" in shown.err
 
 
 def test_status_of_an_archive_that_never_ran(call: Call, context: Context) -> None:

@@ -52,7 +52,7 @@ WIDE = {"accept": "text/html"}
 @pytest.fixture
 def page(context: Context, session: Session, monkeypatch: pytest.MonkeyPatch) -> Page:
     """The archive orders with one settled run."""
-    for module in ("archives", "details"):
+    for module in ("archives", "details", "acting"):
         monkeypatch.setattr(
             f"kafka_archiver.orchestration.page.{module}.facts_of", lambda archive, _: Facts(dag_id="archive_orders")
         )
@@ -346,6 +346,47 @@ def test_who_may_edit_a_paused_dag_has_a_button_that_unpauses_it(
     # Its audit has a DAG of its own, which is not there.
     answer = do(client, "unpause-audit")
     assert (answer.status_code, "Airflow has no DAG &#39;audit_orders&#39;" in answer.text) == (409, True)
+
+
+def test_a_finding_is_accepted_by_name_after_a_question_and_the_page_says_who(
+    page: Page, session: Session, context: Context
+) -> None:
+    from airflow.models.log import Log
+    from sqlalchemy import select
+
+    client, viewer, name = page.user("user"), page.user("viewer"), "never-audited"
+    shown = client.get("/archiver/archives/orders").text
+    assert "no audit has ever compared the store with the ledger" in shown
+    assert f"<button>Accept {name}</button>" in shown
+    assert "airflow archive acknowledge orders never-audited" in shown
+    assert "<p>Nothing" not in shown
+    assert "<button>Accept" not in viewer.get("/archiver/archives/orders").text
+    token = csrf_token(_Named("some viewer"))  # type: ignore[arg-type]
+    refused = viewer.post(DO + "acknowledge", data={"csrf": token, "finding": name, "agreed": "1"}, headers=OURS)
+    assert refused.status_code == 403
+    question = do(client, "acknowledge", {"finding": name})
+    assert (question.status_code, f"Accept {name} of orders?" in question.text) == (200, True)
+    assert context.ledger.acknowledgement(name) is None
+    answer = do(client, "acknowledge", {"finding": name, "agreed": "1", "note": "no room for one"})
+    assert answer.status_code == 303
+    decision = context.ledger.acknowledgement(name)
+    assert decision
+    assert (decision.by, decision.note, decision.accepted) == ("some user", "no room for one", True)
+    after = client.get(answer.headers["location"]).text
+    assert "Accepted by some user at " in after
+    assert f"<button>Accept {name}</button>" not in after
+    assert confs(session) == []
+    with session() as opened:
+        [line] = opened.scalars(select(Log).where(Log.event == "archiver_acknowledge")).all()
+        assert (line.owner, line.dag_id) == ("some user", "archive_orders")
+
+
+@pytest.mark.parametrize("name", ["", "dead-letters:7", "<script>alert(1)</script>", "`airflow x`"])
+def test_what_is_no_finding_is_not_accepted(page: Page, context: Context, name: str) -> None:
+    answer = do(page.user("user"), "acknowledge", {"finding": name, "agreed": "1"})
+    assert answer.status_code == 409
+    assert "<script>alert" not in answer.text
+    assert context.ledger.acknowledgements() == []
 
 
 def test_a_backfill_is_created_for_the_hours_and_only_once(page: Page, session: Session) -> None:

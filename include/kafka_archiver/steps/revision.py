@@ -4,6 +4,8 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
+from kafka_archiver.actions import advise
+from kafka_archiver.advice import runs
 from kafka_archiver.documents import isoformat
 from kafka_archiver.errors import ConfigError, TransientError
 from kafka_archiver.keys import run_name
@@ -33,8 +35,8 @@ def counting(context: Context, line: Line, run: str) -> tuple[Plan, bool]:
     old = context.ledger.current(interval)
     if old is None:
         raise ConfigError(
-            f"run {run} of archive {context.archive.archive} does not exist "
-            f"(`airflow archive runs {context.archive.archive}` lists the runs and their states)"
+            f"run {run} of archive {context.archive.archive} does not exist.",
+            *advise(runs(context.archive.archive), " lists the runs and their states"),
         )
     context.ledger.require_in_line(old)
     # A replaced run is not final. If its replacement is gone, no run has its offsets.

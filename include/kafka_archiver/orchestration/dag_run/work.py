@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from kafka_archiver.actions import advise
+from kafka_archiver.advice import start_again
 from kafka_archiver.errors import PermanentError
 from kafka_archiver.orchestration.dag_run.gate import PLAN
 from kafka_archiver.steps.work import Work
@@ -16,7 +18,7 @@ def work_of(context: Mapping[str, Any]) -> Work:
     found = context["ti"].xcom_pull(task_ids=PLAN)
     if found is None:
         raise PermanentError(
-            f"the task `{PLAN}` of this DAG run has no result, so there is nothing to work on; "
-            f"`airflow dags trigger {context['ti'].dag_id}` starts a run that plans again"
+            f"the task `{PLAN}` of this DAG run has no result, so there is nothing to work on.",
+            *advise(start_again(context["ti"].dag_id), " starts a run that plans again"),
         )
     return Work.from_dict(found)

@@ -10,6 +10,8 @@ from airflow.utils.session import create_session
 from airflow.utils.types import DagRunTriggeredByType
 from sqlalchemy.orm import Session
 
+from kafka_archiver.actions import advise, command
+from kafka_archiver.advice import unpause
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.orchestration.metadata.follow import follow
 from kafka_archiver.orchestration.metadata.transactions import whole_transactions
@@ -23,8 +25,8 @@ def require_active(name: str) -> None:
     with create_session() as session:
         if active_dag(name, session).is_paused:
             raise ConfigError(
-                f"DAG {name} is paused, so its run would stay queued; nothing was changed. Unpause it first, "
-                f"which starts its scheduled runs too: `airflow dags unpause {name}`"
+                f"DAG {name} is paused, so its run would stay queued; nothing was changed.",
+                *advise("Unpause it first, which starts its scheduled runs too: ", unpause(name)),
             )
 
 
@@ -36,7 +38,8 @@ def active_dag(name: str, session: Session) -> DagModel:
     model = session.get(DagModel, name)
     if model is None or model.is_stale:
         raise ConfigError(
-            f"Airflow has no DAG {name!r}: see `airflow dags list` and `airflow dags list-import-errors`."
+            f"Airflow has no DAG {name!r}.",
+            *advise("See ", command("airflow dags list"), " and ", command("airflow dags list-import-errors"), "."),
         )
     return model
 

@@ -62,7 +62,7 @@ def _do(observatory: Observatory, request: Request, user: Any, name: str, action
     trigger = None
     try:
         if fault := observatory.fault(name):
-            raise ConfigError(f"Archive {name} cannot run: {fault.fault}")
+            raise ConfigError(f"Archive {name} cannot run: {fault.fault}", actions=fault.do)
         trigger = trigger_of(action, archive, form)
         _require_right(user, trigger.dag)
         started = _start(trigger, user.get_name())

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kafka_archiver.actions import advise
-from kafka_archiver.advice import choose, go_on
+from kafka_archiver.advice import choose, clean, go_on
 from kafka_archiver.errors import IntegrityError, PolicyError
 from kafka_archiver.gaps import beside, count, merged, unpack
 from kafka_archiver.layouts.registry import place_in
@@ -115,7 +115,8 @@ def _refuse_fewer(plan: Plan, accounts: Sequence[ChunkAccount], old: Manifest | 
             raise IntegrityError(
                 f"run {plan.supersedes} cannot be rebuilt: Kafka lacks {fewer} records of {name} that were archived "
                 "(compacted since, or of aborted transactions, which `source.isolation` leaves out now). The "
-                f"stored objects stay as they are; `airflow archive clean {plan.archive}` removes the attempt"
+                "stored objects stay as they are.",
+                *advise(clean(plan.archive), " removes the attempt"),
             )
 
 
