@@ -277,7 +277,7 @@ def test_what_a_repair_has_written_and_read_again_leaves_the_report_and_nothing_
     assert wrong(lake) == sorted(f.subject for f in after.damage) == sorted([changed, other])
     assert after.mended == Mended(at=lake.now, objects=1)
     assert (after.audited_at, after.counts) == (before.audited_at, before.counts)
-    assert "1 object repaired since" in next(of_audit(lake.ledger)).observed
+    assert "1 object repaired since" in next(of_audit(lake.ledger, 1)).observed
     lake.store.put(changed, data)
     look_again(lake.context, work.runs)
     assert wrong(lake) == [other]

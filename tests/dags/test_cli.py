@@ -194,7 +194,9 @@ def test_a_finding_is_accepted_by_name_listed_and_taken_back(call: Call, context
     assert (accepted["state"], accepted["by"], accepted["note"]) == ("accepted", "ann", "soon")
     assert call("acknowledge", "orders", "--list", "-o", "json").json["findings"] == [accepted]
     [line] = [line for line in call("status", "orders", code=None).lines if line.startswith("accepted: ")]
-    assert line.startswith("accepted: never audited: no audit has ever compared the store with the ledger. Accepted by ann")
+    assert line.startswith(
+        "accepted: never audited: no audit has ever compared the store with the ledger. Accepted by ann"
+    )
     checks = call("doctor", "orders", "-o", "json", code=None).json[0]["checks"]
     assert [c["state"] for c in checks if c["name"] == "never audited"] == ["ok"]
     [back] = call("acknowledge", "orders", name, "--undo", "-o", "json").json["findings"]

@@ -17,6 +17,7 @@ from kafka_archiver.intervals import to_ms
 from kafka_archiver.kafka.first import LogEnd
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.steps.acknowledge import accept
 from kafka_archiver.steps.auditing import audit, publish
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.plan import propose
@@ -59,6 +60,7 @@ def settled(brokers: type[Brokers] = Brokers, source: dict[str, Any] | None = No
     first = Brokers({P0: Range(0, 3), P1: Range(0, 3)}, first=to_ms(DAY) // 3_600_000)
     made: Any = Context(archive, first, store, Ledger(store, "orders"))  # type: ignore[arg-type]
     run(made, 2)
+    accept(made, QUIET, "never-audited", "ann")
     fields = {name: getattr(first, name) for name in ("logs", "first", "group", "stamps")}
     return replace(made, cluster=brokers(**fields))
 
@@ -73,7 +75,7 @@ def now(context: Context) -> ArchiveStatus:
 
 
 def only(context: Context) -> Finding:
-    [one] = condition(context, observe(context), QUIET)
+    [one] = condition(context, observe(context), QUIET).open
     return one
 
 
@@ -269,7 +271,7 @@ def test_only_the_beginning_of_a_long_report_is_read(monkeypatch: pytest.MonkeyP
     told = []
     for length in range(1, len(context.store.get(key) or b"")):
         monkeypatch.setattr(damage, "HEAD", length)
-        [one] = damage.of_audit(context.ledger)
+        [one] = damage.of_audit(context.ledger, 1)
         told.append((one.kind, one.severity))
     unknown = told.count(("no report", "warning"))
     assert unknown < 400, "the verdict comes first"
@@ -288,7 +290,7 @@ def test_only_the_beginning_of_a_long_report_is_read(monkeypatch: pytest.MonkeyP
 def test_what_a_policy_decides_is_a_warning(policy: str, choice: str, change: Callable[[Brokers], None]) -> None:
     context = settled(**{policy: choice})
     change(brokers_of(context))
-    for one in condition(context, observe(context), QUIET):
+    for one in condition(context, observe(context), QUIET).open:
         assert (one.kind, one.severity) == (policy.replace("_", " "), "warning")
         assert choice in one.text
 

@@ -54,7 +54,9 @@ def verdicts(found: Snapshot | None, more: str = "") -> dict[str, str]:
 
 def test_an_archive_in_order_is_ok() -> None:
     assert set(verdicts(snapshot()).values()) == {"ok"}
-    assert list(verdicts(snapshot())) == ["answers", "lag", "age", "hours", "runs", "plans", "brokers", "audit"]
+    assert list(verdicts(snapshot())) == [
+        *("answers", "lag", "age", "hours", "records", "runs", "plans", "brokers", "audit")
+    ]
 
 
 def test_an_archive_that_nobody_has_looked_at_is_not_called_healthy() -> None:
@@ -117,7 +119,7 @@ def test_brokers_that_do_not_answer_fail_with_the_reason_and_leave_the_lag_unkno
 
 def test_without_the_store_what_the_ledger_has_is_unknown_and_not_ok() -> None:
     found = Snapshot(archive="orders", taken_at=NOW, interval=HOUR, error="there is no such bucket")
-    names = {"lag", "age", "hours", "plans", "brokers", "audit"}
+    names = {"lag", "age", "hours", "records", "plans", "brokers", "audit"}
     assert {
         check.kind: check.observed for check in judge(archive(), found, NOW) if VERDICTS[check.severity] == "unknown"
     } == (dict.fromkeys(names, "unknown until the store answers"))
@@ -131,6 +133,10 @@ def test_without_the_store_what_the_ledger_has_is_unknown_and_not_ok() -> None:
         ("incomplete hours", "hours"),
         ("damaged", "audit"),
         ("lost offsets", "brokers"),
+        ("recorded loss", "records"),
+        ("dead letters", "records"),
+        ("never audited", "audit"),
+        ("failed request", "runs"),
         ("a trouble of tomorrow", "brokers"),
     ],
 )
