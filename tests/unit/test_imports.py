@@ -342,8 +342,8 @@ def test_a_value_that_a_transform_makes_null_is_left_out_as_the_connector_does()
 @pytest.mark.parametrize(
     ("predicate", "negate", "expected"),
     [
-        ("HasHeaderKey name=x'y", "false", r"NOT (exists(headers, h -> h.key = 'x\'y'))"),
-        ("HasHeaderKey name=x", "true", "exists(headers, h -> h.key = 'x')"),
+        ("HasHeaderKey name=x'y", "false", r"NOT (coalesce(exists(headers, h -> h.key = 'x\'y'), false))"),
+        ("HasHeaderKey name=x", "true", "coalesce(exists(headers, h -> h.key = 'x'), false)"),
         ("TopicNameMatches pattern=a\\d|b", "false", r"NOT (topic RLIKE '^(?:a\\d|b)$')"),
         ("com.acme.Other", "false", None),
     ],

@@ -261,7 +261,7 @@ class _Chain:
             self._predicate(of, "policies.null_value: skip")
             return
         if found == "HasHeaderKey" and keys.get(f"{of}name"):
-            condition = f"exists(headers, h -> h.key = {_literal(keys.get(f'{of}name'))})"
+            condition = f"coalesce(exists(headers, h -> h.key = {_literal(keys.get(f'{of}name'))}), false)"
         elif found == "TopicNameMatches" and keys.get(f"{of}pattern") and not self._routed:
             # Java's and Spark's regular expressions are the same ones; `matches` is of the whole name.
             condition = f"topic RLIKE {_literal('^(?:' + keys.get(f'{of}pattern') + ')$')}"

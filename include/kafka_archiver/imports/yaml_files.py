@@ -11,8 +11,10 @@ from kafka_archiver.secrets import key_name
 
 _MOST = 100_000
 # What a resource says of how its connector is run: nothing that decides a key or a byte.
-_RUNS = ("autoRestart", "pause", "state", "version", "connectClusterRef", "restartPolicy", "connectRest", "listOffsets")
-_RUNS += ("alterOffsets",)
+_RUNS = frozenset(
+    ["autoRestart", "pause", "state", "version", "connectClusterRef", "restartPolicy", "connectRest", "listOffsets",
+     "alterOffsets"]
+)  # fmt: skip
 _CLASS = "connector.class"
 
 
