@@ -48,7 +48,8 @@ def planned(archive: Archive) -> Settings:
 def key_of(case: dict[str, Any], archive: Archive) -> str:
     """The key of the object with the record of partition 3 and offset 42, without its extension."""
     settings = planned(archive)
-    value = {"payload": GALLERY["value"]} if case.get("envelope") else GALLERY["value"]
+    value = case.get("value", GALLERY["value"])
+    value = {"payload": value} if case.get("envelope") else value
     rows = batch([Row(42, int(T.timestamp() * 1000), value=json.dumps(value).encode())])
     topic = case.get("topic") or archive.source.topics[0]
     chunk = chunk_of(42, 10).model_copy(update={"topic": topic, "partition": 3})

@@ -1,7 +1,6 @@
 """Converters that only a connector's worker knows, and connectors in YAML."""
 
 import json
-from typing import Any
 
 import pytest
 
@@ -141,11 +140,13 @@ def test_a_resource_of_strimzi_is_a_connector() -> None:
     [
         ("kind: Connector\nspec: {name: n, class: C, taskMax: 4, configs: {topics: t}}",
          [{"name": "n", "connector.class": "C", "tasks.max": "4", "topics": "t"}]),
-        ("name: n\nconfig:\n  connector.class: C\n  topics: t\n", [{"name": "n", "connector.class": "C", "topics": "t"}]),
+        ("name: n\nconfig:\n  connector.class: C\n  topics: t\n",
+         [{"name": "n", "connector.class": "C", "topics": "t"}]),
         ("connectors:\n  - name: a\n    config: {connector.class: C}\n  - name: b\n    config: {connector.class: D}\n",
          [{"name": "a", "connector.class": "C"}, {"name": "b", "connector.class": "D"}]),
         ("connector.class: \"C\"\nfile.delim: '-'\n", [{"connector.class": "C", "file.delim": "-"}]),
-        ("connector:\n  class: C\n  more:\n    keys: [a, b]\n", [{"connector.class": "C", "connector.more.keys": "a,b"}]),
+        ("connector:\n  class: C\n  more:\n    keys: [a, b]\n",
+         [{"connector.class": "C", "connector.more.keys": "a,b"}]),
         # Profiles: each is a connector.
         ("connector.class: C\ntopics: \"dev\"\n---\nconnector.class: C\ntopics: \"prod\"\n",
          [{"connector.class": "C", "topics": "dev"}, {"connector.class": "C", "topics": "prod"}]),
@@ -184,11 +185,24 @@ def test_a_yaml_that_has_no_connector_is_an_error(text: str, message: str) -> No
         keys_of(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name=a\nconnector.class=C\nname=b\nconnector.class=C\n", "expected one connector; found `name` twice"),
+        ("name=a\n#---\nspring.config.activate.on-profile=prod\ntopics=b\n", "found several, divided by #---"),
+    ],
+)
+def test_two_configurations_in_one_file_of_properties_are_an_error(text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        read_keys(text, "file")
+    assert read_keys("name=a\ntopics=a\ntopics=b\nname=a\n", "file") == {"name": "a", "topics": "b"}
+
+
 def test_no_value_of_a_yaml_is_in_an_error() -> None:
     with pytest.raises(ConfigError) as caught:
         keys_of("---\npassword: hunter2: x\n")
     assert "hunter2" not in str(caught.value)
 
 
-def test_a_key_that_is_no_text_is_one(tmp_path: Any) -> None:
+def test_a_key_that_is_no_text_is_one() -> None:
     assert keys_of("---\nconnector.class: C\n1: a\ntrue: b\nnull: c\n")[0]["1"] == "a"

@@ -116,10 +116,18 @@ def _ini(text: str, file: str) -> dict[str, str]:
 
 
 def _properties(text: str, file: str) -> dict[str, str]:
+    if re.search(r"^[#!]---\s*$", text, re.MULTILINE):
+        raise ConfigError(f"{file}: expected one configuration; found several, divided by #---: give one alone")
     try:
-        return javaproperties.loads(text)
+        pairs: list[tuple[str, str]] = javaproperties.loads(text, object_pairs_hook=list)
     except javaproperties.InvalidUEscapeError as error:
         raise ConfigError(f"{file}: not Java properties: expected \\u and four hexadecimal digits; {error}") from None
+    found = dict(pairs)
+    # Java takes the last value of a key that is there twice. A second class or name is another connector.
+    for key, value in pairs:
+        if key in ("connector.class", "name") and value != found[key]:
+            raise ConfigError(f"{file}: expected one connector; found `{key}` twice: give each a file of its own")
+    return found
 
 
 def _variables(text: str) -> dict[str, str]:
