@@ -60,7 +60,7 @@ def test_a_zone_s_name_in_a_path_is_text() -> None:
 
 @pytest.mark.parametrize("pattern", ["CC", "YYYY z", "'open", "YYYY-MM-dd'T'HH:mm:ssX"])
 def test_letters_without_an_equal_are_a_line_and_a_problem(pattern: str) -> None:
-    with pytest.raises(ValueError, match="'|quote"):
+    with pytest.raises(ValueError, match=r"'|quote"):
         pattern_of(pattern, "/", "UTC")
     imported, content = made_of("confluent", **TIME | AVRO_KEYS | {"path__format": pattern})
     assert [note.kind for note in noted(imported, "path.format")] == ["decide"]
@@ -216,8 +216,8 @@ def test_a_pattern_in_braces_shows_the_same(parts: list[str]) -> None:
     ("template", "path", "name"),
     [
         ("a/{{topic}}-{{partition}}-{{start_offset}}", "a", "{topic}-{partition}-{start}"),
-        ("{{ topic }}/{{ partition : padding=true }}/{{start_offset:padding = TRUE}}.jsonl.gz", "{topic}/{partition:10}",
-         "{start:20}"),
+        ("{{ topic }}/{{ partition : padding=true }}/{{start_offset:padding = TRUE}}.jsonl.gz",
+         "{topic}/{partition:10}", "{start:20}"),
         ("a/{{timestamp:unit=YYYY}}/{{timestamp:unit=HH}}h/{{topic}}+{{partition}}+{{start_offset:padding=false}}",
          "a/{yyyy}/{HH}h", "{topic}+{partition}+{start}"),
         ("v1.2/{{topic}}.{{partition}}-{{start_offset}}.gz", "v1.2", "{topic}.{partition}-{start}"),
@@ -231,8 +231,8 @@ def test_a_template_of_aiven(template: str, path: str, name: str) -> None:
 
 @pytest.mark.parametrize(
     "template",
-    ["k{{key}}", "a/{{local_date}}/{{topic}}", "a/{{timestamp:unit=mm}}", "a/{{nothing}}", "a/{{topic}", "a/{x}/{{topic}}",
-     "a/{{topic:padding=true}}"],
+    ["k{{key}}", "a/{{local_date}}/{{topic}}", "a/{{timestamp:unit=mm}}", "a/{{nothing}}", "a/{{topic}",
+     "a/{x}/{{topic}}", "a/{{topic:padding=true}}"],
 )  # fmt: skip
 def test_a_template_that_cannot_be_said_is_refused(template: str) -> None:
     place = place_of(template, "UTC", by_record=False)

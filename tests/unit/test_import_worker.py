@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import yaml
 
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.imports.reading import documents_of, read_keys
@@ -128,6 +129,11 @@ def keys_of(text: str, file: str = "file") -> list[dict[str, str]]:
 def test_a_resource_of_strimzi_is_a_connector() -> None:
     assert keys_of(CONNECTOR) == [OF_CONNECTOR]
     assert read_keys(CONNECTOR, "file") == OF_CONNECTOR
+    # `kubectl get kafkaconnector -o json` and `-o yaml`.
+    items = list(yaml.safe_load_all(CONNECTOR.replace("05242880", "'05242880'")))
+    listed = {"apiVersion": "v1", "kind": "List", "items": items}
+    assert keys_of(json.dumps(listed)) == [OF_CONNECTOR]
+    assert keys_of(yaml.dump(listed)) == [OF_CONNECTOR]
     other = CONNECTOR.replace("name: orders", "name: returns").replace("  state: running", "  newer: thing")
     both = keys_of(f"---{CONNECTOR}---{STRIMZI}---{other}")
     assert [keys["name"] for keys in both] == ["orders", "returns"]

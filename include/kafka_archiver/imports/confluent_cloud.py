@@ -4,7 +4,7 @@ from typing import Any
 
 from kafka_archiver.imports import connect
 from kafka_archiver.imports.base import Draft, Imported, Keys, archive_name, without_empty
-from kafka_archiver.imports.confluent import chunk_of, null_values, schedule, url_of
+from kafka_archiver.imports.confluent import chunk_of, null_values, schedule, time_of, url_of
 from kafka_archiver.imports.confluent_format import extensions, same_text, stored_beside
 from kafka_archiver.imports.joda import locale_of, pattern_of, zone_of
 from kafka_archiver.imports.s3 import access, requests
@@ -96,7 +96,7 @@ def draft(keys: Keys) -> Imported:
         "archive": archive_name(keys.get("name")),
         "schedule": schedule(keys),
         "source": source,
-        "timestamp": timestamp,
+        "timestamp": time_of(keys, timestamp, transforms),
         "transform": transforms.section,
         "store": without_empty(store),
         "schema_evolution": evolution if evolution != "NONE" and value.decode in connect.FRAMED else None,

@@ -8,7 +8,7 @@ from typing import Any
 import javaproperties
 
 from kafka_archiver.errors import ConfigError
-from kafka_archiver.imports.yaml_files import connectors, is_yaml
+from kafka_archiver.imports.yaml_files import connectors, connectors_in, is_yaml
 
 # A file of variables has nothing else; the keys of properties have dots.
 _VARIABLE = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)=(.*)", re.ASCII)
@@ -33,6 +33,8 @@ def documents_of(text: str, file: str) -> list[str]:
     if not re.match(r"\{|\[\s*[{\]]", stripped):
         return [json.dumps(one) for one in connectors(stripped, file)] if is_yaml(stripped, file) else [text]
     content = _loaded(stripped, file)
+    if isinstance(content, dict) and "apiVersion" in content:
+        return [json.dumps(one) for one in connectors_in([content], file)]
     if isinstance(content, dict):
         # `GET /connectors?expand=info` has the name of each connector as a key.
         infos = [one.get("info") for one in content.values() if isinstance(one, dict)]

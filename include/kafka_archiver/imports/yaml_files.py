@@ -74,7 +74,14 @@ def connectors(text: str, file: str) -> list[dict[str, Any]]:
 
     :raises ConfigError: it is not YAML, or has no connector.
     """
-    content = documents(text, file)
+    return connectors_in(documents(text, file), file)
+
+
+def connectors_in(content: list[Any], file: str) -> list[dict[str, Any]]:
+    """Return each connector of some documents, as `connectors` does.
+
+    :raises ConfigError: there is none.
+    """
     found = [one for document in content for one in _of(document, file)]
     if found:
         return found
