@@ -228,6 +228,10 @@ def test_confluent_s_keys_have_their_effect(more: dict[str, str], path: tuple[st
 
 
 CONNECT = "org.apache.kafka.connect.transforms"
+JSON_PLAIN = {
+    "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+    "value.converter.schemas.enable": "false",
+}
 AVRO = {"format.class": f"{FORMAT}.avro.AvroFormat", "value.converter": "io.confluent.connect.avro.AvroConverter"}
 
 
@@ -342,8 +346,8 @@ def test_a_value_that_a_transform_makes_null_is_left_out_as_the_connector_does()
 @pytest.mark.parametrize(
     ("predicate", "negate", "expected"),
     [
-        ("HasHeaderKey name=x'y", "false", r"NOT (exists(headers, h -> h.key = 'x\'y'))"),
-        ("HasHeaderKey name=x", "true", "exists(headers, h -> h.key = 'x')"),
+        ("HasHeaderKey name=x'y", "false", r"NOT (coalesce(exists(headers, h -> h.key = 'x\'y'), false))"),
+        ("HasHeaderKey name=x", "true", "coalesce(exists(headers, h -> h.key = 'x'), false)"),
         ("TopicNameMatches pattern=a\\d|b", "false", r"NOT (topic RLIKE '^(?:a\\d|b)$')"),
         ("com.acme.Other", "false", None),
     ],
@@ -369,6 +373,48 @@ def refused(more: dict[str, str]) -> tuple[dict[str, Any], str]:
     return content, ""
 
 
+def test_a_filter_behind_what_changes_its_condition_is_not_taken() -> None:
+    trace = {"predicates": "p", "predicates.p.type": f"{CONNECT}.predicates.HasHeaderKey", "predicates.p.name": "x"}
+    for before in ("InsertHeader header=x value.literal=1", "DropHeaders headers=x"):
+        content, notes = transformed(trace, h=before, f="Filter predicate=p")
+        assert "transform" not in content
+        assert notes["transforms.f.type"].kind == "decide"
+    topic = trace | {"predicates.p.type": f"{CONNECT}.predicates.TopicNameMatches", "predicates.p.pattern": "a"}
+    content, notes = transformed(topic, r="RegexRouter regex=t replacement=a", f="Filter predicate=p")
+    assert "transform" not in content
+    assert {notes["transforms.f.type"].kind, notes["transforms.r.type"].kind} == {"decide"}
+
+
+BY_OWN_TIME = {
+    "partitioner.class": f"{PARTITIONER}.DailyPartitioner",
+    "timezone": "UTC",
+    "timestamp.extractor": "RecordField",
+    "timestamp.field": "at",
+}
+
+
+@pytest.mark.parametrize("more", [AVRO, {}, JSON_PLAIN], ids=["avro", "json", "json without schemas"])
+def test_a_field_that_has_kafka_s_time_is_kafka_s_time(more: dict[str, str]) -> None:
+    assert transformed(BY_OWN_TIME | more, t="InsertField$Value timestamp.field=at")[0]["timestamp"] == {
+        "from": "record"
+    }
+    content, _ = transformed(BY_OWN_TIME | more, t="InsertField$Value timestamp.field=at predicate=p")
+    assert content["timestamp"]["from"] == "value"
+
+
+def test_a_time_that_a_transform_may_have_made_is_a_question() -> None:
+    keys = {**LEAST["confluent"], **AVRO, **BY_OWN_TIME, "transforms": "r"}
+    keys |= {"transforms.r.type": f"{CONNECT}.ReplaceField$Value", "transforms.r.renames": "created:at"}
+    imported, _ = import_text(text_of("confluent", keys), "file")
+    assert [note for note in imported.notes if note.kind == "decide" and "timestamp.path is of the record" in note.text]
+
+
+@pytest.mark.parametrize("key", ["file.delim", "directory.delim"])
+def test_an_empty_delimiter_is_not_taken_for_the_default(key: str) -> None:
+    imported, _ = import_text(text_of("confluent", LEAST["confluent"] | {key: ""}), "file")
+    assert [note.kind for note in noted(imported, key)] == ["decide"]
+
+
 def test_what_hides_values_is_never_left_out() -> None:
     mask = {"transforms": "m", "transforms.m.type": f"{CONNECT}.MaskField$Value", "transforms.m.fields": "card"}
     steps = [{"mask": ["value.card"]}]
@@ -386,7 +432,7 @@ def test_what_hides_values_is_never_left_out() -> None:
          "transforms.f.type": f"{CONNECT}.Flatten$Value"},
     ):  # fmt: skip
         content, why = refused(AVRO | mask | more)
-        assert content["transform"]["mapper"] == "imported_transforms:m"
+        assert content["transform"]["mapper"] == "imported_transforms:hide_m"
         assert "transform: Python does not find module imported_transforms" in why
 
 

@@ -43,13 +43,13 @@ def place_of(template: str, zone: str, by_record: bool) -> Place:
             wrong.extend(["{{utc_date}} is a day in UTC, so the zone has to be UTC"] * (zone != "UTC"))
             return "{yyyy-MM-dd}"
         wrong.append(f"{found[0]} has no equal here: " + _WHY.get(name, "no placeholder of ours says it"))
-        return "?"
+        return ""
 
     made = _VARIABLE.sub(placeholder, template.strip())
     folder, _, name = made.rpartition("/")
     name = _ENDING.sub("", name)
-    if set(re.sub(r"\{[^{}]*\}", "", made)) & set("{}?"):
-        wrong.append(f"the template {template} cannot be read") if not wrong else None
+    if set(_VARIABLE.sub("", template)) & set("{}"):
+        wrong.append(f"a brace of the template {template} belongs to no variable")
     if wrong:
         # No layout has such a name, so the YAML is refused until a person chooses one.
         return Place(

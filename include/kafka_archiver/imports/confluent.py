@@ -1,5 +1,7 @@
 """Confluent's S3 sink connector."""
 
+from typing import Any
+
 from kafka_archiver.imports import connect
 from kafka_archiver.imports.base import (
     FEW,
@@ -15,7 +17,7 @@ from kafka_archiver.imports.base import (
 from kafka_archiver.imports.confluent_format import FORMATS, format_of
 from kafka_archiver.imports.confluent_layout import layout_of
 from kafka_archiver.imports.s3 import access, requests
-from kafka_archiver.imports.smt import transforms_of
+from kafka_archiver.imports.smt import Transforms, transforms_of
 
 TOOL = "Confluent S3 sink"
 CLASS = "io.confluent.connect.s3.S3SinkConnector"
@@ -99,16 +101,12 @@ def draft(keys: Keys) -> Imported:
         "archive": archive_name(keys.get("name")),
         "schedule": schedule(keys),
         "source": source,
-        "timestamp": filed.timestamp,
+        "timestamp": time_of(keys, filed.timestamp, transforms),
         "transform": transforms.section,
         "store": without_empty(store),
         "schema_evolution": _evolution(keys, value.decode),
         "policies": policies,
     }
-    if filed.timestamp.get("from") == "value" and transforms.reshapes:
-        keys.remark(
-            "by_hand", "timestamp.path is of the record before `transform`: correct it if a step made the field"
-        )
     _affix(keys)
     keys.table("by_hand", _BY_HAND)
     keys.table("differs", _DIFFERS)
@@ -128,6 +126,21 @@ def url_of(keys: Keys, bucket: str, folder: str, default: str) -> str | None:
         keys.remark("decide", f"the file has no {bucket}, which the connector needs: write store.url by hand")
         return None
     return bucket_url(keys.get(bucket), given)
+
+
+def time_of(keys: Keys, timestamp: dict[str, Any], transforms: Transforms) -> dict[str, Any]:
+    """Return the section `timestamp`, which is of the record before `transform`."""
+    if timestamp.get("from") != "value":
+        return timestamp
+    path = str(timestamp["path"])
+    if path in transforms.times:
+        keys.remark("kept", f"{path} is Kafka's timestamp, which a transform has put there: timestamp.from: record")
+        return {"from": "record"}
+    if transforms.reshapes:
+        keys.remark(
+            "decide", "timestamp.path is of the record before `transform`: correct it if a transform made the field"
+        )
+    return timestamp
 
 
 def _affix(keys: Keys) -> None:

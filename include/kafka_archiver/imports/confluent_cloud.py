@@ -4,7 +4,7 @@ from typing import Any
 
 from kafka_archiver.imports import connect
 from kafka_archiver.imports.base import Draft, Imported, Keys, archive_name, without_empty
-from kafka_archiver.imports.confluent import chunk_of, null_values, schedule, url_of
+from kafka_archiver.imports.confluent import chunk_of, null_values, schedule, time_of, url_of
 from kafka_archiver.imports.confluent_format import extensions, same_text, stored_beside
 from kafka_archiver.imports.joda import locale_of, pattern_of, zone_of
 from kafka_archiver.imports.s3 import access, requests
@@ -15,6 +15,8 @@ CLASS = "S3_SINK"
 _DECODED = {"AVRO": "avro", "JSON_SR": "json_schema", "PROTOBUF": "protobuf", "JSON": "json", "BYTES": "bytes",
             "STRING": "string"}  # fmt: skip
 _FORMATS = {"AVRO": "avro", "JSON": "jsonl", "PARQUET": "parquet", "BYTES": "bytes"}
+# The key of earlier releases, for what is read and what is written.
+_BOTH = "data.format"
 _DAY = "'year'=YYYY/'month'=MM/'day'=dd"
 # The path and the length of each interval.
 _INTERVALS = {"HOURLY": (f"{_DAY}/'hour'=HH", "3600000ms"), "DAILY": (_DAY, "86400000ms")}
@@ -50,7 +52,8 @@ _DIFFERS = {
     "tombstone.encoded.partition": "no effect without behavior.on.null.values: write",
     "errors.deadletterqueue.topic.name": "policies.bad_record: dead_letter; they are objects below _dead_letter/",
     "value.converter.*": "the decoder has no such option",
-    "enable.auto.compression": "see store.codec",
+    "csfle.onFailure": "see csfle.enabled",
+    "connector.egress.whitelist": "the network of the workers decides",
     "connect.meta.data": "Connect's own schema metadata are not stored",
     "enhanced.avro.schema.support": "a decoded schema keeps its names, documentation and enums anyway",
     "schema.cache.size": "schemas are resolved once, when a run is planned",
@@ -62,6 +65,9 @@ _DIFFERS = {
 def draft(keys: Keys) -> Imported:
     """The archive of a connector's keys."""
     keys.kept("connector.class", TOOL)
+    if keys.get("csfle.enabled").lower() == "true":
+        keys.decide("csfle.enabled", "fields that are encrypted in Kafka are stored as they are: nothing decrypts them")
+    keys.kept("csfle.enabled", "nothing: no field is encrypted")
     value = _decoded(keys)
     form = _format(keys, value)
     if form["format"] == "bytes":
@@ -90,7 +96,7 @@ def draft(keys: Keys) -> Imported:
         "archive": archive_name(keys.get("name")),
         "schedule": schedule(keys),
         "source": source,
-        "timestamp": timestamp,
+        "timestamp": time_of(keys, timestamp, transforms),
         "transform": transforms.section,
         "store": without_empty(store),
         "schema_evolution": evolution if evolution != "NONE" and value.decode in connect.FRAMED else None,
@@ -107,7 +113,7 @@ def draft(keys: Keys) -> Imported:
 
 
 def _decoded(keys: Keys) -> connect.Decoded:
-    key = "input.data.format"
+    key = "input.data.format" if "input.data.format" in keys else _BOTH
     decode = _DECODED.get(keys.get(key).upper())
     if decode is None:
         text = f"expected one of {', '.join(_DECODED)}; the values are taken as bytes"
@@ -118,7 +124,8 @@ def _decoded(keys: Keys) -> connect.Decoded:
 
 
 def _format(keys: Keys, value: connect.Decoded) -> dict[str, Any]:
-    key, codec_key = "output.data.format", "compression.codec"
+    key = "output.data.format" if "output.data.format" in keys else _BOTH
+    codec_key = "compression.codec"
     form = _FORMATS.get(keys.get(key).upper())
     if form is None:
         text = f"expected one of {', '.join(_FORMATS)}; jsonl stands in its place"
@@ -169,10 +176,15 @@ def _layout(keys: Keys) -> tuple[Any, dict[str, Any]]:
     if check:
         keys.decide("locale", check)
     keys.kept("locale", "store.layout.locale" if locale else "nothing: the paths have no names, or the English ones")
-    layout = {"name": "confluent_time", "timezone": zone, "path_format": path, "every": every, "locale": locale}
+    layout: dict[str, Any] = {"name": "confluent_time", "timezone": zone, "path_format": path, "every": every}
+    layout |= {"locale": locale, "file_delimiter": keys.get("file.delim")}
+    layout["directory_delimiter"] = keys.get("directory.delim")
+    layout["zero_pad"] = keys.number("filename.offset.zero.pad.width", "store.layout.zero_pad is left out: 10", 0, 40)
+    for name in ("file.delim", "directory.delim", "filename.offset.zero.pad.width"):
+        keys.kept(name, "store.layout")
     field = keys.get("timestamp.field")
     keys.kept("timestamp.field", "timestamp.path")
-    for name in ("partitioner.class", "partition.field.name", "file.delim", "directory.delim"):
+    for name in ("partitioner.class", "partition.field.name"):
         if keys.get(name):
             keys.decide(name, "the managed connector files by time alone, as far as is documented")
     if field:

@@ -50,8 +50,9 @@ def format_of(keys: Keys, value: connect.Decoded, key: str = "format.class") -> 
     for option in ("format.bytearray.extension", "format.bytearray.separator"):
         keys.kept(option, "store.options" if form == "bytes" else "no effect with this format, here as there")
     made |= stored_beside(keys, made["format"], value.decode)
-    extensions(keys, made["format"], made["codec"])
-    same_text(keys, made["format"], value)
+    if form is not None:
+        extensions(keys, form, made["codec"])
+        same_text(keys, form, value)
     return made
 
 

@@ -43,6 +43,10 @@ def layout_of(keys: Keys, inside: str, default: str = f"{_PACKAGE}DefaultPartiti
     layout = "path" if given == _FIELD_AND_TIME else _PARTITIONERS.get(given)
     _pad(keys)
     for key, option in (("file.delim", "file_delimiter"), ("directory.delim", "directory_delimiter")):
+        if key in keys and not keys.get(key):
+            keys.decide(
+                key, f"it is empty, and store.layout.{option} is its default, because numbers would run together"
+            )
         keys.kept(key, f"store.layout.{option}")
     if layout is None:
         keys.decide(

@@ -120,10 +120,10 @@ def registry(keys: Keys, columns: dict[str, Decoded]) -> str | dict[str, str] | 
             keys.kept(key, "source.registry" + (" (the first address only)" if urls[1:] else ""))
         else:
             keys.by_hand(key, f"into the Airflow connection {REGISTRY} (type http)")
-        keys.lacks(
-            f"{prefix}{column}.subject.name.strategy",
-            f"by hand: `source.{column}.subject` and `subjects`, which lists the records' names",
-        )
+        strategy = f"{prefix}{column}.subject.name.strategy"
+        if keys.get(strategy).endswith(".TopicNameStrategy"):
+            keys.kept(strategy, f"source.{column}.subject: topic, the default")
+        keys.decide(strategy, f"write `source.{column}.subject` and `subjects`, which lists the records' names")
     return found
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import javaproperties
 
 from kafka_archiver.errors import ConfigError
-from kafka_archiver.imports.yaml_files import connectors, is_yaml
+from kafka_archiver.imports.yaml_files import connectors, connectors_in, is_yaml
 
 # A file of variables has nothing else; the keys of properties have dots.
 _VARIABLE = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)=(.*)", re.ASCII)
@@ -33,6 +33,8 @@ def documents_of(text: str, file: str) -> list[str]:
     if not re.match(r"\{|\[\s*[{\]]", stripped):
         return [json.dumps(one) for one in connectors(stripped, file)] if is_yaml(stripped, file) else [text]
     content = _loaded(stripped, file)
+    if isinstance(content, dict) and "apiVersion" in content:
+        return [json.dumps(one) for one in connectors_in([content], file)]
     if isinstance(content, dict):
         # `GET /connectors?expand=info` has the name of each connector as a key.
         infos = [one.get("info") for one in content.values() if isinstance(one, dict)]
@@ -116,10 +118,18 @@ def _ini(text: str, file: str) -> dict[str, str]:
 
 
 def _properties(text: str, file: str) -> dict[str, str]:
+    if re.search(r"^[#!]---\s*$", text, re.MULTILINE):
+        raise ConfigError(f"{file}: expected one configuration; found several, divided by #---: give one alone")
     try:
-        return javaproperties.loads(text)
+        pairs: list[tuple[str, str]] = javaproperties.loads(text, object_pairs_hook=list)
     except javaproperties.InvalidUEscapeError as error:
         raise ConfigError(f"{file}: not Java properties: expected \\u and four hexadecimal digits; {error}") from None
+    found = dict(pairs)
+    # Java takes the last value of a key that is there twice. A second class or name is another connector.
+    for key, value in pairs:
+        if key in ("connector.class", "name") and value != found[key]:
+            raise ConfigError(f"{file}: expected one connector; found `{key}` twice: give each a file of its own")
+    return found
 
 
 def _variables(text: str) -> dict[str, str]:

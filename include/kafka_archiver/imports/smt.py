@@ -61,11 +61,15 @@ class Found(NamedTuple):
 
 
 class Transforms(NamedTuple):
-    """The section `transform`, whether tombstones are left out, and whether fields of values have other names."""
+    """The section `transform`, whether tombstones are left out, and whether fields of values are others.
+
+    `times`: the fields into which a transform of all records puts Kafka's timestamp.
+    """
 
     section: dict[str, Any]
     skips_null: bool
     reshapes: bool
+    times: frozenset[str]
 
 
 def steps_of(keys: Keys, columns: bool, inside: str) -> Found:
@@ -97,11 +101,11 @@ def transforms_of(keys: Keys, columns: bool, inside: str, keyed: bool, skips_nul
         section["select"] = select
     if chain.hidden:
         # A function that does not exist: the plan is refused until a person has written it, or removed it.
-        section["mapper"] = f"imported_transforms:{re.sub(r'[^A-Za-z0-9_]', '_', chain.hidden)}"
+        section["mapper"] = chain.hidden
     if chain.steps:
         section["steps"] = chain.steps
     renamed = any("rename" in step or "flatten" in step for step in chain.steps)
-    return Transforms(section, chain.skips_null, renamed or bool(select))
+    return Transforms(section, chain.skips_null, renamed or bool(select) or bool(chain.hidden), frozenset(chain.times))
 
 
 class _Chain:
@@ -114,6 +118,8 @@ class _Chain:
         self._sql = sql and columns
         self._filters = sql
         self._routed = False
+        self._headed = False
+        self.times: set[str] = set()
         self._touched: set[str] = set()
         self.columns = Columns()
         self.steps: list[dict[str, Any]] = []
@@ -143,6 +149,7 @@ class _Chain:
         elif path.startswith(LENSES_HEADERS):
             self._note(prefix, "decide", _OTHERS.get(kind, _BY_TIME))
         elif of == "Key" or (own and kind in _OF_KEYS):
+            self._headed = self._headed or "Header" in kind
             self._note(prefix, "decide" if self._keyed else "kept", _KEYS if self._keyed else _NO_KEYS)
         elif own and kind in _OF_SCHEMAS:
             self._note(prefix, "differs", "the schema is the writer's, with its own name and version")
@@ -156,9 +163,12 @@ class _Chain:
         steps = _steps(self._keys, prefix, kind, self._inside) if own and of == "Value" else []
         conditional = bool(self._keys.get(f"{prefix}predicate"))
         hides = bool(steps and kind in ("MaskField", "ReplaceField") and not all("rename" in step for step in steps))
-        if conditional and self._is_hiding(kind) and steps:
-            self.steps += steps
-            self._note(prefix, "decide", f"for all records, because a step has no predicate: {_shown(steps)}")
+        if own and kind == "InsertField" and of == "Value" and not conditional and not self._unclear:
+            self.times |= {self._keys.get(f"{prefix}timestamp.field").rstrip("!?")} - {""}
+        if conditional and hides:
+            hiding = [step for step in steps if "rename" not in step]
+            self.steps += hiding
+            self._note(prefix, "decide", f"for all records, because a step has no predicate: {_shown(hiding)}")
         elif conditional:
             self._note(prefix, "decide", "a step is for all records; say it with its predicate in Spark SQL by hand")
             self._hide(prefix, name, kind)
@@ -180,9 +190,6 @@ class _Chain:
         else:
             self._other(prefix, name, kind, own)
 
-    def _is_hiding(self, kind: str) -> bool:
-        return kind in ("MaskField", "ReplaceField")
-
     def _other(self, prefix: str, name: str, kind: str, own: bool) -> None:
         """Note a transform without an equal."""
         text = _OTHERS.get(kind, "no code of this class runs here; `transform.mapper` may do it")
@@ -193,17 +200,18 @@ class _Chain:
             self._hide(prefix, name, "mask")
         else:
             self._hide(prefix, name, kind)
+        self._headed = self._headed or "Header" in kind
         if not own or kind in _RESHAPE or kind not in _OTHERS or renames:
             self._unclear = self._unclear or name
 
     def _hide(self, prefix: str, name: str, kind: str) -> None:
         """Refuse the YAML until a person has replaced a transform that hides values."""
         if _HIDES.search(kind) and not self.hidden:
-            self.hidden = name
+            self.hidden = "imported_transforms:hide_" + re.sub(r"[^A-Za-z0-9_]", "_", name)
             self._keys.remark(
                 "decide",
                 f"{prefix[:-1]} hides values, which would be stored as they are: write `transform.mapper`, its "
-                f"function imported_transforms:{name} does not exist yet, and the plan is refused without it",
+                f"function {self.hidden} does not exist yet, and the plan is refused without it",
             )
 
     def _as_sql(self, prefix: str, kind: str) -> bool:
@@ -260,8 +268,10 @@ class _Chain:
             self._note(prefix, "kept", "policies.null_value: skip; the account counts each of them")
             self._predicate(of, "policies.null_value: skip")
             return
-        if found == "HasHeaderKey" and keys.get(f"{of}name"):
-            condition = f"exists(headers, h -> h.key = {_literal(keys.get(f'{of}name'))})"
+        if self._unclear:
+            pass
+        elif found == "HasHeaderKey" and keys.get(f"{of}name") and not self._headed:
+            condition = f"coalesce(exists(headers, h -> h.key = {_literal(keys.get(f'{of}name'))}), false)"
         elif found == "TopicNameMatches" and keys.get(f"{of}pattern") and not self._routed:
             # Java's and Spark's regular expressions are the same ones; `matches` is of the whole name.
             condition = f"topic RLIKE {_literal('^(?:' + keys.get(f'{of}pattern') + ')$')}"

@@ -8,7 +8,7 @@ _TYPES = {
     "int8": "TINYINT", "int16": "SMALLINT", "int32": "INT", "int64": "BIGINT", "float32": "FLOAT", "float64": "DOUBLE",
     "boolean": "BOOLEAN", "string": "STRING",
 }  # fmt: skip
-_LAST = "; these columns are the last ones here"
+_LAST = "; these columns are the last ones here, and a null value has them, too"
 
 
 def quoted(name: str) -> str:

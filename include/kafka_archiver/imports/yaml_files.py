@@ -11,8 +11,10 @@ from kafka_archiver.secrets import key_name
 
 _MOST = 100_000
 # What a resource says of how its connector is run: nothing that decides a key or a byte.
-_RUNS = ("autoRestart", "pause", "state", "version", "connectClusterRef", "restartPolicy", "connectRest", "listOffsets")
-_RUNS += ("alterOffsets",)
+_RUNS = frozenset(
+    ["autoRestart", "pause", "state", "version", "connectClusterRef", "restartPolicy", "connectRest", "listOffsets",
+     "alterOffsets"]
+)  # fmt: skip
 _CLASS = "connector.class"
 
 
@@ -37,13 +39,15 @@ class _Texts(yaml.SafeLoader):
 
 def is_yaml(text: str, file: str) -> bool:
     """Return whether a text that is no JSON is YAML. Lines of `key: value` alone are also properties."""
-    lines = [line for line in text.splitlines() if line.strip() and line.lstrip()[0] not in "#!"]
+    lines = [line.rstrip() for line in text.splitlines() if line.strip() and line.lstrip()[0] not in "#!"]
     if not lines or any(line.lstrip().startswith("[") and line.rstrip().endswith("]") for line in lines[:1]):
         return False
-    if file.endswith((".yaml", ".yml")) or lines[0].startswith(("---", "apiVersion:", "kind:", "- ")):
+    if file.endswith((".yaml", ".yml")) or lines[0].startswith(("apiVersion:", "kind:", "- ")) or "---" in lines:
         return True
     # A mapping within a mapping, or a value in quotes, is none of properties.
-    nested = any(line.rstrip().endswith(":") and below[:1] in (" ", "-") for line, below in pairwise(lines))
+    nested = any(
+        line.rstrip().endswith(":") and "=" not in line and below[:1] in (" ", "-") for line, below in pairwise(lines)
+    )
     keyed = [line.partition(":")[2] for line in lines if "=" not in line.partition(":")[0] and ":" in line]
     quoted = len(keyed) == len(lines) and any(value.strip()[:1] in ("'", '"') for value in keyed)
     return nested or quoted
@@ -70,7 +74,14 @@ def connectors(text: str, file: str) -> list[dict[str, Any]]:
 
     :raises ConfigError: it is not YAML, or has no connector.
     """
-    content = documents(text, file)
+    return connectors_in(documents(text, file), file)
+
+
+def connectors_in(content: list[Any], file: str) -> list[dict[str, Any]]:
+    """Return each connector of some documents, as `connectors` does.
+
+    :raises ConfigError: there is none.
+    """
     found = [one for document in content for one in _of(document, file)]
     if found:
         return found
