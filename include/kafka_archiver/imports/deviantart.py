@@ -30,7 +30,7 @@ def _converters(keys: Keys) -> None:
         keys.remark(
             "decide",
             "the file has no value.converter, so the connector took its worker's: name the worker's configuration with "
-            "--worker FILE. With StringConverter lines are the same; with another one they are what Java makes of a value",
+            "--worker FILE. With StringConverter lines are the same; with another one they are Java's text of a value",
         )
 
 

@@ -1,6 +1,7 @@
 """Lenses' statements: `INSERT INTO bucket:prefix SELECT * FROM topic PARTITIONBY … STOREAS … WITH_FLUSH_COUNT = …`."""
 
 import re
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kafka_archiver.errors import ConfigError
@@ -15,12 +16,17 @@ _BUCKET = re.compile(r"(?:\$\{[^{}]*\}|[^:])*")
 _OPTIONS = ("WITH_FLUSH_COUNT", "WITH_FLUSH_SIZE", "WITH_FLUSH_INTERVAL", "WITHPARTITIONER", "LIMIT", "BATCH")
 _CLAUSES = ("PARTITIONBY", "NOPARTITION", "STOREAS", "PROPERTIES", *_OPTIONS)
 
+# The order of the connector's grammar.
+_RANKS = {"BATCH": 1, "PARTITIONBY": 2, "NOPARTITION": 2, "STOREAS": 3, "PROPERTIES": 6, "LIMIT": 5}
+_RANKS |= dict.fromkeys(("WITH_FLUSH_COUNT", "WITH_FLUSH_SIZE", "WITH_FLUSH_INTERVAL", "WITHPARTITIONER"), 4)
+
 
 class Statement(NamedTuple):
     """One statement.
 
     :param fields: after SELECT; `("*",)` for all.
     :param partition_by: the paths after PARTITIONBY, each as its parts without quotes: ("_value", "a", "b").
+    :param late: the first clause that is out of the connector's order, which reads neither it nor what follows.
     :param options: the WITH… clauses and PROPERTIES, by their names as written (properties in lower case).
     """
 
@@ -32,6 +38,7 @@ class Statement(NamedTuple):
     store_as: str
     options: dict[str, str]
     no_partition: bool = False
+    late: str = ""
 
 
 class Parsed(NamedTuple):
@@ -84,6 +91,16 @@ def _plain(word: str) -> str:
     return word[1:-1] if word[:1] in "`'\"" and len(word) > 1 else word
 
 
+@dataclass
+class _Clauses:
+    """What the clauses behind the topic say."""
+
+    by: list[tuple[str, ...]] = field(default_factory=list)
+    store_as: str = ""
+    options: dict[str, str] = field(default_factory=dict)
+    no_partition: bool = False
+
+
 class _Reader:
     """Takes one statement from the tokens."""
 
@@ -110,29 +127,44 @@ class _Reader:
             # The sink writes all fields, whatever SELECT and IGNORE name.
             self._tokens.pop(0)
             fields += [f"IGNORE {'.'.join(path)}" for path in self._paths()]
-        by: tuple[tuple[str, ...], ...] = ()
-        store_as = ""
-        no_partition = False
-        options: dict[str, str] = {}
+        late = ""
+        clauses, rank = _Clauses(), 0
         while (clause := self._next().upper()) not in ("", ";"):
             self._tokens.pop(0)
-            if clause == "PARTITIONBY":
-                by = tuple(self._paths())
-            elif clause == "STOREAS":
-                store_as = _plain(self._any("a format")).upper()
-                if self._next() == "(":
-                    options |= self._properties()
-            elif clause == "PROPERTIES":
-                options |= self._properties()
-            elif clause in _OPTIONS:
-                if self._next() == "=":
-                    self._tokens.pop(0)
-                options[clause] = _plain(self._any("a value"))
-            elif clause == "NOPARTITION":
-                no_partition = True
-            else:
-                raise self._error(f"{', '.join(_CLAUSES)} or the end", clause)
-        return Statement(bucket, prefix, tuple(map(_plain, fields)), topic, by, store_as, options, no_partition)
+            # The connector's parser stops at a clause out of its order, without an error.
+            late = late or (clause if _RANKS.get(clause, 0) < rank else "")
+            rank = max(rank, _RANKS.get(clause, 0))
+            self._clause(clause, _Clauses() if late else clauses)
+        return Statement(
+            bucket,
+            prefix,
+            tuple(map(_plain, fields)),
+            topic,
+            tuple(clauses.by),
+            clauses.store_as,
+            clauses.options,
+            clauses.no_partition,
+            late,
+        )
+
+    def _clause(self, clause: str, found: "_Clauses") -> None:
+        """Take what belongs to a clause."""
+        if clause == "PARTITIONBY":
+            found.by = self._paths()
+        elif clause == "STOREAS":
+            found.store_as = _plain(self._any("a format")).upper()
+            if self._next() == "(":
+                found.options |= self._properties()
+        elif clause == "PROPERTIES":
+            found.options |= self._properties()
+        elif clause in _OPTIONS:
+            if self._next() == "=":
+                self._tokens.pop(0)
+            found.options[clause] = _plain(self._any("a value"))
+        elif clause == "NOPARTITION":
+            found.no_partition = True
+        else:
+            raise self._error(f"{', '.join(_CLAUSES)} or the end", clause)
 
     def _next(self) -> str:
         return self._tokens[0] if self._tokens else ""

@@ -5,7 +5,7 @@ from typing import Any
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.imports import connect
 from kafka_archiver.imports.base import Draft, Imported, Keys, archive_name, without_empty
-from kafka_archiver.imports.kcql import Parsed, Statement, parse
+from kafka_archiver.imports.kcql import Statement, parse
 from kafka_archiver.imports.lenses_format import has_columns, has_envelope
 from kafka_archiver.imports.lenses_headers import headers_of
 from kafka_archiver.imports.lenses_layout import needs, needs_fields
@@ -63,8 +63,11 @@ def draft(keys: Keys) -> Imported:
 
     :raises ConfigError: no archive can be made of any statement.
     """
+    is_old = any(old in keys for old in _OLDER)
+    _check_class(keys.get("connector.class"))
     parsed = parse(keys.get(KCQL))
-    _check_class(keys, parsed)
+    if "connector.class" not in keys and all(":" in one.topic for one in parsed.statements.values()):
+        _check_class("statements of the source (.source.), FROM bucket:prefix")
     keys.kept("connector.class", TOOL)
     keys.kept(KCQL, "one archive for each statement")
     statements = list(parsed.statements.values())
@@ -87,7 +90,8 @@ def draft(keys: Keys) -> Imported:
     keys.kept("connect.s3.padding.strategy", "store.layout.zero_pad: zeros in front")
     keys.table("differs", _DIFFERS)
     keys.table("lacks", _LACKS)
-    connector = Connector(columns, padding, headers, keys.get("header.converter").endswith(".StringConverter"))
+    texts = keys.get("header.converter").endswith(".StringConverter")
+    connector = Connector(columns, padding, headers, texts, is_old)
     shares, odd = shares_of(parsed.statements, source)
     rest = {key: value for key, value in source.items() if key not in ("topics", "pattern")}
     for text in odd:
@@ -111,21 +115,18 @@ def draft(keys: Keys) -> Imported:
     return Imported(TOOL, tuple(drafts), keys.notes(TOOL), tuple(faults))
 
 
-def _check_class(keys: Keys, parsed: Parsed) -> None:
+def _check_class(name: str) -> None:
     """Check that it is the sink.
 
     :raises ConfigError: it reads the bucket, or writes something else.
     """
-    name = keys.get("connector.class")
-    if ".source." in name or (not name and all(":" in one.topic for one in parsed.statements.values())):
+    if ".source." in name:
         raise ConfigError(
-            f"expected the sink; found {name or 'statements of the source, FROM bucket:prefix'}, which writes from a "
-            "bucket to Kafka. That is `airflow archive restore` here, of archives of our own: no archive is made"
+            f"expected the sink; found {name}, which writes from a bucket to Kafka. That is `airflow archive restore` "
+            "here, of archives of our own: no archive is made"
         )
     if "ConsumerGroups" in name:
-        raise ConfigError(
-            f"expected S3SinkConnector; found {name}, which stores the offsets of groups: no archive is made"
-        )
+        raise ConfigError(f"expected the sink; found {name}, which stores the offsets of groups: no archive is made")
 
 
 def _assumed(keys: Keys, column: str, statements: list[Statement]) -> connect.Decoded:

@@ -28,13 +28,14 @@ class Connector(NamedTuple):
     """What the connector's keys say about all of its statements.
 
     `columns`: how keys and values are decoded; `padding`: strategy and length; `headers`: those that transforms insert;
-    `texts`: whether the header converter leaves text as it is.
+    `texts`: whether the header converter leaves text as it is; `is_old`: whether keys are those of older releases.
     """
 
     columns: Mapping[str, Decoded]
     padding: tuple[str, str]
     headers: Headers
     texts: bool
+    is_old: bool
 
 
 def sections_of(
@@ -47,6 +48,9 @@ def sections_of(
     """
     notes: list[Note] = []
     columns = connector.columns
+    if statement.late:
+        text = f"{statement.late} is out of its order: the connector reads neither it nor what follows, without a word"
+        notes.append(Note("decide", "", text))
     if statement.fields != ("*",):
         text = (
             f"SELECT {', '.join(statement.fields)}: the connector stores all fields, whatever is selected, and so do we"
@@ -92,7 +96,7 @@ def _key(
 
 def _filed(statement: Statement, options: dict[str, str], connector: Connector, notes: list[Note]) -> Filing:
     """Return layout and names. Takes its options out of `options`."""
-    is_old = any(name in statement.options for name in _OLD)
+    is_old = connector.is_old or any(name in statement.options for name in _OLD)
     display = options.pop("WITHPARTITIONER", "").lower()
     keys_too = {"keysandvalues": True, "values": False}.get(display)
     if display and keys_too is None:

@@ -135,8 +135,8 @@ def _mapper(keys: Keys) -> str:
     keys.decide(
         "LOADING_MODULE",
         "no Scala runs here. `transform.mapper` is refused until it names what the loader's mapper does (Python: a "
-        "record to 0..n records), for that may hide values; remove it if the loader has none. A time that it takes from "
-        "the value is `timestamp: {from: value, …}`",
+        "record to 0..n records), for that may hide values; remove it if the loader has none. A time that it takes "
+        "from the value is `timestamp: {from: value, …}`",
     )
     return f"imported_transforms:{re.sub('[^A-Za-z0-9_]', '_', loader.rpartition('.')[2])}"
 
