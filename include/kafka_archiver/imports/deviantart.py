@@ -1,5 +1,7 @@
 """DeviantArt's S3 sink connector (block-GZIP)."""
 
+import re
+
 from kafka_archiver.imports import connect
 from kafka_archiver.imports.base import Draft, Imported, Keys, archive_name, bucket_url, without_empty
 from kafka_archiver.imports.s3 import access
@@ -68,7 +70,7 @@ def draft(keys: Keys) -> Imported:
         "the index is beside each object, with the same fields: <name>.gz.index.json (theirs: <name>.index.json)",
     )
     store = {
-        "url": bucket_url(keys.get("s3.bucket"), keys.get("s3.prefix")),
+        "url": bucket_url(keys.get("s3.bucket"), re.sub("/+", "/", prefix)),
         **access(keys, _ACCESS),
         "layout": "deviantart",
         "format": "block_gzip",

@@ -18,7 +18,8 @@ _CLAUSES = ("PARTITIONBY", "NOPARTITION", "STOREAS", "PROPERTIES", *_OPTIONS)
 
 # The order of the connector's grammar.
 _RANKS = {"BATCH": 1, "PARTITIONBY": 2, "NOPARTITION": 2, "STOREAS": 3, "PROPERTIES": 6, "LIMIT": 5}
-_RANKS |= dict.fromkeys(("WITH_FLUSH_COUNT", "WITH_FLUSH_SIZE", "WITH_FLUSH_INTERVAL", "WITHPARTITIONER"), 4)
+_OLD = ("WITH_FLUSH_COUNT", "WITH_FLUSH_SIZE", "WITH_FLUSH_INTERVAL", "WITHPARTITIONER")
+_RANKS |= dict.fromkeys(_OLD, 4)
 
 
 class Statement(NamedTuple):
@@ -132,7 +133,8 @@ class _Reader:
         while (clause := self._next().upper()) not in ("", ";"):
             self._tokens.pop(0)
             # The connector's parser stops at a clause out of its order, without an error.
-            late = late or (clause if _RANKS.get(clause, 0) < rank else "")
+            own = _RANKS.get(clause, 0)
+            late = late or (clause if own < rank or (own == rank and clause not in _OLD) else "")
             rank = max(rank, _RANKS.get(clause, 0))
             self._clause(clause, _Clauses() if late else clauses)
         return Statement(
@@ -151,6 +153,9 @@ class _Reader:
         """Take what belongs to a clause."""
         if clause == "PARTITIONBY":
             found.by = self._paths()
+            texts = [".".join(path).lower() for path in found.by]
+            if twice := [text for text in texts if texts.count(text) > 1]:
+                raise self._error("each field once", twice[0])
         elif clause == "STOREAS":
             found.store_as = _plain(self._any("a format")).upper()
             if self._next() == "(":

@@ -71,9 +71,10 @@ def draft(keys: Keys) -> Imported:
     keys.kept("connector.class", TOOL)
     keys.kept(KCQL, "one archive for each statement")
     statements = list(parsed.statements.values())
-    columns = {column: _assumed(keys, column, statements) for column in ("key", "value")}
-    inside = {column: found.inside for column, found in columns.items()}
     by_headers = {".".join(path[1:]) for one in statements for path in one.partition_by if path[0] == "_header"}
+    timed = headers_of(keys, by_headers, {}).columns(by_headers)
+    columns = {column: _assumed(keys, column, statements, column in timed) for column in ("key", "value")}
+    inside = {column: found.inside for column, found in columns.items()}
     headers = headers_of(keys, by_headers, inside)
     stored = columns["value"].decode in connect.FRAMED and all(map(has_columns, statements))
     nulls = _nulls(keys)
@@ -83,7 +84,7 @@ def draft(keys: Keys) -> Imported:
     policies = without_empty({"bad_record": bad_record, "null_value": "skip" if transforms.skips_null else nulls})
     transform = {"transform": transforms.section}
     source = connect.source(keys, columns)
-    shared = {"aws": _aws(keys), "codec": _codec(keys)}
+    aws = _aws(keys)
     keys.number("connect.s3.padding.length", "the connector's default of 12 digits stays", least=-1)
     padding = keys.get("connect.s3.padding.strategy"), keys.get("connect.s3.padding.length")
     keys.kept("connect.s3.padding.length", "store.layout.zero_pad, if there is a strategy")
@@ -91,7 +92,7 @@ def draft(keys: Keys) -> Imported:
     keys.table("differs", _DIFFERS)
     keys.table("lacks", _LACKS)
     texts = keys.get("header.converter").endswith(".StringConverter")
-    connector = Connector(columns, padding, headers, texts, is_old)
+    connector = Connector(columns, padding, headers, texts, is_old, _codec(keys))
     shares, odd = shares_of(parsed.statements, source)
     rest = {key: value for key, value in source.items() if key not in ("topics", "pattern")}
     for text in odd:
@@ -105,8 +106,8 @@ def draft(keys: Keys) -> Imported:
             faults.append(f"KCQL, statement {number}: {error}")
             continue
         name = archive_name(keys.get("name") or "imported") + (f"-{number}" if several else "")
-        content["store"] = without_empty({**content["store"], **shared})
-        content = {"archive": name, **content, **transform, "policies": policies}
+        store = without_empty({**content.pop("store"), "aws": aws})
+        content = {"archive": name, **content, **transform, "store": store, "policies": policies}
         drafts.append(Draft(without_empty(content), notes))
     if not drafts:
         raise ConfigError("\n".join(faults))
@@ -129,9 +130,12 @@ def _check_class(name: str) -> None:
         raise ConfigError(f"expected the sink; found {name}, which stores the offsets of groups: no archive is made")
 
 
-def _assumed(keys: Keys, column: str, statements: list[Statement]) -> connect.Decoded:
-    """The decoder; JSON if only the worker knows the converter and a path needs fields of this column."""
-    by_fields = any(needs(statement, column) for statement in statements)
+def _assumed(keys: Keys, column: str, statements: list[Statement], timed: bool) -> connect.Decoded:
+    """The decoder; JSON if only the worker knows the converter and a path needs fields of this column.
+
+    :param timed: whether a time in a path is a field of it.
+    """
+    by_fields = timed or any(needs(statement, column) for statement in statements)
     found = connect.converter(keys, column, used=by_fields or column == "value")
     if column == "value" and not found.given:
         keys.remark(
@@ -139,7 +143,7 @@ def _assumed(keys: Keys, column: str, statements: list[Statement]) -> connect.De
             "the file has no value.converter, so the connector took its worker's: name the worker's configuration with "
             "--worker FILE",
         )
-    if found.given or not any(needs_fields(statement, column) for statement in statements):
+    if found.given or not (timed or any(needs_fields(statement, column) for statement in statements)):
         return found
     keys.remark(
         "decide",
@@ -161,7 +165,7 @@ def _aws(keys: Keys) -> Any:
     return access(keys, _ACCESS).get("aws")
 
 
-def _codec(keys: Keys) -> str | None:
+def _codec(keys: Keys) -> str:
     key = "connect.s3.compression.codec"
     codec = keys.get(key).lower()
     if key not in keys:

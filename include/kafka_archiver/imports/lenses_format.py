@@ -65,9 +65,12 @@ def has_envelope(statement: Statement) -> bool:
     return _is_true(statement.options, "store.envelope")
 
 
-def stored(statement: Statement, options: dict[str, str], value: Decoded, notes: list[Note]) -> dict[str, Any]:
-    """Return format, content and chunks. Takes its options out of `options`.
+def stored(
+    statement: Statement, options: dict[str, str], value: Decoded, codec: str, notes: list[Note]
+) -> dict[str, Any]:
+    """Return format, content, chunks and codec. Takes its options out of `options`.
 
+    :param codec: of the connector's key, by our name.
     :raises ConfigError: there is no such format.
     """
     name = name_of(statement)
@@ -96,6 +99,7 @@ def stored(statement: Statement, options: dict[str, str], value: Decoded, notes:
         notes.append(Note("decide" if value.given else "differs", "", text))
     elif value.given and (why := _other_values(name, value)):
         notes.append(Note("decide", "", f"STOREAS {name}: {why}"))
+    codec = _codec(name, codec, notes)
     if form.ours:
         notes.append(
             Note("differs", "", f"names end with {form.ours} here, with {form.extension} there (compressed: .gz)")
@@ -107,7 +111,20 @@ def stored(statement: Statement, options: dict[str, str], value: Decoded, notes:
         notes.append(
             Note("differs", "", "the connector has all values in quotes; here numbers, times and nulls have none")
         )
-    return without_empty(made)
+    return without_empty({**made, "codec": codec})
+
+
+def _codec(name: str, codec: str, notes: list[Note]) -> str:
+    """Return the codec of this format: the connector compresses JSON, Avro and Parquet alone."""
+    if name in ("AVRO", "PARQUET"):
+        return codec
+    if name == "JSON":
+        if codec not in ("none", "gzip"):
+            notes.append(Note("decide", "", f"connect.s3.compression.codec: the connector refuses {codec} with JSON"))
+        return codec
+    if codec != "none":
+        notes.append(Note("kept", "", f"store.codec: none, because the connector does not compress {name}"))
+    return "none"
 
 
 def _chunks(options: dict[str, str], made: dict[str, Any], notes: list[Note]) -> None:

@@ -52,6 +52,10 @@ class Headers(NamedTuple):
     shown: Mapping[str, Header] = {}
     others: tuple[str, ...] = ()
 
+    def columns(self, used: Iterable[str]) -> set[str]:
+        """Return where the times of these headers come from: record, wallclock, key, value."""
+        return {self.shown[name].clock.timestamp["from"] for name in used if name in self.shown}
+
 
 def headers_of(keys: Keys, used: Iterable[str], inside: Mapping[str, str]) -> Headers:
     """Return the headers that the transforms insert. Each key of such a transform gets a note.

@@ -1,5 +1,6 @@
 """One statement of Lenses as the sections of an archive. Pure."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -28,7 +29,8 @@ class Connector(NamedTuple):
     """What the connector's keys say about all of its statements.
 
     `columns`: how keys and values are decoded; `padding`: strategy and length; `headers`: those that transforms insert;
-    `texts`: whether the header converter leaves text as it is; `is_old`: whether keys are those of older releases.
+    `texts`: whether the header converter leaves text as it is; `is_old`: whether keys are those of older releases;
+    `codec`: by our name.
     """
 
     columns: Mapping[str, Decoded]
@@ -36,6 +38,7 @@ class Connector(NamedTuple):
     headers: Headers
     texts: bool
     is_old: bool
+    codec: str
 
 
 def sections_of(
@@ -57,13 +60,15 @@ def sections_of(
         )
         notes.append(Note("kept", "", text))
     options = dict(statement.options)
-    store = stored(statement, options, columns["value"], notes)
+    store = stored(statement, options, columns["value"], connector.codec, notes)
     filing = _filed(statement, options, connector, notes)
     store |= without_empty({"layout": filing.layout, "name": filing.name})
     store = {"url": bucket_url(statement.bucket, filing.prefix), **store}
     own = dict(source)
-    _key(statement, columns, store, own, notes)
-    if store["format"] in VALUES_ONLY and columns["value"].decode in TYPED and not needs(statement, "value"):
+    timed = filing.timestamp.get("from")
+    _key(statement, columns, store, own, notes, timed == "key")
+    by_value = needs(statement, "value") or timed == "value"
+    if store["format"] in VALUES_ONLY and columns["value"].decode in TYPED and not by_value:
         own.pop("value", None)
     for option, value in options.items():
         if not option.startswith("padding."):
@@ -75,15 +80,22 @@ def sections_of(
 
 
 def _key(
-    statement: Statement, columns: Mapping[str, Decoded], store: dict[str, Any], own: dict[str, Any], notes: list[Note]
+    statement: Statement,
+    columns: Mapping[str, Decoded],
+    store: dict[str, Any],
+    own: dict[str, Any],
+    notes: list[Note],
+    timed: bool,
 ) -> None:
     """Decode keys if paths need it, and store them then, as `plan` wants it.
 
+    :param timed: whether the time is a field of the key.
     :raises ConfigError: the format has no place for them.
     """
     decode = columns["key"].decode
     # A whole key of text is the same as its bytes.
-    if not needs(statement, "key") or (decode == "string" and not needs_fields(statement, "key")):
+    whole_text = decode == "string" and not needs_fields(statement, "key")
+    if not timed and (whole_text or not needs(statement, "key")):
         own.pop("key", None)
     elif decode in TYPED and store["format"] in VALUES_ONLY:
         raise ConfigError(
@@ -115,7 +127,8 @@ def _filed(statement: Statement, options: dict[str, str], connector: Connector, 
     )
     if suffix:
         filing = filing._replace(name=f"{object_name(statement, padding)}{suffix}")
-    if filing.prefix.startswith("/") or "//" in statement.prefix or statement.prefix.startswith("/"):
+    if statement.prefix.startswith("/") or "//" in statement.prefix:
+        filing = filing._replace(prefix=re.sub("/+", "/", filing.prefix))
         notes.append(
             Note("decide", "", f"{statement.prefix!r}: the connector's keys have empty folders; here they have none")
         )

@@ -151,9 +151,9 @@ def _store(keys: Keys, group: str, topic: str) -> dict[str, Any]:
     app = group.replace("/", "_")
     path = _path(keys)
     filed: dict[str, Any] = {"layout": {"path": path, "missing": "null"}, "name": "{topic}-{partition}_{start}"}
-    url = bucket_url(keys.get("S3_BUCKET_NAME"), root, app)
+    url = bucket_url(keys.get("S3_BUCKET_NAME"), re.sub("/+", "/", root), app)
     if app == topic and path == _path_of(_PATTERN):
-        filed, url = {"layout": "zooz"}, bucket_url(keys.get("S3_BUCKET_NAME"), root)
+        filed, url = {"layout": "zooz"}, bucket_url(keys.get("S3_BUCKET_NAME"), re.sub("/+", "/", root))
     else:
         keys.remark(
             "differs", "names are <topic>-<partition>_<offset>, theirs <partition>_<offset>: a name has its topic"
