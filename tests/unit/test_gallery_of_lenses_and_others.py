@@ -1,6 +1,6 @@
 """Published configurations of Lenses, Zooz, kafkatos3 and DeviantArt: the keys of both sides, and what is named.
 
-Each file below `tests/gallery` has a configuration with the values that its `source` has, records, and for each the
+Each file below `tests/unit/gallery` has a configuration with the values that its `source` has, records, and for each the
 key of the tool's file (`theirs`) and of ours (`ours`), worked out by hand from the tool's source or documentation for a
 file with that one record. `open` has a part of each note that a person has to decide, and no other such note may be
 there; `named` of notes that say why keys or bytes differ.
@@ -30,7 +30,7 @@ from tests.support.chunks import Row, batch, chunk_of, new_store, write
 
 pytestmark = pytest.mark.unit
 
-FOLDER = ROOT / "tests/gallery"
+FOLDER = ROOT / "tests/unit/gallery"
 TOOLS = ("lenses", "zooz", "kafkatos3", "deviantart")
 FILES = sorted(file for tool in TOOLS for file in (FOLDER / tool).glob("*.yaml"))
 CASES = {f"{file.parent.name}/{file.stem}": yaml.safe_load(file.read_text()) for file in FILES}
