@@ -8,6 +8,7 @@ from typing import Any
 import javaproperties
 
 from kafka_archiver.errors import ConfigError
+from kafka_archiver.imports.hocon import is_hocon, read_hocon
 from kafka_archiver.imports.yaml_files import connectors, connectors_in, is_yaml
 
 # A file of variables has nothing else; the keys of properties have dots.
@@ -31,7 +32,8 @@ def documents_of(text: str, file: str) -> list[str]:
     """
     stripped = text.lstrip("\ufeff \t\r\n")
     if not re.match(r"\{|\[\s*[{\]]", stripped):
-        return [json.dumps(one) for one in connectors(stripped, file)] if is_yaml(stripped, file) else [text]
+        is_list = not is_hocon(stripped) and is_yaml(stripped, file)
+        return [json.dumps(one) for one in connectors(stripped, file)] if is_list else [text]
     content = _loaded(stripped, file)
     if isinstance(content, dict) and "apiVersion" in content:
         return [json.dumps(one) for one in connectors_in([content], file)]
@@ -47,7 +49,7 @@ def documents_of(text: str, file: str) -> list[str]:
 
 
 def read_keys(text: str, file: str) -> dict[str, str]:
-    """The keys and values of JSON, properties, YAML, an ini file (`section.key`) or a file of environment variables.
+    """The keys and values of JSON, properties, YAML, HOCON, an ini file (`section.key`) or environment variables.
 
     JSON may be the keys themselves or `{"name": …, "config": {…}}`, as Kafka Connect's REST interface takes them.
 
@@ -56,6 +58,8 @@ def read_keys(text: str, file: str) -> dict[str, str]:
     stripped = text.lstrip("\ufeff \t\r\n")
     if stripped.startswith("{"):
         found = _json(stripped, file)
+    elif is_hocon(stripped):
+        found = read_hocon(stripped, file)
     elif is_yaml(stripped, file):
         several = connectors(stripped, file)
         if several[1:]:
