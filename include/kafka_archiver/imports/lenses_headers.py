@@ -23,8 +23,16 @@ _PARTS = {
 _BARE = {"YEAR": "yyyy", "MONTH": "M", "DAY": "d", "HOUR": "H", "MINUTE": "m", "SECOND": "s"}
 _SECONDS = {"hours": 3600, "minutes": 60, "seconds": 1}
 _UNITS = {"seconds": "s", "milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
-# The seconds of the finest part of a time that a letter shows.
-_FINEST = {**dict.fromkeys("yxMGDdEew", 86_400), "a": 43_200, **dict.fromkeys("HkKh", 3600), "m": 60, "s": 1}
+_KINDS = (
+    "TimestampConverter",
+    *(f"Insert{rolling}Wallclock" for rolling in ("", "Rolling")),
+    "InsertWallclockDateTimePart",
+    *(
+        f"Insert{rolling}{of}Headers"
+        for rolling in ("", "Rolling")
+        for of in ("RecordTimestamp", "FieldTimestamp", "Wallclock")
+    ),
+)
 # They may add headers, and what these are is not in the file, or not of a time.
 _ADDS_HEADERS = ("InsertHeader", "HeaderFrom", "RenameHeader", "InsertSourcePartitionOrOffsetValue")
 _HARMLESS = ("org.apache.kafka.connect.transforms.", "io.confluent.connect.transforms.", "io.debezium.transforms.")
@@ -102,6 +110,8 @@ def _inserted(keys: Keys, prefix: str, kind: str, inside: Mapping[str, str]) -> 
     def get(key: str, default: str = "") -> str:
         return keys.get(f"{prefix}{key}") or default
 
+    if kind not in _KINDS:
+        raise ValueError(f"{kind} is not known")
     if keys.get(f"{prefix}predicate"):
         raise ValueError("it has a predicate, and a layout is for all records")
     clock = Clock(_source(get, kind, inside), get("timezone", "UTC"), get("locale", "en"), _window(get, kind))
@@ -118,8 +128,6 @@ def _inserted(keys: Keys, prefix: str, kind: str, inside: Mapping[str, str]) -> 
         if get("target.type") != "string" or not get("format.to.pattern"):
             raise ValueError("expected target.type=string and format.to.pattern")
         return {get("header.name"): Header(ours(get("format.to.pattern")), clock)}
-    if not kind.endswith("Headers"):
-        raise ValueError(f"{kind} is not known")
     lead = get("header.prefix.name")
     return {f"{lead}{part}": Header(ours(get(f"{part}.format", usual)), clock) for part, usual in _PARTS.items()}
 
@@ -182,15 +190,13 @@ def options_of(headers: Iterable[Header]) -> dict[str, Any]:
         {
             "timezone": clock.zone if clock.zone != "UTC" else "",
             "locale": clock.locale if any(run in patterns for run in ("MMM", "E", "a", "G")) else "",
-            "every": _every(clock, patterns) if clock.window else "",
+            "every": _every(clock) if clock.window else "",
         }
     )
 
 
-def _every(clock: Clock, patterns: str) -> str:
-    """Return `every` for a window; empty if what is shown is coarser than the window.
-
-    Theirs are windows of UTC, ours of the local time.
+def _every(clock: Clock) -> str:
+    """Return `every` for a window. Theirs are windows of UTC, ours of the local time.
 
     :raises ConfigError: the two are not the same in this zone.
     """
@@ -198,9 +204,6 @@ def _every(clock: Clock, patterns: str) -> str:
         raise ConfigError(
             f"windows of {clock.window} s are counted in UTC, and `store.layout.every` counts the time of {clock.zone}"
         )
-    finest = min((seconds for letter, seconds in _FINEST.items() if letter in patterns), default=1)
-    if finest % clock.window == 0:
-        return ""
     return next(
         f"{clock.window // size}{unit}" for unit, size in (("h", 3600), ("m", 60), ("s", 1)) if clock.window % size == 0
     )
