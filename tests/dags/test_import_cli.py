@@ -20,7 +20,12 @@ s3_access_key = AKIDEXAMPLE
 s3_secret_key = hunter2
 colour = red
 """
-STATEMENTS = "name=n\ntopics=a,b\nconnect.s3.kcql=INSERT INTO x SELECT * FROM a; INSERT INTO x SELECT * FROM b\n"
+STATEMENTS = """name=n
+topics=a,b
+connect.s3.kcql=INSERT INTO x SELECT * FROM a; INSERT INTO x SELECT * FROM b
+value.converter=org.apache.kafka.connect.json.JsonConverter
+value.converter.schemas.enable=false
+"""
 
 
 @pytest.fixture

@@ -1,9 +1,9 @@
 """Published configurations of Lenses, Zooz, kafkatos3 and DeviantArt: the keys of both sides, and what is named.
 
-Each file below `tests/unit/gallery` has a configuration with the values that its `source` has, records, and for each the
-key of the tool's file (`theirs`) and of ours (`ours`), worked out by hand from the tool's source or documentation for a
-file with that one record. `open` has a part of each note that a person has to decide, and no other such note may be
-there; `named` of notes that say why keys or bytes differ.
+Each file below `tests/unit/gallery` has a configuration with the values that its `source` has, records, and for each
+the key of the tool's file (`theirs`) and of ours (`ours`), worked out by hand from the tool's source or documentation
+for a file with that one record. `open` has a part of each note that a person has to decide, and no other such note may
+be there; `named` of notes that say why keys or bytes differ.
 """
 
 from datetime import datetime
@@ -39,17 +39,17 @@ MADE = [name for name, case in CASES.items() if "refused" not in case]
 PLAIN = {"avro": "json", "protobuf": "json", "json_schema": "json", "string": "bytes"}
 
 
-def made_of(case: dict[str, Any]) -> Result:
+def imported(case: dict[str, Any]) -> Result:
     return archives_of(case["config"], "file")
 
 
-def settings_by_name(made: Result) -> dict[str, tuple[str, Settings]]:
+def settings_by_name(result: Result) -> dict[str, tuple[str, Settings]]:
     """Return the address and the settings of each archive."""
-    found = {}
-    for one in made.archives:
-        archive = parse_archive(one.yaml, "x", {})
-        found[one.archive] = (archive.store.url, settings_of(archive))
-    return found
+    settings = {}
+    for imported_archive in result.archives:
+        archive = parse_archive(imported_archive.yaml, "x", {})
+        settings[imported_archive.archive] = (archive.store.url, settings_of(archive))
+    return settings
 
 
 def row_of(record: dict[str, Any]) -> Row:
@@ -83,7 +83,7 @@ def key_of(settings: Settings, record: dict[str, Any]) -> str:
 @pytest.mark.parametrize("name", [name for name in MADE if CASES[name]["records"]])
 def test_each_record_has_the_key_that_was_worked_out(name: str) -> None:
     case = CASES[name]
-    archives = settings_by_name(made_of(case))
+    archives = settings_by_name(imported(case))
     for record in case["records"]:
         url, settings = archives[record["archive"]] if "archive" in record else next(iter(archives.values()))
         assert f"{url}/{key_of(settings, record)}" == record["ours"]
@@ -93,37 +93,37 @@ def test_each_record_has_the_key_that_was_worked_out(name: str) -> None:
 
 @pytest.mark.parametrize("name", MADE)
 def test_what_is_not_the_same_is_a_line_in_the_output(name: str) -> None:
-    case, made = CASES[name], made_of(CASES[name])
-    told = [f"{note.key}: {note.text}" for note in made.notes if note.kind in OPEN]
-    rest = [f"{note.key}: {note.text}" for note in made.notes if note.kind not in OPEN]
+    case, result = CASES[name], imported(CASES[name])
+    decided = [f"{note.key}: {note.text}" for note in result.notes if note.kind in OPEN]
+    rest = [f"{note.key}: {note.text}" for note in result.notes if note.kind not in OPEN]
     expected = case.get("open", [])
-    assert [text for text in told if not any(part in text for part in expected)] == []
-    assert [part for part in expected if not any(part in text for text in told)] == []
-    assert [part for part in case.get("named", []) if not any(part in text for text in [*told, *rest])] == []
-    problems = [problem for one in made.archives for problem in one.problems]
+    assert [text for text in decided if not any(part in text for part in expected)] == []
+    assert [part for part in expected if not any(part in text for text in decided)] == []
+    assert [part for part in case.get("named", []) if not any(part in text for text in [*decided, *rest])] == []
+    problems = [problem for archive in result.archives for problem in archive.problems]
     assert [problem for problem in problems if not any(part in problem for part in case.get("problems", []))] == []
-    assert len(made.faults) == len(case.get("faults", []))
-    assert all(part in fault for part, fault in zip(case.get("faults", []), made.faults, strict=True))
+    assert len(result.faults) == len(case.get("faults", []))
+    assert all(part in fault for part, fault in zip(case.get("faults", []), result.faults, strict=True))
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if "refused" in case])
 def test_what_is_no_sink_to_s3_is_refused_with_a_reason(name: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        made_of(CASES[name])
+        imported(CASES[name])
     assert CASES[name]["refused"] in str(caught.value)
 
 
-@pytest.mark.parametrize("name", [name for name in MADE if any("bytes" in one for one in CASES[name]["records"])])
+@pytest.mark.parametrize("name", [name for name in MADE if any("bytes" in record for record in CASES[name]["records"])])
 def test_the_object_of_a_record_has_the_bytes_of_the_tool_s_file(name: str) -> None:
     case = CASES[name]
-    archives = settings_by_name(made_of(case))
-    for record in (one for one in case["records"] if "bytes" in one):
+    archives = settings_by_name(imported(case))
+    for record in [record for record in case["records"] if "bytes" in record]:
         url, settings = archives[record["archive"]] if "archive" in record else next(iter(archives.values()))
         row, store = row_of(record), new_store()
         chunk = chunk_of(row.offset, row.offset + 1, record["topic"])
         chunk = chunk.model_copy(update={"partition": record.get("partition", 3)})
-        result = write(chunk, [batch([row])], store, **{**dict(settings), "codec": "none"})
-        [entry] = complete([result], store)
+        chunk_result = write(chunk, [batch([row])], store, **{**dict(settings), "codec": "none"})
+        [entry] = complete([chunk_result], store)
         assert f"{url}/{entry.key}" == record["ours"].removesuffix(".gz")
         assert store.get(entry.key) == record["bytes"].encode()
 

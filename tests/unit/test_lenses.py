@@ -26,8 +26,8 @@ def made_of(kcql: str, more: dict[str, str] | None = None) -> Imported:
 
 
 def decided(imported: Imported) -> list[str]:
-    notes = [*imported.notes, *(note for draft in imported.drafts for note in draft.notes)]
-    return [note.text for note in notes if note.kind == "decide"]
+    every = [*imported.notes, *(note for draft in imported.drafts for note in draft.notes)]
+    return [note.text for note in every if note.kind == "decide"]
 
 
 @pytest.mark.parametrize(
@@ -46,10 +46,10 @@ def test_a_topic_belongs_to_the_first_statement_that_fits(
     topics: list[str], source: dict[str, Any], expected: list[dict[str, Any]], odd: list[str]
 ) -> None:
     statements = parse(";".join(f"INSERT INTO b:p SELECT * FROM `{topic}`" for topic in topics)).statements
-    shares, told = shares_of(statements, source)
+    shares, notes = shares_of(statements, source)
     assert list(shares.values()) == expected
-    assert len(told) == len(odd)
-    assert all(part in text for part, text in zip(odd, told, strict=True))
+    assert len(notes) == len(odd)
+    assert all(part in text for part, text in zip(odd, notes, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -113,9 +113,9 @@ def test_headers_of_time_are_parts_of_the_path(
 )  # fmt: skip
 def test_a_header_without_an_equal_is_told_and_so_is_the_path_that_needs_it(more: dict[str, str], why: str) -> None:
     keys = {"topics": "t", "transforms": "x", "transforms.x.type": f"{HEADERS}.InsertRecordTimestampHeaders", **more}
-    told = decided(made_of("INSERT INTO b:p SELECT * FROM t PARTITIONBY _header.date", keys))
-    assert any(why in text for text in told)
-    assert any("PARTITIONBY _header.date: " in text and "may insert it" in text for text in told)
+    notes = decided(made_of("INSERT INTO b:p SELECT * FROM t PARTITIONBY _header.date", keys))
+    assert any(why in text for text in notes)
+    assert any("PARTITIONBY _header.date: " in text and "may insert it" in text for text in notes)
 
 
 @pytest.mark.parametrize(

@@ -37,12 +37,12 @@ def _converters(keys: Keys) -> None:
 
 
 def draft(keys: Keys) -> Imported:
-    """The archive of a connector's keys."""
+    """Return the archive of a connector's keys."""
     keys.kept("connector.class", TOOL)
     policies = without_empty({"bad_record": connect.bad_records(keys)})
     _converters(keys)
     transforms = transforms_of(keys, columns=False, inside="", keyed=False)
-    found = connect.source(keys, {})
+    source = connect.source(keys, {})
     prefix = keys.get("s3.prefix")
     if prefix.startswith("/") or "//" in prefix:
         keys.decide("s3.prefix", "store.url; its keys have empty folders, and here they have none")
@@ -78,7 +78,7 @@ def draft(keys: Keys) -> Imported:
     }
     content = {
         "archive": archive_name(keys.get("name")),
-        "source": found,
+        "source": source,
         "timestamp": {"from": "wallclock"},
         "transform": transforms.section,
         "store": without_empty(store),

@@ -27,7 +27,7 @@ def read_hocon(text: str, file: str) -> dict[str, str]:
 
     :raises ConfigError: a brace has no other brace. The message has no value.
     """
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     blocks: list[str] = []
     for number, line in enumerate(_COMMENT.sub(r"\1", text).splitlines(), start=1):
         stripped = line.strip().rstrip(",")
@@ -38,12 +38,12 @@ def read_hocon(text: str, file: str) -> dict[str, str]:
         elif pair := _PAIR.fullmatch(stripped):
             value = _plain(pair[2].strip())
             if not _OPTIONAL.fullmatch(value):
-                found[".".join((*blocks, _plain(pair[1])))] = _REFERENCE.sub(r"${env:\1}", value)
+                values[".".join((*blocks, _plain(pair[1])))] = _REFERENCE.sub(r"${env:\1}", value)
         elif stripped and "+=" not in stripped:
             raise ConfigError(f"{file}: not HOCON: line {number}: expected a block, `key = value` or a brace")
     if blocks:
         raise ConfigError(f"{file}: not HOCON: the brace of {'.'.join(blocks)} has no other brace")
-    return found
+    return values
 
 
 def _plain(text: str) -> str:

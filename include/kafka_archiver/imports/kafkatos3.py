@@ -29,7 +29,7 @@ _DIFFERS = {
 
 
 def _topics(keys: Keys) -> dict[str, Any]:
-    """The topics; a pattern if the list has regular expressions, which librdkafka alone understands."""
+    """Return the topics; a pattern if the list has regular expressions, which librdkafka alone understands."""
     key = "consumer.topic_whitelist"
     names = words(keys.get(key))
     if all(map(is_topic, names)):
@@ -53,7 +53,7 @@ def _topics(keys: Keys) -> dict[str, Any]:
 
 
 def _folder(keys: Keys) -> str:
-    """The folder below which the uploader's keys begin: it takes `<working_directory>/tos3` out of the file's path."""
+    """Return where keys begin: the uploader takes `<working_directory>/tos3` out of the path of a file."""
     key = "main.working_directory"
     directory = keys.get(key)
     if not directory.endswith("/"):
@@ -63,7 +63,7 @@ def _folder(keys: Keys) -> str:
 
 
 def draft(keys: Keys) -> Imported:
-    """The archive of a configuration."""
+    """Return the archive of a configuration."""
     group = keys.get("consumer.kafka_consumer_group")
     keys.kept("consumer.kafka_consumer_group", f"the archive's name, and source.start: {RULE}")
     keys.by_hand("consumer.kafka_bootstrap", "bootstrap.servers in the Airflow connection kafka_default (type kafka)")
@@ -83,10 +83,10 @@ def draft(keys: Keys) -> Imported:
         "a name has the first offset of a chunk, <topic>-<partition>_<first>, and neither the last one nor the day, "
         "which are not known when its upload begins",
     )
-    made = {"start": f"{GROUP}{group}"} if group else {}
+    start = {"start": f"{GROUP}{group}"} if group else {}
     content = {
         "archive": archive_name(group or "kafkatos3"),
-        "source": {**topics, **made},
+        "source": {**topics, **start},
         "store": {
             "url": bucket_url(keys.get("s3.s3_bucket_name"), folder),
             **access(keys, {"access_key": "s3.s3_access_key", "secret_key": "s3.s3_secret_key"}),

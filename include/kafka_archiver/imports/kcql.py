@@ -50,42 +50,42 @@ class Parsed(NamedTuple):
 
 
 def parse(text: str) -> Parsed:
-    """The statements of a text, separated by semicolons. Words of the language have any case.
+    """Return the statements of a text, separated by semicolons. Words of the language have any case.
 
     :raises ConfigError: there is no good statement; the message has a line for each of the others.
     """
     tokens = _tokens(text)
-    found: dict[int, Statement] = {}
+    statements: dict[int, Statement] = {}
     faults: list[str] = []
     while tokens:
         if tokens[0] == ";":
             tokens.pop(0)
             continue
-        number = len(found) + len(faults) + 1
+        number = len(statements) + len(faults) + 1
         try:
-            found[number] = _Reader(tokens, number).statement()
+            statements[number] = _Reader(tokens, number).statement()
         except ConfigError as error:
             faults.append(str(error))
             while tokens and tokens[0] != ";":
                 tokens.pop(0)
-    if not found:
+    if not statements:
         expected = "KCQL: expected INSERT INTO bucket:prefix SELECT * FROM topic …; found nothing"
         raise ConfigError("\n".join(faults) or expected)
-    return Parsed(found, tuple(faults))
+    return Parsed(statements, tuple(faults))
 
 
 def _tokens(text: str) -> list[str]:
     tokens, place = [], _skipped(text, 0)
-    while found := _TOKEN.match(text, place):
-        tokens.append(found[0])
-        place = _skipped(text, found.end())
+    while match := _TOKEN.match(text, place):
+        tokens.append(match[0])
+        place = _skipped(text, match.end())
     return tokens
 
 
 def _skipped(text: str, place: int) -> int:
-    """The place of the next token, after spaces and comments."""
-    found = _BETWEEN.match(text, place)
-    return found.end() if found else place
+    """Return the place of the next token, after spaces and comments."""
+    match = _BETWEEN.match(text, place)
+    return match.end() if match else place
 
 
 def _plain(word: str) -> str:
@@ -94,7 +94,7 @@ def _plain(word: str) -> str:
 
 @dataclass
 class _Clauses:
-    """What the clauses behind the topic say."""
+    """The clauses behind the topic."""
 
     by: list[tuple[str, ...]] = field(default_factory=list)
     store_as: str = ""
@@ -149,25 +149,25 @@ class _Reader:
             late,
         )
 
-    def _clause(self, clause: str, found: "_Clauses") -> None:
+    def _clause(self, clause: str, clauses: "_Clauses") -> None:
         """Take what belongs to a clause."""
         if clause == "PARTITIONBY":
-            found.by = self._paths()
-            texts = [".".join(path).lower() for path in found.by]
+            clauses.by = self._paths()
+            texts = [".".join(path).lower() for path in clauses.by]
             if twice := [text for text in texts if texts.count(text) > 1]:
                 raise self._error("each field once", twice[0])
         elif clause == "STOREAS":
-            found.store_as = _plain(self._any("a format")).upper()
+            clauses.store_as = _plain(self._any("a format")).upper()
             if self._next() == "(":
-                found.options |= self._properties()
+                clauses.options |= self._properties()
         elif clause == "PROPERTIES":
-            found.options |= self._properties()
+            clauses.options |= self._properties()
         elif clause in _OPTIONS:
             if self._next() == "=":
                 self._tokens.pop(0)
-            found.options[clause] = _plain(self._any("a value"))
+            clauses.options[clause] = _plain(self._any("a value"))
         elif clause == "NOPARTITION":
-            found.no_partition = True
+            clauses.no_partition = True
         else:
             raise self._error(f"{', '.join(_CLAUSES)} or the end", clause)
 

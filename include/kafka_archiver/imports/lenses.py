@@ -59,26 +59,28 @@ _OLDER = {
 
 
 def draft(keys: Keys) -> Imported:
-    """The archives of a connector's statements.
+    """Return the archives of a connector's statements.
 
     :raises ConfigError: no archive can be made of any statement.
     """
     is_old = any(old in keys for old in _OLDER)
     _check_class(keys.get("connector.class"))
     parsed = parse(keys.get(KCQL))
-    if "connector.class" not in keys and all(":" in one.topic for one in parsed.statements.values()):
+    if "connector.class" not in keys and all(":" in statement.topic for statement in parsed.statements.values()):
         _check_class("statements of the source (.source.), FROM bucket:prefix")
     keys.kept("connector.class", TOOL)
     keys.kept(KCQL, "one archive for each statement")
     statements = list(parsed.statements.values())
-    by_headers = {".".join(path[1:]) for one in statements for path in one.partition_by if path[0] == "_header"}
+    by_headers = {
+        ".".join(path[1:]) for statement in statements for path in statement.partition_by if path[0] == "_header"
+    }
     timed = headers_of(keys, by_headers, {}).columns(by_headers)
     columns = {column: _assumed(keys, column, statements, column in timed) for column in ("key", "value")}
-    inside = {column: found.inside for column, found in columns.items()}
+    inside = {column: decoded.inside for column, decoded in columns.items()}
     headers = headers_of(keys, by_headers, inside)
     stored = columns["value"].decode in connect.FRAMED and all(map(has_columns, statements))
     nulls = _nulls(keys)
-    keyed = bool(by_headers) or any(needs(one, "key") or has_envelope(one) for one in statements)
+    keyed = bool(by_headers) or any(needs(statement, "key") or has_envelope(statement) for statement in statements)
     transforms = transforms_of(keys, stored, columns["value"].inside, keyed, nulls == "skip")
     bad_record = connect.bad_records(keys) or _errors(keys)
     policies = without_empty({"bad_record": bad_record, "null_value": "skip" if transforms.skips_null else nulls})
@@ -131,20 +133,20 @@ def _check_class(name: str) -> None:
 
 
 def _assumed(keys: Keys, column: str, statements: list[Statement], timed: bool) -> connect.Decoded:
-    """The decoder; JSON if only the worker knows the converter and a path needs fields of this column.
+    """Return the decoder; JSON if only the worker knows the converter and a path needs fields of this column.
 
     :param timed: whether a time in a path is a field of it.
     """
     by_fields = timed or any(needs(statement, column) for statement in statements)
-    found = connect.converter(keys, column, used=by_fields or column == "value")
-    if column == "value" and not found.given:
+    decoded = connect.converter(keys, column, used=by_fields or column == "value")
+    if column == "value" and not decoded.given:
         keys.remark(
             "decide",
             "the file has no value.converter, so the connector took its worker's: name the worker's configuration with "
             "--worker FILE",
         )
-    if found.given or not (timed or any(needs_fields(statement, column) for statement in statements)):
-        return found
+    if decoded.given or not (timed or any(needs_fields(statement, column) for statement in statements)):
+        return decoded
     keys.remark(
         "decide",
         f"the file has no {column}.converter, so the connector took its worker's. Assumed, because PARTITIONBY "

@@ -75,8 +75,8 @@ def stored(
     """
     name = name_of(statement)
     form = _FORMATS[name]
-    made = dict(form.store)
-    _chunks(options, made, notes)
+    store = dict(form.store)
+    _chunks(options, store, notes)
     envelope = _is_true(options, "store.envelope")
     fields = {part: options.pop(f"store.envelope.fields.{part}", "") for part in _PARTS}
     options.pop("store.envelope", None)
@@ -85,7 +85,7 @@ def stored(
             Note("decide", "", f"store.envelope: the connector refuses it with {name}; objects have the values alone")
         )
     elif envelope:
-        made["content"] = "record"
+        store["content"] = "record"
         without = [part for part, text in fields.items() if text.lower() == "false"]
         less = f", without {' and '.join(without)}" if without else ""
         text = (
@@ -93,9 +93,9 @@ def stored(
             "Kafka had in columns of its own (docs/FORMATS.md), so readers need other names"
         )
         notes.append(Note("decide", "", text))
-    elif made["format"] in ("avro", "parquet") and value.decode in ("bytes", "json"):
-        made["content"] = "record"
-        text = f"store.content: record, because {made['format']} needs columns, and the values are not decoded"
+    elif store["format"] in ("avro", "parquet") and value.decode in ("bytes", "json"):
+        store["content"] = "record"
+        text = f"store.content: record, because {store['format']} needs columns, and the values are not decoded"
         notes.append(Note("decide" if value.given else "differs", "", text))
     elif value.given and (why := _other_values(name, value)):
         notes.append(Note("decide", "", f"STOREAS {name}: {why}"))
@@ -111,7 +111,7 @@ def stored(
         notes.append(
             Note("differs", "", "the connector has all values in quotes; here numbers, times and nulls have none")
         )
-    return without_empty({**made, "codec": codec})
+    return without_empty({**store, "codec": codec})
 
 
 def _codec(name: str, codec: str, notes: list[Note]) -> str:
@@ -127,25 +127,25 @@ def _codec(name: str, codec: str, notes: list[Note]) -> str:
     return "none"
 
 
-def _chunks(options: dict[str, str], made: dict[str, Any], notes: list[Note]) -> None:
+def _chunks(options: dict[str, str], store: dict[str, Any], notes: list[Note]) -> None:
     """Set the records of a chunk, unless the format decides them."""
     old, new = options.pop("WITH_FLUSH_COUNT", ""), options.pop("flush.count", "")
     count = new or old
-    if count and "chunk_records" not in made:
-        found = whole(count)
-        made["chunk_records"] = found and min(found, 100_000_000)
+    if count and "chunk_records" not in store:
+        records = whole(count)
+        store["chunk_records"] = records and min(records, 100_000_000)
         text = f"flush by count, {count}: store.chunk_records, so many offsets of a partition"
-        if not found:
+        if not records:
             text = f"flush by count: expected a whole number from 1, found {count!r}; its default is 1000000 records"
-        notes.append(Note("differs" if found else "by_hand", "", text))
-    elif "chunk_records" in made and count and count != "1":
+        notes.append(Note("differs" if records else "by_hand", "", text))
+    elif "chunk_records" in store and count and count != "1":
         notes.append(
             Note(
                 "decide", "", f"flush by count, {count}: the connector refuses it with BYTES; an object has one record"
             )
         )
-    if 0 < (made.get("chunk_records") or 0) < FEW:
-        notes.append(Note("by_hand", "", small(made["chunk_records"])))
+    if 0 < (store.get("chunk_records") or 0) < FEW:
+        notes.append(Note("by_hand", "", small(store["chunk_records"])))
 
 
 def _other_values(name: str, value: Decoded) -> str:

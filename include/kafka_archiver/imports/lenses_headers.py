@@ -39,7 +39,7 @@ _HARMLESS = ("org.apache.kafka.connect.transforms.", "io.confluent.connect.trans
 
 
 class Clock(NamedTuple):
-    """Whose time a header shows. `timestamp`: the section of the YAML; `window`: seconds, 0 for none."""
+    """The time that a header shows. `timestamp`: the section of the YAML; `window`: seconds, 0 for none."""
 
     timestamp: Mapping[str, Any]
     zone: str = "UTC"
@@ -84,8 +84,8 @@ def headers_of(keys: Keys, used: Iterable[str], inside: Mapping[str, str]) -> He
             changed = changed or (name if path.endswith("$Value") or not path.startswith(_HARMLESS) else "")
             continue
         try:
-            found = _inserted(keys, prefix, kind, inside)
-            if changed and any(header.clock.timestamp["from"] in ("value", "key") for header in found.values()):
+            inserted = _inserted(keys, prefix, kind, inside)
+            if changed and any(header.clock.timestamp["from"] in ("value", "key") for header in inserted.values()):
                 raise ValueError(
                     f"its field is what {changed} before it leaves, and `timestamp` reads the record in Kafka"
                 )
@@ -93,8 +93,8 @@ def headers_of(keys: Keys, used: Iterable[str], inside: Mapping[str, str]) -> He
             others.append(name)
             _note(keys, prefix, "decide", f"the header has no equal here: {error}")
             continue
-        shown |= found
-        if set(found) & set(used):
+        shown |= inserted
+        if set(inserted) & set(used):
             _note(keys, prefix, "kept", "store.layout has the parts of the time in the place of the headers")
         else:
             _note(keys, prefix, "differs", "PARTITIONBY does not use its headers; headers are stored as Kafka has them")
@@ -150,14 +150,14 @@ def _source(get: Any, kind: str, inside: Mapping[str, str]) -> dict[str, Any]:
     # TimestampConverter reads text without an offset as UTC, the others in their own time zone.
     zone = "UTC" if kind == "TimestampConverter" else get("timezone", "UTC")
     patterns = words(get("format.from.pattern"))
-    found = {
+    section = {
         "from": column,
         "path": inside.get(column, "") + ".".join(path),
         "patterns": patterns,
         "timezone": zone if patterns and zone != "UTC" else "",
         "unit": "" if patterns else _UNITS.get(get("unix.precision", "milliseconds"), "ms"),
     }
-    return without_empty(found)
+    return without_empty(section)
 
 
 def _window(get: Any, kind: str) -> int:
@@ -181,11 +181,11 @@ def options_of(headers: Iterable[Header]) -> dict[str, Any]:
 
     :raises ConfigError: a layout has one clock, and theirs are several, or their windows have no equal.
     """
-    found = list(headers)
-    clock = found[0].clock
-    if any(header.clock != clock for header in found):
+    shown = list(headers)
+    clock = shown[0].clock
+    if any(header.clock != clock for header in shown):
         raise ConfigError("expected headers of one time in PARTITIONBY; found several clocks, and a layout has one")
-    patterns = "".join(header.pattern for header in found)
+    patterns = "".join(header.pattern for header in shown)
     return without_empty(
         {
             "timezone": clock.zone if clock.zone != "UTC" else "",

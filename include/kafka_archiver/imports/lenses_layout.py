@@ -67,8 +67,8 @@ def filing_of(
     folders = "/".join(f"{path.name}={{{path.shown}}}" if hive else f"{{{path.shown}}}" for path in paths)
     folders = folders.replace("{{", "{").replace("}}", "}")
     if folders.startswith("_"):
-        found = _below(statement, folders, more, name, "a first folder that begins with _")
-        return found._replace(timestamp=timestamp)
+        filing = _below(statement, folders, more, name, "a first folder that begins with _")
+        return filing._replace(timestamp=timestamp)
     return Filing({"path": folders, **more}, statement.prefix, name, timestamp)
 
 
@@ -156,23 +156,23 @@ def needs_fields(statement: Statement, column: str) -> bool:
 
 def odd_paths(statement: Statement) -> list[str]:
     """Return why paths are not the same here; those that are the same are not in it."""
-    found = []
+    reasons = []
     for path in statement.partition_by:
         text = f"PARTITIONBY {'.'.join(path)}"
         if path[0] == "_date":
             pattern, why = _date(path)
-            found += [why] if why else []
-            found.append(
+            reasons += [why] if why else []
+            reasons.append(
                 f"{text}: the connector shows the time by its worker's time zone and locale, which the file does not "
                 "have; here it is UTC: see `store.layout.timezone`"
             )
             if re.search("[xw]", pattern.replace("'", "")):
-                found.append(f"{text}: weeks are those of ISO 8601, not of the worker's locale")
+                reasons.append(f"{text}: weeks are those of ISO 8601, not of the worker's locale")
         elif path[0] != "_header" and any("." in part for part in path):
-            found.append(f"{text}: a dot in a field's name means a field within a field here")
+            reasons.append(f"{text}: a dot in a field's name means a field within a field here")
         elif path[0] != "_header" and any(part.isdigit() for part in path[1:]):
-            found.append(f"{text}: a number is a field's name here, no place in a list")
-    return found
+            reasons.append(f"{text}: a number is a field's name here, no place in a list")
+    return reasons
 
 
 def _date(path: tuple[str, ...]) -> tuple[str, str]:

@@ -51,13 +51,13 @@ def padding_of(options: Mapping[str, str], strategy: str, length: str) -> Paddin
         odd.append("RightPad puts zeros behind a number, which makes it another; here they are in front")
     digits = {}
     for name, text in lengths.items():
-        found = whole(text, 0)
+        number = whole(text, 0)
         if name not in ("offset", "partition"):
             odd.append(f"padding.length.{name}: only offset and partition have a length")
-        elif found is None or found > _MOST:
+        elif number is None or number > _MOST:
             odd.append(f"padding.length.{name}: expected a whole number up to {_MOST}, found {text!r}; it is left out")
         else:
-            digits[name] = found
+            digits[name] = number
     return Padding(digits.get("offset") or None, digits.get("partition") or None, tuple(odd))
 
 

@@ -26,7 +26,7 @@ _OLD = ("WITH_FLUSH_COUNT", "WITH_FLUSH_SIZE", "WITH_FLUSH_INTERVAL", "WITHPARTI
 
 
 class Connector(NamedTuple):
-    """What the connector's keys say about all of its statements.
+    """The connector's keys about all of its statements.
 
     `columns`: how keys and values are decoded; `padding`: strategy and length; `headers`: those that transforms insert;
     `texts`: whether the header converter leaves text as it is; `is_old`: whether keys are those of older releases;
@@ -113,17 +113,17 @@ def _filed(statement: Statement, options: dict[str, str], connector: Connector, 
     keys_too = {"keysandvalues": True, "values": False}.get(display)
     if display and keys_too is None:
         notes.append(Note("decide", "", f"WITHPARTITIONER = {display}: expected KeysAndValues or Values"))
-    if (told := options.pop("partition.include.keys", "").lower()) in ("true", "false"):
-        keys_too = told == "true"
-    elif told:
-        notes.append(Note("decide", "", f"partition.include.keys = {told}: expected true or false"))
+    if (include := options.pop("partition.include.keys", "").lower()) in ("true", "false"):
+        keys_too = include == "true"
+    elif include:
+        notes.append(Note("decide", "", f"partition.include.keys = {include}: expected true or false"))
     suffix = options.pop("key.suffix", "")
     padding = padding_of(options, *connector.padding)
     notes += [Note("decide", "", text) for text in padding.odd]
-    inside = {column: found.inside for column, found in connector.columns.items()}
+    inside = {column: decoded.inside for column, decoded in connector.columns.items()}
     # The older syntax of a statement without PARTITIONBY has no display of its own.
     filing = filing_of(
-        statement, keys_too if statement.partition_by or told else None, padding, inside, connector.headers
+        statement, keys_too if statement.partition_by or include else None, padding, inside, connector.headers
     )
     if suffix:
         filing = filing._replace(name=f"{object_name(statement, padding)}{suffix}")

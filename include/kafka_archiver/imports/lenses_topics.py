@@ -30,14 +30,14 @@ def shares_of(
             rest = f"(?!(?:{'|'.join(map(re.escape, taken))})$)" if taken else ""
             shares[number] = {"pattern": f"{rest}(?:{pattern})" if rest else pattern}
         else:
-            shares[number] = {"topics": [one for one in topics if one not in taken]}
+            shares[number] = {"topics": [name for name in topics if name not in taken]}
         if topic in taken or _ALL in taken:
             odd.append(
                 f"KCQL, statement {number}: an earlier one has {topic}, so the connector never used this one: remove it"
             )
         taken.append(topic)
-    if rest_of := [one for one in topics if one not in taken and _ALL not in taken]:
+    if unnamed := [name for name in topics if name not in taken and _ALL not in taken]:
         odd.append(
-            f"`topics` has {', '.join(rest_of)}, which no statement names: the connector stops at it; no archive has it"
+            f"`topics` has {', '.join(unnamed)}, which no statement names: the connector stops at it; no archive has it"
         )
     return shares, odd

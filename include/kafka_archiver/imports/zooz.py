@@ -96,7 +96,7 @@ def is_of(keys: Keys) -> bool:
 
 
 def draft(keys: Keys) -> Imported:
-    """The archive of the service's variables."""
+    """Return the archive of the service's variables."""
     for name, variable in _CONF.items():
         keys.rename(name, variable)
     group = keys.get("APP_ID") or _APP
@@ -173,9 +173,9 @@ def _store(keys: Keys, group: str, topic: str) -> dict[str, Any]:
             "COMPRESSION_TYPE", f"expected one of {', '.join(_CODECS)}, or the service does not start; `none` here"
         )
     keys.kept("COMPRESSION_TYPE", "store.codec")
-    found = {"url": url, **access(keys, _ACCESS), **filed, "format": "bytes"}
-    found |= {"options": {"separator": "\n", "extension": f".{extension}"}}
-    return {**found, "codec": codec.lower() if codec in _CODECS else "none"}
+    store = {"url": url, **access(keys, _ACCESS), **filed, "format": "bytes"}
+    store |= {"options": {"separator": "\n", "extension": f".{extension}"}}
+    return {**store, "codec": codec.lower() if codec in _CODECS else "none"}
 
 
 def _path(keys: Keys) -> str:
