@@ -63,7 +63,9 @@ def test_addresses_and_topics(text: str, expected: tuple[str, str, str]) -> None
 
 @given(
     st.lists(
-        st.tuples(NAME, st.none() | NAME | QUOTED, NAME | QUOTED, st.lists(FIELD, max_size=3, unique=True), st.booleans()),
+        st.tuples(
+            NAME, st.none() | NAME | QUOTED, NAME | QUOTED, st.lists(FIELD, max_size=3, unique=True), st.booleans()
+        ),
         min_size=1,
     )
 )
