@@ -30,9 +30,10 @@ bench: install ## Measure records per second, CPU and memory; compare with a bar
 	@$(VENV)/python -m bench
 	@$(VENV)/python -m bench.formats
 
-lint: install ## Check style, types and the import contract
+lint: install ## Check style, docstrings, spelling, types and the import contract
 	@$(VENV)/ruff check .
 	@$(VENV)/ruff format --check .
+	@$(VENV)/codespell
 	@$(VENV)/mypy
 	@$(VENV)/lint-imports
 

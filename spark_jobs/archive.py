@@ -1,4 +1,4 @@
-"""Archive planned runs of one archive: spark-submit archive.py DOCUMENT
+"""Archive planned runs of one archive: `spark-submit archive.py DOCUMENT`.
 
 DOCUMENT is the JSON of kafka_archiver/job.py. Addresses and credentials are in the environment variable
 KAFKA_ARCHIVER_ENDPOINTS (JSON), never in an argument.

@@ -1,6 +1,6 @@
-"""Progress: what the ended runs of an archive cover, and until when hours are complete. Pure and derived:
+"""Progress: what the ended runs of an archive cover, and until when hours are complete. Pure and derived.
 
-the first n plans of an archive's line, and how their runs ended, give this document.
+The first n plans of an archive's line, and how their runs ended, give this document.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

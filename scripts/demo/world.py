@@ -212,7 +212,8 @@ class World:
 
     def kill_job(self) -> int:
         """SIGKILL for spark-submit's JVM and its Python processes, like the kernel's OOM killer. The Airflow task above
-        them lives on. Returns the number of killed processes."""
+        them lives on. Returns the number of killed processes.
+        """
         killed = 0
         for process in list(marked(self.airflow.directory)):
             with suppress(psutil.NoSuchProcess):

@@ -61,7 +61,8 @@ class Airflow(Service):
         more: Mapping[str, str] = NO_MORE,
     ) -> None:
         """:param directory: AIRFLOW_HOME. :param archives: the directory of the archives' YAML files.
-        :param more: further environment variables of the server; they override ours."""
+        :param more: further environment variables of the server; they override ours.
+        """
         self.ports = ports
         self._more = more
         self.url = f"http://{HOST}:{ports.web}"

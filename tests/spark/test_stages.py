@@ -19,7 +19,8 @@ COUNT = 300
 
 def with_a_stage_more() -> type[Sink]:
     """A sink whose tasks double the records of every fifth offset, filter those of every seventh behind them, and
-    reject those of every eleventh of the rest. A class of a function's own: Spark ships it to its workers as it is."""
+    reject those of every eleventh of the rest. A class of a function's own: Spark ships it to its workers as it is.
+    """
 
     class More(Sink):
         def write(self, chunk: Any, batches: Any) -> bytes:

@@ -32,7 +32,8 @@ class GuardedPorts:
 @dataclass(frozen=True)
 class Guarded:
     """:param kafka: the broker; its plain listener has no authentication.
-    :param connections: librdkafka's properties for the other listeners, as in an Airflow connection."""
+    :param connections: librdkafka's properties for the other listeners, as in an Airflow connection.
+    """
 
     kafka: Kafka
     provider: IdentityProvider

@@ -142,7 +142,8 @@ class Oracle:
         plan: Plan, manifest: Manifest, plans: Mapping[str, Plan], manifests: Mapping[str, Manifest]
     ) -> list[tuple[Plan, Manifest]]:
         """The plans that wrote its objects, first the one that read Kafka, then replays of dead letters; and what they
-        wrote. A repair has written nothing; its manifest stands for that of the run that it repairs."""
+        wrote. A repair has written nothing; its manifest stands for that of the run that it repairs.
+        """
         found: list[tuple[Plan, Manifest]] = []
         while True:
             if plan.origin != "repair":
@@ -403,7 +404,8 @@ class Oracle:
         self, hour: int, as_of: datetime, fates: Mapping[tuple[str, int, int], str], plans: Mapping[str, Plan]
     ) -> None:
         """Check every record of the hour that was committed in Kafka by that moment: the archive has it, or accounts
-        for it as filtered, dead-lettered, or compacted before it was read. No record of the hour was lost."""
+        for it as filtered, dead-lettered, or compacted before it was read. No record of the hour was lost.
+        """
         moment = (as_of - EPOCH) // timedelta(milliseconds=1)
         assert moment >= (hour + 1) * HOUR, f"hour {hour} is called complete as of {as_of}, before its end"
         # What was aborted counts only where every run reads it.

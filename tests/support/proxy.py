@@ -20,7 +20,8 @@ _CODES = {403: "AccessDenied", 429: "TooManyRequests", 500: "InternalError", 503
 
 class Request(NamedTuple):
     """A request: its S3 operation, the key (without bucket), the number of earlier requests of that operation, and the
-    server's status (0 before it has answered)."""
+    server's status (0 before it has answered).
+    """
 
     verb: str
     key: str

@@ -116,7 +116,7 @@ class Worker(_Daemon):
 
 
 def clean_environment(zone: str, conf: Path) -> dict[str, str]:
-    """This process's environment without variables that name a checkout or Spark's settings."""
+    """Return this process's environment without variables that name a checkout or Spark's settings."""
     own = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
     return {
         **own,

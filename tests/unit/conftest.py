@@ -52,7 +52,6 @@ def waits() -> list[float]:
 @pytest.fixture
 def connect(server: FaultyS3, waits: list[float], monkeypatch: pytest.MonkeyPatch) -> OpenFaulty:
     """Opens stores on the server, or elsewhere with another `endpoint_url`; `read` is the read timeout in seconds."""
-
     # Each wait is the longest that may be.
     monkeypatch.setattr("tenacity.wait.random", SimpleNamespace(uniform=lambda _, high: high))
 

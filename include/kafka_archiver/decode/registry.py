@@ -63,7 +63,7 @@ class Registry:
         return self._server.url
 
     def compatibility(self) -> str:
-        """The registry's compatibility level for new versions of schemas: NONE, BACKWARD, FULL, …
+        """Return the registry's compatibility level for new versions of schemas, such as BACKWARD.
 
         :raises TransientError: the registry does not answer, or is not available now.
         :raises PermanentError: the registry refuses the credentials, or the server is no schema registry.

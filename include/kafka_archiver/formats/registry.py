@@ -94,7 +94,8 @@ def resolve(settings: Settings, decoded: bool = False) -> Settings:
 
 def extension_of(settings: Settings) -> str:
     """The file extension of a plan's objects: the format's option `extension`, if it has one, then the codec's, then
-    that of encrypted objects."""
+    that of encrypted objects.
+    """
     own = f"{settings.options.get('extension', '')}{get_format(settings.format).extensions[settings.codec]}"
     return own + sealed_extension(settings)
 

@@ -33,7 +33,8 @@ class LogEnd(NamedTuple):
 
 class FirstRecord(NamedTuple):
     """A record: its offset, timestamp (ms), leader epoch (None if the brokers give no epochs), and the CRC-32 of its
-    value in hex (None for a null value). `appended`: the timestamp is the broker's (`LogAppendTime`)."""
+    value in hex (None for a null value). `appended`: the timestamp is the broker's (`LogAppendTime`).
+    """
 
     offset: int
     timestamp: int

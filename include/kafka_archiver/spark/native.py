@@ -46,7 +46,6 @@ def write_letters(context: SparkContext, chunks: Sequence[Chunk], sink: Sink) ->
 
     :param chunks: those of the plan that have dead letters.
     """
-
     return write_in_tasks(context, chunks, letters_reader(sink), sink)
 
 

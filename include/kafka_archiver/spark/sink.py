@@ -189,6 +189,7 @@ class Sink:
 
 
 def place_of(batch: pa.RecordBatch, row: int = 0) -> tuple[TopicPartition, int]:
+    """Return the partition and the offset of a row."""
     topic, partition, offset = (batch.column(name)[row].as_py() for name in ("topic", "partition", "offset"))
     return TopicPartition(topic, partition), offset
 

@@ -55,7 +55,8 @@ class Waiting:
 
     def ranges(self, size: int) -> Iterator[tuple[int, int]]:
         """All parts with waiting records as ranges, ascending. The records of a range have about `size` bytes at most,
-        except if it is of one part."""
+        except if it is of one part.
+        """
         self.store()
         if not self._runs:
             return

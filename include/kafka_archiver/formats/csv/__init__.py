@@ -1,4 +1,4 @@
-"""CSV: one row a record, by RFC 4180 with `\\n` at the ends of lines.
+"""CSV: one row a record, by RFC 4180 with a line feed at the ends of lines.
 
 Text is always quoted, numbers, times and nulls never. So `""` is an empty string, and an unquoted nothing is null.
 

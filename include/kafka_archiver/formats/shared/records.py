@@ -26,7 +26,8 @@ _CELLS, _BYTES = 50_000, 4 << 20
 
 def kafkas(field: pa.Field) -> str | None:
     """The column of `RECORD` that the field is, whatever its name; None for any other. A format stores such a column
-    in the same way in every schema. A field without a source is one of `RECORD` if its name and type are."""
+    in the same way in every schema. A field without a source is one of `RECORD` if its name and type are.
+    """
     name = source(field)
     if name is None:
         return field.name if field.name in RECORD.names and RECORD.field(field.name).equals(field) else None

@@ -1,4 +1,6 @@
-"""The audit without Airflow: python -m kafka_archiver.steps.auditing s3://bucket/prefix ARCHIVE [--deep]
+"""The audit without Airflow.
+
+    python -m kafka_archiver.steps.auditing s3://bucket/prefix ARCHIVE [--deep]
 
 Needs the store's URL and credentials with read access, as boto3 finds them: AWS_ACCESS_KEY_ID and so on, a profile or
 the role of the machine; AWS_ENDPOINT_URL for a store that is not Amazon's. For SSE-C, and to read objects that were

@@ -43,7 +43,8 @@ class Look:
 @dataclass(slots=True)
 class _Keys:
     """What the ledger lists: the numbers of its line, its hours, its rebuilds, the runs with a plan, the number of
-    `settled.json`, and keys that are not documents of the ledger."""
+    `settled.json`, and keys that are not documents of the ledger.
+    """
 
     numbers: set[int] = field(default_factory=set)
     hours: set[int | None] = field(default_factory=set)

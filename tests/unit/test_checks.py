@@ -1,0 +1,38 @@
+"""The checks of the code are the same for `make lint`, before a commit, and for the machine that runs the tests."""
+
+import re
+
+import yaml
+
+from scripts.stack.paths import ROOT
+
+HOOKS = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
+
+
+def lint() -> list[str]:
+    """Return the commands of `make lint`, without the paths."""
+    [recipe] = re.findall(r"^lint:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.M)
+    return [line.strip().removeprefix("@$(VENV)/").removesuffix(" .") for line in recipe.splitlines()]
+
+
+def test_each_check_of_make_lint_is_a_hook_before_a_commit() -> None:
+    [local] = HOOKS
+    entries = [hook["entry"].removeprefix(".venv/bin/").removesuffix(" --force-exclude") for hook in local["hooks"]]
+    assert entries == lint()
+
+
+def test_hooks_run_from_the_environment_and_download_nothing() -> None:
+    [local] = HOOKS
+    assert local["repo"] == "local"
+    assert {hook["language"] for hook in local["hooks"]} == {"system"}
+    assert all(hook["entry"].startswith(".venv/bin/") for hook in local["hooks"])
+
+
+def test_the_entrance_for_machines_checks_the_code_before_it_runs_the_tests() -> None:
+    assert (ROOT / ".ci" / "run").read_text().splitlines()[-2:] == ["make lint", "make test"]
+
+
+def test_the_lock_file_names_no_host() -> None:
+    lock = (ROOT / "requirements.txt").read_text()
+    assert "://" not in lock
+    assert not re.search(r"^-", lock, re.M)
