@@ -179,8 +179,8 @@ def _assumed(keys: Keys, value: connect.Decoded) -> connect.Decoded:
 
 
 def schedule(keys: Keys) -> str | None:
-    key = "rotate.schedule.interval.ms"
     """Return `schedule`, if the key is an interval that a schedule can say."""
+    key = "rotate.schedule.interval.ms"
     found = schedule_of(keys.number(key, "`schedule` is left out: hourly", least=-1))
     keys.differs(key, f"schedule: {found}" if found else f"`schedule` says when runs start (hourly); {_ROTATION}")
     return found

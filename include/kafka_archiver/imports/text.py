@@ -98,7 +98,7 @@ class _Dumper(yaml.SafeDumper):
         return True
 
     def text(self, data: str) -> yaml.ScalarNode:
-        """Write line breaks as \\n."""
+        r"""Write line breaks as `\n`."""
         return self.represent_scalar("tag:yaml.org,2002:str", data, style='"' if "\n" in data else None)
 
 
