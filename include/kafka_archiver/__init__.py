@@ -1,3 +1,3 @@
 """Kafka topics copied to an object store, exactly once, filed by hour, with a proof of completeness."""
 
-__version__ = "0.1.0"
+__version__ = "0.5.0"

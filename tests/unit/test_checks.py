@@ -1,9 +1,11 @@
 """The checks of the code are the same for `make lint`, before a commit, and for the machine that runs the tests."""
 
 import re
+import tomllib
 
 import yaml
 
+from kafka_archiver import __version__
 from scripts.stack.paths import ROOT
 
 HOOKS = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
@@ -36,3 +38,13 @@ def test_the_lock_file_names_no_host() -> None:
     lock = (ROOT / "requirements.txt").read_text()
     assert "://" not in lock
     assert not re.search(r"^-", lock, re.M)
+
+
+def test_package_image_and_changelog_have_one_version() -> None:
+    changes = (ROOT / "CHANGELOG.md").read_text()
+    unreleased, *releases = re.findall(r"^## (\S+)", changes, re.M)
+    assert unreleased == "Unreleased"
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    [image] = re.findall(r"image: kafka-archiver:(\S+)", (ROOT / "docker-compose.yaml").read_text())
+    assert {releases[0], project, image} == {__version__}
+    assert releases == sorted(releases, reverse=True)
