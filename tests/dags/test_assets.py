@@ -1,5 +1,6 @@
 """Asset events of closed hours. That Airflow makes one of each is in tests/integration/test_scheduler.py."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -137,14 +138,17 @@ def test_each_hour_is_a_partition_and_no_hour_is_no_event(archive: MakeArchive) 
     declared = [hours_alias(made), hours_asset(made)]
     context: dict[str, Any] = {"outlet_events": outlets, "ti": SimpleNamespace(task=SimpleNamespace(outlets=declared))}
     announce_partitions(
-        made, [{"hour": f"2026-11-21T0{hour}:00:00Z"} for hour in (5, 4, 5)] + [{"hour": None}], context
+        made,
+        ClosedHours(),
+        [{"hour": f"2026-11-21T0{hour}:00:00Z"} for hour in (5, 4, 5)] + [{"hour": None, "run": "r"}],
+        context,
     )
     found: list[Any] = list(_serialize_outlet_events(outlets))
     assert sorted(one["partition_key"] for one in found) == ["2026-11-21T04:00:00", "2026-11-21T05:00:00"]
     assert {one["dest_asset_key"]["uri"] for one in found} == {"archive://orders/hours"}
     assert found[0]["extra"] == {"archive": "orders", "proofs": "s3://bucket/lake/_ledger/orders/hours"}
     assert context["ti"].task.outlets == declared
-    announce_partitions(made, [], context)
+    announce_partitions(made, ClosedHours(), [], context)
     assert context["ti"].task.outlets == [hours_alias(made)]
     assert len(declared) == 2, "the DAG's own list is not changed"
 
@@ -229,3 +233,17 @@ def test_the_days_at_the_ends_of_a_stretch_are_events_if_they_are_whole_and_thos
     ]
     assert day_events(archive(), [], proofs_of(*range(23)), stretches=[stretch((-100, 24))]) == []
     assert day_events(archive(), [], proofs_of(*range(24)), stretches=[stretch((-100, 48))]) == []
+
+
+def test_hours_of_a_stretch_are_partitions_only_on_days_that_have_other_hours(archive: MakeArchive) -> None:
+    """So a DAG of days, which waits for 24 partitions, misses no day with records; years in between cost nothing."""
+    made, outlets = archive(), OutletEventAccessors()
+    context: dict[str, Any] = {"outlet_events": outlets, "ti": SimpleNamespace(task=SimpleNamespace(outlets=[]))}
+    closed = ClosedHours([changed(4, 10)], [stretch((-26_000, 4), (5, 24 + 3))])
+    announce_partitions(made, closed, [{"hour": "2026-11-21T04:00:00Z"}, {"hour": None, "run": "r"}], context)
+    keys = [one["partition_key"] for one in _serialize_outlet_events(outlets)]  # type: ignore[typeddict-item]
+    by_day = Counter(key[:10] for key in keys)
+    assert by_day == {"2023-12-03": 8, "2026-11-21": 24, "2026-11-22": 3}
+    outlets = OutletEventAccessors()
+    announce_partitions(made, closed, [{"hour": "2026-11-21T04:00:00Z"}], {**context, "outlet_events": outlets})
+    assert len(list(_serialize_outlet_events(outlets))) == 1, "the stretch was told before"

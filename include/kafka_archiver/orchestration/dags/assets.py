@@ -1,6 +1,6 @@
 """Asset events that tell other DAGs that an hour, or a day, is complete."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -70,14 +70,20 @@ def announce(archive: Archive, closed: "ClosedHours", context: Mapping[str, Any]
     return events
 
 
-def announce_partitions(archive: Archive, events: Sequence[Mapping[str, Any]], context: Mapping[str, Any]) -> None:
+def announce_partitions(
+    archive: Archive, closed: "ClosedHours", events: Sequence[Mapping[str, Any]], context: Mapping[str, Any]
+) -> None:
     """Emit an event for each of these hours, with the hour as its partition key: `2026-11-21T05:00:00`, UTC.
 
-    Airflow's mappers of times read such keys as they are. Partitions of one task share their extra.
+    Airflow's mappers of times read such keys as they are. Partitions of one task share their extra. Of a stretch only
+    hours of days with other hours have one, so that the 24 hours of such a day come together.
 
-    :param events: the extras of hours that Airflow does not know of yet.
+    :param events: the extras of hours and stretches that Airflow does not know of yet.
     """
-    keys = sorted({str(extra["hour"]).removesuffix("Z") for extra in events if extra["hour"]})
+    unknown = {extra["run"] for extra in events if not extra["hour"]}
+    moments = {str(extra["hour"]) for extra in events if extra["hour"]}
+    moments |= {isoformat(hour_start(hour)) for hour in _beside_others(closed, unknown)}
+    keys = sorted(moment.removesuffix("Z") for moment in moments)
     asset, task = hours_asset(archive), context["ti"].task
     if keys:
         accessor = context["outlet_events"][asset]
@@ -98,9 +104,7 @@ def announce_days(
     :param proof: reads the proof of an hour. Of a day that is not over, it is asked for one hour.
     :returns: the number of events.
     """
-    last = {day: (stretch.run, stretch.since) for stretch in closed.stretches for day in _ends(stretch)}
-    last |= {day: (hour.run, hour.since) for hour in closed.changed if (day := _day(hour)) is not None}
-    days = [(run, since, proofs) for day, (run, since) in last.items() if (proofs := _whole(day, proof))]
+    days = [(run, since, proofs) for day, (run, since) in _days(closed).items() if (proofs := _whole(day, proof))]
     if not days:
         return 0
     told = _told(days_alias(archive), min(since for _, since, _ in days), context["inlet_events"])
@@ -108,6 +112,19 @@ def announce_days(
     for extra in events:
         context["outlet_events"][days_alias(archive)].add(days_asset(archive), extra=extra)
     return len(events)
+
+
+def _days(closed: "ClosedHours") -> dict[int, tuple[str, datetime]]:
+    """The days, since 1970, that are not inside a stretch, each with the last run that closed hours of it."""
+    days = {day: (stretch.run, stretch.since) for stretch in closed.stretches for day in _ends(stretch)}
+    return days | {day: (hour.run, hour.since) for hour in closed.changed if (day := _day(hour)) is not None}
+
+
+def _beside_others(closed: "ClosedHours", runs: Collection[str]) -> set[int]:
+    """The hours of these runs' stretches that are of a day with other hours."""
+    days = _days(closed)
+    ranges = (hours for stretch in closed.stretches if stretch.run in runs for hours in stretch.ranges)
+    return {hour for hours in ranges for hour in range(*hours) if hour // 24 in days}
 
 
 def _day(found: "Changed") -> int | None:

@@ -146,7 +146,7 @@ def archive_tasks(archive: Archive, job: Path, alert: AlertCallbacks | None = No
             log.info("%s", report.summary)
             now["ti"].xcom_push(DAMAGE_LEFT, len(report.damage))
         events = announce(archive, closed, now)
-        announce_partitions(archive, events, now)
+        announce_partitions(archive, closed, events, now)
         log.info("%d events of hours emitted", len(events))
         if days := announce_days(archive, closed, context.ledger.hour, now):
             log.info("%d days announced", days)
