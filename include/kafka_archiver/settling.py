@@ -85,12 +85,12 @@ class Settling:
         """The hours that the run judges, whether they have records or not."""
         interval = self.plan.interval
         own = hours_between(interval.start, interval.end) if self.plan.supersedes is None else range(0)
-        was, now = self.before.closed_until, self._summary.closed_until
+        closed_before, closed_after = self.before.closed_until, self._summary.closed_until
         closing = range(0)
-        if now:
+        if closed_after:
             # Hours before the first run's interval are closed only if they have records.
-            closing = range(to_hour(was), to_hour(now)) if was else hours_between(self._summary.begun or now, now)
-        over = to_hour(now) if now else 0
+            closing = hours_between(closed_before or self._summary.begun or closed_after, closed_after)
+        over = to_hour(closed_after) if closed_after else 0
         spans = (range(own.start, min(own.stop, over)), closing, _range(self._assumed))
         return tuple(span for span in spans if span)
 
@@ -127,9 +127,10 @@ class Settling:
     @property
     def earlier(self) -> int | None:
         """Hours before this one that have a proof already may change, too; None: none of them."""
-        now, was, lacked = self._summary.closed_until, self.before.closed_until, self.before.whole_from
+        closed_after, closed_before = self._summary.closed_until, self.before.closed_until
+        lacked = self.before.whole_from
         # `first`: open hours when the first hours are closed. `whole`: hours that a backfill completes.
-        first = to_hour(now) if now and not was else None
+        first = to_hour(closed_after) if closed_after and not closed_before else None
         whole = to_hour(lacked) if lacked and lacked != self._summary.whole_from else None
         return max(filter(None, (first, whole)), default=None)
 

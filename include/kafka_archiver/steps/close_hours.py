@@ -113,16 +113,16 @@ def _settle(context: Context) -> None:
 def _settle_run(context: Context, stored: Stored[Progress], before: Progress, plan: Plan, made: Commit) -> bool:
     """Settle one run. False when another process was faster."""
     ledger = context.ledger
-    one = settling(ledger, before, plan, made)
-    proofs = _prove(ledger, one)
+    change = settling(ledger, before, plan, made)
+    proofs = _prove(ledger, change)
     # Before the run is settled: after a crash in between, only an unsettled run is taken up again.
-    if one.manifest and not plan.keep_superseded:
+    if change.manifest and not plan.keep_superseded:
         for run in replaced_by(ledger, plan):
-            remove_objects(ledger, run, {o.key for o in one.manifest.stored})
-    ledger.create_settled(one.done(proofs))
-    if not ledger.put_progress(one.after, stored):
+            remove_objects(ledger, run, {o.key for o in change.manifest.stored})
+    ledger.create_settled(change.done(proofs))
+    if not ledger.put_progress(change.after, stored):
         return False
-    _report(plan.run, [proof for proof in proofs if proof.number == plan.number], one.after.stretches)
+    _report(plan.run, [proof for proof in proofs if proof.number == plan.number], change.after.stretches)
     return True
 
 
@@ -140,24 +140,25 @@ def settling(ledger: Ledger, before: Progress, plan: Plan, made: Commit) -> Sett
     return Settling(before, plan, made.outcome, manifest, superseded, made.committed_at)
 
 
-def _prove(ledger: Ledger, one: Settling) -> list[HourProof]:
+def _prove(ledger: Ledger, change: Settling) -> list[HourProof]:
     """Write the proofs that change. Returns the proofs of all hours that the run might change."""
-    hours = set(one.hours)
-    if reach := one.reaches:
-        hours |= {hour for hour in ledger.hours(reach) if one.may_change(hour)}
+    hours = set(change.hours)
+    if reach := change.reaches:
+        hours |= {hour for hour in ledger.hours(reach) if change.may_change(hour)}
     with ThreadPoolExecutor(THREADS) as pool:
-        return list(filter(None, pool.map(lambda hour: _prove_hour(ledger, hour, one), sorted(hours, key=_in_order))))
+        proofs = pool.map(lambda hour: _prove_hour(ledger, hour, change), sorted(hours, key=_in_order))
+        return [proof for proof in proofs if proof]
 
 
 def _in_order(hour: int | None) -> int:
     return -1 if hour is None else hour
 
 
-def _prove_hour(ledger: Ledger, hour: int | None, one: Settling) -> HourProof | None:
+def _prove_hour(ledger: Ledger, hour: int | None, change: Settling) -> HourProof | None:
     for _ in range(TRIES):
         stored = ledger.stored_hour(hour)
-        known = one.known(hour, stored.document)
-        proof = one.prove(hour, known, _contribution(ledger, known, one.plan.supersedes))
+        known = change.known(hour, stored.document)
+        proof = change.prove(hour, known, _contribution(ledger, known, change.plan.supersedes))
         if proof is known:
             return stored.document
         if put_proof(ledger, proof, stored):
