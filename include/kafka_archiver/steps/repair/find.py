@@ -112,7 +112,8 @@ def _why_gone(entry: ObjectEntry, there: Range | None) -> str:
 
 def _unsound(report: Report, derived: Collection[str]) -> set[str]:
     """The intervals of runs whose own documents have to be repaired first. Without sound documents it is unknown which
-    revision's objects count."""
+    revision's objects count.
+    """
     places = (split_run_document(report.archive, f.subject) for f in report.damage if f.subject not in derived)
     known = {f.run for f in report.damage if f.run and f.kind not in OBJECTS}
     return {_interval(run) for run in known | {place[0] for place in places if place and place[1] != "settled"}}
