@@ -132,7 +132,7 @@ def test_a_run_that_takes_much_longer_than_usual(minutes: float, severity: str |
     assert [one.severity for one in found] == ([severity] if severity else [])
     for one in found:
         assert (one.kind, one.steps) == ("stuck", (f"airflow tasks states-for-dag-run archive_orders {slow.run_id}",))
-        assert "usually a run takes 60 s. Its task archive is queued" in one.text
+        assert "usually a run takes 60 seconds. Its task archive is queued" in one.text
 
 
 def test_a_run_that_nobody_begins_is_stuck_but_not_one_that_waits_for_another() -> None:

@@ -7,6 +7,7 @@ from pydantic import BeforeValidator, PlainSerializer
 from kafka_archiver.actions import Advice, from_dicts, to_dicts
 from kafka_archiver.documents import Document, UtcTime, Value, isoformat
 from kafka_archiver.findings import Finding, Severity
+from kafka_archiver.wording import count
 
 # The findings at the brokers by the policy that decides them. An error of these stops the next run; nothing that is
 # stored is damaged.
@@ -159,11 +160,6 @@ class Report(Document):
         warnings = len(self.findings) - errors
         found = f"{count(errors, 'error')}, {count(warnings, 'warning')}" if self.findings else "nothing to report"
         return f"{self.archive}: {self.verdict}{stops}{lost}: {found}"
-
-
-def count(number: int, thing: str) -> str:
-    """A number with a noun in singular or plural."""
-    return f"{number:,} {thing}{'s' * (number != 1)}"
 
 
 def verdict(findings: tuple[Finding, ...]) -> Literal["clean", "damaged"]:

@@ -9,6 +9,7 @@ from pydantic import Field
 from kafka_archiver.documents import UtcTime, Value
 from kafka_archiver.intervals import hour_start
 from kafka_archiver.steps.line import Line, read_line
+from kafka_archiver.wording import count, size
 
 if TYPE_CHECKING:
     from kafka_archiver.manifest import Manifest, ObjectEntry
@@ -50,19 +51,19 @@ class Figures(Value):
     @property
     def line(self) -> str:
         """One line for people."""
-        objects = f" in {_count(self.objects, 'object')} ({size(self.bytes)})" if self.objects else ""
+        objects = f" in {count(self.objects, 'object')} ({size(self.bytes)})" if self.objects else ""
         counts = ((self.filtered, "filtered"), (self.dead_letters, "dead-lettered"), (self.lost, "lost"))
         others = "".join(f", {number:,} {name}" for number, name in counts if number)
         others += (
-            f", {_count(self.unnamed, 'record')} without properties that the schema does not name"
+            f", {count(self.unnamed, 'record')} without properties that the schema does not name"
             if self.unnamed
             else ""
         )
-        others += f", {_count(self.mended, 'object')} whole again" if self.mended else ""
+        others += f", {count(self.mended, 'object')} whole again" if self.mended else ""
         until = f"hours are closed until {self.closed_until:%Y-%m-%d %H:%M} UTC" if self.closed_until else ""
-        closed = f"{_count(self.hours_closed, 'hour')} became complete" if self.hours_closed else ""
+        closed = f"{count(self.hours_closed, 'hour')} became complete" if self.hours_closed else ""
         ends = ", ".join(filter(None, (closed, until))) or "no hour is closed yet"
-        return f"{_count(self.records, 'record')}{objects}{others}; {ends}"
+        return f"{count(self.records, 'record')}{objects}{others}; {ends}"
 
 
 def figures(
@@ -153,20 +154,3 @@ def _loss(context: "Context", line: Line, manifests: "Sequence[Manifest]") -> di
         "incomplete": tuple(sorted(hours)),
         "unsure_until": unsure.until if unsure else None,
     }
-
-
-def size(number: int) -> str:
-    """Bytes in the largest unit that gives at least 1: "3.4 MB"."""
-    if number < 1000:
-        return f"{number:,} B"
-    value, unit = number / 1000, "kB"
-    for unit in ("kB", "MB", "GB", "TB"):
-        # Would be shown as 1e+03.
-        if value < 999.5 or unit == "TB":
-            break
-        value /= 1000
-    return f"{value:.3g} {unit}" if value < 999.5 else f"{value:,.0f} {unit}"
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number:,} {thing}{'s' * (number != 1)}"

@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kafka_archiver.advice import dag_id
-from kafka_archiver.audit.report import count
 from kafka_archiver.config import Archive
 from kafka_archiver.documents import isoformat
 from kafka_archiver.errors import ConfigError
@@ -16,6 +15,7 @@ from kafka_archiver.orchestration.terminal.consent import agreed
 from kafka_archiver.orchestration.terminal.output import Answer, Table, answering
 from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.steps.plan import left_out_of
+from kafka_archiver.wording import count
 
 
 @answering

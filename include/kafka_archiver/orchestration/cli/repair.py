@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kafka_archiver.advice import dag_id, plan_anew
-from kafka_archiver.audit.report import Report, count, in_words
+from kafka_archiver.audit.report import Report, in_words
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.orchestration.cli.find import find_archive
 from kafka_archiver.orchestration.connections import open_archive
@@ -16,6 +16,7 @@ from kafka_archiver.orchestration.terminal.output import Answer, Cell, Table, an
 from kafka_archiver.steps.auditing import audit, publish
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.repair import Repairs, derive, find, lose, restore, write_sidecars
+from kafka_archiver.wording import count
 
 SHOWN = 200
 

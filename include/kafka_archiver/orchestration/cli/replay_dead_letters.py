@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kafka_archiver.advice import dag_id
-from kafka_archiver.audit.report import count
 from kafka_archiver.documents import isoformat
 from kafka_archiver.errors import ConfigError
 from kafka_archiver.orchestration.cli.find import find_archive
@@ -18,6 +17,7 @@ from kafka_archiver.orchestration.terminal.output import Answer, Table, answerin
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.dead_letters import Hours, Lettered, outlook, runs_with_letters
 from kafka_archiver.steps.history import find_plan
+from kafka_archiver.wording import count
 
 COLUMNS = ("run", "letters", "archived", "filtered", "rejected", "revision")
 

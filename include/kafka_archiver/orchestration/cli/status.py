@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from kafka_archiver.audit.report import count
 from kafka_archiver.config import Archive
 from kafka_archiver.documents import isoformat
 from kafka_archiver.errors import ArchiverError, TransientError
@@ -21,11 +20,11 @@ from kafka_archiver.progress import PartitionProgress
 from kafka_archiver.steps.archives import config_folder, read_archives
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.health import VERDICTS, as_check
-from kafka_archiver.steps.health.judge import spelt
 from kafka_archiver.steps.health.own import checks_of
 from kafka_archiver.steps.line import read_line
 from kafka_archiver.steps.overview import Snapshot, look
 from kafka_archiver.steps.status import HourStatus, last_hours
+from kafka_archiver.wording import count, span
 
 # Troubles shown of each kind: a moved group is one for every partition.
 SHOWN = 3
@@ -149,7 +148,7 @@ def _table(shown: Shown) -> Table:
 def _figures(seen: Snapshot) -> Iterator[str]:
     """What the last run wrote, and what the last audit found."""
     if last := seen.last_run:
-        took = f", in {spelt(seen.duration)}" if seen.duration else ""
+        took = f", in {span(seen.duration)}" if seen.duration else ""
         yield (
             f"last run: {count(last.rows, 'row')} in {count(last.objects, 'object')} of {count(last.bytes, 'byte')}"
             f"{took}, {count(last.dead_letters, 'dead letter')}"

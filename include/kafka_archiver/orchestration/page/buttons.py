@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from kafka_archiver.actions import Action
 from kafka_archiver.advice import audit_dag_id, dag_id
-from kafka_archiver.audit.report import count
+from kafka_archiver.wording import count
 
 
 class Button(NamedTuple):

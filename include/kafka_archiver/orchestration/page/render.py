@@ -11,9 +11,9 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from kafka_archiver.audit.report import count
 from kafka_archiver.steps.coverage import HourCell, State
-from kafka_archiver.steps.health.judge import STALE, spelt
+from kafka_archiver.steps.health.judge import STALE
+from kafka_archiver.wording import count, size, span
 
 HERE = Path(__file__).parent
 NOTHING = "–"
@@ -72,14 +72,7 @@ def _number(number: int | None, thing: str) -> str:
 
 
 def _bytes(number: int | None) -> str:
-    if number is None:
-        return NOTHING
-    size = float(number)
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        if size < 1000:
-            return f"{size:.3g} {unit}" if unit != "B" else f"{number} B"
-        size /= 1000
-    return f"{size:,.3g} PB"
+    return NOTHING if number is None else size(number)
 
 
 def _moment(moment: datetime | None) -> str:
@@ -87,7 +80,7 @@ def _moment(moment: datetime | None) -> str:
 
 
 def _span(time: timedelta | None) -> str:
-    return NOTHING if time is None else spelt(time)
+    return NOTHING if time is None else span(time)
 
 
 def _rate(rate: float | None) -> str:

@@ -15,7 +15,6 @@ from kafka_archiver.audit.objects import (
     rewritten,
     unexplained,
 )
-from kafka_archiver.audit.report import count
 from kafka_archiver.findings import Finding
 from kafka_archiver.keys import DEAD_LETTER, LEDGER, decode, split_line_document
 from kafka_archiver.layouts.registry import form_of
@@ -26,6 +25,7 @@ from kafka_archiver.steps.auditing.books import Books, Difference
 from kafka_archiver.steps.auditing.reading import Reader, Tell
 from kafka_archiver.store import Stat, Store
 from kafka_archiver.store.compare import compare
+from kafka_archiver.wording import count
 
 # Keys in memory at a time; a listing may have ten years of keys.
 PAGE = 10_000

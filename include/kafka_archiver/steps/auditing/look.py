@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from kafka_archiver.audit.derived import Proved, check_hour, check_progress, repair_advice, settled_runs
 from kafka_archiver.audit.documents import Run, check_line, displaced, is_known, schema_missing
 from kafka_archiver.audit.objects import UNEXPLAINED
-from kafka_archiver.audit.report import Counts, count, error, warning
+from kafka_archiver.audit.report import Counts, error, warning
 from kafka_archiver.findings import Finding
 from kafka_archiver.keys import (
     claim_document,
@@ -26,6 +26,7 @@ from kafka_archiver.steps.auditing.listing import check_listing
 from kafka_archiver.steps.auditing.promises import Promises, Replaced
 from kafka_archiver.steps.auditing.reading import Reader, Tell
 from kafka_archiver.store import Store
+from kafka_archiver.wording import count
 
 THREADS = 16
 

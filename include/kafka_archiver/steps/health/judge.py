@@ -5,11 +5,11 @@ from datetime import datetime, timedelta
 
 from kafka_archiver.actions import Action
 from kafka_archiver.advice import audit_again, audit_dag_id, examine, last_hours, run_now, runs, unpause
-from kafka_archiver.audit.report import count
 from kafka_archiver.config import Archive
 from kafka_archiver.documents import isoformat
 from kafka_archiver.findings import Finding, Severity, worst
 from kafka_archiver.steps.overview.snapshot import Snapshot
+from kafka_archiver.wording import span
 
 # The check that reports a trouble, by the trouble's name; `brokers` reports all others.
 _OF_TROUBLES = {
@@ -57,7 +57,7 @@ def _answers(found: Snapshot, now: datetime) -> Finding:
     if (old := now - found.taken_at) > STALE:
         verdict: Severity = "unknown" if old > TOO_OLD else "warning"
         return _check(
-            "answers", verdict, f"the last answers are of {isoformat(found.taken_at)}, {spelt(old)} ago", doctor
+            "answers", verdict, f"the last answers are of {isoformat(found.taken_at)}, {span(old)} ago", doctor
         )
     return _check("answers", "ok", "the store and the brokers answer")
 
@@ -91,7 +91,7 @@ def _age(archive: Archive, found: Snapshot, now: datetime) -> Finding:
     return _check(
         "age",
         "problem",
-        f"{said}, {spelt(age)} ago; the limit is {spelt(most)}",
+        f"{said}, {span(age)} ago; the limit is {span(most)}",
         last_hours(archive.archive, 24),
     )
 
@@ -137,15 +137,5 @@ def _audit(archive: Archive, found: Snapshot, now: datetime) -> Finding:
         said, again = f"{said}, and DAG {audits} is paused", [unpause(audits), *again]
     since = now - (last or found.begun or now)
     if most is not None and since > most:
-        return _check("audit", "warning", f"{said}; `health.max_audit_age` is {spelt(most)}", *again)
+        return _check("audit", "warning", f"{said}; `health.max_audit_age` is {span(most)}", *again)
     return _check("audit", "ok", f"{said}: {found.audit.verdict}" if found.audit else said)
-
-
-def spelt(time: timedelta) -> str:
-    """A time in words: 1 second, 90 minutes, 5 hours, 3 days."""
-    seconds = time.total_seconds()
-    if seconds < 59.5:
-        return count(round(seconds), "second")
-    if seconds < 7200:
-        return count(round(seconds / 60), "minute")
-    return count(round(seconds / 3600), "hour") if seconds < 48 * 3600 else count(round(seconds / 86400), "day")

@@ -21,6 +21,7 @@ from kafka_archiver.errors import SILENCE
 from kafka_archiver.findings import Finding, problem, warning
 from kafka_archiver.steps.line import Line
 from kafka_archiver.steps.status.facts import TASKS, DagRun, Facts, Failure
+from kafka_archiver.wording import count, span
 
 # A run is reported as stuck if it takes so many times longer than usual, and at least so long.
 TIMES, AT_LEAST = 5, timedelta(minutes=30)
@@ -121,8 +122,8 @@ def _slow(facts: Facts, now: datetime) -> Iterator[Finding]:
         if run.failure:
             yield warning(
                 "tried again",
-                f"run {run.run_id}: task {run.failure.task} failed {_times(run.failure.attempts)} and is tried again: "
-                f"{run.failure.cause or f'its {SILENCE}'}",
+                f"run {run.run_id}: task {run.failure.task} failed {count(run.failure.attempts, 'time')} and is tried "
+                f"again: {run.failure.cause or f'its {SILENCE}'}",
                 _look(facts, run),
             )
         if _waits(run, working) or (facts.paused and run.state == "queued"):
@@ -132,8 +133,8 @@ def _slow(facts: Facts, now: datetime) -> Iterator[Finding]:
         if waited <= noted:
             continue
         found = (
-            f"run {run.run_id} has been {run.state} since {isoformat(since)} ({_spelt(now - since)}); "
-            + (f"usually a run takes {_spelt(usual)}. " if usual else "")
+            f"run {run.run_id} has been {run.state} since {isoformat(since)} ({span(now - since)}); "
+            + (f"usually a run takes {span(usual)}. " if usual else "")
             + f"Its task {run.task} is {run.task_state or 'not begun'}"
         )
         say = problem if waited > max(noted, interval) else warning
@@ -178,7 +179,7 @@ def _failed(archive: str, facts: Facts, line: Line | None, now: datetime) -> Ite
             **told,
         )
     else:
-        told["subject"] = f"{where} after {_times(failure.attempts, 'attempt')}"
+        told["subject"] = f"{where} after {count(failure.attempts, 'attempt')}"
         means = "The next run goes on where this run stopped"
         yield problem("failed", cause, again, _look(facts, run), means=means, **told)
 
@@ -242,7 +243,7 @@ def _overdue(facts: Facts, now: datetime) -> Iterator[Finding]:
         # The archive is new.
         return
     last = f"the last successful run was due at {isoformat(max(succeeded))}" if succeeded else "no run ever succeeded"
-    found = f"the run that was due at {isoformat(due)}, {_spelt(now - due)} ago, has not succeeded; {last}"
+    found = f"the run that was due at {isoformat(due)}, {span(now - due)} ago, has not succeeded; {last}"
     if at_work:
         before = at_work[0]
         yield warning("overdue", f"{found}. Run {before.run_id} is at work; the next one follows", _look(facts, before))
@@ -284,20 +285,3 @@ def _unfinished(archive: str, facts: Facts, line: Line, now: datetime) -> Iterat
 
 def _look(facts: Facts, run: DagRun) -> Action:
     return command(f"airflow tasks states-for-dag-run {facts.dag_id} {shlex.quote(run.run_id)}")
-
-
-def _times(count: int, what: str = "time") -> str:
-    return f"{count} {what}{'s' * (count != 1)}"
-
-
-def _spelt(time: timedelta) -> str:
-    hours = time.total_seconds() / 3600
-    return (
-        f"{time.total_seconds():.0f} s"
-        if hours < 1 / 30
-        else f"{hours * 60:.0f} minutes"
-        if hours < 2
-        else f"{hours:.0f} hours"
-        if hours < 48
-        else f"{hours / 24:.0f} days"
-    )

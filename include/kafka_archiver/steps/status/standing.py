@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 from kafka_archiver.acknowledged import Acknowledgement
 from kafka_archiver.advice import acknowledge, last_hours, replay_all
-from kafka_archiver.audit.report import count
 from kafka_archiver.findings import Finding, warning
 from kafka_archiver.ledger import Ledger
 from kafka_archiver.progress import Progress
+from kafka_archiver.wording import count
 
 LOST, DEAD_LETTERS = "recorded loss", "dead letters"
 

@@ -1,0 +1,31 @@
+"""Numbers, sizes and times as people read them."""
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_archiver.wording import count, size, span
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0 seconds"), (1, "1 second"), (90, "90 seconds"), (119.6, "2 minutes"), (5400, "90 minutes"),
+        (7199, "2 hours"), (170_000, "47 hours"), (172_790, "2 days"), (10**9, "11,574 days"),
+    ],
+)  # fmt: skip
+def test_a_time_has_the_unit_that_gives_two_or_three_digits(seconds: float, text: str) -> None:
+    assert span(timedelta(seconds=seconds)) == text
+
+
+@given(st.integers(0, 10**18))
+def test_a_size_is_within_a_hundredth_of_the_bytes_and_never_an_exponent(number: int) -> None:
+    value, unit = size(number).replace(",", "").split()
+    assert "e" not in value
+    assert float(value) * 1000 ** ["B", "kB", "MB", "GB", "TB"].index(unit) == pytest.approx(number, rel=0.01)
+
+
+def test_a_count_has_its_noun_in_the_right_number() -> None:
+    assert [count(number, "run") for number in (0, 1, 1200)] == ["0 runs", "1 run", "1,200 runs"]
