@@ -16,6 +16,7 @@ from kafka_archiver.kafka.first import FirstRecord, LogEnd, first_records, known
 from kafka_archiver.kafka.groups import Position
 from kafka_archiver.kafka.java import native_properties
 from kafka_archiver.kafka.leaders import Node, at_leaders, leaders
+from kafka_archiver.kafka.times import times_behind
 from kafka_archiver.kafka_tools import KafkaTools
 from kafka_archiver.ranges import TopicPartition
 
@@ -274,6 +275,17 @@ class Cluster:
         :raises TransientError, PermanentError: the brokers refuse a read.
         """
         return first_records(self.properties, starts, seconds, self.brokers)
+
+    def times_behind(
+        self, places: Mapping[TopicPartition, Collection[int]], seconds: float = 10.0
+    ) -> dict[TopicPartition, dict[int, int]]:
+        """The offsets and timestamps (ms) of the first three records at or after each of these offsets.
+
+        A partition that gave no answer in time is not in the result.
+
+        :raises TransientError, PermanentError: the brokers refuse a read.
+        """
+        return times_behind(self.properties, places, seconds, self.brokers)
 
     def truncated(
         self, ends: Mapping[TopicPartition, LogEnd], seconds: float = 10.0

@@ -107,22 +107,7 @@ def _answers(
     waiting = set(places)
     if not waiting:
         return
-    consumer = confluent_kafka.Consumer(
-        {
-            **properties,
-            "group.id": "kafka-archiver-look",
-            "enable.auto.commit": False,
-            "isolation.level": "read_uncommitted",
-            "auto.offset.reset": "error",
-            "fetch.wait.max.ms": 50,
-            # One record per partition is enough; a broker sends at least one record batch.
-            "fetch.message.max.bytes": 4096,
-            "queued.min.messages": 1,
-            "enable.partition.eof": True,
-            "receive.message.max.bytes": 2**31 - 1,
-            "log_level": 2,
-        }
-    )
+    consumer = looking_consumer(properties)
     try:
         consumer.assign(list(waiting))
         end = time.monotonic() + seconds
@@ -137,6 +122,28 @@ def _answers(
                 yield TopicPartition(place.topic, place.partition), message
     finally:
         consumer.close()
+
+
+def looking_consumer(properties: Mapping[str, Any]) -> Any:
+    """Return a consumer that reads single records, and moves nobody's group."""
+    return confluent_kafka.Consumer(
+        {
+            **properties,
+            "group.id": "kafka-archiver-look",
+            "enable.auto.commit": False,
+            "isolation.level": "read_uncommitted",
+            "auto.offset.reset": "error",
+            "fetch.wait.max.ms": 50,
+            # One record per partition is enough; a broker sends at least one record batch.
+            "fetch.message.max.bytes": 4096,
+            "queued.min.messages": 1,
+            # Else a partition waits for a second after each record that the consumer has not taken yet.
+            "fetch.queue.backoff.ms": 5,
+            "enable.partition.eof": True,
+            "receive.message.max.bytes": 2**31 - 1,
+            "log_level": 2,
+        }
+    )
 
 
 def _record(message: Any) -> FirstRecord:
