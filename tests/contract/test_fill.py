@@ -1,31 +1,19 @@
 """Backfills behind wrong clocks, and filling an archive: everything that Kafka still has is archived in the end."""
 
 import random
-from datetime import datetime
 from typing import Any
 
 import pytest
 
-from kafka_archiver.config import Archive
 from kafka_archiver.errors import ConfigError
-from kafka_archiver.intervals import from_ms, to_hour
-from kafka_archiver.ledger import Ledger
+from kafka_archiver.intervals import to_hour
 from kafka_archiver.planning.boundary import SMALL
 from kafka_archiver.ranges import TopicPartition
-from kafka_archiver.steps.archive.policies import ReadPolicies
-from kafka_archiver.steps.archive.step import ArchiveStep
-from kafka_archiver.steps.backlog import archive_runs
-from kafka_archiver.steps.close_hours import close_hours
-from kafka_archiver.steps.commit import commit
-from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.plan import Fill, left_out_of, plan
-from kafka_archiver.steps.verify import verify
-from kafka_archiver.writer.chunk import write_chunk
-from kafka_archiver.writer.result import Limits
+from kafka_archiver.steps.plan import Fill
 from tests.support.archiver import hour
 from tests.support.kafka_twin import KafkaTwin
 from tests.support.topics import DAY, HOUR, Record
-from tests.support.worlds import TwinWorld
+from tests.support.twin_archive import TwinArchive
 
 pytestmark = pytest.mark.contract
 
@@ -34,7 +22,7 @@ YEAR_1971 = 31_536_000_000
 HOURS = 6
 
 
-class Latest:
+class Latest(TwinArchive):
     """An archive from `latest` of a topic with three partitions; one record in fifty is of the year 2090.
 
     :param records: all records, in their order; None: 600 of six hours.
@@ -43,57 +31,10 @@ class Latest:
     def __init__(
         self, records: list[Record] | None = None, hours: int = HOURS, disorder: str | None = None, **source: Any
     ) -> None:
-        self.now, self.hours = DAY + hours * HOUR, hours
-        self.world = TwinWorld(lambda: self.now)
-        self.twin, self.ledger = self.world.twin, Ledger(self.world.store, "orders")
-        self.archive = Archive.model_validate({
-            "archive": "orders",
-            "source": {"topics": ["orders"], "settle": 0, "start": "latest", **source},
-            "timestamp": {"max_disorder": disorder} if disorder else {},
-            "store": {"url": "memory://x", "codec": "none"},
-        })  # fmt: skip
-        self.twin.create_topic("orders", 3)
+        super().__init__(3, hours, disorder, **{"start": "latest", **source})
+        self.now = DAY + hours * HOUR
         self.twin.produce("orders", wrong_clocks(random.Random(5), 600, HOURS, 50) if records is None else records)
         self.run(hours - 1, "scheduled")
-
-    @property
-    def context(self) -> Context:
-        cluster: Any = self.twin
-        return Context(self.archive, cluster, self.world.store, self.ledger, lambda: from_ms(self.now))
-
-    def run(self, number: int, origin: Any, fill: Fill | None = None) -> None:
-        self.now = max(self.now + 60_000, DAY + (number + 1) * HOUR + 60_000)
-        context = self.context
-        work = plan(context, hour(number), origin, fill)
-        job = ArchiveStep(context.cluster, self.world.store, self.ledger, self, ReadPolicies("fail", "fail"))
-        archive_runs(context, work, job.run)
-        verify(context, work.runs)
-        commit(context, work.runs)
-        close_hours(context, work.runs)
-
-    def write(self, planned: Any, chunks: Any, job: Any) -> Any:
-        """The engine."""
-        found = []
-        for chunk in chunks:
-            whole = planned.chunk_of(chunk.name, chunk.start)
-            batches = self.twin.read_chunk(chunk, planned.settings)
-            found.append(write_chunk(whole, batches, job, self.world.store, Limits(upload_threads=1)))
-        return found
-
-    def left(self, since: datetime | None = None) -> int:
-        return sum(left_out_of(self.context, since).values())
-
-    @property
-    def statuses(self) -> list[str]:
-        proofs = [self.ledger.hour(to_hour(hour(number).start)) for number in range(self.hours)]
-        return [proof.status if proof else "none" for proof in proofs]
-
-    @property
-    def archived(self) -> set[tuple[int, int]]:
-        """The partition and offset of each offset that is in a plan."""
-        progress = self.ledger.progress()
-        assert progress
-        return {(p.partition, offset) for p in progress.partitions for r in p.covered for offset in range(*r)}
 
 
 def wrong_clocks(draw: random.Random, count: int, hours: int, one_in: int, jitter: int = 0) -> list[Record]:

@@ -77,7 +77,7 @@ def test_of_a_backfill_that_assumes_an_order_it_proves_the_hours_as_well() -> No
     lake.configure(lake.archive.model_copy(update={"timestamp": timestamp, "source": source}))
     lake.run(29)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(survey, "GUARD", 2)
+        patch.setattr(interval, "GUARD", 2)
         run = lake.run(5, "backfill", until="planned")
     lake.rebuild(run)
     proof = lake.proof(5)

@@ -1,8 +1,8 @@
 """Where the records of a log begin to be of a time or later, although single ones have wrong clocks. Pure.
 
 Kafka's time index gives the first record of a time or later. One record of the year 2090 is that for every hour after
-it. So the times of records behind it are asked for, here and there: if some are earlier, a binary search follows, by the
-majority of records around each place.
+it. So the times of records behind it are asked for, here and there: if some are earlier, a binary search follows, by
+the majority of records around each place.
 
 The search divides at multiples of powers of two, whatever the log's first and last offsets are. So the end of one hour
 and the begin of the next are the same place, also if the log has grown meanwhile, and the hours together leave nothing

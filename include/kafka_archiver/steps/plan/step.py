@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from kafka_archiver.actions import Advice
+from kafka_archiver.config import Archive
 from kafka_archiver.errors import PolicyError, TransientError
 from kafka_archiver.foreign_text import foreign
 from kafka_archiver.intervals import Interval
@@ -166,6 +167,7 @@ def _propose(
         origin=origin,
         # A run that fills the archive proves no hour alone.
         max_disorder_ms=assumed,
+        ordered_within_ms=_declared(archive),
         loss_rules=2,
         hour_rules=2,
         planned_at=found.at.earliest,
@@ -199,8 +201,13 @@ def _backfill(
             wanted.unordered[0],
         )
     partitions = plan_backfill(found.seen, known, wanted.ranges)
-    assumed = None if disorder is None or wanted.unordered else disorder // timedelta(milliseconds=1)
-    return partitions, assumed
+    return partitions, None if wanted.unordered else _declared(archive)
+
+
+def _declared(archive: Archive) -> int | None:
+    """Return `timestamp.max_disorder` in milliseconds."""
+    declared = archive.timestamp.max_disorder
+    return None if declared is None else declared // timedelta(milliseconds=1)
 
 
 def _fill(context: Context, found: Survey, known: Known, fill: Fill, limit: int | None) -> list[PartitionPlan]:
