@@ -9,7 +9,7 @@ import pytest
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.steps.clean_up import clean_up
-from kafka_archiver.steps.plan import plan, survey
+from kafka_archiver.steps.plan import interval, plan
 from kafka_archiver.store.memory import MemoryStore
 from tests.support.lake import Lake, hour
 
