@@ -651,6 +651,9 @@ class Model(RuleBasedStateMachine):
                 actor.advance()
             except TransientError as error:
                 said = str(error)
+                if "may lead no more" in said and type(self.twin) is KafkaTwin:
+                    # The message's advice.
+                    self.twin.heal()
                 continue
             except ArchiverError as error:
                 said = str(error)
