@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import confluent_kafka
@@ -12,10 +12,11 @@ from confluent_kafka.admin import ConfigResource, OffsetSpec  # type: ignore[att
 from kafka_archiver.errors import ArchiverError, ConfigError, PermanentError, TransientError
 from kafka_archiver.kafka import apart, groups
 from kafka_archiver.kafka.asking import Asking, Name, Result, Start
+from kafka_archiver.kafka.failures import translate
 from kafka_archiver.kafka.first import FirstRecord, LogEnd, first_records, known_epoch, truncated
 from kafka_archiver.kafka.groups import Position
 from kafka_archiver.kafka.java import native_properties
-from kafka_archiver.kafka.leaders import Node, at_leaders, leaders
+from kafka_archiver.kafka.leaders import Node, at_leaders, described, leaders, majority_of, names_of
 from kafka_archiver.kafka.times import times_behind
 from kafka_archiver.kafka_tools import KafkaTools
 from kafka_archiver.ranges import TopicPartition
@@ -37,6 +38,10 @@ class Topic(NamedTuple):
     def names(self) -> list[TopicPartition]:
         """Its partitions."""
         return [TopicPartition(self.name, number) for number in range(self.partitions)]
+
+
+def _topic(answer: Any) -> Topic:
+    return Topic(answer.name, str(answer.topic_id), len(answer.partitions))
 
 
 def is_unknown_topic(error: ArchiverError) -> bool:
@@ -97,14 +102,26 @@ class Cluster:
     def topics(self, wanted: Collection[str] | re.Pattern[str]) -> list[Topic]:
         """The topics of these names, or all topics whose whole name matches the pattern, without Kafka's own; sorted.
 
+        They are those that a majority of the brokers names.
+
         :raises PermanentError: a named topic does not exist, or no topic matches.
+        :raises TransientError: too few brokers answer to know whether it exists.
         """
-        names = self._matching(wanted) if isinstance(wanted, re.Pattern) else sorted(wanted)
-        described = self._ask(
-            lambda admin: admin.describe_topics(TopicCollection(names), request_timeout=self.timeout),
-            lambda name: f"describe topic {name}",
-        )
-        return [Topic(t.name, str(t.topic_id), len(t.partitions)) for t in described]
+        nodes = self.nodes()
+        names = self._matching(wanted, nodes) if isinstance(wanted, re.Pattern) else sorted(wanted)
+        if len(nodes) == 1 or not names:
+            found = self._ask(
+                lambda admin: admin.describe_topics(TopicCollection(names), request_timeout=self.timeout),
+                lambda name: f"describe topic {name}",
+            )
+            return [_topic(topic) for topic in found]
+        views = described(self.properties, nodes, names)
+        by_name = {name: majority_of(name, views) for name in names}
+        gone = [name for name, topic in by_name.items() if topic is None]
+        if gone and not isinstance(wanted, re.Pattern):
+            error = KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)
+            raise translate(error, f"describe topic {gone[0]}", self.brokers) from KafkaException(error)
+        return [_topic(topic) for topic in by_name.values() if topic is not None]
 
     def topic_ids(self, names: Collection[str]) -> dict[str, str | None]:
         """The ids of topics as they are now; None for a topic that does not exist."""
@@ -119,8 +136,8 @@ class Cluster:
                 return dict.fromkeys(names)
         return {name: identity for each in names for name, identity in self.topic_ids([each]).items()}
 
-    def _matching(self, pattern: re.Pattern[str]) -> list[str]:
-        known = self._asking.topics(self.timeout)
+    def _matching(self, pattern: re.Pattern[str], nodes: Sequence[Node]) -> list[str]:
+        known = self._asking.topics(self.timeout) if len(nodes) == 1 else names_of(self.properties, nodes)
         names = sorted(n for n in known if pattern.fullmatch(n) and not n.startswith("__"))
         if not names:
             raise PermanentError(

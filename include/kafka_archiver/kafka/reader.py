@@ -37,6 +37,7 @@ PAUSE_SECONDS = 0.02
 DAMAGED_TRIES = 3
 # At or after a chunk's end, these mean that the chunk has no further record: a record, the log's end, or a record batch
 # with the right checksum, and so the right offset.
+_UNKNOWN = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)
 _NOTHING_BEFORE = (None, KafkaError._PARTITION_EOF, KafkaError._BAD_COMPRESSION)
 
 
@@ -200,6 +201,11 @@ def _inside(messages: list[Any], chunk: Chunk, brokers: str) -> tuple[list[Any],
             raise TransientError(
                 f"Kafka does not have the start of {chunk} any more: retention overtook the run while it was reading; "
                 "the next attempt reads what is left, and `policies.lost_offsets` decides"
+            )
+        elif code in _UNKNOWN:
+            raise TransientError(
+                f"a broker at {brokers} does not know {chunk.name}, which was there when the run was planned; the next "
+                "attempt asks others whether it is gone"
             )
         elif not error.retriable():
             raise translate(error, f"read {chunk}", brokers)
