@@ -155,6 +155,7 @@ class Model(RuleBasedStateMachine):
         null=st.sampled_from(["archive", "skip"]),
         etags=st.sampled_from(["MD5s", "MD5s", "foreign", "neither"]),
         disorder=st.sampled_from([None, None, "10s", "90m"]),
+        ordered=st.booleans(),
         timestamp=TIMESTAMPS,
         transform=TRANSFORMS,
     )
@@ -166,6 +167,7 @@ class Model(RuleBasedStateMachine):
         null: str,
         etags: str = "MD5s",
         disorder: str | None = None,
+        ordered: bool = False,
         timestamp: dict[str, Any] | None = None,
         transform: dict[str, Any] | None = None,
     ) -> None:
@@ -173,6 +175,8 @@ class Model(RuleBasedStateMachine):
         self.timestamp, self.transform = timestamp or {}, transform or {}
         if disorder and not self.timestamp:
             self.timestamp = {"max_disorder": disorder}
+        # Whether what the archive declares is true.
+        self.most_late = {"10s": 10_000, "90m": 90 * 60_000}.get(str(disorder)) if ordered else None
         self.topics = [f"{self.world.prefix}t{n}" for n in range(len(partitions))]
         for topic, count in zip(self.topics, partitions, strict=True):
             self.twin.create_topic(topic, count)
@@ -229,6 +233,8 @@ class Model(RuleBasedStateMachine):
         self.produced += 1
         n = self.produced
         timestamp = TIMES_OF_DAY.get(when) or self.now_ms // HOUR * HOUR + when
+        if self.most_late:
+            timestamp = self.now_ms - abs(timestamp - self.now_ms) % (self.most_late + 1)
         earlier = max(timestamp - HOUR, 0)
         more = [b', "g": "x"', b', "g": "a/b", "t": %d' % earlier, b', "g": ""', b', "g": null, "t": %d' % earlier][
             n % 4

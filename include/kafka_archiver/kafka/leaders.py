@@ -183,7 +183,9 @@ def _view(properties: Mapping[str, str], node: Node, topics: Sequence[str]) -> V
         found = _describe(properties, node, topics)
     except ArchiverError:
         return None
-    return found and {
+    if found is None:
+        return None
+    return {
         TopicPartition(topic.name, partition.id): partition.leader.id
         for topic in filter(None, found.values())
         for partition in topic.partitions
