@@ -25,6 +25,8 @@ from kafka_archiver.ranges import TopicPartition
 SESSION_SECONDS = 20.0
 # Requests for watermarks if the connection breaks before the answer.
 _TRIES = 2
+# New clients that are asked, if a broker does not know a topic that others know.
+_BROKERS = 3
 
 
 class Topic(NamedTuple):
@@ -205,6 +207,25 @@ class Cluster:
             raise
         return {name: latest.timestamp for name, latest in found.items()}
 
+    def _of_known(self, ask: Callable[[], Result]) -> Result:
+        """Ask about topics that are there: a broker that does not know one is not believed if there are others.
+
+        :raises TransientError: three brokers in turn do not know one.
+        """
+        said: PermanentError | None = None
+        for _ in range(_BROKERS):
+            try:
+                return ask()
+            except PermanentError as error:
+                if not is_unknown_topic(error) or self.size() == 1:
+                    raise
+                said = error
+                # A new client may ask another broker.
+                self._asking = Asking(self.properties)
+        raise TransientError(
+            f"{said}. A majority of the brokers knew it a moment ago: the next attempt asks again"
+        ) from said
+
     def _offsets(self, names: Iterable[TopicPartition], spec: OffsetSpec, isolation: str) -> dict[TopicPartition, int]:
         return {name: found.offset for name, found in self._found(names, spec, isolation).items()}
 
@@ -212,6 +233,11 @@ class Cluster:
         self, names: Iterable[TopicPartition], spec: OffsetSpec, isolation: str = "read_uncommitted"
     ) -> dict[TopicPartition, Any]:
         asked = list(names)
+        return self._of_known(lambda: self._found_once(asked, spec, isolation))
+
+    def _found_once(
+        self, asked: Sequence[TopicPartition], spec: OffsetSpec, isolation: str
+    ) -> dict[TopicPartition, Any]:
         if not asked:
             return {}
         wanted = {confluent_kafka.TopicPartition(n.topic, n.partition): spec for n in asked}
@@ -291,7 +317,7 @@ class Cluster:
 
         :raises TransientError, PermanentError: the brokers refuse a read.
         """
-        return first_records(self.properties, starts, seconds, self.brokers)
+        return self._of_known(lambda: first_records(self.properties, starts, seconds, self.brokers))
 
     def times_behind(
         self, places: Mapping[TopicPartition, Collection[int]], seconds: float = 10.0
@@ -302,7 +328,7 @@ class Cluster:
 
         :raises TransientError, PermanentError: the brokers refuse a read.
         """
-        return times_behind(self.properties, places, seconds, self.brokers)
+        return self._of_known(lambda: times_behind(self.properties, places, seconds, self.brokers))
 
     def truncated(
         self, ends: Mapping[TopicPartition, LogEnd], seconds: float = 10.0
@@ -313,4 +339,4 @@ class Cluster:
 
         :param ends: the end of each log under an earlier leader, or an offset before that end; with the leader epoch.
         """
-        return truncated(self.properties, ends, seconds, self.brokers)
+        return self._of_known(lambda: truncated(self.properties, ends, seconds, self.brokers))

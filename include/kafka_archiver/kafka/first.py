@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import confluent_kafka
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, KafkaException
 
 from kafka_archiver.kafka.failures import translate
 from kafka_archiver.ranges import TopicPartition
@@ -67,7 +67,7 @@ def first_records(
     for name, message in _answers(properties, places, seconds):
         error = message.error()
         if error is not None and error.code() not in (KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET):
-            raise translate(error, f"read a record of {name}", brokers)
+            raise translate(error, f"read a record of {name}", brokers) from KafkaException(error)
         found[name] = None if error else _record(message)
     return found
 
@@ -89,7 +89,9 @@ def truncated(
     for name, message in _answers(properties, places, seconds):
         error = message.error()
         if error is not None and error.code() not in (KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET):
-            raise translate(error, f"look for the end of leader epoch {ends[name].leader_epoch} in {name}", brokers)
+            raise translate(
+                error, f"look for the end of leader epoch {ends[name].leader_epoch} in {name}", brokers
+            ) from KafkaException(error)
         found[name] = _cut(str(error.str())) if error else None
     return found
 

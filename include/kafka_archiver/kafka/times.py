@@ -5,7 +5,7 @@ from time import monotonic
 from typing import Any
 
 import confluent_kafka
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, KafkaException
 
 from kafka_archiver.kafka.failures import translate
 from kafka_archiver.kafka.first import looking_consumer
@@ -45,7 +45,7 @@ def times_behind(
                 if walk is None or (error is not None and error.retriable()):
                     continue
                 if error is not None and error.code() not in (*_NOTHING, *_UNREADABLE):
-                    raise translate(error, f"read a record of {name}", brokers)
+                    raise translate(error, f"read a record of {name}", brokers) from KafkaException(error)
                 end = monotonic() + seconds
                 if error is None:
                     moved = walk.see(message.offset(), int(message.timestamp()[1]))
