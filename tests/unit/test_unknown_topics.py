@@ -38,7 +38,7 @@ def test_the_next_broker_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_three_brokers_are_asked_before_the_next_attempt_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(TransientError, match="it does not exist.*the next attempt asks again"):
+    with pytest.raises(TransientError, match=r"it does not exist.*the next attempt asks again"):
         cluster(monkeypatch, None, None, None).first_records({NAME: 0})
 
 
