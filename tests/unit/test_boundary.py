@@ -90,6 +90,14 @@ def test_many_records_with_the_same_wrong_clock_in_a_row_do_not_move_it_far() ->
         assert among.start - 3000 <= time <= among.end + 3000
 
 
+@pytest.mark.parametrize("time", range(2, 2000, 7))
+def test_it_is_found_exactly_close_to_the_wrong_clock_and_far_from_it(time: int) -> None:
+    base = 123_456_789
+    log = {base + offset: offset for offset in range(5000)} | {base: YEAR_2090}
+    among, _ = found(time, log)
+    assert among.start <= base + time <= among.end
+
+
 def test_a_log_of_nothing_but_wrong_clocks_has_its_boundary_at_its_beginning() -> None:
     assert found(5, dict.fromkeys(range(1000), YEAR_2090))[0] == Range(0, 0)
 

@@ -16,9 +16,9 @@ from kafka_archiver.ranges import Range
 
 # The search ends at so many offsets. As many more are taken on both sides.
 SMALL = 32
-# Records that are asked for at each place (`kafka.times.RECORDS`), and places around each middle.
+# Records that are asked for at each place (`kafka.times.RECORDS`), and places on each side of a middle.
 _RECORDS = 3
-_AROUND = range(-3, 4)
+_AROUND = 3
 
 
 class Boundary:
@@ -56,8 +56,9 @@ class Boundary:
         if not self._looked:
             return [*self._far()]
         step = max(1, self._width // SMALL)
-        around = (self._middle + step * by for by in _AROUND)
-        return [offset for offset in around if self._first < offset < self._end]
+        # As many on both sides: else the middle of those that are left would be elsewhere.
+        most = min(_AROUND, (self._middle - self._first - 1) // step, (self._end - self._middle - 1) // step)
+        return [self._middle + step * by for by in range(-most, most + 1)]
 
     def see(self, times: Mapping[int, int]) -> None:
         """Take the times of records by offset: those that were asked for, and any others."""
@@ -92,7 +93,7 @@ class Boundary:
         self._width = 1 << self._end.bit_length()
 
     def _go(self, times: Sequence[int]) -> None:
-        self._halve(left=2 * sum(time >= self._time for time in times) >= len(times))
+        self._halve(left=2 * sum(time >= self._time for time in times) > len(times) or not times)
 
     @property
     def _middle(self) -> int:
