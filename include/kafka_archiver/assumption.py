@@ -1,6 +1,7 @@
 """Proves single hours by what the archive assumes about the order of times (`timestamp.max_disorder`). Pure."""
 
 from kafka_archiver.intervals import hours_between, to_hour
+from kafka_archiver.losses import said
 from kafka_archiver.manifest import Manifest
 from kafka_archiver.order import Order
 from kafka_archiver.plan import PartitionPlan, Plan
@@ -20,10 +21,10 @@ def assumed(plan: Plan, manifest: Manifest | None, after: Progress) -> dict[int,
     if not all(_has_all(p, known[p.name], plan.max_disorder_ms) for p in plan.partitions):
         return {}
     over = min(plan.interval.end, plan.planned_at)
-    said = f"no record is more than {plan.max_disorder_ms / 1000:g} s older than an earlier one of its partition"
-    unsure = to_hour(after.unsure.until) if after.unsure else 0
+    unsure = to_hour(after.unsure_until) if after.unsure_until else 0
     hours = (hour for hour in hours_between(plan.interval.start, over) if hour >= unsure)
-    return {hour: Judgement("complete", plan.planned_at, assumes=said) for hour in hours}
+    limit = min(plan.max_disorder_ms, after.if_ordered.disorder_ms if after.if_ordered else plan.max_disorder_ms)
+    return {hour: Judgement("complete", plan.planned_at, assumes=said(limit)) for hour in hours}
 
 
 def _has_all(planned: PartitionPlan, known: PartitionProgress, limit_ms: int) -> bool:

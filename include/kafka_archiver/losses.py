@@ -1,12 +1,12 @@
 """Losses, and the hours that they leave unsure. Pure."""
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from kafka_archiver.documents import UtcTime, Value
 from kafka_archiver.gaps import OffsetRange, count, unpack
-from kafka_archiver.intervals import hour_start, to_hour
+from kafka_archiver.intervals import LAST_MS, MS_PER_HOUR, from_ms, hour_start, to_hour
 from kafka_archiver.manifest import Manifest
 from kafka_archiver.plan import PartitionPlan, Plan
 from kafka_archiver.ranges import Range, TopicPartition, subtract
@@ -45,6 +45,50 @@ class Unsure(Value):
     reason: str
 
 
+class IfOrdered(Unsure):
+    """The same, if no record is more than so many milliseconds older than an earlier one of its partition."""
+
+    disorder_ms: int
+
+
+class Loss(NamedTuple):
+    """What one loss leaves unsure. `if_ordered`: an earlier end of that, by what the plan assumes; None: none."""
+
+    unsure: Unsure
+    if_ordered: datetime | None = None
+
+
+def said(disorder_ms: int) -> str:
+    """Return an assumption about the order of times, as proofs name it."""
+    return f"no record is more than {disorder_ms / 1000:g} s older than an earlier one of its partition"
+
+
+def if_ordered(
+    before: Unsure | None, assumed: IfOrdered | None, new: Sequence[Loss], limit_ms: int | None, disorder_ms: int
+) -> IfOrdered | None:
+    """Return until when hours may lack lost records by what the archive assumes; None: that is no earlier time.
+
+    :param before: what earlier losses leave unsure without an assumption.
+    :param assumed: the same with the assumption.
+    :param new: the losses of one more run. :param limit_ms: what its plan assumes.
+    :param disorder_ms: what is known of the order by now.
+    """
+    shorter = [Unsure(until=loss.if_ordered or loss.unsure.until, reason=loss.unsure.reason) for loss in new]
+    latest = latest_of([assumed or before, *shorter])
+    strict = latest_of([before, *(loss.unsure for loss in new)])
+    limits = [assumed.disorder_ms] if assumed else []
+    if limit_ms is not None and any(loss.if_ordered for loss in new):
+        limits.append(limit_ms)
+    if latest is None or strict is None or latest.until >= strict.until or not limits or disorder_ms > min(limits):
+        return None
+    return IfOrdered(until=latest.until, reason=latest.reason, disorder_ms=min(limits))
+
+
+def latest_of(unsure: Iterable[Unsure | None]) -> Unsure | None:
+    """Return the one that leaves most hours unsure."""
+    return max(filter(None, unsure), key=lambda each: each.until, default=None)
+
+
 def gone_by(
     before: datetime | None,
     known: Container[TopicPartition],
@@ -79,7 +123,7 @@ def _unknown(manifest: Manifest) -> int:
     return sum(count(unpack(a.start, a.end, a.lost_ranges)) for a in manifest.chunks if a.lost_ranges)
 
 
-def unsure(
+def losses(
     plan: Plan,
     manifest: Manifest | None,
     superseded: Manifest | None,
@@ -87,8 +131,8 @@ def unsure(
     begun: Mapping[TopicPartition, int],
     taken: Mapping[TopicPartition, int],
     left_out: Mapping[TopicPartition, Older],
-) -> Iterator[Unsure]:
-    """Return the unsure times that this run adds.
+) -> Iterator[Loss]:
+    """Return the losses that this run adds, with the times that they leave unsure.
 
     A record that is gone may have had any time up to the moment at which it was known to be gone: that moment ends the
     unsure time, unless something exact is known of the lost offsets.
@@ -102,22 +146,23 @@ def unsure(
     for partition in plan.partitions:
         if partition.anew:
             reason = f"topic {partition.topic} began anew when run {plan.run} was planned; nobody knows what it had had"
-            yield Unsure(until=_hour_after(planned if plan.loss_rules == 2 else plan.planned_at), reason=reason)
+            yield Loss(Unsure(until=_hour_after(planned if plan.loss_rules == 2 else plan.planned_at), reason=reason))
         elif offset := begun.get(partition.name):
             reason = (
                 f"the log of {partition.name} began at offset {offset}, not at 0, when the archive began; nobody knows "
                 "the times of the records before"
             )
-            yield Unsure(until=_hour_after(_earliest(planned, partition)), reason=reason)
+            until = _hour_after(_earliest(planned, partition))
+            yield Loss(Unsure(until=until, reason=reason), _by_order(plan, manifest, partition.name, offset))
         if partition.cut and plan.loss_rules == 2:
             reason = f"the log of {partition.name} was cut before run {plan.run}: records that no run has are gone"
-            yield Unsure(until=_hour_after(planned), reason=reason)
+            yield Loss(Unsure(until=_hour_after(planned), reason=reason))
     if manifest is None:
         return
     for name, offset in taken.items():
         reason = f"the log of {name} began at offset {offset}, not at 0, when the archive began"
         until = _hour_after(planned) if plan.loss_rules == 2 else _first_whole_hour(plan, manifest, name, offset)
-        yield Unsure(until=until, reason=reason)
+        yield Loss(Unsure(until=until, reason=reason))
     # Objects that a repair has lost are known by name, so only ranges count here.
     known = {str(account.chunk): account.lost_ranges for account in superseded.chunks} if superseded else {}
     lost: dict[TopicPartition, list[Range]] = {}
@@ -133,21 +178,37 @@ def unsure(
         partition, older = partitions[name], left_out.get(name)
         if plan.loss_rules == 1:
             until = _first_whole_hour(plan, manifest, name, max(r.end for r in ranges))
-            yield Unsure(until=max(until, older.than) if older else until, reason=reason)
+            yield Loss(Unsure(until=max(until, older.than) if older else until, reason=reason))
             continue
         if older and not any(subtract(each, (Range(*r) for r in older.ranges)) for each in ranges):
             # Kafka's time index knew them when they were still there.
-            yield Unsure(until=older.than, reason=reason)
+            yield Loss(Unsure(until=older.than, reason=reason))
             continue
         at_planning = not any(subtract(each, (Range(*r) for r in partition.lost)) for each in ranges)
         moment = _earliest(planned, partition) if at_planning else ended or planned
         # They may be among the left-out ones, and these may have times after now.
-        yield Unsure(until=max(_hour_after(moment), older.than if older else _hour_after(moment)), reason=reason)
+        until = max(_hour_after(moment), older.than if older else _hour_after(moment))
+        shorter = _by_order(plan, manifest, name, max(r.end for r in ranges))
+        yield Loss(Unsure(until=until, reason=reason), shorter)
 
 
 def _earliest(planned: datetime, partition: PartitionPlan) -> datetime:
     """Return a moment by which everything that the plan calls lost had been appended."""
     return min(planned, partition.appended_by or planned)
+
+
+def _by_order(plan: Plan, manifest: Manifest | None, name: TopicPartition, offset: int) -> UtcTime | None:
+    """Return the hour before which, by what the plan assumes, everything before an offset is; None: nothing is known.
+
+    A record that was lost is at most that much newer than any record behind it.
+    """
+    if plan.ordered_within_ms is None or manifest is None:
+        return None
+    times = [o.min_timestamp for o in manifest.stored if (o.topic, o.partition) == name and o.first_offset >= offset]
+    lasts = [a.last for a in manifest.chunks if a.chunk.name == name and a.last and a.last.offset >= offset]
+    known = [time for time in (*times, *(last.timestamp for last in lasts)) if time >= 0]
+    latest = min(known) + plan.ordered_within_ms if known else LAST_MS
+    return _hour_after(from_ms(latest)) if latest < LAST_MS - MS_PER_HOUR else None
 
 
 def _first_whole_hour(plan: Plan, manifest: Manifest, name: TopicPartition, offset: int) -> UtcTime:

@@ -335,6 +335,8 @@ class Plan(Document):
     their records with settings of its own.
     `data_key`: the id of the key that encrypts its objects, if its settings say so; no other plan has this key.
     `max_disorder_ms`: what a backfill assumes about the order of times, to prove its hours alone.
+    `ordered_within_ms`: what the archive assumes about the order of times: no record is that much older than an earlier
+    one of its partition. It shortens the time that a loss leaves unsure. None, as in plans without it: nothing.
     `loss_rules`: which hours a loss that this run finds leaves incomplete. 1, as in plans without it: those up to the
     hours of the ten records behind it. 2: all up to the moment at which it was known. Proofs keep the rules of their
     plan.
@@ -357,6 +359,8 @@ class Plan(Document):
     letters: tuple[DeadLetters, ...] = Field(default=(), exclude_if=lambda letters: not letters)
     origin: Literal["scheduled", "manual", "backfill", "rebuild", "repair", "dead_letters"]
     max_disorder_ms: Annotated[int, Field(gt=0)] | None = None
+    # Not written if nothing is assumed: such a plan keeps its earlier bytes.
+    ordered_within_ms: Annotated[int, Field(gt=0)] | None = Field(default=None, exclude_if=lambda value: value is None)
     # Not written if they are the first: such a plan keeps its earlier bytes.
     loss_rules: Literal[1, 2] = Field(default=1, exclude_if=lambda rules: rules == 1)
     hour_rules: Literal[1, 2] = Field(default=1, exclude_if=lambda rules: rules == 1)

@@ -13,7 +13,7 @@ from kafka_archiver.advice import fill
 from kafka_archiver.documents import Document, UtcTime, Value
 from kafka_archiver.gaps import OffsetRange
 from kafka_archiver.intervals import hour_start, to_hour
-from kafka_archiver.losses import Gone, Older, Unsure, gone_by, unsure
+from kafka_archiver.losses import Gone, IfOrdered, Older, Unsure, gone_by, if_ordered, latest_of, losses
 from kafka_archiver.manifest import Manifest, Outcome, Witness
 from kafka_archiver.order import Order
 from kafka_archiver.plan import PartitionPlan, Plan
@@ -117,10 +117,11 @@ class Progress(Document):
     `begun`: the start of the first run's interval. `as_of`: every hour that was over by then is judged; `closed_until`:
     the end of the last of these hours. `gone_by`: everything that Kafka lost before it was archived was gone by then.
     `older`: what was known at `as_of` about offsets that no run has. `marks`: what planners saw since, as long as not
-    all of it is archived. `unsure`: the time until which hours may lack lost records. `lost`: the number of all offsets
-    ever lost; `lost_by`: the last of the runs, by its number, that lost some. `dead_letters`: the records that are dead
-    letters now; `dead_lettered_by`: the last run that added some. (Runs that an earlier release settled are not in the
-    last three.) `stretches`: the verdict on hours without a proof of their own, in order.
+    all of it is archived. `unsure`: the time until which hours may lack lost records; `if_ordered`: an earlier time, by
+    what the archive assumes about the order of times. `lost`: the number of all offsets ever lost;
+    `lost_by`: the last of the runs, by its number, that lost some. `dead_letters`: the records that are dead letters
+    now; `dead_lettered_by`: the last run that added some. (Runs that an earlier release settled are not in the last
+    three.) `stretches`: the verdict on hours without a proof of their own, in order.
     """
 
     document: Literal["kafka-archiver/progress"] = "kafka-archiver/progress"
@@ -132,6 +133,8 @@ class Progress(Document):
     gone_by: UtcTime | None = None
     older: tuple[Older, ...] = ()
     unsure: Unsure | None = None
+    # Only for archives that assume an order.
+    if_ordered: IfOrdered | None = Field(default=None, exclude_if=lambda unsure: unsure is None)
     lost: int = 0
     # Not written before there are some.
     lost_by: int = Field(default=0, exclude_if=lambda number: not number)
@@ -149,6 +152,12 @@ class Progress(Document):
     def closed_until(self) -> UtcTime | None:
         """Every hour that ends by then is judged, including hours without records; None before the first."""
         return None if self.as_of is None else hour_start(to_hour(self.as_of))
+
+    @property
+    def unsure_until(self) -> UtcTime | None:
+        """Hours before this time may lack lost records, as far as the archive assumes no order; None: no hour does."""
+        unsure = self.if_ordered or self.unsure
+        return unsure.until if unsure else None
 
     @property
     def whole_from(self) -> UtcTime | None:
@@ -191,7 +200,7 @@ class Progress(Document):
                 known[planned.name] = before.with_earlier(planned) if outcome != "replaced" else before
                 continue
             now = _with(before, planned, plan, outcome != "replaced", witnesses.get(planned.name))
-            if manifest and plan.max_disorder_ms is not None:
+            if manifest and (plan.max_disorder_ms or plan.ordered_within_ms):
                 now = now.model_copy(update={"order": (now.order or Order()).after(planned.name, manifest)})
             first = now.floor + 1
             if now.judged and before is None:
@@ -207,6 +216,8 @@ class Progress(Document):
         as_of, older = _reached(self.as_of, older, waiting, known)
         lost, letters = _more("lost", manifest, superseded), _more("dead_lettered", manifest, superseded)
         left_out = {TopicPartition(o.topic, o.partition): o for o, holes in self.older_holes() if holes}
+        new = [*losses(plan, manifest, superseded, ended, begun, taken, left_out)]
+        disorder = max((p.order.disorder for p in partitions if p.order), default=0)
         return self.model_copy(
             update={
                 "settled": plan.number,
@@ -214,7 +225,8 @@ class Progress(Document):
                 "as_of": as_of,
                 "gone_by": gone.by,
                 "older": older,
-                "unsure": _latest([self.unsure, *unsure(plan, manifest, superseded, ended, begun, taken, left_out)]),
+                "unsure": latest_of([self.unsure, *(loss.unsure for loss in new)]),
+                "if_ordered": if_ordered(self.unsure, self.if_ordered, new, plan.ordered_within_ms, disorder),
                 "lost": self.lost + lost,
                 "lost_by": plan.number if lost > 0 else self.lost_by,
                 "dead_letters": max(self.dead_letters + letters, 0),
@@ -329,10 +341,6 @@ def _is_covered(
 def _fewer(marks: tuple[Mark, ...]) -> tuple[Mark, ...]:
     """At most MARKS marks. While a transaction hangs, each run adds one; the oldest ones and the newest are enough."""
     return marks if len(marks) <= MARKS else (*marks[: MARKS - 1], marks[-1])
-
-
-def _latest(found: Iterable[Unsure | None]) -> Unsure | None:
-    return max(filter(None, found), key=lambda unsure: unsure.until, default=None)
 
 
 def explain(progress: Progress) -> str:

@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 
 from kafka_archiver.documents import Document, UtcTime, Value
 from kafka_archiver.intervals import hour_start, to_hour
+from kafka_archiver.losses import said
 from kafka_archiver.manifest import Manifest
 from kafka_archiver.plan import Plan
 from kafka_archiver.progress import Progress, explain
@@ -110,11 +111,15 @@ def judge(progress: Progress, hour: int | None) -> Judgement:
     until, unsure, whole = progress.closed_until, progress.unsure, progress.whole_from
     if hour is None or until is None or hour >= to_hour(until):
         return Judgement("open")
+    assumes = None
     if unsure and hour < to_hour(unsure.until):
-        return Judgement("incomplete", reason=unsure.reason)
+        assumed = progress.if_ordered
+        if assumed is None or hour < to_hour(assumed.until):
+            return Judgement("incomplete", reason=(assumed or unsure).reason)
+        assumes = said(assumed.disorder_ms)
     if whole and hour < to_hour(whole):
         return Judgement("incomplete", reason=explain(progress))
-    return Judgement("complete", progress.as_of)
+    return Judgement("complete", progress.as_of, assumes=assumes)
 
 
 def proof_in_a_stretch(progress: Progress | None, hour: int | None) -> HourProof | None:

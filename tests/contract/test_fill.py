@@ -1,97 +1,109 @@
-"""Filling an archive: after backfills behind wrong clocks, everything that Kafka still has is archived."""
+"""Backfills behind wrong clocks, and filling an archive: everything that Kafka still has is archived in the end."""
 
 import random
-from datetime import datetime
 from typing import Any
 
 import pytest
 
-from kafka_archiver.config import Archive
 from kafka_archiver.errors import ConfigError
-from kafka_archiver.intervals import from_ms, to_hour
-from kafka_archiver.ledger import Ledger
+from kafka_archiver.intervals import to_hour
+from kafka_archiver.planning.boundary import SMALL
 from kafka_archiver.ranges import TopicPartition
-from kafka_archiver.steps.archive.policies import ReadPolicies
-from kafka_archiver.steps.archive.step import ArchiveStep
-from kafka_archiver.steps.backlog import archive_runs
-from kafka_archiver.steps.close_hours import close_hours
-from kafka_archiver.steps.commit import commit
-from kafka_archiver.steps.context import Context
-from kafka_archiver.steps.plan import Fill, left_out_of, plan
-from kafka_archiver.steps.verify import verify
-from kafka_archiver.writer.chunk import write_chunk
-from kafka_archiver.writer.result import Limits
+from kafka_archiver.steps.plan import Fill
 from tests.support.archiver import hour
+from tests.support.kafka_twin import KafkaTwin
 from tests.support.topics import DAY, HOUR, Record
-from tests.support.worlds import TwinWorld
+from tests.support.twin_archive import TwinArchive
 
 pytestmark = pytest.mark.contract
 
 YEAR_2090 = 3_786_912_000_000
+YEAR_1971 = 31_536_000_000
 HOURS = 6
 
 
-class Latest:
-    """An archive from `latest` of a topic with three partitions; one record in fifty is of the year 2090."""
+class Latest(TwinArchive):
+    """An archive from `latest` of a topic with three partitions; one record in fifty is of the year 2090.
 
-    def __init__(self, **source: Any) -> None:
-        self.now = DAY + HOURS * HOUR
-        self.world = TwinWorld(lambda: self.now)
-        self.twin, self.ledger = self.world.twin, Ledger(self.world.store, "orders")
-        self.archive = Archive.model_validate({
-            "archive": "orders",
-            "source": {"topics": ["orders"], "settle": 0, "start": "latest", **source},
-            "store": {"url": "memory://x", "codec": "none"},
-        })  # fmt: skip
-        self.twin.create_topic("orders", 3)
-        draw = random.Random(5)
-        times = sorted(DAY + draw.randrange(HOURS * HOUR) for _ in range(600))
-        records = [Record(draw.randrange(3), YEAR_2090 if draw.random() < 0.02 else time, b"{}") for time in times]
-        self.twin.produce("orders", records)
-        self.run(HOURS - 1, "scheduled")
+    :param records: all records, in their order; None: 600 of six hours.
+    """
 
-    @property
-    def context(self) -> Context:
-        cluster: Any = self.twin
-        return Context(self.archive, cluster, self.world.store, self.ledger, lambda: from_ms(self.now))
+    def __init__(
+        self, records: list[Record] | None = None, hours: int = HOURS, disorder: str | None = None, **source: Any
+    ) -> None:
+        super().__init__(3, hours, disorder, **{"start": "latest", **source})
+        self.now = DAY + hours * HOUR
+        self.twin.produce("orders", wrong_clocks(random.Random(5), 600, HOURS, 50) if records is None else records)
+        self.run(hours - 1, "scheduled")
 
-    def run(self, number: int, origin: Any, fill: Fill | None = None) -> None:
-        self.now = max(self.now + 60_000, DAY + (number + 1) * HOUR + 60_000)
-        context = self.context
-        work = plan(context, hour(number), origin, fill)
-        job = ArchiveStep(context.cluster, self.world.store, self.ledger, self, ReadPolicies("fail", "fail"))
-        archive_runs(context, work, job.run)
-        verify(context, work.runs)
-        commit(context, work.runs)
-        close_hours(context, work.runs)
 
-    def write(self, planned: Any, chunks: Any, job: Any) -> Any:
-        """The engine."""
-        found = []
-        for chunk in chunks:
-            whole = planned.chunk_of(chunk.name, chunk.start)
-            batches = self.twin.read_chunk(chunk, planned.settings)
-            found.append(write_chunk(whole, batches, job, self.world.store, Limits(upload_threads=1)))
-        return found
+def wrong_clocks(draw: random.Random, count: int, hours: int, one_in: int, jitter: int = 0) -> list[Record]:
+    """Records of these hours; some are of the year 2090, half as many of 1971.
 
-    def left(self, since: datetime | None = None) -> int:
-        return sum(left_out_of(self.context, since).values())
-
-    @property
-    def statuses(self) -> list[str]:
-        proofs = [self.ledger.hour(to_hour(hour(number).start)) for number in range(HOURS)]
-        return [proof.status if proof else "none" for proof in proofs]
+    :param jitter: milliseconds by which a record may be late.
+    """
+    times = sorted(DAY + draw.randrange(hours * HOUR) for _ in range(count))
+    late = [max(time - draw.randrange(jitter + 1), DAY) for time in times]
+    wrong = [draw.choice([YEAR_2090, YEAR_2090, YEAR_1971]) if draw.random() < 1 / one_in else time for time in late]
+    return [Record(draw.randrange(3), time, b"{}") for time in wrong]
 
 
 @pytest.fixture
 def latest() -> Latest:
+    """Nobody backfills the hours 1 and 3."""
     made = Latest()
-    for number in random.Random(3).sample(range(HOURS - 1), HOURS - 1):
+    for number in (4, 0, 2):
         made.run(number, "backfill")
     return made
 
 
-def test_backfills_leave_records_behind_and_name_the_command(latest: Latest) -> None:
+@pytest.mark.parametrize("jitter", [0, HOUR // 6])
+@pytest.mark.parametrize("of", [6, 10])
+@pytest.mark.parametrize("seed", range(3))
+def test_backfills_of_every_hour_take_its_records_behind_wrong_clocks(seed: int, of: int, jitter: int) -> None:
+    draw = random.Random(seed)
+    records = wrong_clocks(draw, 2400, of, 100, jitter)
+    # The scheduled run is that of the last hour.
+    made = Latest(records, of)
+    for number in draw.sample(range(of - 1), of - 1):
+        made.run(number, "backfill")
+    offsets, mine = [0, 0, 0], set()
+    for record in records:
+        if DAY <= record.timestamp < DAY + (of - 1) * HOUR:
+            mine.add((record.partition, offsets[record.partition]))
+        offsets[record.partition] += 1
+    assert len(mine - made.archived) <= len(mine) // 1000
+    made.run(of, "backfill", Fill())
+    assert made.left() == 0
+    assert made.statuses == ["complete"] * of
+
+
+def test_a_backfill_of_one_hour_takes_little_of_the_other_hours() -> None:
+    records = wrong_clocks(random.Random(1), 9000, HOURS, 200)
+    made = Latest(records)
+    made.run(3, "backfill")
+    assert 1500 * 0.99 < len(made.archived) < 1500 + 3 * 6 * SMALL
+
+
+def test_a_backfill_asks_for_no_times_where_every_offset_is_archived(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Latest(start="earliest")
+    monkeypatch.setattr(KafkaTwin, "times_behind", lambda *_: pytest.fail("asked for times"))
+    made.run(2, "backfill")
+    assert made.left() == 0
+
+
+def test_a_backfill_whose_records_contradict_max_disorder_assumes_nothing() -> None:
+    made = Latest(start="latest", disorder="5m")
+    made.run(2, "backfill")
+    planned = made.ledger.plan(hour(2).id)
+    assert planned
+    assert planned.max_disorder_ms is None
+    proof = made.ledger.hour(to_hour(hour(2).start))
+    assert proof
+    assert proof.assumes is None
+
+
+def test_what_no_backfill_takes_is_left_and_the_proof_names_the_command(latest: Latest) -> None:
     assert latest.left() > 0
     proof = latest.ledger.hour(to_hour(hour(2).start))
     assert proof
@@ -122,7 +134,7 @@ def test_a_fill_goes_on_where_the_limit_stopped_it(latest: Latest) -> None:
 
 
 def test_a_fill_from_an_hour_on_leaves_only_what_is_older() -> None:
-    made = Latest()
+    made = Latest(wrong_clocks(random.Random(5), 600, HOURS, 10**9))
     middle = hour(3).start
     assert 0 < made.left(middle) < made.left()
     made.run(HOURS, "backfill", Fill(middle))

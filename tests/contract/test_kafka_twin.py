@@ -50,6 +50,11 @@ def same_answers(both: KafkaMirror, topic: str, group: str) -> None:
         ours, theirs = twin.first_records(places), real.first_records(places)
         for name in places:
             assert ours[name] == theirs[name], f"{name} at {start}"
+    for step in (1, 2, 5):
+        behind = {name: range(twin.log_starts([name])[name], ends[name].offset + 1, step) for name in names}
+        assert twin.times_behind(behind) == real.times_behind(behind)
+    assert real.times_behind({}) == {}
+    assert real.times_behind(dict.fromkeys(names, ())) == twin.times_behind(dict.fromkeys(names, ()))
     for isolation in ISOLATIONS:
         assert twin.log_ends(names, isolation) == real.log_ends(names, isolation)
         for time in {t + by for t in (*TIMES, YEAR_9999) for by in (0, 1)}:

@@ -9,7 +9,7 @@ import pytest
 from kafka_archiver.errors import IntegrityError
 from kafka_archiver.ranges import Range, TopicPartition
 from kafka_archiver.steps.clean_up import clean_up
-from kafka_archiver.steps.plan import plan, survey
+from kafka_archiver.steps.plan import interval, plan
 from kafka_archiver.store.memory import MemoryStore
 from tests.support.lake import Lake, hour
 
@@ -77,7 +77,7 @@ def test_of_a_backfill_that_assumes_an_order_it_proves_the_hours_as_well() -> No
     lake.configure(lake.archive.model_copy(update={"timestamp": timestamp, "source": source}))
     lake.run(29)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(survey, "GUARD", 2)
+        patch.setattr(interval, "GUARD", 2)
         run = lake.run(5, "backfill", until="planned")
     lake.rebuild(run)
     proof = lake.proof(5)

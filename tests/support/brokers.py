@@ -104,6 +104,12 @@ class Brokers:
     ) -> dict[TopicPartition, FirstRecord | None]:
         return {name: self._first(name, max(start, self.logs[name].start)) for name, start in starts.items()}
 
+    def times_behind(
+        self, places: Mapping[TopicPartition, Collection[int]], seconds: float = 10.0
+    ) -> dict[TopicPartition, dict[int, int]]:
+        there = {name: {o for place in of for o in range(place, place + 3)} for name, of in places.items()}
+        return {n: {o: (self.first + o) * 3_600_000 for o in of if o in self.logs[n]} for n, of in there.items()}
+
     def truncated(
         self, ends: Mapping[TopicPartition, LogEnd], seconds: float = 10.0
     ) -> dict[TopicPartition, int | None]:

@@ -321,6 +321,17 @@ class KafkaTwin:
     ) -> dict[TopicPartition, FirstRecord | None]:
         return {name: self._first(self._known(name), offset) for name, offset in starts.items()}
 
+    def times_behind(
+        self, places: Mapping[TopicPartition, Collection[int]], seconds: float = 10.0
+    ) -> dict[TopicPartition, dict[int, int]]:
+        found: dict[TopicPartition, dict[int, int]] = {}
+        for name, offsets in places.items():
+            log = self._known(name)
+            there = [o for o in range(log.start, log.high) if log.entries[o].record and not log.entries[o].compacted]
+            read = (o for place in offsets for o in [o for o in there if o >= place][:3])
+            found[name] = {o: log.entries[o].timestamp for o in read}
+        return found
+
     def truncated(
         self, ends: Mapping[TopicPartition, LogEnd], seconds: float = 10.0
     ) -> dict[TopicPartition, int | None]:

@@ -30,7 +30,7 @@ from kafka_archiver.steps.close_hours import close_hours
 from kafka_archiver.steps.commit import commit
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.dead_letters import replay_letters
-from kafka_archiver.steps.plan import Fill, Origin, Work, plan
+from kafka_archiver.steps.plan import Fill, Origin, Work, left_out_of, plan
 from kafka_archiver.steps.rebuild import rebuild_hour, rebuild_run
 from kafka_archiver.steps.repair import derive, find, lose, restore, write_again, write_sidecars
 from kafka_archiver.steps.rotate import rotate
@@ -155,6 +155,7 @@ class Model(RuleBasedStateMachine):
         null=st.sampled_from(["archive", "skip"]),
         etags=st.sampled_from(["MD5s", "MD5s", "foreign", "neither"]),
         disorder=st.sampled_from([None, None, "10s", "90m"]),
+        ordered=st.booleans(),
         timestamp=TIMESTAMPS,
         transform=TRANSFORMS,
     )
@@ -166,6 +167,7 @@ class Model(RuleBasedStateMachine):
         null: str,
         etags: str = "MD5s",
         disorder: str | None = None,
+        ordered: bool = False,
         timestamp: dict[str, Any] | None = None,
         transform: dict[str, Any] | None = None,
     ) -> None:
@@ -173,6 +175,8 @@ class Model(RuleBasedStateMachine):
         self.timestamp, self.transform = timestamp or {}, transform or {}
         if disorder and not self.timestamp:
             self.timestamp = {"max_disorder": disorder}
+        # Whether what the archive declares is true.
+        self.most_late = {"10s": 10_000, "90m": 90 * 60_000}.get(str(disorder)) if ordered else None
         self.topics = [f"{self.world.prefix}t{n}" for n in range(len(partitions))]
         for topic, count in zip(self.topics, partitions, strict=True):
             self.twin.create_topic(topic, count)
@@ -229,6 +233,8 @@ class Model(RuleBasedStateMachine):
         self.produced += 1
         n = self.produced
         timestamp = TIMES_OF_DAY.get(when) or self.now_ms // HOUR * HOUR + when
+        if self.most_late:
+            timestamp = self.now_ms - abs(timestamp - self.now_ms) % (self.most_late + 1)
         earlier = max(timestamp - HOUR, 0)
         more = [b', "g": "x"', b', "g": "a/b", "t": %d' % earlier, b', "g": ""', b', "g": null, "t": %d' % earlier][
             n % 4
@@ -386,6 +392,15 @@ class Model(RuleBasedStateMachine):
     )
     def backfill(self, back: int, policies: str, fates: list[Any], again: bool, give_up: bool, skew: int) -> None:
         self._go(self.interval(self.next_hour - back), "backfill", policies, fates, again, skew, give_up=give_up)
+
+    @step(topic=st.integers(0, 1), when=st.sampled_from(["2090", "1970", HOUR]), order=st.permutations(range(1, 5)))
+    def backfill_behind_a_wrong_clock(self, topic: int, when: Any, order: list[int]) -> None:
+        """Every hour, in any order; a record with a wrong clock is among those of the right times."""
+        for hour in range(-4, 0):
+            self.produce(topic, [(n % 2, hour * HOUR + n, None, "good") for n in range(4)], None)
+            self.produce(topic, [(hour % 2, when, None, "good")], None)
+        for back in order:
+            self._go(self.interval(self.next_hour - back), "backfill", ALL_GOES, [], True, 0)
 
     @step(fates=FATES, again=st.booleans(), give_up=st.booleans(), hours=st.sampled_from([None, None, 1, 3]))
     def fill(self, fates: list[Any], again: bool, give_up: bool, hours: int | None) -> None:
@@ -642,6 +657,9 @@ class Model(RuleBasedStateMachine):
                 actor.advance()
             except TransientError as error:
                 said = str(error)
+                if "may lead no more" in said and type(self.twin) is KafkaTwin:
+                    # The message's advice.
+                    self.twin.heal()
                 continue
             except ArchiverError as error:
                 said = str(error)
@@ -724,12 +742,25 @@ class Model(RuleBasedStateMachine):
                     self._check()
                 self.frozen.clear()
                 self._finish_everything()
+                self._fill_everything()
         finally:
             for actor in self.frozen:
                 actor.kill()
             for transaction in sorted(self.open):
                 self.twin.end_transaction(transaction, False)
             self.world.close()
+
+    def _fill_everything(self) -> None:
+        """Fill the archive until it has everything that Kafka still has."""
+        for _ in range(50):
+            context = Context(
+                self.archive(ALL_GOES), self.world.cluster, self.store, self._ledger(self.store), self._now
+            )
+            left = left_out_of(context, None)
+            if not left:
+                return
+            self.fill([], True, False, None)
+        raise AssertionError(f"fifty runs have not filled the archive: {left} are left out")
 
     def _finish_everything(self) -> None:
         """Run until no run is unfinished and every log is archived to its end."""

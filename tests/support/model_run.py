@@ -20,9 +20,10 @@ from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from kafka_archiver import settling
+from kafka_archiver.planning import boundary
 from kafka_archiver.steps import close_hours, verify
 from kafka_archiver.steps.archive import letters, missing, publish, replay
-from kafka_archiver.steps.plan import survey
+from kafka_archiver.steps.plan import interval
 from kafka_archiver.writer.commit import complete
 from scripts.stack.kafka import Kafka, KafkaPorts
 from scripts.stack.ports import free_ports
@@ -33,9 +34,10 @@ from tests.support.worlds import RealWorld
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """No thread pools, for a reproducible sequence; a guard shorter than the logs, and short stretches."""
+    """No thread pools, for a reproducible sequence; a guard, a search's end and stretches that are short."""
     with (
-        patch.object(survey, "GUARD", 2),
+        patch.object(interval, "GUARD", 2),
+        patch.object(boundary, "SMALL", 1),
         patch.object(letters, "THREADS", 1),
         patch.object(missing, "THREADS", 1),
         patch.object(publish, "complete", functools.partial(complete, threads=1)),

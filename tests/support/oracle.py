@@ -348,9 +348,10 @@ class Oracle:
                 assert proof.complete_as_of is not None
                 self._closed[hour] = proof.complete_as_of
                 self.complete += 1
-                if proof.assumes is not None:
-                    self._check_assumed(hour, plans[proof.closed_by or ""], fates)
-                if proof.assumes is None or self._is_so(plans[proof.closed_by or ""].max_disorder_ms or 0):
+                plan = plans[proof.closed_by or ""]
+                if proof.assumes is not None and plan.max_disorder_ms:
+                    self._check_assumed(hour, plan, fates)
+                if proof.assumes is None or self._is_so(_assumed_ms(proof.assumes)):
                     self._check_complete(hour, proof.complete_as_of, fates, plans)
         assert holds.keys() <= proofs.keys(), f"hours without a proof: {holds.keys() - proofs.keys()}"
         # The progress knows hours that a run made incomplete once that run is settled.
@@ -452,6 +453,12 @@ def _of_stretches(progress: Progress | None) -> dict[int | None, Any]:
                 changed_by=stretch.run,
             )
     return found
+
+
+def _assumed_ms(assumes: str) -> int:
+    """The number in a proof's assumption, in milliseconds."""
+    [seconds] = re.findall(r"more than (\S+) s older", assumes)
+    return round(1000 * float(seconds))
 
 
 def _fates(plan: Plan, manifest: Manifest) -> dict[tuple[str, int, int], str]:

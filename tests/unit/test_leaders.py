@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from kafka_archiver.errors import TransientError
 from kafka_archiver.kafka import leaders as module
-from kafka_archiver.kafka.leaders import Node, at_leaders, leaders
+from kafka_archiver.kafka.leaders import Node, at_leaders, leaders, majority_of
 from kafka_archiver.ranges import TopicPartition
 
 pytestmark = pytest.mark.unit
@@ -60,3 +61,43 @@ def test_a_newer_epoch_of_another_leader_makes_the_answer_unsure(
     assert found.found.offset == 10
     assert found.unsure.startswith(unsure)
     assert bool(found.unsure) == bool(unsure)
+
+
+def topic(identity: str, partitions: int = 1) -> Any:
+    return SimpleNamespace(topic_id=identity, partitions=[None] * partitions)
+
+
+SILENT = "silent"
+
+
+def majority(*said: Any) -> Any:
+    """The topic if the brokers describe it so; None: they do not know it."""
+    views = [None if answer == SILENT else {"orders": answer} for answer in said]
+    return majority_of("orders", dict(zip(NODES, views, strict=True)))
+
+
+def test_a_topic_that_most_brokers_do_not_know_does_not_exist() -> None:
+    assert majority(None, None, None) is None
+    # The first one is cut off, and still has a topic that was deleted.
+    assert majority(topic("a"), None, None) is None
+
+
+@pytest.mark.parametrize(
+    "said", [(None, topic("a"), topic("a")), (None, topic("a"), SILENT), (SILENT, SILENT, topic("a"))]
+)
+def test_a_topic_that_a_broker_does_not_know_yet_exists(said: tuple[Any, ...]) -> None:
+    assert majority(*said).topic_id == "a"
+
+
+@pytest.mark.parametrize("said", [(None, SILENT, SILENT), (SILENT, SILENT, SILENT)])
+def test_while_too_few_brokers_answer_no_topic_is_called_gone(said: tuple[Any, ...]) -> None:
+    with pytest.raises(TransientError, match="no broker that answers knows topic orders"):
+        majority(*said)
+
+
+def test_partitions_that_one_broker_does_not_know_yet_exist() -> None:
+    assert len(majority(topic("a", 1), topic("a", 2), topic("a", 1)).partitions) == 2
+
+
+def test_a_topic_that_was_made_again_is_the_one_that_most_brokers_know() -> None:
+    assert majority(topic("old", 5), topic("new", 1), topic("new", 1)).topic_id == "new"

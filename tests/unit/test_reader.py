@@ -135,3 +135,9 @@ def test_a_record_of_another_partition_is_never_taken(partition: int, topic: str
         with pytest.raises(IntegrityError, match="got a record of"):
             reader._require_place(some, CHUNK)
     reader._require_place([message(4), message(5)], CHUNK)
+
+
+@pytest.mark.parametrize("code", [KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION])
+def test_a_topic_that_the_broker_does_not_know_is_asked_for_again(code: int) -> None:
+    with pytest.raises(TransientError, match=r"does not know t\[1\], .* asks others"):
+        reader._inside([message(3), message(4, code)], CHUNK, "brokers")

@@ -16,6 +16,7 @@ Facts = Mapping[str, object]
 _NOT_COMPARED: dict[str, Any] = {
     **dict.fromkeys(("document", "version", "archive", "partitions"), True),
     "unsure": {"reason"},
+    "if_ordered": {"reason"},
     "stretches": {"__all__": {"reason"}},
     **dict.fromkeys(("lost_by", "dead_letters", "dead_lettered_by"), True),
 }

@@ -48,8 +48,8 @@ class Timestamp(Section):
 
     `from`: see `plan.EventTime`, as for `unit`, `patterns`, `timezone` and `missing`. `path`: a field of the value or
     the key; `header`: a header's name; `sql`: an expression of Spark's.
-    `max_disorder`: no record is that much older than an earlier record of its partition. With it, a backfill can prove
-    its hours alone.
+    `max_disorder`: no record is that much older than an earlier record of its partition. With it, a loss leaves fewer
+    hours incomplete, and a backfill can prove its hours alone.
     """
 
     model_config = ConfigDict(serialize_by_alias=True)

@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import confluent_kafka
@@ -12,10 +12,12 @@ from confluent_kafka.admin import ConfigResource, OffsetSpec  # type: ignore[att
 from kafka_archiver.errors import ArchiverError, ConfigError, PermanentError, TransientError
 from kafka_archiver.kafka import apart, groups
 from kafka_archiver.kafka.asking import Asking, Name, Result, Start
+from kafka_archiver.kafka.failures import translate
 from kafka_archiver.kafka.first import FirstRecord, LogEnd, first_records, known_epoch, truncated
 from kafka_archiver.kafka.groups import Position
 from kafka_archiver.kafka.java import native_properties
-from kafka_archiver.kafka.leaders import Node, at_leaders, leaders
+from kafka_archiver.kafka.leaders import Node, at_leaders, described, leaders, majority_of, names_of
+from kafka_archiver.kafka.times import times_behind
 from kafka_archiver.kafka_tools import KafkaTools
 from kafka_archiver.ranges import TopicPartition
 
@@ -23,6 +25,8 @@ from kafka_archiver.ranges import TopicPartition
 SESSION_SECONDS = 20.0
 # Requests for watermarks if the connection breaks before the answer.
 _TRIES = 2
+# New clients that are asked, if a broker does not know a topic that others know.
+_BROKERS = 3
 
 
 class Topic(NamedTuple):
@@ -36,6 +40,10 @@ class Topic(NamedTuple):
     def names(self) -> list[TopicPartition]:
         """Its partitions."""
         return [TopicPartition(self.name, number) for number in range(self.partitions)]
+
+
+def _topic(answer: Any) -> Topic:
+    return Topic(answer.name, str(answer.topic_id), len(answer.partitions))
 
 
 def is_unknown_topic(error: ArchiverError) -> bool:
@@ -96,14 +104,26 @@ class Cluster:
     def topics(self, wanted: Collection[str] | re.Pattern[str]) -> list[Topic]:
         """The topics of these names, or all topics whose whole name matches the pattern, without Kafka's own; sorted.
 
+        They are those that a majority of the brokers names.
+
         :raises PermanentError: a named topic does not exist, or no topic matches.
+        :raises TransientError: too few brokers answer to know whether it exists.
         """
-        names = self._matching(wanted) if isinstance(wanted, re.Pattern) else sorted(wanted)
-        described = self._ask(
-            lambda admin: admin.describe_topics(TopicCollection(names), request_timeout=self.timeout),
-            lambda name: f"describe topic {name}",
-        )
-        return [Topic(t.name, str(t.topic_id), len(t.partitions)) for t in described]
+        nodes = self.nodes()
+        names = self._matching(wanted, nodes) if isinstance(wanted, re.Pattern) else sorted(wanted)
+        if len(nodes) == 1 or not names:
+            found = self._ask(
+                lambda admin: admin.describe_topics(TopicCollection(names), request_timeout=self.timeout),
+                lambda name: f"describe topic {name}",
+            )
+            return [_topic(topic) for topic in found]
+        views = described(self.properties, nodes, names)
+        by_name = {name: majority_of(name, views) for name in names}
+        gone = [name for name, topic in by_name.items() if topic is None]
+        if gone and not isinstance(wanted, re.Pattern):
+            error = KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)
+            raise translate(error, f"describe topic {gone[0]}", self.brokers) from KafkaException(error)
+        return [_topic(topic) for topic in by_name.values() if topic is not None]
 
     def topic_ids(self, names: Collection[str]) -> dict[str, str | None]:
         """The ids of topics as they are now; None for a topic that does not exist."""
@@ -118,8 +138,8 @@ class Cluster:
                 return dict.fromkeys(names)
         return {name: identity for each in names for name, identity in self.topic_ids([each]).items()}
 
-    def _matching(self, pattern: re.Pattern[str]) -> list[str]:
-        known = self._asking.topics(self.timeout)
+    def _matching(self, pattern: re.Pattern[str], nodes: Sequence[Node]) -> list[str]:
+        known = self._asking.topics(self.timeout) if len(nodes) == 1 else names_of(self.properties, nodes)
         names = sorted(n for n in known if pattern.fullmatch(n) and not n.startswith("__"))
         if not names:
             raise PermanentError(
@@ -187,6 +207,25 @@ class Cluster:
             raise
         return {name: latest.timestamp for name, latest in found.items()}
 
+    def _of_known(self, ask: Callable[[], Result]) -> Result:
+        """Ask about topics that are there: a broker that does not know one is not believed if there are others.
+
+        :raises TransientError: three brokers in turn do not know one.
+        """
+        said: PermanentError | None = None
+        for _ in range(_BROKERS):
+            try:
+                return ask()
+            except PermanentError as error:
+                if not is_unknown_topic(error) or self.size() == 1:
+                    raise
+                said = error
+                # A new client may ask another broker.
+                self._asking = Asking(self.properties)
+        raise TransientError(
+            f"{said}. A majority of the brokers knew it a moment ago: the next attempt asks again"
+        ) from said
+
     def _offsets(self, names: Iterable[TopicPartition], spec: OffsetSpec, isolation: str) -> dict[TopicPartition, int]:
         return {name: found.offset for name, found in self._found(names, spec, isolation).items()}
 
@@ -194,6 +233,11 @@ class Cluster:
         self, names: Iterable[TopicPartition], spec: OffsetSpec, isolation: str = "read_uncommitted"
     ) -> dict[TopicPartition, Any]:
         asked = list(names)
+        return self._of_known(lambda: self._found_once(asked, spec, isolation))
+
+    def _found_once(
+        self, asked: Sequence[TopicPartition], spec: OffsetSpec, isolation: str
+    ) -> dict[TopicPartition, Any]:
         if not asked:
             return {}
         wanted = {confluent_kafka.TopicPartition(n.topic, n.partition): spec for n in asked}
@@ -273,7 +317,18 @@ class Cluster:
 
         :raises TransientError, PermanentError: the brokers refuse a read.
         """
-        return first_records(self.properties, starts, seconds, self.brokers)
+        return self._of_known(lambda: first_records(self.properties, starts, seconds, self.brokers))
+
+    def times_behind(
+        self, places: Mapping[TopicPartition, Collection[int]], seconds: float = 10.0
+    ) -> dict[TopicPartition, dict[int, int]]:
+        """The offsets and timestamps (ms) of the first three records at or after each of these offsets.
+
+        A partition that gave no answer in time is not in the result.
+
+        :raises TransientError, PermanentError: the brokers refuse a read.
+        """
+        return self._of_known(lambda: times_behind(self.properties, places, seconds, self.brokers))
 
     def truncated(
         self, ends: Mapping[TopicPartition, LogEnd], seconds: float = 10.0
@@ -284,4 +339,4 @@ class Cluster:
 
         :param ends: the end of each log under an earlier leader, or an offset before that end; with the leader epoch.
         """
-        return truncated(self.properties, ends, seconds, self.brokers)
+        return self._of_known(lambda: truncated(self.properties, ends, seconds, self.brokers))

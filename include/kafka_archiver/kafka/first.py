@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import confluent_kafka
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, KafkaException
 
 from kafka_archiver.kafka.failures import translate
 from kafka_archiver.ranges import TopicPartition
@@ -68,7 +68,7 @@ def first_records(
     for name, message in _answers(properties, places, seconds):
         error = message.error()
         if error is not None and error.code() not in (KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET):
-            raise translate(error, f"read a record of {name}", brokers)
+            raise translate(error, f"read a record of {name}", brokers) from KafkaException(error)
         found[name] = None if error else _record(message)
     return found
 
@@ -90,7 +90,9 @@ def truncated(
     for name, message in _answers(properties, places, seconds):
         error = message.error()
         if error is not None and error.code() not in (KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET):
-            raise translate(error, f"look for the end of leader epoch {ends[name].leader_epoch} in {name}", brokers)
+            raise translate(
+                error, f"look for the end of leader epoch {ends[name].leader_epoch} in {name}", brokers
+            ) from KafkaException(error)
         found[name] = _cut(str(error.str())) if error else None
     return found
 
@@ -108,22 +110,7 @@ def _answers(
     waiting = set(places)
     if not waiting:
         return
-    consumer = confluent_kafka.Consumer(
-        {
-            **properties,
-            "group.id": "kafka-archiver-look",
-            "enable.auto.commit": False,
-            "isolation.level": "read_uncommitted",
-            "auto.offset.reset": "error",
-            "fetch.wait.max.ms": 50,
-            # One record per partition is enough; a broker sends at least one record batch.
-            "fetch.message.max.bytes": 4096,
-            "queued.min.messages": 1,
-            "enable.partition.eof": True,
-            "receive.message.max.bytes": 2**31 - 1,
-            "log_level": 2,
-        }
-    )
+    consumer = looking_consumer(properties)
     try:
         consumer.assign(list(waiting))
         end = time.monotonic() + seconds
@@ -138,6 +125,28 @@ def _answers(
                 yield TopicPartition(place.topic, place.partition), message
     finally:
         consumer.close()
+
+
+def looking_consumer(properties: Mapping[str, Any]) -> Any:
+    """Return a consumer that reads single records, and moves nobody's group."""
+    return confluent_kafka.Consumer(
+        {
+            **properties,
+            "group.id": "kafka-archiver-look",
+            "enable.auto.commit": False,
+            "isolation.level": "read_uncommitted",
+            "auto.offset.reset": "error",
+            "fetch.wait.max.ms": 50,
+            # One record per partition is enough; a broker sends at least one record batch.
+            "fetch.message.max.bytes": 4096,
+            "queued.min.messages": 1,
+            # Else a partition waits for a second after each record that the consumer has not taken yet.
+            "fetch.queue.backoff.ms": 5,
+            "enable.partition.eof": True,
+            "receive.message.max.bytes": 2**31 - 1,
+            "log_level": 2,
+        }
+    )
 
 
 def _record(message: Any) -> FirstRecord:

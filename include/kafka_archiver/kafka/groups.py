@@ -78,5 +78,11 @@ def commit(
 
 def _require_places(answer: Any, what: str, properties: Mapping[str, str]) -> None:
     for place in answer.topic_partitions:
-        if place.error:
-            raise translate(place.error, f"{what} {place.topic}[{place.partition}]", properties["bootstrap.servers"])
+        if not place.error:
+            continue
+        error = translate(place.error, f"{what} {place.topic}[{place.partition}]", properties["bootstrap.servers"])
+        if place.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+            raise TransientError(
+                f"{error}. The group's coordinator may not know it yet: the next attempt asks again"
+            ) from error
+        raise error

@@ -1,7 +1,7 @@
-"""The leader of each partition, as a majority of the brokers names it.
+"""The topics, and the leader of each partition, as a majority of the brokers names them.
 
-A broker that is cut off from the controllers goes on to answer as the leader of its partitions, with an old watermark.
-The other brokers name the new leader. So each broker is asked on a connection of its own.
+A broker that is cut off from the controllers goes on to answer as the leader of its partitions, with an old watermark,
+and knows no newer topics and partitions. The other brokers do. So each broker is asked on a connection of its own.
 """
 
 from collections import Counter
@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import confluent_kafka
-from confluent_kafka import TopicCollection
-from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from kafka_archiver.errors import ArchiverError, TransientError
 from kafka_archiver.kafka.asking import Asking
@@ -21,6 +21,8 @@ _THREADS = 16
 # A broker that does not answer by then counts as one that names no leader.
 _SECONDS = 10.0
 View = Mapping[TopicPartition, int]
+# The topics as one broker describes them; None: it does not know the topic.
+Described = Mapping[str, Any]
 
 
 class Node(NamedTuple):
@@ -102,19 +104,90 @@ def _only(properties: Mapping[str, str], node: Node) -> Asking:
     return Asking({**properties, "bootstrap.servers": node.address})
 
 
+def described(
+    properties: Mapping[str, str], nodes: Sequence[Node], topics: Collection[str]
+) -> dict[Node, Described | None]:
+    """Return the topics as each broker describes them; None: it does not answer.
+
+    :param properties: librdkafka's client properties.
+    """
+    names = sorted(topics)
+    with ThreadPoolExecutor(min(_THREADS, len(nodes))) as pool:
+        return dict(zip(nodes, pool.map(lambda node: _describe(properties, node, names), nodes), strict=True))
+
+
+def names_of(properties: Mapping[str, str], nodes: Sequence[Node]) -> set[str]:
+    """Return the names of all topics that any broker knows."""
+    with ThreadPoolExecutor(min(_THREADS, len(nodes))) as pool:
+        return {name for names in pool.map(lambda node: _names(properties, node), nodes) for name in names}
+
+
+def majority_of(topic: str, views: Mapping[Node, Described | None]) -> Any:
+    """Return a topic as the brokers describe it; None: most of them do not know it.
+
+    Of those that know it by the same id, the one with most partitions counts: partitions are never removed.
+
+    :raises TransientError: the brokers that answer are no majority, and none of them knows it.
+    """
+    answers = [view[topic] for view in views.values() if view is not None]
+    known = [answer for answer in answers if answer is not None]
+    unknown = len(answers) - len(known)
+    if 2 * unknown > len(views):
+        return None
+    if not known:
+        raise TransientError(
+            f"no broker that answers knows topic {topic}, but {len(views) - unknown} of {len(views)} do not answer; "
+            "the next attempt asks again"
+        )
+    identity, _ = Counter(str(answer.topic_id) for answer in known).most_common(1)[0]
+    return max((a for a in known if str(a.topic_id) == identity), key=lambda answer: len(answer.partitions))
+
+
+class _OrNone:
+    """A future that gives None if the broker does not know the topic."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    def result(self, timeout: float) -> Any:
+        try:
+            return self._inner.result(timeout=timeout)
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                return None
+            raise
+
+
+def _describe(properties: Mapping[str, str], node: Node, topics: Sequence[str]) -> Described | None:
+    def start(admin: AdminClient) -> Any:
+        futures = admin.describe_topics(TopicCollection(list(topics)), request_timeout=_SECONDS)
+        return {name: _OrNone(future) for name, future in futures.items()}
+
+    try:
+        found = _only(properties, node).ask(start, lambda topic: f"describe topic {topic}", _SECONDS)
+    except TransientError:
+        return None
+    return dict(zip(topics, found, strict=True))
+
+
+def _names(properties: Mapping[str, str], node: Node) -> list[str]:
+    try:
+        return _only(properties, node).topics(_SECONDS)
+    except TransientError:
+        return []
+
+
 def _view(properties: Mapping[str, str], node: Node, topics: Sequence[str]) -> View | None:
     """Return the leaders as one broker names them; None: no answer."""
     try:
-        described = _only(properties, node).ask(
-            lambda admin: admin.describe_topics(TopicCollection(list(topics)), request_timeout=_SECONDS),
-            lambda topic: f"describe topic {topic}",
-            _SECONDS,
-        )
+        found = _describe(properties, node, topics)
     except ArchiverError:
+        return None
+    if found is None:
         return None
     return {
         TopicPartition(topic.name, partition.id): partition.leader.id
-        for topic in described
+        for topic in filter(None, found.values())
         for partition in topic.partitions
         if partition.leader is not None
     }

@@ -14,7 +14,7 @@ import confluent_kafka
 import pyarrow as pa
 from confluent_kafka import KafkaError
 
-from kafka_archiver.errors import IntegrityError, TransientError
+from kafka_archiver.errors import ArchiverError, IntegrityError, TransientError
 from kafka_archiver.kafka.complaints import Complaints
 from kafka_archiver.kafka.consumer import Consumer
 from kafka_archiver.kafka.failures import translate
@@ -37,6 +37,7 @@ PAUSE_SECONDS = 0.02
 DAMAGED_TRIES = 3
 # At or after a chunk's end, these mean that the chunk has no further record: a record, the log's end, or a record batch
 # with the right checksum, and so the right offset.
+_UNKNOWN = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)
 _NOTHING_BEFORE = (None, KafkaError._PARTITION_EOF, KafkaError._BAD_COMPRESSION)
 
 
@@ -111,7 +112,7 @@ def _read(
             # librdkafka would continue after the damaged batch, or stop.
             consumer.read_from(place)
         if refusal := complaints.refusal(time.monotonic() - silent_since):
-            raise complaints.translate(refusal, f"read {chunk}")
+            raise _refused(refusal, chunk, brokers)
         elif time.monotonic() > silent_since + patience:
             silences += 1
             _require_life(consumer, chunk, brokers, silences, patience)
@@ -202,8 +203,17 @@ def _inside(messages: list[Any], chunk: Chunk, brokers: str) -> tuple[list[Any],
                 "the next attempt reads what is left, and `policies.lost_offsets` decides"
             )
         elif not error.retriable():
-            raise translate(error, f"read {chunk}", brokers)
+            raise _refused(error, chunk, brokers)
     return inside, bool(inside) and inside[-1].offset() == chunk.end - 1, None
+
+
+def _refused(error: KafkaError, chunk: Chunk, brokers: str) -> ArchiverError:
+    if error.code() in _UNKNOWN:
+        return TransientError(
+            f"a broker at {brokers} does not know {chunk.name}, which was there when the run was planned; the next "
+            "attempt asks others whether it is gone"
+        )
+    return translate(error, f"read {chunk}", brokers)
 
 
 def _require_place(messages: list[Any], chunk: Chunk) -> None:

@@ -10,7 +10,7 @@ from kafka_archiver.steps.context import Context
 log = logging.getLogger(__name__)
 # The skew of the clocks from which on there is a warning, and from which on nothing is planned.
 SKEW_NOTED, SKEW_REFUSED = timedelta(minutes=1), timedelta(minutes=10)
-# The store gives its time in whole seconds, and with a delay.
+# The store gives its time in whole seconds, and with a delay. If the delay was longer, its clock may be further ahead.
 _SAME = timedelta(seconds=2)
 
 
@@ -38,7 +38,8 @@ def moment(context: Context) -> Moment:
         )
     if skew > SKEW_NOTED:
         log.warning("%s: synchronise both with NTP; hours are closed by the clock that is behind", said)
-    return Moment(min(before, theirs), max(now, theirs) if skew > _SAME else None)
+    earliest, latest = min(before, theirs), max(now, theirs)
+    return Moment(earliest, latest if latest - earliest > _SAME else None)
 
 
 def at_latest(context: Context) -> datetime:

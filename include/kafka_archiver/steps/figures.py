@@ -148,9 +148,8 @@ def _loss(context: "Context", line: Line, manifests: "Sequence[Manifest]") -> di
     objects = (entry for manifest in manifests for entry in manifest.lost_objects)
     hours = {hour_start(hour) for entry in objects for hour in entry.hours if hour is not None}
     hours |= {found.hour_start for found in incomplete_hours(context.ledger, line.settled)}
-    unsure = line.settled.unsure
     return {
         "lost_by": dict(sorted(by.items())),
         "incomplete": tuple(sorted(hours)),
-        "unsure_until": unsure.until if unsure else None,
+        "unsure_until": line.settled.unsure_until,
     }

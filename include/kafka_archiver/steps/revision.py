@@ -95,6 +95,7 @@ def revised(context: Context, line: Line, old: Plan, now: Moment, **own: Any) ->
         revision=next_revision(context, line, old),
         supersedes=old.run,
         max_disorder_ms=old.max_disorder_ms,
+        ordered_within_ms=old.ordered_within_ms,
         loss_rules=2,
         hour_rules=2,
         planned_at=now.earliest,

@@ -71,11 +71,10 @@ def read_coverage(context: Context, last: date, days: int, heads: Heads, at_work
     found = _heads_of_stretches(line.settled, hours) | _heads(context, hours, heads)
     topics = sorted({partition.topic for partition in line.settled.partitions})
     letters, cut = _letters(context, topics)
-    unsure = line.settled.unsure
     spans = [_hours_of(plan.interval.start, plan.interval.end) for plan in line.unfinished]
     wrong = damage(context)
     damaged = {hour: len(these) for hour, these in wrong.hours.items()}
-    shown = cells(hours, found, letters, spans, unsure.until if unsure else None, damaged, at_work)
+    shown = cells(hours, found, letters, spans, line.settled.unsure_until, damaged, at_work)
     return Coverage(archive=context.archive.archive, hours=tuple(shown), cut=cut, damage_cut=wrong.cut)
 
 

@@ -24,11 +24,12 @@ from kafka_archiver.steps.plan.clock import at_planning
 from kafka_archiver.steps.plan.data_key import with_data_key
 from kafka_archiver.steps.plan.fill import Fill, ranges_to_fill
 from kafka_archiver.steps.plan.handover import take_over
+from kafka_archiver.steps.plan.interval import interval_offsets
 from kafka_archiver.steps.plan.older import older
 from kafka_archiver.steps.plan.schemas import Frozen, freeze
 from kafka_archiver.steps.plan.settings import settings_of
 from kafka_archiver.steps.plan.spark_sql import with_spark
-from kafka_archiver.steps.plan.survey import TRIES, OvertakenError, Survey, interval_offsets, survey
+from kafka_archiver.steps.plan.survey import TRIES, OvertakenError, Survey, survey
 from kafka_archiver.steps.work import Work, describe, work
 
 log = logging.getLogger(__name__)
@@ -141,10 +142,11 @@ def _propose(
     known = {p.name: p for p in expected.partitions}
     if origin != "backfill":
         take_over(context, found.seen, known)
+    assumed = None
     if fill:
         partitions = _fill(context, found, known, fill, archive.source.max_records_per_run)
     elif origin == "backfill":
-        partitions = _backfill(context, interval, found, known)
+        partitions, assumed = _backfill(context, interval, found, known)
     else:
         partitions = _forward(context, found, known)
     # What an observation that waits has found out goes with it, if a log is made again.
@@ -164,7 +166,8 @@ def _propose(
         interval=interval,
         origin=origin,
         # A run that fills the archive proves no hour alone.
-        max_disorder_ms=None if fill else _assumes(archive, origin),
+        max_disorder_ms=assumed,
+        ordered_within_ms=_declared(archive),
         loss_rules=2,
         hour_rules=2,
         planned_at=found.at.earliest,
@@ -179,21 +182,32 @@ def _propose(
     return plan, frozen
 
 
-def _assumes(archive: Archive, origin: Origin) -> int | None:
-    assumed = archive.timestamp.max_disorder
-    return None if assumed is None or origin != "backfill" else assumed // timedelta(milliseconds=1)
-
-
 def _forward(context: Context, found: Survey, known: Known) -> list[PartitionPlan]:
     starts = beginnings(context.archive, found.seen, known)
     return plan_forward(context.archive.source.max_records_per_run, found.seen, known, starts)
 
 
-def _backfill(context: Context, interval: Interval, found: Survey, known: Known) -> list[PartitionPlan]:
+def _backfill(
+    context: Context, interval: Interval, found: Survey, known: Known
+) -> tuple[list[PartitionPlan], int | None]:
+    """Return the partitions' part of a backfill, and what it assumes about the order of times (ms)."""
     archive = context.archive
     disorder = archive.timestamp.max_disorder
-    wanted = interval_offsets(context.cluster, found.seen, interval, archive.source.isolation, disorder)
-    return plan_backfill(found.seen, known, wanted)
+    wanted = interval_offsets(context.cluster, found.seen, known, interval, archive.source.isolation, disorder)
+    if wanted.unordered:
+        log.warning(
+            "records of %s contradict timestamp.max_disorder: this backfill assumes nothing, and completes its hours "
+            "only together with all others",
+            wanted.unordered[0],
+        )
+    partitions = plan_backfill(found.seen, known, wanted.ranges)
+    return partitions, None if wanted.unordered else _declared(archive)
+
+
+def _declared(archive: Archive) -> int | None:
+    """Return `timestamp.max_disorder` in milliseconds."""
+    declared = archive.timestamp.max_disorder
+    return None if declared is None else declared // timedelta(milliseconds=1)
 
 
 def _fill(context: Context, found: Survey, known: Known, fill: Fill, limit: int | None) -> list[PartitionPlan]:

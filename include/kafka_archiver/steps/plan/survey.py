@@ -4,13 +4,13 @@ import logging
 import re
 import time
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
 from kafka_archiver.actions import Action, advise, command
 from kafka_archiver.advice import run_now
 from kafka_archiver.errors import PermanentError, PolicyError, TransientError
-from kafka_archiver.intervals import Interval, from_ms, to_ms
+from kafka_archiver.intervals import from_ms, to_ms
 from kafka_archiver.kafka.cluster import Cluster, is_unknown_topic
 from kafka_archiver.kafka.first import LogEnd
 from kafka_archiver.kafka.groups import Position
@@ -18,7 +18,7 @@ from kafka_archiver.kafka.identity import is_earlier
 from kafka_archiver.plan import PartitionPlan
 from kafka_archiver.planning.state import PartitionState
 from kafka_archiver.progress import Progress
-from kafka_archiver.ranges import Range, TopicPartition
+from kafka_archiver.ranges import TopicPartition
 from kafka_archiver.steps.clocks import Moment, moment
 from kafka_archiver.steps.context import Context
 from kafka_archiver.steps.line import Line
@@ -28,8 +28,6 @@ from kafka_archiver.steps.stamp import number_of
 
 log = logging.getLogger(__name__)
 POLL_SECONDS = 0.5
-# Offsets behind an interval that show whether the assumed order of times holds.
-GUARD = 1000
 # How often a planner looks again when another one was faster.
 TRIES = 5
 
@@ -262,29 +260,6 @@ def _begins(
     at = cluster.offsets_at(starts, to_ms(source.start), source.isolation)
     unseen = hidden(cluster, at, to_ms(source.start))
     return {name: starts[name] if name in unseen else ends[name] if at[name] is None else at[name] for name in starts}  # type: ignore[misc]
-
-
-def interval_offsets(
-    cluster: Cluster, seen: Sequence[PartitionState], interval: Interval, isolation: str, disorder: timedelta | None
-) -> dict[TopicPartition, Range]:
-    """The offsets that Kafka's time index puts into an interval: most of its records, but no proof of anything.
-
-    :param disorder: what the archive assumes about the order of times. Then the range is that much wider on both sides,
-        with some records behind it, which show whether only one record with a wrong clock ended the range.
-    """
-    names = [state.name for state in seen]
-    wider = disorder or timedelta(0)
-    begin_ms, end_ms = to_ms(interval.start - wider), to_ms(interval.end + wider)
-    first = cluster.offsets_at(names, begin_ms, isolation)
-    last = cluster.offsets_at(names, end_ms, isolation)
-    unseen = hidden(cluster, first, begin_ms)
-    found = {}
-    for state in seen:
-        begin, end = first[state.name], last[state.name]
-        stop = state.log_end if end is None else min(end + (GUARD if disorder else 0), state.log_end)
-        start = state.log_start if state.name in unseen else stop if begin is None else max(begin, state.log_start)
-        found[state.name] = Range(min(start, stop), stop)
-    return found
 
 
 def refuse_hidden_topics(context: Context, expected: Progress, seen: Sequence[PartitionState]) -> None:

@@ -1,0 +1,89 @@
+"""An archive on the twins of Kafka and the store, with the real steps and the real writer."""
+
+from datetime import datetime
+from typing import Any
+
+from kafka_archiver.config import Archive
+from kafka_archiver.intervals import from_ms, to_hour
+from kafka_archiver.ledger import Ledger
+from kafka_archiver.proof import HourProof
+from kafka_archiver.steps.archive.policies import ReadPolicies
+from kafka_archiver.steps.archive.step import ArchiveStep
+from kafka_archiver.steps.backlog import archive_runs
+from kafka_archiver.steps.close_hours import close_hours
+from kafka_archiver.steps.commit import commit
+from kafka_archiver.steps.context import Context
+from kafka_archiver.steps.plan import Fill, left_out_of, plan
+from kafka_archiver.steps.verify import verify
+from kafka_archiver.writer.chunk import write_chunk
+from kafka_archiver.writer.result import Limits
+from tests.support.archiver import hour
+from tests.support.topics import DAY, HOUR
+from tests.support.worlds import TwinWorld
+
+
+class TwinArchive:
+    """The archive `orders` of the topic `orders`."""
+
+    def __init__(
+        self,
+        partitions: int,
+        hours: int,
+        disorder: str | None = None,
+        policies: dict[str, str] | None = None,
+        **source: Any,
+    ) -> None:
+        self.now, self.hours = DAY, hours
+        self.world = TwinWorld(lambda: self.now)
+        self.twin, self.ledger = self.world.twin, Ledger(self.world.store, "orders")
+        self.archive = Archive.model_validate({
+            "archive": "orders",
+            "source": {"topics": ["orders"], "settle": 0, **source},
+            "timestamp": {"max_disorder": disorder} if disorder else {},
+            "store": {"url": "memory://x", "codec": "none"},
+            "policies": policies or {},
+        })  # fmt: skip
+        self.twin.create_topic("orders", partitions)
+
+    @property
+    def context(self) -> Context:
+        cluster: Any = self.twin
+        return Context(self.archive, cluster, self.world.store, self.ledger, lambda: from_ms(self.now))
+
+    def run(self, number: int, origin: Any, fill: Fill | None = None) -> None:
+        self.now = max(self.now + 60_000, DAY + (number + 1) * HOUR + 60_000)
+        context = self.context
+        work = plan(context, hour(number), origin, fill)
+        choice = ReadPolicies(self.archive.policies.lost_offsets, "fail")
+        job = ArchiveStep(context.cluster, self.world.store, self.ledger, self, choice)
+        archive_runs(context, work, job.run)
+        verify(context, work.runs)
+        commit(context, work.runs)
+        close_hours(context, work.runs)
+
+    def write(self, planned: Any, chunks: Any, job: Any) -> Any:
+        """The engine."""
+        found = []
+        for chunk in chunks:
+            whole = planned.chunk_of(chunk.name, chunk.start)
+            batches = self.twin.read_chunk(chunk, planned.settings)
+            found.append(write_chunk(whole, batches, job, self.world.store, Limits(upload_threads=1)))
+        return found
+
+    def left(self, since: datetime | None = None) -> int:
+        return sum(left_out_of(self.context, since).values())
+
+    @property
+    def statuses(self) -> list[str]:
+        proofs = [self.proof(number) for number in range(self.hours)]
+        return [proof.status if proof else "none" for proof in proofs]
+
+    def proof(self, number: int) -> HourProof | None:
+        return self.ledger.hour(to_hour(hour(number).start))
+
+    @property
+    def archived(self) -> set[tuple[int, int]]:
+        """The partition and offset of each offset that is in a plan."""
+        progress = self.ledger.progress()
+        assert progress
+        return {(p.partition, offset) for p in progress.partitions for r in p.covered for offset in range(*r)}

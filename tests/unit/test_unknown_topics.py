@@ -1,0 +1,47 @@
+"""A broker that does not know a topic is not believed if there are others: its metadata may be old."""
+
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from kafka_archiver.errors import PermanentError, TransientError
+from kafka_archiver.kafka import cluster as module
+from kafka_archiver.kafka.cluster import Cluster
+from kafka_archiver.kafka.failures import translate
+from kafka_archiver.kafka.leaders import Node
+from kafka_archiver.ranges import TopicPartition
+
+pytestmark = pytest.mark.unit
+
+NAME = TopicPartition("orders", 0)
+
+
+def cluster(monkeypatch: pytest.MonkeyPatch, *answers: dict[TopicPartition, Any] | None, brokers: int = 3) -> Cluster:
+    """A cluster whose brokers answer so, one after the other; None: the broker does not know the topic."""
+    left = list(answers)
+
+    def first_records(*_: Any) -> dict[TopicPartition, Any]:
+        answer = left.pop(0)
+        if answer is None:
+            error = KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)
+            raise translate(error, "read a record of orders[0]", "brokers") from KafkaException(error)
+        return answer
+
+    monkeypatch.setattr(module, "first_records", first_records)
+    monkeypatch.setattr(Cluster, "nodes", lambda _: [Node(number, "address") for number in range(brokers)])
+    return Cluster({"bootstrap.servers": "nobody:9092"})
+
+
+def test_the_next_broker_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert cluster(monkeypatch, None, None, {NAME: None}).first_records({NAME: 0}) == {NAME: None}
+
+
+def test_three_brokers_are_asked_before_the_next_attempt_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(TransientError, match=r"it does not exist.*the next attempt asks again"):
+        cluster(monkeypatch, None, None, None).first_records({NAME: 0})
+
+
+def test_the_only_broker_is_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(PermanentError, match="it does not exist"):
+        cluster(monkeypatch, None, brokers=1).first_records({NAME: 0})
