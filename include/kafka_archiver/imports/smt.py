@@ -53,13 +53,6 @@ _NO_COLUMNS = (
 )
 
 
-class Found(NamedTuple):
-    """`steps` of `transform`, and whether tombstones are left out."""
-
-    steps: list[dict[str, Any]]
-    skips_null: bool
-
-
 class Transforms(NamedTuple):
     """The section `transform`, whether tombstones are left out, and whether fields of values are others.
 
@@ -72,17 +65,6 @@ class Transforms(NamedTuple):
     times: frozenset[str]
 
 
-def steps_of(keys: Keys, columns: bool, inside: str) -> Found:
-    """The steps for the transforms of a connector, without SQL. Each of their keys gets a note.
-
-    :param columns: whether the archive has columns of the values.
-    :param inside: what stands before the path of a field.
-    """
-    chain = _Chain(keys, columns, inside, keyed=True, sql=False, skips_null=False)
-    chain.read()
-    return Found(chain.steps, chain.skips_null)
-
-
 def transforms_of(keys: Keys, columns: bool, inside: str, keyed: bool, skips_null: bool = False) -> Transforms:
     """Return `transform` for the transforms of a connector. Each of their keys gets a note.
 
@@ -91,7 +73,7 @@ def transforms_of(keys: Keys, columns: bool, inside: str, keyed: bool, skips_nul
     :param keyed: whether keys or headers are stored.
     :param skips_null: whether the connector leaves records without a value out, also those that a transform makes.
     """
-    chain = _Chain(keys, columns, inside, keyed, sql=True, skips_null=skips_null)
+    chain = _Chain(keys, columns, inside, keyed, skips_null)
     chain.read()
     select = chain.columns.select()
     section: dict[str, Any] = {}
@@ -111,12 +93,10 @@ def transforms_of(keys: Keys, columns: bool, inside: str, keyed: bool, skips_nul
 class _Chain:
     """Reads the transforms of a connector in their order."""
 
-    def __init__(self, keys: Keys, columns: bool, inside: str, keyed: bool, sql: bool, skips_null: bool) -> None:
+    def __init__(self, keys: Keys, columns: bool, inside: str, keyed: bool, skips_null: bool) -> None:
         self._keys, self._has_columns, self._inside, self._keyed = keys, columns, inside, keyed
         self._skips_made_nulls = skips_null
         self._unclear = ""
-        self._sql = sql and columns
-        self._filters = sql
         self._routed = False
         self._headed = False
         self.times: set[str] = set()
@@ -185,7 +165,7 @@ class _Chain:
             self.steps += steps
             self._touched |= _names(steps)
             self._note(prefix, "differs" if kind == "MaskField" else "kept", _said(kind, steps))
-        elif own and of == "Value" and self._sql and not self._unclear and self._as_sql(prefix, kind):
+        elif own and of == "Value" and self._has_columns and not self._unclear and self._as_sql(prefix, kind):
             pass
         else:
             self._other(prefix, name, kind, own)
@@ -275,7 +255,7 @@ class _Chain:
         elif found == "TopicNameMatches" and keys.get(f"{of}pattern") and not self._routed:
             # Java's and Spark's regular expressions are the same ones; `matches` is of the whole name.
             condition = f"topic RLIKE {_literal('^(?:' + keys.get(f'{of}pattern') + ')$')}"
-        if condition and self._filters:
+        if condition:
             self.where.append(condition if negated else f"NOT ({condition})")
             self._note(prefix, "kept", f"transform.where: {self.where[-1]}; the account counts what it leaves out")
             self._predicate(of, "transform.where")
