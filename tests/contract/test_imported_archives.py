@@ -80,6 +80,6 @@ def test_fields_of_the_paths_are_columns_too_and_a_null_is_a_folder_as_in_the_co
 def test_a_mask_without_columns_plans_nothing() -> None:
     lake = lake_of(MASK | {"format.class": "io.confluent.connect.s3.format.json.JsonFormat"}, {"decode": "json"})
     lake.configure(lake.archive.model_copy(update={"store": lake.archive.store.model_copy(update={"rename": {}})}))
-    with pytest.raises(ConfigError, match="the value has no decoded columns; set `source.value.decode`"):
+    with pytest.raises(ConfigError, match=r"the value has no decoded columns; set `source\.value\.decode`"):
         lake.run(1)
     assert list(lake.store.list("orders/")) == []

@@ -153,6 +153,8 @@ def test_a_resource_of_strimzi_is_a_connector() -> None:
         ("connector.class: \"C\"\nfile.delim: '-'\n", [{"connector.class": "C", "file.delim": "-"}]),
         ("connector:\n  class: C\n  more:\n    keys: [a, b]\n",
          [{"connector.class": "C", "connector.more.keys": "a,b"}]),
+        ("1: {config: {connector.class: C, topics: [a, b], transforms: {t: {type: T}}}, name: n}\n-x: y\n---\n",
+         [{"name": "n", "connector.class": "C", "topics": "a,b", "transforms.t.type": "T"}]),
         # Profiles: each is a connector.
         ("connector.class: C\ntopics: \"dev\"\n---\nconnector.class: C\ntopics: \"prod\"\n",
          [{"connector.class": "C", "topics": "dev"}, {"connector.class": "C", "topics": "prod"}]),
