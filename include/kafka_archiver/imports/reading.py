@@ -95,7 +95,12 @@ def _json(text: str, file: str) -> dict[str, str]:
     content = _loaded(text, file)
     config = content.get("config")
     if isinstance(config, dict):
-        name = {"name": content["name"]} if "name" in content and "name" not in config else {}
+        named = content.get("name", config.get("name"))
+        if config.get("name", named) != named:
+            raise ConfigError(
+                f"{file}: expected one name of the connector; found {named!r}, and {config['name']!r} in its config"
+            )
+        name = {"name": named} if named is not None else {}
         content = {**name, **config}
     wrong = [key for key, value in content.items() if isinstance(value, dict | list)]
     if wrong:

@@ -1,5 +1,6 @@
 """Connectors in YAML: resources of Kubernetes (Strimzi, Confluent), Helm's values, plain mappings. Pure."""
 
+import re
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
@@ -16,6 +17,7 @@ _RUNS = frozenset(
      "alterOffsets"]
 )  # fmt: skip
 _CLASS = "connector.class"
+_KEYED = re.compile(r"[\w.$-]+:(\s|$)")
 
 
 class _Texts(yaml.SafeLoader):
@@ -48,9 +50,15 @@ def is_yaml(text: str, file: str) -> bool:
     nested = any(
         line.rstrip().endswith(":") and "=" not in line and below[:1] in (" ", "-") for line, below in pairwise(lines)
     )
-    keyed = [line.partition(":")[2] for line in lines if "=" not in line.partition(":")[0] and ":" in line]
-    quoted = len(keyed) == len(lines) and any(value.strip()[:1] in ("'", '"') for value in keyed)
-    return nested or quoted
+    return nested or (all(map(_KEYED.match, lines)) and not file.endswith(".properties") and _is_mapping(text, file))
+
+
+def _is_mapping(text: str, file: str) -> bool:
+    """Return whether lines of `key: value` are YAML, too: then a # ends a value, and quotes are none of it."""
+    try:
+        return isinstance(documents(text, file)[0], dict)
+    except ConfigError:
+        return False
 
 
 def documents(text: str, file: str) -> list[Any]:
