@@ -182,6 +182,11 @@ LAUGHS = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10
     [
         (COMPOSE, "services of Docker Compose: their environment is the worker's, which --worker takes"),
         (STRIMZI, "found resources of the kind KafkaConnect"),
+        (
+            'resource "aws_mskconnect_connector" "s3" {\n  connector_configuration = {\n',
+            "found Terraform: give the mapping",
+        ),
+        ("#!/bin/sh\ncurl -X PUT x -d '{}'\n", "found a shell script: give the mapping"),
         ("---\n- 1\n", "found 1 documents without connector.class"),
         ("kind: KafkaConnector\nspec: {{ .Values.spec }}\n", "not YAML.*a template .* has to be rendered first"),
         ("---\na: 1\na: 2\n", "line 3: key `a` is given twice"),
