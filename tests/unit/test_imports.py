@@ -445,6 +445,22 @@ def test_a_class_of_one_s_own_has_no_equivalent(key: str, value: str) -> None:
     assert note.kind == "decide"
 
 
+@pytest.mark.parametrize("tool", ["confluent", "cloud", "aiven"])
+def test_a_class_of_another_tool_is_a_question(tool: str) -> None:
+    keys = LEAST[tool] | {"connector.class": "io.confluent.connect.jdbc.JdbcSinkConnector"}
+    assert noted(import_text(text_of(tool, keys), "file", tool)[0], "connector.class")[0].kind == "decide"
+    # A short name is what the person says it is.
+    for short in ("S3Sink", "S3SinkConnector"):
+        keys["connector.class"] = short
+        assert noted(import_text(text_of(tool, keys), "file", tool)[0], "connector.class")[0].kind == "kept"
+        with pytest.raises(ConfigError, match="is a short name, which several tools have; say whose it is with --from"):
+            import_text(text_of(tool, keys), "file")
+    with pytest.raises(ConfigError, match=r"expected a connector that writes to S3; found io.aiven"):
+        import_text("connector.class=io.aiven.kafka.connect.s3.source.S3SourceConnector", "file")
+    with pytest.raises(ConfigError, match="--worker is for connectors of Kafka Connect; Zooz"):
+        import_text(text_of("zooz", LEAST["zooz"]), "file", worker=JSON_PLAIN)
+
+
 def test_what_is_read_by_a_wrong_tool_is_told() -> None:
     with pytest.raises(ConfigError) as caught:
         import_text("connector.class=io.aiven.S3\ntopics=t\n", "file")
