@@ -88,10 +88,10 @@ def test_several_archives_are_written_into_a_folder_and_none_is_overwritten(call
     shown = call("import", str(source), code=None)
     assert [content["archive"] for content in yaml.safe_load_all(shown.out)] == ["n-1", "n-2"]
     assert "each needs a file of its own (--output-folder)" in shown.err
-    shown = call("import", str(source), "--output-folder", str(folder), code=None)
+    shown = call("import", str(source), "--accept", "--output-folder", str(folder), code=None)
     assert shown.out == ""
     assert sorted(file.name for file in folder.iterdir()) == ["n-1.yaml", "n-2.yaml"]
-    shown = call("import", str(source), "--output-folder", str(folder), code=1)
+    shown = call("import", str(source), "--accept", "--output-folder", str(folder), code=1)
     assert "n-1.yaml: cannot be written: File exists" in shown.err
 
 

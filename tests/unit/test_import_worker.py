@@ -153,6 +153,9 @@ def test_a_resource_of_strimzi_is_a_connector() -> None:
         ("connector.class: \"C\"\nfile.delim: '-'\n", [{"connector.class": "C", "file.delim": "-"}]),
         ("connector:\n  class: C\n  more:\n    keys: [a, b]\n",
          [{"connector.class": "C", "connector.more.keys": "a,b"}]),
+        ("1: {config: {connector.class: C, topics: [a, b], transforms: {t: {type: T}}}, name: n}\n-x: y\n---\n",
+         [{"name": "n", "connector.class": "C", "topics": "a,b", "transforms.t.type": "T"}]),
+        ("a.b: c # comment\nd.e: f#g\n", [{"a.b": "c", "d.e": "f#g"}]),
         # Profiles: each is a connector.
         ("connector.class: C\ntopics: \"dev\"\n---\nconnector.class: C\ntopics: \"prod\"\n",
          [{"connector.class": "C", "topics": "dev"}, {"connector.class": "C", "topics": "prod"}]),
@@ -164,7 +167,9 @@ def test_connectors_in_yaml(text: str, expected: list[dict[str, str]]) -> None:
     assert keys_of(text) == expected
 
 
-@pytest.mark.parametrize("text", ["a.b: c\nd=e", "a.b: c\nd.e: f", "# only\nname : n\nconnector.class C\n", "a=1:\n b"])
+@pytest.mark.parametrize(
+    "text", ["a.b: c\nd=e", "a.b: c\nd.e: 'f", "# only\nname : n\nconnector.class C\n", "a=1:\n b"]
+)
 def test_properties_are_no_yaml(text: str) -> None:
     assert documents_of(text, "file") == [text]
 
@@ -177,6 +182,11 @@ LAUGHS = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10
     [
         (COMPOSE, "services of Docker Compose: their environment is the worker's, which --worker takes"),
         (STRIMZI, "found resources of the kind KafkaConnect"),
+        (
+            'resource "aws_mskconnect_connector" "s3" {\n  connector_configuration = {\n',
+            "found Terraform: give the mapping",
+        ),
+        ("#!/bin/sh\ncurl -X PUT x -d '{}'\n", "found a shell script: give the mapping"),
         ("---\n- 1\n", "found 1 documents without connector.class"),
         ("kind: KafkaConnector\nspec: {{ .Values.spec }}\n", "not YAML.*a template .* has to be rendered first"),
         ("---\na: 1\na: 2\n", "line 3: key `a` is given twice"),
@@ -202,6 +212,12 @@ def test_two_configurations_in_one_file_of_properties_are_an_error(text: str, me
     with pytest.raises(ConfigError, match=message):
         read_keys(text, "file")
     assert read_keys("name=a\ntopics=a\ntopics=b\nname=a\n", "file") == {"name": "a", "topics": "b"}
+
+
+def test_a_connector_has_one_name() -> None:
+    with pytest.raises(ConfigError, match="expected one name of the connector; found 'a', and 'b' in its config"):
+        read_keys('{"name": "a", "config": {"name": "b"}}', "file")
+    assert read_keys('{"name": "a", "config": {"name": "a"}}', "file") == {"name": "a"}
 
 
 def test_no_value_of_a_yaml_is_in_an_error() -> None:

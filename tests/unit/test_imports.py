@@ -445,6 +445,22 @@ def test_a_class_of_one_s_own_has_no_equivalent(key: str, value: str) -> None:
     assert note.kind == "decide"
 
 
+@pytest.mark.parametrize("tool", ["confluent", "cloud", "aiven"])
+def test_a_class_of_another_tool_is_a_question(tool: str) -> None:
+    keys = LEAST[tool] | {"connector.class": "io.confluent.connect.jdbc.JdbcSinkConnector"}
+    assert noted(import_text(text_of(tool, keys), "file", tool)[0], "connector.class")[0].kind == "decide"
+    # A short name is what the person says it is.
+    for short in ("S3Sink", "S3SinkConnector"):
+        keys["connector.class"] = short
+        assert noted(import_text(text_of(tool, keys), "file", tool)[0], "connector.class")[0].kind == "kept"
+        with pytest.raises(ConfigError, match="is a short name, which several tools have; say whose it is with --from"):
+            import_text(text_of(tool, keys), "file")
+    with pytest.raises(ConfigError, match=r"expected a connector that writes to S3; found io.aiven"):
+        import_text("connector.class=io.aiven.kafka.connect.s3.source.S3SourceConnector", "file")
+    with pytest.raises(ConfigError, match="--worker is for connectors of Kafka Connect; Zooz"):
+        import_text(text_of("zooz", LEAST["zooz"]), "file", worker=JSON_PLAIN)
+
+
 def test_what_is_read_by_a_wrong_tool_is_told() -> None:
     with pytest.raises(ConfigError) as caught:
         import_text("connector.class=io.aiven.S3\ntopics=t\n", "file")
@@ -575,20 +591,20 @@ def test_the_yaml_has(tool: str, more: dict[str, str], path: str, expected: Any)
 @pytest.mark.parametrize(
     ("tool", "more", "kind", "text"),
     [
-        ("confluent", {"flush.size": "abc"}, "by_hand", "1, found 'abc'; store.chunk_records is left out: 1000000"),
-        ("confluent", {"flush.size": "9" * 5000}, "by_hand", "expected a whole number from 1, found '999"),
+        ("confluent", {"flush.size": "abc"}, "decide", "1, found 'abc'; store.chunk_records is left out: 1000000"),
+        ("confluent", {"flush.size": "9" * 5000}, "decide", "expected a whole number from 1, found '999"),
         ("confluent", {"flush.size": "1"}, "by_hand", "many tiny objects"),
-        ("confluent", {"s3.part.size": "5MB"}, "by_hand", "found '5MB'; store.part_bytes is left out: 8388608"),
+        ("confluent", {"s3.part.size": "5MB"}, "decide", "found '5MB'; store.part_bytes is left out: 8388608"),
         ("confluent", {"partition.duration.ms": "-1", "partitioner.class": f"{PARTITIONER}.TimeBasedPartitioner",
-                       "path.format": "YYYY"}, "by_hand", "from 1, found '-1'; store.layout.every is left out"),
-        ("confluent", {"filename.offset.zero.pad.width": "x"}, "by_hand", "from 0, found 'x'"),
+                       "path.format": "YYYY"}, "decide", "from 1, found '-1'; store.layout.every is left out"),
+        ("confluent", {"filename.offset.zero.pad.width": "x"}, "decide", "from 0, found 'x'"),
         ("lenses", {"connect.s3.kcql": f"{SELECT} PROPERTIES('flush.count'=x)"}, "by_hand", "found 'x'; its default"),
         ("lenses", {"connect.s3.kcql": f"{SELECT} WITH_FLUSH_COUNT = 1"}, "by_hand", "many tiny objects"),
         ("lenses", {"connect.s3.kcql": f"{SELECT} PARTITIONBY _date.QQ"}, "decide", "'QQ' in 'QQ' has no equal here"),
         ("lenses", {"connect.s3.kcql": f"{SELECT} PARTITIONBY _date.YYYY"}, "decide", "weeks are those of ISO 8601"),
         ("lenses", {"connect.s3.kcql": f"{SELECT} PARTITIONBY _date.yyyy"}, "decide", "by its worker's time zone"),
-        ("zooz", {"FLUSH_INTERVAL_MINUTES": "often"}, "by_hand", "found 'often'; schedule: every 15 minutes"),
-        ("deviantart", {"compressed_block_size": "big"}, "by_hand", "found 'big'; store.options is left out: 6710"),
+        ("zooz", {"FLUSH_INTERVAL_MINUTES": "often"}, "decide", "found 'often'; schedule: every 15 minutes"),
+        ("deviantart", {"compressed_block_size": "big"}, "decide", "found 'big'; store.options is left out: 6710"),
         ("deviantart", {"s3.prefix": "/x"}, "decide", "its keys have empty folders"),
         ("deviantart", JSON, "decide", "the text that Java makes of the converted value"),
         ("deviantart", {}, "decide", "the file has no value.converter"),

@@ -125,23 +125,23 @@ def _format(keys: Keys, value: connect.Decoded) -> tuple[dict[str, Any], connect
         _converted(keys, value, "bytes")
         if alone and encoding == "none":
             keys.kept("format.output.type", "store.format: text, a value in each line")
-            made = {"format": "text"}
+            section = {"format": "text"}
         elif alone:
             _say(
                 keys, "format.output.type", "store.format: text, a value in each line; the connector wrote base64 of it"
             )
-            made = {"format": "text"}
+            section = {"format": "text"}
         else:
             listed = ",".join(fields)
             _say(keys, "format.output.type", "store.format: csv with the columns of Kafka's records and a header; the "
                  f"connector wrote {listed} without a header, keys and values in base64")  # fmt: skip
-            made = {"format": "csv", "content": "record"}
+            section = {"format": "csv", "content": "record"}
         _kept_format(keys)
-        return made, raw
+        return section, raw
     if kind not in ("json", "jsonl", "parquet", "avro"):
         keys.decide("format.output.type", "expected csv, json, jsonl, parquet or avro; jsonl stands in its place")
     form = kind if kind in ("parquet", "avro") else "jsonl"
-    made = {"format": form}
+    section = {"format": form}
     if kind == "json":
         _say(keys, "format.output.type", "store.format: jsonl, a document in each line; the connector wrote an array")
     if alone and not envelope:
@@ -150,15 +150,15 @@ def _format(keys: Keys, value: connect.Decoded) -> tuple[dict[str, Any], connect
             value = connect.Decoded("json" if form == "jsonl" else "avro", given=False)
         same_text(keys, form, value)
         if form in ("parquet", "avro") and value.decode not in connect.FRAMED:
-            made["content"] = "record"
+            section["content"] = "record"
     else:
         listed = ",".join(fields)
         _say(keys, "format.output.fields", f"store.content: record, all of Kafka; the connector wrote {listed} as "
              "fields of one object, with the value within it and ISO times")  # fmt: skip
-        made["content"] = "record"
+        section["content"] = "record"
         value = raw
     _kept_format(keys)
-    return made, value
+    return section, value
 
 
 def _say(keys: Keys, key: str, text: str) -> None:
@@ -219,8 +219,8 @@ def _place(keys: Keys, codec: str) -> Place:
 def _encryption(keys: Keys) -> dict[str, Any]:
     key = "aws.s3.sse.algorithm"
     algorithm = keys.get(key)
-    found = {"AES256": "sse-s3", "aws:kms": "sse-kms"}.get(algorithm)
-    if algorithm and not found:
+    encryption = {"AES256": "sse-s3", "aws:kms": "sse-kms"}.get(algorithm)
+    if algorithm and not encryption:
         keys.decide(key, "expected AES256 or aws:kms; objects are stored without encryption by S3's request")
     keys.kept(key, "store.encryption")
-    return {"encryption": found} if found else {}
+    return {"encryption": encryption} if encryption else {}

@@ -27,26 +27,26 @@ def place_of(template: str, zone: str, by_record: bool) -> Place:
     wrong: list[str] = []
     timed = False
 
-    def placeholder(found: re.Match[str]) -> str:
+    def placeholder(variable: re.Match[str]) -> str:
         nonlocal timed
-        name, option, given = found.groups()
+        name, option, setting = variable.groups()
         if name == "topic" and not option:
             return "{topic}"
         if name in _NUMBERS and option in (None, "padding"):
-            ours, digits = _NUMBERS[name]
-            return "{" + ours + (f":{digits}" if (given or "").lower() == "true" else "") + "}"
-        if name == "timestamp" and option == "unit" and given in _UNITS:
+            number, digits = _NUMBERS[name]
+            return "{" + number + (f":{digits}" if (setting or "").lower() == "true" else "") + "}"
+        if name == "timestamp" and option == "unit" and setting in _UNITS:
             timed = True
-            return "{" + _UNITS[given] + "}"
+            return "{" + _UNITS[setting] + "}"
         if name == "utc_date" and not option:
             timed = True
             wrong.extend(["{{utc_date}} is a day in UTC, so the zone has to be UTC"] * (zone != "UTC"))
             return "{yyyy-MM-dd}"
-        wrong.append(f"{found[0]} has no equal here: " + _WHY.get(name, "no placeholder of ours says it"))
+        wrong.append(f"{variable[0]} has no equal here: " + _WHY.get(name, "no placeholder of ours says it"))
         return ""
 
-    made = _VARIABLE.sub(placeholder, template.strip())
-    folder, _, name = made.rpartition("/")
+    ours = _VARIABLE.sub(placeholder, template.strip())
+    folder, _, name = ours.rpartition("/")
     name = _ENDING.sub("", name)
     if set(_VARIABLE.sub("", template)) & set("{}"):
         wrong.append(f"a brace of the template {template} belongs to no variable")
@@ -58,7 +58,7 @@ def place_of(template: str, zone: str, by_record: bool) -> Place:
     if re.search(r"\{(yyyy|MM|dd|HH|yyyy-MM-dd)\}", name):
         wrong.append("a name has no times here, only folders have: write store.layout.path and store.name by hand")
     folder = folder.strip("/")
-    if folder != made.rpartition("/")[0]:
+    if folder != ours.rpartition("/")[0]:
         wrong.append("folders without a name are left out")
     if not folder:
         folder = "{topic}"

@@ -78,7 +78,7 @@ class Keys:
         found = whole(text, least)
         if found is None:
             shown = self.shown(key).removeprefix(f"{key}=")
-            self.by_hand(key, f"expected a whole number from {least}, found {shown!r}; {instead}")
+            self.decide(key, f"expected a whole number from {least}, found {shown!r}; {instead}")
         return None if found is None else min(found, most)
 
     def flag(self, key: str, default: bool) -> bool:

@@ -67,8 +67,6 @@ _LACKS = {
 def draft(keys: Keys) -> Imported:
     """The archive of a connector's keys."""
     keys.kept("connector.class", TOOL)
-    if keys.get("connector.class") not in ("", CLASS):
-        keys.decide("connector.class", f"it is read as the {TOOL}, whose class is {CLASS}")
     value = _assumed(keys, connect.converter(keys, "value"))
     form = format_of(keys, value)
     if form["format"] == "bytes" and value.decode in connect.TYPED:

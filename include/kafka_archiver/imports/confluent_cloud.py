@@ -86,10 +86,8 @@ def draft(keys: Keys) -> Imported:
         "chunk_records": chunk_of(keys),
         "part_bytes": _part(keys),
     }
-    source: dict[str, Any] = {}
     # Its group is connect-lcc-…, by the connector's id, which is not in its configuration.
-    found = connect.source(keys, {"value": value}, group_prefix="")
-    source |= found
+    source = connect.source(keys, {"value": value}, group_prefix="")
     evolution = keys.get("schema.compatibility", "NONE").upper()
     keys.kept("schema.compatibility", "schema_evolution")
     content = {
@@ -142,15 +140,15 @@ def _format(keys: Keys, value: connect.Decoded) -> dict[str, Any]:
         keys.remark(
             "decide", f"the file has no {codec_key}, and Parquet's default is not documented: store.codec: none"
         )
-    made = {"format": form, "codec": codec}
+    section = {"format": form, "codec": codec}
     if form == "bytes":
         separator = keys.raw("format.bytearray.separator") or "\n"
-        made |= {"options": {"separator": separator}}  # type: ignore[dict-item] # a section
+        section |= {"options": {"separator": separator}}  # type: ignore[dict-item] # a section
     keys.kept("format.bytearray.separator", "store.options" if form == "bytes" else "no effect with this format")
-    made |= stored_beside(keys, form, value.decode)
+    section |= stored_beside(keys, form, value.decode)
     extensions(keys, form, codec)
     same_text(keys, form, value)
-    return made
+    return section
 
 
 def _layout(keys: Keys) -> tuple[Any, dict[str, Any]]:
@@ -165,12 +163,12 @@ def _layout(keys: Keys) -> tuple[Any, dict[str, Any]]:
     if not known:
         keys.decide("timezone", "no time zone has this offset: `store.layout.timezone` takes names like Asia/Tehran")
     keys.kept("timezone", "store.layout.timezone")
-    if given := keys.get("path.format"):
+    if written := keys.get("path.format"):
         try:
-            path = pattern_of(given, "/", zone)
+            path = pattern_of(written, "/", zone)
         except ValueError as error:
             keys.decide("path.format", str(error))
-            path = given
+            path = written
     keys.kept("path.format", "store.layout.path_format")
     locale, check = locale_of(path, keys.get("locale") or "en")
     if check:

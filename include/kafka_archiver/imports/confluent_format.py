@@ -33,27 +33,27 @@ _TYPED_AS_JSON = (
 def format_of(keys: Keys, value: connect.Decoded, key: str = "format.class") -> dict[str, Any]:
     """Return what `store` says of the format, for values that are decoded so."""
     form = FORMATS.get(keys.get(key))
-    made: dict[str, Any] = {"format": form or "jsonl"}
+    section: dict[str, Any] = {"format": form or "jsonl"}
     if form is None:
         text = "no format of this class; `jsonl` stands in its place, others are in docs/FORMATS.md"
         keys.decide(key, text) if key in keys else keys.remark("decide", f"the file has no {key}: {text}")
     else:
         keys.kept(key, f"store.format: {form}")
-    codec_key, default = _CODECS.get(made["format"], ("s3.compression.type", "none"))
+    codec_key, default = _CODECS.get(section["format"], ("s3.compression.type", "none"))
     codec = keys.get(codec_key, default).lower()
-    made["codec"] = _OURS.get(codec, codec)
-    keys.kept(codec_key, f"store.codec: {made['codec']}")
+    section["codec"] = _OURS.get(codec, codec)
+    keys.kept(codec_key, f"store.codec: {section['codec']}")
     for other in {"avro.codec", "parquet.codec", "s3.compression.type"} - {codec_key}:
         keys.note("kept", other, "no effect with this format, here as there")
     if form == "bytes":
-        made |= _bytes(keys)
+        section |= _bytes(keys)
     for option in ("format.bytearray.extension", "format.bytearray.separator"):
         keys.kept(option, "store.options" if form == "bytes" else "no effect with this format, here as there")
-    made |= stored_beside(keys, made["format"], value.decode)
+    section |= stored_beside(keys, section["format"], value.decode)
     if form is not None:
-        extensions(keys, form, made["codec"])
+        extensions(keys, form, section["codec"])
         same_text(keys, form, value)
-    return made
+    return section
 
 
 def extensions(keys: Keys, form: str, codec: str) -> None:
@@ -87,19 +87,19 @@ def same_text(keys: Keys, form: str, value: connect.Decoded) -> None:
 
 def stored_beside(keys: Keys, form: str, decode: str) -> dict[str, Any]:
     """Return `metadata` or `content` for keys and headers, which the connector stores in files of their own."""
-    wanted = [n for n in ("key", "headers") if keys.flag(f"store.kafka.{n if n == 'headers' else 'keys'}", False)]
+    beside = [n for n in ("key", "headers") if keys.flag(f"store.kafka.{n if n == 'headers' else 'keys'}", False)]
     # Only decoded values have columns beside which Kafka's could be.
     columns = decode in connect.TYPED and form != "bytes"
-    made: dict[str, Any] = {}
+    section: dict[str, Any] = {}
     if form == "bytes":
         for key in ("store.kafka.keys", "store.kafka.headers"):
             text = "the format bytes has values only; jsonl, avro and parquet with store.content: record have all"
             keys.decide(key, text) if keys.flag(key, False) else keys.kept(key, "not stored, here as there")
-    elif wanted and columns:
-        made["metadata"] = wanted
-    elif wanted or (form in ("avro", "parquet") and not columns):
-        made["content"] = "record"
-        if not wanted:
+    elif beside and columns:
+        section["metadata"] = beside
+    elif beside or (form in ("avro", "parquet") and not columns):
+        section["content"] = "record"
+        if not beside:
             keys.remark(
                 "differs", f"store.content: record, because {form} needs columns, and the values are not decoded"
             )
@@ -111,7 +111,7 @@ def stored_beside(keys: Keys, form: str, decode: str) -> dict[str, Any]:
         keys.kept(key, "not stored, here as there")
     for key in ("keys.format.class", "headers.format.class"):
         keys.differs(key, "keys and headers are in the same object as the values")
-    return made
+    return section
 
 
 def _bytes(keys: Keys) -> Mapping[str, Any]:

@@ -39,8 +39,8 @@ def layout_of(keys: Keys, inside: str, default: str = f"{_PACKAGE}DefaultPartiti
     :param inside: what stands before the path of a field of the value.
     :param default: the class without the key.
     """
-    given = keys.get("partitioner.class", default)
-    layout = "path" if given == _FIELD_AND_TIME else _PARTITIONERS.get(given)
+    class_name = keys.get("partitioner.class", default)
+    layout = "path" if class_name == _FIELD_AND_TIME else _PARTITIONERS.get(class_name)
     _pad(keys)
     for key, option in (("file.delim", "file_delimiter"), ("directory.delim", "directory_delimiter")):
         if key in keys and not keys.get(key):
@@ -58,7 +58,7 @@ def layout_of(keys: Keys, inside: str, default: str = f"{_PACKAGE}DefaultPartiti
                     "timestamp.field", "partition.field.name", "partition.field.format.path"):  # fmt: skip
             keys.by_hand(key, "into `store.layout` or `timestamp`, if the class has this key")
         # No layout has such a name, so the YAML is refused until a person chooses one.
-        return Layout(given, "", {})
+        return Layout(class_name, "", {})
     keys.kept("partitioner.class", f"store.layout: {layout}")
     by_time = layout in _TIMES
     options: dict[str, Any] = {}
@@ -83,9 +83,9 @@ def layout_of(keys: Keys, inside: str, default: str = f"{_PACKAGE}DefaultPartiti
 
 
 def _pad(keys: Keys) -> int | None:
-    found = keys.number("filename.offset.zero.pad.width", "store.layout.zero_pad is left out: 10", 0, 40)
+    width = keys.number("filename.offset.zero.pad.width", "store.layout.zero_pad is left out: 10", 0, 40)
     keys.kept("filename.offset.zero.pad.width", "store.layout.zero_pad")
-    return found
+    return width
 
 
 def _folder(field: str, inside: str) -> Any:
@@ -141,31 +141,31 @@ def _times(keys: Keys, layout: str) -> dict[str, Any]:
 
 
 def _pattern(keys: Keys, zone: str) -> str:
-    given, delimiter = keys.get("path.format"), keys.get("directory.delim") or "/"
+    written, delimiter = keys.get("path.format"), keys.get("directory.delim") or "/"
     try:
-        found = pattern_of(given, delimiter, zone)
+        pattern = pattern_of(written, delimiter, zone)
     except ValueError as error:
         keys.decide("path.format", f"{error}; Joda's C and z have no equal here")
-        return given
-    if found.startswith("/") or "//" in found or found.endswith("/"):
+        return written
+    if pattern.startswith("/") or "//" in pattern or pattern.endswith("/"):
         keys.decide("path.format", "it makes folders without a name, which no layout has; remove the slashes")
-    elif found != given:
-        keys.kept("path.format", f"store.layout: {found}, the same paths")
-    return found
+    elif pattern != written:
+        keys.kept("path.format", f"store.layout: {pattern}, the same paths")
+    return pattern
 
 
 def _every(keys: Keys) -> str:
     key = "partition.duration.ms"
-    found = keys.number(key, "store.layout.every is left out: the path alone decides", most=366 * 86_400_000)
+    duration = keys.number(key, "store.layout.every is left out: the path alone decides", most=366 * 86_400_000)
     if key not in keys:
         keys.remark("decide", f"the file has no {key}, without which the connector does not start; the path decides")
-    return f"{found}ms" if found else ""
+    return f"{duration}ms" if duration else ""
 
 
 def _timestamp(keys: Keys, by_time: bool, inside: str) -> dict[str, Any]:
     key = "timestamp.extractor"
-    given = keys.get(key, "Wallclock")
-    extractor = _EXTRACTORS.get(given, given)
+    class_name = keys.get(key, "Wallclock")
+    extractor = _EXTRACTORS.get(class_name, class_name)
     if not by_time:
         for name in (key, "timestamp.field"):
             keys.note("kept", name, "no effect with this partitioner")

@@ -23,15 +23,15 @@ def pattern_of(pattern: str, delimiter: str, zone: str) -> str:
     :param delimiter: of folders; one at the end is dropped, as the partitioner does.
     :raises ValueError: a letter has no equal here.
     """
-    found = pattern.removesuffix(delimiter) if delimiter else pattern
-    if any(isinstance(token, Time) and token.letters[:3] == "ZZZ" for token in split(found)):
+    trimmed = pattern.removesuffix(delimiter) if delimiter else pattern
+    if any(isinstance(token, Time) and token.letters[:3] == "ZZZ" for token in split(trimmed)):
         parts = []
-        for token in split(found):
+        for token in split(trimmed):
             text = zone if isinstance(token, Time) and token.letters[:3] == "ZZZ" else getattr(token, "text", None)
             parts.append(token.letters if text is None else quoted(text))  # type: ignore[union-attr]
-        found = "".join(parts)
-    tokens_of(found)
-    return found
+        trimmed = "".join(parts)
+    tokens_of(trimmed)
+    return trimmed
 
 
 def quoted(text: str) -> str:
@@ -70,8 +70,8 @@ def zone_of(zone: str) -> tuple[str, bool]:
         # Their signs are those of POSIX: Etc/GMT-5 is five hours ahead.
         name = f"Etc/GMT{'-' if sign == '+' else '+'}{hours}"
         return (name, True) if hours <= (14 if sign == "+" else 12) else (zone, False)
-    found = _HALVES.get(f"{sign}{hours:02d}:{minutes}")
-    return (found, True) if found else (zone, False)
+    named_zone = _HALVES.get(f"{sign}{hours:02d}:{minutes}")
+    return (named_zone, True) if named_zone else (zone, False)
 
 
 def locale_of(pattern: str, locale: str) -> tuple[str, str]:

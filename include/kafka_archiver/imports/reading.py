@@ -15,6 +15,11 @@ from kafka_archiver.imports.yaml_files import connectors, connectors_in, is_yaml
 _VARIABLE = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)=(.*)", re.ASCII)
 
 
+# What people have configurations in.
+_PROGRAMS = {
+    "Terraform": re.compile(r"^(resource|module|variable|data|locals|provider)\b[^\n=:]*\{\s*$", re.MULTILINE),
+    "a shell script": re.compile(r"\A#!|^\s*(\$ )?curl\s", re.MULTILINE),
+}
 # The first line of an ini file.
 _SECTION = re.compile(r"\[[\w. -]+\]")
 
@@ -31,6 +36,11 @@ def documents_of(text: str, file: str) -> list[str]:
     :raises ConfigError: it looks like JSON or YAML and is not.
     """
     stripped = text.lstrip("\ufeff \t\r\n")
+    if program := next((name for name, mark in _PROGRAMS.items() if mark.search(stripped)), ""):
+        raise ConfigError(
+            f"{file}: expected a configuration; found {program}: give the mapping of the connector's keys in it, as "
+            "JSON, with the values that variables have"
+        )
     if not re.match(r"\{|\[\s*[{\]]", stripped):
         is_list = not is_hocon(stripped) and is_yaml(stripped, file)
         return [json.dumps(one) for one in connectors(stripped, file)] if is_list else [text]
@@ -95,7 +105,12 @@ def _json(text: str, file: str) -> dict[str, str]:
     content = _loaded(text, file)
     config = content.get("config")
     if isinstance(config, dict):
-        name = {"name": content["name"]} if "name" in content and "name" not in config else {}
+        named = content.get("name", config.get("name"))
+        if config.get("name", named) != named:
+            raise ConfigError(
+                f"{file}: expected one name of the connector; found {named!r}, and {config['name']!r} in its config"
+            )
+        name = {"name": named} if named is not None else {}
         content = {**name, **config}
     wrong = [key for key, value in content.items() if isinstance(value, dict | list)]
     if wrong:

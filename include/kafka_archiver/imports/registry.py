@@ -27,6 +27,8 @@ _LENSES = (
     "io.lenses.streamreactor.connect.aws.s3.sink.S3SinkConnector",
     "com.datamountaineer.streamreactor.connect.aws.s3.sink.S3SinkConnector",
 )
+# Names by which Kafka Connect finds a class, whichever package it is in.
+_SHORT = ("S3SinkConnector", "S3Sink")
 TOOLS = {
     "confluent": Tool(confluent.TOOL, confluent.draft, _class(confluent.CLASS), f"connector.class {confluent.CLASS}"),
     "cloud": Tool(
@@ -73,15 +75,19 @@ def import_text(
     :raises ConfigError: the file is of no known tool, or not as the tool documents it.
     """
     keys = Keys(merged(read_keys(text, file), worker or {}), group or "")
-    found = TOOLS[tool] if tool else _tool_of(keys, file)
+    chosen = TOOLS[tool] if tool else _tool_of(keys, file)
+    if worker and chosen in (TOOLS["zooz"], TOOLS["kafkatos3"]):
+        raise ConfigError(f"{file}: --worker is for connectors of Kafka Connect; {chosen.name} is none")
+    if keys.get("connector.class") not in ("", *_SHORT) and not chosen.is_of(keys):
+        keys.decide("connector.class", f"it is read as the {chosen.name}, which is known by {chosen.known_by}")
     try:
-        made = found.draft(keys)
+        imported = chosen.draft(keys)
     except ConfigError as error:
         raise ConfigError("\n".join(f"{file}: {line}" for line in str(error).splitlines())) from None
     if group:
-        for draft in made.drafts:
+        for draft in imported.drafts:
             draft.content["source"]["start"] = f"group:{group}"
-    return made, keys
+    return imported, keys
 
 
 def _tool_of(keys: Keys, file: str) -> Tool:
@@ -89,7 +95,7 @@ def _tool_of(keys: Keys, file: str) -> Tool:
         if tool.is_of(keys):
             return tool
     known = "; ".join(f"{tool.name}: {tool.known_by}" for tool in TOOLS.values())
-    if keys.get("connector.class") in ("S3SinkConnector", "S3Sink"):
+    if keys.get("connector.class") in _SHORT:
         raise ConfigError(
             f"{file}: connector.class {keys.get('connector.class')} is a short name, which several tools have; "
             f"say whose it is with --from {'|'.join(TOOLS)}"

@@ -53,13 +53,6 @@ _NO_COLUMNS = (
 )
 
 
-class Found(NamedTuple):
-    """`steps` of `transform`, and whether tombstones are left out."""
-
-    steps: list[dict[str, Any]]
-    skips_null: bool
-
-
 class Transforms(NamedTuple):
     """The section `transform`, whether tombstones are left out, and whether fields of values are others.
 
@@ -72,17 +65,6 @@ class Transforms(NamedTuple):
     times: frozenset[str]
 
 
-def steps_of(keys: Keys, columns: bool, inside: str) -> Found:
-    """The steps for the transforms of a connector, without SQL. Each of their keys gets a note.
-
-    :param columns: whether the archive has columns of the values.
-    :param inside: what stands before the path of a field.
-    """
-    chain = _Chain(keys, columns, inside, keyed=True, sql=False, skips_null=False)
-    chain.read()
-    return Found(chain.steps, chain.skips_null)
-
-
 def transforms_of(keys: Keys, columns: bool, inside: str, keyed: bool, skips_null: bool = False) -> Transforms:
     """Return `transform` for the transforms of a connector. Each of their keys gets a note.
 
@@ -91,7 +73,7 @@ def transforms_of(keys: Keys, columns: bool, inside: str, keyed: bool, skips_nul
     :param keyed: whether keys or headers are stored.
     :param skips_null: whether the connector leaves records without a value out, also those that a transform makes.
     """
-    chain = _Chain(keys, columns, inside, keyed, sql=True, skips_null=skips_null)
+    chain = _Chain(keys, columns, inside, keyed, skips_null)
     chain.read()
     select = chain.columns.select()
     section: dict[str, Any] = {}
@@ -111,12 +93,10 @@ def transforms_of(keys: Keys, columns: bool, inside: str, keyed: bool, skips_nul
 class _Chain:
     """Reads the transforms of a connector in their order."""
 
-    def __init__(self, keys: Keys, columns: bool, inside: str, keyed: bool, sql: bool, skips_null: bool) -> None:
+    def __init__(self, keys: Keys, columns: bool, inside: str, keyed: bool, skips_null: bool) -> None:
         self._keys, self._has_columns, self._inside, self._keyed = keys, columns, inside, keyed
         self._skips_made_nulls = skips_null
         self._unclear = ""
-        self._sql = sql and columns
-        self._filters = sql
         self._routed = False
         self._headed = False
         self.times: set[str] = set()
@@ -185,7 +165,7 @@ class _Chain:
             self.steps += steps
             self._touched |= _names(steps)
             self._note(prefix, "differs" if kind == "MaskField" else "kept", _said(kind, steps))
-        elif own and of == "Value" and self._sql and not self._unclear and self._as_sql(prefix, kind):
+        elif own and of == "Value" and self._has_columns and not self._unclear and self._as_sql(prefix, kind):
             pass
         else:
             self._other(prefix, name, kind, own)
@@ -217,26 +197,26 @@ class _Chain:
     def _as_sql(self, prefix: str, kind: str) -> bool:
         """Add what a transform does to `transform.select`; False if it cannot be said so."""
         get = self._keys.get
-        said = ""
+        note = ""
         if kind == "InsertField":
-            said = self._inserted(prefix)
+            note = self._inserted(prefix)
         elif kind == "Cast":
-            said = self.columns.cast(words(get(f"{prefix}spec")), self._touched)
+            note = self.columns.cast(words(get(f"{prefix}spec")), self._touched)
         elif kind == "ReplaceField" and not self.steps:
             renames = dict(pair.partition(":")[::2] for pair in words(get(f"{prefix}renames")))
             included = words(get(f"{prefix}include") or get(f"{prefix}whitelist"))
             dropped = words(get(f"{prefix}exclude") or get(f"{prefix}blacklist"))
-            said = self.columns.only([name for name in included if name not in dropped], renames)
+            note = self.columns.only([name for name in included if name not in dropped], renames)
         elif kind == "ExtractField" and not self.steps:
             field = get(f"{prefix}field")
-            said = self.columns.extract(field)
-            if said and self._skips_made_nulls:
+            note = self.columns.extract(field)
+            if note and self._skips_made_nulls:
                 self.where.append(f"value.{quoted(field)} IS NOT NULL")
         elif kind == "HoistField" and not self.steps:
-            said = self.columns.hoist(get(f"{prefix}field"))
-        if said:
-            self._note(prefix, "differs", said)
-        return bool(said)
+            note = self.columns.hoist(get(f"{prefix}field"))
+        if note:
+            self._note(prefix, "differs", note)
+        return bool(note)
 
     def _inserted(self, prefix: str) -> str:
         get = self._keys.get
@@ -260,22 +240,22 @@ class _Chain:
         keys = self._keys
         predicate = keys.get(f"{prefix}predicate")
         of = f"predicates.{predicate}."
-        found = keys.get(f"{of}type").removeprefix(f"{CONNECT}predicates.")
+        kind = keys.get(f"{of}type").removeprefix(f"{CONNECT}predicates.")
         negated = keys.flag(f"{prefix}negate", False)
         condition = ""
-        if found == "RecordIsTombstone" and not negated and not self._reshaped():
+        if kind == "RecordIsTombstone" and not negated and not self._reshaped():
             self.skips_null = True
             self._note(prefix, "kept", "policies.null_value: skip; the account counts each of them")
             self._predicate(of, "policies.null_value: skip")
             return
         if self._unclear:
             pass
-        elif found == "HasHeaderKey" and keys.get(f"{of}name") and not self._headed:
+        elif kind == "HasHeaderKey" and keys.get(f"{of}name") and not self._headed:
             condition = f"coalesce(exists(headers, h -> h.key = {_literal(keys.get(f'{of}name'))}), false)"
-        elif found == "TopicNameMatches" and keys.get(f"{of}pattern") and not self._routed:
+        elif kind == "TopicNameMatches" and keys.get(f"{of}pattern") and not self._routed:
             # Java's and Spark's regular expressions are the same ones; `matches` is of the whole name.
             condition = f"topic RLIKE {_literal('^(?:' + keys.get(f'{of}pattern') + ')$')}"
-        if condition and self._filters:
+        if condition:
             self.where.append(condition if negated else f"NOT ({condition})")
             self._note(prefix, "kept", f"transform.where: {self.where[-1]}; the account counts what it leaves out")
             self._predicate(of, "transform.where")
@@ -297,7 +277,7 @@ class _Chain:
         try:
             regex = re.compile(self._keys.get(f"{prefix}regex"))
             kept = bool(topics) and all(
-                not (found := regex.fullmatch(topic)) or found.expand(replacement) == topic for topic in topics
+                not (match := regex.fullmatch(topic)) or match.expand(replacement) == topic for topic in topics
             )
         except (re.error, IndexError):
             kept = False
@@ -322,21 +302,21 @@ def _steps(keys: Keys, prefix: str, kind: str, inside: str) -> list[dict[str, An
         return []
     dropped = words(keys.get(f"{prefix}exclude") or keys.get(f"{prefix}blacklist"))
     pairs = [pair.partition(":") for pair in words(keys.get(f"{prefix}renames"))]
-    found: list[dict[str, Any]] = [{"drop": [_path(field, inside) for field in dropped]}] if dropped else []
-    return found + ([{"rename": {_path(old, inside): new for old, _, new in pairs}}] if pairs else [])
+    steps: list[dict[str, Any]] = [{"drop": [_path(field, inside) for field in dropped]}] if dropped else []
+    return steps + ([{"rename": {_path(old, inside): new for old, _, new in pairs}}] if pairs else [])
 
 
 def _names(steps: list[dict[str, Any]]) -> set[str]:
     """Return the names of the value's fields that steps change; `*` stands for all."""
-    found: set[str] = set()
+    names: set[str] = set()
     for step in steps:
         [(kind, settings)] = step.items()
         if kind == "flatten":
-            found.add("*")
+            names.add("*")
         else:
             paths = [*settings, *settings.values()] if isinstance(settings, dict) else settings
-            found |= {path.removeprefix("value.").strip("`") for path in paths}
-    return found
+            names |= {path.removeprefix("value.").strip("`") for path in paths}
+    return names
 
 
 def _path(field: str, inside: str) -> str:

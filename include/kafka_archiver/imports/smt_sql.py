@@ -23,24 +23,24 @@ class Columns:
         self._star = "*"
         self._prefix = "value."
         self._base: list[str] | None = None
-        self._made: dict[str, str] = {}
+        self._added: dict[str, str] = {}
         self._gone: list[str] = []
 
     def select(self) -> list[str]:
         """Return `transform.select`; empty if nothing is changed."""
-        made = [f"{sql} AS {quoted(name)}" for name, sql in self._made.items()]
+        added = [f"{sql} AS {quoted(name)}" for name, sql in self._added.items()]
         if self._base is not None:
-            return [*self._base, *made]
-        if not made and self._star == "*":
+            return [*self._base, *added]
+        if not added and self._star == "*":
             return []
         gone = f" EXCEPT ({', '.join(map(quoted, self._gone))})" if self._gone else ""
-        return [self._star + gone, *made]
+        return [self._star + gone, *added]
 
     def insert(self, added: Mapping[str, str], touched: AbstractSet[str]) -> str:
         """Add columns: SQL by names. `touched`: the names that a step has changed before."""
         if not added or self._clash(added, touched):
             return ""
-        self._made |= added
+        self._added |= added
         return "transform.select: " + ", ".join(f"{sql} AS {quoted(name)}" for name, sql in added.items()) + _LAST
 
     def cast(self, specs: Sequence[str], touched: AbstractSet[str]) -> str:
@@ -52,7 +52,7 @@ class Columns:
         if any(not name or kind not in _TYPES for name, kind in pairs):
             return ""
         self._gone += names
-        self._made |= {name: f"CAST({self._prefix}{quoted(name)} AS {_TYPES[kind]})" for name, kind in pairs}
+        self._added |= {name: f"CAST({self._prefix}{quoted(name)} AS {_TYPES[kind]})" for name, kind in pairs}
         return f"transform.select: CAST of {', '.join(names)}{_LAST}; a cast that fails makes a bad record"
 
     def only(self, names: Sequence[str], renames: Mapping[str, str]) -> str:
@@ -85,8 +85,8 @@ class Columns:
 
     @property
     def _changed(self) -> bool:
-        return self._base is not None or bool(self._made or self._gone)
+        return self._base is not None or bool(self._added or self._gone)
 
     def _clash(self, names: Sequence[str] | Mapping[str, str], touched: AbstractSet[str]) -> bool:
         """Return whether one of the names may be another column here: SQL works before all steps."""
-        return "*" in touched or bool({*names} & {*touched, *self._made, *self._gone})
+        return "*" in touched or bool({*names} & {*touched, *self._added, *self._gone})

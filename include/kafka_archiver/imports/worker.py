@@ -9,7 +9,7 @@ from kafka_archiver.imports.reading import read_keys
 from kafka_archiver.imports.yaml_files import documents, is_yaml, walked
 
 COLUMNS = ("key", "value", "header")
-_WANTED = re.compile(r"(key|value|header)\.converter(\..*)?|offset\.flush\.interval\.ms")
+_READ = re.compile(r"(key|value|header)\.converter(\..*)?|offset\.flush\.interval\.ms")
 _NEEDED = "value.converter"
 
 
@@ -21,12 +21,13 @@ def worker_keys(text: str, file: str) -> dict[str, str]:
 
     :raises ConfigError: it names no converter, or several workers do with different ones.
     """
-    found = [one for one in (_wanted(keys) for keys in _candidates(text, file)) if _NEEDED in one]
-    if not found:
+    workers = [keys for keys in map(_of_converters, _candidates(text, file)) if _NEEDED in keys]
+    if not workers:
         raise ConfigError(f"{file}: expected the configuration of a Kafka Connect worker; found no {_NEEDED} in it")
-    if any(one != found[0] for one in found[1:]):
-        raise ConfigError(f"{file}: expected one worker; found {len(found)} with different converters: give one alone")
-    return found[0]
+    if any(keys != workers[0] for keys in workers[1:]):
+        count = len(workers)
+        raise ConfigError(f"{file}: expected one worker; found {count} with different converters: give one alone")
+    return workers[0]
 
 
 def _candidates(text: str, file: str) -> Iterator[Mapping[str, Any]]:
@@ -35,7 +36,7 @@ def _candidates(text: str, file: str) -> Iterator[Mapping[str, Any]]:
         yield read_keys(text, file)
         return
     for document in documents(stripped, file):
-        for _, mapping in walked(document, file):
+        for _, mapping, _ in walked(document, file):
             yield mapping
             for value in mapping.values():
                 if isinstance(value, list):
@@ -44,18 +45,18 @@ def _candidates(text: str, file: str) -> Iterator[Mapping[str, Any]]:
 
 def _variables(listed: list[Any]) -> Iterator[tuple[str, Any]]:
     """Yield the environment of a list: of NAME=value, or of mappings with `name` and `value`."""
-    for one in listed:
-        if isinstance(one, str) and "=" in one:
-            name, _, value = one.partition("=")
+    for item in listed:
+        if isinstance(item, str) and "=" in item:
+            name, _, value = item.partition("=")
             yield name, value
-        elif isinstance(one, dict) and "name" in one:
-            yield str(one["name"]), one.get("value")
+        elif isinstance(item, dict) and "name" in item:
+            yield str(item["name"]), item.get("value")
 
 
-def _wanted(keys: Mapping[str, Any]) -> dict[str, str]:
+def _of_converters(keys: Mapping[str, Any]) -> dict[str, str]:
     named = {_name(key): value for key, value in keys.items() if not isinstance(value, dict | list | None)}
     texts = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in named.items()}
-    return {key: value for key, value in texts.items() if _WANTED.fullmatch(key)}
+    return {key: value for key, value in texts.items() if _READ.fullmatch(key)}
 
 
 def _name(key: str) -> str:
@@ -63,7 +64,7 @@ def _name(key: str) -> str:
     if not re.fullmatch(r"(CONNECT_)?(KEY|VALUE|HEADER|OFFSET)_[A-Z0-9_]+", key):
         return key
     dots = key.removeprefix("CONNECT_").lower()
-    return re.sub("_+", lambda found: {1: ".", 2: "_", 3: "-"}.get(len(found[0]), found[0]), dots)
+    return re.sub("_+", lambda run: {1: ".", 2: "_", 3: "-"}.get(len(run[0]), run[0]), dots)
 
 
 def merged(values: Mapping[str, str], worker: Mapping[str, str]) -> dict[str, str]:
@@ -71,10 +72,10 @@ def merged(values: Mapping[str, str], worker: Mapping[str, str]) -> dict[str, st
 
     Kafka Connect takes a worker's converter with the worker's options, not with those of the connector.
     """
-    made = dict(values)
+    keys = dict(values)
     for column in COLUMNS:
         if f"{column}.converter" in values or f"{column}.converter" not in worker:
             continue
-        made = {key: value for key, value in made.items() if not key.startswith(f"{column}.converter.")}
-        made |= {key: value for key, value in worker.items() if key.startswith(f"{column}.converter")}
-    return {key: value for key, value in worker.items() if key.startswith("offset.")} | made
+        keys = {key: value for key, value in keys.items() if not key.startswith(f"{column}.converter.")}
+        keys |= {key: value for key, value in worker.items() if key.startswith(f"{column}.converter")}
+    return {key: value for key, value in worker.items() if key.startswith("offset.")} | keys

@@ -1,5 +1,6 @@
 """Connectors in YAML: resources of Kubernetes (Strimzi, Confluent), Helm's values, plain mappings. Pure."""
 
+import re
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
@@ -16,6 +17,7 @@ _RUNS = frozenset(
      "alterOffsets"]
 )  # fmt: skip
 _CLASS = "connector.class"
+_KEYED = re.compile(r"[\w.$-]+:(\s|$)")
 
 
 class _Texts(yaml.SafeLoader):
@@ -48,9 +50,15 @@ def is_yaml(text: str, file: str) -> bool:
     nested = any(
         line.rstrip().endswith(":") and "=" not in line and below[:1] in (" ", "-") for line, below in pairwise(lines)
     )
-    keyed = [line.partition(":")[2] for line in lines if "=" not in line.partition(":")[0] and ":" in line]
-    quoted = len(keyed) == len(lines) and any(value.strip()[:1] in ("'", '"') for value in keyed)
-    return nested or quoted
+    return nested or (all(map(_KEYED.match, lines)) and not file.endswith(".properties") and _is_mapping(text, file))
+
+
+def _is_mapping(text: str, file: str) -> bool:
+    """Return whether lines of `key: value` are YAML, too: then a # ends a value, and quotes are none of it."""
+    try:
+        return isinstance(documents(text, file)[0], dict)
+    except ConfigError:
+        return False
 
 
 def documents(text: str, file: str) -> list[Any]:
@@ -59,7 +67,7 @@ def documents(text: str, file: str) -> list[Any]:
     :raises ConfigError: it is not YAML. The message has no value.
     """
     try:
-        return [found for found in yaml.load_all(text, _Texts) if found is not None]
+        return [document for document in yaml.load_all(text, _Texts) if document is not None]
     except ConfigError as error:
         raise ConfigError(f"{file}: {error}") from None
     except (yaml.YAMLError, ValueError, RecursionError, TypeError) as error:
@@ -82,15 +90,15 @@ def connectors_in(content: list[Any], file: str) -> list[dict[str, Any]]:
 
     :raises ConfigError: there is none.
     """
-    found = [one for document in content for one in _of(document, file)]
-    if found:
-        return found
-    plain = [one for one in content if isinstance(one, dict)]
+    of_classes = [connector for document in content for connector in _of(document, file)]
+    if of_classes:
+        return of_classes
+    plain = [document for document in content if isinstance(document, dict)]
     if len(plain) == 1 and not {"apiVersion", "kind", "services"} & set(plain[0]):
         return [{"config": dict(_flat(plain[0], file))}]
-    kinds = sorted({str(one["kind"]) for one in plain if "kind" in one})
+    kinds = sorted({str(document["kind"]) for document in plain if "kind" in document})
     what = f"resources of the kind {', '.join(kinds)}" if kinds else f"{len(content)} documents without {_CLASS}"
-    if any("services" in one for one in plain):
+    if any("services" in document for document in plain):
         what = "services of Docker Compose: their environment is the worker's, which --worker takes"
     raise ConfigError(
         f"{file}: expected a connector: a resource of the kind KafkaConnector, or a mapping with {_CLASS}; found {what}"
@@ -98,60 +106,50 @@ def connectors_in(content: list[Any], file: str) -> list[dict[str, Any]]:
 
 
 def _of(document: Any, file: str) -> Iterator[dict[str, Any]]:
-    for names, mapping in walked(document, file):
+    for names, mapping, above in walked(document, file):
         if mapping.get("kind") in ("KafkaConnector", "Connector") and isinstance(mapping.get("spec"), dict):
-            yield _resource(mapping)
+            yield _resource(mapping, file)
         elif _CLASS in mapping and names[-2:] not in (("spec", "config"), ("spec", "configs")):
-            own = {key: value for key, value in mapping.items() if not isinstance(value, dict | list)}
-            nested = {key: value for key, value in mapping.items() if key not in own}
-            yield {"config": own | {f"{key}": str(value) for key, value in nested.items()}} | _named(names, document)
+            # The name may stand beside a mapping `config`.
+            name = above.get("name") if names[-1:] == ("config",) and isinstance(above, dict) else None
+            yield {"config": dict(_flat(mapping, file))} | ({"name": name} if isinstance(name, str) else {})
 
 
-def _named(names: tuple[str, ...], document: Any) -> dict[str, Any]:
-    """Return the name beside a mapping `config`."""
-    if not names or names[-1] != "config":
-        return {}
-    above = document
-    for name in names[:-1]:
-        above = above[int(name)] if isinstance(above, list) else above[name]
-    return {"name": above["name"]} if isinstance(above.get("name"), str) else {}
-
-
-def _resource(resource: Mapping[str, Any]) -> dict[str, Any]:
+def _resource(resource: Mapping[str, Any], file: str) -> dict[str, Any]:
     """Return the connector of a resource of Strimzi or Confluent for Kubernetes."""
     spec = resource["spec"]
     metadata = resource.get("metadata")
     own = {"class": _CLASS, "tasksMax": "tasks.max", "taskMax": "tasks.max"}
     config: dict[str, Any] = {own[key]: value for key, value in spec.items() if key in own}
     for key in ("config", "configs"):
-        config |= spec[key] if isinstance(spec.get(key), dict) else {}
+        config |= dict(_flat(spec[key], file)) if isinstance(spec.get(key), dict) else {}
     known = {*own, *_RUNS, "config", "configs", "name"}
     config |= {f"spec.{key}": str(value) for key, value in spec.items() if key not in known}
     name = spec.get("name") or (metadata.get("name") if isinstance(metadata, dict) else None)
     return {"name": name, "config": config} if name else {"config": config}
 
 
-def walked(content: Any, file: str) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
-    """Yield each mapping with the names that lead to it.
+def walked(content: Any, file: str) -> Iterator[tuple[tuple[str, ...], dict[str, Any], Any]]:
+    """Yield each mapping with the names that lead to it, and what it is in.
 
     :raises ConfigError: there are too many: references within a YAML can stand for any number.
     """
-    waiting: list[tuple[tuple[str, ...], Any]] = [((), content)]
+    waiting: list[tuple[tuple[str, ...], Any, Any]] = [((), content, None)]
     seen = 0
     while waiting:
-        names, value = waiting.pop()
+        names, value, above = waiting.pop()
         seen += 1
         if seen > _MOST or len(names) > 100:
             raise ConfigError(f"{file}: expected at most {_MOST} values, 100 deep; found more")
         if isinstance(value, dict):
-            yield names, {str(key): item for key, item in value.items()}
+            yield names, {str(key): item for key, item in value.items()}, above
         items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-        waiting += [((*names, str(key)), item) for key, item in reversed(list(items))]
+        waiting += [((*names, str(key)), item, value) for key, item in reversed(list(items))]
 
 
 def _flat(content: Mapping[str, Any], file: str) -> Iterator[tuple[str, Any]]:
     """Yield nested keys with dots between them."""
-    for names, mapping in walked(content, file):
+    for names, mapping, _ in walked(content, file):
         for key, value in mapping.items():
             if not isinstance(value, dict | list):
                 yield ".".join((*names, key)), value
