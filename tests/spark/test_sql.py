@@ -156,7 +156,7 @@ def test_each_attempt_runs_on_the_java_of_the_plan(
     monkeypatch.setattr(sql_tasks, "java_of", lambda spark: "99")
     with pytest.raises(PermanentError, match=running.format("an executor of Spark")):
         made.run(hour(1))
-    assert made.objects() == []
+    assert not made.objects()
     assert made.uploads() == []
 
 
