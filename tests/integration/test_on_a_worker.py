@@ -10,9 +10,11 @@ import csv
 import gzip
 import io
 import json
+import os
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +41,7 @@ from tests.support.archiver import Archiver, Services, hour, quick_driver
 from tests.support.avro_records import LocalRegistry
 from tests.support.mappers import write_module
 from tests.support.registry import RegistryServer
+from tests.support.several_jobs import THREADS
 from tests.support.topics import DAY, HOUR, Record, produce
 
 if TYPE_CHECKING:
@@ -189,11 +192,18 @@ class Cell:
     read: Callable[[Mapping[str, bytes]], list[Row]]
     transform: dict[str, Any] | None = None
     archiver: Archiver | None = None
-    work: Work | None = field(default=None)
+    work: Work | None = None
+
+    @property
+    def has_sql(self) -> bool:
+        return bool({"select", "function"} & (self.transform or {}).keys())
+
+    @property
+    def has_code(self) -> bool:
+        return bool({"mapper", "function"} & (self.transform or {}).keys())
 
 
 def parquet_rows(objects: Mapping[str, bytes]) -> list[Row]:
-    """By Arrow, and the same by DuckDB."""
     return [line for data in objects.values() for line in pq.read_table(io.BytesIO(data)).to_pylist()]
 
 
@@ -204,7 +214,9 @@ def without_at(rows: list[Row]) -> list[Row]:
 
 
 def line_rows(objects: Mapping[str, bytes]) -> list[Row]:
-    return [json.loads(line) for data in objects.values() for line in gzip.decompress(data).splitlines()]
+    """Of all objects but the indexes of block_gzip."""
+    files = (gzip.decompress(data) for key, data in objects.items() if key.endswith(".gz"))
+    return [json.loads(line) for data in files for line in data.splitlines()]
 
 
 def csv_rows(objects: Mapping[str, bytes]) -> list[Row]:
@@ -218,7 +230,8 @@ def avro_rows(objects: Mapping[str, bytes]) -> list[Row]:
 
 
 def mak_rows(objects: Mapping[str, bytes]) -> list[Row]:
-    return [json.loads(found.value) for data in objects.values() for found in MakFile(io.BytesIO(data))]
+    files = (MakFile(io.BytesIO(gzip.decompress(data))) for data in objects.values())
+    return [json.loads(record.value or b"") for file in files for record in file.records()]
 
 
 def untyped_rows(objects: Mapping[str, bytes]) -> list[Row]:
@@ -248,11 +261,15 @@ def table(module: str) -> list[Cell]:
         ("csv", columns, csv_rows),
         ("avro", columns, avro_rows),
         ("text", plain, line_rows),
-        ("bytes", plain, lambda objects: [json.loads(line) for line in b"\n".join(objects.values()).splitlines()]),
+        ("bytes", plain, line_rows),
         ("block_gzip", plain, line_rows),
         ("mak", plain, mak_rows),
     ]
-    more = {"text": {"codec": "gzip"}, "bytes": {"options": {"separator": "\n"}}}
+    more: dict[str, dict[str, Any]] = {
+        "mak": {"content": "record"},
+        "text": {"codec": "gzip"},
+        "bytes": {"options": {"separator": "\n"}},
+    }
     for name, source, read in formats:
         for reader in ("native", "spark"):
             store = {"format": name, **more.get(name, {})}
@@ -267,11 +284,11 @@ def table(module: str) -> list[Cell]:
 LAYOUT_OPTIONS: dict[str, dict[str, Any]] = {
     "offsets": {"offsets": 5},
     "path": {"path": "{topic}/{yyyy-MM-dd}/{value.n}"},
-    "fields": {"fields": [{"field": "value.n"}]},
-    "confluent_field": {"fields": ["value.n"]},
+    "fields": {"fields": [{"field": "value.n", "as": "f"}]},
+    "confluent_field": {"fields": [{"field": "value.n", "as": "f"}]},
     "confluent_time": {"path_format": "'year'=YYYY/'month'=MM"},
-    "lenses_keys_and_values": {"fields": ["value.n"]},
-    "lenses_values": {"fields": ["value.n"]},
+    "lenses_keys_and_values": {"fields": [{"field": "value.n", "as": "f"}]},
+    "lenses_values": {"fields": [{"field": "value.n", "as": "f"}]},
 }
 
 
@@ -317,10 +334,13 @@ def planned(cell: Cell, services: Services, registry: RegistryServer, spark: "Sp
 def submitted(cells: Sequence[Cell], folder: Path, conf: Mapping[str, str]) -> dict[str, int]:
     """Run the DAG's job for all cells, and return the exit code of each."""
     documents = folder / "documents"
-    [first, *_] = [cell.archiver for cell in cells if cell.archiver]
-    with_code = next((c.archiver.archive for c in cells if c.archiver and c.transform), first.archive)
-    lines = [ArchiveJob.of(c.archiver.archive, c.work.archive).to_argument() for c in cells if c.archiver and c.work]
-    documents.write_text("\n".join(lines))
+    made = [(cell, cell.archiver) for cell in cells if cell.archiver and cell.work]
+    first = made[0][1]
+    with_code = next((archiver.archive for cell, archiver in made if cell.has_code), first.archive)
+    documents.write_text(json.dumps([
+        [ArchiveJob.of(archiver.archive, cell.work.archive).to_argument(), cell.has_sql]
+        for cell, archiver in made if cell.work
+    ]))  # fmt: skip
     with held_directory(folder) as (private, lock):
         files = [build_package(private), build_mapper(private, with_code)]
         hook = SubmitHook(
@@ -336,7 +356,7 @@ def submitted(cells: Sequence[Cell], folder: Path, conf: Mapping[str, str]) -> d
         )
         hook.submit(str(ROOT / "tests" / "support" / "several_jobs.py"))
     codes = json.loads(documents.with_suffix(".codes").read_text())
-    return {cell.name: code for cell, (code, _) in zip(cells, codes, strict=True)}
+    return {cell.name: code for cell, code in zip(cells, codes, strict=True)}
 
 
 def finished(cell: Cell) -> str:
@@ -363,7 +383,7 @@ def duckdb_count(made: Archiver, objects: Mapping[str, bytes]) -> int:
     for number, data in enumerate(objects.values()):
         path = made.directory / f"{made.archive.archive}-{number}.parquet"
         path.write_bytes(data)
-        found = duckdb.sql(f"SELECT count(*) FROM '{path}'").fetchone()
+        found = duckdb.connect().execute(f"SELECT count(*) FROM '{path}'").fetchone()
         count += found[0] if found else 0
     return count
 
@@ -377,16 +397,25 @@ def test_each_cell_of_the_table_is_right_on_a_worker(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     module = write_module(tmp_path, MODULE)
-    monkeypatch.setenv("AIRFLOW_CONN_WORKER", json.dumps(
-        {"conn_type": "spark", "host": "local[2]", "extra": {"spark-binary": str(BIN / "spark-submit")}}
-    ))  # fmt: skip
+    monkeypatch.setenv("AIRFLOW_CONN_WORKER", json.dumps({"conn_type": "spark", "host": "local[2]"}))
+    monkeypatch.setenv("PATH", f"{BIN}{os.pathsep}{os.environ['PATH']}")
     # The package comes by its zip alone, as on a cluster.
     monkeypatch.delenv("PYTHONPATH", raising=False)
     cells = table(module)
-    import os, re  # DEBUG
-    if os.environ.get("CELLS"): cells = [c for c in cells if re.search(os.environ["CELLS"], c.name)]  # DEBUG
-    for cell in cells:
+    import re  # DEBUG
+
+    if os.environ.get("CELLS"):
+        cells = [c for c in cells if re.search(os.environ["CELLS"], c.name)]  # DEBUG
+    monkeypatch.chdir(tmp_path)
+
+    def plan(cell: Cell) -> None:
         planned(cell, services, registry, spark, tmp_path / "archive.yaml")
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        list(pool.map(plan, (cell for cell in cells if not cell.has_sql)))
+    for cell in cells:
+        if cell.has_sql:
+            plan(cell)
     conf = {
         "spark.ui.enabled": "false",
         "spark.driver.host": "127.0.0.1",
@@ -398,7 +427,12 @@ def test_each_cell_of_the_table_is_right_on_a_worker(
         **quick_driver(tmp_path),
     }
     codes = submitted(cells, tmp_path, conf)
-    wrong = {cell.name: f"exit code {codes[cell.name]}" if codes[cell.name] else finished(cell) for cell in cells}
+
+    def problem(cell: Cell) -> str:
+        return f"exit code {codes[cell.name]}" if codes[cell.name] else finished(cell)
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        wrong = dict(zip((cell.name for cell in cells), pool.map(problem, cells), strict=True))
     with capsys.disabled():
         print(f"\n{len(cells)} cells on a worker, {sum(map(bool, wrong.values()))} wrong")
     assert {name: what for name, what in wrong.items() if what} == {}
